@@ -42,6 +42,7 @@ struct entry {
 enum { RECORD = 0x466243b1, LINKED_RECORD = 2 /* the device linker wrote its container */ };
 enum { PTX = 1, MACHINE_CODE = 2, LTO_IR = 8, RELOCATABLE_PTX = 0x40 };
 enum { ZSTANDARD = 0x8000, SPECIFIC = 0x100000, FAMILY = 0x200000 };
+enum { NEWEST_ABI = 0x108 /* of CUDA 13; it is unknown which drivers load a newer one */ };
 /* Smaller images contain no kernel (measured with nvcc 11.8 to 13.5). */
 enum { LEAST_CODE = 2048, LEAST_PTX = 94 };
 #define CONTAINER 0xba55ed50u
@@ -79,6 +80,7 @@ SHIM_FN struct code read_code(const struct entry *e) {
   struct code code;
   code.is = code.isa = code.how = 0;
   if ((e->kind != MACHINE_CODE && !is_ptx(e)) || e->arch < 10 || e->arch > 999) return code;
+  if (e->kind == MACHINE_CODE && (e->major << 8 | e->minor) > NEWEST_ABI) return code;
   code.is = (uint16_t)(e->arch << 2 | (is_ptx(e) ? IS_PTX : 0));
   if (e->flags & SPECIFIC) code.is |= IS_SPECIFIC;
   else if (e->flags & FAMILY) code.is |= IS_FAMILY;

@@ -17,11 +17,12 @@ use crate::binary::examined::NotExamined;
 use crate::binary::file::TargetOs;
 use crate::binary::kernels::{Coverage, Kernels};
 use crate::binary::mapped_file::{Contents, open_regular};
+use crate::host::machine::Components;
 use crate::host::machine::mark_fallback;
+use crate::linked::seal::require_cudart_of_package;
 use cudaguard::internal::finding::Finding;
-use cudaguard::internal::manifest::Manifest;
 use cudaguard::internal::vendor::{CUDART, CUDNN, plain_name};
-use cudaguard::internal::version::Version;
+use cudaguard::internal::version::{CudaVersion, Version};
 
 use crate::artifact::{self, Archive, ArchiveMember, Content, Opened, Walked};
 use crate::cli::arguments::Output;
@@ -230,6 +231,13 @@ impl ArtifactReport {
         packages.extend(packages::all_of(&texts));
         not_examined.sort();
         family::use_package_versions(&mut parts, &packages);
+        for package in &packages {
+            let Some(major) = package.required_cudart() else { continue };
+            let owned = parts.iter_mut().filter(|part| package.owns_member(&part.name) && !part.is_nvidias());
+            for manifest in owned.flat_map(|part| &mut part.components.manifests) {
+                require_cudart_of_package(manifest, CudaVersion::new(major, 0));
+            }
+        }
         for part in &parts {
             let damage = &part.binary.damage;
             for warning in part.kernels.warnings().iter().filter(|warning| damage.as_ref() != Some(warning)) {
@@ -406,9 +414,10 @@ impl ArtifactReport {
     /// major version of its variant.
     fn oldest_drivers(&self) -> Vec<(Option<u32>, Vec<inspect::Needs>)> {
         let of = |parts: &[&ArtifactMember]| {
-            let manifests: Vec<Manifest> =
-                parts.iter().flat_map(|part| part.components.manifests.iter().cloned()).collect();
-            inspect::driver_needs(&manifests, &covers_of(parts), common_os(parts.iter().copied()))
+            let manifests = parts.iter().flat_map(|part| part.components.manifests.iter().cloned()).collect();
+            let os = common_os(parts.iter().copied());
+            let components = Components { manifests, os, ..Components::default() };
+            inspect::driver_needs(&components, &covers_of(parts))
         };
         let majors = self.cuda_majors();
         if majors.is_empty() {

@@ -8,14 +8,13 @@ use std::sync::Arc;
 
 use crate::binary::dlopen_note::DlopenEntry;
 use crate::binary::examined::NotExamined;
-use crate::binary::file::{Binary, BinaryKind, TargetOs};
+use crate::binary::file::{Binary, BinaryKind};
 use crate::binary::kernels::{self, Cover, Coverage, Kernels, Known};
 use crate::binary::manifest_decoder::Note;
 use crate::binary::mapped_file::Contents;
 use crate::family::{Member, Release};
-use crate::host::facts::HostGpu;
-use crate::host::judge::answer;
 use crate::host::machine::Components;
+use crate::host::machine::oldest_driver::{self, DriverNeeds, OldestDriver, machine_with_gpu};
 use crate::linked::evidence::Evidence;
 use cudaguard::internal::arch::Target;
 use cudaguard::internal::elf::machine;
@@ -23,7 +22,6 @@ use cudaguard::internal::json::{Value, array, object};
 use cudaguard::internal::manifest::{GpuCoverage, Linkage, Manifest, Requirement};
 use cudaguard::internal::sanitize;
 use cudaguard::internal::vendor::{self, CUDNN, Library};
-use cudaguard::internal::version::{CudaVersion, DriverRelease};
 
 use crate::cli::arguments::Output;
 use crate::cli::report::{self, CliError, EXIT_ERROR};
@@ -72,33 +70,25 @@ fn looked_at<T>(
         report::note(&format!("warning: {}: {warning}", file.display()));
     }
     let covers: Vec<_> = kernels.coverage_by_cc().into_iter().map(|Cover { cc, service }| (cc, service.by)).collect();
-    let drivers = driver_needs(&Components::with_evidence(file, &binary, &evidence).manifests, &covers, binary.os);
+    let drivers = driver_needs(&Components::with_evidence(file, &binary, &evidence), &covers);
     Ok(tell(&InspectedFile { file, binary: &binary, notes, damaged, kernels, evidence: &evidence, drivers }))
 }
 
 /// The minimum driver of a file on a range of GPUs; without kernels, on all GPUs.
 pub(crate) struct Needs {
     gpus: Option<((u8, u8), (u8, u8))>,
-    /// `None`: any driver that supports these GPUs.
-    driver: Option<(CudaVersion, Option<DriverRelease>)>,
-    /// The oldest driver that certainly loads the code, if it is newer than `driver`.
-    guaranteed_from: Option<(CudaVersion, DriverRelease)>,
+    /// Without a driver: any that supports these GPUs.
+    needs: DriverNeeds,
 }
 
 /// Returns the requirements for the GPUs that the file has code for. Consecutive GPUs with equal requirements share one
 /// entry.
-pub(crate) fn driver_needs(
-    manifests: &[Manifest],
-    covers: &[((u8, u8), Coverage)],
-    os: Option<TargetOs>,
-) -> Vec<Needs> {
+pub(crate) fn driver_needs(components: &Components, covers: &[((u8, u8), Coverage)]) -> Vec<Needs> {
+    let files = [components.without_repeats()];
     let mut all: Vec<Needs> = Vec::new();
     if covers.is_empty() {
-        let driver = manifests.iter().filter_map(answer::least_driver).max();
-        return driver
-            .map(|driver| Needs { gpus: None, driver: Some(driver), guaranteed_from: None })
-            .into_iter()
-            .collect();
+        let needs = oldest_driver::driver_needs(&files, &machine_with_gpu(None));
+        return needs.driver.map(|_| Needs { gpus: None, needs }).into_iter().collect();
     }
     // Prevents GPUs from sharing an entry if a GPU between them has no code.
     let mut alike = false;
@@ -107,22 +97,10 @@ pub(crate) fn driver_needs(
             alike = false;
             continue;
         }
-        let gpu = HostGpu { cc: Some(cc), visible: true, ..HostGpu::default() };
-        let answers: Vec<_> = manifests
-            .iter()
-            .flat_map(|manifest| answer::answers(manifest, std::slice::from_ref(&gpu), false))
-            .map(|answer| if os == Some(TargetOs::Windows) { answer.with_windows_releases() } else { answer })
-            .collect();
-        let driver = answers.iter().filter_map(|answer| Some((answer.cuda?, answer.release))).max();
-        let guaranteed_from = answers.iter().filter_map(|answer| answer.guaranteed_from).max();
-        let guaranteed_from = guaranteed_from.filter(|(cuda, _)| driver.is_none_or(|(needs, _)| needs < *cuda));
+        let needs = oldest_driver::driver_needs(&files, &machine_with_gpu(Some(cc))).on_gpu(cc, components.os);
         match all.last_mut() {
-            Some(Needs { gpus: Some((_, to)), driver: last, guaranteed_from: sure })
-                if alike && (*last, *sure) == (driver, guaranteed_from) =>
-            {
-                *to = cc;
-            }
-            _ => all.push(Needs { gpus: Some((cc, cc)), driver, guaranteed_from }),
+            Some(Needs { gpus: Some((_, to)), needs: last }) if alike && *last == needs => *to = cc,
+            _ => all.push(Needs { gpus: Some((cc, cc)), needs }),
         }
         alike = true;
     }
@@ -135,24 +113,32 @@ impl Needs {
         let cc = |(major, minor): (u8, u8)| format!("{major}.{minor}");
         value.insert_some("from", self.gpus.map(|(from, _)| cc(from)));
         value.insert_some("to", self.gpus.map(|(_, to)| cc(to)));
-        value.insert_some("cuda", self.driver.map(|(cuda, _)| cuda.to_string()));
-        value.insert_some("release", self.driver.and_then(|(_, release)| release).map(|release| release.to_string()));
-        let sure = |(cuda, release): (CudaVersion, DriverRelease)| {
-            object([("cuda", cuda.to_string()), ("release", release.to_string())].map(|(key, text)| (key, text.into())))
+        let DriverNeeds { driver, guaranteed_from } = self.needs;
+        let release = |driver: OldestDriver| driver.release.map(|release| release.to_string());
+        value.insert_some("cuda", driver.map(|driver| driver.cuda.to_string()));
+        value.insert_some("release", driver.and_then(release));
+        let sure = |driver: OldestDriver| {
+            let mut sure = object([("cuda", Value::from(driver.cuda.to_string()))]);
+            sure.insert_some("release", release(driver));
+            sure
         };
-        value.insert_some("sure_from", self.guaranteed_from.map(sure));
+        value.insert_some("sure_from", guaranteed_from.map(sure));
         value
     }
 
     pub(crate) fn describe(&self) -> String {
-        let needs = match self.driver {
-            None => "any that supports it".to_owned(),
-            Some((cuda, None)) => format!("one that supports CUDA {cuda}"),
-            Some((cuda, Some(release))) => format!("one that supports CUDA {cuda} ({release} or newer)"),
+        let DriverNeeds { driver, guaranteed_from } = self.needs;
+        let supports = |OldestDriver { cuda, release }| match release {
+            None => format!("CUDA {cuda}"),
+            Some(release) => format!("CUDA {cuda} ({release} or newer)"),
         };
-        let needs = match self.guaranteed_from {
+        let needs = match driver {
+            None => "any that supports it".to_owned(),
+            Some(driver) => format!("one that supports {}", supports(driver)),
+        };
+        let needs = match guaranteed_from {
             None => needs,
-            Some((cuda, release)) => format!("{needs}; guaranteed from CUDA {cuda} ({release} or newer)"),
+            Some(driver) => format!("{needs}; guaranteed from {}", supports(driver)),
         };
         match self.gpus {
             None => needs,

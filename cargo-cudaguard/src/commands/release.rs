@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use crate::binary::examined::{self, NotExamined};
 use crate::binary::kernels::{Coverage, KernelImage, Kernels, Role};
+use crate::host::machine::oldest_driver::{OldestDriver, driver_needs, machine_with_gpu};
 use crate::host::machine::{Components, Driver, Gpu, Machine};
 use cudaguard::internal::arch::{Suffix, Target};
 use cudaguard::internal::coverage::compatibility::Compatibility;
@@ -396,7 +397,10 @@ fn driver_findings(artifact: &ArtifactReport, components: &Components, floor: Dr
         let values = file_values(part.map_or(component, |part| &part.name)).with("floor", floor_text(floor));
         let manifests = part.map_or(&components.manifests, |part| &part.components.manifests);
         let causes: Vec<Cause> = manifests.iter().flat_map(|manifest| driver_causes(manifest, ccs)).collect();
-        let Some((cuda, release)) = causes.iter().map(|cause| (cause.cuda, cause.release)).max() else { continue };
+        let owned = [Components { manifests: manifests.clone(), os: components.os, ..Components::default() }];
+        let ccs_or_any = ccs.iter().map(|cc| Some(*cc)).chain(ccs.is_empty().then_some(None));
+        let needs = ccs_or_any.filter_map(|cc| driver_needs(&owned, &machine_with_gpu(cc)).driver).max();
+        let Some(OldestDriver { cuda, release }) = needs else { continue };
         let mut reasons: Vec<&Cause> = causes.iter().filter(|cause| cause.cuda == cuda).collect();
         reasons.sort_by_key(|cause| (cause.of_gpu, &cause.why));
         reasons.dedup_by_key(|cause| &cause.why);
@@ -431,7 +435,6 @@ fn floor_text(floor: DriverRelease) -> String {
 /// A driver requirement of a component, and its reason.
 struct Cause {
     cuda: CudaVersion,
-    release: Option<DriverRelease>,
     why: String,
     /// It depends on the GPU.
     of_gpu: bool,
@@ -440,18 +443,17 @@ struct Cause {
 /// The driver requirements of a component on these GPUs.
 fn driver_causes(manifest: &Manifest, ccs: &[(u8, u8)]) -> Vec<Cause> {
     let cause = |row: &Requirement| match row {
-        Requirement::Driver { cuda, release, because } => {
-            let release = Some(*release).filter(|release| release.branch != 0);
-            Some(Cause { cuda: *cuda, release, why: because.clone(), of_gpu: false })
-        }
-        Requirement::Gpu { from, to, by, code, cuda: Some(cuda), release, .. } if *by != GpuCoverage::Nothing => {
+        Requirement::Driver { cuda, because, .. } => Some(Cause { cuda: *cuda, why: because.clone(), of_gpu: false }),
+        Requirement::Gpu { from, to, by, code, cuda: Some(cuda), .. } if *by != GpuCoverage::Nothing => {
             let concerned = |cc: &(u8, u8)| *cc >= *from && to.is_none_or(|to| *cc <= to);
-            let why = if code.starts_with("compute_") {
+            let why = if code.contains("PTX text") {
+                format!("PTX text that the driver compiles ({code})")
+            } else if code.starts_with("compute_") {
                 format!("PTX ({code}) that the driver compiles")
             } else {
                 format!("the compression of its code ({code})")
             };
-            ccs.iter().any(concerned).then_some(Cause { cuda: *cuda, release: *release, why, of_gpu: true })
+            ccs.iter().any(concerned).then_some(Cause { cuda: *cuda, why, of_gpu: true })
         }
         _ => None,
     };

@@ -189,11 +189,12 @@ impl<'a> Call<'a> {
     }
 
     /// The compute capabilities of these GPUs, each once; of all that the driver drives.
-    fn capabilities(&self, which: Option<u64>) -> Vec<(u32, u32)> {
+    fn capabilities(&self, which: Option<u64>) -> Vec<(u8, u8)> {
+        let byte = |number: u32| u8::try_from(number).unwrap_or(u8::MAX);
         let mut found = Vec::new();
         for (at, gpu) in self.gpus.iter().flatten().enumerate() {
             let chosen = which.map_or(gpu.driven < code::NOT_YET_DRIVEN, |which| at < 64 && which >> at & 1 == 1);
-            let cc = (gpu.cc >> 8, gpu.cc & 0xff);
+            let cc = (byte(gpu.cc >> 8), byte(gpu.cc & 0xff));
             if chosen && gpu.cc != 0 && !found.contains(&cc) {
                 found.push(cc);
             }
@@ -204,7 +205,11 @@ impl<'a> Call<'a> {
     /// Values about component, driver, and these GPUs, or all that the driver drives.
     fn driver_values(&self, which: Option<u64>) -> Values {
         let ccs = self.capabilities(which);
-        let list = |name: &dyn Fn(&(u32, u32)) -> String| ccs.iter().map(name).collect::<Vec<_>>().join(", ");
+        let list = |name: &dyn Fn(&(u8, u8)) -> String| {
+            let mut names: Vec<String> = ccs.iter().map(name).collect();
+            names.dedup();
+            names.join(", ")
+        };
         let (user, kernel) = self.driver.map_or((None, None), |driver| (driver.user, driver.kernel));
         self.component()
             .with_known("driver", user)
@@ -212,7 +217,7 @@ impl<'a> Call<'a> {
             .with_known("kernel", kernel.filter(|_| kernel != user))
             .with_known("libcuda", self.driver.and_then(|driver| driver.library.as_deref()))
             .with("gpus", list(&|(major, minor)| format!("{major}.{minor}")))
-            .with("archs", list(&|(major, minor)| format!("sm_{major}{minor}")))
+            .with("archs", list(&|cc| tables::code_to_add(*cc)))
     }
 
     /// The CUDA version that the driver supports.
@@ -368,8 +373,7 @@ impl<'a> Call<'a> {
 
     /// Writes that GPUs have no code. The hint differs if the toolkit in use cannot compile for them.
     fn write_no_code(&self, found: &JudgedFinding, values: Values) -> Finding {
-        let byte = |number: u32| u8::try_from(number).unwrap_or(u8::MAX);
-        let ccs = self.capabilities(Some(found.gpus)).into_iter().map(|(major, minor)| (byte(major), byte(minor)));
+        let ccs = self.capabilities(Some(found.gpus));
         let (first, last) = tables::compiling_toolkits(ccs.clone());
         let built = self.manifest.toolkit.map(CudaVersion::from);
         let message = match built {

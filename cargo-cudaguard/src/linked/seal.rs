@@ -36,6 +36,8 @@ pub struct LinkObservation {
     /// The version in the name of the libcudart that it needs: `libcudart.so.13`. The second number is the library's
     /// minor up to 10.2, and always 0 after that.
     pub cudart_named: Option<CudaVersion>,
+    /// The cudart that it opens by name, from the search path or the package that brings it.
+    pub cudart_opened: Option<CudaVersion>,
     /// The targets of its kernels; `None` if it was not searched for kernels.
     pub archs: Option<Vec<Target>>,
     /// The GPU rows of its kernels ([`crate::binary::kernels::Kernels::requirement_rows`]); `None` if it was not searched for
@@ -72,6 +74,7 @@ impl LinkObservation {
             library_named: binary.needed.iter().find_map(|name| CUDNN.major(name)),
             cudart: binary.linkage(&CUDART),
             cudart_named: binary.needed.iter().find_map(|name| cudart_named(name)),
+            cudart_opened: None,
             archs: None,
             gpus: None,
             looked_up: Vec::new(),
@@ -236,19 +239,7 @@ pub(crate) fn observed_manifest(mut manifest: Manifest, observed: &LinkObservati
     if let Some(rows) = &observed.gpus {
         manifest.requires.retain(|requirement| !matches!(requirement, Requirement::Gpu { .. }));
         manifest.requires.extend(rows.iter().cloned());
-        // A driver that is new enough to start the program is then new enough for its machine code.
-        let newest = manifest.requires.iter().filter_map(|requirement| match requirement {
-            Requirement::Driver { cuda, .. } => Some(*cuda),
-            _ => None,
-        });
-        let newest = newest.max();
-        for requirement in &mut manifest.requires {
-            if let Requirement::Gpu { guaranteed_from, .. } = requirement {
-                *guaranteed_from = guaranteed_from.filter(|(cuda, _)| newest.is_none_or(|newest| newest < *cuda));
-            }
-        }
-        // Neighbouring rows that have become equal are merged.
-        manifest.requires.dedup_by(|next, row| merge_rows(row, next));
+        drop_certain(&mut manifest);
     }
     manifest
 }
@@ -268,6 +259,33 @@ fn merge_rows(row: &mut Requirement, next: &Requirement) -> bool {
         *to = last;
     }
     true
+}
+
+/// Drops the drivers from which machine code certainly loads if the program needs a newer one to start.
+pub(crate) fn drop_certain(manifest: &mut Manifest) {
+    let newest = manifest.requires.iter().filter_map(|requirement| match requirement {
+        Requirement::Driver { cuda, .. } => Some(*cuda),
+        _ => None,
+    });
+    let newest = newest.max();
+    for requirement in &mut manifest.requires {
+        if let Requirement::Gpu { guaranteed_from, .. } = requirement {
+            *guaranteed_from = guaranteed_from.filter(|(cuda, _)| newest.is_none_or(|newest| newest < *cuda));
+        }
+    }
+    // Neighbouring rows that have become equal are merged.
+    manifest.requires.dedup_by(|next, row| merge_rows(row, next));
+}
+
+/// Adds the requirement of a cudart that the package of the file brings, if the file has kernels and no other cudart is known.
+pub(crate) fn require_cudart_of_package(manifest: &mut Manifest, cudart: CudaVersion) {
+    let known =
+        |row: &Requirement| matches!(row, Requirement::Driver { because, .. } if because.starts_with("libcudart"));
+    let has_kernels = manifest.requires.iter().any(|row| matches!(row, Requirement::Gpu { .. }));
+    if has_kernels && !manifest.requires.iter().any(known) {
+        insert_driver_row(manifest, cudart_row(cudart, None));
+        drop_certain(manifest);
+    }
 }
 
 /// Replaces the detected toolkit by the one that the file shows.
@@ -328,17 +346,24 @@ pub(crate) fn cudart_speaks_for(
 }
 
 fn set_cudart(manifest: &mut Manifest, observed: &LinkObservation) {
-    if observed.cudart == Linkage::Unknown {
+    if observed.cudart == Linkage::Unknown && observed.cudart_opened.is_none() {
         return;
     }
     let shown = observed.seen.newest_cudart().filter(|_| matches!(observed.cudart, Linkage::Static | Linkage::Linked));
-    let speaks_for = cudart_speaks_for(manifest, observed.cudart, observed.cudart_named, shown);
+    let speaks_for =
+        cudart_speaks_for(manifest, observed.cudart, observed.cudart_named, shown).or(observed.cudart_opened);
     let version = shown.or(speaks_for.filter(|version| manifest.toolkit.map(CudaVersion::from) == Some(*version)));
     manifest.cudart = Some(RecordedCudart { linkage: observed.cudart, version });
     manifest.requires.retain(|requirement| !matches!(requirement, Requirement::Driver { .. }));
-    let Some(cudart) = speaks_for else { return };
+    if let Some(cudart) = speaks_for {
+        insert_driver_row(manifest, cudart_row(cudart, version));
+    }
+}
+
+/// Returns the driver requirement of a cudart.
+fn cudart_row(cudart: CudaVersion, version: Option<CudaVersion>) -> Requirement {
     let floor = tables::cudart_floor(cudart);
-    let row = Requirement::Driver {
+    Requirement::Driver {
         cuda: floor.cuda,
         release: floor.release.unwrap_or(DriverRelease::new(0, 0, 0)),
         because: match version {
@@ -346,8 +371,11 @@ fn set_cudart(manifest: &mut Manifest, observed: &LinkObservation) {
             None if cudart.minor == 0 => format!("libcudart {}", cudart.major),
             None => format!("libcudart {cudart}"),
         },
-    };
-    // Driver rows precede GPU rows, as MANIFEST.md specifies.
+    }
+}
+
+/// Inserts a driver row before the GPU rows, as MANIFEST.md specifies.
+fn insert_driver_row(manifest: &mut Manifest, row: Requirement) {
     let at = manifest.requires.iter().position(|requirement| matches!(requirement, Requirement::Gpu { .. }));
     manifest.requires.insert(at.unwrap_or(manifest.requires.len()), row);
 }
@@ -368,8 +396,7 @@ fn looked_up(manifest: &mut Manifest, observed: &LinkObservation) {
             release: release.unwrap_or(DriverRelease::new(0, 0, 0)),
             because: because.clone(),
         };
-        let at = manifest.requires.iter().position(|requirement| matches!(requirement, Requirement::Gpu { .. }));
-        manifest.requires.insert(at.unwrap_or(manifest.requires.len()), row);
+        insert_driver_row(manifest, row);
     }
 }
 

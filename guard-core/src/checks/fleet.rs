@@ -80,7 +80,7 @@ pub fn join_archs(gpus: &[(&str, Cc)]) -> String {
     let mut ccs: Vec<Cc> = gpus.iter().map(|(_, cc)| *cc).collect();
     ccs.sort_unstable();
     ccs.dedup();
-    join_unique(ccs.iter().map(|(major, minor)| format!("sm_{major}{minor}")).collect())
+    join_unique(ccs.into_iter().map(tables::code_to_add).collect())
 }
 
 /// Returns the hint for GPUs without code. The toolkit in use cannot compile an arch that it has dropped or does not

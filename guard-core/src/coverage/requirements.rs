@@ -44,10 +44,12 @@ pub struct GpuSupport {
     pub code: Option<Target>,
     /// The newest PTX ISA that the driver must compile for it.
     pub isa: Option<(u16, u16)>,
-    /// The driver requirement: PTX ISA and compression of the entries that such a GPU uses.
+    /// The ISA of PTX text outside of containers, if it needs a newer driver than the code in the containers.
+    pub text: Option<(u16, u16)>,
+    /// The driver requirement: PTX ISA and compression of the entries that such a GPU uses, and PTX text next to them.
     pub floor: Option<Floor>,
     /// The driver from which the code certainly loads. A driver that is older than the toolkit's major may or may not
-    /// know the ELF ABI of its machine code, and no driver is known to compile PTX that is newer than the tables.
+    /// load its machine code, and no driver is known to compile PTX that is newer than the tables.
     pub guaranteed_from: Option<Floor>,
     /// The PTX next to the machine code that such a GPU uses.
     pub ptx_fallback: PtxFallback,
@@ -66,7 +68,7 @@ pub enum DeviceCode {
         isa: (u16, u16),
         /// CUDA major of the Zstandard compression.
         zstd: Option<u32>,
-        /// CUDA major of machine code, if it is 13 or newer; older code does not show it.
+        /// CUDA major that compiled machine code, if its file shows it.
         wrote: Option<u32>,
     },
     /// An unknown or damaged kind.
@@ -84,7 +86,7 @@ pub enum BestCode {
         isa: (u16, u16),
         /// The driver that it needs.
         floor: Option<Floor>,
-        /// CUDA major of machine code, if it is 13 or newer.
+        /// CUDA major that compiled machine code, if its file shows it.
         wrote: Option<u32>,
     },
     /// Code of an unknown kind may serve it.
@@ -163,7 +165,7 @@ pub fn requirement_rows(targets: &[Target], service: impl Fn((u8, u8)) -> GpuSup
             },
             Coverage::Nothing => GpuCoverage::Nothing,
         },
-        code: service.code.map(|code| code.to_string()).unwrap_or_default(),
+        code: describe_code(service),
         cuda: service.floor.map(|floor| floor.cuda),
         release: service.floor.and_then(|floor| floor.release),
         guaranteed_from: match service.floor {
@@ -173,6 +175,12 @@ pub fn requirement_rows(targets: &[Target], service: impl Fn((u8, u8)) -> GpuSup
         ptx_fallback: service.ptx_fallback,
     };
     rows.into_iter().enumerate().map(row).collect()
+}
+
+/// Returns the code that such a GPU uses: `sm_90`, `sm_90 and PTX text 9.5`.
+fn describe_code(service: GpuSupport) -> String {
+    let code = service.code.map(|code| code.to_string()).unwrap_or_default();
+    service.text.map_or(code.clone(), |(major, minor)| format!("{code} and PTX text {major}.{minor}"))
 }
 
 /// Returns the rows of declared architectures: one container with all of them and PTX of this ISA.
@@ -195,11 +203,29 @@ pub(crate) fn declared_rows(targets: &[Target], isa: (u32, u32)) -> Vec<Requirem
                 Target::Cubin(_) => (Coverage::Cubin, None),
             };
             let ptx_fallback = PtxFallback::from_codes(&[ptx], by, floor);
-            GpuSupport { by, code: Some(target), isa, floor, guaranteed_from: None, ptx_fallback, lacks: false }
+            GpuSupport {
+                by,
+                code: Some(target),
+                isa,
+                text: None,
+                floor,
+                guaranteed_from: None,
+                ptx_fallback,
+                lacks: false,
+            }
         } else {
             let by = if [cubin, ptx].contains(&BestCode::Unknown) { Coverage::Unknown } else { Coverage::Nothing };
             let ptx_fallback = PtxFallback::Undetermined;
-            GpuSupport { by, code: None, isa: None, floor: None, guaranteed_from: None, ptx_fallback, lacks: false }
+            GpuSupport {
+                by,
+                code: None,
+                isa: None,
+                text: None,
+                floor: None,
+                guaranteed_from: None,
+                ptx_fallback,
+                lacks: false,
+            }
         }
     })
 }

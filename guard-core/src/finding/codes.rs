@@ -812,7 +812,7 @@ words! {
         "cuDNN is mixed: its loader library is {loader}, the rest {found}\nbuilt with: cuDNN {built} ({component})\nfound:      cuDNN[ {found}] in {path}[, with {beside}]\npicked by:  {picked_by}"
         "reinstall cuDNN completely from one package";
     CudnnOtherCuda CudnnOtherCuda "cuDNN"
-        "cuDNN[ {found}] is made for CUDA {found_cuda}, and {component} for CUDA {built_cuda}\nfound:      cuDNN[ {found}] in {path}[, with {beside}]\npicked by:  {picked_by}"
+        "cuDNN[ {found}] is for CUDA {found_cuda}, and {component} for CUDA {built_cuda}\nfound:      cuDNN[ {found}] in {path}[, with {beside}]\npicked by:  {picked_by}"
         "put a cuDNN for CUDA {built_cuda} first in LD_LIBRARY_PATH";
     LibraryAbsent LibraryAbsent "{library}"
         "{library} is not found: the loader would stop the program\nneeded by:\t{needed_by}\nsearched:\t{looked_in}\npresent:\t{beside}"
@@ -912,13 +912,13 @@ words! {
         "rebuild it with {archs} added";
     NoCodeForGpuNoLongerMade NoCodeForGpu "driver"
         "{component} has no code for compute capability {gpus}\nbuilt for:  {built_for}\nfound:      driver[ {driver}][ that supports CUDA {cuda}][ on kernel module {kernel}][ in {libcuda}]"
-        "rebuild it with {archs} added and CUDA {made_to} or older: CUDA {built_cuda} no longer supports that";
+        "rebuild it with {archs} added and CUDA {made_to} or older: CUDA {built_cuda} dropped it";
     NoCodeForGpuJetson NoCodeForGpu "driver"
         "{component} has no code for compute capability {gpus}\nbuilt for:  {built_for}\nfound:      driver[ {driver}][ that supports CUDA {cuda}][ on kernel module {kernel}][ in {libcuda}]\nbecause:    {why}"
         "rebuild it with {archs} added";
     NoCodeForGpuNotYetMade NoCodeForGpu "driver"
         "{component} has no code for compute capability {gpus}\nbuilt for:  {built_for}\nfound:      driver[ {driver}][ that supports CUDA {cuda}][ on kernel module {kernel}][ in {libcuda}]"
-        "rebuild it with {archs} added and CUDA {made_from} or newer; or with PTX of an older arch added";
+        "rebuild it with {archs} added and CUDA {made_from} or newer; or with PTX of an older arch";
     DriverMismatch DriverMismatch "driver"
         "libcuda and the kernel module are from different releases (803)\nfound:      driver[ {driver}][ that supports CUDA {cuda}][ on kernel module {kernel}][ in {libcuda}]\nGPUs:       compute capability {gpus}"
         "reboot after a driver update; in a container, remove the libcuda of the image[: {libcuda}]";
@@ -971,7 +971,7 @@ words! {
         "{component} has no PTX for compute capability {gpus}, and CUDA_FORCE_PTX_JIT=1 disables its machine code\nbuilt for:  {built_for}\nfound:      driver[ {driver}][ that supports CUDA {cuda}][ on kernel module {kernel}][ in {libcuda}]"
         "unset CUDA_FORCE_PTX_JIT";
     CudnnNeedsNewerDriver CudnnNeedsNewerDriver "driver"
-        "cuDNN[ {found}] is made for CUDA {found_cuda}, and needs a driver that supports CUDA {needs_cuda}\nneeded by:  {component}\nfound:      driver[ {driver}][ that supports CUDA {cuda}][ on kernel module {kernel}][ in {libcuda}]\nGPUs:       compute capability {gpus}"
+        "cuDNN[ {found}] is for CUDA {found_cuda}, and needs a driver that supports CUDA {needs_cuda}\nneeded by:  {component}\nfound:      driver[ {driver}][ that supports CUDA {cuda}][ on kernel module {kernel}][ in {libcuda}]\nGPUs:       compute capability {gpus}"
         "put a cuDNN for CUDA[ {cuda_major}] first in LD_LIBRARY_PATH; or update the driver";
     GpuNotForDriver GpuNotForDriver "driver"
         "the driver no longer supports compute capability {gpus}: the last branch that did is {branch}\nneeded by:  {component}\nfound:      driver[ {driver}][ that supports CUDA {cuda}][ on kernel module {kernel}][ in {libcuda}]"
@@ -1046,7 +1046,7 @@ words! {
         "it is unknown whether driver and GPU fit: libcuda.so.1 cannot be loaded: {why}\nGPUs:       compute capability {gpus}"
         "run `cargo cudaguard doctor` to list the missing facts";
     DriverCannotTellUnsure DriverCannotTell "driver"
-        "it is unknown whether {code} loads on this driver: NVIDIA guarantees that for nvcc {nvcc_major} from driver {needs_release} on\nneeded by:  {component}\nfound:      driver[ {driver}][ that supports CUDA {cuda}][ on kernel module {kernel}][ in {libcuda}]"
+        "it is unknown whether {code} of nvcc {nvcc_major} loads on this driver: NVIDIA guarantees it for nvcc {nvcc_major} from driver {needs_release} on\nneeded by:  {component}\nfound:      driver[ {driver}][ that supports CUDA {cuda}][ on kernel module {kernel}][ in {libcuda}]"
         "update the driver to {needs_release} or newer[; or rebuild with CUDA {cuda_major}]";
     DriverCannotTellNewerPtx DriverCannotTell "driver"
         "it is unknown whether this driver compiles {code}: both are newer than the guard\nneeded by:  {component}\nfound:      driver[ {driver}][ that supports CUDA {cuda}][ on kernel module {kernel}][ in {libcuda}]"

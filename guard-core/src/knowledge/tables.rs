@@ -268,6 +268,12 @@ pub fn compiling_toolkits(ccs: impl IntoIterator<Item = Cc>) -> (Option<CudaVers
     (from, to)
 }
 
+/// Returns the code to add for a GPU of this cc: `sm_90`, or `PTX` if no known toolkit compiles machine code for it.
+pub fn code_to_add(cc: Cc) -> String {
+    let is_made = arch_rows().iter().any(|row| row.cc == cc);
+    if is_made { format!("sm_{}{}", cc.0, cc.1) } else { "PTX".to_owned() }
+}
+
 /// Returns the archs without suffix that the toolkit supports, oldest first.
 fn plain_archs(toolkit: Version) -> impl DoubleEndedIterator<Item = Arch> {
     arch_rows()

@@ -4,8 +4,9 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use super::{Compression, Container, ImageKind, Kernels, Role};
+use super::{Compression, Container, ImageForm, ImageKind, Kernels, Role};
 use cudaguard::internal::arch::Target;
+use cudaguard::internal::coverage::compatibility::Compatibility;
 use cudaguard::internal::coverage::requirements::{
     self, BestCode, Coverage, DeviceCode, GpuSupport, best_code, higher_floor, target_of,
 };
@@ -99,7 +100,7 @@ impl Units {
                 LinkUnit { codes: codes(&kernels.containers[*at]), inputs: inputs.clone(), shared: linked.len() > 1 };
             put(&mut units, unit, &[*at]);
         }
-        if linked.is_empty() && !inputs.is_empty() {
+        if linked.is_empty() && !inputs.is_empty() && !super::is_archive(&kernels.places) {
             let members: Vec<usize> = all().filter(with(Role::Input)).map(|(at, _)| at).collect();
             put(&mut units, LinkUnit { codes: Vec::new(), inputs, shared: false }, &members);
         }
@@ -140,12 +141,14 @@ impl Majors {
 
 fn container_codes(kernels: &Kernels, container: &Container, majors: &Majors) -> Vec<DeviceCode> {
     let stated = Majors::stated_major(kernels, container);
+    let in_header = Some(container.compiled_by).filter(|major| *major > 0);
+    let compiled_by = stated.filter(|major| *major > 12).or(in_header);
     let mut codes = Vec::new();
     for entry in kernels.entries_of(container) {
-        let code = match entry.runnable_target() {
+        let code = match entry.runnable_target().filter(|_| !entry.has_unknown_abi()) {
             Some(target) => {
                 let zstd = (entry.compression == Compression::Zstd).then(|| stated.unwrap_or(majors.file));
-                let wrote = stated.filter(|major| *major > 12 && matches!(target, Target::Cubin(_)));
+                let wrote = compiled_by.filter(|_| matches!(target, Target::Cubin(_)));
                 DeviceCode::Run { target, isa: entry.driver_isa().unwrap_or_default(), zstd, wrote }
             }
             None if entry.kind == ImageKind::LtoIr => continue,
@@ -230,6 +233,12 @@ impl Kernels {
         !self.units.distinct.is_empty()
     }
 
+    /// Returns the newest CUDA major that compiled machine code of this file; `None` if it is unknown.
+    pub fn compiled_by(&self) -> Option<u32> {
+        let codes = self.units.distinct.iter().flat_map(|unit| &unit.codes);
+        codes.filter_map(|code| if let DeviceCode::Run { wrote, .. } = code { *wrote } else { None }).max()
+    }
+
     /// Returns true for the code of a library that NVIDIA publishes.
     pub const fn is_published(&self) -> bool {
         self.published
@@ -300,6 +309,16 @@ impl Kernels {
                 BestCode::Nothing => left_out = true,
             }
         }
+        let text = self.newest_text(cc).filter(|_| served && !self.published);
+        let text = text.map(|isa| (isa, tables::ptx_floor((isa.0.into(), isa.1.into()))));
+        // Every driver that supports the GPU compiles older text.
+        let always = tables::first_driver(cc).map(|first| first.cuda);
+        let always = always.or_else(|| Some(tables::branch_rows().first()?.least));
+        let text = text.filter(|(_, needs)| always < Some(needs.cuda) && higher_floor(floor, Some(*needs)) != floor);
+        if let Some((isa, needs)) = text {
+            (newest, floor) = (newest.max(Some(isa)), higher_floor(floor, Some(needs)));
+        }
+        let text = text.map(|(isa, _)| isa);
         let by = match (served, left_out, unknown) {
             (true, true, _) => Coverage::Partial,
             (_, _, true) => Coverage::Unknown,
@@ -314,7 +333,24 @@ impl Kernels {
             ptx_fallback => ptx_fallback,
         };
         let lacks = by == Coverage::Unknown && left_out;
-        GpuSupport { by, code: weakest, isa: newest, floor, guaranteed_from, ptx_fallback, lacks }
+        GpuSupport { by, code: weakest, isa: newest, text, floor, guaranteed_from, ptx_fallback, lacks }
+    }
+
+    /// Returns the newest ISA of PTX text next to containers that the program may have the driver compile for a GPU of this
+    /// compute capability. Texts of the same kernels are alternatives, of which it uses the one for the newest arch.
+    fn newest_text(&self, cc: (u8, u8)) -> Option<(u16, u16)> {
+        let mut best: HashMap<u64, (Target, (u16, u16))> = HashMap::new();
+        let is_text = |container: &&Container| container.role == Role::Aside && container.form == ImageForm::Ptx;
+        for container in self.containers.iter().filter(is_text) {
+            let images = self.entries_of(container).iter();
+            for (target, isa) in images.filter_map(|image| Some((image.runnable_target()?, image.ptx_isa()?))) {
+                if target.compatibility_with(cc) == Compatibility::Yes {
+                    let known = best.entry(container.kernels).or_insert((target, isa));
+                    *known = (*known).max((target, isa));
+                }
+            }
+        }
+        best.into_values().map(|(_, isa)| isa).max()
     }
 
     /// Iterates over the containers that have no code for GPUs of this compute capability, or none that counts.

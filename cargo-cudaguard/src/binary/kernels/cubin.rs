@@ -16,6 +16,8 @@ pub(super) struct Cubin {
     pub(super) size: usize,
     /// Hash of its kernel names: equal for images that contain the same kernels for other GPUs.
     pub(super) kernels: u64,
+    /// The CUDA major that compiled it; 0 if its header does not show it.
+    pub(super) compiled_by: u32,
 }
 
 /// Reads the cubin at the beginning of `data`, which may continue after it.
@@ -66,6 +68,7 @@ fn read_complete(data: &[u8], elf: &Elf) -> Option<Cubin> {
         debug,
         size: usize::try_from(end).ok().filter(|end| *end <= data.len())?,
         kernels,
+        compiled_by: super::made::major_in_header(data),
     })
 }
 

@@ -65,7 +65,7 @@ const BLOCK: usize = 128 << 10;
 /// Upper bound of the bytes that precede the comment in PTX.
 const HEAD_OF_PTX: usize = 1024;
 /// Size of an ELF header.
-const HEAD_OF_CUBIN: usize = 64;
+pub(super) const HEAD_OF_CUBIN: usize = 64;
 
 /// The owner of the assembler's note, and the number of bytes after it that contain the release.
 const ASSEMBLER: &[u8] = b"NVIDIA Corp\0";
@@ -153,7 +153,7 @@ fn unpack_image(entry: &fatbin::FatbinEntry, head: Option<usize>, left: &mut u64
 }
 
 /// Detects the release of a cubin, of which only the header may be given.
-fn cubin_provenance(image: &[u8]) -> Option<Provenance> {
+pub(super) fn cubin_provenance(image: &[u8]) -> Option<Provenance> {
     let made = |release, known| Provenance { kind: ImageKind::Cubin, release, known };
     if !Elf::is_elf(image) {
         return None;
@@ -166,6 +166,25 @@ fn cubin_provenance(image: &[u8]) -> Option<Provenance> {
     }
     let whole = Elf::parse(image).ok().and_then(|elf| elf.notes().find_map(|note| release_in(note.desc)));
     Some(made(whole.or_else(|| header_release(image))?, Known::Note))
+}
+
+/// Returns the CUDA major that compiled machine code of an ELF ABI before 8, from its header; 0 if it is unknown.
+pub(super) fn compiled_by(entry: &fatbin::FatbinEntry) -> u32 {
+    if entry.kind != fatbin::kind::CUBIN || entry.code_version >= (1, 8) {
+        return 0;
+    }
+    if entry.compression() == Compression::Zstd {
+        // The first toolkits that compress so are of CUDA 12; a block is too expensive to unpack for the header.
+        return 12;
+    }
+    let mut unlimited = u64::MAX;
+    unpack_image(entry, Some(HEAD_OF_CUBIN), &mut unlimited).map_or(0, |head| major_in_header(&head))
+}
+
+/// Returns the CUDA major in the header of a cubin of an ELF ABI before 8; 0 if there is none.
+pub(super) fn major_in_header(cubin: &[u8]) -> u32 {
+    let head = cubin.get(..HEAD_OF_CUBIN).and_then(cubin_provenance);
+    head.filter(|made| made.known == Known::Header).map_or(0, |made| made.release.0)
 }
 
 /// Detects the release of a cubin whose end is not unpacked. The table of its notes is missing then, but the notes

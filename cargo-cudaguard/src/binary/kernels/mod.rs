@@ -112,7 +112,8 @@ pub enum Role {
     Kernels,
     /// Code that the program runs, linked by the device linker from [`Role::Input`]s.
     Linked,
-    /// Relocatable code that was linked into a [`Role::Linked`]: only its PTX counts, for newer GPUs.
+    /// Relocatable code that was linked into a [`Role::Linked`]: only its PTX counts, for newer GPUs. In an archive without
+    /// any, the input of a device linker, which no driver loads.
     Input,
     /// No kernel: from a source file without any, or the empty container that nvcc's device linker adds to every
     /// program.
@@ -122,7 +123,8 @@ pub enum Role {
     /// Only LTO-IR: the program has it compiled to machine code at run time, and the file does not record for which
     /// GPUs.
     LinkTime,
-    /// A bare image in the data of a file whose fatbins have kernels: a helper, which does not affect GPU support.
+    /// A bare image in the data of a file whose fatbins have kernels: it does not affect GPU support, but the driver must
+    /// compile its PTX.
     Aside,
 }
 
@@ -143,6 +145,8 @@ pub struct Container {
     entries: Range<u32>,
     /// Hash of the kernel names of a bare image; 0 for other formats.
     kernels: u64,
+    /// The CUDA major in the header of its machine code; 0 if it is unknown.
+    compiled_by: u32,
     damaged: bool,
 }
 
@@ -158,6 +162,7 @@ impl Container {
             place: 0,
             entries: 0..0,
             kernels: 0,
+            compiled_by: 0,
             damaged: false,
         }
     }
@@ -170,6 +175,11 @@ struct KernelPlace {
     member: Option<String>,
     /// Empty in a file without sections.
     section: String,
+}
+
+/// Returns true for the code of an archive.
+fn is_archive(places: &[KernelPlace]) -> bool {
+    places.iter().any(|place| place.member.is_some())
 }
 
 impl ImageKind {
@@ -227,6 +237,13 @@ impl KernelImage {
         let (major, minor) = self.version;
         let isa = tables::isa_of_driver(CudaVersion::new(major.into(), minor.into()));
         Some(isa.map_or(NEWER_THAN_TABLES, |(major, minor)| (major.into(), minor.into())))
+    }
+
+    /// Returns true for machine code of an ELF ABI that no known toolkit writes: it is unknown which drivers load it.
+    pub fn has_unknown_abi(&self) -> bool {
+        /// The ABI of CUDA 13; older toolkits write smaller numbers.
+        const NEWEST: (u16, u16) = (1, 8);
+        self.kind == ImageKind::Cubin && (self.version.0 != NEWEST.0 || self.version > NEWEST)
     }
 
     /// Returns the target if a GPU or its driver can run the image without a link step.

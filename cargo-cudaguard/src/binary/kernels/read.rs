@@ -380,11 +380,14 @@ impl<'data> KernelReader<'data> {
             !container.damaged && !entries.is_empty() && entries.iter().all(|entry| entry.kind == ImageKind::LtoIr)
         };
         let inputs = self.containers.iter().any(is_input);
-        // Objects that no device linker has processed, and code whose link records were lost, are checked by their
-        // contents.
-        let linked = !self.links.is_empty()
-            && (self.containers.iter().any(is_linked)
-                || !self.containers.iter().any(|container| is_input(container) && cubins(container)));
+        // Relocatable code in an archive is the input of a device linker, unless the archive has its output. Objects that no
+        // device linker has processed, and code whose link records were lost, are checked by their contents.
+        let linked = if self.links.is_empty() {
+            super::is_archive(places)
+        } else {
+            self.containers.iter().any(is_linked)
+                || !self.containers.iter().any(|container| is_input(container) && cubins(container))
+        };
         for container in &mut self.containers {
             if linked && is_input(container) {
                 container.role = Role::Input;

@@ -19,8 +19,12 @@ impl ArtifactReport {
         }
         let of_driver =
             |part: &&ArtifactMember| packages::bundled_driver_finding(&part.name, file_name(&part.name)).is_some();
+        let only_input = |part: &ArtifactMember| !part.kernels.entries().is_empty();
         let why = match self.parts.iter().find(of_driver) {
             Some(part) => format!("nothing to check: it contains a driver ({}) and no program", part.name),
+            None if self.parts.iter().any(only_input) => {
+                "nothing to check: its GPU code contains no kernels, only input for the device linker".to_owned()
+            }
             None => "nothing to check: no member contains GPU code or requirements on a CUDA library".to_owned(),
         };
         Err(CliError::operational(format_args!("{}: {why}", self.archive.display())))
@@ -130,8 +134,7 @@ pub(crate) fn together_on(all: &[Vec<GpuAnswer>], alternatives: &Alternatives) -
         match best.iter_mut().find(|known| same_gpu(known, &answer)) {
             None => best.push(answer),
             Some(known) => {
-                let better = answer_rank(&answer).cmp(&answer_rank(known)).then(known.cuda.cmp(&answer.cuda));
-                if better.is_gt() {
+                if answer_rank(&answer) > answer_rank(known) {
                     *known = answer;
                 }
             }
@@ -160,11 +163,9 @@ fn worst_answers(all: &[GpuAnswer]) -> Vec<GpuAnswer> {
         match found.iter_mut().find(|known| same_gpu(known, answer)) {
             None => found.push(answer.clone()),
             Some(known) => {
-                let needs = known.cuda.zip(Some(known.release)).max(answer.cuda.zip(Some(answer.release)));
                 if answer_rank(answer) < answer_rank(known) {
                     *known = answer.clone();
                 }
-                (known.cuda, known.release) = needs.map_or((None, None), |(cuda, release)| (Some(cuda), release));
             }
         }
     }

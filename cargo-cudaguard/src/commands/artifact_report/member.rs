@@ -14,8 +14,8 @@ use crate::binary::mapped_file::Contents;
 use crate::binary::vendor_symbols::VendorSymbols;
 use crate::commands::inspect::{self, is_cuda};
 use crate::family::{Member, Release};
-use crate::host::judge::answer;
 use crate::host::machine::Components;
+use crate::host::machine::oldest_driver::{driver_needs, machine_with_gpu};
 use crate::linked::evidence::Evidence;
 use cudaguard::internal::finding::{Code, MessageTemplate, Values};
 use cudaguard::internal::json::{Value, array, object};
@@ -166,7 +166,8 @@ impl ArtifactMember {
 
     /// Returns the CUDA version that a driver must support for it on any GPU.
     pub(super) fn least_driver(&self) -> Option<CudaVersion> {
-        self.components.manifests.iter().filter_map(answer::least_driver).map(|(cuda, _)| cuda).max()
+        let needs = driver_needs(std::slice::from_ref(&self.components), &machine_with_gpu(None));
+        needs.driver.map(|driver| driver.cuda)
     }
 
     /// Returns true for a library of NVIDIA, by its name.

@@ -208,6 +208,11 @@ impl ArtifactPackage {
         if self.files.is_empty() { member.starts_with(&self.top) } else { self.files.contains(member) }
     }
 
+    /// Returns the oldest CUDA major of the cudart that is installed with the package; `None` if there is none.
+    pub(super) fn required_cudart(&self) -> Option<u32> {
+        self.promises().filter_map(|promise| promise.cudart_major()).min()
+    }
+
     fn promises(&self) -> impl Iterator<Item = Promise<'_>> {
         self.requires.iter().flat_map(|text| Promise::all_of(self.kind, text))
     }

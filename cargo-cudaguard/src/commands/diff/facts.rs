@@ -3,7 +3,6 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-use cudaguard::internal::finding::Verdict;
 use cudaguard::internal::manifest::Requirement;
 use cudaguard::internal::tables;
 use cudaguard::internal::version::{CudaVersion, DriverRelease, Version};
@@ -11,8 +10,9 @@ use cudaguard::internal::version::{CudaVersion, DriverRelease, Version};
 use crate::cli::report::CliError;
 use crate::commands::artifact_report::{self, ArtifactReport};
 use crate::host::facts::HostGpu;
-use crate::host::judge::answer::{self, Service, answers};
-use crate::host::machine::{Components, Driver, Gpu, Machine};
+use crate::host::judge::answer::{Service, answers};
+use crate::host::machine::Components;
+use crate::host::machine::oldest_driver::{OldestDriver, driver_needs, machine_with_gpu};
 
 const UNKNOWN_VERSION: &str = "version not known";
 
@@ -54,20 +54,20 @@ impl ReleaseFacts {
     pub(super) fn read(path: &Path) -> Result<Self, CliError> {
         let artifact = ArtifactReport::open(path)?;
         let components = artifact.components();
+        let distinct = components.without_repeats();
         let mut ccs: Vec<(u8, u8)> = tables::arch_rows().iter().map(|row| row.cc).collect();
         ccs.retain(|cc| components.processor == "aarch64" || !tables::is_tegra(*cc));
         ccs.sort_unstable();
         ccs.dedup();
         let newer = (ccs.last().map_or(1, |(major, _)| major + 1), 0);
         ccs.push(newer);
-        let cudas = known_cuda_versions();
         let state = |cc: &(u8, u8)| {
             let gpu = [HostGpu { cc: Some(*cc), visible: true, ..HostGpu::default() }];
             let all: Vec<_> = components.manifests.iter().map(|manifest| answers(manifest, &gpu, false)).collect();
             let answer = artifact_report::together_on(&all, &components.alternatives).into_iter().next()?;
             // The first driver of a GPU that no table has is newer than any of these.
             let needs_driver = answer.service != Service::None && *cc != newer;
-            let driver = needs_driver.then(|| oldest_driver(&components, *cc, &cudas)).flatten();
+            let driver = needs_driver.then(|| oldest_driver(&distinct, Some(*cc))).flatten();
             Some((*cc, GpuState { service: answer.service, driver }))
         };
         let gpus = ccs.iter().filter_map(state).collect();
@@ -106,7 +106,7 @@ impl ReleaseFacts {
             file: path.to_string_lossy().into_owned(),
             title: artifact.title(),
             gpus,
-            driver: components.manifests.iter().filter_map(answer::least_driver).max(),
+            driver: oldest_driver(&distinct, None),
             cudnn: rows()
                 .filter_map(|row| if let Requirement::Library { min, .. } = row { Some(*min) } else { None })
                 .max(),
@@ -121,38 +121,11 @@ impl ReleaseFacts {
     }
 }
 
-/// Every CUDA version that some driver supports, the oldest first.
-fn known_cuda_versions() -> Vec<CudaVersion> {
-    let of_branches = tables::branch_rows().iter().map(|row| row.least);
-    let of_toolkits = tables::toolkit_rows().iter().map(|row| row.version);
-    let all: BTreeSet<CudaVersion> = of_branches.chain(of_toolkits).collect();
-    all.into_iter().collect()
-}
-
-/// Returns the oldest driver that neither the artifact nor the GPU rejects. `None`: every known one is sufficient.
-fn oldest_driver(components: &Components, cc: (u8, u8), cudas: &[CudaVersion]) -> Option<DriverNeed> {
-    let is_refused = |cuda: &CudaVersion| {
-        let driver = Driver { cuda: Some(*cuda), init: Some(0), ..Driver::default() };
-        let gpu = Gpu { cc: Some(cc), visible: Some(true), ..Gpu::default() };
-        let machine = Machine { driver: Some(driver), gpus: Some(vec![gpu]), ..Machine::default() };
-        Verdict::from_findings(&components.check_on(&machine, "a machine")) == Verdict::Refused
-    };
-    let refused = cudas.iter().rposition(is_refused);
-    // The release that the requirement names, or the first one of that CUDA version.
-    let rows = components.manifests.iter().flat_map(|manifest| &manifest.requires);
-    let named: Vec<(CudaVersion, DriverRelease)> = rows
-        .filter_map(|row| match row {
-            Requirement::Driver { cuda, release, .. } if release.branch != 0 => Some((*cuda, *release)),
-            Requirement::Gpu { cuda: Some(cuda), release: Some(release), .. } => Some((*cuda, *release)),
-            _ => None,
-        })
-        .collect();
-    let release = |cuda: CudaVersion| {
-        let own = named.iter().filter(|(of, _)| *of == cuda).map(|(_, release)| *release).max();
-        own.or_else(|| tables::first_release(cuda))
-    };
-    let own = refused.and_then(|last| cudas.get(last + 1)).map(|cuda| (*cuda, release(*cuda)));
-    own.max(tables::first_driver(cc).map(|floor| (floor.cuda, floor.release)))
+/// Returns the oldest driver that certainly runs the artifact on any GPU, or on this one. `None`: every known one does.
+fn oldest_driver(components: &Components, cc: Option<(u8, u8)>) -> Option<DriverNeed> {
+    let needs = driver_needs(std::slice::from_ref(components), &machine_with_gpu(cc));
+    let needs = cc.map_or(needs, |cc| needs.on_gpu(cc, components.os));
+    needs.certain().map(|OldestDriver { cuda, release }| (cuda, release))
 }
 
 fn insert(map: &mut BTreeMap<String, BTreeSet<String>>, name: &str, value: String) {

@@ -1,7 +1,8 @@
 //! Requirements as JSON.
 
 use crate::host::judge::answer::Service;
-use crate::host::machine::placement::{CudnnRange, GpuRange, OldestDriver, Unfit};
+use crate::host::machine::oldest_driver::OldestDriver;
+use crate::host::machine::placement::{GpuRange, OfLibrary, Unfit};
 use cudaguard::internal::json::{Value, array, object};
 use cudaguard::internal::vendor::CUDNN;
 
@@ -53,7 +54,7 @@ fn unfit_value(gpus: &Unfit) -> Value {
     value
 }
 
-fn library_value(library: CudnnRange) -> Value {
+fn library_value(library: OfLibrary) -> Value {
     let mut value = object([("min", library.min.to_string().into()), ("below", library.below.to_string().into())]);
     value.insert_some("needed", Some(library.needed));
     value.insert_some("leaves_gpus_behind_from", library.gpus_dropped_in.map(|version| version.to_string()));

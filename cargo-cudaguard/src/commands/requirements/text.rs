@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use crate::host::judge::answer::Service;
-use crate::host::machine::placement::OldestDriver;
+use crate::host::machine::oldest_driver::OldestDriver;
 use cudaguard::internal::sanitize;
 use cudaguard::internal::tables;
 use cudaguard::internal::vendor::CUDNN;

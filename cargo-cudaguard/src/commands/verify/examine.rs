@@ -18,7 +18,8 @@ use crate::commands::inspect::{built_with, is_cuda};
 use crate::commands::release::{Gate, GateReport};
 use crate::host::dry_run::{self, Loaded};
 use crate::host::judge::answer::{GpuAnswer, Service, answers};
-use crate::host::machine::{self, Alternatives, Components, DriverProbe, Machine};
+use crate::host::machine::oldest_driver::add_driver_needs;
+use crate::host::machine::{self, Components, DriverProbe, Machine};
 
 /// Reads each of these files with [`read_components`].
 pub(crate) fn components_of_all(env: &Env, files: &[PathBuf]) -> Result<Vec<Components>, CliError> {
@@ -165,25 +166,24 @@ fn on_each(manifests: &[Manifest], machine: Option<&Machine>) -> Vec<Vec<GpuAnsw
 }
 
 /// Returns the results for a single file, with the number of containers if only some of them have code for the GPU.
-fn on_each_of(
-    binary: &Binary,
-    manifests: &[Manifest],
-    alternatives: &Alternatives,
-    machine: Option<&Machine>,
-) -> Vec<GpuAnswer> {
-    let of_each = on_each(manifests, machine);
-    if !alternatives.in_part.is_empty() {
-        return artifact_report::together_on(&of_each, alternatives);
-    }
-    let mut all: Vec<GpuAnswer> = of_each.into_iter().flatten().collect();
+fn on_each_of(binary: &Binary, components: &Components, machine: Option<&Machine>) -> Vec<GpuAnswer> {
+    let of_each = on_each(&components.manifests, machine);
+    let mut all: Vec<GpuAnswer> = if components.alternatives.in_part.is_empty() {
+        of_each.into_iter().flatten().collect()
+    } else {
+        artifact_report::together_on(&of_each, &components.alternatives)
+    };
     // The code of a library next to the program is not in this file.
-    if all.iter().any(|answer| answer.service == Service::Partial) && manifests.len() == 1 {
+    if all.iter().any(|answer| answer.service == Service::Partial) && components.manifests.len() == 1 {
         if let Ok(kernels) = binary.kernels() {
             let count = kernels.container_groups().iter().map(|group| group.containers.len()).sum::<usize>();
             for answer in all.iter_mut().filter(|answer| answer.service == Service::Partial) {
                 answer.containers = Some((count - kernels.containers_without(answer.cc).count().min(count), count));
             }
         }
+    }
+    if let Some(machine) = machine {
+        add_driver_needs(&mut all, std::slice::from_ref(components), machine);
     }
     all
 }
@@ -195,9 +195,11 @@ fn simulate_start(env: &Env, binary: &Binary, asker: &DriverProbe) -> Result<Mac
     if predicted.manifests.is_empty() && findings.is_empty() && predicted.not_examined.is_empty() {
         return Err(nothing_to_judge(binary));
     }
-    let gpus = on_each_of(binary, &predicted.manifests, &predicted.alternatives, predicted.machine.as_ref());
     let libraries = Some(predicted.loaded_libraries());
-    let answer = MachineAnswer::new(findings, &predicted.manifests, predicted.not_examined, gpus);
+    let (manifests, alternatives) = (predicted.manifests, predicted.alternatives);
+    let components = Components { manifests, alternatives, os: binary.os, ..Components::default() };
+    let gpus = on_each_of(binary, &components, predicted.machine.as_ref());
+    let answer = MachineAnswer::new(findings, &components.manifests, predicted.not_examined, gpus);
     Ok(MachineAnswer { libraries, ..answer })
 }
 
@@ -205,7 +207,10 @@ fn check_archive(report: &ArtifactReport, machines: &[Machine], place: &str) -> 
     let components = report.checkable_components()?;
     let machines = with_default_os(machines, &components);
     let on = |machine| {
-        artifact_report::together_on(&on_each(&components.manifests, Some(machine)), &components.alternatives)
+        let of_each = on_each(&components.manifests, Some(machine));
+        let mut all = artifact_report::together_on(&of_each, &components.alternatives);
+        add_driver_needs(&mut all, std::slice::from_ref(&components), machine);
+        all
     };
     let gpus = machines.iter().flat_map(on).collect();
     Ok(answer_on(components, gpus, &machines, place))
@@ -214,7 +219,7 @@ fn check_archive(report: &ArtifactReport, machines: &[Machine], place: &str) -> 
 fn check_binary(env: &Env, binary: &Binary, machines: &[Machine], place: &str) -> Result<MachineAnswer, CliError> {
     let components = components_of(env, binary)?;
     let machines = with_default_os(machines, &components);
-    let on = |machine| on_each_of(binary, &components.manifests, &components.alternatives, Some(machine));
+    let on = |machine| on_each_of(binary, &components, Some(machine));
     let gpus = machines.iter().flat_map(on).collect();
     Ok(answer_on(components, gpus, &machines, place))
 }
@@ -240,10 +245,6 @@ fn answer_on(components: Components, gpus: Vec<GpuAnswer>, machines: &[Machine],
     }
     dry_run::mark_unchecked(&mut findings, &components.manifests);
     finding::sort_findings(&mut findings);
-    let gpus = match components.os {
-        Some(TargetOs::Windows) => gpus.into_iter().map(GpuAnswer::with_windows_releases).collect(),
-        _ => gpus,
-    };
     let answer = MachineAnswer::new(findings, &components.manifests, components.not_examined, gpus);
     MachineAnswer { undriven, ..answer }
 }

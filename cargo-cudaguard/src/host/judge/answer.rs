@@ -4,10 +4,8 @@
 use std::fmt;
 
 use crate::host::facts::HostGpu;
-use cudaguard::internal::coverage::requirements::higher_floor;
 use cudaguard::internal::json::{Value, object};
 use cudaguard::internal::manifest::{GpuCoverage, Manifest, PtxFallback, Requirement};
-use cudaguard::internal::tables::{self, Floor};
 use cudaguard::internal::version::{CudaVersion, DriverRelease};
 
 /// The support of a GPU by the code of a component.
@@ -62,48 +60,25 @@ pub struct GpuAnswer {
     pub guaranteed_from: Option<(CudaVersion, DriverRelease)>,
 }
 
-/// Returns the oldest driver that a component needs on any GPU, as CUDA version and release.
-pub fn least_driver(manifest: &Manifest) -> Option<(CudaVersion, Option<DriverRelease>)> {
-    floors(manifest).max()
-}
-
-fn floors(manifest: &Manifest) -> impl Iterator<Item = (CudaVersion, Option<DriverRelease>)> {
-    manifest.requires.iter().filter_map(|row| match row {
-        // 0: no release is known for it.
-        Requirement::Driver { cuda, release, .. } => {
-            Some((*cuda, Some(*release).filter(|release| release.branch != 0)))
-        }
-        _ => None,
-    })
-}
-
 /// Returns the answers of a component for each of these GPUs whose compute capability is known. A component without kernels has
-/// none. `forced` is set for `CUDA_FORCE_PTX_JIT=1`, with which the driver ignores machine code.
+/// none. `forced` is set for `CUDA_FORCE_PTX_JIT=1`, with which the driver ignores machine code. The driver is absent in the result.
 pub fn answers(manifest: &Manifest, gpus: &[HostGpu], forced: bool) -> Vec<GpuAnswer> {
-    let floors: Vec<_> = floors(manifest).collect();
     let mut found: Vec<GpuAnswer> = Vec::new();
     for gpu in gpus.iter().filter(|gpu| gpu.visible && gpu.undriven.is_none()) {
         let Some(cc) = gpu.cc else { continue };
         for row in &manifest.requires {
-            let by_ptx = forced.then(|| apply_forced_ptx(row)).flatten();
-            let row = by_ptx.as_ref().unwrap_or(row);
-            let Requirement::Gpu { from, to, by, code, cuda, release, guaranteed_from, ptx_fallback } = row else {
-                continue;
-            };
+            let Requirement::Gpu { from, to, by, code, ptx_fallback, .. } = row else { continue };
             if cc < *from || to.is_some_and(|to| cc > to) {
                 continue;
             }
+            let by_ptx = forced.then(|| apply_forced_ptx(*by, *ptx_fallback)).flatten();
+            let (by, code) = by_ptx.unwrap_or_else(|| (*by, code.clone()));
             let machine_code = !matches!(
                 by,
                 GpuCoverage::Ptx | GpuCoverage::Nothing | GpuCoverage::Unknown | GpuCoverage::AtMostPartial
             );
             let passed_over = forced && machine_code && *ptx_fallback == PtxFallback::Nothing;
-            let (by, code) = if passed_over { (&GpuCoverage::Nothing, "") } else { (by, code.as_str()) };
-            let served = *by != GpuCoverage::Nothing;
-            let own = cuda.map(|cuda| (cuda, *release));
-            let of_gpu = tables::first_driver(cc).map(|floor| (floor.cuda, floor.release));
-            // The newest requirement of the component, its code and the GPU.
-            let needs = floors.iter().copied().chain(own).chain(of_gpu).filter(|_| served).max();
+            let (by, code) = if passed_over { (GpuCoverage::Nothing, String::new()) } else { (by, code) };
             let answer = GpuAnswer {
                 component: manifest.component.to_string(),
                 name: gpu.name.clone(),
@@ -118,15 +93,11 @@ pub fn answers(manifest: &Manifest, gpus: &[HostGpu], forced: bool) -> Vec<GpuAn
                     GpuCoverage::Nothing => Service::None,
                     GpuCoverage::AtMostPartial | GpuCoverage::Unknown => Service::Unknown,
                 },
-                code: code.to_owned(),
+                code,
                 containers: None,
-                cuda: needs.map(|(cuda, _)| cuda),
-                release: needs.and_then(|(_, release)| release),
-                guaranteed_from: guaranteed_from.filter(|(cuda, _)| {
-                    served
-                        && *guaranteed_from != Some(tables::NO_DRIVER_KNOWN)
-                        && needs.is_none_or(|(needs, _)| needs < *cuda)
-                }),
+                cuda: None,
+                release: None,
+                guaranteed_from: None,
             };
             if !found.contains(&answer) {
                 found.push(answer);
@@ -138,46 +109,24 @@ pub fn answers(manifest: &Manifest, gpus: &[HostGpu], forced: bool) -> Vec<GpuAn
 
 /// Evaluates a row of GPUs if the driver ignores machine code and compiles PTX. `None` if nothing changes: the row is
 /// PTX anyway, or there is none.
-fn apply_forced_ptx(row: &Requirement) -> Option<Requirement> {
-    let Requirement::Gpu { from, to, by, cuda, release, guaranteed_from, ptx_fallback, .. } = row else { return None };
+fn apply_forced_ptx(by: GpuCoverage, ptx_fallback: PtxFallback) -> Option<(GpuCoverage, String)> {
     let served = match by {
         GpuCoverage::Cubin | GpuCoverage::Ptx => GpuCoverage::Ptx,
         GpuCoverage::Partial | GpuCoverage::PartialPtx => GpuCoverage::PartialPtx,
         GpuCoverage::AtLeastPartial | GpuCoverage::AtLeastPartialPtx => GpuCoverage::AtLeastPartialPtx,
         GpuCoverage::AtMostPartial | GpuCoverage::Nothing | GpuCoverage::Unknown => return None,
     };
-    let isa = match (by, ptx_fallback) {
-        (GpuCoverage::Ptx, PtxFallback::Undetermined) => return None,
-        (GpuCoverage::Ptx, PtxFallback::Nothing) | (_, PtxFallback::Undetermined) => None,
-        (_, PtxFallback::Nothing) => return None,
-        (_, PtxFallback::Isa((major, minor))) => Some((u32::from(*major), u32::from(*minor))),
-    };
-    // Rows that are PTX anyway keep their requirement.
-    let was_ptx = matches!(by, GpuCoverage::Ptx | GpuCoverage::PartialPtx | GpuCoverage::AtLeastPartialPtx);
-    let own = cuda.filter(|_| was_ptx).map(|cuda| Floor { cuda, release: *release, exact: true });
-    let floor = isa.and_then(|isa| higher_floor(own, Some(tables::ptx_floor(isa))));
-    Some(Requirement::Gpu {
-        from: *from,
-        to: *to,
-        by: if isa.is_some() { served } else { GpuCoverage::Unknown },
-        code: isa.map(|(major, minor)| format!("PTX {major}.{minor}")).unwrap_or_default(),
-        cuda: floor.map(|floor| floor.cuda),
-        release: floor.and_then(|floor| floor.release),
-        guaranteed_from: guaranteed_from.filter(|_| was_ptx),
-        ptx_fallback: *ptx_fallback,
-    })
+    match (by, ptx_fallback) {
+        (GpuCoverage::Ptx, PtxFallback::Undetermined) => None,
+        (GpuCoverage::Ptx, PtxFallback::Nothing) | (_, PtxFallback::Undetermined) => {
+            Some((GpuCoverage::Unknown, String::new()))
+        }
+        (_, PtxFallback::Nothing) => None,
+        (_, PtxFallback::Isa((major, minor))) => Some((served, format!("PTX {major}.{minor}"))),
+    }
 }
 
 impl GpuAnswer {
-    /// Returns the answer with the driver releases of Windows, which have other numbers than those of Linux.
-    #[must_use]
-    pub fn with_windows_releases(mut self) -> Self {
-        self.release = self.cuda.zip(self.release).map(|(cuda, release)| tables::windows_release(cuda, release));
-        self.guaranteed_from =
-            self.guaranteed_from.map(|(cuda, release)| (cuda, tables::windows_release(cuda, release)));
-        self
-    }
-
     /// Returns the answer as a JSON object.
     pub fn to_json(&self) -> Value {
         let mut value = object([("component", self.component.as_str().into())]);
@@ -247,26 +196,21 @@ mod tests {
     fn gpu_answers_are_separate() {
         let component = Component { name: "demo".to_owned(), version: "0.1.0".to_owned() };
         let mut manifest = Manifest::from_build(component, "t", "release", &Policy::default(), &Toolchain::default());
-        let row = |from, to, by, code: &str, cuda: Option<(u32, u32)>| Requirement::Gpu {
+        let row = |from, to, by, code: &str| Requirement::Gpu {
             from,
             to,
             by,
             code: code.to_owned(),
-            cuda: cuda.map(|(major, minor)| CudaVersion::new(major, minor)),
-            release: cuda.map(|_| DriverRelease::new(550, 54, 14)),
+            cuda: None,
+            release: None,
             guaranteed_from: None,
             ptx_fallback: PtxFallback::Undetermined,
         };
         manifest.requires = vec![
-            Requirement::Driver {
-                cuda: CudaVersion::new(12, 0),
-                release: DriverRelease::new(525, 60, 13),
-                because: "libcudart 12.4".to_owned(),
-            },
-            row((0, 0), Some((7, 255)), GpuCoverage::Nothing, "", None),
-            row((8, 0), Some((8, 255)), GpuCoverage::Cubin, "sm_80", None),
-            row((9, 0), Some((9, 255)), GpuCoverage::PartialPtx, "compute_80", Some((12, 4))),
-            row((10, 0), None, GpuCoverage::Ptx, "compute_80", Some((12, 4))),
+            row((0, 0), Some((7, 255)), GpuCoverage::Nothing, ""),
+            row((8, 0), Some((8, 255)), GpuCoverage::Cubin, "sm_80"),
+            row((9, 0), Some((9, 255)), GpuCoverage::PartialPtx, "compute_80"),
+            row((10, 0), None, GpuCoverage::Ptx, "compute_80"),
         ];
         let gpu =
             |name: &str, cc| HostGpu { name: Some(name.to_owned()), cc: Some(cc), visible: true, ..HostGpu::default() };
@@ -284,15 +228,13 @@ mod tests {
             rendered,
             [
                 "T4 (7.5): none: no code for it",
-                "A100 (8.0): native, sm_80; the driver must support CUDA 12.0 (525.60.13 or newer)",
-                "H100 (9.0): partial, compute_80; the driver must support CUDA 12.4 (550.54.14 or newer)",
-                // No driver of CUDA 12.4 drives it.
-                "B200 (10.0): JIT, compute_80; the driver must support CUDA 12.8 (570.26 or newer)",
+                "A100 (8.0): native, sm_80",
+                "H100 (9.0): partial, compute_80",
+                "B200 (10.0): JIT, compute_80",
             ]
         );
         let under_force = |manifest: &Manifest| {
-            let rendered: Vec<String> = answers(manifest, &gpus[1..], true).iter().map(ToString::to_string).collect();
-            rendered.iter().map(|line| line.split(';').next().unwrap_or_default().to_owned()).collect::<Vec<_>>()
+            answers(manifest, &gpus[1..], true).iter().map(ToString::to_string).collect::<Vec<_>>()
         };
         assert_eq!(
             under_force(&manifest),
@@ -316,19 +258,11 @@ mod tests {
             }
             assert_eq!(under_force(&manifest), expected);
         }
-        if let Some(Requirement::Gpu { guaranteed_from, .. }) = manifest.requires.get_mut(2) {
-            *guaranteed_from = Some((CudaVersion::new(13, 0), DriverRelease::new(580, 65, 6)));
-        }
-        let newer = answers(&manifest, &gpus[1..2], false).remove(0);
-        assert_eq!(
-            newer.to_string(),
-            "A100 (8.0): native, sm_80; the driver must support CUDA 12.0 (525.60.13 or newer); guaranteed if the driver supports CUDA 13.0 (580.65.06 or newer)"
-        );
         let partial = GpuAnswer { containers: Some((196, 197)), ..answers(&manifest, &gpus, false).remove(2) };
         assert!(partial.to_string().contains("partial, 196 of 197 containers, compute_80"), "{partial}");
         assert_eq!(
             partial.to_json().to_string(),
-            r#"{"component":"demo 0.1.0","name":"H100","cc":"9.0","by":"partial","code":"compute_80","containers":{"serve":196,"of":197},"driver":{"cuda":"12.4","release":"550.54.14"}}"#
+            r#"{"component":"demo 0.1.0","name":"H100","cc":"9.0","by":"partial","code":"compute_80","containers":{"serve":196,"of":197}}"#
         );
     }
 }

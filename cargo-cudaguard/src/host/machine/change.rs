@@ -35,7 +35,7 @@ impl Change {
     pub fn describe(self) -> String {
         let driver = self.driver.map(|branch| format!("driver {branch} or newer"));
         let library = self.library.map(|version| format!("{} {version} or newer", CUDNN.name));
-        let code = self.code.map(|(major, minor)| format!("code for {major}.{minor} (sm_{major}{minor})"));
+        let code = self.code.map(|cc| format!("code for {}.{} ({})", cc.0, cc.1, tables::code_to_add(cc)));
         [driver, library, code].into_iter().flatten().collect::<Vec<_>>().join(", and ")
     }
 

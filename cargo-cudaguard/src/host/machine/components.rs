@@ -17,6 +17,7 @@ use crate::family::{self, RuntimeCompiler};
 use crate::host::facts::Host;
 use crate::host::judge;
 use crate::linked::evidence::{Evidence, LinkEvidence};
+use crate::linked::seal::drop_certain;
 use crate::linked::seal::{self, LinkObservation};
 use cudaguard::internal::elf::machine;
 use cudaguard::internal::finding::{self, Code, Finding, MessageFragment, MessageTemplate, Severity, Values, Verdict};
@@ -25,7 +26,7 @@ use cudaguard::internal::policy::Policy;
 use cudaguard::internal::tables;
 use cudaguard::internal::toolchain::Toolchain;
 use cudaguard::internal::vendor::{self, CUDART, CUDNN};
-use cudaguard::internal::version::Version;
+use cudaguard::internal::version::{CudaVersion, Version};
 
 /// The requirements of a file.
 #[derive(Clone, Debug, Default)]
@@ -167,7 +168,7 @@ impl Components {
 
     /// Returns a copy without manifests whose requirements equal those of another one, whatever the names of their
     /// components. A map or a placement checks each manifest hundreds of times.
-    pub(super) fn without_repeats(&self) -> Self {
+    pub(crate) fn without_repeats(&self) -> Self {
         let mut kept: Vec<Manifest> = Vec::new();
         let mut places: HashMap<(String, Vec<bool>), usize> = HashMap::new();
         let mut moved = Vec::with_capacity(self.manifests.len());
@@ -326,6 +327,7 @@ impl Components {
             archs: kernels.map(Kernels::built_targets),
             // If no kernels are detected but the project declares some, the declaration counts.
             gpus: kernels.filter(|kernels| kernels.has_kernels()).map(Kernels::requirement_rows),
+            cudart_opened: kernels.and_then(|kernels| opened_cudart(binary, kernels)),
             ..LinkObservation::from_binary(binary)
         };
         self.manifests = std::mem::take(&mut self.manifests)
@@ -368,6 +370,7 @@ pub(crate) fn mark_fallback(kernels: &mut Kernels, manifests: &mut [Manifest], o
         if let Some(first) = manifest.requires.iter().position(is_gpu) {
             manifest.requires.retain(|row| !is_gpu(row));
             manifest.requires.splice(first..first, kernels.requirement_rows());
+            drop_certain(manifest);
         }
     }
 }
@@ -405,6 +408,15 @@ fn needed_libraries(binary: &Binary) -> Vec<Needed> {
     };
     let has_search_path = binary.rpath.is_some() || binary.runpath.is_some();
     binary.needed.iter().filter(known).map(|name| Needed { soname: name.clone(), has_search_path }).collect()
+}
+
+/// Returns the cudart that a file with kernels opens by name, if its search path names NVIDIA's package of it. If the path does not
+/// contain the release, it is of the major that compiled the kernels.
+fn opened_cudart(binary: &Binary, kernels: &Kernels) -> Option<CudaVersion> {
+    let paths = binary.runpath.as_deref().or(binary.rpath.as_deref())?;
+    let major = vendor::cudart_in_paths(paths)?;
+    let major = Some(major).filter(|major| *major > 0).or_else(|| kernels.compiled_by())?;
+    Some(CudaVersion::new(major, 0))
 }
 
 fn uses_cuda(binary: &Binary, kernels: Option<&Kernels>) -> bool {

@@ -13,6 +13,7 @@ pub mod fleet;
 mod host_file;
 mod host_file_writer;
 pub mod map;
+pub mod oldest_driver;
 pub mod placement;
 
 use std::borrow::Cow;

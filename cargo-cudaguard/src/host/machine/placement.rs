@@ -1,11 +1,12 @@
 //! Derives what a machine must have to run files: the GPUs, the oldest driver for each, and the cuDNN releases.
 //!
 //! Adds no rules. It runs the runtime checks for every compute capability at which the rows change or
-//! that the tables know, with every CUDA version that a driver of the tables supports. Only GPUs with the verdict
+//! that the tables know, with every CUDA version that a driver may support. Only GPUs with the verdict
 //! `runs` are suitable.
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::oldest_driver::{OldestDriver, driver_needs, known_cuda_versions};
 use super::{Components, Driver, Gpu, HostLibrary, Machine};
 use crate::host::facts;
 use crate::host::judge::answer::{GpuAnswer, Service, answers};
@@ -13,7 +14,7 @@ use cudaguard::internal::finding::{Code, Finding, Verdict};
 use cudaguard::internal::manifest::Requirement;
 use cudaguard::internal::tables;
 use cudaguard::internal::vendor::CUDNN;
-use cudaguard::internal::version::{CudaVersion, DriverRelease, Version};
+use cudaguard::internal::version::{CudaVersion, Version};
 
 /// The requirements of a machine that is to run all files.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -27,7 +28,7 @@ pub struct Placement {
     /// True if a driver is required.
     pub needs_driver: bool,
     /// The cuDNN requirement, if the files need or can use cuDNN.
-    pub library: Option<CudnnRange>,
+    pub library: Option<OfLibrary>,
 }
 
 /// An inclusive range of compute capabilities.
@@ -43,15 +44,6 @@ pub struct GpuRange {
     pub driver: Option<OldestDriver>,
 }
 
-/// A driver, as CUDA version and as release.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct OldestDriver {
-    /// The CUDA version that it must support.
-    pub cuda: CudaVersion,
-    /// The first release that is known to support it; `None` if no such release is known.
-    pub release: Option<DriverRelease>,
-}
-
 /// GPUs that do not run the files, or for which that is unknown.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Unfit {
@@ -65,7 +57,7 @@ pub struct Unfit {
 
 /// The cuDNN requirement of files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct CudnnRange {
+pub struct OfLibrary {
     /// The oldest release.
     pub min: Version,
     /// The first newer release that is too new.
@@ -96,10 +88,9 @@ impl Placement {
         }
         let files = &files.iter().map(Components::without_repeats).collect::<Vec<_>>()[..];
         let asked = PlacementQuery::from_components(files)?;
-        let cudas = known_cuda_versions();
         let (mut fit, mut unfit): (Vec<GpuRange>, Vec<Unfit>) = (Vec::new(), Vec::new());
         for (from, to) in cc_intervals(files) {
-            match asked.support_for_gpu(from, &cudas) {
+            match asked.support_for_gpu(from) {
                 Ok((by, driver)) => match fit.last_mut() {
                     Some(last) if (last.by, last.driver) == (by, driver) && is_adjacent(last.to, from) => last.to = to,
                     _ => fit.push(GpuRange { from, to, by, driver }),
@@ -119,7 +110,7 @@ impl Placement {
             .verdict_on(&Machine { driver: Some(absent_driver()), ..asked.sample_machine(None, None) })
             != Verdict::Runs;
         let library =
-            asked.library.map(|library| CudnnRange { gpus_dropped_in: asked.gpus_dropped_in(&fit), ..library });
+            asked.library.map(|library| OfLibrary { gpus_dropped_in: asked.gpus_dropped_in(&fit), ..library });
         Ok(Self { processor, fit, unfit, needs_driver, library })
     }
 
@@ -161,7 +152,7 @@ impl GpuRange {
 /// The input of the checks: the files and their cuDNN requirement.
 pub(super) struct PlacementQuery<'a> {
     files: &'a [Components],
-    library: Option<CudnnRange>,
+    library: Option<OfLibrary>,
 }
 
 impl<'a> PlacementQuery<'a> {
@@ -190,33 +181,16 @@ impl<'a> PlacementQuery<'a> {
     }
 
     /// Returns the GPU support and the oldest driver, or the reason why no driver is suitable.
-    fn support_for_gpu(
-        &self,
-        cc: (u8, u8),
-        cudas: &[CudaVersion],
-    ) -> Result<(Option<Service>, Option<OldestDriver>), Finding> {
-        let runs = |cuda: &CudaVersion| self.verdict_on(&self.sample_machine(Some(cc), Some(*cuda))) == Verdict::Runs;
-        let newest = cudas[cudas.len() - 1];
-        let unfit = cudas.iter().rposition(|cuda| !runs(cuda));
-        let oldest = match unfit {
-            None => None,
-            Some(last) if last + 1 == cudas.len() => {
-                let all = self.findings_on(&self.sample_machine(Some(cc), Some(newest)));
-                let worst = Verdict::from_findings(&all);
-                let why = all.into_iter().find(|finding| Verdict::from_findings([finding]) == worst);
-                return Err(why.expect("a verdict rests on a finding"));
-            }
-            Some(last) => Some(cudas[last + 1]),
-        };
-        let manifests = self.files.iter().flat_map(|file| &file.manifests);
-        let driver = oldest.map(|cuda| {
-            // Use the release that the rows name for the CUDA version: the checks compare CUDA versions if they are
-            // known.
-            let named = manifests.flat_map(|manifest| cuda_releases(&manifest.requires));
-            let release = named.filter(|(of, _)| *of == cuda).map(|(_, release)| release).max();
-            OldestDriver { cuda, release }
-        });
-        Ok((self.worst_support(cc), driver))
+    fn support_for_gpu(&self, cc: (u8, u8)) -> Result<(Option<Service>, Option<OldestDriver>), Finding> {
+        let newest = known_cuda_versions().pop();
+        let all = self.findings_on(&self.sample_machine(Some(cc), newest));
+        let worst = Verdict::from_findings(&all);
+        if worst != Verdict::Runs {
+            let why = all.into_iter().find(|finding| Verdict::from_findings([finding]) == worst);
+            return Err(why.expect("a verdict rests on a finding"));
+        }
+        let needs = driver_needs(self.files, &self.sample_machine(Some(cc), None));
+        Ok((self.worst_support(cc), needs.certain()))
     }
 
     /// Returns the worst GPU support of the files; `None` if there are no kernels.
@@ -255,17 +229,6 @@ fn support_rank(service: Service) -> u8 {
     }
 }
 
-/// Returns the driver releases that rows name as the first ones to support a CUDA version.
-fn cuda_releases(rows: &[Requirement]) -> impl Iterator<Item = (CudaVersion, DriverRelease)> + '_ {
-    let known = |(_, release): &(CudaVersion, DriverRelease)| release.branch != 0;
-    let pairs = rows.iter().flat_map(|row| match row {
-        Requirement::Driver { cuda, release, .. } => [Some((*cuda, *release)), None],
-        Requirement::Gpu { cuda, release, guaranteed_from, .. } => [cuda.zip(*release), *guaranteed_from],
-        _ => [None, None],
-    });
-    pairs.flatten().filter(known)
-}
-
 fn absent_driver() -> Driver {
     Driver { absent: true, ..Driver::default() }
 }
@@ -292,7 +255,7 @@ fn common_processor(files: &[Components]) -> Result<String, String> {
 }
 
 /// Returns the interval of suitable cuDNN releases. The checks run for every release at which a row changes.
-fn cudnn_interval(files: &[Components]) -> Result<Option<CudnnRange>, String> {
+fn cudnn_interval(files: &[Components]) -> Result<Option<OfLibrary>, String> {
     let mut points = BTreeSet::new();
     for row in files.iter().flat_map(|file| &file.manifests).flat_map(|manifest| &manifest.requires) {
         if let Requirement::Library { min, below, built, .. } = row {
@@ -317,20 +280,14 @@ fn cudnn_interval(files: &[Components]) -> Result<Option<CudnnRange>, String> {
     let needed = verdict(BTreeMap::from([(CUDNN.key, Vec::new())])) != Verdict::Runs;
     // Every release is suitable, and so is a machine without cuDNN: the library is linked into the file.
     let Some((below, _)) = runs[first..].iter().find(|(_, runs)| !*runs) else { return Ok(None) };
-    Ok(Some(CudnnRange { min: runs[first].0, below: *below, needed, gpus_dropped_in: None }))
-}
-
-/// Returns every CUDA version that a driver may support, and one that is older than all of them.
-fn known_cuda_versions() -> Vec<CudaVersion> {
-    let of_branches = tables::branch_rows().iter().flat_map(|row| [Some(row.least), row.most]).flatten();
-    let of_toolkits = tables::toolkit_rows().iter().map(|row| row.version);
-    let all: BTreeSet<CudaVersion> = of_branches.chain(of_toolkits).chain([CudaVersion::new(1, 0)]).collect();
-    all.into_iter().collect()
+    Ok(Some(OfLibrary { min: runs[first].0, below: *below, needed, gpus_dropped_in: None }))
 }
 
 /// Returns intervals of compute capabilities in each of which the checks have the same result.
 fn cc_intervals(files: &[Components]) -> Vec<Interval> {
     let mut starts = BTreeSet::from([(0, 0)]);
+    // cuDNN supports only some generations, and files that use it need not have kernels.
+    starts.extend(tables::arch_rows().iter().map(|row| row.cc));
     for row in files.iter().flat_map(|file| &file.manifests).flat_map(|manifest| &manifest.requires) {
         if let Requirement::Gpu { from, to, .. } = row {
             starts.insert(*from);

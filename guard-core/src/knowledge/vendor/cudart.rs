@@ -45,9 +45,22 @@ pub static CUDART: Library = Library {
     table: None,
 };
 
-/// Parses the version in a soname, `libcudart.so.13` or `libcudart.so.11.0`.
+/// Parses the version in a soname: `libcudart.so.13`, `libcudart.so.11.0`, or `libcudart-ab12cd34.so.12.3.101` as
+/// auditwheel names the file of a release.
 pub fn cudart_named(soname: &str) -> Option<CudaVersion> {
-    let number = CUDART.soname_version(soname)?;
-    let (major, minor) = number.split_once('.').unwrap_or((&number, "0"));
-    Some(CudaVersion::new(major.parse().ok()?, minor.parse().ok()?))
+    let numbers = CUDART.soname_version(soname)?;
+    let mut numbers = numbers.split('.').map(|number| number.parse().ok());
+    Some(CudaVersion::new(numbers.next()??, numbers.next().unwrap_or(Some(0))?))
+}
+
+/// Returns whether search paths name the directory of a cudart in NVIDIA's packages for Python, `nvidia/cuda_runtime/lib` or
+/// `nvidia/cu13/lib`: the CUDA major in it, or 0 if it has none. A file that needs no cudart and has such a path opens it by name.
+pub fn cudart_in_paths(paths: &str) -> Option<u32> {
+    paths.split(':').find_map(|path| {
+        let (_, package) = path.trim_end_matches('/').strip_suffix("/lib")?.rsplit_once("nvidia/")?;
+        match package {
+            "cuda_runtime" => Some(0),
+            _ => package.strip_prefix("cu")?.parse().ok(),
+        }
+    })
 }

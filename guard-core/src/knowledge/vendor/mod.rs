@@ -16,7 +16,7 @@ use std::ops::RangeInclusive;
 use crate::model::version::Version;
 pub use cudart::CUDART;
 pub use cudart::HYBRID as HYBRID_CUDART;
-pub use cudart::cudart_named;
+pub use cudart::{cudart_in_paths, cudart_named};
 pub use nccl::NCCL;
 pub use table::LibraryTable;
 pub(crate) use table::serves_later;

@@ -4,7 +4,7 @@ use std::sync::atomic::Ordering;
 
 use super::{KernelReader, SMALL_CONCATENATED, SMALL_CUBIN, SMALL_PTX, SectionPiece};
 use crate::binary::kernels::fatbin::{self, Compression};
-use crate::binary::kernels::{Container, ImageForm, ImageKind, KernelImage, Role, cubin, ptx, unpack};
+use crate::binary::kernels::{Container, ImageForm, ImageKind, KernelImage, Role, cubin, made, ptx, unpack};
 use cudaguard::internal::arch::{Arch, Suffix};
 
 impl<'data> KernelReader<'data> {
@@ -22,7 +22,7 @@ impl<'data> KernelReader<'data> {
             damaged = Some(format!("a fatbin of {} bytes, of which {} are there", header.total_size(), rest.len()));
         }
         let (mut largest, mut largest_ptx): (Option<fatbin::FatbinEntry>, Option<fatbin::FatbinEntry>) = (None, None);
-        let mut origin = None;
+        let (mut origin, mut compiled_by) = (None, 0);
         let entries = fatbin::Entries::new(if header.version == 1 { payload } else { &[] });
         for entry in entries {
             match entry {
@@ -32,6 +32,10 @@ impl<'data> KernelReader<'data> {
                         *largest = Some(entry);
                     }
                     origin = origin.or_else(|| entry.name());
+                    // One call of nvcc writes a container.
+                    if compiled_by == 0 {
+                        compiled_by = made::compiled_by(&entry);
+                    }
                     if let Err(why) = self.read_entry(&entry, base + header.length as u64) {
                         damaged.get_or_insert(why);
                     }
@@ -62,6 +66,7 @@ impl<'data> KernelReader<'data> {
             size: size as u64,
             origin: origin.map(|name| file_name(name).to_owned()),
             entries: self.entries_from(first),
+            compiled_by,
             damaged: damaged.is_some(),
             ..Container::unknown()
         };
@@ -166,6 +171,9 @@ impl<'data> KernelReader<'data> {
             container: self.next_container_index(),
         };
         self.add_bare_image(piece, ImageForm::Cubin, entry, cubin.kernels);
+        if let Some(container) = self.containers.last_mut() {
+            container.compiled_by = cubin.compiled_by;
+        }
     }
 
     pub(super) fn add_ptx(&mut self, piece: SectionPiece, text: &ptx::Ptx) {

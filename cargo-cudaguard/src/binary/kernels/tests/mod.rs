@@ -1,4 +1,5 @@
 mod damage;
+mod driver;
 mod targets;
 pub(crate) mod writer;
 

@@ -137,6 +137,20 @@ impl<'a> Promise<'a> {
         })
     }
 
+    /// Returns the oldest CUDA major of the cudart that the requirement installs, whatever extras are chosen; `None` if it installs
+    /// none.
+    pub(super) fn cudart_major(&self) -> Option<u32> {
+        /// Packages of conda that only select the releases of others.
+        const SELECTORS: [&str; 2] = ["cuda-version", "pytorch-cuda"];
+        let name = normalize_name(name_of(self.text));
+        let is_optional = self.text.split_once(';').is_some_and(|(_, marker)| marker.contains("extra"));
+        if !self.stems.contains(&"cudart") || SELECTORS.contains(&&*name) || is_optional {
+            return None;
+        }
+        let suffix = name.rsplit_once("-cu").and_then(|(_, major)| major.parse().ok());
+        suffix.or_else(|| self.least.map(|least| least.major))
+    }
+
     pub(super) fn provides(&self, soname: &str) -> bool {
         let stem = soname.strip_prefix("lib").and_then(|rest| rest.split_once(".so"));
         stem.is_some_and(|(stem, _)| self.stems.contains(&stem))

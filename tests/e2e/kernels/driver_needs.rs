@@ -1,0 +1,109 @@
+//! The driver that a file needs: all subcommands name the same one.
+
+use cudaguard_tests::command::call;
+use cudaguard_tests::{Test, parts, test};
+use serde_json::Value;
+
+use super::toolkit_tools::{Bench, gencode};
+
+pub(crate) fn tests() -> Vec<Test> {
+    vec![
+        test("ptx_text_beside_containers_needs_driver", ptx_text),
+        test("renamed_cudart_is_cudart", renamed_cudart),
+        test("code_of_cuda_11_is_unknown_on_10", older_major),
+        test("relocatable_archive_is_not_loaded", relocatable_archive),
+    ]
+}
+
+const KERNEL: &[u8] =
+    b"__global__ void k(int *p) { *p = 1; }\nextern \"C\" int go() { k<<<1, 1>>>(nullptr); return 0; }\n";
+
+/// Returns the verdict of `verify` on a driver with a GPU, and its text.
+fn verdict(bench: &Bench, file: &str, driver: &str, gpu: &str) -> (String, String) {
+    let outcome = call(["verify"]).arg(bench.path(file)).args(["--driver", driver, "--gpu", gpu]).run();
+    let line = outcome.stdout.lines().next().unwrap_or_default().to_owned();
+    let word = line.rsplit(": ").next().and_then(|rest| rest.split(' ').next()).unwrap_or_default().to_owned();
+    (word, format!("{}{}", outcome.stderr, outcome.stdout))
+}
+
+/// Asserts that `inspect`, `requirements` and `verify` name this driver for a compute capability.
+fn assert_named(bench: &Bench, file: &str, cc: &str, cuda: &str, release: &str) {
+    let file = bench.path(file);
+    let json = |subcommand: &str| -> Value {
+        let outcome = call([subcommand, "--json"]).arg(&file).run().success();
+        serde_json::from_str(&outcome.stdout).unwrap()
+    };
+    let named =
+        |value: &Value| (value["cuda"].as_str().map(str::to_owned), value["release"].as_str().map(str::to_owned));
+    let expected = (Some(cuda.to_owned()), Some(release.to_owned()));
+    let inspected = json("inspect");
+    let of_gpu = inspected["drivers"].as_array().unwrap().iter().find(|one| one["from"] == cc || one["to"] == cc);
+    assert_eq!(named(of_gpu.unwrap()), expected, "{inspected}");
+    let required = json("requirements");
+    let of_gpu = required["gpus"].as_array().unwrap().iter().find(|one| one["from"] == cc);
+    assert_eq!(named(&of_gpu.unwrap()["driver"]), expected, "{required}");
+    let outcome = call(["verify", "--json", "--driver", "525.60.13", "--gpu", cc]).arg(&file).run();
+    let verified: Value = serde_json::from_str(&outcome.stdout).unwrap();
+    assert_eq!(named(&verified["gpus"][0]["driver"]), expected, "{verified}");
+    let outcome = call(["verify", "--driver-floor", "470"]).arg(&file).run().expect(1);
+    assert!(outcome.stderr.contains(&format!("CUDA {cuda}, {release} or newer")), "{outcome}");
+}
+
+/// The layout of candle: machine code in containers, and PTX text of a newer toolkit as a constant.
+fn ptx_text() {
+    let bench = Bench::new("13.5");
+    bench.write("k.cu", KERNEL);
+    bench.write("text.cu", b"extern \"C\" __global__ void q(int *p) { *p = 2; }\n");
+    bench.nvcc("-ptx -arch=compute_80 text.cu -o text.ptx");
+    bench.nvcc(&format!("-c {} k.cu -o k.o", gencode("90:sm_90")));
+    bench.write("text.s", b".section .rodata\n.globl text\ntext: .incbin \"text.ptx\"\n.byte 0\n");
+    bench.write("main.c", b"int go(void); extern char text[]; int main(void) { return go() + text[0]; }\n");
+    let lib = parts::cuda("13.5").join("lib64").display().to_string();
+    let link = "-lcudart_static -lstdc++ -ldl -lrt -lpthread";
+    bench.tool(&format!("gcc -w -z noexecstack main.c text.s k.o -L{lib} {link} -o layout"));
+    for (driver, expected) in [("580.95.05", "refused"), ("620.70.06", "runs")] {
+        let (word, text) = verdict(&bench, "layout", driver, "H100");
+        assert_eq!(word, expected, "{text}");
+        assert!(text.contains("native, sm_90 and PTX text 9.5; the driver must support CUDA 13.5"), "{text}");
+    }
+    assert_named(&bench, "layout", "9.0", "13.5", "620");
+}
+
+/// Wheel repair copies the runtime under a name with a hash and the complete release.
+fn renamed_cudart() {
+    let bench = Bench::new("13.0");
+    bench.write("k.cu", KERNEL);
+    bench.write("empty.c", b"");
+    let name = "libcudart-ab12cd34.so.13.0.96";
+    bench.tool(&format!("gcc -shared -Wl,-soname,{name} empty.c -o {name}"));
+    bench.nvcc(&format!("-c -Xcompiler -fPIC {} k.cu -o k.o", gencode("75:sm_75")));
+    bench.tool(&format!("gcc -shared -Wl,--no-as-needed k.o ./{name} -o renamed.so"));
+    let (word, text) = verdict(&bench, "renamed.so", "470.57.02", "T4");
+    assert_eq!(word, "refused", "{text}");
+    assert_named(&bench, "renamed.so", "7.5", "13.0", "580.65.06");
+}
+
+/// No document says whether a driver of an older major loads the code; the header of a cubin shows its major.
+fn older_major() {
+    let bench = Bench::new("11.8");
+    bench.write("k.cu", b"extern \"C\" __global__ void k(int *p) { *p = 1; }\n");
+    bench.nvcc("-cubin -arch=sm_70 k.cu -o k.cubin");
+    bench.nvcc(&format!("-fatbin {} k.cu -o k.fatbin", gencode("70:sm_70")));
+    for file in ["k.cubin", "k.fatbin"] {
+        for (driver, expected) in [("410.48", "unknown"), ("450.80.02", "runs"), ("580.65.06", "runs")] {
+            let (word, text) = verdict(&bench, file, driver, "V100");
+            assert_eq!(word, expected, "{file} {driver}: {text}");
+        }
+    }
+}
+
+fn relocatable_archive() {
+    let bench = Bench::new("13.0");
+    bench.write("k.cu", KERNEL);
+    bench.nvcc(&format!("-rdc=true -c {} k.cu -o k.o", gencode("80:sm_80")));
+    bench.tool("ar rcs libk.a k.o");
+    for subcommand in [&["verify", "--driver", "470", "--gpu", "A100"][..], &["requirements"]] {
+        let outcome = call(subcommand).arg(bench.path("libk.a")).run().expect(2);
+        assert!(outcome.stderr.contains("only input for the device linker"), "{outcome}");
+    }
+}
