@@ -16,6 +16,7 @@ use std::process::ExitCode;
 use cudaguard::internal::env::Env;
 use cudaguard::internal::finding::{Finding, Verdict};
 
+use crate::binary::examined;
 use crate::cli::arguments::{Output, VerifyArgs};
 use crate::cli::findings;
 use crate::cli::report::{self, CliError, EXIT_ERROR, REFUSED};
@@ -45,7 +46,7 @@ pub(crate) fn run_verify(env: &Env, question: &VerifyArgs) -> Result<ExitCode, C
         let files: Vec<_> = answers.iter().map(|answer| (answer.file.to_owned(), answer.findings())).collect();
         report::print_result(&findings::files_to_sarif(&files))?;
     }
-    Ok(exit_status(&answers, gate.as_ref()))
+    Ok(exit_status(&answers, gate.as_ref(), &machines))
 }
 
 /// Opens one file, and checks it on the machines and against the requirements of a release. If a release is checked,
@@ -60,7 +61,7 @@ fn check_file<'a>(
     let on_machine = match machines {
         Machines::Here if gate.is_some() => None,
         Machines::Here => Some(artifact.check_here(env)?),
-        Machines::Described { machines, place } => Some(artifact.check_on(env, machines, place)?),
+        Machines::Described { machines, place, .. } => Some(artifact.check_on(env, machines, place)?),
     };
     let requirements = gate.filter(|gate| gate.has_requirements());
     let release = requirements.map(|gate| artifact.check_release(gate)).transpose()?;
@@ -96,10 +97,13 @@ fn stale_exceptions(gate: &Gate, answers: &[FileAnswer<'_>]) -> Vec<Finding> {
 }
 
 /// Returns the exit status of all answers. With `strict`, an unknown answer refuses the release, and so does code that
-/// serves a GPU only in part.
-fn exit_status(answers: &[FileAnswer<'_>], gate: Option<&Gate>) -> ExitCode {
+/// serves a GPU only in part. Without, facts that no option asks about do not count.
+fn exit_status(answers: &[FileAnswer<'_>], gate: Option<&Gate>, machines: &Machines) -> ExitCode {
     let is_strict = gate.is_some_and(|gate| gate.requirements.strict);
-    let is_unknown = |answer: &FileAnswer<'_>| gate.is_some() && answer.verdict() == Verdict::Unknown;
+    let is_unknown = |answer: &FileAnswer<'_>| {
+        let asked = answer.findings().into_iter().filter(|finding| is_strict || machines.asks_about(finding.code));
+        examined::verdict(&asked.collect::<Vec<_>>(), &answer.not_examined()) == Verdict::Unknown
+    };
     let is_refused = |answer: &FileAnswer<'_>| {
         answer.verdict() == Verdict::Refused || is_strict && (is_unknown(answer) || answer.is_partial())
     };

@@ -5,6 +5,7 @@ use std::fs::{self, File};
 use std::io::Read as _;
 use std::path::Path;
 
+use cudaguard::internal::finding::Code;
 use cudaguard::internal::policy::check_regular_file;
 use cudaguard::internal::tables;
 use cudaguard::internal::vendor::CUDNN;
@@ -28,6 +29,8 @@ pub(super) enum Machines {
         machines: Vec<Machine>,
         /// The host file, or "the described machine".
         place: String,
+        /// Options describe the machines. They ask about the facts that they state, and about no others.
+        by_options: bool,
     },
 }
 
@@ -35,12 +38,15 @@ impl Machines {
     pub(super) fn from_place(place: &Where) -> Result<Self, CliError> {
         Ok(match place {
             Where::Here => Self::Here,
-            Where::Host(file) => {
-                Self::Described { machines: vec![read_host(file)?], place: file.display().to_string() }
-            }
+            Where::Host(file) => Self::Described {
+                machines: vec![read_host(file)?],
+                place: file.display().to_string(),
+                by_options: false,
+            },
             Where::Flags(flags) => Self::Described {
                 machines: described_by(flags).map_err(CliError::operational)?,
                 place: "the described machine".to_owned(),
+                by_options: true,
             },
         })
     }
@@ -49,11 +55,22 @@ impl Machines {
         matches!(self, Self::Described { .. })
     }
 
+    /// Returns false if a finding of this code reports the absence of facts that the options do not state.
+    pub(super) fn asks_about(&self, code: Code) -> bool {
+        let Self::Described { machines, by_options: true, .. } = self else { return true };
+        let is_stated = |machine: &Machine| match code {
+            Code::CudnnCannotTell => machine.libraries.contains_key(CUDNN.key),
+            Code::DriverCannotTell => machine.driver.is_some() && machine.gpus.is_some(),
+            _ => true,
+        };
+        machines.iter().any(is_stated)
+    }
+
     /// Returns the name of the machine for the output.
     pub(super) fn label(&self) -> &str {
         match self {
             Self::Here => HERE,
-            Self::Described { machines, place } => {
+            Self::Described { machines, place, .. } => {
                 machines.first().and_then(|machine| machine.name.as_deref()).unwrap_or(place)
             }
         }

@@ -112,7 +112,7 @@ fn unknown_branch_support_is_named() {
         (&manifest(vec![cudart_13()]), "driver 540.4.0 supports libcudart 13.0: that needs CUDA 13.0, and no table"),
         (&both, "driver 540.4.0 supports libcudart 13.0: that needs CUDA 13.0, and no table"),
         (&ptx, "driver 540.4.0 supports sm_80: that needs CUDA 12.4, and no table"),
-        (&code, "sm_80 loads on this driver: NVIDIA guarantees that for nvcc 13"),
+        (&code, "sm_80 of nvcc 13 loads on this driver: NVIDIA guarantees it for nvcc 13"),
     ] {
         let host = Host { driver: driver.clone(), gpus: Some(gpus(&[(8, 7)])), ..Host::default() };
         let findings = crate::host::judge::judge(manifest, &host);
@@ -136,8 +136,8 @@ fn newer_major_machine_code_is_named() {
         findings.iter().map(|finding| format!("{} {}", finding.code, finding.message)).collect::<Vec<_>>().join("\n")
     };
     let driver = |branch| releases(Some(branch), Some(branch));
-    let named = "CG505 it is unknown whether sm_80 loads on this driver: NVIDIA guarantees that for nvcc 13 from driver 580.65.06 \
-                 on\n";
+    let named = "CG505 it is unknown whether sm_80 of nvcc 13 loads on this driver: NVIDIA guarantees it for nvcc 13 from driver \
+                 580.65.06 on\n";
     assert!(described_rows(driver(535), &[(8, 0)], Jit::default()).starts_with(named));
     assert_eq!(described_rows(driver(590), &[(8, 0)], Jit::default()), "");
     // If more than that is unknown, this is not the reason.
