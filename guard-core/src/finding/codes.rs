@@ -205,10 +205,10 @@ codes! {
     232 CompilerAbsent Warning Informs 29 false
         "a library opens a run-time compiler of another CUDA major"
         "Some libraries compile or link code at run time. They open NVRTC or nvJitLink by its name with the CUDA major, and other majors do not fit. This is a warning, because only some functions need the compiler, and because the machine may have it.\nWhat to do: take all libraries for one CUDA major.";
-    233 TwoCudarts Warning Informs 30 false
+    233 TwoCudarts Warning Informs 39 false
         "a program loads shared CUDA runtimes of two majors"
         "Each shared CUDA runtime has its own state: streams, errors and registered kernels. Objects of one runtime do not work in functions of a library that uses the other one. It works if the libraries exchange nothing but device pointers. Runtimes that are linked statically are not counted.\nWhat to do: find the libraries with `ldd`, and install them for the same CUDA major.";
-    234 CudnnFamily Warning Informs 31 false
+    234 CudnnFamily Warning Informs 47 false
         "cuDNN comes with libraries of another CUDA major"
         "cuDNN opens cuBLAS and NVRTC of its own CUDA major. Libraries of another major do not fit, and the functions that need them return an error.\nWhat to do: take cuDNN and the toolkit's libraries for one CUDA major.";
     235 CompilerNewerThanDriver Warning Informs 37 false

@@ -99,11 +99,10 @@ fn is_loaded_here(binary: &Binary) -> bool {
 }
 
 fn components_of(env: &Env, binary: &Binary) -> Result<Components, CliError> {
-    let mut components = dry_run::components_of(binary, env);
+    let components = dry_run::components_of(binary, env);
     if components.manifests.is_empty() && components.findings.is_empty() && components.not_examined.is_empty() {
         return Err(nothing_to_judge(binary));
     }
-    dry_run::add_family(&mut components, binary, env);
     Ok(components)
 }
 

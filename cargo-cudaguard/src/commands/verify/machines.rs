@@ -60,7 +60,10 @@ impl Machines {
         let Self::Described { machines, by_options: true, .. } = self else { return true };
         let is_stated = |machine: &Machine| match code {
             Code::CudnnCannotTell => machine.libraries.contains_key(CUDNN.key),
-            Code::DriverCannotTell => machine.driver.is_some() && machine.gpus.is_some(),
+            Code::DriverCannotTell => {
+                machine.driver.as_ref().is_some_and(|driver| driver.absent || driver.user.is_some())
+                    && machine.gpus.is_some()
+            }
             _ => true,
         };
         machines.iter().any(is_stated)

@@ -1,6 +1,6 @@
 //! The files that run together: a program or library, and the libraries that the dynamic linker loads for it.
 
-use super::{resolve_cudnn, symbols};
+use super::{family, resolve_cudnn, symbols};
 use crate::binary::examined;
 use crate::binary::file::{self, Binary};
 use crate::binary::loader::{self, LoadGraph, LoadOutcome, Object, SearchSource};
@@ -141,6 +141,7 @@ pub fn components_of(file: &Binary, env: &Env) -> Components {
         }
     }
     let inside = |index: usize| index == 0 || is_brought(&graph, index);
+    family::add_family(&mut all, &graph, inside);
     all.findings.extend(symbols::symbol_findings_among(&graph, inside));
     let paths: Vec<_> =
         graph.objects.iter().enumerate().filter(|(at, _)| inside(*at)).map(|(_, object)| &object.path).collect();

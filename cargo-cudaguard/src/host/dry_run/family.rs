@@ -1,11 +1,8 @@
 //! The family in a program: the files that the dynamic linker loads for it.
 
-use crate::binary::file::Binary;
-use crate::binary::loader::{self, LoadGraph, LoadOutcome};
-use crate::binary::mapped_file::OpenFiles;
+use crate::binary::loader::{LoadGraph, LoadOutcome};
 use crate::family::{BUILTINS, Member, NVRTC, compilers, findings};
 use crate::host::machine::{Components, Machine};
-use cudaguard::internal::env::Env;
 use cudaguard::internal::finding::Finding;
 
 /// The members of a load graph.
@@ -16,9 +13,10 @@ struct GraphMembers {
 }
 
 impl GraphMembers {
-    fn new(graph: &LoadGraph) -> Self {
+    /// Reads the objects of the graph that `is_included` selects by their index.
+    fn new(graph: &LoadGraph, is_included: impl Fn(usize) -> bool) -> Self {
         let (mut members, mut objects) = (Vec::new(), Vec::new());
-        for (index, object) in graph.objects.iter().enumerate() {
+        for (index, object) in graph.objects.iter().enumerate().filter(|(index, _)| is_included(*index)) {
             let Some(member) = Member::read(&object.path.to_string_lossy(), object.data()) else { continue };
             let is_nvrtc = member.is(&NVRTC);
             members.push(member);
@@ -49,19 +47,16 @@ impl GraphMembers {
 
 /// Returns the findings about the files that the dynamic linker loads, together and on this machine.
 pub(super) fn findings_of_graph(graph: &LoadGraph, machine: Option<&Machine>) -> Vec<Finding> {
-    let members = GraphMembers::new(graph);
+    let members = GraphMembers::new(graph, |_| true);
     let mut findings = members.findings(graph);
     let compilers = compilers(&members.members);
     findings.extend(machine.into_iter().flat_map(|machine| machine.compiler_findings(&compilers)));
     findings
 }
 
-/// Adds the findings about the files that the dynamic linker loads for a program, and their compilers.
-pub(crate) fn add_family(components: &mut Components, file: &Binary, env: &Env) {
-    let files = OpenFiles::default();
-    files.insert(&file.path, file.data());
-    let Ok(graph) = loader::resolve_with(&file.path, env, &files) else { return };
-    let members = GraphMembers::new(&graph);
-    components.findings.extend(members.findings(&graph));
+/// Adds the findings about a program and the libraries that it brings, which `is_included` selects, and their compilers.
+pub(super) fn add_family(components: &mut Components, graph: &LoadGraph, is_included: impl Fn(usize) -> bool) {
+    let members = GraphMembers::new(graph, is_included);
+    components.findings.extend(members.findings(graph));
     components.compilers = compilers(&members.members);
 }
