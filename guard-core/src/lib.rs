@@ -76,6 +76,7 @@ pub mod internal {
     pub use crate::config::{lock, policy};
     pub use crate::embed::rebuild_stamp;
     pub use crate::knowledge::{tables, vendor};
+    pub use crate::manifest::windows::use_windows_releases;
     pub use crate::manifest::{model as manifest, note};
     pub use crate::model::{arch, linkage, version};
     pub use crate::sys::{digest, elf, env, files, subprocess};

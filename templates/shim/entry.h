@@ -3,15 +3,9 @@
 #define CUDAGUARD_ENTRY_H
 
 #include "notes_in_memory.h"
-#include "report_json.h"
+#include "report_file.h"
 
 static struct context the_context;
-
-SHIM_FN int parse_mode(const char *word) {
-  if (texts_are_equal(word, "off")) return MODE_OFF;
-  if (texts_are_equal(word, "warn")) return MODE_WARN;
-  return texts_are_equal(word, "enforce") ? MODE_ENFORCE : MODE_MANIFEST;
-}
 
 SHIM_FN void read_process(struct context *cx, int all) {
   struct walk w;
@@ -119,6 +113,23 @@ SHIM_FN const struct verdict *complete_verdict(struct context *cx) {
     publish(cx, CANNOT_TELL, "the process was forked while the guard was at work");
   }
   return &cx->verdict[cx->current - 1];
+}
+
+/* Prints the message of the dynamic linker for a missing symbol, and exits with its status. */
+SHIM_FN void fail_like_loader(struct context *cx, const ElfW(Sym) * s) {
+  struct finding *f = &cx->findings.spare;
+  struct text t = start_text(cx->real, sizeof cx->real);
+  set_slot_names(cx, f, s);
+  if (!(s->st_other & HAS_VERSION)) f->library = 0;
+  /* The first string in the file is argv[0]. */
+  f->path = store_untrusted_text(
+      cx, read_file_text(cx, "/proc/self/cmdline", cx->answer, sizeof cx->answer)
+              ? cx->answer
+              : find_program(cx));
+  put_filled(cx, &t, get_text(TEXT_AT(LIBRARY_LACKS_SYMBOL_BY_THE_LOADER_sentence)), f);
+  put_char(&t, '\n');
+  print_text(cx->real);
+  exit_now(STATUS_OF_LOADER);
 }
 
 #ifdef __cplusplus

@@ -3,7 +3,9 @@
 
 #include "coverage.h"
 
+#ifndef CUDAGUARD_PLATFORM_H
 #include <string.h>
+#endif
 
 /* The state of one call. GPUs are bits by their index. */
 struct judging {

@@ -3,20 +3,8 @@
 #define CUDAGUARD_JUDGE_NOTES_H
 
 #include "judged_findings.h"
+#include "detection.h"
 #include "weak_symbols.h"
-
-/* Reports an empty slot of a function, unless an error already explains it. */
-SHIM_FN void judge_slots(struct context *cx) {
-  const ElfW(Sym) *s = find_empty_slot(cx);
-  struct finding *f;
-  if (!s || !cx->note->own || get_result(cx) == WRONG) return;
-  cx->now = cx->note; /* the note of the program is the first */
-  f = add_finding(cx, LIBRARY_LACKS_SYMBOL_EMPTY_SLOT);
-  set_slot_names(cx, f, s);
-  if (is_loaded(cx->texts.at + f->library, &cx->real, 0))
-    f->path = store_untrusted_text(cx, cx->real);
-  f->min = (uint32_t)s->st_size;
-}
 
 /* Returns the lowest unknown kind of a row that is higher than `above`, or -1. */
 SHIM_FN int find_unknown_kind(struct context *cx, const struct note *n, int above) {
@@ -51,6 +39,7 @@ SHIM_FN const char *describe_unjudged_code(struct context *cx, const struct note
     const union row row = get_row(cx, n, i);
     if (row.kind == ROW_GPU) return 0;
   }
+  if (!READS_OWN_KERNELS && n->own && !n->head.sealed) return "GPU code of this file";
   if (n->own && cx->searches_kernels)
     return "GPU code outside fatbin containers"; /* which has no container */
   if (n->state != NOTE_WHOLE || n->head.archs_known == ARCHS_OBSERVED) return 0;
@@ -166,21 +155,6 @@ SHIM_FN void set_gpu_facts(struct context *cx) {
   for (k = 0; k < d->is.gpu_count; k++) gpus[k].cc = d->cc[k];
 }
 
-/* Detects the version of the shared cudart of a note, by the name of its file. */
-SHIM_FN void detect_cudart(struct context *cx, const struct note *n) {
-  struct judge_call *call = &cx->call;
-  char soname[NOTE_TEXT];
-  BY_REGISTER(call);
-  call->cudart.source = BY_FILES;
-  read_row_text(cx, n, get_row(cx, n, call->cudart_row).driver.cudart, &soname);
-  if (!is_loaded(soname, &cx->found, 0)) return;
-  call->cudart_soname = store_untrusted_text(cx, soname);
-  call->cudart_path = store_untrusted_text(cx, cx->found);
-  resolve_links(cx, cx->found, &cx->real);
-  call->cudart.state = FOUND;
-  call->cudart.version = parse_version_in_name(base_name(cx->real));
-}
-
 /* Returns the facts that the judge may request. If the GPU is optional and no report is requested,
  * the start does not wait for the driver: only check() calls it. */
 SHIM_FN uint32_t get_allowed_needs(const struct note *n, int level, int late) {
@@ -190,29 +164,6 @@ SHIM_FN uint32_t get_allowed_needs(const struct note *n, int level, int late) {
   return late || n->head.gpu != GPU_OPTIONAL || *get_variable("CUDAGUARD_REPORT")
              ? allowed | NEED_DRIVER_ANSWER
              : allowed;
-}
-
-/* Detects the first group of facts among those that the judge needs. */
-SHIM_NOINLINE void detect_needed(struct context *cx, struct note *n, uint32_t needs, int late) {
-  struct cudnn *c = &cx->shared.note.cudnn;
-  union row row;
-  memset(&row, 0, sizeof row);
-  BY_REGISTER(c);
-  if (needs & (NEED_CUDNN | NEED_CUDNN_ANSWER)) row = read_note_row(n, cx->call.result.library);
-  if (needs & NEED_CUDNN) {
-    detect_cudnn(cx, c, n, &row.cudnn, late);
-    c->is.is_guess = cx->library_path_is_unknown && !is_loaded(c->soname, &cx->found, 0);
-  } else if (needs & NEED_CUDNN_ANSWER) {
-    probe_cudnn(cx, c, n, &row.cudnn);
-  } else if (needs & NEED_CUDART) {
-    detect_cudart(cx, n);
-  } else if (needs & NEED_DRIVER) {
-    detect_driver(cx, n);
-  } else if (needs & NEED_COMPILER) {
-    detect_compiler(cx);
-  } else {
-    probe_driver(cx);
-  }
 }
 
 /* Calls the judge until it needs no facts that may be detected. */

@@ -39,6 +39,9 @@ struct entry {
   uint64_t flags, unused, unpacked;
 };
 
+/* On every system that reads kernels from memory. */
+enum { READS_OWN_KERNELS = 1 };
+
 enum { RECORD = 0x466243b1, LINKED_RECORD = 2 /* the device linker wrote its container */ };
 enum { PTX = 1, MACHINE_CODE = 2, LTO_IR = 8, RELOCATABLE_PTX = 0x40 };
 enum { ZSTANDARD = 0x8000, SPECIFIC = 0x100000, FAMILY = 0x200000 };

@@ -64,4 +64,17 @@ SHIM_FN const char *get_object_path(struct context *cx, const char *name) {
   return *name ? name : find_program(cx);
 }
 
+/* Returns the start time of this process in clock ticks, because process IDs are reused. */
+SHIM_NOINLINE const char *read_start_time(struct context *cx) {
+  char *s = cx->text, *end;
+  int spaces = 0;
+  read_file_text(cx, "/proc/self/stat", cx->text, sizeof cx->text);
+  for (end = s; *end; end++)
+    if (*end == ')') s = end; /* the last one, because the name may contain others */
+  while (*s && spaces < 20) spaces += *s++ == ' ';
+  for (end = s; *end > ' ';) end++;
+  *end = 0;
+  return s;
+}
+
 #endif

@@ -148,21 +148,4 @@ SHIM_FN void print_findings(struct context *cx, int refuse) {
   print_text(cx->shared.page);
 }
 
-/* Prints the message of the dynamic linker for a missing symbol, and exits with its status. */
-SHIM_FN void fail_like_loader(struct context *cx, const ElfW(Sym) * s) {
-  struct finding *f = &cx->findings.spare;
-  struct text t = start_text(cx->real, sizeof cx->real);
-  set_slot_names(cx, f, s);
-  if (!(s->st_other & HAS_VERSION)) f->library = 0;
-  /* The first string in the file is argv[0]. */
-  f->path = store_untrusted_text(
-      cx, read_file_text(cx, "/proc/self/cmdline", cx->answer, sizeof cx->answer)
-              ? cx->answer
-              : find_program(cx));
-  put_filled(cx, &t, get_text(TEXT_AT(LIBRARY_LACKS_SYMBOL_BY_THE_LOADER_sentence)), f);
-  put_char(&t, '\n');
-  print_text(cx->real);
-  exit_now(STATUS_OF_LOADER);
-}
-
 #endif

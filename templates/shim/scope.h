@@ -3,6 +3,14 @@
 #define CUDAGUARD_SCOPE_H
 
 #include "context.h"
+#include "c_strings.h"
+
+/* Parses the value of CUDAGUARD. */
+SHIM_FN int parse_mode(const char *word) {
+  if (texts_are_equal(word, "off")) return MODE_OFF;
+  if (texts_are_equal(word, "warn")) return MODE_WARN;
+  return texts_are_equal(word, "enforce") ? MODE_ENFORCE : MODE_MANIFEST;
+}
 
 /* Returns whether errors about the note refuse the program. CUDAGUARD overrides the note. */
 SHIM_FN int refuses(struct context *cx, const struct note *n) {

@@ -42,11 +42,15 @@ SHIM_FN uint32_t parse_version_in_name(const char *name) {
   return parse_numbers(name, 0, n) < 3 || (n[1] | n[2]) > 255 ? 0 : n[0] << 16 | n[1] << 8 | n[2];
 }
 
+#ifndef CUDNN_STEM
+#define CUDNN_STEM CUDNN_FILE "."
+#endif
+
 /* Parses the major in libcudnn.so.9. Returns 0 if the name has none. */
 SHIM_FN uint32_t parse_major_in_name(const char *name) {
   long a;
-  if (!starts_with(name, CUDNN_FILE ".")) return 0;
-  name += sizeof CUDNN_FILE;
+  if (!starts_with(name, CUDNN_STEM)) return 0;
+  name += sizeof CUDNN_STEM - 1;
   a = parse_number(&name, 999);
   return a > 0 ? (uint32_t)a : 0;
 }

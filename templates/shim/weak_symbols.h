@@ -50,4 +50,17 @@ SHIM_FN void set_slot_names(struct context *cx, struct finding *f, const ElfW(Sy
   f->library = store_untrusted_text(cx, cx->first.strings + ((uint64_t)s->st_size >> 32));
 }
 
+/* Reports an empty slot of a function, unless an error already explains it. */
+SHIM_FN void judge_slots(struct context *cx) {
+  const ElfW(Sym) *s = find_empty_slot(cx);
+  struct finding *f;
+  if (!s || !cx->note->own || get_result(cx) == WRONG) return;
+  cx->now = cx->note; /* the note of the program is the first */
+  f = add_finding(cx, LIBRARY_LACKS_SYMBOL_EMPTY_SLOT);
+  set_slot_names(cx, f, s);
+  if (is_loaded(cx->texts.at + f->library, &cx->real, 0))
+    f->path = store_untrusted_text(cx, cx->real);
+  f->min = (uint32_t)s->st_size;
+}
+
 #endif

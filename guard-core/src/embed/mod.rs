@@ -87,7 +87,7 @@ impl Embed {
     /// status 1; cargo shows them as the reason of the failed build. The same happens if the manifest does not fit into
     /// its note, or a file of the build cannot be written.
     ///
-    /// A build without a guard prints a warning: for a target without ELF, for docs.rs, for a procedural macro, or
+    /// A build without a guard prints a warning: for a target other than Linux and Windows, for docs.rs, for a procedural macro, or
     /// without a C compiler.
     pub fn embed(self) {
         if let Err(error) = self.try_embed() {
@@ -387,7 +387,7 @@ fn push_link_directives(
     let BuildScriptPackage { out_dir, target, .. } = package;
     let read = |path: &Path| fs::read(path).map_err(|error| format!("cannot read {}: {error}", path.display()));
     let name = guard::note_group(component);
-    let archive = out_dir.join(format!("lib{name}.a"));
+    let archive = guard::windows::archive_path(out_dir, target, &name);
     fs::write(&archive, guard::write_archive(&[("note.o", &read(note)?), ("shim.o", &read(shim)?)]))
         .map_err(|error| format!("cannot write {}: {error}", archive.display()))?;
     for object in [note, shim] {
@@ -397,6 +397,9 @@ fn push_link_directives(
     let static_libc = flags.split('\x1f').filter_map(guard::crt_static).next_back();
     if guard::is_static(target, static_libc, &env.var_os("RUSTC").unwrap_or_else(|| "rustc".into())) {
         push_directive(cargo_lines, "rustc-link-arg", guard::LIBC_LINK_ARG);
+    }
+    for argument in guard::windows::link_arguments(target) {
+        push_directive(cargo_lines, "rustc-link-arg", argument);
     }
     push_directive(cargo_lines, "rustc-link-search", &format!("native={}", utf8_path(out_dir)?));
     push_directive(cargo_lines, "rustc-link-lib", &format!("static:+whole-archive={name}"));

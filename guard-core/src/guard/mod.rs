@@ -72,12 +72,20 @@ macro_rules! parts {
     };
 }
 
-const PARTS: &[(&str, &str)] = parts!(
-    "attributes.h" "platform.h" "kernel.h" "c_strings.h" "text.h" "vendors.h" "versions.h" "note_layout.h" "judge.h" "findings.h" "context.h" "files.h"
+/// Names and texts of parts.
+type Parts = &'static [(&'static str, &'static str)];
+
+const PARTS: Parts = parts!(
+    "attributes.h" "limits.h" "platform.h" "kernel.h" "c_strings.h" "text.h" "vendors.h" "versions.h" "note_layout.h" "judge.h" "findings.h" "model.h" "context.h" "files.h"
     "image.h" "elf_file.h" "process.h" "note.h" "message.h" "scope.h" "collection.h" "notes_in_memory.h" "loaded.h"
     "library_search.h" "probe.h" "detect_cudnn.h" "pci.h" "detect_driver.h" "tables.h" "coverage.h" "own_kernels.h"
-    "weak_symbols.h" "archs.h" "judge.c" "judged_findings.h" "judge_notes.h" "report_stderr.h" "report_json.h" "entry.h"
+    "weak_symbols.h" "archs.h" "judge.c" "judged_findings.h" "detection.h" "judge_notes.h" "report_stderr.h" "report_json.h"
+    "report_file.h" "entry.h"
 );
+
+fn file_name(path: &str) -> &str {
+    path.rsplit('/').next().unwrap_or(path)
+}
 
 const WHOLE: &str = include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/templates/shim.c"));
 
@@ -85,34 +93,38 @@ const WHOLE: &str = include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/templates
 pub fn shim_source() -> String {
     // A fixed name: for inline assembly gcc writes the path of the file without escaping quotes, and the assembler
     // fails on these.
-    "#line 2 \"cudaguard.c\"\n".to_owned() + &inline_includes(WHOLE)
+    "#line 2 \"cudaguard.c\"\n".to_owned() + &inline_includes_of(WHOLE, PARTS)
 }
 
-/// Digest of the shim's source. It is computed when this crate is compiled, because a build of fifty small programs
+/// Returns the source of the shim for a target.
+pub fn shim_source_for(target: &str) -> String {
+    if windows::is_windows(target) { windows::shim_source() } else { shim_source() }
+}
+
+/// Digest of the shim's sources. It is computed when this crate is compiled, because a build of fifty small programs
 /// would compute it fifty times.
-pub const SOURCE_DIGEST: Digest = {
-    let mut digest = Digest::from_bytes(WHOLE.as_bytes());
-    let mut rest = PARTS;
+pub const SOURCE_DIGEST: Digest = digest_of(WHOLE, PARTS).with_bytes(&windows::SOURCE_DIGEST.to_u64().to_le_bytes());
+
+const fn digest_of(whole: &str, mut rest: &[(&str, &str)]) -> Digest {
+    let mut digest = Digest::from_bytes(whole.as_bytes());
     while let [(name, text), after @ ..] = rest {
         digest = digest.with_bytes(name.as_bytes()).with_bytes(text.as_bytes());
         rest = after;
     }
     digest
-};
+}
 
-/// Replaces the first `#include` of every part with its text, recursively.
-fn inline_includes(text: &str) -> String {
-    fn append(text: &str, joined: &mut String, included: &mut Vec<&'static str>) {
+/// Replaces the first `#include` of every part with its text, recursively. Of parts with the same file name, the first one is used.
+fn inline_includes_of(text: &str, parts: Parts) -> String {
+    fn append(text: &str, parts: Parts, joined: &mut String, included: &mut Vec<&'static str>) {
         for line in text.lines() {
             let name = line.strip_prefix("#include \"").and_then(|rest| rest.strip_suffix('"'));
-            let part = name.and_then(|name| {
-                PARTS.iter().find(|(part, _)| *part == name || part.strip_prefix("shim/") == Some(name))
-            });
+            let part = name.and_then(|name| parts.iter().find(|(part, _)| file_name(part) == file_name(name)));
             match part {
                 Some((part, _)) if included.contains(part) => {}
                 Some((part, text)) => {
                     included.push(part);
-                    append(text, joined, included);
+                    append(text, parts, joined, included);
                 }
                 None => {
                     joined.push_str(line);
@@ -122,7 +134,7 @@ fn inline_includes(text: &str) -> String {
         }
     }
     let mut joined = String::with_capacity(text.len());
-    append(text, &mut joined, &mut Vec::new());
+    append(text, parts, &mut joined, &mut Vec::new());
     joined
 }
 
@@ -194,10 +206,15 @@ pub fn check_target(target: &str) -> Result<(), String> {
         ["s390", "powerpc-", "powerpc64-", "sparc", "mips-", "mips64-", "mipsisa32r6-", "mipsisa64r6-", "m68k", "hppa"];
     const BITS_32: [&str; 10] =
         ["i386", "i486", "i586", "i686", "arm", "thumb", "mipsel", "mipsisa32r6el", "riscv32", "hexagon"];
+    if windows::is_windows(target) {
+        return windows::check_target(target);
+    }
     let parts: Vec<&str> = target.split('-').collect();
     let system = parts.last().copied().unwrap_or_default();
     if !parts.contains(&"linux") || system.starts_with("android") || system == "none" {
-        return Err(format!("the guard needs ELF files that start through a Linux C library; {target} has none"));
+        return Err(format!(
+            "the guard needs ELF files that start through a Linux C library, or PE files; {target} has none"
+        ));
     }
     let is_of = |archs: &[&str]| archs.iter().any(|arch| target.starts_with(arch));
     if parts[0].ends_with("_be") || parts[0].ends_with("eb") || is_of(&BIG_ENDIAN) {
@@ -322,6 +339,9 @@ impl GuardCompiler {
     /// Finds the compiler that the `cc` crate selects. The error is the reason why there is none, in one line.
     pub fn detect(env: &Env, target: &str, folder: &Path) -> Result<Self, String> {
         announce_variables(env, target);
+        if let Some(clang) = windows::detect_clang(env, target) {
+            return clang;
+        }
         let host = env.var("HOST").unwrap_or_else(|| {
             // The value only decides between `cc` and the name of a cross compiler, depending on whether it equals the
             // target.
@@ -334,7 +354,7 @@ impl GuardCompiler {
             .out_dir(folder)
             .opt_level_str("s")
             .debug(false)
-            .pic(true)
+            .pic(!windows::is_windows(target))
             .warnings(false)
             .inherit_rustflags(false)
             .cargo_metadata(false)
@@ -349,12 +369,15 @@ impl GuardCompiler {
 
     /// Compiles the note and the shim into `folder`.
     pub fn compile_guard(&self, note: NoteSource<'_>, folder: &Path) -> Result<GuardObjects, String> {
-        let shim = self.compile_object(folder, "cudaguard-shim", "c", &shim_source())?;
+        let shim = self.compile_object(folder, "cudaguard-shim", "c", &shim_source_for(&self.target))?;
         Ok(guard_objects(self.compile_note(note, folder)?, shim))
     }
 
     /// Compiles the note into `folder`. The inner error is the compiler's.
     pub fn compile_note(&self, note: NoteSource<'_>, folder: &Path) -> Result<Result<PathBuf, String>, String> {
+        if windows::is_windows(&self.target) {
+            return self.compile_object(folder, "cudaguard-note", "s", &windows::note_assembly(note));
+        }
         match self.compile_object(folder, "cudaguard-note", "s", &note_assembly(note, Keep::Retain))? {
             Ok(note) => Ok(Ok(note)),
             Err(_) => self.compile_object(folder, "cudaguard-note", "s", &note_assembly(note, Keep::Anchor)),
@@ -363,6 +386,9 @@ impl GuardCompiler {
 
     /// Returns the flags for this language that follow those of the project.
     fn own_flags(&self, language: &str) -> Vec<&'static str> {
+        if windows::is_windows(&self.target) {
+            return windows::own_flags(self.is_clang, language);
+        }
         let mut flags = vec!["-Os", "-g0", "-w", "-fPIC", "-c"];
         let for_size: &[&str] = if self.is_clang {
             // clang's -Os inlines and vectorizes far more than gcc's, which costs ten KiB.
@@ -440,9 +466,13 @@ impl GuardCompiler {
     }
 }
 
-/// Returns true if a linker for this target accepts the file: a 64-bit little-endian ELF object for its processor.
+/// Returns true if a linker for this target accepts the file: an object for its processor, in the format of its system. On Linux that
+/// is a 64-bit little-endian ELF file.
 fn is_object(file: &Path, target: &str) -> bool {
     let Ok(bytes) = fs::read(file) else { return false };
+    if windows::is_windows(target) {
+        return windows::is_object(&bytes);
+    }
     let machine = [("x86_64", 62), ("aarch64", 183)].into_iter().find(|(arch, _)| target.starts_with(arch));
     bytes.starts_with(b"\x7fELF\x02\x01")
         && bytes.get(16..18) == Some(&[1, 0])
@@ -499,6 +529,7 @@ fn announce_variables(env: &Env, target: &str) {
 }
 
 pub mod shared;
+pub mod windows;
 #[cfg(test)]
 mod written;
 

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use super::{GuardCompiler, SOURCE_DIGEST, shim_source};
+use super::{GuardCompiler, SOURCE_DIGEST, shim_source_for};
 use crate::sys::digest::Digest;
 
 /// Maximum waiting time for another process that compiles the object; far longer than any compiler needs. After that,
@@ -35,7 +35,7 @@ impl SharedDir {
     /// Compiles the shim unless it exists. The inner error is the compiler's, in one line.
     pub fn shim(&self, compiler: &GuardCompiler) -> Result<Result<PathBuf, String>, String> {
         self.object(&self.shim_path(compiler), |dir| {
-            compiler.compile_object(dir, "cudaguard-shim", "c", &shim_source())
+            compiler.compile_object(dir, "cudaguard-shim", "c", &shim_source_for(&compiler.target))
         })
     }
 

@@ -21,8 +21,7 @@ fn supported_targets_are_recognized() {
         assert_eq!(check_target(good), Ok(()), "{good}");
     }
     for bad in [
-        "x86_64-pc-windows-msvc",
-        "x86_64-pc-windows-gnu",
+        "i686-pc-windows-msvc",
         "aarch64-apple-darwin",
         "wasm32-unknown-unknown",
         "wasm32-wasip1",

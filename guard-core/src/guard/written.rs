@@ -88,7 +88,7 @@ fn arch_makers() -> String {
 
 /// Generates the tables that the shim needs to check unsealed kernels: oldest drivers, and the GPUs outside of the
 /// general rule.
-fn kernel_tables() -> String {
+fn kernel_tables(is_windows: bool) -> String {
     // Each kind uses its own range of numbers, so that one search serves all: the first row that is not below the
     // number.
     let mut floors: Vec<(u32, Floor)> = Vec::new();
@@ -126,7 +126,8 @@ fn kernel_tables() -> String {
                     #define FLOORS(X)"
             .to_owned();
     for (of, floor) in floors {
-        let release = floor.release.and_then(DriverRelease::packed).unwrap_or_default();
+        let of_system = |linux| if is_windows { tables::windows_release(floor.cuda, linux) } else { linux };
+        let release = floor.release.map(of_system).and_then(DriverRelease::packed).unwrap_or_default();
         let _ = write!(text, " \\\n  X({of}, {}, {release:#x})", floor.cuda.to_int());
     }
     let newest = tables::toolkit_rows().last().map_or(0, |row| row.version.to_int());
@@ -181,7 +182,8 @@ fn parts_of_the_shim_are_as_written() {
     let all = [
         ("note_layout.h", note_layout()),
         ("pci.h", pci_ranges()),
-        ("tables.h", kernel_tables()),
+        ("tables.h", kernel_tables(false)),
+        ("windows/tables.h", kernel_tables(true)),
         ("vendors.h", guarded_library()),
         ("archs.h", arch_makers()),
     ];

@@ -2,3 +2,4 @@
 
 pub mod model;
 pub mod note;
+pub(crate) mod windows;

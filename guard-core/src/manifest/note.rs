@@ -6,6 +6,7 @@ use crate::config::policy::GpuNeed;
 use crate::knowledge::tables;
 use crate::knowledge::vendor::CUDNN;
 use crate::manifest::model::{GpuCoverage, Linkage, Manifest, PtxFallback, REVISION, Requirement};
+use crate::manifest::windows;
 use crate::model::version::{CudaVersion, Version};
 use crate::text::json::Value;
 
@@ -42,6 +43,7 @@ pub const LONGEST_TEXT: usize = 255;
 /// # Errors
 /// Returns a message that names the entry to shorten.
 pub fn encode(manifest: &Manifest) -> Result<Box<[u8; SIZE]>, String> {
+    let manifest = &*windows::with_releases_of_target(manifest);
     let mut json = manifest.to_json();
     let bytes = assemble_note(manifest, &json.to_string())?;
     if let Ok(whole) = <Box<[u8; SIZE]>>::try_from(pad_to_size(bytes)) {

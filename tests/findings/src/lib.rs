@@ -187,10 +187,11 @@ impl Findings {
     }
 
     /// Returns the files that are generated from the table, with their content.
-    pub fn written(&self) -> [(&'static str, String); 3] {
+    pub fn written(&self) -> [(&'static str, String); 4] {
         [
             ("guard-core/src/finding/codes.rs", self.rust()),
-            ("templates/shim/findings.h", self.c()),
+            ("templates/shim/findings.h", self.c(str::to_owned)),
+            ("templates/shim/windows/findings.h", self.c(in_terms_of_windows)),
             ("docs/reference/findings.md", self.page()),
         ]
     }
@@ -228,8 +229,8 @@ impl Findings {
         out
     }
 
-    /// Generates `templates/shim/findings.h`.
-    pub fn c(&self) -> String {
+    /// Generates `templates/shim/findings.h`, with the names that a system has for what a text is about.
+    pub fn c(&self, in_terms_of: fn(&str) -> String) -> String {
         let spoken: Vec<(&Row, &MessageTemplate)> = self
             .rows
             .iter()
@@ -257,22 +258,23 @@ impl Findings {
             let Row { code, severity, verdict, .. } = row;
             let (rank, severity, verdict) = (row.rank.unwrap_or(255), shout(severity), shout(verdict));
             let (name, subject) = (shout(name), words.subject.to_lowercase());
-            let sentence = message.lines().next().unwrap_or_default();
-            let own_sentence = if sentences.contains_key(sentence) { "" } else { sentence };
+            let (message, hint) = (in_terms_of(message), in_terms_of(hint));
+            let sentence = message.lines().next().unwrap_or_default().to_owned();
+            let own_sentence = if sentences.contains_key(&sentence) { String::new() } else { sentence.clone() };
             let sentence_of = sentences.entry(sentence).or_insert_with(|| name.clone());
-            let own_hint = if hints.contains_key(hint) { "" } else { hint };
+            let own_hint = if hints.contains_key(&hint) { String::new() } else { hint.clone() };
             let hint_of = hints.entry(hint).or_insert_with(|| name.clone());
             let line = |at: usize| words.lines.get(at).map_or("none", String::as_str);
             let _ = write!(
                 out,
                 " \\\n  X({name}, {code}, {severity}, {verdict}, {rank}, {subject}, \\\n    {sentence_of}, \\\n    {}, \\\n    {}, {}, {}, {hint_of}, \\\n    {})",
-                literal(own_sentence),
+                literal(&own_sentence),
                 line(0),
                 line(1),
                 line(2),
-                literal(own_hint),
+                literal(&own_hint),
             );
-            fields.extend(placeholders(own_sentence).chain(placeholders(own_hint)));
+            fields.extend(placeholders(&own_sentence).chain(placeholders(&own_hint)).map(str::to_owned));
         }
         out.push_str("\n\n/* name, subject */\n#define SUBJECTS(X)");
         for subject in spoken.iter().map(|(_, words)| &words.subject).collect::<BTreeSet<_>>() {
@@ -280,8 +282,9 @@ impl Findings {
         }
         out.push_str("\n\n/* name, line; `none` is no line */\n#define LINES(X)");
         for (name, line) in lines {
-            let _ = write!(out, " \\\n  X({name}, {})", literal(line));
-            fields.extend(placeholders(line));
+            let line = in_terms_of(line);
+            let _ = write!(out, " \\\n  X({name}, {})", literal(&line));
+            fields.extend(placeholders(&line).map(str::to_owned));
         }
         out.push_str("\n\n/* name, kind */\n#define FIELDS(X)");
         for field in fields {
@@ -314,6 +317,23 @@ impl Row {
     fn is_judged_at_start(&self) -> bool {
         self.words.iter().any(|words| words.shim)
     }
+}
+
+/// Replaces the names of Linux by those that Windows has for the same.
+fn in_terms_of_windows(text: &str) -> String {
+    [
+        ("LD_LIBRARY_PATH and RPATH", "PATH"),
+        ("the loader's path", "PATH"),
+        ("LD_LIBRARY_PATH", "PATH"),
+        ("libnvidia-ptxjitcompiler.so.1", "the compiler of the driver"),
+        ("libcuda.so.1", "nvcuda.dll"),
+        ("libcudart", "cudart"),
+        (" (container: --gpus all)", ""),
+        (" (container: NVIDIA_DRIVER_CAPABILITIES=compute,utility)", ""),
+        ("check nvidia-smi and the kernel log (dmesg | grep -i nvrm)", "check nvidia-smi and the event log"),
+    ]
+    .iter()
+    .fold(text.to_owned(), |text, (linux, windows)| text.replace(linux, windows))
 }
 
 fn line_names(words: &Table) -> impl Iterator<Item = &str> {

@@ -23,8 +23,8 @@ use cudaguard::internal::elf::machine;
 use cudaguard::internal::finding::{self, Code, Finding, MessageFragment, MessageTemplate, Severity, Values, Verdict};
 use cudaguard::internal::manifest::{Component, Linkage, Manifest, REVISION, Requirement};
 use cudaguard::internal::policy::Policy;
-use cudaguard::internal::tables;
 use cudaguard::internal::toolchain::Toolchain;
+use cudaguard::internal::use_windows_releases;
 use cudaguard::internal::vendor::{self, CUDART, CUDNN};
 use cudaguard::internal::version::{CudaVersion, Version};
 
@@ -378,18 +378,6 @@ pub(crate) fn mark_fallback(kernels: &mut Kernels, manifests: &mut [Manifest], o
 /// Returns true for the requirements on cuDNN and its parts.
 pub(crate) fn is_cudnn_row(row: &Requirement) -> bool {
     matches!(row, Requirement::Library { .. } | Requirement::Part { .. })
-}
-
-/// Replaces the driver releases of a row, which are those of Linux, by those of Windows for the same CUDA version.
-fn use_windows_releases(row: &mut Requirement) {
-    match row {
-        Requirement::Driver { cuda, release, .. } => *release = tables::windows_release(*cuda, *release),
-        Requirement::Gpu { cuda, release, guaranteed_from, .. } => {
-            *release = cuda.zip(*release).map(|(cuda, release)| tables::windows_release(cuda, release));
-            *guaranteed_from = guaranteed_from.map(|(cuda, release)| (cuda, tables::windows_release(cuda, release)));
-        }
-        Requirement::Library { .. } | Requirement::Part { .. } => {}
-    }
 }
 
 /// Returns true for the driver's library, `libcuda.so.1` or `nvcuda.dll`.

@@ -1,0 +1,168 @@
+//! The guard for Windows: a PE image has no notes, so the note is in a section of its own, and a TLS callback starts the shim.
+
+use std::path::{Path, PathBuf};
+
+use super::{GuardCompiler, NoteSource, inline_includes_of, write_bytes};
+use crate::manifest::note::{OWNER, SIZE, TYPE};
+use crate::sys::digest::Digest;
+use crate::sys::env::Env;
+
+/// The section of the note. An image keeps eight characters of a name.
+pub const SECTION: &str = ".cudagd";
+
+/// Linker arguments that must follow the objects: rustc puts them after all libraries, and GNU ld does not search earlier
+/// libraries again.
+pub fn link_arguments(target: &str) -> &'static [&'static str] {
+    match (is_windows(target), is_msvc(target)) {
+        (false, _) => &[],
+        (true, true) => &["kernel32.lib"],
+        (true, false) => &["-lmsvcrt", "-lkernel32"],
+    }
+}
+
+/// The parts of the shim: those of Windows come before those of the same name that Linux uses.
+const PARTS: &[(&str, &str)] = parts!(
+    "windows/platform.h" "windows/context.h" "windows/image.h" "windows/dll.h" "windows/process.h" "windows/findings.h"
+    "windows/own_kernels.h" "windows/notes_in_memory.h" "windows/detect_cudnn.h" "windows/registry.h"
+    "windows/detect_driver.h" "windows/detection.h" "windows/weak_symbols.h" "windows/report_file.h" "windows/entry.h"
+    "windows/tables.h" "attributes.h" "limits.h" "c_strings.h" "text.h" "vendors.h" "versions.h" "note_layout.h" "judge.h"
+    "model.h" "note.h" "message.h" "scope.h" "collection.h" "coverage.h" "archs.h" "judge.c" "judged_findings.h"
+    "judge_notes.h" "report_stderr.h" "report_json.h"
+);
+
+const WHOLE: &str = include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/templates/shim_windows.c"));
+
+/// Digest of the source, computed when this crate is compiled.
+pub(super) const SOURCE_DIGEST: Digest = super::digest_of(WHOLE, PARTS);
+
+/// Returns true if files of this target are PE images.
+pub fn is_windows(target: &str) -> bool {
+    target.split('-').any(|part| part == "windows")
+}
+
+fn is_msvc(target: &str) -> bool {
+    target.ends_with("-msvc")
+}
+
+/// Checks whether files of this target for Windows can contain the guard. The error is the reason, in one line.
+pub(super) fn check_target(target: &str) -> Result<(), String> {
+    let is_supported = target.starts_with("x86_64-") && (target.ends_with("-gnu") || is_msvc(target));
+    is_supported.then_some(()).ok_or_else(|| {
+        format!("the guard for Windows supports x86_64 with the ABI of GNU or MSVC, and {target} is another target")
+    })
+}
+
+/// Returns the source of the shim: `templates/shim_windows.c` with its parts inserted.
+pub fn shim_source() -> String {
+    "#line 2 \"cudaguard.c\"\n".to_owned() + &inline_includes_of(WHOLE, PARTS)
+}
+
+/// Returns the assembly of the note: the same header and descriptor as in an ELF file.
+///
+/// The TLS callback does nothing. It refers to the note, and no linker discards `.CRT$XL*`, so the note stays, too. There is no COMDAT
+/// group: an object that is linked twice gives two equal notes, and readers use one of them.
+pub fn note_assembly(note: NoteSource<'_>) -> String {
+    let mut text = format!(
+        "\t.section {SECTION},\"dr\"\n\
+         \t.balign 8\n\
+         .Lnote:\n\
+         \t.long {}, {SIZE}, {TYPE}\n\
+         \t.ascii \"{}\\0\"\n\
+         \t.balign 4\n",
+        OWNER.len(),
+        String::from_utf8_lossy(&OWNER[..OWNER.len() - 1]),
+    );
+    write_bytes(&mut text, note.descriptor);
+    text.push_str(
+        "\t.text\n\
+         .Lkeep:\n\
+         \tleaq .Lnote(%rip), %rax\n\
+         \tret\n\
+         \t.section .CRT$XLB,\"dr\"\n\
+         \t.balign 8\n\
+         \t.quad .Lkeep\n",
+    );
+    text
+}
+
+/// The flags of the guard's own code.
+pub(super) fn own_flags(is_clang: bool, language: &str) -> Vec<&'static str> {
+    let mut flags = vec![if is_clang { "-Oz" } else { "-Os" }, "-g0", "-w", "-c"];
+    if language == "c" {
+        flags.extend([
+            "-x",
+            "c",
+            "-std=gnu11",
+            "-ffreestanding",
+            "-fno-lto",
+            "-fno-stack-protector",
+            "-mno-stack-arg-probe",
+        ]);
+        flags.extend(["-fno-asynchronous-unwind-tables", "-fno-unwind-tables"]);
+    }
+    flags
+}
+
+/// Returns true for an object of this processor: the linker of Windows accepts it.
+pub(super) fn is_object(bytes: &[u8]) -> bool {
+    bytes.starts_with(&[0x64, 0x86])
+}
+
+/// Finds the compiler for MSVC's ABI. It must be a clang, because the shim has inline assembly. `CC_<target>` and `CC` may name one,
+/// also as `clang-cl`.
+pub(super) fn detect_clang(env: &Env, target: &str) -> Option<Result<GuardCompiler, String>> {
+    if !is_msvc(target) {
+        return None;
+    }
+    let variables = [format!("CC_{target}"), format!("CC_{}", target.replace('-', "_")), "CC".to_owned()];
+    let is_clang = |program: &PathBuf| program.file_stem().is_some_and(|name| name.to_string_lossy().contains("clang"));
+    let named = variables.iter().filter_map(|name| env.var_os(name)).map(PathBuf::from).find(is_clang);
+    let names = ["clang", "clang.exe", "clang-cl", "clang-cl.exe"];
+    let in_path = || {
+        let folders = env.path_list("PATH");
+        names.iter().find_map(|name| folders.iter().map(|folder| folder.join(name)).find(|file| file.is_file()))
+    };
+    Some(match named.or_else(in_path) {
+        Some(program) => {
+            let flags = ["--driver-mode=gcc".into(), format!("--target={target}").into()];
+            Ok(GuardCompiler { program, is_clang: true, flags: flags.into(), target: target.to_owned() })
+        }
+        None => Err(format!("the guard for {target} needs clang, and there is none in PATH")),
+    })
+}
+
+/// Returns the name of the archive of both objects, as the linker of the target searches it.
+pub fn archive_path(folder: &Path, target: &str, name: &str) -> PathBuf {
+    folder.join(if is_msvc(target) { format!("{name}.lib") } else { format!("lib{name}.a") })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    #[test]
+    fn supported_windows_targets_are_recognized() {
+        for good in ["x86_64-pc-windows-gnu", "x86_64-pc-windows-msvc"] {
+            assert_eq!(check_target(good), Ok(()), "{good}");
+        }
+        for bad in
+            ["i686-pc-windows-msvc", "aarch64-pc-windows-msvc", "x86_64-pc-windows-gnullvm", "x86_64-uwp-windows-x"]
+        {
+            assert!(check_target(bad).unwrap_err().contains(bad), "{bad}");
+        }
+    }
+
+    #[test]
+    fn windows_shim_contains_all_parts() {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("templates/shim/windows");
+        let joined = shim_source();
+        for entry in fs::read_dir(&folder).unwrap() {
+            let text = fs::read_to_string(entry.unwrap().path()).unwrap();
+            assert!(joined.contains(text.lines().next().unwrap()));
+        }
+        assert!(!joined.contains("#include \""), "a part that the library does not hold");
+        assert!(!joined.contains("/proc/"), "a part of Linux");
+    }
+}

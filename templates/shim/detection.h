@@ -1,0 +1,45 @@
+/* Detects the facts that the judge needs. */
+#ifndef CUDAGUARD_DETECTION_H
+#define CUDAGUARD_DETECTION_H
+
+#include "judged_findings.h"
+
+/* Detects the version of the shared cudart of a note, by the name of its file. */
+SHIM_FN void detect_cudart(struct context *cx, const struct note *n) {
+  struct judge_call *call = &cx->call;
+  char soname[NOTE_TEXT];
+  BY_REGISTER(call);
+  call->cudart.source = BY_FILES;
+  read_row_text(cx, n, get_row(cx, n, call->cudart_row).driver.cudart, &soname);
+  if (!is_loaded(soname, &cx->found, 0)) return;
+  call->cudart_soname = store_untrusted_text(cx, soname);
+  call->cudart_path = store_untrusted_text(cx, cx->found);
+  resolve_links(cx, cx->found, &cx->real);
+  call->cudart.state = FOUND;
+  call->cudart.version = parse_version_in_name(base_name(cx->real));
+}
+
+/* Detects the first group of facts among those that the judge needs. */
+SHIM_NOINLINE void detect_needed(struct context *cx, struct note *n, uint32_t needs, int late) {
+  struct cudnn *c = &cx->shared.note.cudnn;
+  union row row;
+  memset(&row, 0, sizeof row);
+  BY_REGISTER(c);
+  if (needs & (NEED_CUDNN | NEED_CUDNN_ANSWER)) row = read_note_row(n, cx->call.result.library);
+  if (needs & NEED_CUDNN) {
+    detect_cudnn(cx, c, n, &row.cudnn, late);
+    c->is.is_guess = cx->library_path_is_unknown && !is_loaded(c->soname, &cx->found, 0);
+  } else if (needs & NEED_CUDNN_ANSWER) {
+    probe_cudnn(cx, c, n, &row.cudnn);
+  } else if (needs & NEED_CUDART) {
+    detect_cudart(cx, n);
+  } else if (needs & NEED_DRIVER) {
+    detect_driver(cx, n);
+  } else if (needs & NEED_COMPILER) {
+    detect_compiler(cx);
+  } else {
+    probe_driver(cx);
+  }
+}
+
+#endif

@@ -1,0 +1,68 @@
+/* The state of the shim on Windows. See ../context.h. */
+#ifndef CUDAGUARD_CONTEXT_H
+#define CUDAGUARD_CONTEXT_H
+
+#include "model.h"
+
+/* A module of this process. `name` is empty for the program. */
+struct loaded_file {
+  const unsigned char *base;
+  const char *name;
+};
+
+struct note {
+  const unsigned char *descriptor;
+  uint32_t size;
+  int state, own;        /* own: the note is in the same file as this guard */
+  const char *damage;    /* why the note is invalid */
+  struct note_head head; /* zeros if the note is invalid or absent */
+  uint64_t usable_gpus;  /* as bits, if it has kernels */
+  int from_kernels;      /* never set: kernels are not read from memory (own_kernels.h) */
+  struct loaded_file file;
+};
+
+enum { MAX_MODULES = 512 };
+
+/* The state of the shim, in zero-initialised memory. */
+struct context {
+  int current; /* the published one of the two verdicts: 1 or 2; 0: none yet */
+  int program, mode, notes, seen, outcome, level, searches_kernels;
+  int changes_search; /* this file calls functions that add directories to the search of DLLs */
+  int library_path_is_unknown;
+  uint32_t dropped_notes;
+  long patience; /* 0: no other process is asked */
+  struct {
+    long tv_sec;
+  } left;
+  struct note *now; /* the note that is being checked */
+  const struct note *gpu_rows_of;
+  union row seen_row[1];    /* no rows: kernels are not read from memory */
+  const unsigned char *own; /* the image with this guard */
+  handle process;
+  struct driver driver;
+  struct {
+    struct {
+      struct cudnn cudnn; /* of the note that is being checked */
+      union {
+        struct judge_finding findings[MAX_FINDINGS];
+      } room;
+    } note;
+    char page[16 * 1024];
+  } shared;
+  struct judge_call call;
+  struct seen_cudnn seen_cudnn[MAX_SEEN];
+  struct note note[MAX_NOTES];
+  struct findings findings;
+  struct stored_texts texts;
+  handle modules[MAX_MODULES];
+  struct {
+    size_t used;
+    char at[16 * 1024];
+  } names; /* of modules with a note */
+  wide wide[PATH_MAX], device[PATH_MAX];
+  char self[PATH_MAX], found[PATH_MAX], real[PATH_MAX], text[1024];
+  char value[PATH_MAX]; /* of the variable that was read last */
+  struct verdict verdict[2];
+};
+
+#endif

@@ -1,0 +1,53 @@
+/* This process: its environment, its ID, the path of the program. */
+#ifndef CUDAGUARD_PROCESS_H
+#define CUDAGUARD_PROCESS_H
+
+#include "dll.h"
+
+static struct context the_context;
+
+/* Returns a variable, or an empty string; the next call overwrites it. Windows has no setuid
+ * programs. */
+SHIM_FN const char *get_variable(const char *name) {
+  struct context *cx = &the_context;
+  const uint32_t size = GetEnvironmentVariableW(widen(cx, name), cx->device, PATH_MAX);
+  if (!size || size >= PATH_MAX) return "";
+  return narrow(cx->device, cx->value, PATH_MAX);
+}
+
+SHIM_FN int get_process(void) { return (int)GetCurrentProcessId(); }
+
+SHIM_FN int is_variable_one(const char *name) { return texts_are_equal(get_variable(name), "1"); }
+
+SHIM_FN const char *find_program(struct context *cx) {
+  if (!cx->self[0] && GetModuleFileNameW(0, cx->wide, PATH_MAX))
+    narrow(cx->wide, cx->self, PATH_MAX);
+  return cx->self;
+}
+
+SHIM_FN const char *get_object_path(struct context *cx, const char *name) {
+  return *name ? name : find_program(cx);
+}
+
+/* Returns the start time of this process, because process IDs are reused. */
+SHIM_FN const char *read_start_time(struct context *cx) {
+  uint64_t start = 0, unused[3], unit = 1;
+  struct text t = start_text(cx->text, sizeof cx->text);
+  GetProcessTimes(cx->process, &start, &unused[0], &unused[1], &unused[2]);
+  while (start / unit > 9) unit *= 10;
+  for (; unit; unit /= 10) put_char(&t, (char)('0' + start / unit % 10));
+  return cx->text;
+}
+
+/* Writes to a standard handle; returns whether all was written. */
+SHIM_FN int write_out(long which, const char *at, size_t size, long unused) {
+  uint32_t written = 0;
+  (void)unused;
+  return WriteFile(GetStdHandle((uint32_t)which), at, (uint32_t)size, &written, 0) &&
+         written == size;
+}
+
+/* Ends the process before its own code and without the exit functions of DLLs. */
+SHIM_FN void exit_now(int status) { TerminateProcess(GetCurrentProcess(), (uint32_t)status); }
+
+#endif

@@ -1,0 +1,10 @@
+/* cudaguard's shim for Windows: as shim.c, with other facts and no child process. It reads the
+ * requirement rows in the section `.cudagd`, examines the DLLs and the driver by their version
+ * resources, and refuses to start a program that cannot run correctly. shim/README.md explains it.
+ *
+ * It compiles with gcc (mingw-w64) and with clang for both ABIs, without the headers of an SDK. */
+#if defined(_WIN32) && defined(__x86_64__)
+
+#include "shim/windows/entry.h"
+
+#endif
