@@ -89,6 +89,8 @@ impl fmt::Display for BinaryKind {
 pub struct FoundNote {
     /// Offset of its descriptor in the file.
     pub offset: u64,
+    /// Offsets of equal descriptors: a file for Windows has one for each time that an object was linked.
+    pub copies: Vec<u64>,
     /// The archive member that contains it; `None` outside of archives.
     pub member: Option<String>,
     /// The bytes of its descriptor.
@@ -259,6 +261,7 @@ impl Binary {
         self.reaches = vendor::ALL.map(|library| detect_dll_linkage(library, &imports, &strings));
         self.bound = symbols::newest_imported(&imports);
         self.not_examined = examined::of_pe(image);
+        self.notes = find_pe_notes(image);
     }
 
     /// Reads only the notes of a linked file or an object, which is faster than [`Binary::read`].
@@ -403,8 +406,21 @@ fn find_notes(elf: &Elf<'_>, base: u64, member: Option<&str>) -> Vec<FoundNote> 
         .take(MOST_NOTES)
         .map(|note| FoundNote {
             offset: base + note.offset,
+            copies: Vec::new(),
             member: member.map(str::to_owned),
             descriptor: note.desc[..note.desc.len().min(LONGEST_NOTE)].to_owned(),
+        })
+        .collect()
+}
+
+fn find_pe_notes(image: &Pe<'_>) -> Vec<FoundNote> {
+    let notes = image.notes().into_iter().take(MOST_NOTES);
+    notes
+        .map(|note| FoundNote {
+            offset: note.offsets[0],
+            copies: note.offsets[1..].to_owned(),
+            member: None,
+            descriptor: note.descriptor[..note.descriptor.len().min(LONGEST_NOTE)].to_owned(),
         })
         .collect()
 }
@@ -509,6 +525,9 @@ pub(crate) fn texts_starting_with(data: &[u8], start: &str) -> Vec<String> {
 
 /// Returns the notes of a linked file or an object.
 pub(crate) fn notes_in(data: &[u8]) -> Result<Vec<FoundNote>, String> {
+    if Pe::is_pe(data) {
+        return Ok(find_pe_notes(&Pe::parse(data)?));
+    }
     Ok(find_notes(&Elf::parse(data)?, 0, None))
 }
 

@@ -4,6 +4,7 @@
 //! The `object` crate parses headers and tables. This module adds limits, so that a crafted file costs no more than its size:
 //! names end after `LONGEST_NAME` bytes, and each table after a fixed number of entries.
 
+mod notes;
 mod object_file;
 mod version;
 

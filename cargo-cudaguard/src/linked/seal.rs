@@ -184,10 +184,11 @@ pub(crate) fn seal_open(
         if new[..] == found.descriptor[..] {
             sealed.same += 1;
         } else {
-            changes.push((found.offset, new.to_vec()));
+            sealed.written += 1;
+            let offsets = std::iter::once(found.offset).chain(found.copies.iter().copied());
+            changes.extend(offsets.map(|offset| (offset, new.to_vec())));
         }
     }
-    sealed.written = changes.len();
     if binary.kind == BinaryKind::Executable && sealed.written + sealed.same > 0 {
         changes.extend(slots::slot_changes(binary.data()));
     }

@@ -336,6 +336,9 @@ impl<'a> CrateBuild<'a> {
                 for object in [note, shim] {
                     command.arg("-C").arg(link_argument(object));
                 }
+                for argument in guard::windows::link_arguments(&self.of.target) {
+                    command.arg("-C").arg(link_argument(Path::new(argument)));
+                }
                 if guard::is_static(&self.of.target, self.unit.crt_static, &call.words[0]) {
                     command.arg("-C").arg(link_argument(Path::new(guard::LIBC_LINK_ARG)));
                 }

@@ -366,6 +366,11 @@ fn archive_alone(package: &BuildScriptPackage) -> Option<String> {
     (!programs).then(|| format!("lib{name}.a"))
 }
 
+/// Returns true if the package has a library target.
+fn has_library(package: &Path) -> bool {
+    package.join("src/lib.rs").exists() || in_manifest(package, |table| table.contains_key("lib")).unwrap_or(false)
+}
+
 fn in_manifest<T>(folder: &Path, answer: impl FnOnce(&DeTable<'_>) -> T) -> Option<T> {
     let text = files::read_text(&folder.join("Cargo.toml")).ok()?;
     let table = DeTable::parse(&text).ok()?;
@@ -386,10 +391,6 @@ fn push_link_directives(
 ) -> Result<(), String> {
     let BuildScriptPackage { out_dir, target, .. } = package;
     let read = |path: &Path| fs::read(path).map_err(|error| format!("cannot read {}: {error}", path.display()));
-    let name = guard::note_group(component);
-    let archive = guard::windows::archive_path(out_dir, target, &name);
-    fs::write(&archive, guard::write_archive(&[("note.o", &read(note)?), ("shim.o", &read(shim)?)]))
-        .map_err(|error| format!("cannot write {}: {error}", archive.display()))?;
     for object in [note, shim] {
         push_directive(cargo_lines, "rustc-link-arg", utf8_path(object)?);
     }
@@ -401,6 +402,14 @@ fn push_link_directives(
     for argument in guard::windows::link_arguments(target) {
         push_directive(cargo_lines, "rustc-link-arg", argument);
     }
+    // Objects for Windows have no COMDAT groups. Without a library, the arguments reach every file of the package.
+    if guard::windows::is_windows(target) && !has_library(&package.folder) {
+        return Ok(());
+    }
+    let name = guard::note_group(component);
+    let archive = guard::windows::archive_path(out_dir, target, &name);
+    fs::write(&archive, guard::write_archive(&[("note.o", &read(note)?), ("shim.o", &read(shim)?)]))
+        .map_err(|error| format!("cannot write {}: {error}", archive.display()))?;
     push_directive(cargo_lines, "rustc-link-search", &format!("native={}", utf8_path(out_dir)?));
     push_directive(cargo_lines, "rustc-link-lib", &format!("static:+whole-archive={name}"));
     Ok(())

@@ -88,6 +88,8 @@ pub fn note_assembly(note: NoteSource<'_>) -> String {
 /// The flags of the guard's own code.
 pub(super) fn own_flags(is_clang: bool, language: &str) -> Vec<&'static str> {
     let mut flags = vec![if is_clang { "-Oz" } else { "-Os" }, "-g0", "-w", "-c"];
+    // GNU ld puts the sections of zero-initialised variables into the file.
+    flags.extend(["-fno-data-sections", "-fno-function-sections"]);
     if language == "c" {
         flags.extend([
             "-x",
