@@ -157,7 +157,7 @@ endfunction()
 # triple. `result` is FALSE if there is neither a guard nor a command.
 function(_cudaguard_begin target result)
   set(${result} FALSE PARENT_SCOPE)
-  if(NOT CMAKE_SYSTEM_NAME STREQUAL "Linux")
+  if(NOT CMAKE_SYSTEM_NAME MATCHES "^(Linux|Windows)$")
     set(why "the guard needs ELF files that start through a Linux C library; ${CMAKE_SYSTEM_NAME} has none")
   else()
     _cudaguard_missing(missing)

@@ -12,6 +12,8 @@ GLIBCS = (39, 35, 34, 31, 28, 27, 24, 17, 12, 5)
 
 def platforms(processor, glibcs=GLIBCS):
     """Returns the platform tags of wheels for a processor and these releases 2.x of glibc."""
+    if processor == "windows":
+        return ["win_amd64"]
     older = ["manylinux2014_", "manylinux2010_", "manylinux1_", "linux_"]
     return ["manylinux_2_%d_%s" % (minor, processor) for minor in glibcs] + [name + processor for name in older] + ["any"]
 

@@ -54,7 +54,11 @@ pub(crate) fn run_embed(env: &Env, options: &Options) -> Result<ExitCode, CliErr
         let descriptor = judged.encode_note(&inputs).map_err(CliError::operational)?;
         let made = if text_in_c {
             let made = check_target(inputs.target);
-            let text = if made.is_ok() { guard::guard_source(&descriptor, &inputs.component) } else { String::new() };
+            let text = if made.is_ok() {
+                guard::guard_source(&descriptor, &inputs.component, inputs.target)
+            } else {
+                String::new()
+            };
             files::write_regular(&output, text.as_bytes()).map_err(|error| cannot_write(&output, &error))?;
             made
         } else {

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use cudaguard::internal::env::Env;
 use cudaguard::internal::guard::shared::SharedDir;
 use cudaguard::internal::guard::{
-    GuardCompiler, GuardObjects, Keep, NoteSource, check_target, note_assembly, shim_source,
+    GuardCompiler, GuardObjects, Keep, NoteSource, check_target, note_assembly, shim_source_for, windows,
 };
 use cudaguard::internal::manifest::Component;
 use cudaguard::internal::note::SIZE;
@@ -112,14 +112,17 @@ pub fn compile_with(
 
 /// Returns the complete guard as one C source, the shim and the note of this descriptor, for users who compile it
 /// themselves.
-pub fn guard_source(descriptor: &[u8; SIZE], component: &Component) -> String {
-    full_source(descriptor, component, Keep::Anchor)
+pub fn guard_source(descriptor: &[u8; SIZE], component: &Component, target: &str) -> String {
+    full_source(descriptor, component, target, Keep::Anchor)
 }
 
-fn full_source(descriptor: &[u8; SIZE], component: &Component, keep: Keep) -> String {
+fn full_source(descriptor: &[u8; SIZE], component: &Component, target: &str, keep: Keep) -> String {
     let json = dlopen_json(descriptor);
     let note = NoteSource { descriptor, component, dlopen: json.as_deref() };
-    let mut text = shim_source();
+    let mut text = shim_source_for(target);
+    if windows::is_windows(target) {
+        return text + &windows::note_in_c(note);
+    }
     text.push_str("\n#if defined(__linux__) && defined(__ELF__)\n__asm__(\".pushsection .text\\n\"\n");
     for line in note_assembly(note, keep).lines() {
         let line = line.replace('\\', "\\\\").replace('"', "\\\"").replace('\t', "\\t");
@@ -149,9 +152,9 @@ pub fn compile_whole(
         let one = |text: &str| compiler.compile_object(&folder, "guard", "c", text);
         let made = match check_target(target) {
             Err(why) => Err(why),
-            Ok(()) => match one(&full_source(descriptor, component, Keep::Retain))? {
+            Ok(()) => match one(&full_source(descriptor, component, target, Keep::Retain))? {
                 Ok(made) => Ok(made),
-                Err(_) => one(&full_source(descriptor, component, Keep::Anchor))?,
+                Err(_) => one(&full_source(descriptor, component, target, Keep::Anchor))?,
             },
         };
         let (made, outcome) = match made {
@@ -166,8 +169,14 @@ pub fn compile_whole(
 }
 
 impl Tool {
+    /// Returns the flags of the target. `clang-cl` is told to understand the flags of gcc.
+    pub(crate) fn arguments(&self) -> impl Iterator<Item = &str> {
+        let is_cl = self.program.file_stem().is_some_and(|name| name.to_string_lossy().contains("clang-cl"));
+        is_cl.then_some("--driver-mode=gcc").into_iter().chain(self.flags.iter().map(String::as_str))
+    }
+
     fn to_compiler(&self, target: &str) -> GuardCompiler {
-        let flags = self.flags.iter().map(OsString::from).collect();
+        let flags = self.arguments().map(OsString::from).collect();
         let is_clang = self.program.file_name().is_some_and(|name| name.to_string_lossy().contains("clang"));
         GuardCompiler { program: self.program.clone(), is_clang, flags, target: target.to_owned() }
     }

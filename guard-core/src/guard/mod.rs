@@ -212,9 +212,7 @@ pub fn check_target(target: &str) -> Result<(), String> {
     let parts: Vec<&str> = target.split('-').collect();
     let system = parts.last().copied().unwrap_or_default();
     if !parts.contains(&"linux") || system.starts_with("android") || system == "none" {
-        return Err(format!(
-            "the guard needs ELF files that start through a Linux C library, or PE files; {target} has none"
-        ));
+        return Err(format!("the guard needs ELF files that start through a Linux C library; {target} has none"));
     }
     let is_of = |archs: &[&str]| archs.iter().any(|arch| target.starts_with(arch));
     if parts[0].ends_with("_be") || parts[0].ends_with("eb") || is_of(&BIG_ENDIAN) {
@@ -376,7 +374,7 @@ impl GuardCompiler {
     /// Compiles the note into `folder`. The inner error is the compiler's.
     pub fn compile_note(&self, note: NoteSource<'_>, folder: &Path) -> Result<Result<PathBuf, String>, String> {
         if windows::is_windows(&self.target) {
-            return self.compile_object(folder, "cudaguard-note", "s", &windows::note_assembly(note));
+            return self.compile_object(folder, "cudaguard-note", "c", &windows::note_in_c(note));
         }
         match self.compile_object(folder, "cudaguard-note", "s", &note_assembly(note, Keep::Retain))? {
             Ok(note) => Ok(Ok(note)),

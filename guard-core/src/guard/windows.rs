@@ -1,8 +1,9 @@
 //! The guard for Windows: a PE image has no notes, so the note is in a section of its own, and a TLS callback starts the shim.
 
+use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
-use super::{GuardCompiler, NoteSource, inline_includes_of, write_bytes};
+use super::{GuardCompiler, NoteSource, inline_includes_of};
 use crate::manifest::note::{OWNER, SIZE, TYPE};
 use crate::sys::digest::Digest;
 use crate::sys::env::Env;
@@ -57,30 +58,33 @@ pub fn shim_source() -> String {
     "#line 2 \"cudaguard.c\"\n".to_owned() + &inline_includes_of(WHOLE, PARTS)
 }
 
-/// Returns the assembly of the note: the same header and descriptor as in an ELF file.
+/// Returns the note as C: the same header and descriptor as in an ELF file.
 ///
 /// The TLS callback does nothing. It refers to the note, and no linker discards `.CRT$XL*`, so the note stays, too. There is no COMDAT
 /// group: an object that is linked twice gives two equal notes, and readers use one of them.
-pub fn note_assembly(note: NoteSource<'_>) -> String {
+pub fn note_in_c(note: NoteSource<'_>) -> String {
+    let numbers =
+        [OWNER.len(), SIZE, TYPE as usize].map(|number| u32::try_from(number).unwrap_or_default().to_le_bytes());
+    let mut bytes = numbers.concat();
+    bytes.extend_from_slice(OWNER);
+    bytes.resize(bytes.len().next_multiple_of(4), 0);
+    bytes.extend_from_slice(note.descriptor);
     let mut text = format!(
-        "\t.section {SECTION},\"dr\"\n\
-         \t.balign 8\n\
-         .Lnote:\n\
-         \t.long {}, {SIZE}, {TYPE}\n\
-         \t.ascii \"{}\\0\"\n\
-         \t.balign 4\n",
-        OWNER.len(),
-        String::from_utf8_lossy(&OWNER[..OWNER.len() - 1]),
+        "__attribute__((section(\"{SECTION}\"), used, aligned(8))) static const unsigned char cudaguard_note[] = {{"
     );
-    write_bytes(&mut text, note.descriptor);
+    for line in bytes.chunks(32) {
+        text.push('\n');
+        for byte in line {
+            let _ = write!(text, "{byte},");
+        }
+    }
     text.push_str(
-        "\t.text\n\
-         .Lkeep:\n\
-         \tleaq .Lnote(%rip), %rax\n\
-         \tret\n\
-         \t.section .CRT$XLB,\"dr\"\n\
-         \t.balign 8\n\
-         \t.quad .Lkeep\n",
+        "};\n\
+         static void cudaguard_keep(void *module, unsigned reason, void *unused) {\n\
+         \x20 __asm__ volatile(\"\" : : \"r\"(cudaguard_note));\n\
+         }\n\
+         __attribute__((section(\".CRT$XLB\"), used)) static void (*const cudaguard_kept)(void *, unsigned, void *) =\n\
+         \x20   cudaguard_keep;\n",
     );
     text
 }

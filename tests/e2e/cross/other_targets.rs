@@ -7,14 +7,13 @@ use cudaguard::internal::elf::machine;
 use cudaguard_tests::{Project, Test, tests, tools};
 
 use super::fixture::{
-    AARCH64, C_LIBRARY, MUSL, WASM, WINDOWS, built, embedding, guard, nothing_to_do, plain, printed, sealed,
-    with_linkers,
+    AARCH64, C_LIBRARY, MUSL, WASM, built, embedding, guard, nothing_to_do, plain, printed, sealed, with_linkers,
 };
 use super::static_programs::{is_static_and_guarded, release, with_cudnn};
 
 pub(crate) fn tests() -> Vec<Test> {
     tests![
-        wasm_and_windows_are_not_guarded,
+        wasm_is_not_guarded,
         #[slow]
         embed_works_on_other_targets,
         #[slow]
@@ -27,8 +26,7 @@ pub(crate) fn tests() -> Vec<Test> {
 }
 
 /// Target, program and C library file names, and the magic bytes of these files.
-const WITHOUT_ELF: [(&str, &str, &str, &[u8]); 2] =
-    [(WASM, "app.wasm", "examples/plugin.wasm", b"\0asm"), (WINDOWS, "app.exe", "examples/plugin.dll", b"MZ")];
+const WITHOUT_ELF: [(&str, &str, &str, &[u8]); 1] = [(WASM, "app.wasm", "examples/plugin.wasm", b"\0asm")];
 
 fn why(target: &str) -> String {
     format!("the guard needs ELF files that start through a Linux C library; {target} has none")
@@ -36,10 +34,10 @@ fn why(target: &str) -> String {
 
 /// Skips the test if a linker for the targets without ELF is missing.
 fn need_linkers() {
-    tools::need_all(&["wasm-ld", "x86_64-w64-mingw32-gcc"]);
+    tools::need("wasm-ld");
 }
 
-fn wasm_and_windows_are_not_guarded() {
+fn wasm_is_not_guarded() {
     need_linkers();
     let project = plain("no-elf");
     for (target, program, library, magic) in WITHOUT_ELF {

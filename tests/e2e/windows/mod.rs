@@ -1,5 +1,7 @@
 //! Windows files: the DLLs that the Windows loader picks, compared with Wine, and findings about PE files.
 
+pub(crate) mod guard;
+
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -9,11 +11,13 @@ use cargo_cudaguard::binary::loader::DllSearch;
 use cudaguard_tests::{Call, Scratch, Test, command, tests, tools};
 
 pub(crate) fn tests() -> Vec<Test> {
-    tests![
+    let mut tests = tests![
         answers_about_pe_files,
         #[slow]
         wine_picks_the_same_dlls
-    ]
+    ];
+    tests.extend(guard::tests());
+    tests
 }
 
 const COMPILER: &str = "x86_64-w64-mingw32-gcc";

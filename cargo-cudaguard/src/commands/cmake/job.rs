@@ -17,7 +17,7 @@ use crate::cli::report::{self, CliError, REFUSED};
 pub(crate) fn target_triple(tool: &Tool) -> Result<String, String> {
     let shown = tool.program.display();
     let compiler_output = Command::new(&tool.program)
-        .args(&tool.flags)
+        .args(tool.arguments())
         .arg("-dumpmachine")
         .stdin(Stdio::null())
         .output()
@@ -40,6 +40,10 @@ fn normalize_machine(machine: &str) -> String {
             format!("{}-unknown-linux-{libc}", if arch == "amd64" { "x86_64" } else { arch })
         }
         [arch, .., "linux"] => format!("{arch}-unknown-linux-gnu"),
+        [arch, .., "mingw32"] => format!("{arch}-pc-windows-gnu"),
+        // clang appends the version of the compiler that it imitates: `msvc19.33.0`.
+        [arch, .., "windows", abi] if abi.starts_with("msvc") => format!("{arch}-pc-windows-msvc"),
+        [arch, .., "windows", "gnu"] => format!("{arch}-pc-windows-gnu"),
         _ => machine.to_owned(),
     }
 }

@@ -1,0 +1,57 @@
+//! Programs for Windows: built by cargo, sealed, and started by Wine.
+
+use cudaguard::internal::elf::machine;
+use cudaguard_tests::{Test, parts, tests, tools};
+
+use super::fixture::{WINDOWS, built, embedding, guard, plain, printed, sealed};
+use crate::windows::guard::{Wine, starts_only_with_newer_cudnn};
+
+pub(crate) fn tests() -> Vec<Test> {
+    tests![
+        windows_program_and_dll_are_sealed,
+        #[slow]
+        rust_program_is_judged_before_main
+    ]
+}
+
+fn windows_program_and_dll_are_sealed() {
+    tools::need("x86_64-w64-mingw32-gcc");
+    for project in [plain("windows-plain"), embedding("windows-embeds")] {
+        let words = ["build", "--bins", "--examples", "--target", WINDOWS];
+        let outcome = guard(&project, words).run().success();
+        assert_eq!(printed(&outcome, "cudaguard: 2 of 2 targets guarded (no CUDA)"), 1, "{outcome}");
+        for file in ["app.exe", "examples/plugin.dll"] {
+            let _ = sealed(&built(&project, WINDOWS, file), machine::X86_64, WINDOWS);
+        }
+    }
+}
+
+const MAIN: &str = r#"#[link(name = "cudnn64_9", kind = "raw-dylib")]
+extern "C" {
+    fn cudnnGetVersion() -> usize;
+}
+fn main() {
+    println!("main starts");
+    assert!(unsafe { cudnnGetVersion() } > 8000);
+}
+"#;
+
+fn rust_program_is_judged_before_main() {
+    tools::need("x86_64-w64-mingw32-gcc");
+    let wine = Wine::new("windows-guard-rust");
+    let project = plain("windows-rust")
+        .file("cudaguard.toml", "[cudnn]\nlinkage = \"linked\"\n")
+        .file(
+            "Cargo.toml",
+            cudaguard_tests::project::package("app") + "\n[profile.release]\nlto = \"fat\"\nstrip = true\n",
+        )
+        .file("src/main.rs", MAIN);
+    let outcome = guard(&project, ["build", "--release", "--target", WINDOWS])
+        .env("CUDNN_INCLUDE_DIR", parts::cudnn("9.15.1-cu12").join("include"))
+        .run()
+        .success();
+    assert_eq!(printed(&outcome, "cudaguard: 1 of 1 target guarded (cuDNN 9.15.1)"), 1, "{outcome}");
+    let program = project.built(&format!("{WINDOWS}/release/app.exe"));
+    let _ = sealed(&program, machine::X86_64, WINDOWS);
+    starts_only_with_newer_cudnn(&wine, &program);
+}
