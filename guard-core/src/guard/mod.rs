@@ -478,13 +478,13 @@ fn is_object(file: &Path, target: &str) -> bool {
 }
 
 /// Returns true if two triples mean the same machine: `x86_64-unknown-linux-gnu` and `x86_64-pc-linux-gnu` do, `…-musl`
-/// is another.
+/// and `…-windows-gnu` are others.
 fn same_machine(one: &str, other: &str) -> bool {
     let ends = |triple: &str| {
         let mut parts = triple.split('-');
         (parts.next().map(str::to_owned), parts.next_back().map(str::to_owned))
     };
-    ends(one) == ends(other)
+    ends(one) == ends(other) && windows::is_windows(one) == windows::is_windows(other)
 }
 
 /// Returns true for flags in `CFLAGS` that concern the program's own code. In the guard they would require a runtime

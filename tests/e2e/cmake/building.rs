@@ -19,7 +19,7 @@ pub(crate) fn tests() -> Vec<Test> {
         #[slow]
         language_combinations_build,
         #[slow]
-        other_systems_are_not_guarded,
+        cross_compilers_build_their_guard,
         #[slow]
         guard_crosses_directories,
         #[slow]
@@ -384,8 +384,8 @@ fn guard_crosses_directories() {
     assert!(!again.stdout.contains("Checking") && !again.stdout.contains("Linking"), "{again}");
 }
 
-/// A cross compiler builds the guard for its target. A system without ELF gets no guard, and its build continues.
-fn other_systems_are_not_guarded() {
+/// A cross compiler builds the guard for its target, also for Windows. Another system gets no guard, and its build continues.
+fn cross_compilers_build_their_guard() {
     tools::need_all(&["aarch64-linux-gnu-gcc", "x86_64-w64-mingw32-gcc"]);
     let text = format!(
         "cmake_minimum_required(VERSION 3.24)\nproject(other VERSION 2.0 LANGUAGES C ASM)\n{}\
@@ -403,16 +403,23 @@ fn other_systems_are_not_guarded() {
 
     let windows = tree("windows");
     let compiler = format!("-DCMAKE_C_COMPILER={}", program("x86_64-w64-mingw32-gcc").display());
-    let configured = windows.configure(&[&compiler, "-DCMAKE_SYSTEM_NAME=Windows"]).run().success();
+    let _ = windows.configure(&[&compiler, "-DCMAKE_SYSTEM_NAME=Windows"]).run().success();
+    let _ = windows.build(&[]).run().success();
+    let app = manifest(&windows.built("app.exe"), "app");
+    assert_eq!((&app["target"], &app["sealed"]), (&"x86_64-pc-windows-gnu".into(), &true.into()));
+
+    let other = tree("other");
+    let compiler = format!("-DCMAKE_C_COMPILER={}", program("cc").display());
+    let configured = other.configure(&[&compiler, "-DCMAKE_SYSTEM_NAME=FreeBSD"]).run().success();
     let reported: Vec<&str> = configured.stdout.lines().filter(|line| line.starts_with("-- cudaguard")).collect();
     assert_eq!(
         reported,
         ["-- cudaguard: app is built without the guard: the guard needs ELF files that start through a Linux C \
-             library; Windows has none"],
+             library; FreeBSD has none"],
         "once: {configured}"
     );
-    let _ = windows.build(&[]).run().success();
-    assert!(windows.built("second.exe").exists());
+    let _ = other.build(&[]).run().success();
+    assert!(other.built("second").exists());
 }
 
 /// Covers each way to link a target, and each configuration of a multi-config generator.

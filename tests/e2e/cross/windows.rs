@@ -32,7 +32,8 @@ extern "C" {
 }
 fn main() {
     println!("main starts");
-    assert!(unsafe { cudnnGetVersion() } > 8000);
+    // A call would need the sublibraries.
+    println!("{:p}", cudnnGetVersion as *const ());
 }
 "#;
 

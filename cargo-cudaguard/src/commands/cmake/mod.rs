@@ -175,7 +175,7 @@ fn write_empty_objects(tool: &Tool, out: &Path) -> Result<(), String> {
     fs::write(&source, "").map_err(|error| format!("cannot write {}: {error}", source.display()))?;
     for object in [NOTE, SHIM] {
         let status = Command::new(&tool.program)
-            .args(&tool.flags)
+            .args(tool.arguments())
             .args(["-x", "c", "-fPIC", "-c"])
             .arg(&source)
             .arg("-o")
@@ -213,6 +213,10 @@ pub(crate) fn make_rule(file: &Path, files: &[PathBuf]) -> String {
 fn run_link_step(env: &Env, facts: &Path, judge: bool, words: &[OsString]) -> Result<ExitCode, CliError> {
     let (program, arguments) = words.split_first().expect("at least one word");
     let made = words.windows(2).find_map(|pair| (pair[0] == "-o").then(|| Path::new(&pair[1])));
+    // The linkers of Windows.
+    let named = |word: &OsString| word.to_str()?.strip_prefix(['/', '-'])?.strip_prefix("out:").map(PathBuf::from);
+    let of_windows = words.iter().find_map(named);
+    let made = made.or(of_windows.as_deref());
     // Separately linked device code is an object, and not the file of a target.
     let of_target = made.map(|made| job_of(facts, made)).transpose()?.flatten();
     if judge {
