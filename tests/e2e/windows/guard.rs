@@ -10,6 +10,7 @@ use super::{COMPILER, WINE};
 
 pub(crate) fn tests() -> Vec<Test> {
     tests![
+        #[slow]
         gcc_program_is_judged_before_main,
         #[slow]
         clang_program_is_judged_before_main,

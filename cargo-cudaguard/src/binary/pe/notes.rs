@@ -45,6 +45,6 @@ impl<'data> Pe<'data> {
 /// Returns the size of the descriptor if this is the header of a note of cudaguard.
 fn descriptor_size(header: &[u8]) -> Option<usize> {
     let word = |at: usize| Some(u32::from_le_bytes(header.get(at..at + 4)?.try_into().ok()?));
-    let is_ours = word(0)? == OWNER.len() as u32 && word(8)? == TYPE && header[12..].starts_with(OWNER);
+    let is_ours = word(0)? == u32::try_from(OWNER.len()).ok()? && word(8)? == TYPE && header[12..].starts_with(OWNER);
     is_ours.then(|| usize::try_from(word(4)?).ok())?
 }
