@@ -40,11 +40,12 @@ fn main() {
 fn rust_program_is_judged_before_main() {
     tools::need("x86_64-w64-mingw32-gcc");
     let wine = Wine::new("windows-guard-rust");
+    wine.add_random_numbers();
     let project = plain("windows-rust")
         .file("cudaguard.toml", "[cudnn]\nlinkage = \"linked\"\n")
         .file(
             "Cargo.toml",
-            cudaguard_tests::project::package("app") + "\n[profile.release]\nlto = \"fat\"\nstrip = true\n",
+            cudaguard_tests::project::package("app") + "\n[profile.release]\ncodegen-units = 1\nstrip = true\n",
         )
         .file("src/main.rs", MAIN);
     let outcome = guard(&project, ["build", "--release", "--target", WINDOWS])

@@ -56,6 +56,20 @@ impl Wine {
         variables.iter().fold(call, |call, (name, value)| call.env(name, value)).run()
     }
 
+    /// Adds the DLL that Rust's standard library gets random numbers from, which the Wine of Debian 12 does not have.
+    pub(crate) fn add_random_numbers(&self) {
+        let system = self.0.path().join("prefix/drive_c/windows/system32");
+        self.0.file(
+            "random.c",
+            "__declspec(dllexport) int ProcessPrng(unsigned char *to, unsigned long long size) {
+               while (size) to[--size] = 4;
+               return 1;
+             }",
+        );
+        let call = Call::new(COMPILER).args(["-shared", "random.c", "-o"]).arg(system.join("bcryptprimitives.dll"));
+        let _ = call.dir(self.0.path()).run().success();
+    }
+
     fn report(&self) -> String {
         fs::read_to_string(self.0.path().join("run/report.json")).expect("a report")
     }
