@@ -49,7 +49,7 @@
     "one package") \
   X(CUDNN_OTHER_CUDA, 207, WARNING, INFORMS, 57, cudnn, \
     CUDNN_OTHER_CUDA, \
-    "cuDNN[ {found}] is made for CUDA {found_cuda}, and {component} for CUDA {built_cuda}", \
+    "cuDNN[ {found}] is for CUDA {found_cuda}, and {component} for CUDA {built_cuda}", \
     found_cudnn, picked_by, none, CUDNN_OTHER_CUDA, \
     "put a cuDNN for CUDA {built_cuda} first in PATH") \
   X(LIBRARY_LACKS_SYMBOL_EMPTY_SLOT, 214, ERROR, REFUSES, 14, library, \
@@ -105,14 +105,14 @@
     NO_CODE_FOR_GPU, \
     "", \
     built_for, found_driver, none, NO_CODE_FOR_GPU_NO_LONGER_MADE, \
-    "rebuild it with {archs} added and CUDA {made_to} or older: CUDA {built_cuda} no " \
-    "longer supports that") \
+    "rebuild it with {archs} added and CUDA {made_to} or older: CUDA {built_cuda} dropped " \
+    "it") \
   X(NO_CODE_FOR_GPU_NOT_YET_MADE, 303, ERROR, REFUSES, 31, driver, \
     NO_CODE_FOR_GPU, \
     "", \
     built_for, found_driver, none, NO_CODE_FOR_GPU_NOT_YET_MADE, \
     "rebuild it with {archs} added and CUDA {made_from} or newer; or with PTX of an older " \
-    "arch added") \
+    "arch") \
   X(DRIVER_MISMATCH, 304, ERROR, REFUSES, 23, driver, \
     DRIVER_MISMATCH, \
     "libcuda and the kernel module are from different releases (803)", \
@@ -180,7 +180,7 @@
     "unset CUDA_FORCE_PTX_JIT") \
   X(CUDNN_NEEDS_NEWER_DRIVER, 316, ERROR, REFUSES, 26, driver, \
     CUDNN_NEEDS_NEWER_DRIVER, \
-    "cuDNN[ {found}] is made for CUDA {found_cuda}, and needs a driver that supports CUDA " \
+    "cuDNN[ {found}] is for CUDA {found_cuda}, and needs a driver that supports CUDA " \
     "{needs_cuda}", \
     needed_by, found_driver, gpus, CUDNN_NEEDS_NEWER_DRIVER, \
     "put a cuDNN for CUDA[ {cuda_major}] first in PATH; or update the driver") \
@@ -237,8 +237,8 @@
     "") \
   X(DRIVER_CANNOT_TELL_UNSURE, 505, INFO, OPEN, 64, driver, \
     DRIVER_CANNOT_TELL_UNSURE, \
-    "it is unknown whether {code} loads on this driver: NVIDIA guarantees that for nvcc " \
-    "{nvcc_major} from driver {needs_release} on", \
+    "it is unknown whether {code} of nvcc {nvcc_major} loads on this driver: NVIDIA " \
+    "guarantees it for nvcc {nvcc_major} from driver {needs_release} on", \
     needed_by, found_driver, none, DRIVER_CANNOT_TELL_UNSURE, \
     "update the driver to {needs_release} or newer[; or rebuild with CUDA {cuda_major}]") \
   X(DRIVER_CANNOT_TELL_NEWER_PTX, 505, INFO, OPEN, 64, driver, \
