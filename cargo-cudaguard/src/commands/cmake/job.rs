@@ -117,7 +117,7 @@ mod tests {
             ("x86_64-alpine-linux-musl", "x86_64-unknown-linux-musl"),
             ("aarch64-unknown-linux-gnu", "aarch64-unknown-linux-gnu"),
             ("i686-linux-gnu", "i686-unknown-linux-gnu"),
-            ("x86_64-w64-mingw32", "x86_64-w64-mingw32"),
+            ("x86_64-w64-mingw32", "x86_64-pc-windows-gnu"),
             ("arm64-apple-darwin23.0.0", "arm64-apple-darwin23.0.0"),
         ] {
             assert_eq!(normalize_machine(machine), expected);
