@@ -27,6 +27,7 @@ pub(crate) fn tests() -> Vec<Test> {
         non_archive_is_reported,
         hostile_input_needs_little_memory,
         foreign_members_are_not_examined,
+        package_of_a_driver_is_named,
         files_are_opened_once
     ]
 }
@@ -572,6 +573,24 @@ fn foreign_members_are_not_examined() {
     let outcome = command::call(["inspect", "::stop-commands::x"]).dir(&tree).run().success();
     for line in outcome.stdout.lines().chain(outcome.stderr.lines()) {
         assert!(!line.trim_start().starts_with("::"), "{outcome}");
+    }
+}
+
+/// The kernels of libcuda run on the driver itself, so a package that contains nothing else has no program.
+fn package_of_a_driver_is_named() {
+    let scratch = Scratch::new("driver-package");
+    let driver = parts::driver("535").join("libcuda.so.1");
+    let _ = Call::new("tar")
+        .arg("-chf")
+        .arg(scratch.join("driver.tar"))
+        .arg("-C")
+        .arg(driver.parent().expect("a folder"))
+        .arg("libcuda.so.1")
+        .run()
+        .success();
+    for (verb, flags) in [("verify", &["--driver", "535", "--gpu", "A100"][..]), ("verify", &["--gpu", "8.6"])] {
+        let outcome = command::call([verb]).arg(scratch.join("driver.tar")).args(flags).run().expect(2);
+        assert!(outcome.stderr.contains("it contains a driver (libcuda.so.1) and no program"), "{outcome}");
     }
 }
 

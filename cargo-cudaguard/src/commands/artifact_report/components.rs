@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::packages::ArtifactPackage;
-use super::{ArtifactMember, ArtifactReport, LibraryPlace, common_os, file_name, packages};
+use super::{ArtifactMember, ArtifactReport, LibraryPlace, common_os};
 use crate::cli::report::CliError;
 use crate::host::judge::answer::{GpuAnswer, Service};
 use crate::host::machine::{Alternatives, Components, HostLibrary as Found, is_cudnn_row};
@@ -17,10 +17,8 @@ impl ArtifactReport {
         if !all.manifests.is_empty() || !all.findings.is_empty() || !all.not_examined.is_empty() {
             return Ok(all);
         }
-        let of_driver =
-            |part: &&ArtifactMember| packages::bundled_driver_finding(&part.name, file_name(&part.name)).is_some();
         let only_input = |part: &ArtifactMember| !part.kernels.entries().is_empty();
-        let why = match self.parts.iter().find(of_driver) {
+        let why = match self.parts.iter().find(|part| part.is_driver()) {
             Some(part) => format!("nothing to check: it contains a driver ({}) and no program", part.name),
             None if self.parts.iter().any(only_input) => {
                 "nothing to check: its GPU code contains no kernels, only input for the device linker".to_owned()
@@ -45,7 +43,8 @@ impl ArtifactReport {
         let mut one_of: BTreeMap<u32, Vec<usize>> = BTreeMap::new();
         let mut of_vendor: Vec<usize> = Vec::new();
         let is_package = whole.packages.iter().any(ArtifactPackage::is_one);
-        for part in &whole.parts {
+        // The kernels of a driver run on the driver itself. They are no requirement of a program.
+        for part in whole.parts.iter().filter(|part| !part.is_driver()) {
             let mut own = part.components.clone();
             let inside = |soname: &str| match whole.find_library(part, soname) {
                 LibraryPlace::Inside(name) => Some(name),

@@ -129,6 +129,11 @@ impl ArtifactMember {
         ))
     }
 
+    /// Returns true for libcuda, which is a part of the driver.
+    pub(super) fn is_driver(&self) -> bool {
+        packages::bundled_driver_finding(&self.name, file_name(&self.name)).is_some()
+    }
+
     pub(super) fn to_json(&self) -> Value {
         let mut value = object([("name", Value::from(self.name.as_str()))]);
         value.insert_some("kind", Some(self.binary.kind.to_string()));
@@ -194,7 +199,7 @@ impl ArtifactMember {
         if !needed.is_empty() {
             reported.push(format!("needs {}", needed.join(" ")));
         }
-        if packages::bundled_driver_finding(&self.name, file_name(&self.name)).is_some() {
+        if self.is_driver() {
             reported.push("part of the driver".to_owned());
         }
         if self.is_guarded() {
