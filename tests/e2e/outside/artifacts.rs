@@ -25,7 +25,9 @@ pub(crate) fn tests() -> Vec<Test> {
         #[slow]
         sarif_output_is_valid,
         non_archive_is_reported,
-        hostile_input_needs_little_memory,
+        hostile_archives_need_little_memory,
+        #[slow]
+        many_sections_need_little_memory,
         foreign_members_are_not_examined,
         package_of_a_driver_is_named,
         files_are_opened_once
@@ -497,13 +499,8 @@ with open('sections.so', 'wb') as library:
     library.truncate(64 + 64 * (1 << 19))
 ";
 
-fn hostile_input_needs_little_memory() {
-    tools::need("python3");
-    let scratch = Scratch::without_blanks("artefact-memory");
-    let _ = Call::new("python3").args(["-c", HOSTILE]).dir(scratch.path()).run().success();
-    // Limits the private memory, in KiB. Mapped files do not count.
-    let script = format!("ulimit -d {} && exec \"$0\" \"$1\" \"$2\"", 256 << 10);
-    for file in [
+fn hostile_archives_need_little_memory() {
+    examine_in_little_memory(&[
         "dictionary.tar.xz",
         "dictionary.whl",
         "window.tar.zst",
@@ -512,8 +509,21 @@ fn hostile_input_needs_little_memory() {
         "pax.tar.gz",
         "text",
         "directory.zip",
-        "sections.so",
-    ] {
+    ]);
+}
+
+fn many_sections_need_little_memory() {
+    examine_in_little_memory(&["sections.so"]);
+}
+
+/// Examines files that `HOSTILE` writes, in 256 MiB of private memory. Mapped files do not count.
+fn examine_in_little_memory(files: &[&str]) {
+    tools::need("python3");
+    let scratch = Scratch::without_blanks("artefact-memory");
+    let _ = Call::new("python3").args(["-c", HOSTILE]).dir(scratch.path()).run().success();
+    // `ulimit` takes KiB.
+    let script = format!("ulimit -d {} && exec \"$0\" \"$1\" \"$2\"", 256 << 10);
+    for file in files {
         for verb in ["inspect", "verify", "map", "requirements"] {
             let call = Call::new("sh").args(["-c", &script]).arg(command::path());
             let outcome = call.args([verb, file]).dir(scratch.path()).run();
