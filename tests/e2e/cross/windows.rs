@@ -8,6 +8,7 @@ use crate::windows::guard::{Wine, starts_only_with_newer_cudnn};
 
 pub(crate) fn tests() -> Vec<Test> {
     tests![
+        #[slow]
         windows_program_and_dll_are_sealed,
         #[slow]
         rust_program_is_judged_before_main
