@@ -44,6 +44,8 @@ impl ReportedFinding {
     }
 
     fn new(code: &str, severity: &str, message: &str, hint: &str) -> Self {
+        // The command knows the search path of the loader, so its fixes for a wrong libcuda are more precise.
+        let hint = if ["CG304", "CG305", "CG306", "CG322"].contains(&code) { "" } else { hint };
         let [code, severity, says, hint] = [code, severity, message, hint].map(str::to_owned);
         Self { code, severity, says, hint }
     }

@@ -144,12 +144,12 @@ fn old_driver_is_refused() {
 fn misbehaving_driver_is_reported() {
     let scratch = Scratch::new("misbehaves");
     let app = program(&scratch);
-    for (release, says, expected, words) in [
-        ("580.65.06", "13000 0 1 2048", &["CG505 info", "CG506 info", "CG515 info"][..], "in cuInit"),
-        ("580.65.07", "13000 0 3 2048", &[], ""),
+    for (release, says, status, expected, words) in [
+        ("580.65.06", "13000 0 1 2048", 2, &["CG505 info", "CG506 info", "CG515 info"][..], "in cuInit"),
+        ("580.65.07", "13000 0 3 2048", 0, &[], ""),
     ] {
         let driver = fixture::driver(&scratch, release, says);
-        let outcome = call(["verify", "--json"]).arg(&app).env("LD_LIBRARY_PATH", &driver).run().success();
+        let outcome = call(["verify", "--json"]).arg(&app).env("LD_LIBRARY_PATH", &driver).run().expect(status);
         assert!(!outcome.stderr.contains("talks"), "what a driver prints goes nowhere: {outcome}");
         let value = json(&outcome);
         assert_eq!(codes(&value), expected, "{value}");
