@@ -18,7 +18,9 @@ def conda(text, machines):
 
     variants = [line[1:] for line in text.splitlines() if line.startswith("#   least_driver: ")]
     recipe = Stage0Recipe.from_yaml('package:\n  name: files\n  version: "1.0"\n' + text)
-    packages = [list(of.recipe.requirements.run) + list(of.recipe.requirements.run_constraints) for of in recipe.render(VariantConfig.from_yaml("\n".join(variants) or "{}"), RenderConfig())]
+    rendered = recipe.render(VariantConfig.from_yaml("\n".join(variants) or "{}"), RenderConfig())
+    requirements = [of.recipe.requirements.to_dict() for of in rendered]
+    packages = [of.get("run", []) + of.get("run_constraints", []) for of in requirements]
     packages = [[MatchSpec(str(spec)) for spec in specs if str(spec).startswith("__")] for specs in packages]
     assert len(packages) == max(1, "".join(variants).count('"') // 2), text
 
