@@ -374,6 +374,16 @@ pub(crate) fn cudart(mut manifest: Manifest, major: u32) -> Manifest {
     manifest
 }
 
+/// Machine code that is compressed with Zstandard, which older drivers cannot unpack.
+fn compressed(mut manifest: Manifest) -> Manifest {
+    for row in &mut manifest.requires {
+        if let Requirement::Gpu { by: GpuCoverage::Cubin, cuda, release: first, .. } = row {
+            (*cuda, *first) = (Some(CudaVersion::new(12, 4)), Some(release("550.54.14")));
+        }
+    }
+    manifest
+}
+
 /// Returns GPU rows for every compute capability: no code below 8.0, machine code for 8.x, `nine` for 9.x, and PTX of CUDA 12.4 for
 /// later ones.
 pub(crate) fn kernels(nine: GpuCoverage) -> Manifest {
@@ -568,6 +578,7 @@ pub(crate) fn written() -> Vec<Case> {
         ("names without a release", kernels(Cubin), r535(&[H100]).lib(|lib| lib.release = "1.1"), "", 1),
         // The driver confirms the refusal.
         ("driver too old for cudart", cudart(kernels(Cubin), 13), r535(&[H100]), "CG301 error", 1),
+        ("driver too old for compressed code", compressed(kernels(Cubin)), r535(&[H100]), "CG302 error", 1),
         (
             "driver too old for a cudart that none is known for",
             unknown_release(cudart(kernels(Cubin), 13)),

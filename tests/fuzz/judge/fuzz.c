@@ -51,7 +51,7 @@ static uint32_t take_number(struct input *in) {
   } while (0)
 
 static void compare(const struct judge_result *one, const struct judge_result *other) {
-  REQUIRE(one->count == other->count && one->left_out == other->left_out);
+  REQUIRE(one->count == other->count && one->dropped == other->dropped);
   REQUIRE(one->needs == other->needs && one->usable_gpus == other->usable_gpus);
   REQUIRE(one->cudnn == other->cudnn && one->made_with == other->made_with);
   REQUIRE(one->library == other->library);
