@@ -169,7 +169,7 @@ pub fn compile_whole(
 }
 
 impl Tool {
-    /// Returns the flags of the target. `clang-cl` is told to understand the flags of gcc.
+    /// Returns the flags of the target. `clang-cl` gets an option that makes it accept the flags of gcc.
     pub(crate) fn arguments(&self) -> impl Iterator<Item = &str> {
         let is_cl = self.program.file_stem().is_some_and(|name| name.to_string_lossy().contains("clang-cl"));
         is_cl.then_some("--driver-mode=gcc").into_iter().chain(self.flags.iter().map(String::as_str))

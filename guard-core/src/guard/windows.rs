@@ -1,4 +1,4 @@
-//! The guard for Windows: a PE image has no notes, so the note is in a section of its own, and a TLS callback starts the shim.
+//! The guard for Windows: a PE image has no notes, so the note is in the section `.cudagd`, and a TLS callback starts the shim.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
