@@ -80,7 +80,7 @@ SHIM_FN enum lookup detect_gpu(struct context *cx, const char *name, uint16_t *c
 /* Detects the GPUs of the kernel module that this process may open. Returns their number, or -1 if
  * one is unreadable. */
 SHIM_FN int list_gpus(struct context *cx, struct driver *d) {
-  struct in_folder { /* linux_dirent64 */
+  struct linux_dirent64 {
     uint64_t inode;
     int64_t offset;
     unsigned short size;
@@ -92,7 +92,7 @@ SHIM_FN int list_gpus(struct context *cx, struct driver *d) {
   if (fd < 0) return 0;
   while (n >= 0 && (got = sys3(SYS_getdents64, fd, (long)cx->entries, sizeof cx->entries)) > 0)
     for (at = 0; n >= 0 && at < got;) {
-      const struct in_folder *e = (const struct in_folder *)((const char *)cx->entries + at);
+      const struct linux_dirent64 *e = (const struct linux_dirent64 *)((const char *)cx->entries + at);
       at += e->size;
       if (e->name[0] == '.') continue;
       switch (n < MAX_GPUS ? detect_gpu(cx, e->name, &d->cc[n]) : UNREADABLE) {

@@ -16,8 +16,8 @@ SHIM_FN long open_file(struct context *cx, const char *path, int how) {
       cx, sys4(SYS_openat, AT_FDCWD, (long)path, how | O_CLOEXEC | O_NONBLOCK | O_NOCTTY, 0666));
 }
 
-SHIM_NOINLINE long stat_at(long folder, const char *path, struct stat *is, long how) {
-  return sys4(SYS_newfstatat, folder, (long)path, (long)is, how);
+SHIM_NOINLINE long stat_at(long dir, const char *path, struct stat *is, long how) {
+  return sys4(SYS_newfstatat, dir, (long)path, (long)is, how);
 }
 
 /* Returns the size of a file without opening it, or -1. */

@@ -124,7 +124,7 @@ SHIM_FN int search_cache(struct context *cx, const char *file, char (*to)[PATH_M
   return found;
 }
 
-static const char default_folders[] =
+static const char default_dirs[] =
 #if defined(__x86_64__)
     "/lib/x86_64-linux-gnu:/usr/lib/x86_64-linux-gnu:"
 #elif defined(__aarch64__)
@@ -154,7 +154,7 @@ SHIM_FN enum lookup search_library(struct context *cx, const char *file, const s
     s.is = look_up_elf(cx, *to);
     if (s.is != NOT_THERE) s.place = CACHE;
   }
-  search_list(cx, &s, default_folders, ':', "the system's library folders", 0);
+  search_list(cx, &s, default_dirs, ':', "the system's library directories", 0);
   if (s.place && why) {
     struct text t = start_text(*why, WHY);
     put(&t, s.place);

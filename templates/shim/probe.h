@@ -88,7 +88,7 @@ SHIM_FN void call_driver(struct context *cx, long to, void *library, const char 
   }
   send_answer(to, 'G', line);
   if (cx->driver.is.compiler) return;
-  /* The driver also searches its own folder. */
+  /* The driver also searches its own directory. */
   t = start_text(line, sizeof cx->answer);
   while (path < base_name(path)) put_char(&t, *path++);
   put(&t, LIBJIT);

@@ -23,21 +23,21 @@ SHIM_NOINLINE int is_trusted(const struct stat *is) {
 }
 
 /* Security properties of a directory. */
-enum { FOLDER_IS_OURS, FOLDER_IS_SHARED, FOLDER_IS_REDIRECTED };
+enum { DIR_IS_OURS, DIR_IS_SHARED, DIR_IS_REDIRECTED };
 
-/* Returns FOLDER_IS_SHARED if other users can create files in the directory of this path, and
- * FOLDER_IS_REDIRECTED if the path contains a symbolic link of another user. */
-SHIM_FN int check_folder(struct context *cx, const char *path) {
-  const char *end = base_name(path), *at, *folder = cx->found;
+/* Returns DIR_IS_SHARED if other users can create files in the directory of this path, and
+ * DIR_IS_REDIRECTED if the path contains a symbolic link of another user. */
+SHIM_FN int check_dir(struct context *cx, const char *path) {
+  const char *end = base_name(path), *at, *dir = cx->found;
   struct text t = start_text(cx->found, sizeof cx->found);
   struct stat is;
   for (at = path; at < end; put_char(&t, *at++))
-    if (*at == '/' && t.used && !stat_at(AT_FDCWD, folder, &is, AT_SYMLINK_NOFOLLOW) &&
+    if (*at == '/' && t.used && !stat_at(AT_FDCWD, dir, &is, AT_SYMLINK_NOFOLLOW) &&
         S_ISLNK(is.st_mode) && !is_trusted(&is))
-      return FOLDER_IS_REDIRECTED;
+      return DIR_IS_REDIRECTED;
   if (!t.used) put_char(&t, '.');
-  if (stat_at(AT_FDCWD, folder, &is, 0)) return FOLDER_IS_SHARED;
-  return is_trusted(&is) && !(is.st_mode & (S_IWGRP | S_IWOTH)) ? FOLDER_IS_OURS : FOLDER_IS_SHARED;
+  if (stat_at(AT_FDCWD, dir, &is, 0)) return DIR_IS_SHARED;
+  return is_trusted(&is) && !(is.st_mode & (S_IWGRP | S_IWOTH)) ? DIR_IS_OURS : DIR_IS_SHARED;
 }
 
 /* Opens the existing file or creates one. In a shared directory, opens only a pipe or device of
@@ -90,16 +90,16 @@ SHIM_FN void write_report_to(struct context *cx, const char *asked, const char *
               next = start_text(temporary, sizeof cx->scratch);
   struct stat about;
   size_t process, guard;
-  int folder, is_link = 0, is_new;
+  int dir, is_link = 0, is_new;
   long fd;
   sys1(SYS_uname, (long)&host);
   put_name(&name, asked, host.nodename);
   put_report(cx, &mine, action, host.nodename, &process, &guard);
   fd = find_output(path);
-  folder = check_folder(cx, path);
+  dir = check_dir(cx, path);
   is_new = stat_at(AT_FDCWD, path, &about, AT_SYMLINK_NOFOLLOW) < 0;
   if (!is_new) is_link = S_ISLNK(about.st_mode);
-  if (!fd && (is_new || S_ISREG(about.st_mode) || (is_link && folder != FOLDER_IS_OURS))) {
+  if (!fd && (is_new || S_ISREG(about.st_mode) || (is_link && dir != DIR_IS_OURS))) {
     put(&next, path);
     put_name(&next, ".%h.%p.new", host.nodename);
     if (is_truncated(&next)) *temporary = 0;
@@ -110,8 +110,8 @@ SHIM_FN void write_report_to(struct context *cx, const char *asked, const char *
   if (is_truncated(&mine) || is_truncated(&all) || is_truncated(&name))
     return; /* truncated JSON is invalid, and a truncated path names another file */
   if (fd) write_out(fd, all.at, all.used, 0);
-  else if (folder != FOLDER_IS_REDIRECTED)
-    write_report_file(cx, path, temporary, &all, folder == FOLDER_IS_SHARED);
+  else if (dir != DIR_IS_REDIRECTED)
+    write_report_file(cx, path, temporary, &all, dir == DIR_IS_SHARED);
 }
 
 SHIM_FN void write_report(struct context *cx, const char *action) {

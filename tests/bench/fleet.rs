@@ -35,9 +35,9 @@ fn main() {
     }
     // Builds the command before the measurements.
     let _ = command::path();
-    let folder = Scratch::new("fleet-cost");
-    let program = folder.join("program");
-    make(&program, &folder);
+    let dir = Scratch::new("fleet-cost");
+    let program = dir.join("program");
+    make(&program, &dir);
     println!("{MACHINES} machines; processor time, the mean of {RUNS} runs");
     println!("{:<34} {:>10}    {:<18} {:>9} {:>14}", "", "bytes/line", "", "time", "verdicts/s");
     let lists: [(&str, Line); 5] = [
@@ -52,7 +52,7 @@ fn main() {
         for number in 0..MACHINES {
             let _ = writeln!(text, "{}", line(number));
         }
-        let list = folder.file("fleet.jsonl", &text);
+        let list = dir.file("fleet.jsonl", &text);
         for (how, files, arguments) in
             [("1 file, summary", 1, &[][..]), ("1 file, --json", 1, &["--json"]), ("4 files, summary", 4, &[])]
         {
@@ -65,7 +65,7 @@ fn main() {
             println!("{name:<34} {:>10}    {how:<18} {milliseconds:>6.0} ms {rate:>14.0}", text.len() / MACHINES);
         }
     }
-    formats(&program, &folder);
+    formats(&program, &dir);
 }
 
 /// A format of `--fleet`: its name, the text before the entries, an entry, the text between entries, and the text after
@@ -77,7 +77,7 @@ const LARGE: usize = 16 * SMALL;
 const LOG: &str = "<nvidia_smi_log>\n<driver_version>550.54.14</driver_version>\n";
 const NODES: &str = r#"{"apiVersion":"v1","kind":"List","items":["#;
 
-fn formats(program: &Path, folder: &Scratch) {
+fn formats(program: &Path, dir: &Scratch) {
     let all: [Format; 14] = [
         ("host files, a line each", "", |number| short(number) + "\n", "", ""),
         ("an array of host files", "[\n", short, ",\n", "]"),
@@ -107,7 +107,7 @@ fn formats(program: &Path, folder: &Scratch) {
                 text.push_str(&entry);
             }
             text.push_str(after);
-            let list = folder.file("list", &text);
+            let list = dir.file("list", &text);
             // The small input is read more often, because the clock has a resolution of 10 ms.
             let runs = if size == SMALL { 16 } else { 1 };
             let before = cost::children();
@@ -166,7 +166,7 @@ fn judge(program: &Path, files: usize, list: &Path, arguments: &[&str]) {
 }
 
 /// Creates a guarded program that requires cuDNN, a driver and GPUs.
-fn make(to: &Path, folder: &Path) {
+fn make(to: &Path, dir: &Path) {
     let version = Version::new(9, 15, 1);
     let component = Component { name: "program".to_owned(), version: "0.1.0".to_owned() };
     let target = format!("{}-unknown-linux-gnu", std::env::consts::ARCH);
@@ -209,11 +209,11 @@ fn make(to: &Path, folder: &Path) {
     let descriptor = note::encode(&manifest).expect("a note");
     let source = NoteSource { descriptor: &descriptor, component: &manifest.component, dlopen: None };
     let GuardObjects::Objects { note, shim } =
-        guard::compile_guard(&Env::from_process(), source, &target, folder, None).expect("a C compiler")
+        guard::compile_guard(&Env::from_process(), source, &target, dir, None).expect("a C compiler")
     else {
         panic!("no guard for {target}")
     };
-    let source = folder.join("main.c");
+    let source = dir.join("main.c");
     std::fs::write(&source, "int main(void) { return 0; }\n").expect("a file can be written");
     let _ = Call::new("cc").arg("-o").arg(to).args([&source, &note, &shim]).arg("-ldl").run().success();
 }

@@ -47,10 +47,10 @@ fn measure(arguments: &[&str]) -> Cost {
     Cost::measure(&mut || run(arguments, &clone))
 }
 
-fn run(arguments: &[&str], folder: &Path) {
+fn run(arguments: &[&str], dir: &Path) {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let mut command = Command::new(cargo);
-    command.args(arguments).current_dir(folder).env_remove("CARGO_TARGET_DIR").env("CUDAGUARD_PARTS", parts::folder());
+    command.args(arguments).current_dir(dir).env_remove("CARGO_TARGET_DIR").env("CUDAGUARD_PARTS", parts::dir());
     let status = command.stdin(Stdio::null()).stdout(Stdio::null()).status().expect("cargo can be started");
     assert!(status.success(), "{command:?} failed");
 }

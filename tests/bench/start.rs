@@ -181,14 +181,14 @@ fn us(time: Duration) -> f64 {
 
 /// Creates a complete cuDNN in this directory. The fetched component lacks the large libraries; copies of a small one
 /// replace them, because only their location is examined.
-fn whole_cudnn(folder: &Path) -> PathBuf {
+fn whole_cudnn(dir: &Path) -> PathBuf {
     let fetched = parts::cudnn("9.15.1").join("lib");
     for part in CUDNN.parts_of_major(9).map(|part| part.file).chain(["libcudnn.so.9"]) {
         let real = fetched.join(part);
         let from = if real.is_file() { real } else { fetched.join("libcudnn.so.9") };
-        let _ = fs::copy(from, folder.join(part)).expect("a library can be copied");
+        let _ = fs::copy(from, dir.join(part)).expect("a library can be copied");
     }
-    folder.to_owned()
+    dir.to_owned()
 }
 
 fn guarded() {
@@ -237,21 +237,21 @@ fn unsealed() {
     let nvcc = Call::new(parts::cuda("13.0").join("bin/nvcc")).args(["-gencode", "arch=compute_80,code=sm_80", "-c"]);
     let _ = nvcc.arg(&kernel).arg("-o").arg(&object).run().success();
     for count in [0, 1, 200] {
-        let folder = bench.scratch.join(format!("unsealed-{count}"));
-        let _ = fixture::in_c("model", &folder, "cc", &[]);
-        let descriptor = folder.join("descriptor");
+        let dir = bench.scratch.join(format!("unsealed-{count}"));
+        let _ = fixture::in_c("model", &dir, "cc", &[]);
+        let descriptor = dir.join("descriptor");
         let bytes = fs::read(&descriptor).expect("the note of a sealed program");
         let mut manifest = cargo_cudaguard::binary::manifest_decoder::decode(&bytes).expect("a note").manifest;
         manifest.observed = None;
         manifest.sealed = false;
         manifest.requires.clear();
         fs::write(&descriptor, note::encode(&manifest).expect("it is no longer").as_slice()).expect("it is ours");
-        let mut all = vec![folder.join("main.c"), folder.join("note.s")];
+        let mut all = vec![dir.join("main.c"), dir.join("note.s")];
         if count > 0 {
-            all.push(copies(&folder, &object, count));
+            all.push(copies(&dir, &object, count));
         }
         let linked = |name: &str, more: &[PathBuf]| {
-            let program = folder.join(name);
+            let program = dir.join(name);
             let call = Call::new("cc").args(["-O2", "-o"]).arg(&program).args(&all).args(more).arg("-ldl");
             let _ = call.run().success();
             program
@@ -277,12 +277,12 @@ fn peers() {
     let bench = Bench::new(&World::bare());
     let peer = peer(&bench.scratch);
     let driver = parts::driver("535");
-    for (what, word, folder) in [
+    for (what, word, dir) in [
         ("peer: cuInit of NVIDIA's libcuda 535, no GPU", "cuInit", &driver),
         ("peer: nvmlInit of NVIDIA's libnvidia-ml 535, no GPU", "nvmlInit", &driver),
         ("peer: dlopen of cuDNN 9.15.1 and cudnnGetVersion", "cudnn", &parts::cudnn("9.15.1").join("lib")),
     ] {
-        let path = folder.to_str().expect("UTF-8");
+        let path = dir.to_str().expect("UTF-8");
         bench.compare(what, &[peer.as_ref()], &[&[peer.as_ref(), word.as_ref()]], path);
     }
 }

@@ -100,8 +100,8 @@ fn over(root: &Path, name: &str, place: &Path, overlays: bool) -> Result<(), Str
         return Ok(());
     }
     let (below, merged) = (root.join("below").join(name), root.join("merged").join(name));
-    for folder in [&below, &merged] {
-        printed("make", folder, fs::create_dir_all(folder))?;
+    for dir in [&below, &merged] {
+        printed("make", dir, fs::create_dir_all(dir))?;
     }
     bind(place, &below)?;
     printed("mount a tmpfs on", &merged, tmpfs(&merged))?;

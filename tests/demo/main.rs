@@ -104,7 +104,7 @@ impl Demo {
     fn prepare() -> Result<Self, String> {
         let root = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).ok_or("tests/demo has no workspace")?;
         let this = std::env::current_exe().map_err(|error| format!("cannot find this program: {error}"))?;
-        let target = this.ancestors().find(|folder| folder.join("CACHEDIR.TAG").is_file());
+        let target = this.ancestors().find(|dir| dir.join("CACHEDIR.TAG").is_file());
         let target = target.map_or_else(|| root.join("target"), Path::to_path_buf);
         let given = std::env::var_os("CUDAGUARD_PARTS").filter(|value| !value.is_empty());
         let components = given.map_or_else(|| target.join("parts"), PathBuf::from);

@@ -58,27 +58,26 @@ fn section(page: &str, title: &str) -> Section {
 
 impl Section {
     /// Writes the files, with values from `given` in place of the reader's own.
-    fn write(&self, folder: &Path, given: &[(&str, &str)]) {
+    fn write(&self, dir: &Path, given: &[(&str, &str)]) {
         for (name, text) in &self.files {
             let text = given.iter().fold(text.clone(), |text, (from, to)| text.replace(from, to));
-            scratch::write(&folder.join(name), text);
+            scratch::write(&dir.join(name), text);
         }
     }
 
     /// Asserts that the directory `templates/examples/NAME` has exactly these files.
     fn assert_is_example(&self, name: &str) {
-        let folder = places::workspace().join("templates/examples").join(name);
+        let dir = places::workspace().join("templates/examples").join(name);
         for (file, text) in &self.files {
-            let example =
-                fs::read_to_string(folder.join(file)).unwrap_or_else(|error| panic!("{name}/{file}: {error}"));
+            let example = fs::read_to_string(dir.join(file)).unwrap_or_else(|error| panic!("{name}/{file}: {error}"));
             assert_eq!(&example, text, "{name}/{file} and the page differ");
         }
     }
 
     /// Runs the commands and checks that they print the shown lines.
-    fn typed(&self, folder: &Path, with: impl Fn(Call) -> Call) {
+    fn typed(&self, dir: &Path, with: impl Fn(Call) -> Call) {
         for (line, shown) in &self.commands {
-            let line = line.replace("$PWD", &folder.display().to_string());
+            let line = line.replace("$PWD", &dir.display().to_string());
             let mut words: Vec<&str> = line.split(' ').collect();
             let call = if words.starts_with(&["cargo", "cudaguard"]) {
                 command::call(words.split_off(2))
@@ -86,7 +85,7 @@ impl Section {
                 let program = words.remove(0);
                 Call::new(program).args(words)
             };
-            let outcome = with(call).dir(folder).run();
+            let outcome = with(call).dir(dir).run();
             let refused = shown.iter().any(|line| line.starts_with("error["));
             assert_eq!(outcome.status(), Some(i32::from(refused)), "{line}\n{outcome}");
             let printed = text(&outcome);
@@ -109,12 +108,12 @@ fn readme_rust_program_works() {
     let section = section("docs/start/rust.md", "Embed the guard with plain cargo");
     section.assert_is_example("cudarc");
     let scratch = Scratch::without_blanks("readme");
-    let folder = scratch.join("my-model");
+    let dir = scratch.join("my-model");
     let library = places::workspace().join("guard-core").display().to_string();
-    section.write(&folder, &[("../cudaguard/guard-core", &library), ("version = \"0.19\"", "version = \"=0.19.10\"")]);
-    crates::settle(&folder);
+    section.write(&dir, &[("../cudaguard/guard-core", &library), ("version = \"0.19\"", "version = \"=0.19.10\"")]);
+    crates::settle(&dir);
     let path = parts::path(&["cuda-13.0"]);
-    section.typed(&folder, |call| call.env("PATH", &path));
+    section.typed(&dir, |call| call.env("PATH", &path));
 }
 
 fn readme_cmake_project_works() {
@@ -122,12 +121,12 @@ fn readme_cmake_project_works() {
     let section = section("docs/start/cmake.md", "Guard a target");
     section.assert_is_example("cmake");
     let scratch = Scratch::without_blanks("readme");
-    let folder = scratch.join("my-model");
-    section.write(&folder, &[]);
+    let dir = scratch.join("my-model");
+    section.write(&dir, &[]);
     let mut path = parts::path(&["cmake-3.24", "make", "cuda-13.0"]);
     path.push(":");
     path.push(command::path().parent().expect("a folder"));
-    section.typed(&folder, |call| call.env("PATH", &path));
+    section.typed(&dir, |call| call.env("PATH", &path));
 }
 
 /// Copies an example into a scratch directory.
@@ -143,24 +142,22 @@ fn example(name: &str) -> (Scratch, PathBuf) {
         }
     }
     let scratch = Scratch::without_blanks("example");
-    let folder = scratch.join("my-model");
-    copy(&places::workspace().join("templates/examples").join(name), &folder);
-    (scratch, folder)
+    let dir = scratch.join("my-model");
+    copy(&places::workspace().join("templates/examples").join(name), &dir);
+    (scratch, dir)
 }
 
 fn candle_example_is_guarded() {
     tools::need_all(&["g++"]);
-    let (_scratch, folder) = example("candle");
-    let manifest = folder.join("app/Cargo.toml");
+    let (_scratch, dir) = example("candle");
+    let manifest = dir.join("app/Cargo.toml");
     let old = fs::read_to_string(&manifest).expect("a manifest");
     scratch::write(&manifest, old.replace("version = \"0.19\"", "version = \"=0.19.10\""));
-    crates::settle(&folder);
+    crates::settle(&dir);
     let path = parts::path(&["cuda-13.0"]);
-    let _ = command::call(["build", "--release"]).dir(&folder).env("PATH", &path).run().success();
+    let _ = command::call(["build", "--release"]).dir(&dir).env("PATH", &path).run().success();
     let verify = |driver| {
-        command::call(["verify", "target/release/my-model", "--driver", driver, "--gpu", "A100,H100"])
-            .dir(&folder)
-            .run()
+        command::call(["verify", "target/release/my-model", "--driver", driver, "--gpu", "A100,H100"]).dir(&dir).run()
     };
     let runs = verify("580.95.05").success();
     assert!(runs.stdout.contains("H100 (9.0): JIT, compute_80"), "{runs}");
@@ -170,14 +167,14 @@ fn candle_example_is_guarded() {
 
 fn scikit_build_core_example_is_guarded() {
     tools::need_all(&["gcc", "python3"]);
-    let (scratch, folder) = example("scikit-build-core");
+    let (scratch, directory) = example("scikit-build-core");
     let module = places::workspace().join("cargo-cudaguard/python");
     let mut search = parts::part("scikit-build-core").join("lib").into_os_string();
     search.push(":");
     search.push(&module);
     let wheels = scratch.join("wheels");
     let pip = ["-m", "pip", "wheel", "--quiet", "--no-build-isolation", "--no-index", "--no-deps", "--wheel-dir"];
-    let call = Call::new("python3").args(pip).arg(&wheels).arg(".").dir(&folder);
+    let call = Call::new("python3").args(pip).arg(&wheels).arg(".").dir(&directory);
     let mut path = parts::path(&["cmake-3.24", "ninja"]);
     path.push(":");
     path.push(command::path().parent().expect("a directory"));
@@ -205,12 +202,12 @@ fn commands(page: &str) -> Vec<String> {
 fn documented_commands_are_valid() {
     tools::need_all(&["gcc"]);
     let scratch = Scratch::without_blanks("pages");
-    let (folder, home) = (scratch.join("my-model"), scratch.join("home"));
+    let (dir, home) = (scratch.join("my-model"), scratch.join("home"));
     let manifest = "[package]\nname = \"my-model\"\nversion = \"0.1.0\"\nedition = \"2021\"\n[workspace]\n";
-    scratch::write(&folder.join("Cargo.toml"), manifest);
-    scratch::write(&folder.join("src/main.rs"), "fn main() {}\n");
+    scratch::write(&dir.join("Cargo.toml"), manifest);
+    scratch::write(&dir.join("src/main.rs"), "fn main() {}\n");
     // Creates a separate repository, because `init` writes to the top of the enclosing one.
-    scratch::write(&folder.join(".git/HEAD"), "ref: refs/heads/main\n");
+    scratch::write(&dir.join(".git/HEAD"), "ref: refs/heads/main\n");
     scratch::write(&home.join(".zfunc/there"), "");
     scratch::write(&home.join(".local/share/man/man1/there"), "");
     scratch::write(&home.join(".local/share/bash-completion/completions/there"), "");
@@ -220,11 +217,10 @@ fn documented_commands_are_valid() {
     path.push(std::env::var_os("PATH").unwrap_or_default());
     // The home directory is the reader's; cargo's and rustup's directories stay unchanged.
     let own = std::env::var_os("HOME").unwrap_or_default();
-    let kept = |name: &str, folder: &str| {
-        std::env::var_os(name).unwrap_or_else(|| Path::new(&own).join(folder).into_os_string())
-    };
+    let kept =
+        |name: &str, dir: &str| std::env::var_os(name).unwrap_or_else(|| Path::new(&own).join(dir).into_os_string());
     let typed = |line: &str| {
-        let call = Call::new("sh").args(["-c", line]).dir(&folder).env("PATH", &path).env("HOME", &home);
+        let call = Call::new("sh").args(["-c", line]).dir(&dir).env("PATH", &path).env("HOME", &home);
         let call =
             call.env("CARGO_HOME", kept("CARGO_HOME", ".cargo")).env("RUSTUP_HOME", kept("RUSTUP_HOME", ".rustup"));
         call.env("CARGO", cargo()).env("CARGO_NET_OFFLINE", "true").run()
@@ -232,14 +228,14 @@ fn documented_commands_are_valid() {
     let _ = typed("cargo cudaguard build --release").success();
     let program = "target/release/my-model";
     for name in ["my-model", "program", "my-program"] {
-        fs::copy(folder.join(program), folder.join(name)).expect("a program");
+        fs::copy(dir.join(program), dir.join(name)).expect("a program");
     }
     let _ = typed("cargo cudaguard probe --json > gpu-7.json").success();
-    let host = fs::read_to_string(folder.join("gpu-7.json")).expect("a host file");
+    let host = fs::read_to_string(dir.join("gpu-7.json")).expect("a host file");
     let host: String = host.split_whitespace().collect();
-    scratch::write(&folder.join("hosts.jsonl"), host + "\n");
+    scratch::write(&dir.join("hosts.jsonl"), host + "\n");
     for name in ["training.log", "LOG"] {
-        scratch::write(&folder.join(name), "CUDA error: no kernel image is available for execution on the device\n");
+        scratch::write(&dir.join(name), "CUDA error: no kernel image is available for execution on the device\n");
     }
     let mut pages = vec!["README.md".into(), "cmake/README.md".into(), "cargo-cudaguard/README.md".into()];
     pages_below(Path::new("docs"), &mut pages);
@@ -287,25 +283,25 @@ fn text_of_usage(outcome: &Outcome) -> Option<&str> {
 
 /// Each packaged crate contains licences, and all files that its README and its sources name.
 fn packages_contain_listed_files() {
-    for (package, folder) in [("cudaguard", "guard-core"), ("cargo-cudaguard", "cargo-cudaguard")] {
+    for (package, dir) in [("cudaguard", "guard-core"), ("cargo-cudaguard", "cargo-cudaguard")] {
         let call = Call::new(cargo()).args(["package", "--list", "--offline", "--allow-dirty", "-p", package]);
         let listed = call.dir(places::workspace()).run().success().stdout;
         let holds = |name: &str| listed.lines().any(|line| line == name || line.starts_with(&format!("{name}/")));
         assert!(holds("LICENSE-MIT") && holds("LICENSE-APACHE") && holds("README.md"), "{package}: {listed}");
-        let readme = fs::read_to_string(places::workspace().join(folder).join("README.md")).expect("its README");
+        let readme = fs::read_to_string(places::workspace().join(dir).join("README.md")).expect("its README");
         let links = readme.split("](").skip(1).filter_map(|behind| behind.split(')').next());
         for link in links.filter(|link| !link.contains("://")) {
             assert!(holds(link), "{package}: its README links to {link}, which the package does not contain");
         }
         let sources = listed.lines().filter(|name| name.ends_with(".rs"));
         for name in sources {
-            let path = places::workspace().join(folder).join(name);
+            let path = places::workspace().join(dir).join(name);
             let text = fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
             for (_, behind) in text.match_indices("include_str!(\"").map(|(at, call)| text.split_at(at + call.len())) {
                 let named = behind.split('"').next().unwrap_or_default();
                 let file = path.parent().expect("a folder").join(named).canonicalize();
                 let file = file.unwrap_or_else(|error| panic!("{name}: {named}: {error}"));
-                let top = places::workspace().join(folder).canonicalize().expect("a folder");
+                let top = places::workspace().join(dir).canonicalize().expect("a folder");
                 let within = file.strip_prefix(&top).or_else(|_| file.strip_prefix(places::workspace()));
                 let within = within.expect("a file of the repository").display().to_string();
                 assert!(holds(&within), "{package}: {name} takes in {within}, which the package does not hold");

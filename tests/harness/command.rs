@@ -31,8 +31,8 @@ pub fn path() -> &'static Path {
             .status()
             .expect("cargo can be started");
         assert!(built.success(), "cargo-cudaguard does not build");
-        let folder = places::target().join(if profile == "dev" { "debug" } else { profile });
-        folder.join("cargo-cudaguard")
+        let directory = places::target().join(if profile == "dev" { "debug" } else { profile });
+        directory.join("cargo-cudaguard")
     })
 }
 

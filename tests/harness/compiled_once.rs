@@ -28,9 +28,9 @@ pub fn prepare() {
             compile(Path::new(compiler), arguments);
         }
     }
-    let folder = folder();
+    let dir = dir();
     let path = std::env::var_os("PATH").unwrap_or_default();
-    if std::env::split_paths(&path).any(|known| known == folder) {
+    if std::env::split_paths(&path).any(|known| known == dir) {
         return;
     }
     let own = std::env::current_exe().expect("a program has a file");
@@ -38,12 +38,12 @@ pub fn prepare() {
         let Some(compiler) = tools::find(name) else { continue };
         let quoted = |path: &Path| format!("'{}'", path.display().to_string().replace('\'', "'\\''"));
         let script = format!("#!/bin/sh\nexec {} {COMPILE} {} \"$@\"\n", quoted(&own), quoted(&compiler));
-        let temporary = folder.join(format!(".{name}-{}", std::process::id()));
+        let temporary = dir.join(format!(".{name}-{}", std::process::id()));
         scratch::write(&temporary, script);
         fs::set_permissions(&temporary, fs::Permissions::from_mode(0o755)).expect("a mode can be set");
-        fs::rename(&temporary, folder.join(name)).expect("it is a folder of ours");
+        fs::rename(&temporary, dir.join(name)).expect("it is a directory of ours");
     }
-    let longer = std::env::join_paths(std::iter::once(folder).chain(std::env::split_paths(&path)));
+    let longer = std::env::join_paths(std::iter::once(dir).chain(std::env::split_paths(&path)));
     // `PATH` cannot contain a directory with a colon: then nothing is cached.
     if let Ok(longer) = longer {
         let error = Command::new(&own).args(words).env("PATH", longer).exec();
@@ -53,12 +53,12 @@ pub fn prepare() {
 
 /// Returns a `PATH` without these scripts, for programs that need the real path of a compiler.
 pub fn left_out(path: &OsStr) -> OsString {
-    let folder = folder();
-    let others = std::env::split_paths(path).filter(|known| *known != folder);
+    let dir = dir();
+    let others = std::env::split_paths(path).filter(|known| *known != dir);
     std::env::join_paths(others).expect("what was split can be joined")
 }
 
-fn folder() -> PathBuf {
+fn dir() -> PathBuf {
     places::target().join("compiled-once")
 }
 
@@ -93,7 +93,7 @@ fn kept(compiler: &Path, arguments: &[OsString]) -> Option<(PathBuf, PathBuf)> {
     let rest: Vec<&OsStr> = rest.map(|(_, one)| one.as_os_str()).collect();
     let of = format!("{} {} {} {rest:?}", compiler.display(), about.mtime(), about.size());
     let key = Digest::from_bytes(&[of.as_bytes(), &text].concat());
-    let folder = folder().join("objects");
-    fs::create_dir_all(&folder).ok()?;
-    Some((PathBuf::from(arguments.get(output)?), folder.join(format!("{key}.o"))))
+    let dir = dir().join("objects");
+    fs::create_dir_all(&dir).ok()?;
+    Some((PathBuf::from(arguments.get(output)?), dir.join(format!("{key}.o"))))
 }

@@ -8,8 +8,8 @@ use crate::Call;
 
 /// Returns an object with `count` containers, which are copies of the container in `object`, in the form that nvcc
 /// writes.
-pub fn copies(folder: &Path, object: &Path, count: usize) -> PathBuf {
-    let section = folder.join("container");
+pub fn copies(dir: &Path, object: &Path, count: usize) -> PathBuf {
+    let section = dir.join("container");
     let _ = Call::new("objcopy")
         .args(["-O", "binary", "--only-section=.nv_fatbin"])
         .args([object, &section])
@@ -24,7 +24,7 @@ pub fn copies(folder: &Path, object: &Path, count: usize) -> PathBuf {
             section.display()
         );
     }
-    let (source, copies) = (folder.join("copies.s"), folder.join(format!("copies-{count}.o")));
+    let (source, copies) = (dir.join("copies.s"), dir.join(format!("copies-{count}.o")));
     fs::write(&source, text + ".section .note.GNU-stack,\"\",%progbits\n").expect("a file can be written");
     let _ = Call::new("cc").args(["-c", "-o"]).args([&copies, &source]).run().success();
     copies

@@ -50,7 +50,7 @@ pub fn source(name: &str, version: &str) -> Option<PathBuf> {
     let registries = fs::read_dir(home.join("registry/src")).ok()?;
     registries
         .filter_map(|registry| Some(registry.ok()?.path().join(format!("{name}-{version}"))))
-        .find(|folder| folder.is_dir())
+        .find(|dir| dir.is_dir())
 }
 
 /// Returns the lock of the test crates merged with the lock of this repository, for packages that depend on

@@ -9,8 +9,8 @@ use crate::places;
 /// Returns all files of the repository with one of these endings, except generated and recorded files.
 pub(crate) fn files(endings: &[&str]) -> Vec<PathBuf> {
     let (mut found, mut open) = (Vec::new(), vec![places::workspace().to_owned()]);
-    while let Some(folder) = open.pop() {
-        for entry in fs::read_dir(&folder).expect("a folder").flatten() {
+    while let Some(dir) = open.pop() {
+        for entry in fs::read_dir(&dir).expect("a folder").flatten() {
             let (path, name) = (entry.path(), entry.file_name().to_string_lossy().into_owned());
             let is_ours = !matches!(name.as_str(), ".git" | "target" | "snapshots" | "recorded" | "transcripts");
             if path.is_dir() && !path.is_symlink() && is_ours {
@@ -44,13 +44,10 @@ fn paths<'a>(text: &'a str, ending: &'a str) -> impl Iterator<Item = &'a str> {
 
 fn is_there(name: &str, from: &Path) -> bool {
     let top = places::workspace();
-    let crates = ["guard-core", "cargo-cudaguard", "tests"].map(|folder| top.join(folder));
-    let mut folders = from
-        .ancestors()
-        .skip(1)
-        .take_while(|folder| folder.starts_with(top))
-        .chain(crates.iter().map(PathBuf::as_path));
-    folders.any(|folder| folder.join(name).exists())
+    let crates = ["guard-core", "cargo-cudaguard", "tests"].map(|dir| top.join(dir));
+    let mut dirs =
+        from.ancestors().skip(1).take_while(|dir| dir.starts_with(top)).chain(crates.iter().map(PathBuf::as_path));
+    dirs.any(|dir| dir.join(name).exists())
 }
 
 #[test]

@@ -62,10 +62,10 @@ const SHORT: &[&str] = &[
     "RUSTFLAGS",
 ];
 
-fn sources(folder: &str, endings: &[&str]) -> Vec<PathBuf> {
-    let (mut found, mut open) = (Vec::new(), vec![places::workspace().join(folder)]);
-    while let Some(folder) = open.pop() {
-        for path in fs::read_dir(&folder).expect("a folder").flatten().map(|entry| entry.path()) {
+fn sources(dir: &str, endings: &[&str]) -> Vec<PathBuf> {
+    let (mut found, mut open) = (Vec::new(), vec![places::workspace().join(dir)]);
+    while let Some(dir) = open.pop() {
+        for path in fs::read_dir(&dir).expect("a folder").flatten().map(|entry| entry.path()) {
             let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
             if path.is_dir() && name != "tests" {
                 open.push(path);
@@ -97,8 +97,8 @@ fn read(path: &Path) -> String {
 /// in the CMake package and the tests.
 fn named_in_code() -> BTreeSet<String> {
     let mut named = BTreeSet::new();
-    for folder in ["guard-core/src", "cargo-cudaguard/src"] {
-        for file in sources(folder, &[".rs"]) {
+    for dir in ["guard-core/src", "cargo-cudaguard/src"] {
+        for file in sources(dir, &[".rs"]) {
             let text = read(&file);
             let code = text.split("#[cfg(test)]\nmod tests").next().unwrap_or_default();
             named.extend(quoted(code).map(str::to_owned));
@@ -139,7 +139,7 @@ fn variables_are_documented() {
     assert!(undocumented.is_empty(), "docs/reference/environment.md  does not mention {undocumented:?}");
     let everywhere: String = ["guard-core/src", "cargo-cudaguard/src", "tests/harness", "tests/e2e"]
         .iter()
-        .flat_map(|folder| sources(folder, &[".rs"]))
+        .flat_map(|dir| sources(dir, &[".rs"]))
         .map(|file| read(&file))
         .collect();
     // `anstream` reads these variables.

@@ -22,12 +22,12 @@ pub fn of(workspace: &Path, features: &[&str], target: &Path) -> String {
     let mut face = String::new();
     for page in pages {
         let html = read(page);
-        let folder = page.rsplit_once('/').map(|(folder, _)| format!("{}::", folder.replace('/', "::")));
+        let directory = page.rsplit_once('/').map(|(directory, _)| format!("{}::", directory.replace('/', "::")));
         let declaration = between(&html, "<pre class=\"rust ", "</pre>").unwrap_or_else(|| panic!("{page}: of what?"));
         let declaration = declaration.split_once('>').map_or("", |(_, code)| code);
         // rustdoc shows the attribute on a separate line.
         let declaration = plain(declaration).replace("#[non_exhaustive]pub ", "#[non_exhaustive]\npub ");
-        let _ = writeln!(face, "{}{declaration}", folder.unwrap_or_default());
+        let _ = writeln!(face, "{}{declaration}", directory.unwrap_or_default());
         let own = between(&html, "<div id=\"implementations-list\">", "<h2 ").unwrap_or_default();
         for item in pieces(own, "<h4 class=\"code-header\">", "</h4>") {
             let _ = writeln!(face, "    {}", one_line(item));

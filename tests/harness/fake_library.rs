@@ -62,7 +62,7 @@ impl Library {
     pub fn make(&self, path: &Path) -> PathBuf {
         let work = Scratch::new("stand-in");
         let source = work.file("fake_library.c", &self.source);
-        fs::create_dir_all(path.parent().expect("a file has a parent directory")).expect("a folder can be made");
+        fs::create_dir_all(path.parent().expect("a file has a parent directory")).expect("a directory can be made");
         let _ = Call::new(&self.compiler)
             .args(["-shared", "-fPIC", "-O1", "-w", &format!("-Wl,-soname,{}", self.soname), "-o"])
             .arg(path)
@@ -81,16 +81,16 @@ impl Library {
 /// Builds the fake of a cuDNN release in the layout of NVIDIA's archive: `include/cudnn_version.h`, `include/cudnn.h`,
 /// `lib/libcudnn.so` → `libcudnn.so.8` → `libcudnn.so.8.0.5`, and the inner libraries that a program start needs, with
 /// the same naming and the data symbol with their version. The main library has one function, `cudnnGetVersion`.
-pub fn cudnn(folder: &Path, version: (u32, u32, u32)) {
-    cudnn_by("cc", folder, version);
+pub fn cudnn(dir: &Path, version: (u32, u32, u32)) {
+    cudnn_by("cc", dir, version);
 }
 
 /// Builds the fake of a cuDNN release with this C compiler, for another machine.
-pub fn cudnn_by(compiler: &str, folder: &Path, (major, minor, patch): (u32, u32, u32)) {
+pub fn cudnn_by(compiler: &str, dir: &Path, (major, minor, patch): (u32, u32, u32)) {
     let number = if major < 9 { major * 1000 + minor * 100 + patch } else { major * 10000 + minor * 100 + patch };
     let define = |name: &str, value: u32| format!("#define CUDNN_{name} {value}\n");
     scratch::write(
-        &folder.join("include/cudnn_version.h"),
+        &dir.join("include/cudnn_version.h"),
         "/* A fake. */\n".to_owned()
             + &define("MAJOR", major)
             + &define("MINOR", minor)
@@ -98,12 +98,12 @@ pub fn cudnn_by(compiler: &str, folder: &Path, (major, minor, patch): (u32, u32,
             + &define("VERSION", number),
     );
     scratch::write(
-        &folder.join("include/cudnn.h"),
+        &dir.join("include/cudnn.h"),
         "/* A fake. */\n#include <stddef.h>\n#include \"cudnn_version.h\"\nsize_t cudnnGetVersion(void);\n",
     );
     let make = |stem: &str, library: Library| {
-        library.make(&folder.join(format!("lib/{stem}.so.{major}.{minor}.{patch}")));
-        layout::link(Path::new(&format!("{stem}.so.{major}")), &folder.join(format!("lib/{stem}.so")));
+        library.make(&dir.join(format!("lib/{stem}.so.{major}.{minor}.{patch}")));
+        layout::link(Path::new(&format!("{stem}.so.{major}")), &dir.join(format!("lib/{stem}.so")));
     };
     let library = |stem: &str| shared_library(&format!("{stem}.so.{major}")).by(compiler);
     make("libcudnn", library("libcudnn").answers("cudnnGetVersion", number.into()));

@@ -19,14 +19,14 @@ impl Modules {
     /// Reads the modules of the crate with this root file.
     pub fn of(root: &Path) -> Self {
         let mut texts: BTreeMap<Vec<String>, Vec<String>> = BTreeMap::new();
-        let folder = root.parent().expect("a file in a folder");
+        let dir = root.parent().expect("a file in a directory");
         let mut open = vec![(Vec::new(), root.to_owned())];
         while let Some((module, file)) = open.pop() {
             let text = fs::read_to_string(&file).unwrap_or_else(|error| panic!("{}: {error}", file.display()));
             let words = without_tests(words(&text));
             for pair in words.windows(3).filter(|three| three[0] == "mod" && three[2] == ";") {
                 let child = [&module[..], &pair[1..2]].concat();
-                let place = folder.join(child.iter().collect::<PathBuf>());
+                let place = dir.join(child.iter().collect::<PathBuf>());
                 let files = [place.with_extension("rs"), place.join("mod.rs")];
                 let file = files.iter().find(|file| file.is_file()).unwrap_or_else(|| panic!("no file for {child:?}"));
                 open.push((child, file.clone()));

@@ -33,7 +33,7 @@ pub fn cuda_without_blanks(version: &str) -> PathBuf {
     }
     let link = LINK.get_or_init(|| {
         let link = scratch::temporary_without_blanks().join(format!("cudaguard-parts-{}", std::process::id()));
-        layout::link(&folder(), &link);
+        layout::link(&dir(), &link);
         link
     });
     link.join(format!("cuda-{version}"))
@@ -66,7 +66,7 @@ pub fn rustc_for_others() -> PathBuf {
 /// panics if it is damaged.
 pub fn part(name: &str) -> PathBuf {
     match fetch(name) {
-        Ok(folder) => folder,
+        Ok(dir) => dir,
         Err(PartError::NoNetwork(why)) => skip_without(name, &why),
         Err(PartError::Broken(why)) => panic!("{why}"),
     }
@@ -96,7 +96,7 @@ pub fn path(parts: &[&str]) -> OsString {
 }
 
 /// Returns the directory of the components: `CUDAGUARD_PARTS`, or else `parts` in cargo's target directory.
-pub fn folder() -> PathBuf {
+pub fn dir() -> PathBuf {
     let given = std::env::var_os("CUDAGUARD_PARTS").filter(|value| !value.is_empty());
     given.map_or_else(|| places::target().join("parts"), PathBuf::from)
 }
@@ -114,7 +114,7 @@ fn ask(name: &str) -> Result<PathBuf, PartError> {
     let python = std::env::var_os("PYTHON").unwrap_or_else(|| OsString::from("python3"));
     let failed = |error| PartError::Broken(format!("cannot start {}: {error}", Path::new(&python).display()));
     let mut child = Command::new(&python)
-        .args([script.as_os_str(), "--into".as_ref(), folder().as_os_str(), name.as_ref()])
+        .args([script.as_os_str(), "--into".as_ref(), dir().as_os_str(), name.as_ref()])
         .stdin(Stdio::null())
         .stdout(Stdio::null())
         .stderr(Stdio::piped())
@@ -130,7 +130,7 @@ fn ask(name: &str) -> Result<PathBuf, PartError> {
         }
     }
     match child.wait().map_err(failed)?.code() {
-        Some(0) => Ok(folder().join(name)),
+        Some(0) => Ok(dir().join(name)),
         Some(3) => Err(PartError::NoNetwork(error.trim_end().to_owned())),
         status => Err(PartError::Broken(format!("fetch.py {name} ended with {status:?}: {error}"))),
     }

@@ -13,7 +13,7 @@ pub fn target() -> &'static Path {
     static TARGET: OnceLock<PathBuf> = OnceLock::new();
     TARGET.get_or_init(|| {
         let here = std::env::current_exe().unwrap_or_default();
-        let above = here.ancestors().find(|folder| folder.join("CACHEDIR.TAG").is_file());
+        let above = here.ancestors().find(|dir| dir.join("CACHEDIR.TAG").is_file());
         above.map_or_else(|| workspace().join("target"), Path::to_path_buf)
     })
 }

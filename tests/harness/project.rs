@@ -51,14 +51,14 @@ impl Project {
 
     /// Creates a directory with only a Cargo.lock and compiled dependencies, for workspaces.
     pub fn bare(name: &str) -> Self {
-        Self::in_folder(name, name)
+        Self::in_dir(name, name)
     }
 
     /// Creates such a project in a directory with this name, which may contain blanks and non-ASCII characters.
-    pub fn in_folder(name: &str, folder: &str) -> Self {
+    pub fn in_dir(name: &str, dir: &str) -> Self {
         let scratch = Scratch::new(name);
-        let root = scratch.join(folder);
-        fs::create_dir_all(&root).expect("a temporary directory takes folders");
+        let root = scratch.join(dir);
+        fs::create_dir_all(&root).expect("a temporary directory takes directories");
         let seed = seed();
         copy(seed, &root, &["Cargo.lock"]);
         copy(&seed.join("target"), &root.join("target"), &[".rustc_info.json", "CACHEDIR.TAG"]);
@@ -169,11 +169,11 @@ fn guard_core() -> PathBuf {
 /// its target directory, so that no test compiles those crates again. Cargo keeps it up to date and locks it.
 fn seed() -> &'static Path {
     static BUILT: Once = Once::new();
-    static FOLDER: std::sync::OnceLock<PathBuf> = std::sync::OnceLock::new();
-    let folder = FOLDER.get_or_init(|| places::target().join("scenes-seed"));
+    static DIR: std::sync::OnceLock<PathBuf> = std::sync::OnceLock::new();
+    let dir = DIR.get_or_init(|| places::target().join("scenes-seed"));
     BUILT.call_once(|| {
         let settle = |name: &str, content: &[u8]| {
-            let path = folder.join(name);
+            let path = dir.join(name);
             if fs::read(&path).ok().as_deref() != Some(content) {
                 scratch::write(&path, content);
             }
@@ -181,22 +181,22 @@ fn seed() -> &'static Path {
         settle("Cargo.toml", (package("seed") + &build_dependency() + &check_dependency()).as_bytes());
         settle("build.rs", b"fn main() {}\n");
         settle("src/lib.rs", b"");
-        let lock = folder.join("Cargo.lock");
+        let lock = dir.join("Cargo.lock");
         let ours = places::workspace().join("Cargo.lock");
         let modified = |path: &Path| fs::metadata(path).and_then(|data| data.modified()).ok();
         if modified(&lock) < modified(&ours) {
             fs::copy(&ours, &lock).expect("the workspace has a Cargo.lock");
         }
         for profile in ["dev", "release"] {
-            let _ = cargo(["build", "--quiet", "--profile", profile]).dir(folder).run().success();
+            let _ = cargo(["build", "--quiet", "--profile", profile]).dir(dir).run().success();
         }
     });
-    folder
+    dir
 }
 
 /// Copies these files and directories with their times, which cargo compares.
 fn copy(from: &Path, to: &Path, names: &[&str]) {
-    fs::create_dir_all(to).expect("a temporary directory takes folders");
+    fs::create_dir_all(to).expect("a temporary directory takes directories");
     let names = names.iter().map(|name| from.join(name));
     let _ = Call::new("cp").args(["-a", "--reflink=auto", "-t"]).arg(to).args(names).run().success();
 }
@@ -217,8 +217,8 @@ mod tests {
             let compiled: Vec<_> = built.stderr.lines().filter(|line| line.contains("Compiling")).collect();
             assert_eq!(compiled.len(), 1, "only the package itself is compiled: {built}");
         }
-        let folder = project.sibling().to_owned();
+        let dir = project.sibling().to_owned();
         drop(project);
-        assert!(!folder.exists(), "nothing remains");
+        assert!(!dir.exists(), "nothing remains");
     }
 }

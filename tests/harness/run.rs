@@ -107,8 +107,8 @@ impl Call {
 
     /// Sets the working directory.
     #[must_use]
-    pub fn dir(mut self, folder: impl AsRef<Path>) -> Self {
-        self.command.current_dir(folder);
+    pub fn dir(mut self, dir: impl AsRef<Path>) -> Self {
+        self.command.current_dir(dir);
         self
     }
 
@@ -122,12 +122,12 @@ impl Call {
 
     /// Returns the call as a command line: directory, changed variables, program and arguments.
     fn spelled(&self) -> String {
-        let folder = self.command.get_current_dir().map(|folder| format!("cd {} && ", folder.display()));
+        let dir = self.command.get_current_dir().map(|dir| format!("cd {} && ", dir.display()));
         let given = self.command.get_envs().filter(|(name, value)| std::env::var_os(name).as_deref() != *value);
         let given = given.map(|(name, value)| format!("{}={:?} ", name.to_string_lossy(), value.unwrap_or_default()));
         let program = [self.command.get_program()].into_iter().chain(self.command.get_args());
         let words: Vec<_> = program.map(|word| format!("{word:?}")).collect();
-        folder.unwrap_or_default() + &given.collect::<String>() + &words.join(" ")
+        dir.unwrap_or_default() + &given.collect::<String>() + &words.join(" ")
     }
 
     /// Runs the process to its end.

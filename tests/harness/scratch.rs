@@ -33,10 +33,10 @@ impl Scratch {
         Self::below(&temporary_without_blanks(), &format!("cudaguard-{name}"), NEXT.fetch_add(1, Ordering::Relaxed))
     }
 
-    fn below(folder: &Path, name: &str, number: usize) -> Self {
-        let folder = folder.join(format!("{name}-{}-{number}", process::id()));
-        fs::create_dir_all(&folder).unwrap_or_else(|error| panic!("cannot create {}: {error}", folder.display()));
-        Self(folder)
+    fn below(dir: &Path, name: &str, number: usize) -> Self {
+        let dir = dir.join(format!("{name}-{}-{number}", process::id()));
+        fs::create_dir_all(&dir).unwrap_or_else(|error| panic!("cannot create {}: {error}", dir.display()));
+        Self(dir)
     }
 
     /// Returns the path.
@@ -84,15 +84,15 @@ pub(crate) fn has_blank(path: &Path) -> bool {
 pub(crate) fn temporary_without_blanks() -> PathBuf {
     let temporary = std::env::temp_dir();
     if has_blank(&temporary) {
-        skip("a folder whose path has no blank", "TMPDIR=FOLDER");
+        skip("a directory whose path has no blank", "TMPDIR=FOLDER");
     }
     temporary
 }
 
 /// Writes a file and creates the parent directories.
 pub fn write(path: &Path, content: impl AsRef<[u8]>) {
-    let folder = path.parent().expect("a file has a parent directory");
-    fs::create_dir_all(folder)
+    let dir = path.parent().expect("a file has a parent directory");
+    fs::create_dir_all(dir)
         .and_then(|()| fs::write(path, content))
         .unwrap_or_else(|error| panic!("cannot write {}: {error}", path.display()));
 }

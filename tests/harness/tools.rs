@@ -52,7 +52,7 @@ pub fn find(program: &str) -> Option<PathBuf> {
         return Some(PathBuf::from(program)).filter(|file| file.is_file());
     }
     let path = std::env::var_os("PATH").unwrap_or_default();
-    std::env::split_paths(&path).map(|folder| folder.join(program)).find(|file| is_program(file))
+    std::env::split_paths(&path).map(|dir| dir.join(program)).find(|file| is_program(file))
 }
 
 fn is_program(file: &Path) -> bool {

@@ -123,7 +123,7 @@ impl Library {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Layout {
     /// A separate directory in `LD_LIBRARY_PATH`.
-    Folder,
+    Dir,
     /// The system's library directory, as NVIDIA's `.run` installer and container toolkit use it.
     System,
     /// The layout of Debian: `nvidia/current/` below the system's library directory, with links through
@@ -215,7 +215,7 @@ impl World {
         for node in ["null", "zero", "full", "random", "urandom"] {
             scratch::write(&root.join("dev").join(node), "");
         }
-        fs::create_dir_all(root.join("dev/shm")).expect("a folder can be made");
+        fs::create_dir_all(root.join("dev/shm")).expect("a directory can be made");
         let fd = root.join("dev/fd");
         if !fd.is_symlink() {
             std::os::unix::fs::symlink("/proc/self/fd", fd).expect("a link can be made");
@@ -224,11 +224,11 @@ impl World {
     }
 
     fn make_kernel(&self, root: &Path) {
-        for folder in ["driver", "pci/devices"] {
-            fs::create_dir_all(root.join(folder)).expect("a folder can be made");
+        for dir in ["driver", "pci/devices"] {
+            fs::create_dir_all(root.join(dir)).expect("a directory can be made");
         }
         if self.empty {
-            fs::create_dir_all(root.join("driver/nvidia")).expect("a folder can be made");
+            fs::create_dir_all(root.join("driver/nvidia")).expect("a directory can be made");
         }
         let seen = self.kernel.filter(|_| !self.empty);
         if let Some(kernel) = seen {
@@ -244,7 +244,7 @@ impl World {
                     "NVRM version: NVIDIA UNIX {module}  {date}\nGCC version:  gcc version 12.2.0 (Debian 12.2.0-14)\n"
                 ),
             );
-            fs::create_dir_all(root.join("driver/nvidia/gpus")).expect("a folder can be made");
+            fs::create_dir_all(root.join("driver/nvidia/gpus")).expect("a directory can be made");
         }
         for (n, gpu) in self.gpus.iter().enumerate() {
             let (slot, minor, uuid) = (slot(n), gpu.minor.unwrap_or(n), Self::uuid(n));
@@ -287,7 +287,7 @@ impl World {
                 }
                 scratch::write(&root.join("etc/nv_tegra_release"), "# R36 (release), REVISION: 4.3, BOARD: generic\n");
             }
-            Layout::Folder | Layout::System | Layout::Debian => {}
+            Layout::Dir | Layout::System | Layout::Debian => {}
         }
         if let Some(compat) = &self.compat {
             self.lay(compat, &root.join("usr-local/cuda/compat"));
@@ -299,7 +299,7 @@ impl World {
         }
         let Some(library) = &self.library else { return machine };
         match self.layout {
-            Layout::Folder => {
+            Layout::Dir => {
                 self.lay(library, &root.join("lib"));
                 machine.library_path.push(root.join("lib"));
             }
@@ -322,20 +322,20 @@ impl World {
                 cached = Some(format!("{above}/nvidia"));
             }
         }
-        if let Some(folder) = cached {
-            scratch::write(&root.join("ld.so.conf"), format!("{folder}\n{above}\n"));
-            fs::create_dir_all(root.join("etc")).expect("a folder can be made");
+        if let Some(dir) = cached {
+            scratch::write(&root.join("ld.so.conf"), format!("{dir}\n{above}\n"));
+            fs::create_dir_all(root.join("etc")).expect("a directory can be made");
         }
         machine
     }
 
     /// Writes the files of the library to this directory.
-    fn lay(&self, library: &Library, folder: &Path) {
+    fn lay(&self, library: &Library, dir: &Path) {
         let suffix = library.suffix.unwrap_or(library.release);
         for name in sonames(library) {
             let stem = name.strip_suffix(".1").expect("all are of major 1");
             let file = format!("{stem}.{suffix}");
-            let target = folder.join(&file);
+            let target = dir.join(&file);
             match (stem, &library.real) {
                 _ if library.manner == Manner::Empty => scratch::write(&target, ""),
                 ("libcuda.so" | "libnvidia-ml.so", Some(real)) => {
@@ -347,7 +347,7 @@ impl World {
                 _ => scratch::write(&target, fake("", &name, None)),
             }
             if file != name {
-                layout::link(Path::new(&file), &folder.join(&name));
+                layout::link(Path::new(&file), &dir.join(&name));
             }
         }
         let mut text = format!("{} {} {}", library.cuda, library.init, library.manner as u32);
@@ -370,7 +370,7 @@ impl World {
             let mig = if gpu.mig { Self::mig(*n) } else { "-".to_owned() };
             let _ = writeln!(text, "gpu {k} {} {} {mig} {}", Self::uuid(*n), slot(*n), gpu.name);
         }
-        scratch::write(&folder.join("fake-driver"), text);
+        scratch::write(&dir.join("fake-driver"), text);
     }
 }
 
@@ -390,9 +390,9 @@ fn sonames(library: &Library) -> Vec<String> {
 fn fake(source: &str, soname: &str, note: Option<&str>) -> Vec<u8> {
     once(&format!("fake driver {soname} {}", note.unwrap_or_default()), || {
         let work = Scratch::new("fake-driver");
-        let folder = places::workspace().join("tests/fake_driver");
+        let dir = places::workspace().join("tests/fake_driver");
         let empty = work.file("empty.c", "extern int fake_driver;\n");
-        let file = if source.is_empty() { empty } else { folder.join(format!("{source}.c")) };
+        let file = if source.is_empty() { empty } else { dir.join(format!("{source}.c")) };
         let mut call = Call::new("cc")
             .args(["-shared", "-fPIC", "-O1", "-Wall", "-Wextra", "-Werror"])
             .arg(format!("-Wl,-soname,{soname}"));
@@ -458,8 +458,8 @@ impl Machine {
 /// directory below them.
 fn sibling(name: &str) -> PathBuf {
     let own = std::env::current_exe().expect("a program has a file");
-    let folders = own.ancestors().skip(1);
-    folders.map(|folder| folder.join(name)).find(|file| file.is_file()).expect("it was built")
+    let dirs = own.ancestors().skip(1);
+    dirs.map(|dir| dir.join(name)).find(|file| file.is_file()).expect("it was built")
 }
 
 /// The instruction for machines on which users cannot create namespaces.

@@ -55,10 +55,10 @@ def directories():
 
 def provide(report):
     fetch(MANIFEST, report)
-    for folder in directories():
+    for dir in directories():
         with tempfile.TemporaryDirectory() as scratch:
             copy = os.path.join(scratch, "program")
-            shutil.copytree(folder, copy, copy_function=shutil.copyfile)
+            shutil.copytree(dir, copy, copy_function=shutil.copyfile)
             with open(os.path.join(copy, "Cargo.toml"), "a") as manifest:
                 manifest.write("\n[workspace]\n")
             fetch(os.path.join(copy, "Cargo.toml"), report)

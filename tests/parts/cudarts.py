@@ -32,9 +32,9 @@ def main():
         table = json.load(file)
     wrong = absent = files = 0
     for row in table:
-        folder = os.path.join(options.dir, row["wheel"].replace("==", "-") + "-" + row["processor"])
+        dir = os.path.join(options.dir, row["wheel"].replace("==", "-") + "-" + row["processor"])
         try:
-            path = wheels.download(row["wheel"], folder, row["processor"])
+            path = wheels.download(row["wheel"], dir, row["processor"])
         except wheels.Unreachable as error:
             print("not downloaded: %s" % error)
             absent += 1
@@ -47,11 +47,11 @@ def main():
             wrong += 1
             continue
         release = ".".join(row["wheel"].partition("==")[2].split(".")[:2])
-        with zipfile.ZipFile(path) as wheel, tempfile.TemporaryDirectory() as folder:
+        with zipfile.ZipFile(path) as wheel, tempfile.TemporaryDirectory() as scratch:
             for name in wheel.namelist():
                 base = os.path.basename(name)
                 if base.startswith("libcudart") and (".so" in base or base.endswith("_static.a")):
-                    found = detected_releases(options.command, wheel.extract(name, folder))
+                    found = detected_releases(options.command, wheel.extract(name, scratch))
                     files += 1
                     right = found == [release]
                     wrong += not right

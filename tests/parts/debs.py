@@ -41,8 +41,8 @@ def fetch(packages, suite, or_newer, downloads):
     address = next((address for address, name in known if name == suite or "-" not in name + suite), None)
     if address is None:
         raise Unreachable("%s: apt on this machine has no mirror of Debian %s" % (packages[0], suite))
-    for folder in ("lists/partial", "cache/archives/partial"):
-        os.makedirs(os.path.join(downloads, folder), exist_ok=True)
+    for dir in ("lists/partial", "cache/archives/partial"):
+        os.makedirs(os.path.join(downloads, dir), exist_ok=True)
     with open(os.path.join(downloads, "sources.list"), "w") as sources:
         sources.write("deb %s %s main contrib non-free\n" % (address, suite))
     apt = ["-q", "-oDir::Etc::sourcelist=" + os.path.join(downloads, "sources.list"),
@@ -71,17 +71,17 @@ def fetch(packages, suite, or_newer, downloads):
     files, pinned = [], True
     for package in packages:
         name = package.partition("=")[0]
-        folder = os.path.join(downloads, "debs", name)
-        os.makedirs(folder, exist_ok=True)
-        if not glob.glob(folder + "/*.deb"):
+        dir = os.path.join(downloads, "debs", name)
+        os.makedirs(dir, exist_ok=True)
+        if not glob.glob(dir + "/*.deb"):
             try:
-                persist(lambda: run("apt-get", "download", package, into=folder), package)
+                persist(lambda: run("apt-get", "download", package, into=dir), package)
             except Unreachable as error:
                 if not or_newer or not re.search("was not found|Unable to locate", str(error)):
                     raise
                 pinned = False
-                persist(lambda: run("apt-get", "download", newest(name), into=folder), name)
-        files += glob.glob(folder + "/*.deb")
+                persist(lambda: run("apt-get", "download", newest(name), into=dir), name)
+        files += glob.glob(dir + "/*.deb")
     return files, pinned
 
 

@@ -18,14 +18,14 @@ status: 0 all rows are as recorded, 1 one is not, 3 one could not be fetched"""
 FINDINGS = ("CG231", "CG232", "CG233", "CG234")
 
 
-def fetch(spec, processor, library, folder):
+def fetch(spec, processor, library, dir):
     """Returns the path of one library of a wheel."""
-    into = os.path.join(folder, spec.replace("==", "-") + "-" + processor)
+    into = os.path.join(dir, spec.replace("==", "-") + "-" + processor)
     path = os.path.join(into, library)
     if not os.path.exists(path):
         place = lambda name: library if os.path.basename(name) == library else None
-        wheels.take(spec, place, os.path.join(folder, "downloads"), into, lambda *_: None, processor)
-        shutil.rmtree(os.path.join(folder, "downloads"), ignore_errors=True)
+        wheels.take(spec, place, os.path.join(dir, "downloads"), into, lambda *_: None, processor)
+        shutil.rmtree(os.path.join(dir, "downloads"), ignore_errors=True)
     return path
 
 
@@ -60,17 +60,17 @@ def main():
         wrong += not right
         print("%s: %s from %s%s" % (title, found.get("version"), found.get("read_from"), "" if right else "  WRONG"), flush=True)
     for row in table["pairs"]:
-        folder = os.path.join(options.dir, "pair")
-        shutil.rmtree(folder, ignore_errors=True)
-        os.makedirs(folder)
+        dir = os.path.join(options.dir, "pair")
+        shutil.rmtree(dir, ignore_errors=True)
+        os.makedirs(dir)
         try:
             for wheel, library in row["files"]:
-                os.link(fetch(wheel, row["processor"], library, options.dir), os.path.join(folder, library))
+                os.link(fetch(wheel, row["processor"], library, options.dir), os.path.join(dir, library))
         except wheels.Unreachable as error:
             print("not fetched: %s" % error)
             absent += 1
             continue
-        findings = [one["code"] for one in inspect(options.command, folder).get("findings", [])]
+        findings = [one["code"] for one in inspect(options.command, dir).get("findings", [])]
         found = sorted(set(findings) & set(FINDINGS))
         wrong += found != row["findings"]
         files = " with ".join("%s of %s" % (library, wheel) for wheel, library in row["files"])

@@ -119,12 +119,12 @@ def assemble(name, part, downloads, into, recording):
 
 def provide(name, part, parts, recording):
     """Returns the directory of a component. Creates it if it does not exist or has another definition."""
-    folder = os.path.join(parts, name)
-    stamp = os.path.join(folder, ".part")
+    dir = os.path.join(parts, name)
+    stamp = os.path.join(dir, ".part")
     definition = hashlib.sha256(json.dumps(part, sort_keys=True).encode()).hexdigest() + "\n"
 
     def is_current():
-        if not os.path.isdir(folder):
+        if not os.path.isdir(dir):
             return False
         if not os.path.exists(stamp):  # created by a person
             return True
@@ -132,10 +132,10 @@ def provide(name, part, parts, recording):
             return file.read() == definition
 
     if is_current() and not recording:
-        return folder
+        return dir
     with locked(os.path.join(parts, ".locks", name)):
         if is_current() and not recording:
-            return folder
+            return dir
         began = time.monotonic()
         fresh, downloads = os.path.join(parts, ".fresh", name), os.path.join(parts, ".downloads", name)
         shutil.rmtree(fresh, ignore_errors=True)
@@ -151,11 +151,11 @@ def provide(name, part, parts, recording):
         definition = hashlib.sha256(json.dumps(part, sort_keys=True).encode()).hexdigest() + "\n"
         with open(os.path.join(fresh, ".part"), "w") as file:
             file.write(definition)
-        shutil.rmtree(folder, ignore_errors=True)
-        os.rename(fresh, folder)
+        shutil.rmtree(dir, ignore_errors=True)
+        os.rename(fresh, dir)
         shutil.rmtree(downloads, ignore_errors=True)
         Progress(name).print("ready after %.0f s" % (time.monotonic() - began))
-    return folder
+    return dir
 
 
 def provide_part(name, part, parts, recording):

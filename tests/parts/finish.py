@@ -26,18 +26,18 @@ def link(target, path):
 def compile_library(source, soname, path):
     """Compiles a shared library from C source text."""
     os.makedirs(os.path.dirname(path), exist_ok=True)
-    with tempfile.TemporaryDirectory() as folder:
-        with open(os.path.join(folder, "x.c"), "w") as file:
+    with tempfile.TemporaryDirectory() as dir:
+        with open(os.path.join(dir, "x.c"), "w") as file:
             file.write(source)
-        subprocess.run([CC, "-shared", "-fPIC", "-w", "-Wl,-soname," + soname, "-o", path, os.path.join(folder, "x.c")],
+        subprocess.run([CC, "-shared", "-fPIC", "-w", "-Wl,-soname," + soname, "-o", path, os.path.join(dir, "x.c")],
                        check=True)
 
 
-def development_links(folder):
+def development_links(dir):
     """Creates libX.so next to each libX.so.N."""
-    for name in os.listdir(folder):
+    for name in os.listdir(dir):
         if ".so." in name:
-            link(name, os.path.join(folder, name.partition(".so.")[0] + ".so"))
+            link(name, os.path.join(dir, name.partition(".so.")[0] + ".so"))
 
 
 def toolkit_of_wheels(root, version):
@@ -187,20 +187,20 @@ def rust_cross(root, version):
         if done.returncode:
             raise OSError("%s: %s" % (" ".join(call), done.stderr.strip()))
 
-    with tempfile.TemporaryDirectory() as folder:
-        os.mkdir(os.path.join(folder, "src"))
-        with open(os.path.join(folder, "Cargo.toml"), "w") as file:
+    with tempfile.TemporaryDirectory() as dir:
+        os.mkdir(os.path.join(dir, "src"))
+        with open(os.path.join(dir, "Cargo.toml"), "w") as file:
             file.write('[package]\nname = "nothing"\nedition = "2021"\n')
-        with open(os.path.join(folder, "src/lib.rs"), "w") as file:
+        with open(os.path.join(dir, "src/lib.rs"), "w") as file:
             file.write("#![no_std]\n")
         for target, what in FROM_SOURCE.items():
-            made, place = os.path.join(folder, "target", target, "debug/deps"), os.path.join(rustlib, target, "lib")
+            made, place = os.path.join(dir, "target", target, "debug/deps"), os.path.join(rustlib, target, "lib")
             os.makedirs(place)
             musl = {"RUSTFLAGS": "-Lnative=/usr/lib/x86_64-linux-musl"} if target.startswith("x86_64-unknown") else {}
             environment.update(musl)
             run(os.environ.get("CARGO", "cargo"), "build", "--quiet", "--target", target, what, "--config",
                 'source.crates-io.replace-with="vendored"', "--config",
-                "source.vendored.directory='%s/vendor'" % library, cwd=folder)
+                "source.vendored.directory='%s/vendor'" % library, cwd=dir)
             for name in musl:
                 del environment[name]
             for file in glob.glob(made + "/*.rlib"):
@@ -221,10 +221,10 @@ def rust_cross(root, version):
     # The unwinder of gcc calls _dl_find_object, which musl does not have. With a function that returns -1 it uses another
     # method. Unwinding of panics does not work with it.
     os.rename(contained + "/libgcc_eh.a", contained + "/libunwind.a")
-    with tempfile.TemporaryDirectory() as folder:
-        with open(folder + "/no.c", "w") as file:
+    with tempfile.TemporaryDirectory() as dir:
+        with open(dir + "/no.c", "w") as file:
             file.write("int _dl_find_object(void *address, void *result) { return -1; }\n")
-        run(CC, "-c", "-Os", "-fPIC", "no.c", cwd=folder)
-        run("ar", "q", contained + "/libunwind.a", "no.o", cwd=folder)
+        run(CC, "-c", "-Os", "-fPIC", "no.c", cwd=dir)
+        run("ar", "q", contained + "/libunwind.a", "no.o", cwd=dir)
     shutil.copy(contained + "/libunwind.a", os.path.dirname(contained))
     shutil.rmtree(os.path.join(rustlib, "src"))

@@ -43,13 +43,13 @@ def consumers():
     return lib
 
 
-def conda(name, folder):
+def conda(name, dir):
     """Downloads a conda package and returns its path."""
     consumers()
     from rattler import Channel
     channel, _, place = name.partition("/")
-    path = os.path.join(folder, os.path.basename(place))
-    os.makedirs(folder, exist_ok=True)
+    path = os.path.join(dir, os.path.basename(place))
+    os.makedirs(dir, exist_ok=True)
     try:
         with urllib.request.urlopen(Channel(channel).base_url + place, timeout=30) as reply, open(path, "wb") as out:
             shutil.copyfileobj(reply, out, 1 << 20)
@@ -58,7 +58,7 @@ def conda(name, folder):
     return path
 
 
-def assemble_conda(row, folder):
+def assemble_conda(row, dir):
     """Creates a conda package as its recipe does: libraries with the full release in their names, a link with the soname, and
     for libraries below `targets/` also a link in `lib/`."""
     consumers()
@@ -66,7 +66,7 @@ def assemble_conda(row, folder):
     _, subdir, file = row["conda"].split("/")
     form = ArchiveType.TarBz2 if file.endswith(".tar.bz2") else ArchiveType.Conda
     name, version, build = file.removesuffix(".conda").removesuffix(".tar.bz2").rsplit("-", 2)
-    staged = os.path.join(folder, "staged")
+    staged = os.path.join(dir, "staged")
 
     def link(place, to):
         place = os.path.join(staged, place)
@@ -83,7 +83,7 @@ def assemble_conda(row, folder):
             places[soname] = one["to"] + "%s.so.%s" % (soname.partition(".so.")[0], one["release"])
             return places[soname]
 
-        downloads = os.path.join(folder, "downloads")
+        downloads = os.path.join(dir, "downloads")
         os.makedirs(downloads, exist_ok=True)
         wheels.take(one["wheel"], wanted, downloads, staged, lambda *_: None)
         for soname, place in places.items():
@@ -91,22 +91,22 @@ def assemble_conda(row, folder):
                 link(one["to"] + soname, place)
             if one["to"] != "lib/":
                 link("lib/" + soname, place)
-    made = assemble_package(name, version, subdir, build, os.path.join(folder, "made"), files_dir=staged,
+    made = assemble_package(name, version, subdir, build, os.path.join(dir, "made"), files_dir=staged,
                             depends=row["depends"], noarch="generic" if subdir == "noarch" else None, archive_type=form,
                             compression_level=1, detect_prefix=False)
     return str(made.path)
 
 
-def provide(row, folder):
+def provide(row, dir):
     """Returns the path of a row's package, and whether it is the published file."""
     if "wheel" in row:
-        return wheels.download(row["wheel"], folder, python=row.get("python", "3.11")), True
+        return wheels.download(row["wheel"], dir, python=row.get("python", "3.11")), True
     try:
-        return conda(row["conda"], folder), True
+        return conda(row["conda"], dir), True
     except wheels.Unreachable:
         if "of" not in row:
             raise
-        return assemble_conda(row, folder), False
+        return assemble_conda(row, dir), False
 
 
 def title(row):
@@ -233,13 +233,13 @@ def main():
     started = time.monotonic()
     rows = [row for row in table if not options.only or options.only in title(row)]
     for row in rows:
-        folder = os.path.join(options.dir, title(row).replace("/", "-"))
+        dir = os.path.join(options.dir, title(row).replace("/", "-"))
         try:
-            path, is_public = provide(row, folder)
+            path, is_public = provide(row, dir)
         except wheels.Unreachable as error:
             print("not downloaded: %s" % error, flush=True)
             absent += 1
-            shutil.rmtree(folder, ignore_errors=True)
+            shutil.rmtree(dir, ignore_errors=True)
             continue
         if is_public and wheels.digest_of(path) != row["sha256"]:
             print("%s: the checksum differs from the recorded one" % title(row), flush=True)
@@ -253,7 +253,7 @@ def main():
                 print("  difference: " + difference, flush=True)
             differences += len(found)
             matching += not found
-        shutil.rmtree(folder)
+        shutil.rmtree(dir)
         if options.results:
             with open(options.results, "w") as file:
                 json.dump(results, file, indent=1)

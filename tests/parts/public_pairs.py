@@ -56,11 +56,11 @@ def main():
         rows = json.load(file)
     status = 0
     with tempfile.TemporaryDirectory() as scratch:
-        folder = given.keep or scratch
+        dir = given.keep or scratch
         for row in rows:
             title = "%s -> %s" % (row["old"], row["new"])
             try:
-                paths = [wheels.download(row[side], os.path.join(folder, row[side]), python="3.11") for side in ("old", "new")]
+                paths = [wheels.download(row[side], os.path.join(dir, row[side]), python="3.11") for side in ("old", "new")]
             except wheels.Unreachable as error:
                 print("%s: %s" % (title, error))
                 status = status or 3

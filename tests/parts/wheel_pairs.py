@@ -14,17 +14,17 @@ status: 0 all pairs are as recorded, 1 one is not, 3 one could not be fetched"""
 ANSWERS = ["archs", "covers", "drivers", "holds", "elsewhere"]
 
 
-def fetch(project, platforms, folder):
+def fetch(project, platforms, dir):
     """Returns the path of the wheel."""
     words = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--only-binary=:all:", "--python-version", "3.12",
-             "--dest", folder, project]
+             "--dest", dir, project]
     for platform in platforms:
         words += ["--platform", platform]
     done = subprocess.run(words, capture_output=True, text=True)
-    files = os.listdir(folder) if os.path.isdir(folder) else []
+    files = os.listdir(dir) if os.path.isdir(dir) else []
     if done.returncode or len(files) != 1:
         raise wheels.Unreachable("%s: %s" % (project, done.stderr.strip()[-300:]))
-    return os.path.join(folder, files[0])
+    return os.path.join(dir, files[0])
 
 
 def family(name):
@@ -77,10 +77,10 @@ def main():
         project = row["project"]
         if call.names and project.split("==")[0] not in call.names:
             continue
-        with tempfile.TemporaryDirectory() as folder:
+        with tempfile.TemporaryDirectory() as dir:
             try:
-                paths = {"windows": fetch(project, ["win_amd64"], os.path.join(folder, "windows")),
-                         "linux": fetch(project, wheels.platforms("x86_64") + ["manylinux_2_25_x86_64"], os.path.join(folder, "linux"))}
+                paths = {"windows": fetch(project, ["win_amd64"], os.path.join(dir, "windows")),
+                         "linux": fetch(project, wheels.platforms("x86_64") + ["manylinux_2_25_x86_64"], os.path.join(dir, "linux"))}
             except wheels.Unreachable as error:
                 print("not fetched: %s" % error)
                 status = status or 3

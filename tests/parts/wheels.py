@@ -161,18 +161,18 @@ def in_pieces(spec, downloads, progress, form="--only-binary=:all:", processor="
     return Pieces(get, os.path.join(downloads, link.filename), spec, progress)
 
 
-def download(spec, folder, processor="x86_64", python="3.11"):
-    """Returns the path of a wheel in `folder`. pip downloads it unless it exists. This machine does not run it, so any glibc is
+def download(spec, dir, processor="x86_64", python="3.11"):
+    """Returns the path of a wheel in `dir`. pip downloads it unless it exists. This machine does not run it, so any glibc is
     accepted."""
     stem = re.sub("[-_.]+", "_", spec.partition("==")[0]).lower() + "-"
 
     def find():
-        found = os.listdir(folder) if os.path.isdir(folder) else []
-        return next((os.path.join(folder, name) for name in found if name.lower().startswith(stem)), None)
+        found = os.listdir(dir) if os.path.isdir(dir) else []
+        return next((os.path.join(dir, name) for name in found if name.lower().startswith(stem)), None)
 
     def run():
         call = [sys.executable, "-m", "pip", "download", "--quiet", "--no-cache-dir", "--no-deps", "--only-binary=:all:",
-                "--dest", folder, "--python-version", python]
+                "--dest", dir, "--python-version", python]
         for platform in platforms(processor, range(39, 4, -1)):
             call += ["--platform", platform]
         done = subprocess.run(call + [spec], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)

@@ -58,13 +58,13 @@ pub(super) fn walk_tar(file: &File, files: &Files, of: &ArchivePlace<'_>) -> Res
 }
 
 /// Returns true if a directory is an image in the OCI layout.
-pub(super) fn is_layout(folder: &Path) -> bool {
-    folder.join("oci-layout").is_file() && folder.join("index.json").is_file()
+pub(super) fn is_layout(dir: &Path) -> bool {
+    dir.join("oci-layout").is_file() && dir.join("index.json").is_file()
 }
 
-pub(super) fn walk_layout(folder: &Path, of: &ArchivePlace<'_>) -> Result<&'static str, String> {
+pub(super) fn walk_layout(dir: &Path, of: &ArchivePlace<'_>) -> Result<&'static str, String> {
     let open = |name: &str| -> Result<Box<dyn Read>, String> {
-        Ok(Box::new(File::open(folder.join(name)).map_err(|error| of.error_for(name, error))?))
+        Ok(Box::new(File::open(dir.join(name)).map_err(|error| of.error_for(name, error))?))
     };
     walk_image(&image_of_layout(&open, of)?, &open, of)
 }
@@ -145,19 +145,19 @@ impl Hidden {
     fn hides(&self, name: &str) -> bool {
         let above = name.match_indices('/').map(|(at, _)| &name[..at]);
         let name = name.as_bytes();
-        let in_any = |folder: &str| self.gone.contains(folder.as_bytes()) || self.opaque.contains(folder.as_bytes());
+        let in_any = |dir: &str| self.gone.contains(dir.as_bytes()) || self.opaque.contains(dir.as_bytes());
         self.gone.contains(name) || self.opaque.contains(b"") || above.into_iter().any(in_any)
     }
 
     /// Records what an entry of a layer hides in lower layers. Returns true if the entry itself is a file or a
     /// directory.
-    fn add_entry(&mut self, name: &str, folder: bool) -> bool {
+    fn add_entry(&mut self, name: &str, dir: bool) -> bool {
         let (parent, own) = name.rsplit_once('/').unwrap_or(("", name));
         let in_parent = |own: &str| if parent.is_empty() { own.to_owned() } else { format!("{parent}/{own}") };
         match own.strip_prefix(".wh.") {
             Some(".wh..opq") => drop(self.opaque.insert(parent.as_bytes())),
             Some(deleted) => drop(self.gone.insert(in_parent(deleted).as_bytes())),
-            None if folder => return true,
+            None if dir => return true,
             None => {
                 self.gone.insert(name.as_bytes());
                 return true;
@@ -189,8 +189,8 @@ fn walk_image(image: &ContainerImage, open: Open<'_>, of: &ArchivePlace<'_>) -> 
         let form =
             form.ok_or_else(|| of.error_for(layer, "is not a layer: expected a tar archive, compressed or not"))?;
         let mut below = Hidden::default();
-        tape::for_each_member(tape::decompress(open(layer)?, form, &inner), &inner, &mut |name, folder| {
-            below.add_entry(name, folder) && !hidden.hides(name)
+        tape::for_each_member(tape::decompress(open(layer)?, form, &inner), &inner, &mut |name, dir| {
+            below.add_entry(name, dir) && !hidden.hides(name)
         })?;
         hidden.gone.extend(&below.gone);
         hidden.opaque.extend(&below.opaque);

@@ -7,7 +7,7 @@
 //! (see [`bounds`]), the walk ends with an error that names the archive and the member.
 
 mod bounds;
-mod folder;
+mod dir;
 mod image;
 mod tape;
 mod zipped;
@@ -68,14 +68,14 @@ pub(crate) struct Archive {
 }
 
 enum Source {
-    Folder,
+    Dir,
     Stdin,
     File(File, ArchiveFormat),
 }
 
 /// Summary of a walk.
 pub(crate) struct Walked {
-    /// Description such as `wheel`, `tar archive` or `folder`.
+    /// Description such as `wheel`, `tar archive` or `dir`.
     pub(crate) kind: &'static str,
     /// The number of members of any type.
     pub(crate) members: u64,
@@ -131,7 +131,7 @@ pub(crate) fn open(path: &Path) -> Result<Opened, String> {
         return archive(Source::Stdin);
     }
     if path.is_dir() {
-        return archive(Source::Folder);
+        return archive(Source::Dir);
     }
     let file = open_regular(path)?;
     let fail = |error: &io::Error| format!("{}: {error}", path.display());
@@ -188,7 +188,7 @@ pub(crate) fn walk_artifact(Archive { path, source }: Archive, each: MemberCallb
         each,
     };
     let kind = match source {
-        Source::Folder => folder::walk_dir(&path, &of)?,
+        Source::Dir => dir::walk_dir(&path, &of)?,
         Source::Stdin => {
             let file = spool_to_temp_file(&mut io::stdin().lock(), &budget).map_err(|error| of.error_for("", error))?;
             let start = read_head(&mut ReadAt { file: &file, at: 0 }).map_err(|error| of.error_for("", error))?;
@@ -327,11 +327,11 @@ fn is_code(head: &[u8]) -> bool {
 /// Returns true if a member with this name describes a package.
 fn is_package_metadata(member: &str) -> bool {
     let mut parts = member.rsplit('/');
-    let (name, folder) = (parts.next().unwrap_or_default(), parts.next().unwrap_or_default());
+    let (name, dir) = (parts.next().unwrap_or_default(), parts.next().unwrap_or_default());
     match name {
-        "METADATA" | "RECORD" => folder.ends_with(".dist-info"),
-        "index.json" | "run_exports.json" => folder == "info",
-        _ => folder == "conda-meta" && name.ends_with(".json"),
+        "METADATA" | "RECORD" => dir.ends_with(".dist-info"),
+        "index.json" | "run_exports.json" => dir == "info",
+        _ => dir == "conda-meta" && name.ends_with(".json"),
     }
 }
 

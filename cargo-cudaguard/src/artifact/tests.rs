@@ -92,11 +92,11 @@ fn nested_archives_are_searched() {
         walked(&links).unwrap(),
         ["bin/a -> lib/liba.so.1", "lib/liba.so.1 -> lib/liba.so.1.2", "lib/liba.so.1.2"]
     );
-    let folder = tempfile::tempdir().unwrap();
-    std::fs::write(folder.path().join("a.whl"), &wheel).unwrap();
-    std::os::unix::fs::symlink("/etc", folder.path().join("out")).unwrap();
+    let dir = tempfile::tempdir().unwrap();
+    std::fs::write(dir.path().join("a.whl"), &wheel).unwrap();
+    std::os::unix::fs::symlink("/etc", dir.path().join("out")).unwrap();
     let expected = expected.map(|name| format!("a.whl!{name}"));
-    let found = walked_at(folder.path()).unwrap();
+    let found = walked_at(dir.path()).unwrap();
     assert_eq!(found[..2], expected);
     assert_eq!(found[2..], ["out: not examined: a link to the directory /etc"]);
 }
@@ -224,9 +224,9 @@ fn image_layers_override_lower_layers() {
     let expected = ["etc/lib -> usr/lib", "opt/kept/d.so", "opt/old/new.so"];
     assert_eq!(walked(&docker).unwrap(), expected);
 
-    let folder = tempfile::tempdir().unwrap();
+    let dir = tempfile::tempdir().unwrap();
     let put = |name: &str, data: &[u8]| {
-        let path = folder.path().join(name);
+        let path = dir.path().join(name);
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
         std::fs::write(path, data).unwrap();
     };
@@ -235,9 +235,9 @@ fn image_layers_override_lower_layers() {
     put("blobs/sha256/00", br#"{"layers": [{"digest": "sha256:01"}, {"digest": "sha256:02"}]}"#);
     put("blobs/sha256/01", &lower);
     put("blobs/sha256/02", &upper);
-    assert_eq!(walked_at(folder.path()).unwrap(), expected);
+    assert_eq!(walked_at(dir.path()).unwrap(), expected);
     put("index.json", br#"{"manifests": [{"digest": "sha256:../../etc"}]}"#);
-    assert!(walked_at(folder.path()).unwrap_err().contains("index.json: has no digest of a manifest"));
+    assert!(walked_at(dir.path()).unwrap_err().contains("index.json: has no digest of a manifest"));
 }
 
 proptest! {

@@ -115,17 +115,17 @@ mod tests {
 
     #[test]
     fn gnu_archives_are_read() {
-        let folder = tempfile::tempdir().unwrap();
+        let dir = tempfile::tempdir().unwrap();
         for name in ["b.o", "a_name_that_is_longer_than_sixteen.o"] {
-            std::fs::write(folder.path().join(name), "content").unwrap();
+            std::fs::write(dir.path().join(name), "content").unwrap();
         }
         for (flags, thin) in [("rcs", false), ("rcsT", true)] {
-            let file = folder.path().join(format!("lib{flags}.a"));
+            let file = dir.path().join(format!("lib{flags}.a"));
             let status = Command::new("ar")
                 .arg(flags)
                 .arg(&file)
                 .args(["b.o", "a_name_that_is_longer_than_sixteen.o"])
-                .current_dir(folder.path())
+                .current_dir(dir.path())
                 .status()
                 .unwrap();
             assert!(status.success());

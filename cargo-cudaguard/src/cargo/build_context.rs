@@ -172,15 +172,15 @@ impl BuildContext {
         if self.inner.is_empty() {
             return Ok(exe);
         }
-        let folder = self.own.join(format!("around-{}", Digest::from_bytes(self.inner.join("\0").as_bytes())));
-        let link = folder.join("cargo-cudaguard");
+        let dir = self.own.join(format!("around-{}", Digest::from_bytes(self.inner.join("\0").as_bytes())));
+        let link = dir.join("cargo-cudaguard");
         if fs::read_link(&link).is_ok_and(|to| to == exe) {
             return Ok(link);
         }
         let fail =
             |error: std::io::Error| CliError::operational(format_args!("cannot create {}: {error}", link.display()));
-        fs::create_dir_all(&folder).map_err(fail)?;
-        let temporary = folder.join(format!(".{}", std::process::id()));
+        fs::create_dir_all(&dir).map_err(fail)?;
+        let temporary = dir.join(format!(".{}", std::process::id()));
         platform::symlink(&exe, &temporary).and_then(|()| fs::rename(&temporary, &link)).map_err(fail)?;
         Ok(link)
     }

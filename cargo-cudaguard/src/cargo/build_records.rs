@@ -59,17 +59,17 @@ impl FileFingerprint {
 /// The records of one target and profile.
 #[derive(Clone, Debug)]
 pub(crate) struct BuildRecords {
-    folder: PathBuf,
+    dir: PathBuf,
 }
 
 impl BuildRecords {
     /// Returns the records below cudaguard's directory in the target directory.
     pub(crate) fn for_target(own: &Path, target: &str, profile: &str) -> Self {
-        Self { folder: own.join("made").join(target).join(profile) }
+        Self { dir: own.join("made").join(target).join(profile) }
     }
 
     fn record_path(&self, package: &str, kind: &str, name: &str) -> PathBuf {
-        self.folder.join(format!("{package}.{kind}.{name}.json"))
+        self.dir.join(format!("{package}.{kind}.{name}.json"))
     }
 
     /// Returns the record of this artifact if the file has not changed since.
@@ -85,7 +85,7 @@ impl BuildRecords {
 
     /// Reads all records.
     pub(crate) fn read_all(&self) -> Vec<BuildRecord> {
-        let Ok(files) = fs::read_dir(&self.folder) else { return Vec::new() };
+        let Ok(files) = fs::read_dir(&self.dir) else { return Vec::new() };
         let mut paths: Vec<PathBuf> = files.filter_map(|file| Some(file.ok()?.path())).collect();
         paths.sort();
         paths.iter().filter_map(|path| read_entry(path)).collect()
@@ -173,7 +173,7 @@ pub(crate) fn remove_unexpected_copies(
     let unexpected = match build_records.read(package, artefact) {
         Some(entry) if FileFingerprint::from_path(&entry.file).is_ok_and(|mark| mark == entry.mark) => None,
         Some(entry) => Some(entry.file),
-        None => shared.map(|folder| folder.join(format!("lib{}.so", artefact.name))),
+        None => shared.map(|dir| dir.join(format!("lib{}.so", artefact.name))),
     };
     match unexpected.map(|file| (fs::remove_file(&file), file)) {
         Some((Err(error), file)) if error.kind() != io::ErrorKind::NotFound => {
@@ -190,12 +190,12 @@ mod tests {
     #[test]
     fn changed_file_is_removed() {
         let scratch = tempfile::tempdir().unwrap();
-        let folder = scratch.path();
-        let out = folder.join("debug");
+        let dir = scratch.path();
+        let out = dir.join("debug");
         fs::create_dir_all(out.join("deps")).unwrap();
         let file = out.join("deps/libx.so");
         let artefact = Artefact::from_target(ArtefactKind::Cdylib, "x");
-        let build_records = BuildRecords::for_target(folder, "t", "dev");
+        let build_records = BuildRecords::for_target(dir, "t", "dev");
         fs::write(&file, "plain").unwrap();
         remove_unexpected_copies(&build_records, &out, "p", &artefact).unwrap();
         assert!(!file.exists(), "nothing is known of it");

@@ -37,19 +37,19 @@ pub(crate) struct Words(pub(crate) Vec<String>);
 impl Config {
     /// Reads the configuration for this environment with these `--config` values.
     pub(crate) fn read(env: &Env, given: &[String]) -> Result<Self, CliError> {
-        let folder = env.current_dir();
-        if folder.as_os_str().is_empty() {
+        let dir = env.current_dir();
+        if dir.as_os_str().is_empty() {
             return Err(CliError::operational("the current directory does not exist"));
         }
         let mut config = Self { env: env.clone(), given: Vec::new(), files: Vec::new() };
         for text in given.iter().rev() {
             config.given.push(match text.parse::<Table>() {
-                Ok(table) => Layer { base: folder.to_owned(), table },
-                Err(_) => Layer::from_file(&folder.join(text))?,
+                Ok(table) => Layer { base: dir.to_owned(), table },
+                Err(_) => Layer::from_file(&dir.join(text))?,
             });
         }
         let mut seen = Vec::new();
-        let homes = folder.ancestors().map(|folder| folder.join(".cargo")).chain(cargo_home(env));
+        let homes = dir.ancestors().map(|dir| dir.join(".cargo")).chain(cargo_home(env));
         for home in homes {
             // `config` without an extension is the older name; cargo prefers it if both exist.
             let Some(file) = ["config", "config.toml"].iter().map(|name| home.join(name)).find(|path| path.is_file())

@@ -33,7 +33,7 @@ pub(crate) fn build_inputs<'a>(project: &'a Project, package: &'a Package, targe
     BuildInputs {
         component: Component { name: package.name.clone(), version: package.version.clone() },
         package: &package.name,
-        folder: &package.dir,
+        dir: &package.dir,
         top: &project.top,
         policy: None,
         target,
@@ -163,7 +163,7 @@ impl Shims {
 /// A guard that is to be written, unless it is ready.
 #[derive(Debug)]
 pub(crate) struct Plan {
-    folder: PathBuf,
+    dir: PathBuf,
     descriptor: Box<[u8; SIZE]>,
     content: Vec<u8>,
     ready: Option<GuardObjects>,
@@ -172,7 +172,7 @@ pub(crate) struct Plan {
 impl Plan {
     pub(crate) fn new(facts: &BuildInputs<'_>, judged: &CheckedBuild, own: &Path) -> Result<Self, String> {
         let descriptor = judged.encode_note(facts)?;
-        let folder = guard_dir(facts, own);
+        let dir = guard_dir(facts, own);
         let mut content = descriptor.to_vec();
         content.extend_from_slice(guard::SOURCE_DIGEST.to_string().as_bytes());
         content.push(u8::from(facts.wants_guard(&judged.policy)));
@@ -181,9 +181,9 @@ impl Plan {
         for finding in judged.deferred.iter().filter(|finding| finding.severity > Severity::Info) {
             content.extend_from_slice(finding.render().as_bytes());
         }
-        let unchanged = fs::read(folder.join(GUARD)).is_ok_and(|old| old == content);
-        let ready = read_ready_guard(&folder).filter(|_| unchanged);
-        Ok(Self { folder, descriptor, content, ready })
+        let unchanged = fs::read(dir.join(GUARD)).is_ok_and(|old| old == content);
+        let ready = read_ready_guard(&dir).filter(|_| unchanged);
+        Ok(Self { dir, descriptor, content, ready })
     }
 
     pub(crate) const fn is_ready(&self) -> bool {
@@ -199,14 +199,14 @@ impl Plan {
         since: Option<SystemTime>,
         shims: &mut Shims,
     ) -> Result<Guard, String> {
-        let Self { folder, descriptor, mut content, ready: guarded } = self;
-        let key = folder.join(GUARD);
+        let Self { dir, descriptor, mut content, ready: guarded } = self;
+        let key = dir.join(GUARD);
         if let Some(guarded) = guarded {
             return Ok(Guard { key, guarded });
         }
         // The files are written to another directory and moved into place, so that a linker that reads the old files is
         // not disturbed.
-        let workshop = folder.join(format!(".{}", std::process::id()));
+        let workshop = dir.join(format!(".{}", std::process::id()));
         fs::create_dir_all(&workshop).map_err(|error| format!("cannot create {}: {error}", workshop.display()))?;
         let made = shims.guard(facts, &judged.env, &descriptor, &workshop);
         let made = made.and_then(|guarded| {
@@ -214,17 +214,17 @@ impl Plan {
                 let place = |from: &Path, to: PathBuf| {
                     fs::rename(from, &to).map_err(|error| format!("cannot write {}: {error}", to.display()))
                 };
-                place(note, folder.join(NOTE)).and_then(|()| place(shim, folder.join(SHIM)))?;
+                place(note, dir.join(NOTE)).and_then(|()| place(shim, dir.join(SHIM)))?;
             }
             Ok(guarded)
         });
         let _ = fs::remove_dir_all(&workshop);
         let guarded = match made? {
             GuardObjects::Objects { .. } => {
-                read_ready_guard(&folder).ok_or("the objects of the guard were removed during the build")?
+                read_ready_guard(&dir).ok_or("the objects of the guard were removed during the build")?
             }
             unguarded @ GuardObjects::Unguarded(_) => {
-                let _ = fs::remove_file(folder.join(NOTE));
+                let _ = fs::remove_file(dir.join(NOTE));
                 // The key contains the reason too: cargo has to link again when a guard becomes possible.
                 content.extend_from_slice(format!("{unguarded:?}").as_bytes());
                 unguarded
@@ -289,8 +289,8 @@ const SHIMS: &str = "shims";
 const NOTE: &str = "cudaguard-note.o";
 const SHIM: &str = "cudaguard-shim.o";
 
-fn read_ready_guard(folder: &Path) -> Option<GuardObjects> {
-    let (note, shim) = (folder.join(NOTE), folder.join(SHIM));
+fn read_ready_guard(dir: &Path) -> Option<GuardObjects> {
+    let (note, shim) = (dir.join(NOTE), dir.join(SHIM));
     (note.is_file() && shim.is_file()).then_some(GuardObjects::Objects { note, shim })
 }
 

@@ -112,8 +112,8 @@ pub(crate) struct Project {
 
 /// Returns the root of the git repository of a directory, or the directory itself if it is in none. GitHub's paths
 /// start from the root. In a worktree or a submodule, `.git` is a file.
-pub(crate) fn repository_root(folder: &Path) -> &Path {
-    folder.ancestors().find(|above| above.join(".git").exists()).unwrap_or(folder)
+pub(crate) fn repository_root(dir: &Path) -> &Path {
+    dir.ancestors().find(|above| above.join(".git").exists()).unwrap_or(dir)
 }
 
 impl Project {
@@ -152,11 +152,11 @@ impl Project {
         let release = kind == Some(true);
         let reported_dir = metadata.target_directory.clone().into_std_path_buf();
         let target_dir = match &call.target_dir {
-            Some(folder) => absolute_path(folder),
+            Some(dir) => absolute_path(dir),
             None => reported_dir.clone(),
         };
         let build_dir = match &metadata.build_directory {
-            Some(folder) if folder.as_std_path() != reported_dir => folder.clone().into_std_path_buf(),
+            Some(dir) if dir.as_std_path() != reported_dir => dir.clone().into_std_path_buf(),
             _ => target_dir.clone(),
         };
         let mut members: Vec<Package> = metadata
@@ -222,10 +222,10 @@ impl Project {
     pub(crate) fn make_target_dir(&self) {
         const TAG: &str = "Signature: 8a477f597d28d172789f06886806bc55\n# This file is a cache directory tag created by cargo.\n\
                            # For information about cache directory tags see https://bford.info/cachedir/\n";
-        for folder in [&self.target_dir, &self.build_dir] {
+        for dir in [&self.target_dir, &self.build_dir] {
             // A later write reports an error of the directory.
-            if !folder.exists() && std::fs::create_dir_all(folder).is_ok() {
-                let _ = std::fs::write(folder.join("CACHEDIR.TAG"), TAG);
+            if !dir.exists() && std::fs::create_dir_all(dir).is_ok() {
+                let _ = std::fs::write(dir.join("CACHEDIR.TAG"), TAG);
             }
         }
     }
@@ -241,12 +241,12 @@ impl Project {
     }
 
     fn output_dir_below(&self, top: &Path, target: &str) -> PathBuf {
-        let folder = match self.profile.as_str() {
+        let dir = match self.profile.as_str() {
             "dev" | "test" => "debug",
             "bench" => "release",
             other => other,
         };
-        if self.target_named { top.join(target).join(folder) } else { top.join(folder) }
+        if self.target_named { top.join(target).join(dir) } else { top.join(dir) }
     }
 }
 
@@ -327,8 +327,8 @@ fn package_from_metadata(
             rust_libraries.push(format!("lib{}.so", target.name.replace('-', "_")));
         }
         if is_made_as("staticlib") {
-            let folder = if target.kind.contains(&TargetKind::Example) { "examples/" } else { "" };
-            static_libraries.push(format!("{folder}lib{}.a", target.name.replace('-', "_")));
+            let directory = if target.kind.contains(&TargetKind::Example) { "examples/" } else { "" };
+            static_libraries.push(format!("{directory}lib{}.a", target.name.replace('-', "_")));
         }
         let (c_library, program) = (is_made_as("cdylib"), is_made_as("bin"));
         let is = |kind: &TargetKind| target.kind.contains(kind);
@@ -457,10 +457,10 @@ fn is_release(name: &str, config: &Config, top: &Path) -> Option<bool> {
 
 /// Returns the profile that cargo builds in this directory, and whether it counts as a release profile. An undefined
 /// profile counts as release, because a tool that calls cargo may select another profile for cargo than for the guard.
-pub(crate) fn profile_of_folder(folder: &str, env: &Env, top: &Path) -> (String, bool) {
-    match folder {
+pub(crate) fn profile_of_dir(dir: &str, env: &Env, top: &Path) -> (String, bool) {
+    match dir {
         "debug" => ("dev".to_owned(), false),
-        "release" => (folder.to_owned(), true),
+        "release" => (dir.to_owned(), true),
         other => {
             let inherits = Config::read(env, &[]).ok().and_then(|config| is_release(other, &config, top));
             (other.to_owned(), inherits != Some(false))

@@ -33,10 +33,10 @@ pub(crate) fn write_completions(mut command: Command, shell: Shell) -> Result<Ex
 }
 
 /// Writes one man page for the command and one for each visible subcommand to this directory.
-pub(crate) fn write_man_pages(command: Command, folder: &Path) -> Result<ExitCode, CliError> {
+pub(crate) fn write_man_pages(command: Command, dir: &Path) -> Result<ExitCode, CliError> {
     let fail =
-        |error: std::io::Error| CliError::operational(format_args!("cannot write into {}: {error}", folder.display()));
-    std::fs::create_dir_all(folder).map_err(fail)?;
-    clap_mangen::generate_to(command, folder).map_err(fail)?;
+        |error: std::io::Error| CliError::operational(format_args!("cannot write into {}: {error}", dir.display()));
+    std::fs::create_dir_all(dir).map_err(fail)?;
+    clap_mangen::generate_to(command, dir).map_err(fail)?;
     Ok(ExitCode::SUCCESS)
 }

@@ -290,7 +290,7 @@ impl ArtifactReport {
     /// Returns the SHA-256 of a file of a directory.
     fn installed_digest(&self, name: &str) -> Option<String> {
         let path = self.archive.join(name);
-        let mut file = (self.walked.kind == "folder").then(|| open_regular(&path).ok()).flatten()?;
+        let mut file = (self.walked.kind == "directory").then(|| open_regular(&path).ok()).flatten()?;
         sha256_of(&mut file).ok()
     }
 
@@ -383,8 +383,8 @@ impl ArtifactReport {
     /// directory. Packages for Python add the other directories with `os.add_dll_directory`, or load the DLLs themselves.
     fn find_dll(&self, member: &str, name: &str) -> Option<String> {
         let is_dll = |file: &&String| file_name(file).eq_ignore_ascii_case(name);
-        let folder = |name: &str| name.len() - file_name(name).len();
-        let same_directory = |file: &&String| file[..folder(file)] == member[..folder(member)];
+        let dir = |name: &str| name.len() - file_name(name).len();
+        let same_directory = |file: &&String| file[..dir(file)] == member[..dir(member)];
         let mut found = self.files.iter().filter(is_dll).peekable();
         let first = found.peek().copied();
         found.find(same_directory).or(first).cloned()
@@ -393,10 +393,10 @@ impl ArtifactReport {
     /// Resolves a library on a search path of a member.
     fn resolve_path(&self, member: &str, path: &str, soname: &str) -> Option<String> {
         let (top, own) = member.rfind('!').map_or(("", member), |at| member.split_at(at + 1));
-        let folder = own.rfind('/').map_or("", |at| &own[..at]);
+        let dir = own.rfind('/').map_or("", |at| &own[..at]);
         path.split(':').find_map(|written| {
             let from = written.strip_prefix("$ORIGIN").or_else(|| written.strip_prefix("${ORIGIN}"))?;
-            let from = resolve_within(folder, from)?;
+            let from = resolve_within(dir, from)?;
             let name = if from.is_empty() { soname.to_owned() } else { format!("{from}/{soname}") };
             // Wheels in one directory are installed together.
             let others = self.wheels.iter().filter(|other| *other != top && top.ends_with(".whl!"));
@@ -492,8 +492,8 @@ fn common_os<'a>(parts: impl IntoIterator<Item = &'a ArtifactMember>) -> Option<
 
 /// Resolves a path in the archive relative to a directory of it, as the loader does for `$ORIGIN`. `None` if the path leaves the
 /// archive.
-fn resolve_within(folder: &str, path: &str) -> Option<String> {
-    let mut at: Vec<&str> = folder.split('/').filter(|part| !part.is_empty()).collect();
+fn resolve_within(dir: &str, path: &str) -> Option<String> {
+    let mut at: Vec<&str> = dir.split('/').filter(|part| !part.is_empty()).collect();
     for part in path.split('/').filter(|part| !part.is_empty() && *part != ".") {
         if part == ".." {
             at.pop()?;

@@ -463,8 +463,8 @@ fn from_registry(
     inner: Vec<String>,
 ) -> Result<(BuildContext, Option<PathBuf>), CliError> {
     let kept = call.target_dir.clone().or_else(|| config.env.var_os("CARGO_TARGET_DIR").map(PathBuf::from));
-    let (own, scratch) = if let Some(folder) = kept {
-        (project::absolute_path(folder).join("cudaguard").join("installed"), None)
+    let (own, scratch) = if let Some(dir) = kept {
+        (project::absolute_path(dir).join("cudaguard").join("installed"), None)
     } else {
         let own = std::env::temp_dir().join(format!("cudaguard-install-{}", std::process::id()));
         (own.clone(), Some(own))

@@ -49,7 +49,7 @@ pub(crate) fn run_check(env: &Env, arguments: &[OsString]) -> Result<ExitCode, C
             value.insert_some("crates_not_judged", graph.unchecked);
             put_not_judged(&mut value, &crates_report::not_judged(&judged.uses));
             packages.push(CheckedPackage { line, value, listing });
-            let manifest = facts.folder.join("Cargo.toml");
+            let manifest = facts.dir.join("Cargo.toml");
             let uri = manifest
                 .strip_prefix(repository_root(&project.top))
                 .unwrap_or(&manifest)

@@ -81,10 +81,10 @@ pub(crate) fn run_fleet(env: &Env, files: &[PathBuf], list: &Path, json: bool) -
 }
 
 /// Returns the files of a directory sorted by name, without hidden files.
-fn in_order(folder: &Path) -> Result<Vec<PathBuf>, CliError> {
-    let fail = |error: std::io::Error| CliError::operational(format_args!("{}: {error}", folder.display()));
+fn in_order(dir: &Path) -> Result<Vec<PathBuf>, CliError> {
+    let fail = |error: std::io::Error| CliError::operational(format_args!("{}: {error}", dir.display()));
     let mut files = Vec::new();
-    for entry in std::fs::read_dir(folder).map_err(fail)? {
+    for entry in std::fs::read_dir(dir).map_err(fail)? {
         let entry = entry.map_err(fail)?;
         let hidden = entry.file_name().to_string_lossy().starts_with('.');
         if !hidden && !entry.path().is_dir() {

@@ -38,10 +38,10 @@ pub(crate) fn run_embed(env: &Env, options: &Options) -> Result<ExitCode, CliErr
             )));
         }
     };
-    let folder = output.parent().unwrap_or(Path::new("/"));
-    fs::create_dir_all(folder).map_err(|error| cannot_write(folder, &error))?;
+    let dir = output.parent().unwrap_or(Path::new("/"));
+    fs::create_dir_all(dir).map_err(|error| cannot_write(dir, &error))?;
     let known = facts_of(&output);
-    let mut facts = options_as_facts(env, options, folder)?;
+    let mut facts = options_as_facts(env, options, dir)?;
     write_if_different(&known, &facts)?;
     let job = CmakeJob::from_facts(TargetDescription::from_options_file(&known).map_err(CliError::operational)?)
         .map_err(CliError::operational)?;
@@ -138,7 +138,7 @@ fn facts_of(guard: &Path) -> PathBuf {
 }
 
 /// Converts the options to the text of a facts file.
-fn options_as_facts(env: &Env, options: &Options, folder: &Path) -> Result<String, CliError> {
+fn options_as_facts(env: &Env, options: &Options, dir: &Path) -> Result<String, CliError> {
     let tool = parse_compiler(&options.compiler);
     let triple = target_triple(&tool).map_err(CliError::operational)?;
     let source = check_exists("--source", &options.source)?;
@@ -154,7 +154,7 @@ fn options_as_facts(env: &Env, options: &Options, folder: &Path) -> Result<Strin
         ("version", options.version.clone()),
         ("source", path(&source)),
         ("top", path(&source)),
-        ("binary", path(folder)),
+        ("binary", path(dir)),
         ("compiler", program),
         ("triple", triple),
         ("configuration", configuration.to_owned()),
@@ -176,9 +176,9 @@ fn options_as_facts(env: &Env, options: &Options, folder: &Path) -> Result<Strin
         }
     }
     pairs.extend(options.nvcc_flags.iter().map(|flags| ("flags", flags.clone())));
-    for (key, folders) in [("include", &options.includes), ("link-directory", &options.libraries)] {
-        for folder in folders {
-            pairs.push((key, path(&absolute_path(folder)?)));
+    for (key, dirs) in [("include", &options.includes), ("link-directory", &options.libraries)] {
+        for dir in dirs {
+            pairs.push((key, path(&absolute_path(dir)?)));
         }
     }
     if let Some(root) = &options.toolkit {
@@ -222,7 +222,7 @@ fn find_program(env: &Env, program: &Path) -> Result<PathBuf, CliError> {
         return check_exists("--nvcc", program);
     }
     let path = env.var_os("PATH").unwrap_or_default();
-    let there = std::env::split_paths(&path).map(|folder| folder.join(program)).find(|file| file.is_file());
+    let there = std::env::split_paths(&path).map(|dir| dir.join(program)).find(|file| file.is_file());
     there.ok_or_else(|| CliError::operational(format_args!("--nvcc {}: is not in PATH", program.display())))
 }
 

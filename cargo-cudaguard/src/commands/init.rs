@@ -205,7 +205,7 @@ fn dependency_source(call: &Call) -> Result<DependencySource, CliError> {
     }
     let exe = std::env::current_exe().unwrap_or_default();
     Ok(match came_from(&exe) {
-        Some(Origin::Folder(directory)) => DependencySource::Directory {
+        Some(Origin::Dir(directory)) => DependencySource::Directory {
             directory,
             because: ", with the path of the checkout that this command was built from",
         },
@@ -224,15 +224,15 @@ fn version_series() -> &'static str {
     version.rsplit_once('.').map_or(version, |(series, _)| series)
 }
 
-fn holds_the_library(folder: &Path) -> bool {
-    let manifest = files::read_text(&folder.join("Cargo.toml")).ok().and_then(|text| text.parse::<toml::Table>().ok());
+fn holds_the_library(dir: &Path) -> bool {
+    let manifest = files::read_text(&dir.join("Cargo.toml")).ok().and_then(|text| text.parse::<toml::Table>().ok());
     manifest.as_ref().and_then(|table| table.get("package")?.get("name")?.as_str()) == Some("cudaguard")
 }
 
 #[derive(Debug, PartialEq, Eq)]
 enum Origin {
     /// The directory of the library in a checkout.
-    Folder(PathBuf),
+    Dir(PathBuf),
     Repository {
         url: String,
         revision: String,
@@ -242,21 +242,21 @@ enum Origin {
 /// Returns the origin of this command if it does not come from a registry. Cargo records what it has installed, and a
 /// program of a checkout is in its target directory.
 fn came_from(exe: &Path) -> Option<Origin> {
-    let library = |checkout: &Path| Some(checkout.join("guard-core")).filter(|folder| holds_the_library(folder));
+    let library = |checkout: &Path| Some(checkout.join("guard-core")).filter(|dir| holds_the_library(dir));
     let built = [3, 4].into_iter().find_map(|above| library(exe.ancestors().nth(above)?));
     if built.is_some() {
-        return built.map(Origin::Folder);
+        return built.map(Origin::Dir);
     }
     let root = exe.parent()?.parent()?;
     let record: serde_json::Value = serde_json::from_str(&files::read_text(&root.join(".crates2.json")).ok()?).ok()?;
-    // For example `cargo-cudaguard 0.1.0 (path+file:///folder/cargo-cudaguard)` or `…
+    // For example `cargo-cudaguard 0.1.0 (path+file:///directory/cargo-cudaguard)` or `…
     // (git+https://host/name?branch=x#revision)`.
     let ours = concat!("cargo-cudaguard ", env!("CARGO_PKG_VERSION"), " (");
     let installed =
         record.get("installs")?.as_object()?.keys().find_map(|key| key.strip_prefix(ours)?.strip_suffix(')'))?;
-    if let Some(folder) = installed.strip_prefix("path+file://") {
-        let folder = PathBuf::from(percent_decode(folder.split(['#', '?']).next()?)?);
-        return library(folder.parent()?).map(Origin::Folder);
+    if let Some(dir) = installed.strip_prefix("path+file://") {
+        let dir = PathBuf::from(percent_decode(dir.split(['#', '?']).next()?)?);
+        return library(dir.parent()?).map(Origin::Dir);
     }
     let (url, revision) = installed.strip_prefix("git+")?.split_once('#')?;
     let url = url.split('?').next()?.to_owned();
@@ -421,9 +421,9 @@ fn write_workflow(
         name.extend(below.chars().map(|c| if c.is_alphanumeric() || "-_.".contains(c) { c } else { '-' }));
         // JSON strings are valid in YAML.
         let title = Value::from(format!("cudaguard {below}"));
-        let folder = Value::from(below);
+        let dir = Value::from(below);
         text = text.replacen("name: cudaguard\n", &format!("name: {title}\n"), 1);
-        text = text.replacen("jobs:\n", &format!("defaults:\n  run:\n    working-directory: {folder}\njobs:\n"), 1);
+        text = text.replacen("jobs:\n", &format!("defaults:\n  run:\n    working-directory: {dir}\njobs:\n"), 1);
     }
     let install = source.install_command(top);
     if let Some(command) = &install {
@@ -458,8 +458,8 @@ fn write_new_file(changes: &mut Changes, path: &Path, content: &str) -> Result<(
         return Ok(());
     }
     if !changes.dry_run {
-        if let Some(folder) = path.parent() {
-            fs::create_dir_all(folder).map_err(fail)?;
+        if let Some(dir) = path.parent() {
+            fs::create_dir_all(dir).map_err(fail)?;
         }
         let mut file = fs::File::options().write(true).create_new(true).open(path).map_err(fail)?;
         file.write_all(content.as_bytes()).map_err(fail)?;
@@ -481,7 +481,7 @@ mod tests {
             fs::write(path, text).unwrap();
         };
         write(&checkout.join("guard-core/Cargo.toml"), "[package]\nname = \"cudaguard\"\n");
-        let library = Origin::Folder(checkout.join("guard-core"));
+        let library = Origin::Dir(checkout.join("guard-core"));
         let target = checkout.join("target");
         assert_eq!(came_from(&target.join("release/cargo-cudaguard")).as_ref(), Some(&library));
         assert_eq!(

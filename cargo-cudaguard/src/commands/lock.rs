@@ -45,7 +45,7 @@ pub(crate) fn run_lock(env: &Env, arguments: &[OsString]) -> Result<ExitCode, Cl
         let workspace = BuildInputs {
             component: nobody,
             package: "",
-            folder: &project.top,
+            dir: &project.top,
             ..guards::build_inputs(&project, first, target)
         };
         let base = guards::check_package(env, &workspace, &[], &variables).map_err(CliError::operational)?;

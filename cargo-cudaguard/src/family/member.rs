@@ -83,7 +83,7 @@ impl Member {
     }
 
     /// Returns the directory in the name, with the separator.
-    pub(super) fn folder(&self) -> &str {
+    pub(super) fn dir(&self) -> &str {
         &self.name[..self.name.len() - file_name(&self.name).len()]
     }
 

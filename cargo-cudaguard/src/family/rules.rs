@@ -80,7 +80,7 @@ impl<'a> Set<'a> {
                 return None;
             }
             let wanted = format!("{}.so.{}.{}", BUILTINS.stems[0], found.major, found.minor);
-            let beside = all().find(|member| member.folder() == nvrtc.folder());
+            let beside = all().find(|member| member.dir() == nvrtc.dir());
             let values = Values::default().with("library", NVRTC.name).with("path", &nvrtc.name);
             let values = values.with("found", found).with("needed_by", wanted);
             Some(match beside {

@@ -71,7 +71,7 @@ impl Shim {
         SharedDir::new(&self.dir).shim(&self.compiler)
     }
 
-    /// Writes the note of this descriptor into `folder`. The inner error is the compiler's, in one line.
+    /// Writes the note of this descriptor into `dir`. The inner error is the compiler's, in one line.
     ///
     /// # Errors
     /// If a directory cannot be written to.
@@ -79,13 +79,13 @@ impl Shim {
         &self,
         descriptor: &[u8; SIZE],
         component: &Component,
-        folder: &Path,
+        dir: &Path,
     ) -> Result<Result<PathBuf, String>, String> {
         let json = dlopen_json(descriptor);
         GuardObjectCache::new(&self.dir).note_or_assemble(
             &self.compiler,
             NoteSource { descriptor, component, dlopen: json.as_deref() },
-            folder,
+            dir,
         )
     }
 }
@@ -96,7 +96,7 @@ pub fn compile_with(
     descriptor: &[u8; SIZE],
     component: &Component,
     target: &str,
-    folder: &Path,
+    dir: &Path,
 ) -> Result<GuardObjects, String> {
     if let Err(why) = check_target(target) {
         return Ok(GuardObjects::Unguarded(why));
@@ -105,9 +105,9 @@ pub fn compile_with(
     let json = dlopen_json(descriptor);
     let note = NoteSource { descriptor, component, dlopen: json.as_deref() };
     if let Some(kept) = &tool.kept {
-        return GuardObjectCache::new(kept).cached_guard(&compiler, note, folder);
+        return GuardObjectCache::new(kept).cached_guard(&compiler, note, dir);
     }
-    compiler.compile_guard(note, folder)
+    compiler.compile_guard(note, dir)
 }
 
 /// Returns the complete guard as one C source, the shim and the note of this descriptor, for users who compile it
@@ -145,11 +145,11 @@ pub fn compile_whole(
     object: &Path,
 ) -> Result<Result<(), String>, String> {
     let compiler = tool.to_compiler(target);
-    let folder = object.with_extension(format!("making-{}", std::process::id()));
+    let dir = object.with_extension(format!("making-{}", std::process::id()));
     let fail = |path: &Path, error: io::Error| format!("cannot write {}: {error}", path.display());
-    fs::create_dir_all(&folder).map_err(|error| fail(&folder, error))?;
+    fs::create_dir_all(&dir).map_err(|error| fail(&dir, error))?;
     let made = (|| {
-        let one = |text: &str| compiler.compile_object(&folder, "guard", "c", text);
+        let one = |text: &str| compiler.compile_object(&dir, "guard", "c", text);
         let made = match check_target(target) {
             Err(why) => Err(why),
             Ok(()) => match one(&full_source(descriptor, component, target, Keep::Retain))? {
@@ -164,7 +164,7 @@ pub fn compile_whole(
         fs::rename(made, object).map_err(|error| fail(object, error))?;
         Ok(outcome)
     })();
-    let _ = fs::remove_dir_all(&folder);
+    let _ = fs::remove_dir_all(&dir);
     made
 }
 

@@ -18,52 +18,52 @@ use cudaguard::internal::note::SIZE;
 pub(super) struct GuardObjectCache(SharedDir);
 
 impl GuardObjectCache {
-    pub(super) fn new(folder: &Path) -> Self {
-        Self(SharedDir::new(folder))
+    pub(super) fn new(dir: &Path) -> Self {
+        Self(SharedDir::new(dir))
     }
 
-    /// Writes the guard of a component into `folder`, from the cache if possible.
+    /// Writes the guard of a component into `dir`, from the cache if possible.
     pub(super) fn cached_guard(
         &self,
         compiler: &GuardCompiler,
         note: NoteSource<'_>,
-        folder: &Path,
+        dir: &Path,
     ) -> Result<GuardObjects, String> {
-        let shim = self.cached_shim(compiler, folder)?;
-        Ok(guard_objects(self.note_or_assemble(compiler, note, folder)?, shim))
+        let shim = self.cached_shim(compiler, dir)?;
+        Ok(guard_objects(self.note_or_assemble(compiler, note, dir)?, shim))
     }
 
-    /// Writes the note of this descriptor to `folder/cudaguard-note.o`. The inner error is the compiler's.
+    /// Writes the note of this descriptor to `dir/cudaguard-note.o`. The inner error is the compiler's.
     pub(super) fn note_or_assemble(
         &self,
         compiler: &GuardCompiler,
         note: NoteSource<'_>,
-        folder: &Path,
+        dir: &Path,
     ) -> Result<Result<PathBuf, String>, String> {
-        match self.cached_note(compiler, note, folder)? {
+        match self.cached_note(compiler, note, dir)? {
             Some(note) => Ok(Ok(note)),
-            None => compiler.compile_note(note, folder),
+            None => compiler.compile_note(note, dir),
         }
     }
 
-    /// Writes the shim to `folder/cudaguard-shim.o`. The inner error is the compiler's.
-    fn cached_shim(&self, compiler: &GuardCompiler, folder: &Path) -> Result<Result<PathBuf, String>, String> {
+    /// Writes the shim to `dir/cudaguard-shim.o`. The inner error is the compiler's.
+    fn cached_shim(&self, compiler: &GuardCompiler, dir: &Path) -> Result<Result<PathBuf, String>, String> {
         let made = match self.0.shim(compiler)? {
             Ok(made) => made,
             failed @ Err(_) => return Ok(failed),
         };
-        let shim = folder.join("cudaguard-shim.o");
+        let shim = dir.join("cudaguard-shim.o");
         // A copy, not a link, because build tools compare its modification time.
         fs::copy(&made, &shim).map_err(|error| format!("cannot write {}: {error}", shim.display()))?;
         Ok(Ok(shim))
     }
 
-    /// Writes the note of this descriptor to `folder/cudaguard-note.o`. `None` if it must be assembled separately.
+    /// Writes the note of this descriptor to `dir/cudaguard-note.o`. `None` if it must be assembled separately.
     fn cached_note(
         &self,
         compiler: &GuardCompiler,
         note: NoteSource<'_>,
-        folder: &Path,
+        directory: &Path,
     ) -> Result<Option<PathBuf>, String> {
         if note.dlopen.is_some() {
             return Ok(None);
@@ -77,7 +77,7 @@ impl GuardObjectCache {
         };
         let bytes = fs::read(&made).map_err(|error| format!("cannot read {}: {error}", made.display()))?;
         let Some(filled) = fill_note(bytes, note.descriptor, &note_group(note.component)) else { return Ok(None) };
-        let object = folder.join("cudaguard-note.o");
+        let object = directory.join("cudaguard-note.o");
         fs::write(&object, filled).map_err(|error| format!("cannot write {}: {error}", object.display()))?;
         Ok(Some(object))
     }
@@ -162,7 +162,7 @@ mod tests {
         for compiler in ["cc", "clang"] {
             let scratch = tempfile::tempdir().unwrap();
             let at = |name: &str| scratch.path().join(name);
-            let mut found = Env::from_process().path_list("PATH").into_iter().map(|folder| folder.join(compiler));
+            let mut found = Env::from_process().path_list("PATH").into_iter().map(|dir| dir.join(compiler));
             let Some(program) = found.find(|file| file.is_file()) else { continue };
             let tool = Tool { program: program.clone(), flags: Vec::new(), kept: None };
             let keeping = Tool { kept: Some(at("kept")), ..tool.clone() };
@@ -171,8 +171,8 @@ mod tests {
             for (name, byte) in [("a-rather-long-name-of-a-component", 3), ("b", 5)] {
                 let descriptor = [byte; SIZE];
                 let (alone, shared) = (at(&format!("{name}-alone")), at(&format!("{name}-shared")));
-                for folder in [&alone, &shared] {
-                    fs::create_dir_all(folder).unwrap();
+                for dir in [&alone, &shared] {
+                    fs::create_dir_all(dir).unwrap();
                 }
                 let made = compile_with(&keeping, &descriptor, &component(name), &target, &shared);
                 let Ok(GuardObjects::Objects { note, shim }) = made else { panic!("{made:?}") };

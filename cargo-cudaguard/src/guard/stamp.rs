@@ -117,8 +117,8 @@ mod tests {
 
     #[test]
     fn contents_count_but_not_times() {
-        let folder = tempfile::tempdir().unwrap();
-        let (one, two) = (folder.path().join("one"), folder.path().join("two"));
+        let dir = tempfile::tempdir().unwrap();
+        let (one, two) = (dir.path().join("one"), dir.path().join("two"));
         fs::write(&one, "12.4").unwrap();
         fs::write(&two, "9.1").unwrap();
         let stamp = || Stamp::from_files([one.clone(), two.clone()]);
@@ -137,8 +137,8 @@ mod tests {
 
     #[test]
     fn both_ends_of_large_file_count() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("nvcc");
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("nvcc");
         let mut bytes = vec![7; usize::try_from(WHOLE).unwrap() + 1];
         let stamp = |bytes: &[u8], seconds: u64| {
             fs::write(&path, bytes).unwrap();

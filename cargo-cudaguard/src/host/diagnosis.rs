@@ -240,12 +240,12 @@ fn driver_candidates(env: &Env, graph: &LoadGraph, name: &str) -> Vec<DriverCand
         taken |= candidate.is_selected();
         found.push(inspect_candidate(env, graph.files(), name, &candidate.path, fate, &why));
     }
-    for path in dry_run::in_usual_folders(env, name) {
+    for path in dry_run::in_usual_dirs(env, name) {
         let real = fs::canonicalize(&path).unwrap_or_else(|_| path.clone());
         if !files.contains(&real) {
             files.push(real);
-            let folder = path.parent().unwrap_or(&path).display().to_string();
-            let why = format!("the loader does not search it; set LD_LIBRARY_PATH={folder}");
+            let dir = path.parent().unwrap_or(&path).display().to_string();
+            let why = format!("the loader does not search it; set LD_LIBRARY_PATH={dir}");
             found.push(inspect_candidate(env, graph.files(), name, &path, CandidateState::NotSearched, &why));
         }
     }
@@ -293,9 +293,9 @@ struct HostSymptoms {
 
 impl HostSymptoms {
     fn from_candidates(choices: &[DriverCandidate]) -> Self {
-        let entries = |folder: &str| -> Vec<PathBuf> {
+        let entries = |dir: &str| -> Vec<PathBuf> {
             let mut paths: Vec<PathBuf> =
-                fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path()).collect();
+                fs::read_dir(dir).into_iter().flatten().flatten().map(|entry| entry.path()).collect();
             paths.sort();
             paths
         };

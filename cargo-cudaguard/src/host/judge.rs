@@ -298,7 +298,7 @@ impl<'a> Call<'a> {
                 message.to_finding(&values.with_known("built_cuda", self.manifest.cuda_version()))
             }
             _ => {
-                // The library that has the version is named if it is in another folder.
+                // The library that has the version is named if it is in another directory.
                 let has_version = inner.iter().find(|part| part.version.is_some() && part.version == *version);
                 let elsewhere = |own: &&Path| own.parent() != path.parent();
                 let other_file = has_version.and_then(|part| part.path.as_deref()).filter(elsewhere).map(Path::display);

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use crate::binary::loader::{Inspection, LoadGraph, SearchSource};
 use crate::host::machine::Driver;
-use crate::host::machine::detect::{LIBCUDA, in_compat_folder, redact_home, release_in_name};
+use crate::host::machine::detect::{LIBCUDA, in_compat_dir, redact_home, release_in_name};
 use cudaguard::internal::env::Env;
 use cudaguard::internal::finding::{Code, Finding, MessageTemplate, Values};
 use cudaguard::internal::tables;
@@ -35,7 +35,7 @@ pub(crate) fn adapt_hints<'a>(
     let values = values.with_known("cuda", driver.kernel.and_then(|kernel| tables::driver_supports(kernel).least));
     for finding in &mut found {
         // An ordinary libcuda of another release is picked after an incomplete update, too. A reboot repairs that.
-        let may_be_update = finding.code == Code::DriverMismatch && next.is_none() && !in_compat_folder(&picked.path);
+        let may_be_update = finding.code == Code::DriverMismatch && next.is_none() && !in_compat_dir(&picked.path);
         if let Some(template) = template(finding.code).filter(|_| !may_be_update) {
             finding.hint = template(next.is_some()).to_finding(&values).hint;
         }
@@ -61,12 +61,12 @@ fn template(code: Code) -> Option<fn(bool) -> MessageTemplate> {
 
 /// Returns the change that removes this file from the loader's search. `None` for directories that are always searched.
 fn fix_of_place(env: &Env, path: &Path, place: &SearchSource) -> Option<String> {
-    let folder = redact_home(env, &path.parent().unwrap_or(path).display());
+    let dir = redact_home(env, &path.parent().unwrap_or(path).display());
     let of = |object: &Path| redact_home(env, &object.display());
     Some(match place {
         SearchSource::LibraryPath(entry) => format!("remove {entry} from LD_LIBRARY_PATH"),
-        SearchSource::Cache(_) => format!("remove {folder} from /etc/ld.so.conf.d and run ldconfig"),
-        SearchSource::PathFile(file) => format!("remove {folder} from {}", file.display()),
+        SearchSource::Cache(_) => format!("remove {dir} from /etc/ld.so.conf.d and run ldconfig"),
+        SearchSource::PathFile(file) => format!("remove {dir} from {}", file.display()),
         SearchSource::Rpath(object, entry) => format!("remove {entry} from the RPATH of {}", of(object)),
         SearchSource::Runpath(object, entry) => format!("remove {entry} from the RUNPATH of {}", of(object)),
         SearchSource::Program

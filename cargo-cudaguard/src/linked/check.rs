@@ -56,7 +56,7 @@ pub struct Linked<'a> {
     /// Returns `DT_RUNPATH`, as written.
     pub runpath: Option<&'a str>,
     /// Directories that exist on the building machine only, each with a description: `cargo's target directory`.
-    pub folders: &'a [(PathBuf, &'a str)],
+    pub dirs: &'a [(PathBuf, &'a str)],
 }
 
 /// Returns the problems of the file under this policy. `manifest` is the record from before linking. Severities are
@@ -397,8 +397,8 @@ fn build_machine_dir<'a>(linked: &Linked<'a>, path: &Path) -> Option<&'a str> {
     if !path.is_absolute() {
         return None;
     }
-    let known = linked.folders.iter().find(|(folder, _)| folder.parent().is_some() && path.starts_with(folder));
-    let scratch = ["/tmp", "/var/tmp", "/dev/shm"].iter().any(|folder| path.starts_with(folder));
+    let known = linked.dirs.iter().find(|(dir, _)| dir.parent().is_some() && path.starts_with(dir));
+    let scratch = ["/tmp", "/var/tmp", "/dev/shm"].iter().any(|dir| path.starts_with(dir));
     known
         .map(|(_, what)| *what)
         .or_else(|| scratch.then_some("a temporary directory"))

@@ -78,9 +78,9 @@ fn for_each_file(places: &BuildPlaces<'_>, known: &mut impl FnMut(&Path)) {
     }
     let mut left = MOST_FILES;
     let mut seen = BTreeSet::new();
-    let folders = places.out_dirs.iter().map(PathBuf::as_path).chain(places.package);
-    for folder in folders {
-        walk_kernel_files(folder, folder, places, &mut left, &mut seen, known);
+    let dirs = places.out_dirs.iter().map(PathBuf::as_path).chain(places.package);
+    for dir in dirs {
+        walk_kernel_files(dir, dir, places, &mut left, &mut seen, known);
     }
 }
 
@@ -98,13 +98,13 @@ fn starts_with(data: &[u8], offset: u64, text: &[u8]) -> bool {
 /// cargo's outputs.
 fn walk_kernel_files(
     top: &Path,
-    folder: &Path,
+    dir: &Path,
     places: &BuildPlaces<'_>,
     left: &mut usize,
     seen: &mut BTreeSet<PathBuf>,
     known: &mut impl FnMut(&Path),
 ) {
-    let Ok(entries) = fs::read_dir(folder) else { return };
+    let Ok(entries) = fs::read_dir(dir) else { return };
     let mut paths: Vec<PathBuf> = entries.filter_map(|entry| Some(entry.ok()?.path())).collect();
     paths.sort();
     for path in paths {
@@ -155,20 +155,20 @@ mod tests {
     #[test]
     fn identical_kernel_text_is_found() {
         let scratch = tempfile::tempdir().unwrap();
-        let folder = scratch.path();
-        let out = folder.join("target/out");
+        let dir = scratch.path();
+        let out = dir.join("target/out");
         fs::create_dir_all(&out).unwrap();
-        fs::create_dir_all(folder.join("member")).unwrap();
+        fs::create_dir_all(dir.join("member")).unwrap();
         let ptx = |name: &str| {
             format!("//\n.version 8.0\n.target sm_80\n.address_size 64\n\n.visible .entry {name}()\n{{\n\tret;\n}}\n")
         };
-        fs::write(folder.join("mine.ptx"), ptx("mine")).unwrap();
-        fs::write(folder.join("member/Cargo.toml"), "").unwrap();
-        fs::write(folder.join("member/theirs.ptx"), ptx("theirs")).unwrap();
+        fs::write(dir.join("mine.ptx"), ptx("mine")).unwrap();
+        fs::write(dir.join("member/Cargo.toml"), "").unwrap();
+        fs::write(dir.join("member/theirs.ptx"), ptx("theirs")).unwrap();
         fs::write(out.join("built.ptx"), ptx("built")).unwrap();
-        let target = folder.join("target");
+        let target = dir.join("target");
         let places = BuildPlaces {
-            package: Some(folder),
+            package: Some(dir),
             out_dirs: vec![out],
             target_dir: &target,
             objects: &[],

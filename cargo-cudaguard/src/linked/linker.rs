@@ -9,17 +9,17 @@ use cudaguard::internal::vendor::{CUDART, CUDNN, NVML, is_nvidias};
 
 /// Directories in the order of the linker.
 #[derive(Debug, Default)]
-pub(crate) struct Folders {
+pub(crate) struct Dirs {
     /// The directories of libraries that the arguments name by path, if they are relevant here.
     pub(crate) named: Vec<PathBuf>,
     /// The directories that the linker searches for all other libraries.
     pub(crate) searched: Vec<PathBuf>,
 }
 
-impl Folders {
+impl Dirs {
     /// Parses the arguments of a linker. Relative paths start from `base`.
     pub(crate) fn from_args<'w>(words: impl IntoIterator<Item = &'w str>, base: &Path) -> Self {
-        let mut folders = Self::default();
+        let mut dirs = Self::default();
         let mut follows = false;
         let passed = |word: &'w str| match word.strip_prefix("-Wl,") {
             Some(words) => words.split(',').collect(),
@@ -28,16 +28,16 @@ impl Folders {
         for word in words.into_iter().flat_map(passed).filter(|word| *word != "-Xlinker") {
             let glued = ["-L", "--library-path="].iter().find_map(|option| word.strip_prefix(option));
             if std::mem::take(&mut follows) {
-                folders.searched.push(base.join(word));
+                dirs.searched.push(base.join(word));
             } else if matches!(word, "-L" | "--library-path") {
                 follows = true;
-            } else if let Some(folder) = glued {
-                folders.searched.push(base.join(folder));
-            } else if let Some(folder) = Path::new(word).parent().filter(|_| is_asked_for(word)) {
-                folders.named.push(base.join(folder));
+            } else if let Some(dir) = glued {
+                dirs.searched.push(base.join(dir));
+            } else if let Some(dir) = Path::new(word).parent().filter(|_| is_asked_for(word)) {
+                dirs.named.push(base.join(dir));
             }
         }
-        folders
+        dirs
     }
 
     /// Returns all directories. A library that is named by its path takes precedence over the searched directories.
@@ -113,7 +113,7 @@ mod tests {
 
     #[test]
     fn directories_follow_linker_order() {
-        let found = |words: &str| Folders::from_args(words.split(' '), Path::new("/b")).into_dirs().collect::<Vec<_>>();
+        let found = |words: &str| Dirs::from_args(words.split(' '), Path::new("/b")).into_dirs().collect::<Vec<_>>();
         let paths = |names: &[&str]| names.iter().map(PathBuf::from).collect::<Vec<_>>();
         assert_eq!(
             found("-L/one -L two -Wl,-L,/three -Wl,-L/four,--library-path=/five"),

@@ -418,11 +418,11 @@ type Change = (u64, Vec<u8>);
 /// Replaces `file` by a changed copy of `from`; both may be the same file.
 fn replace_file(file: &Path, from: &Path, changes: &[Change]) -> io::Result<()> {
     let metadata = fs::metadata(from)?;
-    let (folder, name) = (file.parent(), file.file_name());
-    let (Some(folder), Some(name)) = (folder, name) else { return Err(io::ErrorKind::InvalidInput.into()) };
+    let (dir, name) = (file.parent(), file.file_name());
+    let (Some(dir), Some(name)) = (dir, name) else { return Err(io::ErrorKind::InvalidInput.into()) };
     let prefix = format!(".{}.cudaguard-{}", name.to_string_lossy(), process_space());
-    remove_leftovers(folder, &prefix);
-    let mut temporary = create_temporary(folder, &prefix)?;
+    remove_leftovers(dir, &prefix);
+    let mut temporary = create_temporary(dir, &prefix)?;
     let Some(path) = temporary.0.clone() else { return Err(io::ErrorKind::NotFound.into()) };
     fs::copy(from, &path)?;
     // The copy of a read-only file is read-only.
@@ -444,11 +444,11 @@ fn write_changes(file: &Path, changes: &[Change]) -> io::Result<()> {
     Ok(())
 }
 
-fn create_temporary(folder: &Path, prefix: &str) -> io::Result<Temporary> {
+fn create_temporary(dir: &Path, prefix: &str) -> io::Result<Temporary> {
     static COUNT: AtomicU32 = AtomicU32::new(0);
     loop {
         let number = COUNT.fetch_add(1, Ordering::Relaxed);
-        let path = folder.join(format!("{prefix}{}-{number}", std::process::id()));
+        let path = dir.join(format!("{prefix}{}-{number}", std::process::id()));
         match File::create_new(&path) {
             Ok(_) => return Ok(Temporary(Some(path))),
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
@@ -467,8 +467,8 @@ fn process_space() -> String {
 }
 
 /// Removes temporary files of processes that were killed. Files of running processes are not removed.
-fn remove_leftovers(folder: &Path, prefix: &str) {
-    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+fn remove_leftovers(dir: &Path, prefix: &str) {
+    for entry in fs::read_dir(dir).into_iter().flatten().flatten() {
         let name = entry.file_name();
         let process = name.to_str().and_then(|name| name.strip_prefix(prefix)?.split('-').next());
         let Some(process) = process.and_then(|number| number.parse::<u32>().ok()) else { continue };

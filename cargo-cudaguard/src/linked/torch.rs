@@ -23,15 +23,15 @@ impl UnloadedTorchCuda {
     pub fn detect(needed: &[String], searched: &[PathBuf]) -> Option<Self> {
         let is_torch = |name: &&String| ["libtorch.so", "libtorch_cpu.so"].iter().any(|one| name.starts_with(one));
         let library = needed.iter().find(is_torch)?;
-        let folder = searched.iter().find(|folder| folder.join(library).is_file())?;
-        let path = cuda_part(folder)?;
+        let dir = searched.iter().find(|dir| dir.join(library).is_file())?;
+        let path = cuda_part(dir)?;
         (!loads_gpu_part(needed, searched)).then(|| Self { library: library.clone(), path })
     }
 }
 
 /// Returns the CUDA part of the libtorch in a directory.
-pub fn cuda_part(folder: &Path) -> Option<PathBuf> {
-    CUDA_PARTS.iter().map(|name| folder.join(name)).find(|path| path.is_file())
+pub fn cuda_part(dir: &Path) -> Option<PathBuf> {
+    CUDA_PARTS.iter().map(|name| dir.join(name)).find(|path| path.is_file())
 }
 
 /// Returns true if the dynamic linker loads libtorch's part for CUDA, or that for AMD, with these libraries: libtorch.so
@@ -46,7 +46,7 @@ fn loads_gpu_part(needed: &[String], searched: &[PathBuf]) -> bool {
         if !seen.insert(name.clone()) {
             continue;
         }
-        let file = searched.iter().map(|folder| folder.join(&name)).find(|file| file.is_file());
+        let file = searched.iter().map(|dir| dir.join(&name)).find(|file| file.is_file());
         open.extend(file.and_then(|file| Binary::read(&file).ok()).map(|library| library.needed).unwrap_or_default());
     }
     false

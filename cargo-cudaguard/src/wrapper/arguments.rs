@@ -88,10 +88,10 @@ impl RustcArgs {
                     }
                 }
                 "-L" => {
-                    let folder = value();
-                    let is_of_rust = ["dependency=", "crate="].iter().any(|kind| folder.starts_with(kind));
+                    let directory = value();
+                    let is_of_rust = ["dependency=", "crate="].iter().any(|kind| directory.starts_with(kind));
                     let kinds = ["native=", "all=", "dependency=", "crate=", "framework="];
-                    let bare = kinds.iter().find_map(|kind| folder.strip_prefix(kind)).unwrap_or(folder);
+                    let bare = kinds.iter().find_map(|kind| directory.strip_prefix(kind)).unwrap_or(directory);
                     unit.links_cuda |= !is_of_rust && linker::has_cuda(Path::new(bare));
                     unit.searched.push(bare.into());
                 }
@@ -110,7 +110,7 @@ impl RustcArgs {
         }
         unit.links_cuda |= for_linker.iter().any(|word| linker::names_cuda(word));
         // A library that is named by its path takes precedence over the searched directories.
-        let by_linker = linker::Folders::from_args(for_linker.iter().map(String::as_str), env.current_dir());
+        let by_linker = linker::Dirs::from_args(for_linker.iter().map(String::as_str), env.current_dir());
         unit.searched.splice(0..0, by_linker.named);
         unit.searched.extend(by_linker.searched);
         let is = |wanted: &str| types.iter().any(|kind| kind == wanted);
@@ -131,7 +131,7 @@ impl RustcArgs {
     }
 
     /// Returns the directory name of the profile; `None` if cargo uses another directory layout.
-    pub(super) fn profile_folder(&self) -> Option<&str> {
+    pub(super) fn profile_dir(&self) -> Option<&str> {
         let of_kind = self.out.ends_with("deps") || self.out.ends_with("examples");
         self.out.parent().filter(|_| of_kind)?.file_name()?.to_str()
     }

@@ -165,7 +165,7 @@ struct CrateBuild<'a> {
 struct CratePackage<'a> {
     build: &'a BuildContext,
     component: Component,
-    folder: PathBuf,
+    dir: PathBuf,
     target: String,
     /// The profile that cargo builds, and whether it counts as a release profile.
     profile: String,
@@ -204,7 +204,7 @@ impl CratePackage<'_> {
     /// Reports findings in the format that the caller of cargo requested.
     fn report_findings(&self, findings: &[Finding]) {
         let as_json = MessageFormat::from_values(&self.build.message_format).filter(|form| !form.on_stderr);
-        let manifest = self.folder.join("Cargo.toml");
+        let manifest = self.dir.join("Cargo.toml");
         let mut as_text = Vec::new();
         for finding in finding::sorted_unique(findings) {
             // Cargo treats a line of JSON as a message of the compiler and forwards it. It would repeat a warning in
@@ -231,8 +231,8 @@ impl CratePackage<'_> {
         BuildInputs {
             component: self.component.clone(),
             package: &self.component.name,
-            folder: &self.folder,
-            top: if build.members.is_empty() { &self.folder } else { &build.top },
+            dir: &self.dir,
+            top: if build.members.is_empty() { &self.dir } else { &build.top },
             policy: None,
             target: &self.target,
             profile: &self.profile,
@@ -262,11 +262,11 @@ impl<'a> CrateBuild<'a> {
                 file.display()
             ));
         }
-        let Some(folder) = env.var_os("CARGO_MANIFEST_DIR").map(PathBuf::from) else { return Ok(None) };
+        let Some(dir) = env.var_os("CARGO_MANIFEST_DIR").map(PathBuf::from) else { return Ok(None) };
         let is_ours = if build.members.is_empty() {
             env.var_os("CARGO_PRIMARY_PACKAGE").is_some()
         } else {
-            build.members.contains(&folder)
+            build.members.contains(&dir)
         };
         let (Some(name), Some(version)) = (env.var("CARGO_PKG_NAME"), env.var("CARGO_PKG_VERSION")) else {
             return Ok(None);
@@ -280,12 +280,12 @@ impl<'a> CrateBuild<'a> {
         }
         let target = unit.target.clone().unwrap_or_else(|| build.host.clone());
         let embeds = unit.embeds;
-        let (profile, release) = match unit.profile_folder() {
-            Some(folder) if !build.members.is_empty() => project::profile_of_folder(folder, env, &build.top),
+        let (profile, release) = match unit.profile_dir() {
+            Some(dir) if !build.members.is_empty() => project::profile_of_dir(dir, env, &build.top),
             _ => (build.profile.clone(), build.release),
         };
         let component = Component { name, version };
-        let of = CratePackage { build, component, folder, target, profile, release, embeds, call };
+        let of = CratePackage { build, component, dir, target, profile, release, embeds, call };
         let policy = of.build_inputs().read_policy()?;
         let wants_guard = of.build_inputs().wants_guard(&policy) || unit.links_cuda;
         let mut job = Self { of, unit, policy, judged: None, guard: None, by_record: false };
@@ -494,9 +494,9 @@ impl<'a> CrateBuild<'a> {
     fn handed_over(&self) -> Option<Vec<PathBuf>> {
         let build = self.of.build;
         let below = self.unit.out.parent()?.strip_prefix(&build.kept).ok()?;
-        let folder = build.own.parent()?.join(below);
+        let dir = build.own.parent()?.join(below);
         let files = build.made.iter().map(|(_, _, artefact)| &artefact.file).chain(&build.static_libraries);
-        Some(files.map(|file| folder.join(file)).collect())
+        Some(files.map(|file| dir.join(file)).collect())
     }
 
     /// Checks a file without a guard: it is refused like any other file if it uses CUDA.
@@ -518,10 +518,10 @@ impl<'a> CrateBuild<'a> {
     /// Returns the output directories of build scripts, including those of other packages. Files in the directory of a
     /// package may belong to its sources, so it is not included.
     fn out_dirs(&self, env: &Env) -> Vec<PathBuf> {
-        let of_script = |folder: &PathBuf| {
-            let mut ours = folder.ancestors().take_while(|folder| folder.starts_with(self.target_dir()));
-            let out = |folder: &&Path| {
-                folder.ends_with("out") && folder.ancestors().skip(2).take(2).any(|above| above.ends_with("build"))
+        let of_script = |dir: &PathBuf| {
+            let mut ours = dir.ancestors().take_while(|dir| dir.starts_with(self.target_dir()));
+            let out = |dir: &&Path| {
+                dir.ends_with("out") && dir.ancestors().skip(2).take(2).any(|above| above.ends_with("build"))
             };
             ours.find(out).map(Path::to_owned)
         };

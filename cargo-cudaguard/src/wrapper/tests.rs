@@ -97,13 +97,13 @@ fn linked_cuda_libraries_are_detected() {
 #[test]
 fn dependencies_are_added_to_depfile_rules() {
     let scratch = tempfile::tempdir().unwrap();
-    let folder = scratch.path();
-    let unit = RustcArgs { name: "x".into(), out: folder.to_owned(), dep_info: true, ..RustcArgs::default() };
-    fs::write(folder.join("x.d"), "/t/x.d: src/lib.rs\n\n/t/libx.so: src/lib.rs\n\nsrc/lib.rs:\n\n# env-dep:A=b: c\n")
+    let dir = scratch.path();
+    let unit = RustcArgs { name: "x".into(), out: dir.to_owned(), dep_info: true, ..RustcArgs::default() };
+    fs::write(dir.join("x.d"), "/t/x.d: src/lib.rs\n\n/t/libx.so: src/lib.rs\n\nsrc/lib.rs:\n\n# env-dep:A=b: c\n")
         .unwrap();
     unit.depend_on(Path::new("/a b/guard"), true).unwrap();
     assert_eq!(
-        fs::read_to_string(folder.join("x.d")).unwrap(),
+        fs::read_to_string(dir.join("x.d")).unwrap(),
         "/t/x.d: src/lib.rs /a\\ b/guard\n\n/t/libx.so: src/lib.rs /a\\ b/guard\n\nsrc/lib.rs:\n\n# env-dep:A=b: c\n\n\
              # env-dep:CUDAGUARD_WRAPS=1\n"
     );

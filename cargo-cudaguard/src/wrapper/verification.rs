@@ -93,7 +93,7 @@ impl CrateBuild<'_> {
             && !(policy.archs.is_empty() && policy.arch_words.is_empty() && manifest.declared.is_empty())
         {
             let places = kernel_ownership::BuildPlaces {
-                package: Some(&self.of.folder),
+                package: Some(&self.of.dir),
                 out_dirs: env.var_os("OUT_DIR").map(PathBuf::from).into_iter().collect(),
                 objects: &self.unit.objects,
                 files: open,
@@ -101,8 +101,8 @@ impl CrateBuild<'_> {
             };
             own = kernel_ownership::owned_containers(binary.data(), kernels, &places);
         }
-        let mut folders = vec![(target_dir.to_owned(), "cargo's target directory")];
-        folders.extend(env.var_os("HOME").map(|home| (PathBuf::from(home), "the home directory of the building user")));
+        let mut dirs = vec![(target_dir.to_owned(), "cargo's target directory")];
+        dirs.extend(env.var_os("HOME").map(|home| (PathBuf::from(home), "the home directory of the building user")));
         let in_use = toolchain.named_releases();
         let linked = Linked {
             name: &self.unit.name,
@@ -118,7 +118,7 @@ impl CrateBuild<'_> {
             library: binary.linkage(CUDNN),
             rpath: binary.rpath.as_deref(),
             runpath: binary.runpath.as_deref(),
-            folders: &folders,
+            dirs: &dirs,
         };
         let shown = pipeline::compiled_with(policy, toolchain, seen, &self.included_headers(env, binary, open));
         let (taken, library) = if let Some((taken, new_findings)) = shown {
@@ -142,8 +142,8 @@ impl CrateBuild<'_> {
         let soname = format!("{}.{}", CUDNN.link_name(), library.major);
         let real = |path: &Path| fs::canonicalize(path).ok();
         let found = real(&library.path);
-        let other = |folder: &PathBuf| {
-            let named = real(&folder.join(CUDNN.link_name())).or_else(|| real(&folder.join(&soname)));
+        let other = |dir: &PathBuf| {
+            let named = real(&dir.join(CUDNN.link_name())).or_else(|| real(&dir.join(&soname)));
             named.is_some() && named != found
         };
         binary.linkage(CUDNN) == Linkage::Linked

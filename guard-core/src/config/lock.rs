@@ -212,8 +212,8 @@ pub fn is_locked(env: &Env) -> bool {
 }
 
 /// Returns true if cargo downloaded the package or repository in this directory from a registry or from git, vendored or not.
-pub(crate) fn is_fetched(folder: &Path) -> bool {
-    [".cargo-ok", ".cargo-checksum.json"].iter().any(|mark| folder.join(mark).exists())
+pub(crate) fn is_fetched(dir: &Path) -> bool {
+    [".cargo-ok", ".cargo-checksum.json"].iter().any(|mark| dir.join(mark).exists())
 }
 
 fn count_newlines(bytes: &[u8]) -> usize {

@@ -226,7 +226,11 @@ impl Policy {
     pub fn candidate_paths(dir: &Path, top: &Path) -> Vec<PathBuf> {
         let mut places: Vec<PathBuf> = Vec::new();
         if dir.starts_with(top) {
-            places.extend(dir.ancestors().take_while(|folder| folder.starts_with(top)).map(|folder| folder.join(FILE)));
+            places.extend(
+                dir.ancestors()
+                    .take_while(|directory| directory.starts_with(top))
+                    .map(|directory| directory.join(FILE)),
+            );
         } else {
             // A member outside the workspace's directory has no path to its root.
             places.extend([dir.join(FILE), top.join(FILE)]);

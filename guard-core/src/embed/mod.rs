@@ -58,8 +58,8 @@ impl Embed {
     /// Sets the directory of cuDNN's headers, for a build that uses headers which cudaguard would not find. It takes
     /// precedence over all variables and directories of the machine.
     #[must_use]
-    pub fn cudnn_include(mut self, folder: impl Into<PathBuf>) -> Self {
-        self.cudnn_include = Some(folder.into());
+    pub fn cudnn_include(mut self, dir: impl Into<PathBuf>) -> Self {
+        self.cudnn_include = Some(dir.into());
         self
     }
 
@@ -123,13 +123,13 @@ impl Embed {
         if env.var_os("DOCS_RS").is_some() {
             return Ok(unguarded_warning(&component, "docs.rs does not link"));
         }
-        if is_proc_macro(&package.folder) {
+        if is_proc_macro(&package.dir) {
             return Ok(unguarded_warning(
                 &component,
                 "a procedural macro runs inside the compiler, which the guard could end",
             ));
         }
-        let own = package::package_files(&package.folder, &package.out_dir);
+        let own = package::package_files(&package.dir, &package.out_dir);
         let facts = self.build_inputs(env, &package, &component, own.kernels);
         let judged = facts.check(env).map_err(|error| render_error(env, &error))?;
         leave(env, &package.component, &judged.findings);
@@ -188,9 +188,9 @@ impl Embed {
         BuildInputs {
             component: component.clone(),
             package: &package.component.name,
-            folder: &package.folder,
+            dir: &package.dir,
             top: &package.workspace,
-            policy: self.policy.as_ref().map(|file| package.folder.join(file)),
+            policy: self.policy.as_ref().map(|file| package.dir.join(file)),
             target: &package.target,
             profile: &package.profile,
             release: package.release,
@@ -200,7 +200,7 @@ impl Embed {
             sees_linked: env.var_os(env::STAMP_DIR_VAR).is_some() && archive_alone(package).is_none(),
             intent: if kernels { CudaIntent::Build } else { CudaIntent::Owner },
             archs: (!self.archs.is_empty()).then(|| self.archs.join(";")),
-            headers: self.cudnn_include.as_ref().map(|folder| package.folder.join(folder)),
+            headers: self.cudnn_include.as_ref().map(|dir| package.dir.join(dir)),
             given: None,
             reaches_cuda: false,
         }
@@ -222,9 +222,9 @@ impl Error for EmbedError {}
 /// Stores the findings in a file for `cargo cudaguard`, if it runs this build, because cargo has no message for the
 /// output of a build script. A write error is ignored.
 fn leave(env: &Env, component: &Component, findings: &[Finding]) {
-    let Some(folder) = env.var_os(env::STAMP_DIR_VAR) else { return };
+    let Some(dir) = env.var_os(env::STAMP_DIR_VAR) else { return };
     let text = render::to_json(with_severity(findings)).to_string();
-    let _ = fs::write(rebuild_stamp::findings_path(Path::new(&folder), component), text);
+    let _ = fs::write(rebuild_stamp::findings_path(Path::new(&dir), component), text);
 }
 
 /// Returns the error message for a build that cannot be checked.
@@ -248,7 +248,7 @@ fn render_refusal(env: &Env, findings: &[Finding], component: &Component, releas
 
 /// The package being built, from the variables that cargo sets for its build script.
 struct BuildScriptPackage {
-    folder: PathBuf,
+    dir: PathBuf,
     workspace: PathBuf,
     out_dir: PathBuf,
     component: Component,
@@ -268,10 +268,10 @@ impl BuildScriptPackage {
         let out_dir = PathBuf::from(given("OUT_DIR")?);
         // cargo sets `PROFILE` to `release` for every profile that inherits from `release`.
         let release = text("PROFILE")? == "release";
-        let folder = PathBuf::from(given("CARGO_MANIFEST_DIR")?);
+        let dir = PathBuf::from(given("CARGO_MANIFEST_DIR")?);
         Ok(Self {
-            workspace: workspace_root(&folder),
-            folder,
+            workspace: workspace_root(&dir),
+            dir,
             component: Component { name: text("CARGO_PKG_NAME")?, version: text("CARGO_PKG_VERSION")? },
             target: text("TARGET")?,
             profile: profile_name(&out_dir, release),
@@ -286,7 +286,7 @@ impl BuildScriptPackage {
 fn profile_name(out_dir: &Path, release: bool) -> String {
     let names: Vec<_> = out_dir.iter().rev().take(4).map(|name| name.to_string_lossy()).collect();
     match &names[..] {
-        [_, _, build, folder] if build == "build" && folder != "debug" => folder.to_string(),
+        [_, _, build, dir] if build == "build" && dir != "debug" => dir.to_string(),
         _ if release => "release".to_owned(),
         _ => "dev".to_owned(),
     }
@@ -306,20 +306,20 @@ fn workspace_root(package: &Path) -> PathBuf {
     let mut above_fetched = false;
     package
         .ancestors()
-        .take_while(|folder| !mem::replace(&mut above_fetched, lock::is_fetched(folder)))
-        .find(|folder| in_manifest(folder, |table| is_root(folder, table, package)).unwrap_or(false))
+        .take_while(|dir| !mem::replace(&mut above_fetched, lock::is_fetched(dir)))
+        .find(|dir| in_manifest(dir, |table| is_root(dir, table, package)).unwrap_or(false))
         .unwrap_or(package)
         .to_owned()
 }
 
 /// Returns true if this manifest defines a workspace that does not exclude the package. A listed member is never
 /// excluded, even if a directory above it is.
-fn is_root(folder: &Path, table: &DeTable<'_>, package: &Path) -> bool {
+fn is_root(dir: &Path, table: &DeTable<'_>, package: &Path) -> bool {
     let Some(workspace) = table.get("workspace") else { return false };
     let lists = |key: &str| {
         let list = workspace.get_ref().get(key).and_then(|list| list.get_ref().as_array());
         let mut paths = list.into_iter().flatten().filter_map(|path| path.get_ref().as_str());
-        paths.any(|path| package.starts_with(without_dots(&folder.join(path))))
+        paths.any(|path| package.starts_with(without_dots(&dir.join(path))))
     };
     lists("members") || !lists("exclude")
 }
@@ -351,7 +351,7 @@ fn is_proc_macro(package: &Path) -> bool {
 /// Returns the name of the static library that this package builds, if no other target of the package can contain the
 /// guard.
 fn archive_alone(package: &BuildScriptPackage) -> Option<String> {
-    let folder = &package.folder;
+    let dir = &package.dir;
     let alone = |table: &DeTable<'_>| {
         let library = table.get("lib")?.get_ref();
         let kinds = library.get("crate-type").or_else(|| library.get("crate_type"))?.get_ref().as_array()?;
@@ -361,8 +361,8 @@ fn archive_alone(package: &BuildScriptPackage) -> Option<String> {
         let named = library.get("name").and_then(|name| Some(name.get_ref().as_str()?.to_owned()));
         (alone && !programs).then(|| named.unwrap_or_else(|| package.component.name.replace('-', "_")))
     };
-    let name = in_manifest(folder, alone).flatten()?;
-    let programs = ["src/main.rs", "src/bin"].iter().any(|path| folder.join(path).exists());
+    let name = in_manifest(dir, alone).flatten()?;
+    let programs = ["src/main.rs", "src/bin"].iter().any(|path| dir.join(path).exists());
     (!programs).then(|| format!("lib{name}.a"))
 }
 
@@ -371,8 +371,8 @@ fn has_library(package: &Path) -> bool {
     package.join("src/lib.rs").exists() || in_manifest(package, |table| table.contains_key("lib")).unwrap_or(false)
 }
 
-fn in_manifest<T>(folder: &Path, answer: impl FnOnce(&DeTable<'_>) -> T) -> Option<T> {
-    let text = files::read_text(&folder.join("Cargo.toml")).ok()?;
+fn in_manifest<T>(dir: &Path, answer: impl FnOnce(&DeTable<'_>) -> T) -> Option<T> {
+    let text = files::read_text(&dir.join("Cargo.toml")).ok()?;
     let table = DeTable::parse(&text).ok()?;
     Some(answer(table.get_ref()))
 }
@@ -403,7 +403,7 @@ fn push_link_directives(
         push_directive(cargo_lines, "rustc-link-arg", argument);
     }
     // Objects for Windows have no COMDAT groups. Without a library, the arguments reach every file of the package.
-    if guard::windows::is_windows(target) && !has_library(&package.folder) {
+    if guard::windows::is_windows(target) && !has_library(&package.dir) {
         return Ok(());
     }
     let name = guard::note_group(component);
@@ -427,10 +427,10 @@ fn announce_inputs(
     files.extend(judged.policy.path.clone());
     files.extend(judged.lock.clone());
     files.extend(judged.toolchain.read_files());
-    if let Some(folder) = env.var_os(env::STAMP_DIR_VAR) {
+    if let Some(dir) = env.var_os(env::STAMP_DIR_VAR) {
         // Uses the name of the package even if the builder sets a component, because the command knows only the
         // package.
-        files.push(rebuild_stamp::digest_file(Path::new(&folder), &package.component));
+        files.push(rebuild_stamp::digest_file(Path::new(&dir), &package.component));
     }
     files.sort();
     files.dedup();
@@ -506,7 +506,7 @@ mod tests {
         let scratch = tempfile::tempdir().unwrap();
         let top = scratch.path();
         let plain = "[package]\nname = \"p\"\n";
-        for (folder, manifest) in [
+        for (dir, manifest) in [
             ("", "[workspace]\nmembers = [\"in\", \"apart/but/in\"]\nexclude = [\"out\", \"apart\"]\n"),
             ("in", plain),
             ("out/of/it", plain),
@@ -516,8 +516,8 @@ mod tests {
             ("vendor/fetched", plain),
             ("vendor/fetched/below", plain),
         ] {
-            fs::create_dir_all(top.join(folder)).unwrap();
-            fs::write(top.join(folder).join("Cargo.toml"), manifest).unwrap();
+            fs::create_dir_all(top.join(dir)).unwrap();
+            fs::write(top.join(dir).join("Cargo.toml"), manifest).unwrap();
         }
         fs::write(top.join("vendor/fetched/.cargo-checksum.json"), "{}").unwrap();
         for (package, root) in [

@@ -53,12 +53,12 @@ struct PackageWalk {
 }
 
 impl PackageWalk {
-    fn visit_dir(&mut self, folder: &Path) -> DirState {
-        let Ok(real) = folder.canonicalize() else { return DirState::Parts(Vec::new()) };
-        let Ok(entries) = fs::read_dir(folder) else { return DirState::Parts(Vec::new()) };
+    fn visit_dir(&mut self, dir: &Path) -> DirState {
+        let Ok(real) = dir.canonicalize() else { return DirState::Parts(Vec::new()) };
+        let Ok(entries) = fs::read_dir(dir) else { return DirState::Parts(Vec::new()) };
         self.inside.insert(real.clone());
-        if folder != self.root {
-            if let (Some(ignores), Some(ignore)) = (&mut self.ignores, Ignore::from_dir(folder)) {
+        if dir != self.root {
+            if let (Some(ignores), Some(ignore)) = (&mut self.ignores, Ignore::from_dir(dir)) {
                 ignores.push(ignore);
             }
         }
@@ -75,7 +75,7 @@ impl PackageWalk {
             }
         }
         if let Some(ignores) = &mut self.ignores {
-            if ignores.last().is_some_and(|last| last.folder == folder) && folder != self.root {
+            if ignores.last().is_some_and(|last| last.dir == dir) && dir != self.root {
                 ignores.pop();
             }
         }
@@ -110,8 +110,8 @@ impl PackageWalk {
         Some(self.visit_dir(path))
     }
 
-    fn is_ignored(&self, path: &Path, is_folder: bool) -> bool {
-        let verdicts = self.ignores.iter().flatten().filter_map(|ignore| ignore.is_path_ignored(path, is_folder));
+    fn is_ignored(&self, path: &Path, is_dir: bool) -> bool {
+        let verdicts = self.ignores.iter().flatten().filter_map(|ignore| ignore.is_path_ignored(path, is_dir));
         verdicts.fold(false, |_, verdict| verdict)
     }
 }
@@ -119,7 +119,7 @@ impl PackageWalk {
 /// A `.gitignore` file. Patterns with classes (`[a-z]`) are not supported and ignore nothing: an additional file costs
 /// a rebuild, but a missing file would make the build stale.
 struct Ignore {
-    folder: PathBuf,
+    dir: PathBuf,
     /// The rules in file order. The last rule that matches decides.
     rules: Vec<IgnoreRule>,
 }
@@ -128,30 +128,30 @@ struct IgnoreRule {
     segments: Vec<String>,
     /// True if the pattern matches from this directory only, false if it matches at any depth.
     anchored: bool,
-    only_folders: bool,
+    only_dirs: bool,
     ignored: bool,
 }
 
 impl Ignore {
     /// Reads the files of all directories from the top of the repository to `root`. `None` if there is no repository.
     fn from_ancestors(root: &Path) -> Option<Vec<Self>> {
-        let top = root.ancestors().find(|folder| folder.join(".git").exists())?;
-        let mut folders: Vec<&Path> = root.ancestors().take_while(|folder| folder.starts_with(top)).collect();
-        folders.reverse();
-        Some(folders.into_iter().filter_map(Self::from_dir).collect())
+        let top = root.ancestors().find(|dir| dir.join(".git").exists())?;
+        let mut dirs: Vec<&Path> = root.ancestors().take_while(|dir| dir.starts_with(top)).collect();
+        dirs.reverse();
+        Some(dirs.into_iter().filter_map(Self::from_dir).collect())
     }
 
-    fn from_dir(folder: &Path) -> Option<Self> {
-        let bytes = files::read_bytes(&folder.join(".gitignore")).ok()?;
+    fn from_dir(dir: &Path) -> Option<Self> {
+        let bytes = files::read_bytes(&dir.join(".gitignore")).ok()?;
         let rules = String::from_utf8_lossy(&bytes).lines().filter_map(IgnoreRule::parse).collect();
-        Some(Self { folder: folder.to_owned(), rules })
+        Some(Self { dir: dir.to_owned(), rules })
     }
 
-    fn is_path_ignored(&self, path: &Path, is_folder: bool) -> Option<bool> {
-        let below = path.strip_prefix(&self.folder).ok()?;
+    fn is_path_ignored(&self, path: &Path, is_dir: bool) -> Option<bool> {
+        let below = path.strip_prefix(&self.dir).ok()?;
         let names: Option<Vec<&str>> = below.iter().map(|name| name.to_str()).collect();
         let names = names?;
-        self.rules.iter().rev().find(|rule| rule.matches(&names, is_folder)).map(|rule| rule.ignored)
+        self.rules.iter().rev().find(|rule| rule.matches(&names, is_dir)).map(|rule| rule.ignored)
     }
 }
 
@@ -162,14 +162,14 @@ impl IgnoreRule {
         if line.is_empty() || line.starts_with('#') || line.contains(['[', '\\']) {
             return None;
         }
-        let (line, only_folders) = line.strip_suffix('/').map_or((line, false), |rest| (rest, true));
+        let (line, only_dirs) = line.strip_suffix('/').map_or((line, false), |rest| (rest, true));
         let anchored = line.contains('/');
         let segments: Vec<String> = line.trim_start_matches('/').split('/').map(str::to_owned).collect();
-        Some(Self { segments, anchored, only_folders, ignored })
+        Some(Self { segments, anchored, only_dirs, ignored })
     }
 
-    fn matches(&self, names: &[&str], is_folder: bool) -> bool {
-        if self.only_folders && !is_folder {
+    fn matches(&self, names: &[&str], is_dir: bool) -> bool {
+        if self.only_dirs && !is_dir {
             return false;
         }
         let segments: Vec<&str> = self.segments.iter().map(String::as_str).collect();

@@ -9,13 +9,13 @@ use std::path::{Path, PathBuf};
 use crate::manifest::model::Component;
 
 /// Returns the path of the stamp of a component in the directory that [`STAMP_DIR_VAR`](crate::sys::env::STAMP_DIR_VAR) names.
-pub fn digest_file(folder: &Path, component: &Component) -> PathBuf {
-    folder.join(format!("{}.stamp", crate::guard::note_group(component)))
+pub fn digest_file(dir: &Path, component: &Component) -> PathBuf {
+    dir.join(format!("{}.stamp", crate::guard::note_group(component)))
 }
 
 /// Returns the path of the findings file that `embed!()` writes next to the stamp.
-pub fn findings_path(folder: &Path, component: &Component) -> PathBuf {
-    digest_file(folder, component).with_extension("said")
+pub fn findings_path(dir: &Path, component: &Component) -> PathBuf {
+    digest_file(dir, component).with_extension("said")
 }
 
 /// Returns true if cargo itself sets this variable for build scripts. cargo rebuilds if one of these changes, and

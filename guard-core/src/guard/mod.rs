@@ -157,7 +157,7 @@ pub struct NoteSource<'a> {
     pub dlopen: Option<&'a str>,
 }
 
-/// Compiles the note and the shim into `folder`, which must exist, for the target triple. If
+/// Compiles the note and the shim into `dir`, which must exist, for the target triple. If
 /// `shared` names a directory, the shim is taken from there, or compiled there first.
 ///
 /// Works the same inside and outside of a build script. The C compiler is the one that the `cc` crate selects, with the
@@ -171,25 +171,25 @@ pub fn compile_guard(
     env: &Env,
     note: NoteSource<'_>,
     target: &str,
-    folder: &Path,
+    directory: &Path,
     shared: Option<&Path>,
 ) -> Result<GuardObjects, String> {
     if let Err(why) = check_target(target) {
         return Ok(GuardObjects::Unguarded(why));
     }
-    let compiler = match GuardCompiler::detect(env, target, folder) {
+    let compiler = match GuardCompiler::detect(env, target, directory) {
         Ok(compiler) => compiler,
         Err(why) => return Ok(GuardObjects::Unguarded(why)),
     };
     // A shared directory that cannot be written to is no reason to fail: the shim is compiled here then.
     if let Some(Ok(Ok(compiled))) = shared.map(|dir| shared::SharedDir::new(dir).shim(&compiler)) {
-        let shim = folder.join("cudaguard-shim.o");
+        let shim = directory.join("cudaguard-shim.o");
         // A copy: cargo keeps what this script printed longer than the shared object.
         if fs::copy(compiled, &shim).is_ok() {
-            return Ok(guard_objects(compiler.compile_note(note, folder)?, Ok(shim)));
+            return Ok(guard_objects(compiler.compile_note(note, directory)?, Ok(shim)));
         }
     }
-    compiler.compile_guard(note, folder)
+    compiler.compile_guard(note, directory)
 }
 
 /// Both objects, or why there are none.
@@ -335,7 +335,7 @@ pub struct GuardCompiler {
 
 impl GuardCompiler {
     /// Finds the compiler that the `cc` crate selects. The error is the reason why there is none, in one line.
-    pub fn detect(env: &Env, target: &str, folder: &Path) -> Result<Self, String> {
+    pub fn detect(env: &Env, target: &str, dir: &Path) -> Result<Self, String> {
         announce_variables(env, target);
         if let Some(clang) = windows::detect_clang(env, target) {
             return clang;
@@ -349,7 +349,7 @@ impl GuardCompiler {
         let tool = cc::Build::new()
             .target(target)
             .host(&host)
-            .out_dir(folder)
+            .out_dir(dir)
             .opt_level_str("s")
             .debug(false)
             .pic(!windows::is_windows(target))
@@ -365,20 +365,20 @@ impl GuardCompiler {
         Ok(Self { program: tool.path().to_owned(), is_clang, flags, target: target.to_owned() })
     }
 
-    /// Compiles the note and the shim into `folder`.
-    pub fn compile_guard(&self, note: NoteSource<'_>, folder: &Path) -> Result<GuardObjects, String> {
-        let shim = self.compile_object(folder, "cudaguard-shim", "c", &shim_source_for(&self.target))?;
-        Ok(guard_objects(self.compile_note(note, folder)?, shim))
+    /// Compiles the note and the shim into `dir`.
+    pub fn compile_guard(&self, note: NoteSource<'_>, dir: &Path) -> Result<GuardObjects, String> {
+        let shim = self.compile_object(dir, "cudaguard-shim", "c", &shim_source_for(&self.target))?;
+        Ok(guard_objects(self.compile_note(note, dir)?, shim))
     }
 
-    /// Compiles the note into `folder`. The inner error is the compiler's.
-    pub fn compile_note(&self, note: NoteSource<'_>, folder: &Path) -> Result<Result<PathBuf, String>, String> {
+    /// Compiles the note into `dir`. The inner error is the compiler's.
+    pub fn compile_note(&self, note: NoteSource<'_>, dir: &Path) -> Result<Result<PathBuf, String>, String> {
         if windows::is_windows(&self.target) {
-            return self.compile_object(folder, "cudaguard-note", "c", &windows::note_in_c(note));
+            return self.compile_object(dir, "cudaguard-note", "c", &windows::note_in_c(note));
         }
-        match self.compile_object(folder, "cudaguard-note", "s", &note_assembly(note, Keep::Retain))? {
+        match self.compile_object(dir, "cudaguard-note", "s", &note_assembly(note, Keep::Retain))? {
             Ok(note) => Ok(Ok(note)),
-            Err(_) => self.compile_object(folder, "cudaguard-note", "s", &note_assembly(note, Keep::Anchor)),
+            Err(_) => self.compile_object(dir, "cudaguard-note", "s", &note_assembly(note, Keep::Anchor)),
         }
     }
 
@@ -420,16 +420,16 @@ impl GuardCompiler {
         flags
     }
 
-    /// Compiles this text to `folder/name.o`. The inner error is the compiler's, in one line.
+    /// Compiles this text to `dir/name.o`. The inner error is the compiler's, in one line.
     pub fn compile_object(
         &self,
-        folder: &Path,
+        dir: &Path,
         name: &str,
         language: &str,
         text: &str,
     ) -> Result<Result<PathBuf, String>, String> {
-        let source = folder.join(format!("{name}.{language}"));
-        let object = folder.join(format!("{name}.o"));
+        let source = dir.join(format!("{name}.{language}"));
+        let object = dir.join(format!("{name}.o"));
         fs::write(&source, text).map_err(|error| format!("cannot write {}: {error}", source.display()))?;
         let _ = fs::remove_file(&object);
         let mut command = Command::new(&self.program);

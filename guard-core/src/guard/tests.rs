@@ -61,9 +61,9 @@ fn static_libc_flags_are_parsed() {
 
 #[test]
 fn shim_source_contains_all_parts() {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("templates/shim");
+    let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("templates/shim");
     let joined = shim_source();
-    for entry in fs::read_dir(&folder).unwrap() {
+    for entry in fs::read_dir(&dir).unwrap() {
         let file = entry.unwrap().path();
         if file.extension().is_none_or(|extension| extension != "h" && extension != "c") {
             continue;
@@ -95,10 +95,10 @@ fn guard_archives_are_valid() {
 /// and is stripped, contains it once.
 #[test]
 fn notes_are_retained_and_unique() {
-    let folder = tempfile::tempdir().unwrap();
-    let at = |name: &str| folder.path().join(name);
+    let dir = tempfile::tempdir().unwrap();
+    let at = |name: &str| dir.path().join(name);
     let run = |program: &str, arguments: &[&str]| {
-        Command::new(program).args(arguments).current_dir(folder.path()).output().is_ok_and(|out| out.status.success())
+        Command::new(program).args(arguments).current_dir(dir.path()).output().is_ok_and(|out| out.status.success())
     };
     fs::write(at("main.c"), "int main(void) { return 0; }\n").unwrap();
     if !run("cc", &["-c", "main.c", "-o", "main.o"]) {
@@ -134,10 +134,10 @@ fn objects_contain_no_paths() {
     let one = tempfile::tempdir().unwrap();
     let other = one.path().join("another's \"folder\" of $5 \\n");
     fs::create_dir(&other).unwrap();
-    let objects = |folder: &Path| {
+    let objects = |dir: &Path| {
         let target = format!("{}-unknown-linux-gnu", std::env::consts::ARCH);
         let note = NoteSource { descriptor: &descriptor(), component: &component("same"), dlopen: None };
-        match compile_guard(&Env::from_process(), note, &target, folder, None).unwrap() {
+        match compile_guard(&Env::from_process(), note, &target, dir, None).unwrap() {
             GuardObjects::Objects { note, shim } => Some([fs::read(note).unwrap(), fs::read(shim).unwrap()]),
             GuardObjects::Unguarded(_) => None,
         }

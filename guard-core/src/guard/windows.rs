@@ -125,8 +125,8 @@ pub(super) fn detect_clang(env: &Env, target: &str) -> Option<Result<GuardCompil
     let named = variables.iter().filter_map(|name| env.var_os(name)).map(PathBuf::from).find(is_clang);
     let names = ["clang", "clang.exe", "clang-cl", "clang-cl.exe"];
     let in_path = || {
-        let folders = env.path_list("PATH");
-        names.iter().find_map(|name| folders.iter().map(|folder| folder.join(name)).find(|file| file.is_file()))
+        let dirs = env.path_list("PATH");
+        names.iter().find_map(|name| dirs.iter().map(|dir| dir.join(name)).find(|file| file.is_file()))
     };
     Some(match named.or_else(in_path) {
         Some(program) => {
@@ -138,8 +138,8 @@ pub(super) fn detect_clang(env: &Env, target: &str) -> Option<Result<GuardCompil
 }
 
 /// Returns the name of the archive of both objects, as the linker of the target searches it.
-pub fn archive_path(folder: &Path, target: &str, name: &str) -> PathBuf {
-    folder.join(if is_msvc(target) { format!("{name}.lib") } else { format!("lib{name}.a") })
+pub fn archive_path(dir: &Path, target: &str, name: &str) -> PathBuf {
+    dir.join(if is_msvc(target) { format!("{name}.lib") } else { format!("lib{name}.a") })
 }
 
 #[cfg(test)]
@@ -162,9 +162,9 @@ mod tests {
 
     #[test]
     fn windows_shim_contains_all_parts() {
-        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("templates/shim/windows");
+        let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("templates/shim/windows");
         let joined = shim_source();
-        for entry in fs::read_dir(&folder).unwrap() {
+        for entry in fs::read_dir(&dir).unwrap() {
             let text = fs::read_to_string(entry.unwrap().path()).unwrap();
             assert!(joined.contains(text.lines().next().unwrap()));
         }

@@ -177,7 +177,7 @@ fn guarded_library() -> String {
 #[test]
 #[allow(clippy::disallowed_methods)] // A test's own variable, which no build reads.
 fn parts_of_the_shim_are_as_written() {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("templates/shim");
+    let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("templates/shim");
     let bless = std::env::var_os("CUDAGUARD_BLESS").is_some_and(|value| !value.is_empty());
     let all = [
         ("note_layout.h", note_layout()),
@@ -188,7 +188,7 @@ fn parts_of_the_shim_are_as_written() {
         ("archs.h", arch_makers()),
     ];
     for (name, text) in all {
-        let path = folder.join(name);
+        let path = dir.join(name);
         if bless {
             fs::write(&path, &text).unwrap();
         }

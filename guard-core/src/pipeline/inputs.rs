@@ -30,7 +30,7 @@ pub struct BuildInputs<'a> {
     /// The package's name: policy and lock may have sections for it.
     pub package: &'a str,
     /// The package's directory.
-    pub folder: &'a Path,
+    pub dir: &'a Path,
     /// The project's root: no policy is searched above it, and the lock is in it.
     pub top: &'a Path,
     /// The policy file, if one was specified.
@@ -82,7 +82,7 @@ impl BuildInputs<'_> {
     /// Returns true if the policy is this package's own: a file in its directory, or a table with its name.
     fn owns(&self, policy: &Policy) -> bool {
         let file = policy.path.as_deref().and_then(Path::parent);
-        file == Some(self.folder) || policy.packages.contains_key(self.package)
+        file == Some(self.dir) || policy.packages.contains_key(self.package)
     }
 
     /// Returns true if the package is guarded independently of its linked files: it is about CUDA, or its own policy requires a
@@ -98,7 +98,7 @@ impl BuildInputs<'_> {
     pub fn read_policy(&self) -> Result<Policy, String> {
         let read = match &self.policy {
             Some(file) => Policy::from_file(file, self.package),
-            None => Policy::for_package(self.folder, self.top, self.package),
+            None => Policy::for_package(self.dir, self.top, self.package),
         };
         read.map_err(|error| error.to_string())
     }
@@ -107,7 +107,7 @@ impl BuildInputs<'_> {
     pub fn detect_toolchain(&self, env: &Env, policy: &Policy, libraries: &[Sourced<PathBuf>]) -> Toolchain {
         // A directory from a build script has precedence over those of the machine.
         let variable = format!("{}_INCLUDE_DIR", CUDNN.key.to_uppercase());
-        let include = self.headers.iter().map(|folder| (variable.clone(), folder.into()));
+        let include = self.headers.iter().map(|dir| (variable.clone(), dir.into()));
         let env = if self.headers.is_some() { env.with_variables(include) } else { env.clone() };
         let mut given = self.given.clone();
         if let Some(given) = &mut given {
@@ -129,14 +129,13 @@ impl BuildInputs<'_> {
     pub(super) fn check_named_headers(&self, toolchain: &Toolchain) -> Result<(), String> {
         let by_system = self.given.as_ref().and_then(|given| given.library_include.as_ref());
         let by_system = by_system.map(|named| (format!("{} of {}", named.source, self.component.name), &named.value));
-        let by_script =
-            self.headers.as_ref().map(|folder| (format!("{}_include of the build script", CUDNN.key), folder));
-        let Some((by, folder)) = by_system.or(by_script) else { return Ok(()) };
-        if toolchain.library_headers_used().is_some_and(|headers| headers.path.starts_with(folder)) {
+        let by_script = self.headers.as_ref().map(|dir| (format!("{}_include of the build script", CUDNN.key), dir));
+        let Some((by, dir)) = by_system.or(by_script) else { return Ok(()) };
+        if toolchain.library_headers_used().is_some_and(|headers| headers.path.starts_with(dir)) {
             return Ok(());
         }
         let key = CUDNN.key;
-        Err(format!("{by} names {}, which contains no {key}_version.h or {key}.h", folder.display()))
+        Err(format!("{by} names {}, which contains no {key}_version.h or {key}.h", dir.display()))
     }
 
     /// Returns the parts of the lock that apply to this build.

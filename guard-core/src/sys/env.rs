@@ -17,7 +17,7 @@ pub const STAMP_DIR_VAR: &str = "CUDAGUARD_STAMPS";
 pub struct Env {
     /// `None`: the variables of this process.
     variables: Option<BTreeMap<String, OsString>>,
-    folder: PathBuf,
+    dir: PathBuf,
     read: Rc<RefCell<BTreeSet<String>>>,
 }
 
@@ -25,12 +25,12 @@ impl Env {
     /// Returns the variables and current directory of this process. The directory is empty if it was deleted.
     #[allow(clippy::disallowed_methods)]
     pub fn from_process() -> Self {
-        Self { variables: None, folder: std::env::current_dir().unwrap_or_default(), read: Rc::default() }
+        Self { variables: None, dir: std::env::current_dir().unwrap_or_default(), read: Rc::default() }
     }
 
     /// Creates an environment of only these variables, for tests and for a program that runs in another environment.
-    pub fn from_variables(variables: BTreeMap<String, OsString>, folder: impl Into<PathBuf>) -> Self {
-        Self { variables: Some(variables), folder: folder.into(), read: Rc::default() }
+    pub fn from_variables(variables: BTreeMap<String, OsString>, dir: impl Into<PathBuf>) -> Self {
+        Self { variables: Some(variables), dir: dir.into(), read: Rc::default() }
     }
 
     /// Creates an environment without variables, in the root directory.
@@ -46,7 +46,7 @@ impl Env {
             std::env::vars_os().map(|(name, value)| (name.to_string_lossy().into_owned(), value)).collect()
         });
         variables.extend(more);
-        Self { variables: Some(variables), folder: self.folder.clone(), read: Rc::clone(&self.read) }
+        Self { variables: Some(variables), dir: self.dir.clone(), read: Rc::clone(&self.read) }
     }
 
     /// Returns a copy with a new, empty log.
@@ -57,7 +57,7 @@ impl Env {
 
     /// Returns the current directory.
     pub fn current_dir(&self) -> &Path {
-        &self.folder
+        &self.dir
     }
 
     /// Returns the value of a variable. `None` if it is unset or empty.

@@ -78,12 +78,12 @@ pub fn write_where_new(path: &Path, content: &[u8]) -> Result<bool, String> {
         return Ok(false);
     }
     let fail = |error: io::Error| format!("cannot write {}: {error}", path.display());
-    let (Some(folder), Some(name)) = (path.parent(), path.file_name()) else {
+    let (Some(dir), Some(name)) = (path.parent(), path.file_name()) else {
         return Err(fail(io::ErrorKind::InvalidInput.into()));
     };
-    fs::create_dir_all(folder).map_err(fail)?;
+    fs::create_dir_all(dir).map_err(fail)?;
     // Written under a temporary name and renamed, so that readers see the old file or the new one.
-    let temporary = folder.join(format!(".{}.{}", name.to_string_lossy(), std::process::id()));
+    let temporary = dir.join(format!(".{}.{}", name.to_string_lossy(), std::process::id()));
     fs::write(&temporary, content).and_then(|()| fs::rename(&temporary, path)).map_err(|error| {
         let _ = fs::remove_file(&temporary);
         fail(error)
@@ -98,13 +98,13 @@ mod tests {
     #[test]
     fn unchanged_files_are_not_rewritten() {
         let scratch = tempfile::tempdir().unwrap();
-        let folder = scratch.path();
-        let file = folder.join("new/one");
+        let dir = scratch.path();
+        let file = dir.join("new/one");
         assert_eq!(write_where_new(&file, b"one"), Ok(true));
         assert_eq!(write_where_new(&file, b"one"), Ok(false));
         assert_eq!(write_where_new(&file, b"two"), Ok(true));
         assert_eq!(fs::read(&file).unwrap(), b"two");
-        assert_eq!(fs::read_dir(folder.join("new")).unwrap().count(), 1, "no temporary file remains");
+        assert_eq!(fs::read_dir(dir.join("new")).unwrap().count(), 1, "no temporary file remains");
         let why = write_where_new(&file.join("below"), b"").unwrap_err();
         assert!(why.starts_with(&format!("cannot write {}: ", file.join("below").display())), "{why}");
         assert!(write_where_new(Path::new("/"), b"").is_err());

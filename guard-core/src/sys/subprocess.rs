@@ -119,10 +119,7 @@ fn kill_and_wait(child: &mut Child) {
 
 /// Returns the first executable file with this name in `PATH`.
 pub fn in_path(name: &str, env: &Env) -> Option<PathBuf> {
-    env.path_list("PATH")
-        .into_iter()
-        .map(|folder| env.current_dir().join(folder).join(name))
-        .find(|file| is_executable(file))
+    env.path_list("PATH").into_iter().map(|dir| env.current_dir().join(dir).join(name)).find(|file| is_executable(file))
 }
 
 /// Returns true if this is a file with an execute permission for any user.

@@ -291,9 +291,9 @@ mod tests {
     #[test]
     fn gpu_query_tries_each_source() {
         let scratch = tempfile::tempdir().unwrap();
-        let folder = scratch.path();
-        std::fs::create_dir_all(folder.join("bin")).unwrap();
-        let nvcc = Some(Sourced::new(folder.join("bin/nvcc"), "CMAKE_CUDA_COMPILER"));
+        let dir = scratch.path();
+        std::fs::create_dir_all(dir.join("bin")).unwrap();
+        let nvcc = Some(Sourced::new(dir.join("bin/nvcc"), "CMAKE_CUDA_COMPILER"));
         let native = Some(Sourced::new("90-real;86-real".to_owned(), "CMAKE_CUDA_ARCHITECTURES_NATIVE"));
         let given = BuildSystemFacts { nvcc, native, ..BuildSystemFacts::default() };
         let seen = |given: &BuildSystemFacts| {
@@ -302,7 +302,7 @@ mod tests {
         let Native::Gpus(gpus) = seen(&given) else { panic!("it is given") };
         assert_eq!((&gpus.value[..], &*gpus.source), (&[(8, 6), (9, 0)][..], "CMAKE_CUDA_ARCHITECTURES_NATIVE"));
         // nvcc uses its own program, so that one comes first.
-        let query = folder.join("bin/__nvcc_device_query");
+        let query = dir.join("bin/__nvcc_device_query");
         for (script, expected) in [("echo 75", Ok(vec![(7, 5)])), ("echo broken >&2; exit 1", Err("prints: broken"))] {
             std::fs::write(&query, format!("#!/bin/sh\n{script}\n")).unwrap();
             std::fs::set_permissions(&query, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();

@@ -93,12 +93,12 @@ impl BuildSystemFacts {
     }
 
     pub(super) fn link_first(&self) -> Vec<SearchDir> {
-        let folder = |fact: &Sourced<PathBuf>| SearchDir {
+        let dir = |fact: &Sourced<PathBuf>| SearchDir {
             path: fact.value.clone(),
             source: fact.source.clone(),
             reach: Precedence::Named,
         };
-        self.libraries.iter().map(folder).collect()
+        self.libraries.iter().map(dir).collect()
     }
 }
 
@@ -111,13 +111,13 @@ impl Detector<'_> {
         compiler: Option<&Selection>,
         given: &BuildSystemFacts,
     ) -> Option<Selection> {
-        let first = given.includes.iter().find_map(|folder| {
-            let headers = headers_in(std::slice::from_ref(&folder.value))?;
-            Some((headers, folder))
+        let first = given.includes.iter().find_map(|dir| {
+            let headers = headers_in(std::slice::from_ref(&dir.value))?;
+            Some((headers, dir))
         });
-        if let Some((headers, folder)) = first {
-            let index = self.toolkit_of_headers(list, &headers, &folder.source);
-            return Some(Selection { index, reason: format!("{} names it", folder.source) });
+        if let Some((headers, dir)) = first {
+            let index = self.toolkit_of_headers(list, &headers, &dir.source);
+            return Some(Selection { index, reason: format!("{} names it", dir.source) });
         }
         let has = |index: &usize| list.toolkits[*index].headers.is_some();
         let own = compiler.map(|choice| choice.index).filter(has);
@@ -132,14 +132,14 @@ impl Detector<'_> {
 
     /// Returns the toolkit of this `cuda.h`: a known one, or a new one with the parent directory as its root.
     fn toolkit_of_headers(&self, list: &mut ToolkitList, headers: &ToolkitHeaders, source: &str) -> usize {
-        let folder = headers.path.parent().unwrap_or(Path::new("/"));
+        let dir = headers.path.parent().unwrap_or(Path::new("/"));
         // `include`, `targets/x86_64-linux/include` and `include/x86_64-linux-gnu` are at most three directories
         // below the root.
-        let root = folder.ancestors().skip(1).take(3).find(|root| {
+        let root = dir.ancestors().skip(1).take(3).find(|root| {
             let headers_there = headers_in(&self.layout.include_dirs(root));
             headers_there.is_some_and(|there| there.path.canonicalize().ok() == headers.path.canonicalize().ok())
         });
-        let root = root.unwrap_or(folder).to_owned();
+        let root = root.unwrap_or(dir).to_owned();
         if let Some(index) = list.find_known(&root, Some(headers)) {
             return index;
         }
@@ -147,11 +147,7 @@ impl Detector<'_> {
         list.add_place(&place, &self.layout).unwrap_or_else(|| {
             let toolkit = Toolkit {
                 limits: limits_of(Some(headers), &root),
-                cudart: self
-                    .layout
-                    .library_dirs(&root)
-                    .iter()
-                    .find_map(|folder| cudart_in(&self.layout, folder, source)),
+                cudart: self.layout.library_dirs(&root).iter().find_map(|dir| cudart_in(&self.layout, dir, source)),
                 headers: Some(headers.clone()),
                 found: vec![source.to_owned()],
                 root,
@@ -165,16 +161,16 @@ impl Detector<'_> {
     /// or a whole system, so a cuDNN in it proves nothing about the build.
     pub(super) fn given_library(&self, given: &BuildSystemFacts, used: &ToolkitChoice) -> installs::InstallSearch {
         let mut search = installs::InstallSearch::default();
-        let mut add = |folders: Vec<PathBuf>, headers: bool, source: &str, reach: Precedence| {
-            let folders = folders.into_iter().map(|path| SearchDir { path, source: source.to_owned(), reach });
-            if headers { search.includes.extend(folders) } else { search.libraries.extend(folders) }
+        let mut add = |dirs: Vec<PathBuf>, headers: bool, source: &str, reach: Precedence| {
+            let dirs = dirs.into_iter().map(|path| SearchDir { path, source: source.to_owned(), reach });
+            if headers { search.includes.extend(dirs) } else { search.libraries.extend(dirs) }
         };
-        for folder in given.link_first() {
-            add(vec![folder.path], false, &folder.source, Precedence::Named);
+        for dir in given.link_first() {
+            add(vec![dir.path], false, &dir.source, Precedence::Named);
         }
         // The compiler uses the first headers; the library next to them comes from the same package.
         let mut includes = given.library_include.iter().chain(&given.includes);
-        if let Some(first) = includes.find(|folder| installs::headers_in(&folder.value).is_some()) {
+        if let Some(first) = includes.find(|dir| installs::headers_in(&dir.value).is_some()) {
             let whole = first.value.join("cuda.h").is_file();
             let reach = if whole { Precedence::Usual } else { Precedence::Named };
             add(vec![first.value.clone()], true, &first.source, reach);
@@ -200,16 +196,16 @@ impl Detector<'_> {
 /// Returns the header directories of a compiler command line: `-I`, then `-isystem`.
 pub fn include_flags(words: &[String]) -> Vec<PathBuf> {
     let of = |names: &[&str]| {
-        let folder = |(at, word): (usize, &String)| {
+        let dir = |(at, word): (usize, &String)| {
             let rest = names.iter().find_map(|name| word.strip_prefix(name))?;
-            let folder = if rest.is_empty() { words.get(at + 1)?.as_str() } else { rest.trim_start_matches('=') };
-            (!folder.is_empty()).then(|| PathBuf::from(folder))
+            let dir = if rest.is_empty() { words.get(at + 1)?.as_str() } else { rest.trim_start_matches('=') };
+            (!dir.is_empty()).then(|| PathBuf::from(dir))
         };
-        words.iter().enumerate().filter_map(folder).collect::<Vec<_>>()
+        words.iter().enumerate().filter_map(dir).collect::<Vec<_>>()
     };
-    let mut folders = of(&["-I", "--include-directory"]);
-    folders.extend(of(&["-isystem"]));
-    folders
+    let mut dirs = of(&["-I", "--include-directory"]);
+    dirs.extend(of(&["-isystem"]));
+    dirs
 }
 
 impl HostCompiler {
@@ -232,9 +228,9 @@ mod tests {
     fn directories_are_found_in_flags() {
         let words =
             ["-O2", "-I/a", "-isystem", "/b c", "-isystem", "/d", "-I", "/e f", "-isystem/f", "-Ix", "-include", "y.h"];
-        let folders = include_flags(&words.map(str::to_owned));
-        let folders: Vec<_> = folders.iter().map(|folder| folder.to_string_lossy().into_owned()).collect();
-        assert_eq!(folders, ["/a", "/e f", "x", "/b c", "/d", "/f"]);
+        let dirs = include_flags(&words.map(str::to_owned));
+        let dirs: Vec<_> = dirs.iter().map(|dir| dir.to_string_lossy().into_owned()).collect();
+        assert_eq!(dirs, ["/a", "/e f", "x", "/b c", "/d", "/f"]);
         assert_eq!(include_flags(&["-I".to_owned()]), [] as [PathBuf; 0]);
     }
 }

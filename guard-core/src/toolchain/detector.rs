@@ -195,8 +195,8 @@ impl Detector<'_> {
                 Some(Sourced::new(self.request.env.var("CUDAHOSTCXX").filter(|_| given.is_none())?, "CUDAHOSTCXX"))
             })
             .or_else(|| {
-                let folder = profile_of(&candidate.path)?;
-                Some(Sourced::new(folder.to_string_lossy().into_owned(), "nvcc.profile next to nvcc"))
+                let dir = profile_of(&candidate.path)?;
+                Some(Sourced::new(dir.to_string_lossy().into_owned(), "nvcc.profile next to nvcc"))
             });
         let in_path = |names: &[String]| names.iter().find_map(|name| subprocess::in_path(name, &self.request.env));
         let Some(named) = named else {
@@ -326,9 +326,8 @@ pub(super) fn ask_nvcc(
             .and_then(|answer| {
                 let detected = nvcc::parse_dryrun(&format!("{}\n{}", answer.err, answer.out));
                 let by_include = || {
-                    let folder = detected.includes.iter().find(|folder| folder.join("cuda.h").is_file())?;
-                    let root =
-                        folder.ancestors().find(|root| root.join("bin").is_dir() || root.join("nvvm").is_dir())?;
+                    let dir = detected.includes.iter().find(|dir| dir.join("cuda.h").is_file())?;
+                    let root = dir.ancestors().find(|root| root.join("bin").is_dir() || root.join("nvvm").is_dir())?;
                     Some(root.to_owned())
                 };
                 let top = detected.top.clone().filter(|top| top.is_dir()).or_else(by_include)?;

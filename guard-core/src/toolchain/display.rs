@@ -83,7 +83,7 @@ impl Install {
     pub fn describe_place(&self) -> String {
         let headers = self.headers.as_ref().map(|headers| &headers.path);
         let file = headers.or(self.library.as_ref().map(|library| &library.path));
-        let folder = file.and_then(|file| file.parent()).unwrap_or(Path::new(""));
-        format!("{} ({})", folder.display(), self.found.join(", "))
+        let dir = file.and_then(|file| file.parent()).unwrap_or(Path::new(""));
+        format!("{} ({})", dir.display(), self.found.join(", "))
     }
 }

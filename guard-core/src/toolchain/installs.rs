@@ -72,10 +72,10 @@ pub(super) fn parse_header(text: &str) -> Option<Version> {
     Some(Version::new(number(major)?, number(minor)?, number(patch)?))
 }
 
-pub(super) fn headers_in(folder: &Path) -> Option<CudnnHeaders> {
+pub(super) fn headers_in(dir: &Path) -> Option<CudnnHeaders> {
     let mut damaged = None;
     for name in CUDNN.names.headers {
-        let path = folder.join(name);
+        let path = dir.join(name);
         let Ok(text) = files::read_bytes(&path) else { continue };
         let version = parse_header(&String::from_utf8_lossy(&text));
         if version.is_some() {
@@ -89,19 +89,19 @@ pub(super) fn headers_in(folder: &Path) -> Option<CudnnHeaders> {
 
 impl CudnnHeaders {
     /// Returns the headers in this directory.
-    pub fn in_folder(folder: &Path) -> Option<Self> {
-        headers_in(folder)
+    pub fn in_dir(dir: &Path) -> Option<Self> {
+        headers_in(dir)
     }
 }
 
 /// Returns the file in a directory that a linker would use, or that belongs to a wheel.
-fn file_in(folder: &Path, layout: &Layout) -> Option<PathBuf> {
-    let named = folder.join(CUDNN.link_name());
+fn file_in(dir: &Path, layout: &Layout) -> Option<PathBuf> {
+    let named = dir.join(CUDNN.link_name());
     let path = if named.is_file() {
         named
     } else {
         // Wheels contain no link of this name. Prefer the newest major, and the soname itself within a major.
-        let mut found = layout.libraries_in(folder, &format!("{}.", CUDNN.link_name()));
+        let mut found = layout.libraries_in(dir, &format!("{}.", CUDNN.link_name()));
         found.retain(|file| file.is_file());
         found.sort_by_key(|file| {
             (std::cmp::Reverse(version_numbers(file).first().copied()), version_numbers(file).len())
@@ -112,8 +112,8 @@ fn file_in(folder: &Path, layout: &Layout) -> Option<PathBuf> {
 }
 
 /// Reads the library of a directory. Entries of `known` are not read again.
-fn library_in(folder: &Path, layout: &Layout, known: &[Install]) -> Option<InstalledLibrary> {
-    let path = file_in(folder, layout)?;
+fn library_in(dir: &Path, layout: &Layout, known: &[Install]) -> Option<InstalledLibrary> {
+    let path = file_in(dir, layout)?;
     let real = path.canonicalize().ok()?;
     let known = known
         .iter()
@@ -129,7 +129,7 @@ fn version_numbers(file: &Path) -> Vec<u32> {
 /// Reads the library in this file; `None` if even its major is unknown.
 fn library_from_path(path: &Path) -> Option<InstalledLibrary> {
     let real = path.canonicalize().ok()?;
-    let folder = real.parent()?;
+    let dir = real.parent()?;
     let by_name = |file: &Path| match version_numbers(file)[..] {
         [major, minor, patch, ..] => Some(Version::new(major, minor, patch)),
         _ => None,
@@ -146,7 +146,7 @@ fn library_from_path(path: &Path) -> Option<InstalledLibrary> {
     let needed: Vec<_> = CUDNN.needed_parts(major).map(|part| part.file).collect();
     let asked = CUDNN.parts_of_major(major).filter(|part| !part.symbol.is_empty());
     let mut names: BTreeSet<String> = asked.map(|part| part.file.to_owned()).collect();
-    names.extend(entries_with_prefix(folder, &format!("{}_", CUDNN.stem)).iter().filter_map(|file| {
+    names.extend(entries_with_prefix(dir, &format!("{}_", CUDNN.stem)).iter().filter_map(|file| {
         let name = file.file_name()?.to_str()?;
         name.ends_with(&suffix).then(|| name.to_owned())
     }));
@@ -158,7 +158,7 @@ fn library_from_path(path: &Path) -> Option<InstalledLibrary> {
     let mut names: Vec<String> = names.into_iter().collect();
     names.sort_by_key(|name| needed.first().is_none_or(|first| first != name));
     for name in names {
-        let file = folder.join(&name);
+        let file = dir.join(&name);
         let Ok(real) = file.canonicalize() else {
             missing.push(name);
             continue;
@@ -189,11 +189,11 @@ fn library_from_path(path: &Path) -> Option<InstalledLibrary> {
     }
     let version = word
         .or_else(|| by_name(&real).map(|value| Sourced { value, source: format!("file name {}", real.display()) }))
-        .or_else(|| dist_info(folder).map(|(version, _, source)| Sourced { value: version, source }))
+        .or_else(|| dist_info(dir).map(|(version, _, source)| Sourced { value: version, source }))
         .filter(|version| version.value.major == major);
     let cuda_major = cuda_major
-        .or_else(|| dist_info(folder).and_then(|(_, cuda, source)| Some(Sourced { value: cuda?, source })))
-        .or_else(|| package_major(folder, major));
+        .or_else(|| dist_info(dir).and_then(|(_, cuda, source)| Some(Sourced { value: cuda?, source })))
+        .or_else(|| package_major(dir, major));
     Some(InstalledLibrary { path: path.to_owned(), major, version, cuda_major, parts, missing })
 }
 
@@ -204,8 +204,8 @@ fn cuda_major_of(image: &mut LibraryImage, file: &Path, own_major: u32) -> Optio
         if let Some(major) = text.strip_prefix("libcublas.so.").and_then(|rest| rest.parse().ok()) {
             return Some(Sourced { value: major, source: format!("{} needs {text}", file.display()) });
         }
-        let folder = text.split(['/', ':']).find(|part| part.starts_with("cu1"));
-        if let Some(major) = folder.and_then(|name| name[2..].parse().ok()) {
+        let dir = text.split(['/', ':']).find(|part| part.starts_with("cu1"));
+        if let Some(major) = dir.and_then(|name| name[2..].parse().ok()) {
             return Some(Sourced { value: major, source: format!("{} searches ../cu{major}/lib", file.display()) });
         }
     }
@@ -223,12 +223,12 @@ fn cuda_major_of(image: &mut LibraryImage, file: &Path, own_major: u32) -> Optio
 
 /// Returns the version and CUDA major from the metadata directory of the wheel with `nvidia/<key>/lib`:
 /// `nvidia_<key>_cu12-9.1.0.70.dist-info`.
-fn dist_info(folder: &Path) -> Option<(Version, Option<u32>, String)> {
+fn dist_info(dir: &Path) -> Option<(Version, Option<u32>, String)> {
     let key = CUDNN.key;
-    if !folder.ends_with(format!("nvidia/{key}/lib")) {
+    if !dir.ends_with(format!("nvidia/{key}/lib")) {
         return None;
     }
-    let site = folder.ancestors().nth(3)?;
+    let site = dir.ancestors().nth(3)?;
     entries_with_prefix(site, &format!("nvidia_{key}")).into_iter().find_map(|entry| {
         let name = entry.file_name()?.to_str()?.strip_suffix(".dist-info")?;
         let (package, version) = name.rsplit_once('-')?;
@@ -239,10 +239,10 @@ fn dist_info(folder: &Path) -> Option<(Version, Option<u32>, String)> {
 
 /// Returns the CUDA major from the package metadata: the name of NVIDIA's Debian package (`-cuda-12` in
 /// `/var/lib/dpkg/info`), or the dependencies of a conda package.
-fn package_major(folder: &Path, major: u32) -> Option<Sourced<u32>> {
-    let system_root = folder.ancestors().find(|root| root.join("var/lib/dpkg/info").is_dir());
-    let triplet_folder = folder.parent().is_some_and(|parent| parent.ends_with("usr/lib"));
-    if let Some(root) = system_root.filter(|_| triplet_folder) {
+fn package_major(dir: &Path, major: u32) -> Option<Sourced<u32>> {
+    let system_root = dir.ancestors().find(|root| root.join("var/lib/dpkg/info").is_dir());
+    let triplet_dir = dir.parent().is_some_and(|parent| parent.ends_with("usr/lib"));
+    if let Some(root) = system_root.filter(|_| triplet_dir) {
         let prefix = format!("{}{major}-cuda-", CUDNN.stem);
         let lists = entries_with_prefix(&root.join("var/lib/dpkg/info"), &prefix);
         let mut majors: Vec<u32> = lists.iter().filter_map(|file| number_in(file, &prefix)).collect();
@@ -252,7 +252,7 @@ fn package_major(folder: &Path, major: u32) -> Option<Sourced<u32>> {
             return Some(Sourced { value: cuda, source: format!("package {prefix}{cuda}") });
         }
     }
-    let meta = folder.parent()?.join("conda-meta");
+    let meta = dir.parent()?.join("conda-meta");
     [CUDNN.key, CUDNN.stem].iter().flat_map(|name| entries_with_prefix(&meta, &format!("{name}-"))).find_map(|file| {
         let text = files::read_text(&file).ok()?;
         let source = format!("conda package {}", file.file_stem()?.to_string_lossy());
@@ -281,9 +281,9 @@ pub(super) const SYSTEM: &str = "the system";
 pub(super) const INCLUDE_PATHS: [&str; 3] = ["CPATH", "C_INCLUDE_PATH", "CPLUS_INCLUDE_PATH"];
 
 /// Returns the library of this soname that a linker finds first in these directories.
-pub(super) fn resolve_library(soname: &str, folders: &[PathBuf]) -> Option<InstalledLibrary> {
+pub(super) fn resolve_library(soname: &str, dirs: &[PathBuf]) -> Option<InstalledLibrary> {
     let names = [CUDNN.link_name(), soname.to_owned()];
-    let files = folders.iter().flat_map(|folder| names.iter().map(|name| folder.join(name)));
+    let files = dirs.iter().flat_map(|dir| names.iter().map(|name| dir.join(name)));
     let found = files.filter(|file| file.is_file()).filter_map(|file| library_from_path(&file));
     found.into_iter().find(|library| CUDNN.major(soname) == Some(library.major))
 }
@@ -304,56 +304,56 @@ pub(super) fn search_installs(
     link_first: &[SearchDir],
 ) -> InstallSearch {
     let mut search = InstallSearch::default();
-    let mut include = |folder: PathBuf, source: &str, reach: Precedence| {
-        search.includes.push(SearchDir { path: folder, source: source.to_owned(), reach });
+    let mut include = |dir: PathBuf, source: &str, reach: Precedence| {
+        search.includes.push(SearchDir { path: dir, source: source.to_owned(), reach });
     };
     let mut libraries = Vec::new();
-    let mut library = |folder: PathBuf, source: &str, reach: Precedence| {
-        libraries.push(SearchDir { path: folder, source: source.to_owned(), reach });
+    let mut library = |dir: PathBuf, source: &str, reach: Precedence| {
+        libraries.push(SearchDir { path: dir, source: source.to_owned(), reach });
     };
     let named = |name: &str| env.var_os(name).map(PathBuf::from);
 
     let names = &CUDNN.names;
-    if let Some(folder) = named(names.include) {
-        include(folder, names.include, Precedence::Named);
+    if let Some(dir) = named(names.include) {
+        include(dir, names.include, Precedence::Named);
     }
     // The variable may contain a file or a directory, and some tools treat the directory as a root.
     let mut sibling_includes = Vec::new();
     for name in names.files {
-        let Some(folder) = named(name) else { continue };
-        let folder = if folder.is_dir() { folder } else { folder.parent().map(Path::to_owned).unwrap_or(folder) };
-        library(folder.clone(), name, Precedence::Named);
-        for below in layout.library_dirs(&folder) {
+        let Some(dir) = named(name) else { continue };
+        let dir = if dir.is_dir() { dir } else { dir.parent().map(Path::to_owned).unwrap_or(dir) };
+        library(dir.clone(), name, Precedence::Named);
+        for below in layout.library_dirs(&dir) {
             library(below, name, Precedence::Named);
         }
-        sibling_includes.extend([(folder.join("include"), name), (folder.join("../include"), name)]);
+        sibling_includes.extend([(dir.join("include"), name), (dir.join("../include"), name)]);
     }
     // NVIDIA's archives for Arm servers have the same layout as those for PCs; their files show the architecture.
     let of_target = |libraries: &Path| layout.cross && file_in(libraries, layout).is_some();
     for name in names.roots {
         let Some(root) = named(name) else { continue };
-        let plain = Some(root.join("lib")).filter(|folder| of_target(folder));
+        let plain = Some(root.join("lib")).filter(|dir| of_target(dir));
         let sibling_includes = plain.is_some().then(|| root.join("include"));
-        for folder in layout.include_dirs(&root).into_iter().chain(sibling_includes).chain([root.clone()]) {
-            include(folder, name, Precedence::Named);
+        for dir in layout.include_dirs(&root).into_iter().chain(sibling_includes).chain([root.clone()]) {
+            include(dir, name, Precedence::Named);
         }
-        for folder in layout.library_dirs(&root).into_iter().chain(plain).chain([root]) {
-            library(folder, name, Precedence::Named);
+        for dir in layout.library_dirs(&root).into_iter().chain(plain).chain([root]) {
+            library(dir, name, Precedence::Named);
         }
     }
-    for (folder, name) in sibling_includes {
-        include(folder, name, Precedence::Named);
+    for (dir, name) in sibling_includes {
+        include(dir, name, Precedence::Named);
     }
-    for folder in link_first {
-        library(folder.path.clone(), &folder.source, Precedence::Named);
+    for dir in link_first {
+        library(dir.path.clone(), &dir.source, Precedence::Named);
     }
     for place in toolkits {
         let source = format!("next to the toolkit ({})", place.source);
-        for folder in layout.include_dirs(&place.root) {
-            include(folder, &source, place.reach);
+        for dir in layout.include_dirs(&place.root) {
+            include(dir, &source, place.reach);
         }
-        for folder in layout.library_dirs(&place.root) {
-            library(folder, &source, place.reach);
+        for dir in layout.library_dirs(&place.root) {
+            library(dir, &source, place.reach);
         }
         // The root of a cu13 wheel is next to the library's.
         let wheel =
@@ -365,18 +365,18 @@ pub(super) fn search_installs(
     }
     // Searched after every `-I` and before the system directories.
     for variable in INCLUDE_PATHS {
-        for folder in env.path_list(variable) {
-            include(folder, variable, Precedence::Named);
+        for dir in env.path_list(variable) {
+            include(dir, variable, Precedence::Named);
         }
     }
     for usual in ["/usr/local", "/usr"] {
         let root = path_below(system_root, usual);
-        for folder in layout.include_dirs(&root) {
-            include(folder, SYSTEM, Precedence::Usual);
+        for dir in layout.include_dirs(&root) {
+            include(dir, SYSTEM, Precedence::Usual);
         }
         let wide = if layout.cross { None } else { Some(root.join("lib64")) };
-        for folder in layout.library_dirs(&root).into_iter().chain(wide) {
-            library(folder, SYSTEM, Precedence::Usual);
+        for dir in layout.library_dirs(&root).into_iter().chain(wide) {
+            library(dir, SYSTEM, Precedence::Usual);
         }
     }
     if let Some(conda) = named("CONDA_PREFIX") {
@@ -391,15 +391,15 @@ pub(super) fn search_installs(
     }
     for package in pkg_config::find_packages(env, system_root, layout, CUDNN.key) {
         let source = format!("pkg-config ({})", package.file);
-        let below_root = |folders: Vec<PathBuf>, of: &dyn Fn(&Path) -> Vec<PathBuf>| {
+        let below_root = |dirs: Vec<PathBuf>, of: &dyn Fn(&Path) -> Vec<PathBuf>| {
             let others = package.root.iter().flat_map(|root| of(root)).collect::<Vec<_>>();
-            folders.into_iter().chain(others).collect::<Vec<_>>()
+            dirs.into_iter().chain(others).collect::<Vec<_>>()
         };
-        for folder in below_root(package.includes, &|root| layout.include_dirs(root)) {
-            include(folder, &source, Precedence::Listed);
+        for dir in below_root(package.includes, &|root| layout.include_dirs(root)) {
+            include(dir, &source, Precedence::Listed);
         }
-        for folder in below_root(package.libraries, &|root| layout.library_dirs(root)) {
-            library(folder, &source, Precedence::Listed);
+        for dir in below_root(package.libraries, &|root| layout.library_dirs(root)) {
+            library(dir, &source, Precedence::Listed);
         }
     }
     search.libraries = libraries;
@@ -421,19 +421,19 @@ pub(super) struct FoundInstalls {
 /// one that a build finds.
 pub(super) fn read_installs(search: &InstallSearch, layout: &Layout) -> FoundInstalls {
     let mut sources: Vec<(&str, Precedence)> = Vec::new();
-    for folder in search.includes.iter().chain(&search.libraries) {
-        if !sources.iter().any(|(source, _)| *source == folder.source) {
-            sources.push((&folder.source, folder.reach));
+    for dir in search.includes.iter().chain(&search.libraries) {
+        if !sources.iter().any(|(source, _)| *source == dir.source) {
+            sources.push((&dir.source, dir.reach));
         }
     }
     let mut found = FoundInstalls::default();
     let mut reaches: Vec<Precedence> = Vec::new();
     for (source, reach) in sources {
-        let of = |folders: &'_ [SearchDir]| -> Vec<PathBuf> {
-            folders.iter().filter(|folder| folder.source == source).map(|folder| folder.path.clone()).collect()
+        let of = |dirs: &'_ [SearchDir]| -> Vec<PathBuf> {
+            dirs.iter().filter(|dir| dir.source == source).map(|dir| dir.path.clone()).collect()
         };
-        let headers = of(&search.includes).iter().find_map(|folder| headers_in(folder));
-        let library = of(&search.libraries).iter().find_map(|folder| library_in(folder, layout, &found.all));
+        let headers = of(&search.includes).iter().find_map(|dir| headers_in(dir));
+        let library = of(&search.libraries).iter().find_map(|dir| library_in(dir, layout, &found.all));
         if headers.is_none() && library.is_none() {
             continue;
         }
@@ -458,9 +458,11 @@ pub(super) fn read_installs(search: &InstallSearch, layout: &Layout) -> FoundIns
     let headers = indices().find(|index| found.all[*index].headers.is_some());
     let has_library = |index: &usize| found.all[*index].library.is_some();
     // In the order of the linker, which differs from that of the headers.
-    let on_the_way = search.libraries.iter().filter(|folder| folder.reach == Precedence::Named).find_map(|folder| {
-        indices().filter(has_library).find(|index| found.all[*index].found.contains(&folder.source))
-    });
+    let on_the_way = search
+        .libraries
+        .iter()
+        .filter(|dir| dir.reach == Precedence::Named)
+        .find_map(|dir| indices().filter(has_library).find(|index| found.all[*index].found.contains(&dir.source)));
     let library = on_the_way.or_else(|| headers.filter(has_library)).or_else(|| indices().find(has_library));
     let reason = |index: usize| match (reaches[index], found.all[index].found[0].as_str()) {
         (Precedence::Named, source) => format!("{source} names it"),

@@ -46,7 +46,7 @@ pub use installs::{
 pub use nvcc::Nvcc;
 use places::Precedence;
 pub use toolkit_files::cuda_h_release;
-use toolkit_files::{OWN_FOLDER, headers_in, read_lossy};
+use toolkit_files::{OWN_DIR, headers_in, read_lossy};
 
 /// A fact and a description of its source: `CUDA_HOME`, `/usr/local/cuda/include/cuda.h`.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -158,7 +158,7 @@ pub struct LinkedCudart {
 impl LinkedCudart {
     /// Returns true if it comes from the toolkit: a linker finds it only with an explicit path.
     pub fn is_of_toolkit(&self) -> bool {
-        self.source == OWN_FOLDER
+        self.source == OWN_DIR
     }
 }
 
@@ -309,8 +309,8 @@ impl Toolchain {
     }
 
     /// Returns the cuDNN of this soname that a linker finds first in these directories.
-    pub fn library_taken(soname: &str, folders: &[PathBuf]) -> Option<LibraryFile> {
-        installs::resolve_library(soname, folders)
+    pub fn library_taken(soname: &str, dirs: &[PathBuf]) -> Option<LibraryFile> {
+        installs::resolve_library(soname, dirs)
     }
 
     /// Replaces the detected cuDNN library by the one that the linker used.
@@ -344,8 +344,8 @@ impl Toolchain {
     }
 
     /// Returns the `cuda.h` in exactly this directory.
-    pub fn cuda_h(folder: &Path) -> Option<ToolkitHeaders> {
-        headers_in(&[folder.to_owned()])
+    pub fn cuda_h(dir: &Path) -> Option<ToolkitHeaders> {
+        headers_in(&[dir.to_owned()])
     }
 
     /// Returns the version in a cuDNN header.

@@ -80,7 +80,7 @@ pub(super) fn parse_dryrun(text: &str) -> Dryrun {
             parsed.includes = split_words(includes)
                 .into_iter()
                 .filter_map(|word| word.strip_prefix("-I").map(PathBuf::from))
-                .filter(|folder| !folder.as_os_str().is_empty())
+                .filter(|dir| !dir.as_os_str().is_empty())
                 .collect();
         }
     }

@@ -36,15 +36,15 @@ pub(super) fn toolkit_places(env: &Env, system_root: &Path, layout: &Layout) -> 
 /// the default directories of pkg-config. Paths in files below the system root are relative to that root.
 pub(super) fn find_packages(env: &Env, system_root: &Path, layout: &Layout, prefix: &str) -> Vec<PkgConfigPackage> {
     let triplets = entries_with_prefix(&path_below(system_root, "/usr/lib"), "").into_iter();
-    let triplets = triplets.filter(|folder| layout.triplets.iter().any(|triplet| folder.ends_with(triplet)));
+    let triplets = triplets.filter(|dir| layout.triplets.iter().any(|triplet| dir.ends_with(triplet)));
     let usual = ["/usr/local/lib", "/usr/local/share", "/usr/lib64", "/usr/lib", "/usr/share"];
-    let usual = usual.iter().map(|folder| path_below(system_root, folder)).chain(triplets);
-    let usual = usual.map(|folder| (folder.join("pkgconfig"), true));
+    let usual = usual.iter().map(|dir| path_below(system_root, dir)).chain(triplets);
+    let usual = usual.map(|dir| (dir.join("pkgconfig"), true));
     let named = ["PKG_CONFIG_PATH", "PKG_CONFIG_LIBDIR"].into_iter().flat_map(|name| env.path_list(name));
-    let named = named.map(|folder| (folder, false));
+    let named = named.map(|dir| (dir, false));
     let files = named
         .chain(usual)
-        .flat_map(|(folder, system)| entries_with_prefix(&folder, prefix).into_iter().map(move |file| (file, system)))
+        .flat_map(|(dir, system)| entries_with_prefix(&dir, prefix).into_iter().map(move |file| (file, system)))
         // pkg-config would block on something that is not a regular file.
         .filter(|(file, _)| {
             file.extension().is_some_and(|extension| extension == "pc") && files::read_bytes(file).is_ok()
@@ -78,16 +78,16 @@ fn may_be_asked(env: &Env, layout: &Layout) -> bool {
 fn query_pkg_config(file: &Path, name: &str) -> Option<PkgConfigPackage> {
     // By default, the crate prints cargo directives to the standard output, which may be a report.
     let flags = pkg_config::Config::new().cargo_metadata(false).env_metadata(false).probe(name).ok()?;
-    let root = flags.include_paths.iter().chain(&flags.link_paths).find_map(|folder| installation_root(folder));
+    let root = flags.include_paths.iter().chain(&flags.link_paths).find_map(|dir| installation_root(dir));
     Some(PkgConfigPackage { file: name_of(file), root, includes: flags.include_paths, libraries: flags.link_paths })
 }
 
 /// Returns the root of a directory with headers or libraries: `<root>/include`,
 /// `<root>/targets/x86_64-linux/lib/stubs`.
-fn installation_root(folder: &Path) -> Option<PathBuf> {
+fn installation_root(dir: &Path) -> Option<PathBuf> {
     let parts = ["include", "lib", "lib64"];
-    let folder = folder.ancestors().find(|folder| parts.iter().any(|part| folder.ends_with(part)))?;
-    let root = folder.parent()?;
+    let dir = dir.ancestors().find(|dir| parts.iter().any(|part| dir.ends_with(part)))?;
+    let root = dir.parent()?;
     let in_targets = root.parent().filter(|targets| targets.ends_with("targets")).and_then(Path::parent);
     Some(in_targets.unwrap_or(root).to_owned())
 }
@@ -119,7 +119,7 @@ mod tests {
 
     #[test]
     fn roots_are_derived_from_directories() {
-        for (folder, root) in [
+        for (dir, root) in [
             ("/usr/include", Some("/usr")),
             ("/usr/local/cuda-12.9/targets/x86_64-linux/include", Some("/usr/local/cuda-12.9")),
             ("/usr/local/cuda-12.9/targets/x86_64-linux/lib/stubs", Some("/usr/local/cuda-12.9")),
@@ -127,7 +127,7 @@ mod tests {
             ("/usr/include/x86_64-linux-gnu", Some("/usr")),
             ("/opt/elsewhere", None),
         ] {
-            assert_eq!(installation_root(Path::new(folder)), root.map(PathBuf::from), "{folder}");
+            assert_eq!(installation_root(Path::new(dir)), root.map(PathBuf::from), "{dir}");
         }
     }
 

@@ -54,9 +54,9 @@ impl Layout {
     }
 
     /// Returns the files of a library directory with this prefix, sorted. Each directory is listed once.
-    pub(super) fn libraries_in(&self, folder: &Path, prefix: &str) -> Vec<PathBuf> {
+    pub(super) fn libraries_in(&self, dir: &Path, prefix: &str) -> Vec<PathBuf> {
         let mut listed = self.listed.borrow_mut();
-        names_with_prefix(listed.entry(folder.to_owned()).or_insert_with(|| entry_names(folder)), folder, prefix)
+        names_with_prefix(listed.entry(dir.to_owned()).or_insert_with(|| entry_names(dir)), dir, prefix)
     }
 
     /// Returns true if the linker of a build for this target would use this library. It skips libraries of another
@@ -70,23 +70,23 @@ impl Layout {
 
     /// Returns the header directories in a toolkit's root, or in `/usr`, best first.
     pub(super) fn include_dirs(&self, root: &Path) -> Vec<PathBuf> {
-        let mut folders: Vec<_> =
+        let mut dirs: Vec<_> =
             self.targets.iter().map(|name| root.join("targets").join(name).join("include")).collect();
-        folders.extend(self.triplets.iter().map(|name| root.join("include").join(name)));
+        dirs.extend(self.triplets.iter().map(|name| root.join("include").join(name)));
         if !self.cross {
-            folders.push(root.join("include"));
+            dirs.push(root.join("include"));
         }
-        folders
+        dirs
     }
 
     /// Returns the library directories in a toolkit's root, or in `/usr`, best first.
     pub(super) fn library_dirs(&self, root: &Path) -> Vec<PathBuf> {
-        let mut folders: Vec<_> = self.targets.iter().map(|name| root.join("targets").join(name).join("lib")).collect();
-        folders.extend(self.triplets.iter().map(|name| root.join("lib").join(name)));
+        let mut dirs: Vec<_> = self.targets.iter().map(|name| root.join("targets").join(name).join("lib")).collect();
+        dirs.extend(self.triplets.iter().map(|name| root.join("lib").join(name)));
         if !self.cross {
-            folders.extend([root.join("lib64"), root.join("lib")]);
+            dirs.extend([root.join("lib64"), root.join("lib")]);
         }
-        folders
+        dirs
     }
 }
 
@@ -124,33 +124,33 @@ pub(super) fn path_below(system_root: &Path, path: &str) -> PathBuf {
 }
 
 /// Returns the entries of a directory with this prefix, sorted by name; empty if the directory cannot be read.
-pub(super) fn entries_with_prefix(folder: &Path, prefix: &str) -> Vec<PathBuf> {
-    names_with_prefix(&entry_names(folder), folder, prefix)
+pub(super) fn entries_with_prefix(dir: &Path, prefix: &str) -> Vec<PathBuf> {
+    names_with_prefix(&entry_names(dir), dir, prefix)
 }
 
-fn entry_names(folder: &Path) -> Vec<OsString> {
-    std::fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.file_name()).collect()
+fn entry_names(dir: &Path) -> Vec<OsString> {
+    std::fs::read_dir(dir).into_iter().flatten().flatten().map(|entry| entry.file_name()).collect()
 }
 
 /// Returns the names with this prefix as paths, sorted.
-fn names_with_prefix(names: &[OsString], folder: &Path, prefix: &str) -> Vec<PathBuf> {
+fn names_with_prefix(names: &[OsString], dir: &Path, prefix: &str) -> Vec<PathBuf> {
     let begins = |name: &&OsString| name.as_encoded_bytes().starts_with(prefix.as_bytes());
-    let mut found: Vec<PathBuf> = names.iter().filter(begins).map(|name| folder.join(name)).collect();
+    let mut found: Vec<PathBuf> = names.iter().filter(begins).map(|name| dir.join(name)).collect();
     found.sort();
     found
 }
 
 /// Parses the version at the end of a directory name: `cuda-12.9` → [12, 9].
-pub(super) fn version_in_name(folder: &Path) -> Vec<u32> {
-    let name = folder.file_name().unwrap_or_default().to_string_lossy().into_owned();
+pub(super) fn version_in_name(dir: &Path) -> Vec<u32> {
+    let name = dir.file_name().unwrap_or_default().to_string_lossy().into_owned();
     let digits = name.trim_start_matches(|c: char| !c.is_ascii_digit());
     digits.split('.').map_while(|part| part.parse().ok()).collect()
 }
 
 /// Sorts directories by the versions in their names, newest first.
-fn newest_first(mut folders: Vec<PathBuf>) -> Vec<PathBuf> {
-    folders.sort_by_key(|folder| std::cmp::Reverse(version_in_name(folder)));
-    folders
+fn newest_first(mut dirs: Vec<PathBuf>) -> Vec<PathBuf> {
+    dirs.sort_by_key(|dir| std::cmp::Reverse(version_in_name(dir)));
+    dirs
 }
 
 /// Returns the `site-packages` directories of the active virtual environment and of conda's Python, which may contain
@@ -187,9 +187,9 @@ pub(super) fn toolkit_places(env: &Env, system_root: &Path) -> Vec<ToolkitPlace>
     for usual in ["/usr/local/cuda", "/opt/cuda", "/usr/lib/cuda", "/usr", "/usr/lib/nvidia-cuda-toolkit"] {
         add(path_below(system_root, usual), usual.to_owned(), Precedence::Usual);
     }
-    for folder in newest_first(entries_with_prefix(&path_below(system_root, "/usr/local"), "cuda-")) {
-        let source = format!("/usr/local/{}", name_of(&folder));
-        add(folder, source, Precedence::Usual);
+    for dir in newest_first(entries_with_prefix(&path_below(system_root, "/usr/local"), "cuda-")) {
+        let source = format!("/usr/local/{}", name_of(&dir));
+        add(dir, source, Precedence::Usual);
     }
     if let Some(conda) = env.var_os("CONDA_PREFIX") {
         add(PathBuf::from(conda), "CONDA_PREFIX".to_owned(), Precedence::Listed);
@@ -198,7 +198,7 @@ pub(super) fn toolkit_places(env: &Env, system_root: &Path) -> Vec<ToolkitPlace>
         // cu13 has one merged root. In older wheels, each package has its own directory, and the compiler's contains no
         // nvcc.
         for merged in
-            entries_with_prefix(&site.join("nvidia"), "cu").into_iter().filter(|folder| folder.join("include").is_dir())
+            entries_with_prefix(&site.join("nvidia"), "cu").into_iter().filter(|dir| dir.join("include").is_dir())
         {
             let name = name_of(&merged);
             if matches!(name.as_str(), "cuda_runtime" | "cuda_nvcc")

@@ -10,7 +10,7 @@ use crate::model::version::{CudaVersion, Version};
 use crate::sys::files;
 
 /// The origin of a libcudart that only its toolkit reaches.
-pub(super) const OWN_FOLDER: &str = "the directory of the toolkit";
+pub(super) const OWN_DIR: &str = "the directory of the toolkit";
 
 /// Returns the release in this `cuda.h`.
 pub fn cuda_h_release(file: &Path) -> Option<CudaVersion> {
@@ -55,8 +55,8 @@ pub(super) fn read_start(path: &Path) -> Option<String> {
     Some(String::from_utf8_lossy(&bytes).into_owned())
 }
 
-pub(super) fn headers_in(folders: &[PathBuf]) -> Option<ToolkitHeaders> {
-    let path = folders.iter().map(|folder| folder.join("cuda.h")).find(|path| path.is_file())?;
+pub(super) fn headers_in(dirs: &[PathBuf]) -> Option<ToolkitHeaders> {
+    let path = dirs.iter().map(|dir| dir.join("cuda.h")).find(|path| path.is_file())?;
     let version = read_start(&path).as_deref().and_then(parse_cuda_h).or_else(|| parse_cuda_h(&read_lossy(&path)?));
     Some(ToolkitHeaders { path, version })
 }
@@ -68,8 +68,8 @@ pub(super) fn stated_in(root: &Path, layout: &Layout) -> Option<Sourced<Version>
     of(root.join("version.json"), &|text| parse_version_json(text, "cuda"))
         .or_else(|| of(root.join("version.txt"), &parse_version_txt))
         .or_else(|| {
-            let folders = layout.library_dirs(root).into_iter().map(|folder| folder.join("pkgconfig"));
-            folders.flat_map(|folder| places::entries_with_prefix(&folder, "cuda")).find_map(|file| {
+            let dirs = layout.library_dirs(root).into_iter().map(|dir| dir.join("pkgconfig"));
+            dirs.flat_map(|dir| places::entries_with_prefix(&dir, "cuda")).find_map(|file| {
                 let wanted = file.extension().is_some_and(|extension| extension == "pc");
                 wanted.then(|| of(file, &|text| pkg_config::field_value(text, "Version:")?.parse().ok()))?
             })
@@ -85,13 +85,13 @@ pub(super) fn stated_in(root: &Path, layout: &Layout) -> Option<Sourced<Version>
 
 /// Returns the libcudart of a directory. If its name does not contain the version, the `version.json` of the root
 /// may.
-pub(super) fn cudart_in(layout: &Layout, folder: &Path, source: &str) -> Option<LinkedCudart> {
-    let linked = folder.join("libcudart.so");
+pub(super) fn cudart_in(layout: &Layout, dir: &Path, source: &str) -> Option<LinkedCudart> {
+    let linked = dir.join("libcudart.so");
     let path = if linked.is_file() {
         linked
     } else {
-        let found = layout.libraries_in(folder, "libcudart.so.").into_iter().find(|file| file.is_file());
-        found.or_else(|| Some(folder.join("libcudart_static.a")).filter(|file| file.is_file()))?
+        let found = layout.libraries_in(dir, "libcudart.so.").into_iter().find(|file| file.is_file());
+        found.or_else(|| Some(dir.join("libcudart_static.a")).filter(|file| file.is_file()))?
     };
     let real = path.canonicalize().ok()?;
     let numbers = vendor::numbers_of(&real.file_name()?.to_string_lossy());
@@ -100,7 +100,7 @@ pub(super) fn cudart_in(layout: &Layout, folder: &Path, source: &str) -> Option<
         // Up to 10.2 the soname contains the complete release (libcudart.so.10.2); for 11 it is always 11.0.
         [major @ ..=10, minor] => Some(Sourced::new(Version::new(major, minor, 0), real.display().to_string())),
         // lib, lib64 and targets/*/lib are at most three directories below the root.
-        _ => folder.ancestors().skip(1).take(3).map(|root| root.join("version.json")).find_map(|file| {
+        _ => dir.ancestors().skip(1).take(3).map(|root| root.join("version.json")).find_map(|file| {
             let version = parse_version_json(&read_lossy(&file)?, "cuda_cudart")?;
             Some(Sourced::new(version, file.display().to_string()))
         }),
@@ -112,8 +112,7 @@ pub(super) fn cudart_in(layout: &Layout, folder: &Path, source: &str) -> Option<
 }
 
 pub(super) fn limits_of(headers: Option<&ToolkitHeaders>, root: &Path) -> Option<Limits> {
-    let next_to_headers =
-        headers.and_then(|headers| headers.path.parent()).map(|folder| folder.join("crt/host_config.h"));
+    let next_to_headers = headers.and_then(|headers| headers.path.parent()).map(|dir| dir.join("crt/host_config.h"));
     // CUDA 8 and older kept it next to the headers.
     let file =
         next_to_headers.into_iter().chain([root.join("include/crt/host_config.h")]).find(|file| file.is_file())?;

@@ -68,8 +68,7 @@ impl ToolkitList {
             self.reach[index] = self.reach[index].min(place.reach);
             return Some(index);
         }
-        let cudart =
-            layout.library_dirs(&place.root).iter().find_map(|folder| cudart_in(layout, folder, &place.source));
+        let cudart = layout.library_dirs(&place.root).iter().find_map(|dir| cudart_in(layout, dir, &place.source));
         // `/usr` is a toolkit only if Debian installed one there.
         let splayed = place.source == "/usr";
         if nvcc.is_none() && headers.is_none() && (cudart.is_none() || splayed) {

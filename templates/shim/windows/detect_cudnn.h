@@ -24,7 +24,7 @@ SHIM_FN enum lookup find_part(struct context *cx, const struct cudnn *c, const c
   if (is == IS_LOADED || is == UNREADABLE) return is;
   if (is == IS_THERE) {
     get_dll_path(cx, dll, &cx->found);
-    if (have_same_folder(cx->found, c->path)) return is;
+    if (have_same_dir(cx->found, c->path)) return is;
     release_dll(dll);
     is = UNREADABLE;
   }

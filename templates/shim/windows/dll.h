@@ -116,7 +116,7 @@ SHIM_FN int name_dll(const char *soname, char (*to)[NOTE_TEXT]) {
 }
 
 /* Returns whether both paths have the same directory. */
-SHIM_FN int have_same_folder(const char *a, const char *b) {
+SHIM_FN int have_same_dir(const char *a, const char *b) {
   const char *const end_a = file_name(a), *const end_b = file_name(b);
   if (end_a - a != end_b - b) return 0;
   for (; a < end_a; a++)
@@ -124,8 +124,8 @@ SHIM_FN int have_same_folder(const char *a, const char *b) {
   return 1;
 }
 
-/* Adds a separator and a name, so that have_same_folder() compares a directory. */
-SHIM_FN const char *as_folder(char (*path)[PATH_MAX]) {
+/* Adds a separator and a name, so that have_same_dir() compares a directory. */
+SHIM_FN const char *as_dir(char (*path)[PATH_MAX]) {
   struct text t;
   t.at = *path;
   t.used = text_length(*path);
@@ -137,14 +137,14 @@ SHIM_FN const char *as_folder(char (*path)[PATH_MAX]) {
 /* Returns why the loader picks this file, by its directory. */
 SHIM_FN const char *explain_path(struct context *cx, const char *path) {
   GetModuleFileNameW(0, cx->wide, PATH_MAX);
-  if (have_same_folder(path, narrow(cx->wide, cx->real, PATH_MAX)))
+  if (have_same_dir(path, narrow(cx->wide, cx->real, PATH_MAX)))
     return "the directory of the program";
   GetSystemDirectoryW(cx->wide, PATH_MAX);
   narrow(cx->wide, cx->real, PATH_MAX);
-  if (have_same_folder(path, as_folder(&cx->real))) return "System32";
+  if (have_same_dir(path, as_dir(&cx->real))) return "System32";
   GetCurrentDirectoryW(PATH_MAX, cx->wide);
   narrow(cx->wide, cx->real, PATH_MAX);
-  return have_same_folder(path, as_folder(&cx->real)) ? "the current directory" : "PATH";
+  return have_same_dir(path, as_dir(&cx->real)) ? "the current directory" : "PATH";
 }
 
 #endif

@@ -128,7 +128,7 @@ impl Tree {
     /// Replaces paths and other values that depend on this machine.
     pub(crate) fn plain(&self, text: &str) -> String {
         let checkout = places::workspace();
-        let parts = parts::folder();
+        let parts = parts::dir();
         let text = snapshot::paths(
             text,
             &[
@@ -151,12 +151,12 @@ impl Tree {
     /// Returns all files of the source tree with their contents.
     pub(crate) fn sources(&self) -> BTreeMap<PathBuf, Vec<u8>> {
         let mut found = BTreeMap::new();
-        let mut folders = vec![self.source()];
-        while let Some(folder) = folders.pop() {
-            for entry in fs::read_dir(&folder).expect("a folder can be read") {
+        let mut dirs = vec![self.source()];
+        while let Some(dir) = dirs.pop() {
+            for entry in fs::read_dir(&dir).expect("a directory can be read") {
                 let path = entry.expect("an entry can be read").path();
                 if path.is_dir() {
-                    folders.push(path);
+                    dirs.push(path);
                 } else {
                     found.insert(path.clone(), fs::read(&path).expect("a file can be read"));
                 }

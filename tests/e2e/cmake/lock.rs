@@ -52,8 +52,8 @@ fn tree(name: &str, cmake: Cmake, generator: &'static str) -> Tree {
     tree
 }
 
-fn toolkit(tree: &Tree, folder: &str, version: u32) {
-    let header = tree.sibling().join(folder).join("include/cuda.h");
+fn toolkit(tree: &Tree, dir: &str, version: u32) {
+    let header = tree.sibling().join(dir).join("include/cuda.h");
     scratch::write(&header, format!("#define CUDA_VERSION {version}\n"));
 }
 
@@ -152,11 +152,11 @@ fn unreadable_locks_are_errors() {
 /// `cargo cudaguard lock` in a CMake project prints the CMake command. The directory must not be inside a cargo package, so
 /// it is outside this checkout.
 fn cargo_style_lock_options_work() {
-    let folder = std::env::temp_dir().join(format!("cudaguard-locked-{}", std::process::id()));
-    scratch::write(&folder.join("CMakeLists.txt"), project());
-    let asked = command::call(["lock"]).dir(&folder).run();
-    let left = fs::read_dir(&folder).map(Iterator::count);
-    fs::remove_dir_all(&folder).expect("it is ours");
+    let dir = std::env::temp_dir().join(format!("cudaguard-locked-{}", std::process::id()));
+    scratch::write(&dir.join("CMakeLists.txt"), project());
+    let asked = command::call(["lock"]).dir(&dir).run();
+    let left = fs::read_dir(&dir).map(Iterator::count);
+    fs::remove_dir_all(&dir).expect("it is ours");
     let asked = asked.expect(2);
     let listed: Vec<&str> = asked.stderr.lines().skip(1).collect();
     snapshot::check("cmake/lock-by-cargo", &(listed.join("\n") + "\n"));

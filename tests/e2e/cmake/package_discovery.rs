@@ -295,7 +295,7 @@ fn presets_find_the_package() {
 fn install_without_command_works() {
     let tree = Tree::new("install", Cmake::Oldest, NINJA, &[]);
     let (build, nowhere) = (tree.sibling().join("package"), tree.sibling().join("nobody"));
-    std::fs::create_dir_all(tree.source()).expect("a folder can be made");
+    std::fs::create_dir_all(tree.source()).expect("a directory can be made");
     let call = |words: &[&str]| {
         let call = tree.cmake(words).env("HOME", &nowhere).env("CARGO_HOME", &nowhere);
         call.env("PATH", format!("{}:/usr/bin:/bin", parts::part("ninja").join("bin").display()))

@@ -157,9 +157,8 @@ fn project_linker_settings_are_kept((generator, cmake): (&'static str, Cmake)) {
     let line = built.stdout.lines().find(|line| line.contains(" cmake link ") && line.contains("--target-name app"));
     let line = line.unwrap_or_else(|| panic!("{generator}: {built}"));
     assert!(line.contains("-- ") && line.contains("--launch") && line.contains("-Wl,-O1"), "{generator}: {line}");
-    let folder = if generator == MULTI { "Release/" } else { "" };
-    for (file, target) in
-        [(format!("out of it/{folder}app"), "app"), (format!("{folder}libversioned.so.1.2.3"), "versioned")]
+    let dir = if generator == MULTI { "Release/" } else { "" };
+    for (file, target) in [(format!("out of it/{dir}app"), "app"), (format!("{dir}libversioned.so.1.2.3"), "versioned")]
     {
         assert_eq!(manifest(&tree.built(&file), target)["archs"]["known"], "observed", "{generator}: {file}");
     }
@@ -212,9 +211,8 @@ fn number_signs_in_path_work(generator: &'static str) {
     tree.write("a part/CMakeLists.txt", "add_executable(other ../main.cpp)\n");
     let _ = tree.configure(&["-DCMAKE_BUILD_TYPE=Release"]).run().success();
     let _ = tree.build(&["--config", "Release"]).run().success();
-    let folder = if generator == MULTI { "Release/" } else { "" };
-    let files =
-        [("app", format!("{folder}app")), ("app", "a # copy".to_owned()), ("other", format!("a part/{folder}other"))];
+    let dir = if generator == MULTI { "Release/" } else { "" };
+    let files = [("app", format!("{dir}app")), ("app", "a # copy".to_owned()), ("other", format!("a part/{dir}other"))];
     for (target, file) in files {
         let known = &manifest(&tree.built(&file), target)["archs"]["known"];
         assert_eq!(known, "observed", "{generator}: {file}");

@@ -91,9 +91,9 @@ fn all_linkers_keep_the_guard() {
 
 /// Creates a fake cuDNN release for ARM servers with the layout of NVIDIA's archive.
 fn release(project: &Project, version: (u32, u32, u32)) -> std::path::PathBuf {
-    let folder = project.sibling().join(format!("cudnn-{}.{}.{}", version.0, version.1, version.2));
-    fake_library::cudnn_by(CC, &folder, version);
-    folder
+    let dir = project.sibling().join(format!("cudnn-{}.{}.{}", version.0, version.1, version.2));
+    fake_library::cudnn_by(CC, &dir, version);
+    dir
 }
 
 fn target_cudnn_is_checked() {

@@ -80,8 +80,8 @@ pub(crate) fn sealed(file: &Path, machine: u16, target: &str) -> Note {
 /// Checks that the guard's objects of a target, a note and a shim, have the machine number of the target.
 #[track_caller]
 pub(crate) fn objects_are_of(project: &Project, target: &str, number: u16) {
-    let folder = project.built(&format!("cudaguard/guards/{target}"));
-    let found = Call::new("find").arg(&folder).args(["-name", "cudaguard-*.o"]).run().success().stdout;
+    let dir = project.built(&format!("cudaguard/guards/{target}"));
+    let found = Call::new("find").arg(&dir).args(["-name", "cudaguard-*.o"]).run().success().stdout;
     assert_eq!(found.lines().count(), 2, "{found}");
     for object in found.lines() {
         let bytes = fs::read(object).expect("an object");

@@ -69,7 +69,7 @@ fn with_all_linkers(project: &Project) {
     );
     let (there, missing) = linkers();
     for linker in there {
-        for (profile, folder) in [("dev", "debug"), ("release", "release")] {
+        for (profile, dir) in [("dev", "debug"), ("release", "release")] {
             // Uses the native compiler.
             let outcome = project
                 .cudaguard(["build", "--target", HOST, "--profile", profile])
@@ -78,7 +78,7 @@ fn with_all_linkers(project: &Project) {
                 .run()
                 .success();
             assert_eq!(printed(&outcome, "1 of 1 target guarded"), 1, "{linker}: {outcome}");
-            is_static_and_guarded(project, &project.built(&format!("{HOST}/{folder}/app")), HOST);
+            is_static_and_guarded(project, &project.built(&format!("{HOST}/{dir}/app")), HOST);
         }
     }
     tools::done_without(&missing);

@@ -24,12 +24,12 @@ pub(crate) fn tests() -> Vec<Test> {
     .collect()
 }
 
-fn folder(part: &Path) -> String {
+fn dir(part: &Path) -> String {
     part.join("lib").into_os_string().into_string().expect("UTF-8")
 }
 
 fn newer_cudnn_with_known_gpu_runs() {
-    let path = folder(&parts::cudnn("9.15.1-cu12"));
+    let path = dir(&parts::cudnn("9.15.1-cu12"));
     scene("newer cuDNN with a known GPU", "older", r535(&[T4])).with("LD_LIBRARY_PATH", path).runs(0, NOT_WHOLE).play();
 }
 
@@ -63,12 +63,12 @@ fn same_shared_cudart_runs() {
 
 /// The file does not contain its release, so only the report mentions it, for older and newer releases.
 fn wheel_shared_cudart_runs() {
-    shared_cudart("older shared cudart of a wheel", folder(&parts::cuda("13.0")), "CG507 info");
-    shared_cudart("shared cudart of a wheel", folder(&parts::cuda("13.2")), "CG507 info");
+    shared_cudart("older shared cudart of a wheel", dir(&parts::cuda("13.0")), "CG507 info");
+    shared_cudart("shared cudart of a wheel", dir(&parts::cuda("13.2")), "CG507 info");
 }
 
 fn cudnn_with_eight_gpus_runs() {
-    let path = folder(&parts::cudnn("9.15.1"));
+    let path = dir(&parts::cudnn("9.15.1"));
     scene("cuDNN and eight GPUs", "vision", r580(&[H100; 8])).with("LD_LIBRARY_PATH", path).runs(0, NOT_WHOLE).play();
 }
 
@@ -86,7 +86,7 @@ fn compatible() -> Vec<Scene> {
         scene("required and present", "needy", r580(&[A100])).runs(0, ""),
         scene("closed kernel module", "model", World { open: false, ..r580(&[A100]) }).runs(0, ""),
         scene("Debian", "model", World { layout: Layout::Debian, ..r580(&[A100]) }).runs(0, ""),
-        scene("directory in LD_LIBRARY_PATH", "model", World { layout: Layout::Folder, ..r580(&[A100]) }).runs(0, ""),
+        scene("directory in LD_LIBRARY_PATH", "model", World { layout: Layout::Dir, ..r580(&[A100]) }).runs(0, ""),
         scene("nothing of NVIDIA", "model", World::bare()).runs(0, "CG504 info"),
         scene("nothing of NVIDIA and cudart", "runtime", World::bare()).runs(0, "CG504 info"),
     ]

@@ -178,8 +178,8 @@ fn build(cuda: &Path, cudnn: &Path) -> Result<Scratch, String> {
             .file(format!("{name}/src/{main}"), source);
     }
     let path = std::env::var_os("PATH").unwrap_or_default();
-    let folders = std::iter::once(cuda.join("bin")).chain(std::env::split_paths(&path));
-    let path = std::env::join_paths(folders).expect("a PATH");
+    let dirs = std::iter::once(cuda.join("bin")).chain(std::env::split_paths(&path));
+    let path = std::env::join_paths(dirs).expect("a PATH");
     let built =
         project.cudaguard(["build", "--release"]).env("PATH", path).env("CUDA_HOME", cuda).env("CUDNN_PATH", cudnn);
     let files = PACKAGES.map(|(name, ..)| if is_library(name) { format!("lib{name}.so") } else { name.to_owned() });
@@ -199,7 +199,7 @@ fn alone(name: &str, build: &str, variables: &[(&str, &OsStr)]) -> Result<Scratc
 
 fn kept(built: &Result<Scratch, String>, name: &str) -> PathBuf {
     match built {
-        Ok(folder) => folder.join(name),
+        Ok(dir) => dir.join(name),
         Err(why) => panic!("{why}"),
     }
 }
@@ -229,22 +229,22 @@ pub(crate) fn shim() -> PathBuf {
     places::workspace().join("templates/shim.c")
 }
 
-/// Builds a C program with the note of this sealed package in `folder`. `compiler` gets its source, the note and the
+/// Builds a C program with the note of this sealed package in `dir`. `compiler` gets its source, the note and the
 /// arguments `more`: a shim and options.
-pub(crate) fn in_c(package: &str, folder: &Path, compiler: &str, more: &[&OsStr]) -> PathBuf {
+pub(crate) fn in_c(package: &str, dir: &Path, compiler: &str, more: &[&OsStr]) -> PathBuf {
     let bytes = fs::read(program(package)).expect("it was built");
     let mark = b"cudaguard\0\0\0cudagrd\0";
     let at = bytes.windows(mark.len()).position(|window| window == mark).expect("a note") + 12;
-    scratch::write(&folder.join("descriptor"), &bytes[at..at + 4096]);
+    scratch::write(&dir.join("descriptor"), &bytes[at..at + 4096]);
     let note = format!(
         ".section .note.cudaguard,\"a\",%note\n.balign 4\n.long 10, 4096, 1\n.ascii \"cudaguard\\0\\0\\0\"\n.incbin \
          \"{}\"\n.section .note.GNU-stack,\"\",%progbits\n",
-        folder.join("descriptor").display()
+        dir.join("descriptor").display()
     );
-    scratch::write(&folder.join("note.s"), note);
-    scratch::write(&folder.join("main.c"), C_MAIN);
-    let program = folder.join("program");
-    let sources = [folder.join("main.c"), folder.join("note.s")];
+    scratch::write(&dir.join("note.s"), note);
+    scratch::write(&dir.join("main.c"), C_MAIN);
+    let program = dir.join("program");
+    let sources = [dir.join("main.c"), dir.join("note.s")];
     let made = Call::new(compiler).arg("-o").arg(&program).args(sources).args(more).arg("-ldl").run();
     assert!(made.status() == Some(0) && made.stderr.is_empty(), "{compiler}: {made}");
     program

@@ -119,9 +119,9 @@ fn debugger_sees_no_child() {
 /// The loaded libcuda counts, not the libcuda on the search path.
 fn preloaded_driver_is_used() {
     let (new, old) = (Stage::new(&r580(&[A100])), Stage::new(&r535(&[A100])));
-    let folder = format!("usr-lib/{}-linux-gnu", std::env::consts::ARCH);
+    let dir = format!("usr-lib/{}-linux-gnu", std::env::consts::ARCH);
     for (stage, other, status) in [(&old, &new, 0), (&new, &old, 78)] {
-        layout::link(&other.machine.root().join(&folder), &stage.scratch.join("other"));
+        layout::link(&other.machine.root().join(&dir), &stage.scratch.join("other"));
         let preload = [("LD_PRELOAD", "./other/libcuda.so.1")];
         let outcome = stage.call(&[], &fixture::program("runtime"), &preload).run().expect(status);
         if status == 0 {
@@ -140,13 +140,13 @@ fn unloadable_libcuda_is_reported() {
     for (source, script, why) in [(needs_gone, "", alone), (too_large, "ulimit -v 900000; ", "loaded: libcuda.so.1: ")]
     {
         let stage = Stage::new(&asked());
-        let folder = stage.scratch.join("folder");
-        let [gone, library] = ["libgone.so", "libcuda.so.1"].map(|name| folder.join(name));
+        let dir = stage.scratch.join("folder");
+        let [gone, library] = ["libgone.so", "libcuda.so.1"].map(|name| dir.join(name));
         fake_library::shared_library("libgone.so").source("int gone(void) { return 0; }\n").make(&gone);
         let libcuda = fake_library::shared_library("libcuda.so.1").source(source);
         libcuda.option("-Wl,--no-as-needed").option(gone.display().to_string()).make(&library);
         fs::remove_file(gone).expect("it was there");
-        let variables = [("LD_LIBRARY_PATH", folder.to_str().expect("UTF-8"))];
+        let variables = [("LD_LIBRARY_PATH", dir.to_str().expect("UTF-8"))];
         let script = format!("{script}exec \"$@\"");
         for program in ["model", "needy"] {
             let program = fixture::program(program);
@@ -410,10 +410,10 @@ fn program_and_library_need_different_gpus() {
         [(&[A100, integrated][..], 0, "CG303 info, CG303 info, CG312 warning"), (&[A100], 78, "CG303 error")]
     {
         let stage = Stage::new(&r580(gpus));
-        let folder = stage.scratch.join("library");
+        let dir = stage.scratch.join("library");
         let made =
-            fixture::in_c("robot", &folder, "cc", &[fixture::shim().as_ref(), "-shared".as_ref(), "-fPIC".as_ref()]);
-        let library = folder.join("librobot.so");
+            fixture::in_c("robot", &dir, "cc", &[fixture::shim().as_ref(), "-shared".as_ref(), "-fPIC".as_ref()]);
+        let library = dir.join("librobot.so");
         fs::rename(made, &library).expect("it was made");
         let options = [fixture::shim().into_os_string(), "-Wl,--no-as-needed".into(), library.into_os_string()];
         let program = fixture::in_c("model", &stage.scratch, "cc", &options.each_ref().map(OsString::as_os_str));

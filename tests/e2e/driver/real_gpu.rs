@@ -22,14 +22,14 @@ pub(crate) fn tests() -> Vec<Test> {
 
 /// Runs the script with these programs. Programs that need a real driver are omitted.
 fn played(stage: &Stage, programs: &[(&str, &PathBuf)]) -> Outcome {
-    let folder = stage.scratch.join("scenes");
-    fs::create_dir_all(&folder).expect("a folder can be made");
-    let script = folder.join("on-a-gpu.sh");
+    let dir = stage.scratch.join("scenes");
+    fs::create_dir_all(&dir).expect("a directory can be made");
+    let script = dir.join("on-a-gpu.sh");
     fs::copy(places::workspace().join("tests/on-a-gpu.sh"), &script).expect("the script can be copied");
     for (name, program) in programs {
-        fs::copy(program, folder.join(name)).expect("a program can be copied");
+        fs::copy(program, dir.join(name)).expect("a program can be copied");
     }
-    stage.machine.call(&script, &[]).arg(&folder).run()
+    stage.machine.call(&script, &[]).arg(&dir).run()
 }
 
 fn guard_agrees_with_real_gpu() {

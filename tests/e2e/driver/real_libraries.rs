@@ -27,8 +27,8 @@ pub(crate) fn tests() -> Vec<Test> {
 }
 
 fn real(gpus: &[Gpu]) -> World {
-    let folder = parts::driver("535");
-    r535(gpus).library(|library| library.real = Some(folder))
+    let dir = parts::driver("535");
+    r535(gpus).library(|library| library.real = Some(dir))
 }
 
 /// A directory contains NVIDIA's link-time stub under the name that the loader searches. Build images leave such
@@ -36,9 +36,9 @@ fn real(gpus: &[Gpu]) -> World {
 fn toolkit_stub_is_refused() {
     let stage = Stage::new(&r535(&[A100]));
     let stub = parts::cuda("11.8").join("lib64/stubs/libcuda.so");
-    let folder = stage.scratch.join("stubs");
-    layout::link(&fs::canonicalize(&stub).expect("a stub"), &folder.join("libcuda.so.1"));
-    let path = [("LD_LIBRARY_PATH", folder.to_str().expect("UTF-8"))];
+    let dir = stage.scratch.join("stubs");
+    layout::link(&fs::canonicalize(&stub).expect("a stub"), &dir.join("libcuda.so.1"));
+    let path = [("LD_LIBRARY_PATH", dir.to_str().expect("UTF-8"))];
     let outcome = stage.call(&[], &fixture::program("model"), &path).run().expect(78);
     assert_eq!(codes(&stage.report()), "CG306 error", "{outcome}");
     let names = [(stage.scratch.path(), "<scene>")];

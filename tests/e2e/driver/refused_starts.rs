@@ -19,8 +19,8 @@ pub(crate) fn tests() -> Vec<Test> {
 }
 
 /// Runs a scenario with a compatible driver and GPU, and these directories of real cuDNN releases on the library path.
-fn cudnn(name: &'static str, folders: &[PathBuf], codes: &'static str) {
-    let path = std::env::join_paths(folders).expect("paths without colons").into_string().expect("UTF-8");
+fn cudnn(name: &'static str, dirs: &[PathBuf], codes: &'static str) {
+    let path = std::env::join_paths(dirs).expect("paths without colons").into_string().expect("UTF-8");
     scene(name, "vision", r580(&[A100])).with("LD_LIBRARY_PATH", path).refused(codes).play();
 }
 
@@ -34,8 +34,8 @@ fn cudnn_loader_alone_is_refused() {
 
 /// The library path contains the loader library of the build release, followed by an older release.
 fn inner_libraries_elsewhere_are_refused() {
-    let folders = [parts::cudnn("9.15.1-loader").join("lib"), parts::cudnn("9.1.0").join("lib")];
-    cudnn("inner libraries of cuDNN from another directory", &folders, "CG202 error, CG204 warning, CG207 warning");
+    let dirs = [parts::cudnn("9.15.1-loader").join("lib"), parts::cudnn("9.1.0").join("lib")];
+    cudnn("inner libraries of cuDNN from another directory", &dirs, "CG202 error, CG204 warning, CG207 warning");
 }
 
 /// Driver of CUDA 13.0, which the programs are built with.

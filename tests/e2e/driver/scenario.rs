@@ -145,7 +145,7 @@ pub(crate) struct Played {
     stage: Stage,
     program: PathBuf,
     /// Directories on the library path that the scenario created.
-    folders: Vec<PathBuf>,
+    dirs: Vec<PathBuf>,
     pub(crate) outcome: Outcome,
     pub(crate) report: Value,
 }
@@ -158,9 +158,9 @@ impl Played {
         let outcome = stage.call(&[], &program, &all).run();
         let report = stage.report();
         let paths = variables.iter().filter(|(name, _)| *name == "LD_LIBRARY_PATH");
-        let folders = paths.flat_map(|(_, value)| std::env::split_paths(value));
-        let folders = folders.filter(|folder| !folder.starts_with(parts::folder())).collect();
-        Self { stage, program, folders, outcome, report }
+        let dirs = paths.flat_map(|(_, value)| std::env::split_paths(value));
+        let dirs = dirs.filter(|dir| !dir.starts_with(parts::dir())).collect();
+        Self { stage, program, dirs, outcome, report }
     }
 
     /// Returns status, output and report without the directories of this machine.
@@ -175,9 +175,9 @@ impl Played {
         let text = format!("status {status}\n--- stderr\n{}--- report\n{report:#}\n", self.outcome.stderr);
         let triplet = format!("{}-linux-gnu", std::env::consts::ARCH);
         let built = self.program.parent().expect("a folder");
-        let parts = parts::folder();
+        let parts = parts::dir();
         let mut names = vec![(self.stage.machine.root(), "<world>"), (built, "<built>"), (parts.as_path(), "<parts>")];
-        names.extend(self.folders.iter().map(|folder| (folder.as_path(), "<folder>")));
+        names.extend(self.dirs.iter().map(|dir| (dir.as_path(), "<folder>")));
         let text = snapshot::paths(&text, &names);
         snapshot::replace(&text, &[(&triplet, "<triplet>")])
     }

@@ -12,8 +12,8 @@ use super::{components, manifests, output};
 fn toolkit(root: &Path, nvcc: (u32, u32), headers: (u32, u32)) {
     let (major, minor) = nvcc;
     let program = root.join("bin/nvcc");
-    fs::create_dir_all(root.join("bin")).expect("a temporary directory takes folders");
-    fs::create_dir_all(root.join("include")).expect("a temporary directory takes folders");
+    fs::create_dir_all(root.join("bin")).expect("a temporary directory takes directories");
+    fs::create_dir_all(root.join("include")).expect("a temporary directory takes directories");
     let script = format!(
         "#!/bin/sh\ncat <<END\nnvcc: NVIDIA (R) Cuda compiler driver\nCopyright (c) 2005-2024 NVIDIA Corporation\n\
          Built on Thu_Mar_28_02:18:24_PDT_2024\nCuda compilation tools, release {major}.{minor}, V{major}.{minor}.131\n\

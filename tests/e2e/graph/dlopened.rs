@@ -121,8 +121,8 @@ fn readable_by_others(tree: &Tree, program: &Path) {
 
 /// cudarc opens the first existing file in its list of names, even if another one has the right number.
 fn predicted(tree: &Tree, program: &Path) {
-    let exec = |folders: &[&Path]| {
-        let path = std::env::join_paths(folders).expect("folders");
+    let exec = |dirs: &[&Path]| {
+        let path = std::env::join_paths(dirs).expect("folders");
         command::call(["exec", "--"]).arg(program).env("LD_LIBRARY_PATH", path).run()
     };
     let (nine, eight) = (tree.sibling("cudnn-nine/lib"), tree.sibling("cudnn-eight/lib"));

@@ -28,8 +28,8 @@ fn crate_rows_match_crate_sources() {
         .crates
         .iter()
         .filter_map(|row| {
-            let folder = crates::source(&row.name, &row.read)?;
-            check(row, &folder);
+            let dir = crates::source(&row.name, &row.read)?;
+            check(row, &dir);
             Some(format!("{} {}", row.name, row.read))
         })
         .collect();
@@ -39,8 +39,8 @@ fn crate_rows_match_crate_sources() {
 }
 
 #[track_caller]
-fn check(row: &CrateRow, folder: &Path) {
-    let read = |name: &str| fs::read_to_string(folder.join(name)).unwrap_or_default();
+fn check(row: &CrateRow, dir: &Path) {
+    let read = |name: &str| fs::read_to_string(dir.join(name)).unwrap_or_default();
     let (script, library, manifest) = (read("build.rs"), read("src/lib.rs"), read("Cargo.toml"));
     let others: String = [
         "src/toolkit.rs",
@@ -119,8 +119,8 @@ fn check(row: &CrateRow, folder: &Path) {
 fn levels_need_driver_with_their_functions() {
     let _fetched =
         tree("levels", "old = { package = \"cudarc\", version = \"=0.17.8\", features = [\"cuda-12080\"] }\n");
-    let folder = crates::source("cudarc", "0.17.8").expect("fetched");
-    let text = fs::read_to_string(folder.join("src/driver/sys/mod.rs")).expect("bindings");
+    let dir = crates::source("cudarc", "0.17.8").expect("fetched");
+    let text = fs::read_to_string(dir.join("src/driver/sys/mod.rs")).expect("bindings");
     let path = parts::driver("535").join("libcuda.so.1");
     let data = Contents::open(&path).unwrap_or_else(|error| panic!("{error}"));
     let elf = Elf::parse(&data).expect("a library");

@@ -187,11 +187,11 @@ impl Machine {
     fn build(&self, arch: &Arch, root: &Path) {
         let write = |path: &str, text: &str| {
             let path = root.join(path);
-            fs::create_dir_all(path.parent().expect("a folder")).expect("a folder can be made");
+            fs::create_dir_all(path.parent().expect("a folder")).expect("a directory can be made");
             fs::write(path, text).expect("a file can be written");
         };
-        for folder in ["driver", "dev", "pci/devices", "lib"] {
-            fs::create_dir_all(root.join(folder)).expect("a folder can be made");
+        for dir in ["driver", "dev", "pci/devices", "lib"] {
+            fs::create_dir_all(root.join(dir)).expect("a directory can be made");
         }
         write("dev/null", "");
         if let Some(kernel) = self.kernel {
@@ -1600,13 +1600,13 @@ fn random_rows_never_crash() {
 /// NVIDIA's libcuda 535 on a machine without a GPU: nothing can be checked.
 fn real_535() {
     let lib = parts::driver("535");
-    let folder = if lib.join("libcuda.so.1").exists() { lib } else { lib.join("lib") };
+    let dir = if lib.join("libcuda.so.1").exists() { lib } else { lib.join("lib") };
     let run = |manifest: &Manifest| {
         let scratch = Scratch::new("real-driver");
         let program = scratch.join("program");
         NATIVE.program(&program, &[descriptor(manifest)], None);
         let report = scratch.join("report.json");
-        let outcome = NATIVE.call(&program).env("LD_LIBRARY_PATH", &folder).env("CUDAGUARD_REPORT", &report).run();
+        let outcome = NATIVE.call(&program).env("LD_LIBRARY_PATH", &dir).env("CUDAGUARD_REPORT", &report).run();
         (outcome, fs::read_to_string(report).expect("a report"))
     };
     if Path::new("/proc/driver/nvidia/version").exists() {

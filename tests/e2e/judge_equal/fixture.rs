@@ -138,12 +138,12 @@ impl Arch {
     pub(crate) fn program(&self, to: &Path, descriptors: &[Vec<u8>], linked: Option<u32>) {
         let mut options = Vec::new();
         if let Some(major) = linked {
-            let folder = self.place(&format!("link-{major}"));
-            fs::create_dir_all(&folder).expect("a folder can be made");
-            self.loader(&folder.join(format!("libcudnn.so.{major}")), major, Says::Nothing);
+            let dir = self.place(&format!("link-{major}"));
+            fs::create_dir_all(&dir).expect("a directory can be made");
+            self.loader(&dir.join(format!("libcudnn.so.{major}")), major, Says::Nothing);
             options.extend([
                 "-Wl,--no-as-needed".to_owned(),
-                format!("-L{}", folder.display()),
+                format!("-L{}", dir.display()),
                 format!("-l:libcudnn.so.{major}"),
             ]);
         }
@@ -152,10 +152,10 @@ impl Arch {
 
     /// A guarded program, linked to a library of this name.
     pub(crate) fn program_with(&self, to: &Path, descriptors: &[Vec<u8>], soname: &str) {
-        let folder = self.place("link-with");
-        fs::create_dir_all(&folder).expect("a folder can be made");
-        self.library_of(soname, &folder.join(soname));
-        let link = ["-Wl,--no-as-needed".to_owned(), format!("-L{}", folder.display()), format!("-l:{soname}")];
+        let dir = self.place("link-with");
+        fs::create_dir_all(&dir).expect("a directory can be made");
+        self.library_of(soname, &dir.join(soname));
+        let link = ["-Wl,--no-as-needed".to_owned(), format!("-L{}", dir.display()), format!("-l:{soname}")];
         self.guarded(&format!("program-{soname}"), to, descriptors, MAIN, &link);
     }
 
@@ -236,7 +236,7 @@ fn patch(bytes: &mut [u8], mark: &[u8], with: &[u8]) -> bool {
 /// Writes the file under another name and renames it, because two tests may write the same file at the same time.
 fn write_executable(to: &Path, bytes: &[u8]) {
     use std::os::unix::fs::PermissionsExt as _;
-    fs::create_dir_all(to.parent().expect("a file has a parent directory")).expect("a folder can be made");
+    fs::create_dir_all(to.parent().expect("a file has a parent directory")).expect("a directory can be made");
     let whole = to.with_extension(format!("{}-{:?}", std::process::id(), std::thread::current().id()));
     fs::write(&whole, bytes).expect("a file can be written");
     fs::set_permissions(&whole, fs::Permissions::from_mode(0o755)).expect("its mode can be set");

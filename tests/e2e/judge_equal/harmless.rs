@@ -154,7 +154,7 @@ fn warn_manifest_does_not_refuse() {
 fn refusal_message_matches_snapshot() {
     let scene = Scene::older();
     let outcome = scene.call(&scene.program).env("CUDAGUARD_REPORT", "report.json").run().expect(78);
-    let folder = scene.lib();
+    let dir = scene.lib();
     assert_eq!(
         outcome.stderr,
         format!(
@@ -165,7 +165,7 @@ fn refusal_message_matches_snapshot() {
              what to do: update it, or put a directory with cuDNN 9.15.0 or newer first in LD_LIBRARY_PATH; or rebuild against \
              cuDNN 9.1.0\n  \
              (CUDAGUARD=warn starts it anyway; CUDAGUARD_REPORT=FILE writes a report)\n",
-            folder.display()
+            dir.display()
         )
     );
     let report = scene.report();
@@ -182,7 +182,7 @@ fn refusal_message_matches_snapshot() {
     // The message names RUNPATH if it decided.
     let program = scene.scratch.join("by-runpath");
     let options = [
-        format!("-L{}", folder.display()),
+        format!("-L{}", dir.display()),
         "-Wl,--no-as-needed,-l:libcudnn.so.9".to_owned(),
         "-Wl,--enable-new-dtags,-rpath,$ORIGIN/lib".to_owned(),
     ];
@@ -406,16 +406,16 @@ fn setuid_programs_ignore_variables() {
     }
     let scene = Scene::older();
     // Not in the directory of the test, which other users may not enter.
-    let folder = std::env::temp_dir().join(format!("cudaguard-setuid-{}", std::process::id()));
-    let _remove = Remove(folder.clone());
-    fs::create_dir_all(folder.join("lib")).expect("a folder can be made");
-    fs::set_permissions(&folder, fs::Permissions::from_mode(0o755)).expect("its mode can be set");
+    let dir = std::env::temp_dir().join(format!("cudaguard-setuid-{}", std::process::id()));
+    let _remove = Remove(dir.clone());
+    fs::create_dir_all(dir.join("lib")).expect("a directory can be made");
+    fs::set_permissions(&dir, fs::Permissions::from_mode(0o755)).expect("its mode can be set");
     for entry in fs::read_dir(scene.lib()).expect("a folder").flatten() {
-        fs::copy(entry.path(), folder.join("lib").join(entry.file_name())).expect("a file can be copied");
+        fs::copy(entry.path(), dir.join("lib").join(entry.file_name())).expect("a file can be copied");
     }
-    let program = folder.join("program");
-    let rpath = format!("-Wl,-rpath,{}/lib", folder.display());
-    let options = [format!("-L{}/lib", folder.display()), "-Wl,--no-as-needed,-l:libcudnn.so.9".to_owned(), rpath];
+    let program = dir.join("program");
+    let rpath = format!("-Wl,-rpath,{}/lib", dir.display());
+    let options = [format!("-L{}/lib", dir.display()), "-Wl,--no-as-needed,-l:libcudnn.so.9".to_owned(), rpath];
     let source = format!(
         "#include <sys/auxv.h>\n{}",
         MAIN.replace("puts(\"main ran\")", "puts(getauxval(AT_SECURE) ? \"secure\" : \"not secure\")")
@@ -423,7 +423,7 @@ fn setuid_programs_ignore_variables() {
     NATIVE.guarded(&format!("setuid-{}", std::process::id()), &program, &[descriptor(&built())], &source, &options);
     let call = |words: &[&str], guard: &str| {
         let call = Call::new(words[0]).args(&words[1..]).arg(&program);
-        call.env("CUDAGUARD", guard).env("CUDAGUARD_REPORT", folder.join("report.json")).dir("/").run()
+        call.env("CUDAGUARD", guard).env("CUDAGUARD_REPORT", dir.join("report.json")).dir("/").run()
     };
     let more_rights = |mode: u32| fs::set_permissions(&program, fs::Permissions::from_mode(mode)).expect("a mode");
     let is_secure = |words: &[&str]| {
@@ -448,7 +448,7 @@ fn setuid_programs_ignore_variables() {
         tried += 1;
         let outcome = call(start, "off").expect(78);
         assert!(outcome.stderr.contains("CG202") && outcome.stdout.is_empty(), "{outcome}");
-        assert!(!folder.join("report.json").exists(), "a setuid program wrote to the path that its user set");
+        assert!(!dir.join("report.json").exists(), "a setuid program wrote to the path that its user set");
     }
     if tried == 0 {
         skip(
@@ -737,10 +737,10 @@ fn shim_is_small() {
             missing.push(compiler.to_owned());
             continue;
         };
-        let folder = scratch.join(compiler);
-        fs::create_dir_all(&folder).expect("a folder can be made");
+        let dir = scratch.join(compiler);
+        fs::create_dir_all(&dir).expect("a directory can be made");
         let tool = Tool { program, flags: Vec::new(), kept: None };
-        let made = guard::compile_with(&tool, &[0; note::SIZE], &component, &target, &folder).expect("it compiles");
+        let made = guard::compile_with(&tool, &[0; note::SIZE], &component, &target, &dir).expect("it compiles");
         let GuardObjects::Objects { shim, .. } = made else { panic!("{compiler}: {made:?}") };
         for linker in tools::linkers(&mut missing) {
             for options in [&[][..], &["-Wl,--gc-sections"], &["-Wl,--gc-sections", "-fPIE", "-pie"]] {

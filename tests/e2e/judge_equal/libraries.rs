@@ -81,7 +81,7 @@ impl Scene {
             Some(cudaguard::internal::manifest::Requirement::Library { linkage: Linkage::Linked, .. })
         ) {
             let link = NATIVE.place("link-9");
-            fs::create_dir_all(&link).expect("a folder can be made");
+            fs::create_dir_all(&link).expect("a directory can be made");
             NATIVE.loader(&link.join("libcudnn.so.9"), 9, Says::Nothing);
             options.extend([
                 "-Wl,--no-as-needed".to_owned(),

@@ -106,14 +106,14 @@ fn crate_library_names_are_tried() {
     let real = |release: &str| parts::cudnn(release).join("lib");
     // The layout of system packages: file names with a version, and a link with the plain name.
     let laid_out = |release: &str, link: &str| {
-        let folder = scratch.join(format!("{release}-as-{link}"));
-        fs::create_dir_all(&folder).expect("a folder can be made");
+        let dir = scratch.join(format!("{release}-as-{link}"));
+        fs::create_dir_all(&dir).expect("a directory can be made");
         for stem in ["libcudnn", "libcudnn_graph", "libcudnn_ops"] {
-            fs::copy(real(release).join(format!("{stem}.so.9")), folder.join(format!("{stem}.so.{release}")))
+            fs::copy(real(release).join(format!("{stem}.so.9")), dir.join(format!("{stem}.so.{release}")))
                 .expect("a copy");
         }
-        std::os::unix::fs::symlink(format!("libcudnn.so.{release}"), folder.join(link)).expect("a link can be made");
-        folder
+        std::os::unix::fs::symlink(format!("libcudnn.so.{release}"), dir.join(link)).expect("a link can be made");
+        dir
     };
     let mut manifest = manifest("demo", version("9.15.1"), Linkage::Dlopened);
     let endings = vec![".so".to_owned(), ".so.9".to_owned()];
@@ -132,8 +132,8 @@ fn crate_library_names_are_tried() {
         let plain = plain.map(|release| laid_out(release, "libcudnn.so"));
         let numbered = numbered.map(|release| laid_out(release, "libcudnn.so.9"));
         // The order of the directories must not matter.
-        for folders in [[&numbered, &plain], [&plain, &numbered]] {
-            let path = std::env::join_paths(folders.into_iter().flatten()).expect("paths without colons");
+        for dirs in [[&numbered, &plain], [&plain, &numbered]] {
+            let path = std::env::join_paths(dirs.into_iter().flatten()).expect("paths without colons");
             let start = || NATIVE.call(&program).env("LD_LIBRARY_PATH", &path).dir(scratch.path());
             let unguarded = start().env("CUDAGUARD", "off").run().success();
             assert_eq!(unguarded.stdout, opens, "{path:?}");
@@ -147,8 +147,8 @@ fn crate_library_names_are_tried() {
             let asked = start().env("CUDAGUARD", "warn").arg("check").run().success();
             assert_eq!(asked.stdout, format!("check {}, {opens}", i32::from(status != 0)), "{path:?}");
         }
-        for folder in plain.into_iter().chain(numbered) {
-            fs::remove_dir_all(folder).expect("a folder can be removed");
+        for dir in plain.into_iter().chain(numbered) {
+            fs::remove_dir_all(dir).expect("a directory can be removed");
         }
     }
 }
@@ -210,14 +210,14 @@ fn mixed_engines_are_refused() {
         ("9.15.1", "9.1.0", true),
         ("9.1.0", "9.28.0", true),
     ] {
-        let folder = scratch.join(format!("{engines} in {whole}"));
-        fs::create_dir_all(&folder).expect("a folder can be made");
+        let dir = scratch.join(format!("{engines} in {whole}"));
+        fs::create_dir_all(&dir).expect("a directory can be made");
         let rest = ["libcudnn.so.9", "libcudnn_graph.so.9", "libcudnn_ops.so.9"].map(|file| (whole.to_owned(), file));
         for (part, file) in rest.into_iter().chain(ENGINES.map(|file| (format!("{engines}-engines"), file))) {
             let real = parts::cudnn(&part).join("lib").join(file);
-            std::os::unix::fs::symlink(real, folder.join(file)).expect("a link can be made");
+            std::os::unix::fs::symlink(real, dir.join(file)).expect("a link can be made");
         }
-        let call = |arguments: &[&str]| command::call(arguments).env("LD_LIBRARY_PATH", &folder);
+        let call = |arguments: &[&str]| command::call(arguments).env("LD_LIBRARY_PATH", &dir);
         let outcome = call(&["probe", "--json"]).run().success();
         let host: serde_json::Value = serde_json::from_str(&outcome.stdout).expect("JSON");
         for file in ENGINES {
@@ -239,7 +239,7 @@ fn mixed_engines_are_refused() {
         let outcome = call(&["doctor"]).run();
         assert_eq!(outcome.stdout.contains("warning[CG206]"), mixed, "{outcome}");
         // The guard does not read megabytes of code at the start: it uses only symbols and file names, and does not detect the mix.
-        let (outcome, _) = start("9.1.0", Linkage::Linked, &folder);
+        let (outcome, _) = start("9.1.0", Linkage::Linked, &dir);
         let _ = outcome.success();
     }
 }

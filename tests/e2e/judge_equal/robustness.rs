@@ -126,7 +126,7 @@ fn program_started_by_loader_is_checked() {
 fn report_ignores_links_of_others() {
     let scene = Scene::right();
     let shared = scene.scratch.join("shared");
-    fs::create_dir_all(&shared).expect("a folder can be made");
+    fs::create_dir_all(&shared).expect("a directory can be made");
     for mode in [0o777, 0o1777] {
         fs::set_permissions(&shared, fs::Permissions::from_mode(mode)).expect("a mode can be set");
         let (victim, report) = (scene.scratch.join("victim"), shared.join("report.json"));
@@ -143,7 +143,7 @@ fn report_ignores_links_of_others() {
 fn report_ignores_linked_directory() {
     let scene = Scene::right();
     let private = scene.scratch.join("private");
-    fs::create_dir_all(&private).expect("a folder can be made");
+    fs::create_dir_all(&private).expect("a directory can be made");
     let link = scene.scratch.join("linked");
     symlink(&private, &link).expect("a link can be made");
     let start = || {

@@ -122,7 +122,7 @@ impl Machine {
     }
 
     fn build(&self, arch: &Arch, lib: &Path) {
-        fs::create_dir_all(lib).expect("a folder can be made");
+        fs::create_dir_all(lib).expect("a directory can be made");
         if let Some(loader) = &self.loader {
             let soname = lib.join(format!("libcudnn.so.{}", loader.major));
             if let Some(name) = loader.name {
@@ -652,18 +652,18 @@ fn judged(case: &Case) -> (Vec<String>, &'static str) {
     (codes, verdict)
 }
 
-fn by_the_shim(arch: &Arch, case: &Case, folder: &Path) -> (Vec<String>, String, Option<i32>, String) {
-    let lib = folder.join("lib");
+fn by_the_shim(arch: &Arch, case: &Case, dir: &Path) -> (Vec<String>, String, Option<i32>, String) {
+    let lib = dir.join("lib");
     case.machine.build(arch, &lib);
     let descriptors = case.manifests.iter().map(|manifest| {
         let mut bytes = descriptor(manifest);
         bytes[8] = case.revision;
         bytes
     });
-    let program = folder.join("program");
+    let program = dir.join("program");
     let major = case.machine.loader.as_ref().filter(|_| case.linked).map(|loader| loader.major);
     arch.program(&program, &descriptors.collect::<Vec<_>>(), major);
-    let report = folder.join("report.json");
+    let report = dir.join("report.json");
     let outcome = arch.call(&program).env("LD_LIBRARY_PATH", &lib).env("CUDAGUARD_REPORT", &report).run();
     let text =
         fs::read_to_string(&report).unwrap_or_else(|error| panic!("{}: no report: {error}: {outcome}", case.name));
@@ -681,13 +681,13 @@ fn by_the_shim(arch: &Arch, case: &Case, folder: &Path) -> (Vec<String>, String,
 }
 
 /// Returns the differences between the report of the start and `verify`, `exec` and the API in the program.
-fn other_doors(case: &Case, folder: &Path) -> String {
-    let report: Value = serde_json::from_str(&fs::read_to_string(folder.join("report.json")).expect("a report"))
+fn other_doors(case: &Case, dir: &Path) -> String {
+    let report: Value = serde_json::from_str(&fs::read_to_string(dir.join("report.json")).expect("a report"))
         .expect("what the start wrote can be read");
     let (verdict, reported) =
         (report["verdict"].as_str().expect("a verdict"), ReportedFinding::list(&report["findings"]));
-    let program = folder.join("program").display().to_string();
-    let on = |call: Call| call.env("LD_LIBRARY_PATH", folder.join("lib")).env("HOME", "/nowhere");
+    let program = dir.join("program").display().to_string();
+    let on = |call: Call| call.env("LD_LIBRARY_PATH", dir.join("lib")).env("HOME", "/nowhere");
     let mut differences = String::new();
     let mut differ = |door: &str, heard: &dyn std::fmt::Debug| {
         let _ = writeln!(differences, "{}: the start reports {verdict} {reported:#?}\n  {door}: {heard:#?}", case.name);

@@ -93,7 +93,7 @@ fn cublas() {
     everywhere(&file);
     // The library has no guard, and the output reports only this.
     let outcome = command::call(["inspect"]).arg(&file).run().expect(0);
-    snapshot::check("kernels/cublas", &snapshot::paths(&outcome.stdout, &[(&parts::folder(), "<parts>")]));
+    snapshot::check("kernels/cublas", &snapshot::paths(&outcome.stdout, &[(&parts::dir(), "<parts>")]));
     assert!(outcome.stderr.contains("no manifest"), "{outcome}");
 }
 
@@ -124,11 +124,11 @@ fn cupti() {
 
     // cuobjdump reads each image alone in the same way.
     let bytes = std::fs::read(&file).unwrap();
-    let folder = Scratch::new("cupti");
+    let dir = Scratch::new("cupti");
     let alone = |container: &&Container| container.form != ImageForm::Ptx;
     for (number, container) in kernels.containers().iter().filter(alone).enumerate() {
         let name = format!("{number}.{}", if container.form == ImageForm::Cubin { "cubin" } else { "fatbin" });
-        let piece = folder.file(&name, &bytes[range(container)]);
+        let piece = dir.file(&name, &bytes[range(container)]);
         let read = read(&piece);
         assert!(listed("13.5", &piece, &read) || listed("11.8", &piece, &read), "no lister reads {name}");
         let archs = |kernels: &Kernels, container| -> Vec<_> {
@@ -169,12 +169,12 @@ fn everywhere(file: &Path) {
     if others.is_empty() {
         return;
     }
-    let folder = Scratch::new("carved");
+    let dir = Scratch::new("carved");
     let carved: Vec<u8> = others.iter().flat_map(|range| padded(&bytes[range.clone()])).collect();
-    folder.file("carved", carved);
-    folder.file("carved.s", ".section .nv_fatbin,\"a\"\n.balign 8\n.incbin \"carved\"\n");
-    let _ = Call::new("as").args(["carved.s", "-o", "carved.o"]).dir(folder.path()).run().success();
-    let object = folder.path().join("carved.o");
+    dir.file("carved", carved);
+    dir.file("carved.s", ".section .nv_fatbin,\"a\"\n.balign 8\n.incbin \"carved\"\n");
+    let _ = Call::new("as").args(["carved.s", "-o", "carved.o"]).dir(dir.path()).run().success();
+    let object = dir.path().join("carved.o");
     let again = read(&object);
     assert_eq!(again.containers().len(), others.len());
     assert!(listed("13.5", &object, &again), "13.5's lister does not read the containers of {}", file.display());

@@ -14,32 +14,32 @@ pub(crate) const MAIN: &str = "int main() { return cudaGetLastError(); }\n";
 pub(crate) struct Bench {
     pub(crate) toolkit: &'static str,
     root: PathBuf,
-    folder: Scratch,
+    dir: Scratch,
 }
 
 impl Bench {
     pub(crate) fn new(toolkit: &'static str) -> Self {
         let root = parts::cuda(toolkit);
-        let folder = Scratch::new(&format!("kernels-{toolkit}"));
-        folder.file("k.cu", format!("{KERNEL}{MAIN}"));
-        folder.file("alone.cu", KERNEL);
-        folder.file("host.cu", "int host() { return 1; }\n");
-        folder.file("a.cu", format!("__device__ int f(int);\n__global__ void k(int *p) {{ *p = f(1); }}\n{MAIN}"));
-        folder.file("b.cu", "__device__ int f(int x) { return x + 1; }\n");
-        Self { toolkit, root, folder }
+        let dir = Scratch::new(&format!("kernels-{toolkit}"));
+        dir.file("k.cu", format!("{KERNEL}{MAIN}"));
+        dir.file("alone.cu", KERNEL);
+        dir.file("host.cu", "int host() { return 1; }\n");
+        dir.file("a.cu", format!("__device__ int f(int);\n__global__ void k(int *p) {{ *p = f(1); }}\n{MAIN}"));
+        dir.file("b.cu", "__device__ int f(int x) { return x + 1; }\n");
+        Self { toolkit, root, dir }
     }
 
     pub(crate) fn path(&self, name: &str) -> PathBuf {
-        self.folder.path().join(name)
+        self.dir.path().join(name)
     }
 
     pub(crate) fn write(&self, name: &str, content: &[u8]) -> PathBuf {
-        self.folder.file(name, content)
+        self.dir.file(name, content)
     }
 
     /// Runs nvcc with `arguments`, split at blanks.
     pub(crate) fn nvcc(&self, arguments: &str) {
-        let mut call = Call::new(self.root.join("bin/nvcc")).dir(self.folder.path());
+        let mut call = Call::new(self.root.join("bin/nvcc")).dir(self.dir.path());
         if self.toolkit == "11.8" {
             // The newest supported host compiler of 11.8 is gcc 11.
             call = call.arg("-allow-unsupported-compiler");
@@ -49,7 +49,7 @@ impl Bench {
 
     /// Runs a shell command with tools of this machine.
     pub(crate) fn tool(&self, line: &str) {
-        let _ = Call::new("sh").dir(self.folder.path()).args(["-ec", line]).run().success();
+        let _ = Call::new("sh").dir(self.dir.path()).args(["-ec", line]).run().success();
     }
 
     pub(crate) fn read(&self, name: &str) -> Kernels {

@@ -26,15 +26,15 @@ pub(crate) fn tests() -> Vec<Test> {
 }
 
 fn named() {
-    let folder = Scratch::new("awkward");
-    folder.file("empty", "");
-    folder.file("text", "#!/bin/sh\n");
-    folder.file("ptx-to-be", ".version 8.0 // and no more\n");
-    folder.file("elf-to-be", b"\x7fELF\x02\x01\x01");
-    fs::create_dir(folder.path().join("folder")).unwrap();
-    std::os::unix::fs::symlink("nothing", folder.path().join("link-to-nothing")).unwrap();
-    let _ = Call::new("mkfifo").arg("fifo").dir(folder.path()).run().success();
-    let locked = folder.file("locked", b"\x7fELF");
+    let dir = Scratch::new("awkward");
+    dir.file("empty", "");
+    dir.file("text", "#!/bin/sh\n");
+    dir.file("ptx-to-be", ".version 8.0 // and no more\n");
+    dir.file("elf-to-be", b"\x7fELF\x02\x01\x01");
+    fs::create_dir(dir.path().join("folder")).unwrap();
+    std::os::unix::fs::symlink("nothing", dir.path().join("link-to-nothing")).unwrap();
+    let _ = Call::new("mkfifo").arg("fifo").dir(dir.path()).run().success();
+    let locked = dir.file("locked", b"\x7fELF");
     fs::set_permissions(&locked, fs::Permissions::from_mode(0o000)).unwrap();
     let mut printed = String::new();
     for file in [
@@ -57,7 +57,7 @@ fn named() {
             command::call(["inspect"])
         };
         // Files that would block or never end are not opened.
-        let outcome = call.arg(file).dir(folder.path()).limit(Duration::from_secs(60)).run().expect(2);
+        let outcome = call.arg(file).dir(dir.path()).limit(Duration::from_secs(60)).run().expect(2);
         assert!(outcome.stdout.is_empty() && outcome.stderr.contains(file), "{outcome}");
         printed += &outcome.stderr;
     }
@@ -67,9 +67,9 @@ fn named() {
 /// The fuzz targets read all inputs that the fuzzer has found.
 fn corpora() {
     for (name, read) in target::ALL {
-        let folder = places::workspace().join("tests/fuzz/corpus").join(name);
-        let files: Vec<_> = fs::read_dir(&folder).unwrap().map(|file| file.unwrap().path()).collect();
-        assert!(files.len() > 100, "{}", folder.display());
+        let dir = places::workspace().join("tests/fuzz/corpus").join(name);
+        let files: Vec<_> = fs::read_dir(&dir).unwrap().map(|file| file.unwrap().path()).collect();
+        assert!(files.len() > 100, "{}", dir.display());
         for file in files {
             read(&fs::read(&file).unwrap());
         }
@@ -79,10 +79,10 @@ fn corpora() {
 /// Another process truncates the file after it is mapped. A preloaded library does this here, so that it happens in each
 /// run.
 fn cut_off() {
-    let folder = Scratch::new("cut-off");
-    let file = folder.path().join("program");
+    let dir = Scratch::new("cut-off");
+    let file = dir.path().join("program");
     fs::copy(std::env::current_exe().unwrap(), &file).unwrap();
-    let library = folder.path().join("libshortens.so");
+    let library = dir.path().join("libshortens.so");
     let source = r#"#define _GNU_SOURCE
 #include <stdlib.h>
 #include <sys/stat.h>
@@ -101,16 +101,16 @@ void *mmap(void *at, size_t length, int protection, int flags, int fd, long offs
 }
 "#;
     fake_library::shared_library("libshortens.so").source(source).make(&library);
-    let call = command::call(["inspect"]).arg("program").dir(folder.path());
+    let call = command::call(["inspect"]).arg("program").dir(dir.path());
     let outcome = call.env("LD_PRELOAD", "./libshortens.so").env("SHORTEN", "program").run().expect(2);
     assert!(outcome.stdout.is_empty(), "{outcome}");
-    snapshot::check("kernels/cut-off", &snapshot::paths(&outcome.stderr, &[(folder.path(), "<scratch>")]));
+    snapshot::check("kernels/cut-off", &snapshot::paths(&outcome.stderr, &[(dir.path(), "<scratch>")]));
 }
 
 /// Inspects a sparse file that one section of constants covers, with memory for a quarter of it.
 fn sparse() {
-    let folder = Scratch::new("sparse");
-    let path = folder.file("sparse", sparse_head(SIZE));
+    let dir = Scratch::new("sparse");
+    let path = dir.file("sparse", sparse_head(SIZE));
     fs::OpenOptions::new().write(true).open(&path).unwrap().set_len(SIZE).unwrap();
     // Limits the private memory, in KiB. Mapped files do not count.
     let script = format!("ulimit -d {} && exec \"$0\" inspect \"$1\"", SIZE / 4 / 1024);
@@ -134,9 +134,9 @@ fn sparse_head(size: u64) -> Vec<u8> {
 
 /// Inspects an endless text about PTX with less memory than its size.
 fn flooded() {
-    let folder = Scratch::new("flooded");
+    let dir = Scratch::new("flooded");
     let words = b".version 8.0 .target sm_80 ".repeat(4 << 20);
-    let path = folder.file("flooded", [&sparse_head(64 + words.len() as u64 + 192), &words[..]].concat());
+    let path = dir.file("flooded", [&sparse_head(64 + words.len() as u64 + 192), &words[..]].concat());
     let script = format!("ulimit -d {} && exec \"$0\" inspect --json \"$1\"", SIZE / 4 / 1024);
     let outcome = Call::new("sh").args(["-c", &script]).arg(command::path()).arg(&path).run().expect(0);
     assert!(outcome.stdout.contains("\"entries\": []"), "{outcome}");
@@ -170,20 +170,20 @@ fn file_kinds_are_recognized() {
             assert_eq!(listed["verdict"], verdict, "{name}: {outcome}");
         }
     }
-    let folder = Scratch::new("every-kind");
-    folder.file("empty.a", "!<arch>\n");
-    folder.file("cut.fatbin", &fs::read(corpus.join("fatbin")).unwrap()[..200]);
-    folder.file("cut.cubin", &fs::read(corpus.join("cubin-7")).unwrap()[..200]);
-    folder.file("only.ltoir", fs::read(corpus.join("ltoir")).unwrap());
+    let dir = Scratch::new("every-kind");
+    dir.file("empty.a", "!<arch>\n");
+    dir.file("cut.fatbin", &fs::read(corpus.join("fatbin")).unwrap()[..200]);
+    dir.file("cut.cubin", &fs::read(corpus.join("cubin-7")).unwrap()[..200]);
+    dir.file("only.ltoir", fs::read(corpus.join("ltoir")).unwrap());
     let mut printed = String::new();
     // Machine code of CUDA 13, which needs a known driver.
     let bench = Bench::new("13.0");
     bench.nvcc("-cubin -arch=sm_80 alone.cu -o of-13.cubin");
-    fs::copy(bench.path("of-13.cubin"), folder.path().join("of-13.cubin")).unwrap();
+    fs::copy(bench.path("of-13.cubin"), dir.path().join("of-13.cubin")).unwrap();
     for (file, status) in [("of-13.cubin", 0), ("empty.a", 0), ("cut.fatbin", 2), ("cut.cubin", 2), ("only.ltoir", 0)] {
-        let outcome = command::call(["inspect", file]).dir(folder.path()).run().expect(status);
+        let outcome = command::call(["inspect", file]).dir(dir.path()).run().expect(status);
         printed.extend([outcome.stdout, outcome.stderr]);
-        let outcome = command::call(["verify", "--gpu", "A100", file]).dir(folder.path()).run();
+        let outcome = command::call(["verify", "--gpu", "A100", file]).dir(dir.path()).run();
         printed.extend([outcome.stdout, outcome.stderr]);
     }
     snapshot::check("kernels/every-kind", &printed);

@@ -119,14 +119,14 @@ const MAIN: &str = "int use(int); int main(int n, char **a) { (void)a; return us
 
 /// Directory with all files of a test.
 struct Fixture {
-    folder: Scratch,
+    dir: Scratch,
     linker: &'static str,
 }
 
 impl Fixture {
     /// Creates the libraries. Libraries that lack a symbol import it from a second library.
     fn new(linker: &'static str) -> Self {
-        let fixture = Self { folder: Scratch::without_blanks(&format!("binding-{linker}")), linker };
+        let fixture = Self { dir: Scratch::without_blanks(&format!("binding-{linker}")), linker };
         for (name, source, versions, arguments) in HAVE {
             fixture.library(&format!("{name}/libx.so.1"), source, versions, arguments);
             fixture.library(&format!("plain {name}/libx.so.1"), &source.replace("__asm__", "// "), "", &[]);
@@ -148,7 +148,7 @@ impl Fixture {
     }
 
     fn at(&self, path: &str) -> PathBuf {
-        self.folder.path().join(path)
+        self.dir.path().join(path)
     }
 
     fn gcc(&self, output: &str, source: &str, arguments: &[&str]) {
@@ -163,7 +163,7 @@ impl Fixture {
     }
 
     fn library(&self, path: &str, source: &str, versions: &str, arguments: &[&str]) {
-        let script = self.folder.file("versions.map", versions);
+        let script = self.dir.file("versions.map", versions);
         let script = format!("-Wl,--version-script={}", script.display());
         let soname = format!("-Wl,-soname,{}", path.rsplit('/').next().unwrap());
         let mut all = vec!["-shared", "-fPIC", "-nostdlib", &soname];
@@ -247,17 +247,17 @@ fn matrix(linker: &'static str, linked_with: &str, places: &[(&str, &str, &str)]
     let fixture = Fixture::new(linker);
     let mut count = Count::default();
     for program in fixture.programs(linked_with) {
-        for (folder, preload, bind_now) in places {
-            let plain = if linked_with == "all" || folder.contains(", another") { "" } else { "plain " };
+        for (dir, preload, bind_now) in places {
+            let plain = if linked_with == "all" || dir.contains(", another") { "" } else { "plain " };
             let at = |path: &str| fixture.at(path).into_os_string();
-            let mut variables = BTreeMap::from([("LD_LIBRARY_PATH".to_owned(), at(&format!("{plain}{folder}")))]);
+            let mut variables = BTreeMap::from([("LD_LIBRARY_PATH".to_owned(), at(&format!("{plain}{dir}")))]);
             if !preload.is_empty() {
                 variables.insert("LD_PRELOAD".to_owned(), at(preload));
             }
             if !bind_now.is_empty() {
                 variables.insert("LD_BIND_NOW".to_owned(), (*bind_now).into());
             }
-            let place = format!("{plain}{folder}, preloaded: {preload}, LD_BIND_NOW={bind_now}");
+            let place = format!("{plain}{dir}, preloaded: {preload}, LD_BIND_NOW={bind_now}");
             hold(&program, &place, &variables, &mut count);
         }
     }
@@ -324,8 +324,8 @@ fn library_alone_binds() {
     let library = fixture.at("all/libx.so.1").display().to_string();
     let source = format!("{}\nint of_the_program(void); int ask(void) {{ return of_the_program(); }}", WANT[0].1);
     fixture.library("alone/libalone.so", &source, "", &[&library, "-Wl,-z,now"]);
-    for (folder, lacks) in [("all", false), ("lacks it", true)] {
-        let variables = BTreeMap::from([("LD_LIBRARY_PATH".to_owned(), fixture.at(folder).into_os_string())]);
+    for (dir, lacks) in [("all", false), ("lacks it", true)] {
+        let variables = BTreeMap::from([("LD_LIBRARY_PATH".to_owned(), fixture.at(dir).into_os_string())]);
         let findings = dry_run::predict_start(&fixture.at("alone/libalone.so"), &Env::from_variables(variables, "/"));
         let codes: Vec<_> = findings.iter().map(|finding| finding.code).collect();
         assert_eq!(codes, if lacks { vec![Code::LibraryLacksSymbol] } else { vec![] }, "{findings:?}");
@@ -336,8 +336,8 @@ fn library_alone_binds() {
 fn system_programs_bind() {
     let env = Env::from_variables(BTreeMap::from([("LD_BIND_NOW".to_owned(), "1".into())]), "/");
     let mut seen = 0;
-    for folder in ["/usr/bin", "/usr/sbin"] {
-        for file in std::fs::read_dir(folder).unwrap().map(|file| file.unwrap().path()) {
+    for dir in ["/usr/bin", "/usr/sbin"] {
+        for file in std::fs::read_dir(dir).unwrap().map(|file| file.unwrap().path()) {
             let Ok(graph) = cargo_cudaguard::binary::loader::resolve_program(&file, &env) else { continue };
             if graph.interpreter.is_some() && graph.unresolved_requests().count() == 0 {
                 let missing = graph.missing_symbols(true);

@@ -159,7 +159,7 @@ impl Random {
     }
 }
 
-const FOLDERS: [&str; 3] = ["a", "b", "c"];
+const DIRS: [&str; 3] = ["a", "b", "c"];
 /// Libraries with the functions that they define, each after those that it may need.
 const LIBRARIES: [(&str, &str); 3] = [
     ("libnvJitLink.so.12", "__nvJitLinkComplete_12_4"),
@@ -169,14 +169,14 @@ const LIBRARIES: [(&str, &str); 3] = [
 
 /// Returns a search path in random order: all directories or some, in one of the two tags or in none.
 fn search_path(random: &mut Random, from: &str) -> Vec<String> {
-    let mut folders = FOLDERS.to_vec();
+    let mut dirs = DIRS.to_vec();
     let start = random.below(3);
-    folders.rotate_left(start);
+    dirs.rotate_left(start);
     if random.below(2) == 0 {
-        folders.swap(0, 1);
+        dirs.swap(0, 1);
     }
-    folders.truncate([3, 3, 2, 1][random.below(4)]);
-    let path = folders.iter().map(|folder| format!("{from}/{folder}")).collect::<Vec<_>>().join(":");
+    dirs.truncate([3, 3, 2, 1][random.below(4)]);
+    let path = dirs.iter().map(|dir| format!("{from}/{dir}")).collect::<Vec<_>>().join(":");
     match random.below(4) {
         0 => Vec::new(),
         1 => vec![format!("-Wl,--disable-new-dtags,-rpath,{path}")],
@@ -190,8 +190,8 @@ fn random_arrangement(seed: u64) {
     let mut random = Random(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15));
     let scratch = Scratch::new("closure-random");
     let (app, good) = (scratch.join("app"), scratch.join("good"));
-    for folder in FOLDERS.iter().map(|folder| app.join(folder)).chain([app.join("bin"), good.clone()]) {
-        fs::create_dir_all(folder).expect("a folder");
+    for dir in DIRS.iter().map(|dir| app.join(dir)).chain([app.join("bin"), good.clone()]) {
+        fs::create_dir_all(dir).expect("a folder");
     }
     let text = |path: PathBuf| path.display().to_string();
     for (at, (soname, function)) in LIBRARIES.iter().enumerate() {
@@ -211,11 +211,11 @@ fn random_arrangement(seed: u64) {
         build(&whole, &good.join(soname), &[]);
         let lacking = format!("{calls}int other_{at}(void) {{ return {sum}; }}\n");
         let first = random.below(3);
-        for (index, folder) in FOLDERS.iter().enumerate() {
+        for (index, dir) in DIRS.iter().enumerate() {
             if index == first || random.below(2) == 0 {
                 // Only the first library lacks its function in some directories, as an old release does.
                 let source = if at == 0 && random.below(2) == 0 { &lacking } else { &whole };
-                build(source, &app.join(folder).join(soname), &search_path(&mut random, "$ORIGIN/.."));
+                build(source, &app.join(dir).join(soname), &search_path(&mut random, "$ORIGIN/.."));
             }
         }
     }

@@ -61,12 +61,12 @@ fn made_weak(program: &Path) -> usize {
     dynamic_links(&Elf::parse(&data).unwrap()).unwrap().made_weak().len()
 }
 
-fn guards(folder: &Path, built: Version) -> Vec<PathBuf> {
-    guarded_programs::objects(folder, &[guarded_programs::manifest("demo", built, Linkage::Unknown)])
+fn guards(dir: &Path, built: Version) -> Vec<PathBuf> {
+    guarded_programs::objects(dir, &[guarded_programs::manifest("demo", built, Linkage::Unknown)])
 }
 
-fn build(folder: &Path, text: &str, built: Version, options: &[&str]) -> PathBuf {
-    guarded_programs::program(folder, text, &guards(folder, built), options)
+fn build(dir: &Path, text: &str, built: Version, options: &[&str]) -> PathBuf {
+    guarded_programs::program(dir, text, &guards(dir, built), options)
 }
 
 const BUILT: Version = Version::new(9, 15, 1);
@@ -137,14 +137,14 @@ fn program_slots_stay_empty() {
                     for (how, source, more) in
                         [("call", CALLS, "-fplt"), ("table", CALLS, "-fno-plt"), ("data", STORES, "-fplt")]
                     {
-                        let folder = Scratch::new("empty slots");
+                        let dir = Scratch::new("empty slots");
                         let compiled = if pie == "-pie" { "-fPIE" } else { "-fno-pie" };
                         let options = [&*option, pie, compiled, bind, more, "-O1"];
                         let program = if language == "c" {
-                            guarded_programs::program(&folder, source, &objects, &options)
+                            guarded_programs::program(&dir, source, &objects, &options)
                         } else {
-                            let object = in_cpp(&folder, source, &options);
-                            guarded_programs::program(&folder, "", &[&[object.into()], &objects[..]].concat(), &options)
+                            let object = in_cpp(&dir, source, &options);
+                            guarded_programs::program(&dir, "", &[&[object.into()], &objects[..]].concat(), &options)
                         };
                         // In a non-PIE program, the PLT entry may serve as the function's address.
                         let at_start = bind.ends_with("now") || how == "table" || (how == "data" && pie == "-pie");
@@ -162,30 +162,29 @@ fn program_slots_stay_empty() {
 }
 
 /// Compiles the same text with a C++ compiler.
-fn in_cpp(folder: &Path, text: &str, options: &[&str]) -> String {
+fn in_cpp(dir: &Path, text: &str, options: &[&str]) -> String {
     let header = "#include <stdio.h>\n";
-    let source = folder.join("main.cpp");
+    let source = dir.join("main.cpp");
     fs::write(&source, format!("{header}extern \"C\" {{\n{}}}\n", text.replace(header, ""))).unwrap();
-    let object = folder.join("main.o").display().to_string();
+    let object = dir.join("main.o").display().to_string();
     let done = Command::new("g++").args(options).args(["-c", "-o", &object]).arg(&source).output().unwrap();
     assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
     object
 }
 
 fn in_rust(linker: &str, rows: &mut Vec<String>) {
-    let folder = Scratch::new("empty slots rust");
+    let dir = Scratch::new("empty slots rust");
     let text = "extern \"C\" { fn cudnnBackendPopulateCudaGraph(a: usize, b: usize, c: usize) -> i32; fn cudnnGetVersion() -> usize; }\n\
         fn main() { println!(\"{}\", unsafe { cudnnGetVersion() });\n\
         if std::env::args().count() > 7 { std::process::exit(unsafe { cudnnBackendPopulateCudaGraph(0, 0, 0) }) } }\n";
-    let source = folder.file("main.rs", text);
+    let source = dir.file("main.rs", text);
     for (how, more) in [
         ("pie", &[][..]),
         ("no-pie", &["-Crelocation-model=static"]),
         ("pie lto stripped", &["-Copt-level=3", "-Clto=fat", "-Cstrip=symbols"]),
     ] {
-        let objects =
-            guarded_programs::objects(&folder, &[guarded_programs::manifest("demo", BUILT, Linkage::Unknown)]);
-        let program = folder.join("prog");
+        let objects = guarded_programs::objects(&dir, &[guarded_programs::manifest("demo", BUILT, Linkage::Unknown)]);
+        let program = dir.join("prog");
         let mut command = Command::new("rustc");
         command.arg(&source).arg("-o").arg(&program).args(more);
         command.arg(format!("-Clink-arg=-fuse-ld={}", linker.trim_start_matches("ld.")));
@@ -200,8 +199,8 @@ fn in_rust(linker: &str, rows: &mut Vec<String>) {
 
 /// The manifest accepts this cuDNN, but it lacks a function: this is a separate finding.
 fn matching_versions_fill_slots() {
-    let folder = Scratch::new("empty slots agree");
-    let program = build(&folder, STORES, Version::new(9, 1, 0), &["-pie", "-fPIE"]);
+    let dir = Scratch::new("empty slots agree");
+    let program = build(&dir, STORES, Version::new(9, 1, 0), &["-pie", "-fPIE"]);
     sealed(&program);
     let (status, output, printed) = started(&program, "9.1.0", &[]);
     assert_eq!((status, &*output), (Some(78), ""), "{printed}");
@@ -216,7 +215,7 @@ fn matching_versions_fill_slots() {
     let words = format!("{name}: symbol lookup error: {name}: undefined symbol: {LACKED}, version libcudnn.so.9\n");
     assert_eq!((status, printed), (Some(127), words));
     assert_eq!(started(&program, "9.15.1", &[]).0, Some(0));
-    let report = folder.join("report.json");
+    let report = dir.join("report.json");
     let _ = started(&program, "9.1.0", &[("CUDAGUARD_REPORT", report.to_str().unwrap())]);
     let report = fs::read_to_string(report).unwrap();
     assert!(report.contains("\"verdict\":\"refused\"") && report.contains("\"code\":\"CG214\""), "{report}");
@@ -224,11 +223,11 @@ fn matching_versions_fill_slots() {
 
 /// A function that the program itself declares weak may be missing, as before.
 fn optional_symbols_may_be_missing() {
-    let folder = Scratch::new("empty slots weak");
+    let dir = Scratch::new("empty slots weak");
     let text = CALLS
         .replacen("int cudnnBackend", "__attribute__((weak)) int cudnnBackend", 1)
         .replace("n > 7", "n > 7 && cudnnBackendPopulateCudaGraph");
-    let program = build(&folder, &text, Version::new(9, 1, 0), &["-pie", "-fPIE", "-fno-plt", "-Wl,-z,now"]);
+    let program = build(&dir, &text, Version::new(9, 1, 0), &["-pie", "-fPIE", "-fno-plt", "-Wl,-z,now"]);
     sealed(&program);
     let (status, output, printed) = started(&program, "9.1.0", &[]);
     assert_eq!((status, &*printed), (Some(0), ""), "{output}");
@@ -236,7 +235,7 @@ fn optional_symbols_may_be_missing() {
 
 /// Later changes to a sealed file by other tools do not affect it.
 fn other_tools_keep_slots() {
-    let folder = Scratch::new("empty slots tools");
+    let dir = Scratch::new("empty slots tools");
     let mut missing = Vec::new();
     for (tool, arguments) in [
         ("strip", &["@"][..]),
@@ -253,7 +252,7 @@ fn other_tools_keep_slots() {
         }
         for pie in ["-pie", "-no-pie"] {
             let compiled = if pie == "-pie" { "-fPIE" } else { "-fno-pie" };
-            let program = build(&folder, STORES, BUILT, &[pie, compiled, "-Wl,-rpath,/nowhere"]);
+            let program = build(&dir, STORES, BUILT, &[pie, compiled, "-Wl,-rpath,/nowhere"]);
             sealed(&program);
             let done = Command::new(tool)
                 .args(arguments.iter().map(|word| word.replace('@', &program.display().to_string())))
@@ -272,9 +271,9 @@ fn other_tools_keep_slots() {
 
 /// A file without a guard keeps strong symbols, because no guard would report the empty slots.
 fn unguarded_program_keeps_its_slots() {
-    let folder = Scratch::new("empty slots not");
-    let note = guards(&folder, BUILT).pop().unwrap();
-    let program = folder.join("prog");
+    let dir = Scratch::new("empty slots not");
+    let note = guards(&dir, BUILT).pop().unwrap();
+    let program = dir.join("prog");
     guarded_programs::link(STORES, &program, &[note], &[library(), "-Wl,--allow-shlib-undefined".to_owned()]).unwrap();
     sealed(&program);
     assert_eq!(made_weak(&program), 0);
@@ -291,9 +290,9 @@ const OPENS: &str = "#include <dlfcn.h>\n#include <stdio.h>\n#include <string.h>
 /// can be opened, its guard reports the problem with cuDNN on request.
 fn library_slots_stay_empty() {
     let (mut rows, mut missing) = (Vec::new(), Vec::new());
-    let folder = Scratch::new("empty slots libraries");
-    let objects = guards(&folder, BUILT);
-    let opener = folder.join("opener");
+    let dir = Scratch::new("empty slots libraries");
+    let objects = guards(&dir, BUILT);
+    let opener = dir.join("opener");
     guarded_programs::link(OPENS, &opener, &[], &[]).unwrap();
     let header = format!("-I{}", places::workspace().join("templates").display());
     let says = "#include <cudaguard.h>\nstatic char text[2048];\n\
@@ -307,14 +306,14 @@ fn library_slots_stay_empty() {
             ("lazy", "data", STORES, "-fplt"),
         ] {
             let what = format!("{name} {bind} {how}");
-            let shared = folder.join("libshared.so");
+            let shared = dir.join("libshared.so");
             let source = format!("{says}{}", source.replace("int main", "int uses"));
             let options = [&format!("-fuse-ld={linker}"), "-shared", "-fPIC", &header, more, &format!("-Wl,-z,{bind}")];
             let mut arguments = vec![library(), "-Wl,--allow-shlib-undefined".to_owned()];
             arguments.extend(options.map(str::to_owned));
             guarded_programs::link(&source, &shared, &objects, &arguments)
                 .unwrap_or_else(|error| panic!("{what}: {error}"));
-            let needing = folder.join("needing");
+            let needing = dir.join("needing");
             let uses = "int uses(int, char **);\nint main(int n, char **a) { return uses(n, a); }\n";
             let options =
                 [shared.display().to_string(), "-Wl,-rpath,$ORIGIN,--allow-shlib-undefined,-z,lazy".to_owned()];
@@ -353,27 +352,27 @@ fn library_slots_stay_empty() {
 
 /// cuDNN has no variables to copy. A library with a copied variable stays unchanged, and the loader reports the problem.
 fn copy_relocated_variable_is_kept() {
-    let folder = Scratch::new("empty slots copy");
+    let dir = Scratch::new("empty slots copy");
     let text = "unsigned long cudnnGetVersion(void) { return 91501; }\n";
     for (version, variable) in [("new", "int cudnnVariable = 7;\n"), ("old", "")] {
-        let library = folder.join(version).join("libcudnn.so.9");
-        fs::create_dir_all(folder.join(version)).unwrap();
+        let library = dir.join(version).join("libcudnn.so.9");
+        fs::create_dir_all(dir.join(version)).unwrap();
         let shared = ["-shared", "-fPIC", "-Wl,-soname,libcudnn.so.9"].map(str::to_owned);
         guarded_programs::link(&format!("{text}{variable}"), &library, &[], &shared).unwrap();
     }
-    let program = folder.join("prog");
+    let program = dir.join("prog");
     let main = "extern int cudnnVariable; unsigned long cudnnGetVersion(void);\n\
                 int main(void) { return cudnnVariable != 7 || !cudnnGetVersion(); }\n";
     let options = [
-        folder.join("new/libcudnn.so.9").display().to_string(),
+        dir.join("new/libcudnn.so.9").display().to_string(),
         "-no-pie".to_owned(),
         "-fno-pie".to_owned(),
         "-Wl,-z,now".to_owned(),
     ];
-    guarded_programs::link(main, &program, &guards(&folder, BUILT), &options).unwrap();
+    guarded_programs::link(main, &program, &guards(&dir, BUILT), &options).unwrap();
     let start = |version: &str| {
         let mut command = Command::new(&program);
-        command.env_clear().env("CUDAGUARD", "off").env("LD_LIBRARY_PATH", folder.join(version));
+        command.env_clear().env("CUDAGUARD", "off").env("LD_LIBRARY_PATH", dir.join(version));
         let ended = unless_busy(|| command.output()).unwrap();
         (ended.status.code(), String::from_utf8_lossy(&ended.stderr).into_owned())
     };
@@ -386,9 +385,9 @@ fn copy_relocated_variable_is_kept() {
 
 /// A program with weak symbols prints the same output as the program with strong symbols.
 fn weak_symbols_keep_output() {
-    let folder = Scratch::new("empty slots good");
-    let strong = build(&folder, STORES, BUILT, &["-pie", "-fPIE"]);
-    let weak = folder.join("weak");
+    let dir = Scratch::new("empty slots good");
+    let strong = build(&dir, STORES, BUILT, &["-pie", "-fPIE"]);
+    let weak = dir.join("weak");
     fs::copy(&strong, &weak).unwrap();
     sealed(&weak);
     assert!(made_weak(&strong) == 0 && made_weak(&weak) > 0);

@@ -121,11 +121,11 @@ fn library_fault_is_reported(way: &str, needs: &str) {
     let soname: &[String] = if way == "path" { &[] } else { &["-Wl,-soname,libx.so.1".to_owned()] };
     library(&good, "int first_of_x(void) { return 0; } int second_of_x(void) { return 0; }\n", versions, soname);
     put("none", &good, &place);
-    let named = |folder: &str| scene.join(folder).display().to_string();
-    let search = |folders: [&str; 2]| match way {
+    let named = |dir: &str| scene.join(dir).display().to_string();
+    let search = |dirs: [&str; 2]| match way {
         "RPATH" => vec![format!("-Wl,--disable-new-dtags,-rpath,{}:{}", named("lib"), named("y"))],
         "RUNPATH" => vec![format!("-Wl,--enable-new-dtags,-rpath,{}:{}", named("lib"), named("y"))],
-        "$ORIGIN" => vec![format!("-Wl,--enable-new-dtags,-rpath,{}:{}", folders[0], folders[1])],
+        "$ORIGIN" => vec![format!("-Wl,--enable-new-dtags,-rpath,{}:{}", dirs[0], dirs[1])],
         _ => Vec::new(),
     };
     let program = scene.join("prog");
@@ -194,8 +194,8 @@ fn loader_cache_and_preloads_are_read() {
         .unwrap_or_else(|error| panic!("{error}"));
     let system = fs::read_to_string("/etc/ld.so.conf").unwrap_or_default();
     let configuration = etc.join("cudaguard.conf");
-    let cache = |folders: &[&Path]| {
-        let own: String = folders.iter().map(|folder| format!("{}\n", folder.display())).collect::<Vec<_>>().concat();
+    let cache = |dirs: &[&Path]| {
+        let own: String = dirs.iter().map(|dir| format!("{}\n", dir.display())).collect::<Vec<_>>().concat();
         fs::write(&configuration, format!("{own}{system}")).expect("a file");
         let made = Call::new("/usr/sbin/ldconfig")
             .args(["-X", "-i", "-C"])
@@ -207,9 +207,9 @@ fn loader_cache_and_preloads_are_read() {
     };
     let preload = |text: &str| fs::write(etc.join("ld.so.preload"), text).expect("a file");
     let fresh = || {
-        for folder in [&lib, &other] {
-            let _ = fs::remove_dir_all(folder);
-            fs::create_dir_all(folder).expect("a folder");
+        for dir in [&lib, &other] {
+            let _ = fs::remove_dir_all(dir);
+            fs::create_dir_all(dir).expect("a folder");
         }
         preload("");
     };

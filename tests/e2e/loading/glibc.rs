@@ -104,7 +104,7 @@ fn library_runpath_hides_program_rpath() {
 }
 
 fn tokens_are_expanded() {
-    for (folder, entry) in [
+    for (dir, entry) in [
         ("here", "$ORIGIN/here"),
         ("here", "${ORIGIN}/here"),
         ("lib/x86_64-linux-gnu", "$ORIGIN/$LIB"),
@@ -116,7 +116,7 @@ fn tokens_are_expanded() {
     ] {
         for style in [OLD, NEW] {
             let scene = Scene::new("tokens");
-            let library = format!("{folder}/libx.so");
+            let library = format!("{dir}/libx.so");
             scene.library(&library, &[]);
             let rpath = format!("-Wl,-rpath,{entry}");
             scene.program(&[style, &rpath, &format!("@/{library}")]);
@@ -343,7 +343,7 @@ fn preloaded_libraries_come_first() {
 }
 
 fn hwcaps_directories_are_searched() {
-    for folder in [
+    for dir in [
         "glibc-hwcaps/x86-64-v2",
         "glibc-hwcaps/x86-64-v3",
         "glibc-hwcaps/x86-64-v4",
@@ -358,7 +358,7 @@ fn hwcaps_directories_are_searched() {
     ] {
         for style in [OLD, NEW] {
             let scene = Scene::new("hardware");
-            scene.library("a/libx.so", &[]).library(&format!("a/{folder}/libx.so"), &[]);
+            scene.library("a/libx.so", &[]).library(&format!("a/{dir}/libx.so"), &[]);
             scene.program(&[style, "-Wl,-rpath,@/a", "@/a/libx.so"]);
             scene.equal();
         }
@@ -434,12 +434,12 @@ fn missing_symbol_versions_are_reported() {
     build("old/libv.so", "old.map");
     scene.file("main.c", b"int f(void); int g(void); int main(void) { return f() + g() - 3; }");
     scene.program(&["@/new/libv.so"]);
-    for (folder, missing) in [("@/new", 0), ("@/old", 1)] {
-        scene.variable("LD_LIBRARY_PATH", folder);
+    for (dir, missing) in [("@/new", 0), ("@/old", 1)] {
+        scene.variable("LD_LIBRARY_PATH", dir);
         let graph = scene.predicted(&scene.at("prog"));
         let found = graph.missing_versions();
         assert_eq!(found.len(), missing, "{found:?}");
-        let library_path = folder.replace('@', &scene.at("").display().to_string());
+        let library_path = dir.replace('@', &scene.at("").display().to_string());
         let ran = Command::new(scene.at("prog")).env_clear().env("LD_LIBRARY_PATH", library_path).output().unwrap();
         assert_eq!(ran.status.success(), missing == 0);
         for one in found {
@@ -486,7 +486,7 @@ fn all_candidates_are_listed() {
     let graph = scene.predicted(&scene.at("prog"));
     let found = graph.candidates(0, "libx.so");
     let paths: Vec<_> = found.iter().map(|candidate| candidate.path.clone()).collect();
-    let expected = ["foreign", "a", "b", "c"].map(|folder| scene.at(folder).join("libx.so"));
+    let expected = ["foreign", "a", "b", "c"].map(|dir| scene.at(dir).join("libx.so"));
     assert_eq!(paths, expected);
     assert_eq!(found[0].inspection, Inspection::WrongArchitecture("is for aarch64".to_owned()));
     assert!(found[1..].iter().all(|candidate| candidate.inspection == Inspection::Usable));
@@ -497,8 +497,8 @@ fn all_candidates_are_listed() {
 fn system_programs_resolve_alike() {
     let env = Env::without_variables();
     let mut seen = 0;
-    for folder in ["/usr/bin", "/usr/sbin"] {
-        let Ok(files) = std::fs::read_dir(folder) else { continue };
+    for dir in ["/usr/bin", "/usr/sbin"] {
+        let Ok(files) = std::fs::read_dir(dir) else { continue };
         for file in files.map(|file| file.unwrap().path()) {
             let Ok(graph) = loader::resolve_program(&file, &env) else { continue };
             let glibc = graph.interpreter.as_ref().is_some_and(|path| path.to_string_lossy().contains("ld-linux"));

@@ -56,20 +56,20 @@ pub(crate) fn manifest(component: &str, built: Version, linkage: Linkage) -> Man
 }
 
 /// Builds the objects to link for these manifests: a note for each, and one shim.
-pub(crate) fn objects(folder: &Path, manifests: &[Manifest]) -> Vec<PathBuf> {
-    objects_for(folder, manifests, &target())
+pub(crate) fn objects(dir: &Path, manifests: &[Manifest]) -> Vec<PathBuf> {
+    objects_for(dir, manifests, &target())
 }
 
 /// Builds the objects for another target.
-pub(crate) fn objects_for(folder: &Path, manifests: &[Manifest], target: &str) -> Vec<PathBuf> {
+pub(crate) fn objects_for(dir: &Path, manifests: &[Manifest], target: &str) -> Vec<PathBuf> {
     let mut objects = Vec::new();
     for (index, manifest) in manifests.iter().enumerate() {
-        let folder = folder.join(format!("guard-{index}"));
-        std::fs::create_dir_all(&folder).unwrap();
+        let dir = dir.join(format!("guard-{index}"));
+        std::fs::create_dir_all(&dir).unwrap();
         let descriptor = note::encode(manifest).unwrap();
         let dlopen = note_text(manifest);
         let source = NoteSource { descriptor: &descriptor, component: &manifest.component, dlopen: dlopen.as_deref() };
-        match guard::compile_guard(&Env::from_process(), source, target, &folder, None).unwrap() {
+        match guard::compile_guard(&Env::from_process(), source, target, &dir, None).unwrap() {
             GuardObjects::Objects { note, shim } => {
                 if objects.is_empty() {
                     objects.push(shim);
@@ -104,8 +104,8 @@ pub(crate) fn library() -> String {
 }
 
 /// Builds a program from this C text, linked with that library.
-pub(crate) fn program(folder: &Path, text: &str, objects: &[PathBuf], options: &[&str]) -> PathBuf {
-    let program = folder.join("prog");
+pub(crate) fn program(dir: &Path, text: &str, objects: &[PathBuf], options: &[&str]) -> PathBuf {
+    let program = dir.join("prog");
     let mut arguments = vec![library(), "-Wl,--allow-shlib-undefined".to_owned()];
     arguments.extend(options.iter().map(|option| (*option).to_owned()));
     link(text, &program, objects, &arguments).unwrap_or_else(|error| panic!("{options:?}: {error}"));

@@ -37,7 +37,7 @@ fn linkage(path: &Path) -> (Linkage, Linkage) {
 }
 
 fn cudart_releases_are_recognized() {
-    let folder = Scratch::new("cudart");
+    let dir = Scratch::new("cudart");
     let text = "#include <cuda_runtime_api.h>\nint main(void) { int v = 0; return cudaDriverGetVersion(&v); }";
     for release in ["11.8", "13.0", "13.5"] {
         let root = parts::cuda(release);
@@ -46,7 +46,7 @@ fn cudart_releases_are_recognized() {
         for (library, expected) in [("-lcudart_static", Linkage::Static), ("-lcudart", Linkage::Linked)] {
             let lld: &[&[&str]] = if tools::find("ld.lld").is_some() { &[&["-s", "-fuse-ld=lld"]] } else { &[] };
             for strip in [&[][..], &["-s"]].iter().chain(lld) {
-                let file = folder.join("prog");
+                let file = dir.join("prog");
                 let mut arguments = vec![include.clone(), lib.clone(), library.to_owned()];
                 arguments.extend(strip.iter().map(|argument| (*argument).to_owned()));
                 arguments.extend(["-ldl", "-lpthread", "-lrt"].map(str::to_owned));
@@ -54,7 +54,7 @@ fn cudart_releases_are_recognized() {
                 assert_eq!(linkage(&file), (expected, Linkage::None), "{release} {library} {strip:?}");
             }
         }
-        let plain = folder.join("plain");
+        let plain = dir.join("plain");
         guarded_programs::link("int main(void) { return 0; }", &plain, &[], &[]).unwrap();
         assert_eq!(linkage(&plain), (Linkage::None, Linkage::None));
         let archive = Binary::read(&root.join("lib64/libcudart_static.a")).unwrap();
@@ -66,17 +66,17 @@ fn cudart_releases_are_recognized() {
 
 fn nvcc_program_cudart_is_recognized() {
     let root = parts::cuda("13.0");
-    let folder = Scratch::new("nvcc");
-    let source = folder.file(
+    let dir = Scratch::new("nvcc");
+    let source = dir.file(
         "k.cu",
         "__global__ void k(int *a) { *a = 1; }\nint main() { int *p; cudaMalloc(&p, 4); k<<<1, 1>>>(p); return 0; }\n",
     );
     for (cudart, expected) in [("static", Linkage::Static), ("shared", Linkage::Linked)] {
-        let file = folder.join(cudart);
+        let file = dir.join(cudart);
         let done = Command::new(root.join("bin/nvcc"))
             .args(["-arch=sm_80", "-cudart", cudart, "-o"])
             .args([&file, &source])
-            .current_dir(folder.path())
+            .current_dir(dir.path())
             .output()
             .unwrap();
         assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
@@ -113,10 +113,10 @@ fn cudnn_file_names_its_version() {
 const CALLS: &str =
     "#include <stddef.h>\nsize_t cudnnGetVersion(void); int main(void) { return cudnnGetVersion() == 0; }";
 
-fn linked_to(folder: &Path, name: &str, built: Version) -> PathBuf {
+fn linked_to(dir: &Path, name: &str, built: Version) -> PathBuf {
     let lib = parts::cudnn(name).join("lib");
-    let program = folder.join("prog");
-    let objects = guarded_programs::objects(folder, &[guarded_programs::manifest("demo", built, Linkage::Linked)]);
+    let program = dir.join("prog");
+    let objects = guarded_programs::objects(dir, &[guarded_programs::manifest("demo", built, Linkage::Linked)]);
     let library = lib.join(format!("libcudnn.so.{}", built.major)).display().to_string();
     let arguments = [library, "-Wl,--allow-shlib-undefined".to_owned()];
     guarded_programs::link(CALLS, &program, &objects, &arguments).unwrap();
@@ -124,8 +124,8 @@ fn linked_to(folder: &Path, name: &str, built: Version) -> PathBuf {
 }
 
 fn static_cudnn_is_recognized() {
-    let folder = Scratch::new("cudnn linkage");
-    let program = linked_to(&folder, "9.15.1", Version::new(9, 15, 1));
+    let dir = Scratch::new("cudnn linkage");
+    let program = linked_to(&dir, "9.15.1", Version::new(9, 15, 1));
     assert_eq!(linkage(&program), (Linkage::None, Linkage::Linked));
     assert!(Command::new("strip").arg(&program).status().unwrap().success());
     assert_eq!(linkage(&program), (Linkage::None, Linkage::Linked));
@@ -133,20 +133,20 @@ fn static_cudnn_is_recognized() {
     // A program that loads cuDNN with dlopen contains function names. A program that only prints its name does not.
     let text = "#include <dlfcn.h>\nint main(void) { void *h = dlopen(\"libcudnn.so.9\", 2);\n\
                 return h && dlsym(h, \"cudnnCreate\"); }";
-    let by_name = folder.join("by name");
+    let by_name = dir.join("by name");
     guarded_programs::link(text, &by_name, &[], &["-s".to_owned()]).unwrap();
     assert_eq!(linkage(&by_name).1, Linkage::Dlopened);
     let text =
         "#include <stdio.h>\nint main(int n, char **a) { puts(n > 1 ? \"cuDNN\" : \"cudnnCreate failed\"); return 0; }";
-    let speaks = folder.join("speaks");
+    let speaks = dir.join("speaks");
     guarded_programs::link(text, &speaks, &[], &["-s".to_owned()]).unwrap();
     assert_eq!(linkage(&speaks).1, Linkage::Unknown);
     // The guard itself does not count as evidence of cuDNN.
     let objects = guarded_programs::objects(
-        &folder,
+        &dir,
         &[guarded_programs::manifest("demo", Version::new(9, 15, 1), Linkage::Unknown)],
     );
-    let guarded = folder.join("guarded");
+    let guarded = dir.join("guarded");
     guarded_programs::link("int main(void) { return 0; }", &guarded, &objects, &[]).unwrap();
     assert_eq!(linkage(&guarded).1, Linkage::None);
 }
@@ -156,7 +156,7 @@ fn function_table_matches_libraries() {
     let cudart = |release: &str| parts::cuda(release).join("lib64");
     let cudnn = |release: &str| parts::cudnn(release).join("lib");
     let driver = parts::driver("535");
-    for (folder, soname, release) in [
+    for (dir, soname, release) in [
         (cudart("11.8"), "libcudart.so.11.0", (11, 8, 89)),
         // The names of these files do not contain the third number.
         (cudart("13.0"), "libcudart.so.13", (13, 0, 999)),
@@ -170,7 +170,7 @@ fn function_table_matches_libraries() {
         (driver, "libcuda.so.1", (12, 2, 0)),
     ] {
         let release = Version::new(release.0, release.1, release.2);
-        let data = Contents::open(&folder.join(soname)).unwrap();
+        let data = Contents::open(&dir.join(soname)).unwrap();
         let elf = Elf::parse(&data).unwrap();
         let mut compared = 0;
         for (name, releases) in symbols::library_functions(soname) {
@@ -186,10 +186,10 @@ fn function_table_matches_libraries() {
 
 /// Compares the loader's message with ours, for the function that 9.5 introduced.
 fn function_missing_in_older_cudnn() {
-    let folder = Scratch::new("older lacks");
+    let dir = Scratch::new("older lacks");
     let text = "int cudnnBackendPopulateCudaGraph(void); int (*held)(void) = cudnnBackendPopulateCudaGraph;\n\
                 int main(void) { return held == 0; }";
-    let program = folder.join("prog");
+    let program = dir.join("prog");
     let library = parts::cudnn("9.15.1").join("lib/libcudnn.so.9").display().to_string();
     guarded_programs::link(text, &program, &[], &[library, "-Wl,--allow-shlib-undefined".to_owned()]).unwrap();
     for (release, lacks) in [("9.1.0", true), ("9.15.1", false), ("9.28.0", false)] {
@@ -220,8 +220,8 @@ fn real_cudnn_pairs_are_checked() {
         ("8.9.7", Version::new(8, 9, 7), "9.15.1", Some(Code::CudnnOtherMajor)),
         ("9.15.1", Version::new(9, 15, 1), "9.15.1-loader", Some(Code::CudnnInnerMissing)),
     ] {
-        let folder = Scratch::new("real pairs");
-        let program = linked_to(&folder, built_name, built);
+        let dir = Scratch::new("real pairs");
+        let program = linked_to(&dir, built_name, built);
         let lib = parts::cudnn(started).join("lib");
         let env = Env::without_variables().with_variables([("LD_LIBRARY_PATH".to_owned(), lib.into_os_string())]);
         let findings = dry_run::predict_start(&program, &env);

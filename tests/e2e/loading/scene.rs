@@ -13,7 +13,7 @@ use cudaguard_tests::run::unless_busy;
 
 /// Directory with libraries and a program.
 pub(crate) struct Scene {
-    folder: Scratch,
+    dir: Scratch,
     variables: RefCell<BTreeMap<String, OsString>>,
     compiler: &'static str,
 }
@@ -21,18 +21,18 @@ pub(crate) struct Scene {
 impl Scene {
     /// Creates an empty directory.
     pub(crate) fn new(name: &str) -> Self {
-        Self::in_folder(Scratch::new(name))
+        Self::in_dir(Scratch::new(name))
     }
 
     /// Creates a directory without blanks, so that `LD_PRELOAD`, which splits at blanks, can name its files.
     pub(crate) fn preloaded(name: &str) -> Self {
-        Self::in_folder(Scratch::without_blanks(name))
+        Self::in_dir(Scratch::without_blanks(name))
     }
 
-    fn in_folder(folder: Scratch) -> Self {
-        folder.file("nothing.c", "int nothing(void) { return 0; }\n");
-        folder.file("main.c", "int main(void) { return 0; }\n");
-        Self { folder, variables: RefCell::default(), compiler: "gcc" }
+    fn in_dir(dir: Scratch) -> Self {
+        dir.file("nothing.c", "int nothing(void) { return 0; }\n");
+        dir.file("main.c", "int main(void) { return 0; }\n");
+        Self { dir, variables: RefCell::default(), compiler: "gcc" }
     }
 
     /// Uses another compiler to link the program.
@@ -42,11 +42,11 @@ impl Scene {
 
     /// Returns a path in the directory.
     pub(crate) fn at(&self, name: &str) -> PathBuf {
-        self.folder.path().join(name)
+        self.dir.path().join(name)
     }
 
     fn text(&self, argument: &str) -> String {
-        argument.replace('@', &self.folder.path().display().to_string())
+        argument.replace('@', &self.dir.path().display().to_string())
     }
 
     /// Builds a shared library whose soname is its file name. `@` in the arguments is the directory; other libraries are
@@ -79,7 +79,7 @@ impl Scene {
             .args(["-Wl,--no-as-needed", "-Wl,--unresolved-symbols=ignore-all", "-o"])
             .arg(&output)
             .args(arguments.iter().map(|argument| self.text(argument)))
-            .current_dir(self.folder.path())
+            .current_dir(self.dir.path())
             .stdin(Stdio::null())
             .output()
             .unwrap();
@@ -89,7 +89,7 @@ impl Scene {
 
     /// Writes a file with these bytes.
     pub(crate) fn file(&self, path: &str, bytes: &[u8]) -> &Self {
-        self.folder.file(path, bytes);
+        self.dir.file(path, bytes);
         self
     }
 
@@ -122,7 +122,7 @@ impl Scene {
 
     /// Returns the predicted load graph of a program.
     pub(crate) fn predicted(&self, program: &Path) -> LoadGraph {
-        loader::resolve_program(program, &Env::from_variables(self.variables.borrow().clone(), self.folder.path()))
+        loader::resolve_program(program, &Env::from_variables(self.variables.borrow().clone(), self.dir.path()))
             .unwrap()
     }
 
@@ -135,7 +135,7 @@ impl Scene {
     pub(crate) fn equal_for(&self, program: &str) {
         let program = self.at(program);
         let graph = self.predicted(&program);
-        compare(&graph, &program, self.folder.path(), &self.variables.borrow());
+        compare(&graph, &program, self.dir.path(), &self.variables.borrow());
     }
 }
 
@@ -148,13 +148,13 @@ pub(crate) struct Loaded {
 }
 
 /// Runs the real loader in its list mode, which does not start the program.
-pub(crate) fn real(program: &Path, musl: bool, folder: &Path, variables: &BTreeMap<String, OsString>) -> Loaded {
+pub(crate) fn real(program: &Path, musl: bool, dir: &Path, variables: &BTreeMap<String, OsString>) -> Loaded {
     let mut command = Command::new(program);
-    command.env_clear().envs(variables).env("LC_ALL", "C").current_dir(folder).stdin(Stdio::null());
+    command.env_clear().envs(variables).env("LC_ALL", "C").current_dir(dir).stdin(Stdio::null());
     if musl {
         use std::os::unix::process::CommandExt as _;
         command = Command::new("/lib/ld-musl-x86_64.so.1");
-        command.arg0("ldd").arg(program).env_clear().envs(variables).current_dir(folder).stdin(Stdio::null());
+        command.arg0("ldd").arg(program).env_clear().envs(variables).current_dir(dir).stdin(Stdio::null());
     } else {
         command.env("LD_TRACE_LOADED_OBJECTS", "1");
     }
@@ -170,7 +170,7 @@ pub(crate) fn real(program: &Path, musl: bool, folder: &Path, variables: &BTreeM
         if place == "not found" {
             loaded.absent.push(name.to_owned());
         } else if line.contains("(0x") && !name.contains("linux-vdso") && !name.contains("ld-musl") {
-            loaded.files.push((name.to_owned(), folder.join(place)));
+            loaded.files.push((name.to_owned(), dir.join(place)));
         }
     }
     for line in errors.lines() {
@@ -185,9 +185,9 @@ pub(crate) fn real(program: &Path, musl: bool, folder: &Path, variables: &BTreeM
 }
 
 /// Fails if the prediction differs from the real loader.
-pub(crate) fn compare(graph: &LoadGraph, program: &Path, folder: &Path, variables: &BTreeMap<String, OsString>) {
+pub(crate) fn compare(graph: &LoadGraph, program: &Path, dir: &Path, variables: &BTreeMap<String, OsString>) {
     let musl = graph.interpreter.as_ref().is_some_and(|path| path.to_string_lossy().contains("ld-musl"));
-    let printed = real(program, musl, folder, variables);
+    let printed = real(program, musl, dir, variables);
     let broken = graph.requests.iter().find_map(|request| match &request.answer {
         LoadOutcome::Broken(candidate) => Some(candidate),
         _ => None,

@@ -41,21 +41,21 @@ fn manifests(file: &Path) -> Vec<Manifest> {
     Binary::read(file).unwrap().manifests().map(|note| note.unwrap().manifest).collect()
 }
 
-fn program(folder: &Path, text: &str, manifests: &[Manifest]) -> PathBuf {
-    let objects = guarded_programs::objects(folder, manifests);
-    let file = folder.join("prog");
+fn program(dir: &Path, text: &str, manifests: &[Manifest]) -> PathBuf {
+    let objects = guarded_programs::objects(dir, manifests);
+    let file = dir.join("prog");
     guarded_programs::link(text, &file, &objects, &[]).unwrap();
     file
 }
 
-fn one(folder: &Path, text: &str) -> PathBuf {
-    program(folder, text, &[guarded_programs::manifest("demo", BUILT, Linkage::Unknown)])
+fn one(dir: &Path, text: &str) -> PathBuf {
+    program(dir, text, &[guarded_programs::manifest("demo", BUILT, Linkage::Unknown)])
 }
 
 fn seal_works_with_all_linkers() {
-    let folder = Scratch::new("seal linkers");
-    let objects = guarded_programs::objects(&folder, &[guarded_programs::manifest("demo", BUILT, Linkage::Unknown)]);
-    let fake_library = folder.join("cudnn");
+    let dir = Scratch::new("seal linkers");
+    let objects = guarded_programs::objects(&dir, &[guarded_programs::manifest("demo", BUILT, Linkage::Unknown)]);
+    let fake_library = dir.join("cudnn");
     cudaguard_tests::fake_library::cudnn(&fake_library, (9, 15, 1));
     let mut missing = Vec::new();
     for linker in tools::linkers(&mut missing) {
@@ -65,7 +65,7 @@ fn seal_works_with_all_linkers() {
             ("fixed", &["-no-pie"]),
             ("libx.so", &["-shared", "-fPIC"]),
         ] {
-            let file = folder.join(format!("{linker}-{name}"));
+            let file = dir.join(format!("{linker}-{name}"));
             let mut arguments = vec![format!("-fuse-ld={linker}")];
             arguments.extend(extra.iter().map(|argument| (*argument).to_owned()));
             arguments.push(fake_library.join("lib/libcudnn.so.9").display().to_string());
@@ -113,12 +113,12 @@ fn seal_works_with_all_linkers() {
 }
 
 fn seal_keeps_links_and_modes() {
-    let folder = Scratch::new("seal links");
-    let file = one(&folder, QUIET);
+    let dir = Scratch::new("seal links");
+    let file = one(&dir, QUIET);
     let before = fs::read(&file).unwrap();
-    fs::hard_link(&file, folder.join("other name")).unwrap();
-    fs::create_dir(folder.join("elsewhere")).unwrap();
-    let link = folder.join("elsewhere/link");
+    fs::hard_link(&file, dir.join("other name")).unwrap();
+    fs::create_dir(dir.join("elsewhere")).unwrap();
+    let link = dir.join("elsewhere/link");
     std::os::unix::fs::symlink("../prog", &link).unwrap();
     fs::set_permissions(&file, PermissionsExt::from_mode(0o555)).unwrap();
 
@@ -129,9 +129,9 @@ fn seal_keeps_links_and_modes() {
     assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
     assert_eq!(fs::metadata(&file).unwrap().mode() & 0o7777, 0o555);
     assert!(manifests(&file)[0].sealed);
-    assert!(fs::read(folder.join("other name")).unwrap() == before, "the other name keeps the complete old file");
+    assert!(fs::read(dir.join("other name")).unwrap() == before, "the other name keeps the complete old file");
     assert!(run(&mut Command::new(&file)).status.success());
-    assert_eq!(hidden(&folder), Vec::<String>::new());
+    assert_eq!(hidden(&dir), Vec::<String>::new());
 }
 
 fn run(command: &mut Command) -> Output {
@@ -139,16 +139,16 @@ fn run(command: &mut Command) -> Output {
 }
 
 /// Returns the names of temporary files that the seal creates.
-fn hidden(folder: &Path) -> Vec<String> {
-    let names = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());
+fn hidden(dir: &Path) -> Vec<String> {
+    let names = fs::read_dir(dir).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());
     names.filter(|name| name.contains(".cudaguard-")).collect()
 }
 
 /// A file that is being executed cannot be written, so it is replaced.
 fn running_program_is_sealed_aside() {
-    let folder = Scratch::new("seal running");
+    let dir = Scratch::new("seal running");
     let text = "#include <stdio.h>\nint main(void) { puts(\"up\"); fflush(stdout); return getchar() != 'x'; }";
-    let file = one(&folder, text);
+    let file = one(&dir, text);
     let mut child = unless_busy(|| Command::new(&file).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()).unwrap();
     let mut printed = [0; 3];
     std::io::Read::read_exact(child.stdout.as_mut().unwrap(), &mut printed).unwrap();
@@ -159,9 +159,9 @@ fn running_program_is_sealed_aside() {
 }
 
 fn component_notes_are_all_sealed() {
-    let folder = Scratch::new("seal components");
+    let dir = Scratch::new("seal components");
     let names = ["one", "two", "three"].map(|name| guarded_programs::manifest(name, BUILT, Linkage::Unknown));
-    let file = program(&folder, QUIET, &names);
+    let file = program(&dir, QUIET, &names);
     let observed =
         LinkObservation { component: Some("two".to_owned()), library: Linkage::Static, ..LinkObservation::default() };
     assert_eq!(seal_file(&file, None, &observed).unwrap(), written());
@@ -175,8 +175,8 @@ fn component_notes_are_all_sealed() {
 }
 
 fn unsealed_files_are_reported() {
-    let folder = Scratch::new("seal none");
-    let objects = guarded_programs::objects(&folder, &[guarded_programs::manifest("demo", BUILT, Linkage::Unknown)]);
+    let dir = Scratch::new("seal none");
+    let objects = guarded_programs::objects(&dir, &[guarded_programs::manifest("demo", BUILT, Linkage::Unknown)]);
     let untouched = |file: &Path| {
         let before = fs::read(file).unwrap();
         let result = seal_file(file, None, &LinkObservation::default());
@@ -184,20 +184,20 @@ fn unsealed_files_are_reported() {
         result
     };
     assert_eq!(untouched(&objects[1]), Ok(SealResult::default()), "an object is not linked yet");
-    let plain = folder.join("plain");
+    let plain = dir.join("plain");
     guarded_programs::link(QUIET, &plain, &[], &[]).unwrap();
     assert_eq!(untouched(&plain), Ok(SealResult::default()), "no note");
-    let script = folder.file("script", "#!/bin/sh\n");
+    let script = dir.file("script", "#!/bin/sh\n");
     assert!(untouched(&script).unwrap_err().contains("is not an ELF file"));
-    assert!(seal_file(&folder.join("absent"), None, &LinkObservation::default()).unwrap_err().contains("absent"));
+    assert!(seal_file(&dir.join("absent"), None, &LinkObservation::default()).unwrap_err().contains("absent"));
 
-    let file = one(&folder, QUIET);
+    let file = one(&dir, QUIET);
     let at = usize::try_from(Binary::read(&file).unwrap().notes[0].offset).unwrap();
     let whole = fs::read(&file).unwrap();
     let damaged = |at: usize, byte: u8, why: &str| {
         let mut bytes = whole.clone();
         bytes[at] = byte;
-        let file = folder.file("damaged", &bytes);
+        let file = dir.file("damaged", &bytes);
         let sealed = untouched(&file).unwrap();
         assert_eq!((sealed.written, sealed.same, sealed.left.len()), (0, 0, 1), "{sealed:?}");
         assert!(sealed.left[0].contains(why), "{sealed:?}");
@@ -216,8 +216,8 @@ pub(crate) fn forever(file: &Path) -> ! {
 }
 
 fn killed_seal_leaves_intact_file() {
-    let folder = Scratch::new("seal killed");
-    let file = one(&folder, QUIET);
+    let dir = Scratch::new("seal killed");
+    let file = one(&dir, QUIET);
     let at = usize::try_from(Binary::read(&file).unwrap().notes[0].offset).unwrap();
     let whole = fs::read(&file).unwrap();
     for round in 0..40_u64 {
@@ -242,8 +242,8 @@ fn killed_seal_leaves_intact_file() {
         let process = name.rsplit("cudaguard-").next().unwrap().split('-').nth(1).unwrap();
         Path::new("/proc").join(process).exists()
     };
-    let dead: Vec<_> = hidden(&folder).into_iter().filter(|name| !alive(name)).collect();
+    let dead: Vec<_> = hidden(&dir).into_iter().filter(|name| !alive(name)).collect();
     let observed = LinkObservation { library: Linkage::Dlopened, ..LinkObservation::default() };
     assert_eq!(seal_file(&file, None, &observed).unwrap(), written());
-    assert!(hidden(&folder).iter().all(|name| !dead.contains(name)), "{dead:?}");
+    assert!(hidden(&dir).iter().all(|name| !dead.contains(name)), "{dead:?}");
 }

@@ -45,15 +45,15 @@ pub(crate) fn tests() -> Vec<Test> {
 const BUILT: Version = Version::new(9, 15, 1);
 const CALLS: &str = "unsigned long cudnnGetVersion(void); int main(void) { return cudnnGetVersion() == 0; }";
 
-fn environment(folder: Option<&Path>) -> (Env, BTreeMap<String, OsString>) {
+fn environment(dir: Option<&Path>) -> (Env, BTreeMap<String, OsString>) {
     let variables: BTreeMap<String, OsString> =
-        folder.iter().map(|folder| ("LD_LIBRARY_PATH".to_owned(), folder.as_os_str().to_owned())).collect();
+        dir.iter().map(|dir| ("LD_LIBRARY_PATH".to_owned(), dir.as_os_str().to_owned())).collect();
     (Env::from_variables(variables.clone(), "/"), variables)
 }
 
 /// Returns the prediction and the result of a real start.
-fn both(program: &Path, folder: Option<&Path>) -> (Vec<Finding>, Output) {
-    let (environment, variables) = environment(folder);
+fn both(program: &Path, dir: Option<&Path>) -> (Vec<Finding>, Output) {
+    let (environment, variables) = environment(dir);
     let findings = dry_run::predict_start(program, &environment);
     let output = unless_busy(|| Command::new(program).env_clear().envs(&variables).current_dir("/").output()).unwrap();
     (findings, output)
@@ -82,25 +82,25 @@ fn codes(findings: &[Finding]) -> Vec<Code> {
 }
 
 /// Builds a guarded program that is linked to a fake cuDNN 9.15.1.
-fn linked(folder: &Path) -> PathBuf {
-    let cudnn = folder.join("built with");
+fn linked(dir: &Path) -> PathBuf {
+    let cudnn = dir.join("built with");
     fake_library::cudnn(&cudnn, (9, 15, 1));
-    let objects = guarded_programs::objects(folder, &[guarded_programs::manifest("demo", BUILT, Linkage::Linked)]);
-    let program = folder.join("prog");
+    let objects = guarded_programs::objects(dir, &[guarded_programs::manifest("demo", BUILT, Linkage::Linked)]);
+    let program = dir.join("prog");
     let library = cudnn.join("lib/libcudnn.so.9").display().to_string();
     guarded_programs::link(CALLS, &program, &objects, &[library]).unwrap();
     program
 }
 
-fn release(folder: &Path, version: (u32, u32, u32)) -> PathBuf {
-    let root = folder.join(format!("{}.{}.{}", version.0, version.1, version.2));
+fn release(dir: &Path, version: (u32, u32, u32)) -> PathBuf {
+    let root = dir.join(format!("{}.{}.{}", version.0, version.1, version.2));
     fake_library::cudnn(&root, version);
     root.join("lib")
 }
 
 fn missing_cudnn_is_refused() {
-    let folder = Scratch::new("cudnn absent");
-    let program = linked(&folder);
+    let dir = Scratch::new("cudnn absent");
+    let program = linked(&dir);
     let (findings, output) = both(&program, None);
     assert_eq!(output.status.code(), Some(127));
     assert_eq!(codes(&findings), [Code::CudnnAbsent]);
@@ -113,9 +113,9 @@ fn missing_cudnn_is_refused() {
 }
 
 fn other_cudnn_major_is_refused() {
-    let folder = Scratch::new("cudnn other major");
-    let program = linked(&folder);
-    let other = release(&folder, (8, 9, 7));
+    let dir = Scratch::new("cudnn other major");
+    let program = linked(&dir);
+    let other = release(&dir, (8, 9, 7));
     let (findings, output) = both(&program, Some(&other));
     assert_eq!(output.status.code(), Some(127), "the loader knows no cuDNN 8");
     assert_eq!(codes(&findings), [Code::CudnnOtherMajor]);
@@ -129,20 +129,20 @@ fn other_cudnn_major_is_refused() {
 }
 
 fn cudnn_for_other_machine_is_refused() {
-    let folder = Scratch::new("cudnn other machine");
-    let program = linked(&folder);
-    let mut bytes = std::fs::read(folder.join("built with/lib/libcudnn.so.9")).unwrap();
+    let dir = Scratch::new("cudnn other machine");
+    let program = linked(&dir);
+    let mut bytes = std::fs::read(dir.join("built with/lib/libcudnn.so.9")).unwrap();
     bytes[18] = 183;
-    folder.file("foreign/libcudnn.so.9", &bytes);
-    let (findings, output) = both(&program, Some(&folder.join("foreign")));
+    dir.file("foreign/libcudnn.so.9", &bytes);
+    let (findings, output) = both(&program, Some(&dir.join("foreign")));
     assert_eq!(output.status.code(), Some(127));
     assert_eq!(codes(&findings), [Code::WrongMachine]);
     assert!(findings[0].message.contains("is for aarch64"), "{}", findings[0].message);
 }
 
 fn cudnn_minor_and_patch_are_compared() {
-    let folder = Scratch::new("cudnn minors");
-    let program = linked(&folder);
+    let dir = Scratch::new("cudnn minors");
+    let program = linked(&dir);
     for (version, refused) in [
         ((9, 15, 1), None),
         ((9, 15, 0), None),
@@ -151,7 +151,7 @@ fn cudnn_minor_and_patch_are_compared() {
         ((9, 14, 9), Some(Code::CudnnOlder)),
         ((9, 1, 0), Some(Code::CudnnOlder)),
     ] {
-        let (findings, output) = both(&program, Some(&release(&folder, version)));
+        let (findings, output) = both(&program, Some(&release(&dir, version)));
         assert_eq!(codes(&findings), Vec::from_iter(refused), "{version:?}");
         let printed = String::from_utf8_lossy(&output.stderr);
         assert_eq!(output.status.code(), Some(if refused.is_some() { 78 } else { 0 }), "{version:?}: {printed}");
@@ -159,9 +159,9 @@ fn cudnn_minor_and_patch_are_compared() {
 }
 
 fn cudnn_without_inner_library_is_refused() {
-    let folder = Scratch::new("cudnn inner");
-    let program = linked(&folder);
-    let lib = release(&folder, (9, 15, 1));
+    let dir = Scratch::new("cudnn inner");
+    let program = linked(&dir);
+    let lib = release(&dir, (9, 15, 1));
     for file in std::fs::read_dir(&lib).unwrap().map(|file| file.unwrap().path()) {
         if file.to_string_lossy().contains("libcudnn_graph") {
             std::fs::remove_file(file).unwrap();
@@ -175,7 +175,7 @@ fn cudnn_without_inner_library_is_refused() {
 
 /// systemd's dlopen note lists the library, and `inspect` reads this note from any file.
 fn dlopen_note_names_cudnn() {
-    let folder = Scratch::new("opened");
+    let dir = Scratch::new("opened");
     for (linkage, required, priority) in
         [(Linkage::Dlopened, false, "recommended"), (Linkage::Dlopened, true, "required"), (Linkage::Linked, false, "")]
     {
@@ -185,8 +185,8 @@ fn dlopen_note_names_cudnn() {
                 *of_row = required;
             }
         }
-        let program = folder.join("prog");
-        let objects = guarded_programs::objects(&folder, &[manifest]);
+        let program = dir.join("prog");
+        let objects = guarded_programs::objects(&dir, &[manifest]);
         guarded_programs::link("int main(void) { return 0; }", &program, &objects, &["-s".to_owned()]).unwrap();
         let shown = command::call(["inspect", "--json"]).arg(&program).run().success();
         let shown: serde_json::Value = serde_json::from_str(&shown.stdout).unwrap();
@@ -204,14 +204,14 @@ fn dlopen_note_names_cudnn() {
 }
 
 fn dlopened_cudnn_is_checked() {
-    let folder = Scratch::new("cudnn dlopened");
-    let objects = guarded_programs::objects(&folder, &[guarded_programs::manifest("demo", BUILT, Linkage::Dlopened)]);
-    let program = folder.join("prog");
+    let dir = Scratch::new("cudnn dlopened");
+    let objects = guarded_programs::objects(&dir, &[guarded_programs::manifest("demo", BUILT, Linkage::Dlopened)]);
+    let program = dir.join("prog");
     guarded_programs::link("int main(void) { return 0; }", &program, &objects, &[]).unwrap();
     let (findings, output) = both(&program, None);
     assert!(output.status.success() && findings.is_empty(), "{findings:?}");
     for (version, refused) in [((9, 15, 1), false), ((9, 28, 0), false), ((9, 1, 0), true)] {
-        let (findings, output) = both(&program, Some(&release(&folder, version)));
+        let (findings, output) = both(&program, Some(&release(&dir, version)));
         assert_eq!(!findings.is_empty(), refused, "{version:?}: {findings:?}");
         assert_eq!(output.status.code(), Some(if refused { 78 } else { 0 }), "{version:?}");
     }
@@ -219,7 +219,7 @@ fn dlopened_cudnn_is_checked() {
 
 /// Returns the output of the command and of a guarded program that opens cuDNN and requires it, with this directory on the
 /// library path. Both run in a user namespace without rights over files of other users.
-fn needs(scratch: &Scratch, folder: &Path) -> (String, String) {
+fn needs(scratch: &Scratch, dir: &Path) -> (String, String) {
     let mut manifest = guarded_programs::manifest("demo", BUILT, Linkage::Dlopened);
     for requirement in &mut manifest.requires {
         if let Requirement::Library { required, .. } = requirement {
@@ -231,7 +231,7 @@ fn needs(scratch: &Scratch, folder: &Path) -> (String, String) {
     guarded_programs::link("int main(void) { return 0; }", &program, &objects, &[]).unwrap();
     let report = scratch.join("report.json");
     let _ = fs::remove_file(&report);
-    let nobody = |word: &Path| Call::new("unshare").arg("-U").arg(word).env("LD_LIBRARY_PATH", folder);
+    let nobody = |word: &Path| Call::new("unshare").arg("-U").arg(word).env("LD_LIBRARY_PATH", dir);
     if nobody(Path::new("true")).run().status() != Some(0) {
         skip("user namespaces", world::NAMESPACES);
     }
@@ -263,21 +263,21 @@ fn unreadable_directory_is_unknown() {
 
 fn symlink_loop_is_skipped() {
     let scratch = Scratch::new("leads to itself");
-    let folder = scratch.join("lib");
-    fs::create_dir_all(&folder).unwrap();
-    std::os::unix::fs::symlink("libcudnn.so.9", folder.join("libcudnn.so.9")).unwrap();
-    assert_eq!(needs(&scratch, &folder), ("CG501".to_owned(), "CG501".to_owned()));
+    let dir = scratch.join("lib");
+    fs::create_dir_all(&dir).unwrap();
+    std::os::unix::fs::symlink("libcudnn.so.9", dir.join("libcudnn.so.9")).unwrap();
+    assert_eq!(needs(&scratch, &dir), ("CG501".to_owned(), "CG501".to_owned()));
 }
 
 /// The program starts with `mismatch = "warn"`, and the shim prints a warning. The verdict does not change.
 fn warn_manifest_does_not_refuse() {
-    let folder = Scratch::new("warns");
+    let dir = Scratch::new("warns");
     let mut manifest = guarded_programs::manifest("demo", BUILT, Linkage::Dlopened);
     manifest.runtime.mismatch_warns = true;
-    let objects = guarded_programs::objects(&folder, &[manifest]);
-    let program = folder.join("prog");
+    let objects = guarded_programs::objects(&dir, &[manifest]);
+    let program = dir.join("prog");
     guarded_programs::link("int main(void) { return 0; }", &program, &objects, &[]).unwrap();
-    let old = release(&folder, (9, 1, 0));
+    let old = release(&dir, (9, 1, 0));
     let (findings, output) = both(&program, Some(&old));
     assert_eq!(codes(&findings), []);
     assert_eq!(output.status.code(), Some(0));
@@ -289,10 +289,10 @@ fn warn_manifest_does_not_refuse() {
 
 /// A guarded library only decides if it may end the process. In a guarded program it always counts.
 fn guarded_library_is_checked() {
-    let folder = Scratch::new("guarded library");
-    let old = release(&folder, (9, 1, 0));
+    let dir = Scratch::new("guarded library");
+    let old = release(&dir, (9, 1, 0));
     for (enforces, refused) in [(false, false), (true, true)] {
-        let root = folder.join(format!("enforces {enforces}"));
+        let root = dir.join(format!("enforces {enforces}"));
         std::fs::create_dir_all(&root).unwrap();
         let mut manifest = guarded_programs::manifest("library", BUILT, Linkage::Linked);
         manifest.runtime.library_enforces = enforces;
@@ -318,9 +318,9 @@ fn guarded_library_is_checked() {
     }
 }
 
-fn scene_findings(scene: &Scene, folder: &str) -> (Vec<Finding>, Output) {
-    let folder = (!folder.is_empty()).then(|| scene.at(folder));
-    both(&scene.at("prog"), folder.as_deref())
+fn scene_findings(scene: &Scene, dir: &str) -> (Vec<Finding>, Output) {
+    let dir = (!dir.is_empty()).then(|| scene.at(dir));
+    both(&scene.at("prog"), dir.as_deref())
 }
 
 fn missing_other_libraries_are_reported() {
@@ -334,8 +334,8 @@ fn missing_other_libraries_are_reported() {
 
     scene.altered("a/libx.so.1", "foreign/libx.so.1", 18, 183).file("damaged/libx.so.1", b"");
     scene.program(&["@/a/libx.so.1"]);
-    for (folder, code) in [("foreign", Code::WrongMachine), ("damaged", Code::LibraryDamaged)] {
-        let (findings, output) = scene_findings(&scene, folder);
+    for (dir, code) in [("foreign", Code::WrongMachine), ("damaged", Code::LibraryDamaged)] {
+        let (findings, output) = scene_findings(&scene, dir);
         assert_eq!(codes(&findings), [code]);
         assert_eq!(output.status.code(), Some(127));
         assert!(findings[0].render().lines().count() <= 6);

@@ -54,8 +54,8 @@ pub(crate) fn manifest(cudnn: Linkage) -> Manifest {
 
 /// Builds a guarded program that prints `ran` and links no CUDA library.
 pub(crate) fn program(to: &Path, manifests: &[Manifest]) {
-    let folder = Scratch::new("machine-program");
-    let objects = guarded_programs::objects(&folder, manifests);
+    let dir = Scratch::new("machine-program");
+    let objects = guarded_programs::objects(&dir, manifests);
     let text = "#include <stdio.h>\nint main(void) { return puts(\"ran\") < 0; }\n";
     guarded_programs::link(text, to, &objects, &[]).unwrap_or_else(|error| panic!("{error}"));
 }
@@ -96,7 +96,7 @@ pub(crate) fn link(from: &Path, to: &Path) {
 
 /// Creates a directory with a fake libcuda that answers as its file `fake-driver` specifies. The file name is that of a
 /// driver of this release.
-pub(crate) fn driver(folder: &Path, release: &str, says: &str) -> PathBuf {
+pub(crate) fn driver(dir: &Path, release: &str, says: &str) -> PathBuf {
     static MADE: OnceLock<PathBuf> = OnceLock::new();
     let fake = MADE.get_or_init(|| {
         kept("libcuda.so", |path| {
@@ -105,13 +105,13 @@ pub(crate) fn driver(folder: &Path, release: &str, says: &str) -> PathBuf {
             let _ = compile.arg(source).arg("-ldl").run().success();
         })
     });
-    let folder = folder.join(format!("driver {release}"));
-    let file = folder.join(format!("libcuda.so.{release}"));
-    fs::create_dir_all(&folder).expect("a folder can be made");
+    let dir = dir.join(format!("driver {release}"));
+    let file = dir.join(format!("libcuda.so.{release}"));
+    fs::create_dir_all(&dir).expect("a directory can be made");
     fs::copy(fake, &file).expect("a file can be copied");
-    std::os::unix::fs::symlink(&file, folder.join("libcuda.so.1")).expect("a link can be made");
-    fs::write(folder.join("fake-driver"), says).expect("a file can be written");
-    folder
+    std::os::unix::fs::symlink(&file, dir.join("libcuda.so.1")).expect("a link can be made");
+    fs::write(dir.join("fake-driver"), says).expect("a file can be written");
+    dir
 }
 
 /// Returns a call of `cargo-cudaguard`. The home directory contains no test file, because paths below it would begin with

@@ -140,13 +140,13 @@ fn invalid_lists_are_rejected() {
     let scratch = Scratch::new("fleet-none");
     let mut text = String::new();
     let (empty, blank) = (scratch.file("empty.jsonl", ""), scratch.file("blank.jsonl", "\n \n"));
-    let folder = scratch.join("folder");
-    std::fs::create_dir(&folder).expect("a folder can be made");
+    let dir = scratch.join("folder");
+    std::fs::create_dir(&dir).expect("a directory can be made");
     let fifo = scratch.join("fifo");
     let _ = Call::new("mkfifo").arg(&fifo).run().success();
     let wide: Vec<u8> = "\u{feff}<nvidia_smi_log>".encode_utf16().flat_map(u16::to_le_bytes).collect();
     let wide = scratch.file("wide.xml", &wide);
-    for file in [&empty, &blank, &wide, &folder, &scratch.join("absent.jsonl"), scratch.path(), &fifo] {
+    for file in [&empty, &blank, &wide, &dir, &scratch.join("absent.jsonl"), scratch.path(), &fifo] {
         let outcome = call(["verify"]).arg(demo()).arg("--fleet").arg(file).run().expect(2);
         text.push_str(&printed(&outcome, &[(&scratch, "<scratch>")]));
     }
@@ -180,7 +180,7 @@ fn kept(name: &str) -> std::path::PathBuf {
 
 /// Reads nvidia-smi's XML and CSV, Kubernetes nodes and slices, and a directory with all of these.
 fn real_inventories_are_read() {
-    let folder = kept("");
+    let dir = kept("");
     for name in [
         "smi.xml",
         "smi-390.xml",
@@ -195,7 +195,7 @@ fn real_inventories_are_read() {
     ] {
         let outcome = call(["verify"]).arg(fixture::of_driver()).arg("--fleet").arg(kept(name)).run();
         let made = fixture::of_driver().parent().expect("a folder");
-        let text = printed(&outcome, &[(folder.as_path(), "fleets/"), (made, "<made>")]);
+        let text = printed(&outcome, &[(dir.as_path(), "fleets/"), (made, "<made>")]);
         snapshot::check(&format!("machine/fleet_of_{}", name.replace('.', "_")), &text);
     }
 }

@@ -40,21 +40,21 @@ pub(crate) fn tests() -> Vec<Test> {
 
 /// Returns a program to verify with the test's own driver. Skips the test if this machine has a kernel module, which would
 /// not fit that driver.
-fn program(folder: &Path) -> std::path::PathBuf {
+fn program(dir: &Path) -> std::path::PathBuf {
     if Path::new("/proc/driver/nvidia/version").exists() {
         skip("a machine without a local driver", "another machine");
     }
-    let path = folder.join("app");
+    let path = dir.join("app");
     fixture::link(fixture::of_driver(), &path);
     path
 }
 
 fn real_libcuda_535_is_probed() {
-    let folder = parts::driver("535");
-    let value = json(&call(["probe", "--json"]).env("LD_LIBRARY_PATH", &folder).run().success());
+    let dir = parts::driver("535");
+    let value = json(&call(["probe", "--json"]).env("LD_LIBRARY_PATH", &dir).run().success());
     assert_eq!(value["driver"]["user"], "535.261.03", "{value}");
     assert_eq!(value["driver"]["cuda"], "12.2", "{value}");
-    assert_eq!(value["driver"]["library"], folder.join("libcuda.so.1").display().to_string());
+    assert_eq!(value["driver"]["library"], dir.join("libcuda.so.1").display().to_string());
     assert!(value["sources"]["driver.cuda"].as_str().is_some_and(|source| source.contains("cuDriverGetVersion")));
     // A machine with a GPU and a real driver answers differently.
     if !Path::new("/proc/driver/nvidia").exists() {
@@ -83,8 +83,8 @@ fn verify_reads_probe_output() {
         ("535.261.03", "12020 0 0 2048", "refused"),
         ("535.261.03", "12020 100 0", "unknown"),
     ] {
-        let folder = Scratch::new("probe-driver");
-        let driver = fixture::driver(&folder, release, says);
+        let dir = Scratch::new("probe-driver");
+        let driver = fixture::driver(&dir, release, says);
         let probed = call(["probe", "--json"]).env("LD_LIBRARY_PATH", &driver).run().success();
         let host = scratch.file("host.json", &probed.stdout);
         let there = json(&call(["verify", "--json"]).arg(&app).arg("--host").arg(&host).run());
@@ -186,7 +186,7 @@ fn other_library_is_not_libcuda() {
     let app = program(&scratch);
     let libm = ["/lib/x86_64-linux-gnu/libm.so.6", "/lib64/libm.so.6", "/lib/aarch64-linux-gnu/libm.so.6"];
     let Some(libm) = libm.iter().map(Path::new).find(|path| path.exists()) else {
-        skip("libm.so.6 in the usual folders", "a machine with glibc")
+        skip("libm.so.6 in the usual directories", "a machine with glibc")
     };
     for (name, make) in [
         ("another", (|path: &Path, libm: &Path| symlink(libm, path)) as fn(&Path, &Path) -> std::io::Result<()>),
@@ -194,12 +194,12 @@ fn other_library_is_not_libcuda() {
         ("text", |path, _| std::fs::write(path, "INPUT(-lcuda)\n")),
         ("folder", |path, _| std::fs::create_dir(path)),
     ] {
-        let folder = scratch.join(name);
-        std::fs::create_dir(&folder).expect("a folder can be made");
-        make(&folder.join("libcuda.so.1"), libm).expect("it can be made");
-        let outcome = call(["verify", "--json"]).arg(&app).env("LD_LIBRARY_PATH", &folder).run().expect(2);
+        let dir = scratch.join(name);
+        std::fs::create_dir(&dir).expect("a directory can be made");
+        make(&dir.join("libcuda.so.1"), libm).expect("it can be made");
+        let outcome = call(["verify", "--json"]).arg(&app).env("LD_LIBRARY_PATH", &dir).run().expect(2);
         assert_eq!(json(&outcome)["verdict"], "unknown", "{name}: {outcome}");
-        let probed = json(&call(["probe", "--json"]).env("LD_LIBRARY_PATH", &folder).run().success());
+        let probed = json(&call(["probe", "--json"]).env("LD_LIBRARY_PATH", &dir).run().success());
         assert!(probed["driver"].get("cuda").is_none(), "{name}: {probed}");
     }
 }
@@ -255,7 +255,7 @@ fn exec_starts_if_unknown() {
 
 /// The templates collect one line per machine, and `verify` reads the result. A fake `srun` starts them on three machines.
 fn fleet_is_collected() {
-    let folder = cudaguard_tests::places::workspace().join("templates/collect");
+    let dir = cudaguard_tests::places::workspace().join("templates/collect");
     let scratch = Scratch::new("collect");
     let link = scratch.join("bin/cargo-cudaguard");
     std::fs::create_dir_all(scratch.join("bin")).expect("a folder");
@@ -268,14 +268,14 @@ fn fleet_is_collected() {
     std::fs::set_permissions(&srun, std::fs::Permissions::from_mode(0o755)).expect("its mode");
     let path = format!("{}:/usr/bin:/bin", scratch.join("bin").display());
     let mut fleet =
-        Call::new("sh").arg(folder.join("slurm.sh")).args(["gpus", "3"]).env("PATH", &path).run().success().stdout;
+        Call::new("sh").arg(dir.join("slurm.sh")).args(["gpus", "3"]).env("PATH", &path).run().success().stdout;
     // The command is taken from the YAML of the pod.
-    let job = std::fs::read_to_string(folder.join("kubernetes.yaml")).expect("the template");
+    let job = std::fs::read_to_string(dir.join("kubernetes.yaml")).expect("the template");
     let line = job.lines().find_map(|line| line.trim().strip_prefix("command: [sh, -c, '")).expect("a command");
     let pod = Call::new("sh").args(["-c", line.strip_suffix("']").expect("its end")]);
     fleet += &pod.env("PATH", &path).env("NODE_NAME", "gpu-node-4").run().success().stdout;
     // The command is taken from the Ansible play.
-    let play = std::fs::read_to_string(folder.join("ansible.yml")).expect("the template");
+    let play = std::fs::read_to_string(dir.join("ansible.yml")).expect("the template");
     let words = play.lines().find_map(|line| line.trim().strip_prefix("argv: [")).expect("a command");
     let words: Vec<&str> = words.trim_end_matches(']').split(", ").map(|word| word.trim_matches('"')).collect();
     assert_eq!((words[0], words[4]), ("{{ place.path }}/cudaguard", "{{ inventory_hostname }}"), "{words:?}");

@@ -26,7 +26,7 @@ fn nccl() -> &'static Library {
     vendor::library_for_key("nccl").expect("a descriptor")
 }
 
-fn folder() -> PathBuf {
+fn dir() -> PathBuf {
     parts::part("nccl-2.19.3").join("lib")
 }
 
@@ -34,7 +34,7 @@ fn folder() -> PathBuf {
 fn program(to: &Path, objects: &[PathBuf]) {
     let text = "#include <stdio.h>\nextern int ncclGetVersion(int *);\n\
                 int main(void) { int v = 0; return ncclGetVersion(&v) || printf(\"%d\\n\", v) < 0; }\n";
-    let linked = [format!("-L{}", folder().display()), "-l:libnccl.so.2".to_owned()];
+    let linked = [format!("-L{}", dir().display()), "-l:libnccl.so.2".to_owned()];
     guarded_programs::link(text, to, objects, &linked).unwrap_or_else(|error| panic!("{error}"));
 }
 
@@ -42,11 +42,11 @@ fn nccl_file_names_its_version() {
     let scratch = Scratch::new("nccl-answer");
     let app = scratch.join("app");
     program(&app, &[]);
-    let outcome = Call::new(&app).env("LD_LIBRARY_PATH", folder()).run().success();
+    let outcome = Call::new(&app).env("LD_LIBRARY_PATH", dir()).run().success();
     let answer = outcome.stdout.trim().parse().unwrap_or_else(|_| panic!("{outcome}"));
     assert_eq!(nccl().asked.as_ref().and_then(|asked| asked.version_of_answer(answer)), Some(REAL));
     assert_eq!(
-        cargo_cudaguard::binary::file::Binary::read(&folder().join("libnccl.so.2")).unwrap().version_inside(nccl()),
+        cargo_cudaguard::binary::file::Binary::read(&dir().join("libnccl.so.2")).unwrap().version_inside(nccl()),
         Some(REAL)
     );
 }
@@ -65,7 +65,7 @@ fn inspect_shows_how_nccl_loads() {
         (linked, Linkage::Linked, None),
         (opened, Linkage::Dlopened, None),
         (plain, Linkage::None, None),
-        (folder().join("libnccl.so.2"), Linkage::Static, Some(REAL.to_string())),
+        (dir().join("libnccl.so.2"), Linkage::Static, Some(REAL.to_string())),
     ] {
         let value = json(&call(["inspect", "--json"]).arg(&file).run());
         assert_eq!(value["nccl"].as_str(), linkage.name(), "{}: {value}", file.display());
@@ -74,11 +74,11 @@ fn inspect_shows_how_nccl_loads() {
 }
 
 fn probe_and_doctor_find_nccl() {
-    let file = folder().join("libnccl.so.2").display().to_string();
-    let value = json(&call(["probe", "--json"]).env("LD_LIBRARY_PATH", folder()).run().success());
+    let file = dir().join("libnccl.so.2").display().to_string();
+    let value = json(&call(["probe", "--json"]).env("LD_LIBRARY_PATH", dir()).run().success());
     let found = &value["nccl"][0];
     assert_eq!((found["version"].as_str(), found["path"].as_str()), (Some("2.19.3"), Some(file.as_str())), "{value}");
-    let value = json(&call(["doctor", "--json"]).env("LD_LIBRARY_PATH", folder()).run());
+    let value = json(&call(["doctor", "--json"]).env("LD_LIBRARY_PATH", dir()).run());
     let picked = value["libraries"].as_array().expect("a list").iter().find(|one| one["path"] == file.as_str());
     let picked = picked.unwrap_or_else(|| panic!("{value}"));
     assert_eq!((&picked["version"], &picked["fate"]), (&"2.19.3".into(), &"picked".into()), "{value}");
@@ -89,7 +89,7 @@ fn verify_names_the_loaded_nccl() {
     let app = scratch.join("app");
     let objects = guarded_programs::objects(&scratch, &[fixture::manifest(Linkage::None)]);
     program(&app, &objects);
-    let value = json(&call(["verify", "--json"]).arg(&app).env("LD_LIBRARY_PATH", folder()).run());
+    let value = json(&call(["verify", "--json"]).arg(&app).env("LD_LIBRARY_PATH", dir()).run());
     let loaded = value["libraries"].as_array().expect("a list");
     let loaded: Vec<_> = loaded.iter().map(|one| (one["library"].as_str(), one["version"].as_str())).collect();
     assert_eq!(loaded, [(Some("nccl"), Some("2.19.3"))], "{value}");

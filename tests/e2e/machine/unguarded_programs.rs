@@ -185,20 +185,20 @@ fn missing_library_function_is_reported() {
         fixture.library(&format!("old/{name}"), &[old]);
         for bind in ["now", "lazy"] {
             let program = fixture.program("prog", &[old, new], &whole, bind);
-            for (folder, lacks) in [("new", false), ("old", true)] {
-                let scene = format!("{name}, {bind}, {folder}");
-                let folder = fixture.0.join(folder);
-                let value = json(&call(["verify", "--json"]).arg(&program).env("LD_LIBRARY_PATH", &folder).run());
+            for (dir, lacks) in [("new", false), ("old", true)] {
+                let scene = format!("{name}, {bind}, {dir}");
+                let dir = fixture.0.join(dir);
+                let value = json(&call(["verify", "--json"]).arg(&program).env("LD_LIBRARY_PATH", &dir).run());
                 assert_eq!(codes(&value).contains(&"CG214 error".to_owned()), lacks, "{scene}: {value}");
                 let text = value.to_string();
                 for part in [name, new, first, "prog", "LD_LIBRARY_PATH"].iter().filter(|_| lacks) {
                     assert!(text.contains(part), "{part} is not in {scene}: {value}");
                 }
-                let variables = BTreeMap::from([("LD_LIBRARY_PATH", OsString::from(&folder))]);
+                let variables = BTreeMap::from([("LD_LIBRARY_PATH", OsString::from(&dir))]);
                 let ran = Command::new(&program).env_clear().envs(&variables).output().unwrap();
                 let dies = lacks && bind == "now";
                 assert_eq!(ran.status.code(), Some(if dies { 127 } else { 0 }), "{scene}");
-                let exec = call(["exec", "--"]).arg(&program).env("LD_LIBRARY_PATH", &folder).run();
+                let exec = call(["exec", "--"]).arg(&program).env("LD_LIBRARY_PATH", &dir).run();
                 let refused = value["verdict"] == "refused";
                 assert_eq!(exec.status(), Some(if refused { 78 } else { 0 }), "{scene}: {}", exec.stderr);
                 assert_eq!(exec.stderr.contains("error[CG214]"), lacks, "{scene}: {}", exec.stderr);

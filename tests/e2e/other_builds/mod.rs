@@ -127,7 +127,7 @@ impl Project {
     fn search_path(&self) -> OsString {
         let tools = self.0.join("bin");
         if !tools.exists() {
-            fs::create_dir_all(&tools).expect("a folder can be made");
+            fs::create_dir_all(&tools).expect("a directory can be made");
             std::os::unix::fs::symlink(command::path(), tools.join("cargo-cudaguard")).expect("a link can be made");
         }
         let mut path: OsString = tools.into_os_string();

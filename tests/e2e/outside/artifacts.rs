@@ -55,8 +55,8 @@ fn package(name: &str) -> (Scratch, PathBuf) {
     let scratch = Scratch::without_blanks(name);
     let (cuda, cudnn) = (parts::cuda("13.0"), parts::cudnn("9.15.1"));
     let tree = scratch.join("tree");
-    for folder in ["app/lib", "nvidia/cudnn/lib", "nvidia/cu13/lib", "app-1.0.dist-info"] {
-        fs::create_dir_all(tree.join(folder)).expect("a folder");
+    for dir in ["app/lib", "nvidia/cudnn/lib", "nvidia/cu13/lib", "app-1.0.dist-info"] {
+        fs::create_dir_all(tree.join(dir)).expect("a folder");
     }
     scratch.file("k.cu", "extern \"C\" unsigned long cudnnGetVersion();\n__global__ void k(int *p) { *p = 1; }\nunsigned long f(int *p) { k<<<1, 1>>>(p); return cudnnGetVersion(); }\n");
     let _ = Call::new(cuda.join("bin/nvcc"))
@@ -438,7 +438,7 @@ fn non_archive_is_reported() {
     for (file, says) in [
         (cut, "cut.whl: is cut off or damaged"),
         (short, "is cut off"),
-        (scratch.join("empty"), "is an empty folder"),
+        (scratch.join("empty"), "is an empty directory"),
         (scratch.file("a.zip", b"PK\x03\x04 and no more"), "a.zip: is cut off or damaged"),
     ] {
         for verb in ["inspect", "verify"] {

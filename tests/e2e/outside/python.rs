@@ -75,8 +75,8 @@ fn python_functions_work() {
         call.env("PATH", command::path().parent().expect("a folder"))
     };
     let _ = call().args(["-W", "error"]).arg(asked).args([library, host]).run().success();
-    let folder = call().args(["-m", "cudaguard", "--cmakedir"]).run().success().stdout;
-    assert!(std::path::Path::new(folder.trim_end()).join("CudaGuardConfig.cmake").is_file(), "{folder}");
+    let dir = call().args(["-m", "cudaguard", "--cmakedir"]).run().success().stdout;
+    assert!(std::path::Path::new(dir.trim_end()).join("CudaGuardConfig.cmake").is_file(), "{dir}");
     let version = call().args(["-m", "cudaguard", "--version"]).run().success().stdout;
     assert_eq!(version.lines().next().unwrap_or_default(), concat!("cargo-cudaguard ", env!("CARGO_PKG_VERSION")));
     let absent = call().env("PATH", "/nowhere").args(["-m", "cudaguard", "--version"]).run().expect(1);

@@ -36,8 +36,8 @@ fn put(kind: &str, path: &Path) {
         }
         // The path of a socket is limited to 108 bytes.
         "socket" => {
-            let folder = fs::File::open(path.parent().expect("it has a folder")).expect("a folder");
-            let short = Path::new("/proc/self/fd").join(folder.as_raw_fd().to_string());
+            let dir = fs::File::open(path.parent().expect("it has a folder")).expect("a folder");
+            let short = Path::new("/proc/self/fd").join(dir.as_raw_fd().to_string());
             drop(UnixListener::bind(short.join(path.file_name().expect("a name"))).expect("a socket"));
         }
         "folder" => fs::create_dir(path).expect("a folder"),

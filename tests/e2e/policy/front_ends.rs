@@ -83,8 +83,8 @@ fn compile_script() -> Vec<u8> {
         .file("build.rs", "fn main() { cudaguard::embed!(); }\n")
         .file("src/main.rs", "fn main() {}\n");
     let _ = scripted.cargo(["build"]).run().success();
-    let folder = scripted.built("debug/build");
-    let compiled = fs::read_dir(&folder).expect("cargo has built").filter_map(|entry| {
+    let dir = scripted.built("debug/build");
+    let compiled = fs::read_dir(&dir).expect("cargo has built").filter_map(|entry| {
         let entry = entry.ok()?;
         let program = entry.path().join("build-script-build");
         (entry.file_name().to_string_lossy().starts_with("app-") && program.is_file()).then_some(program)
@@ -151,10 +151,10 @@ impl Fixture {
     }
 
     fn by_build_script(&self, case: &Case) -> Said {
-        let (folder, profile) = if case.release { ("release", "release") } else { ("debug", "debug") };
-        let out = self.scratch.join(format!("script/{folder}/build/app-0/out"));
+        let (dir, profile) = if case.release { ("release", "release") } else { ("debug", "debug") };
+        let out = self.scratch.join(format!("script/{dir}/build/app-0/out"));
         let _ = fs::remove_dir_all(&out);
-        fs::create_dir_all(&out).expect("a folder can be made");
+        fs::create_dir_all(&out).expect("a directory can be made");
         let call = self.call(case, Call::new(&self.script)).env("OUT_DIR", &out).env("PROFILE", profile);
         let call = call.env("CARGO_MANIFEST_DIR", self.scratch.join("tree")).env("CARGO_PKG_NAME", "app");
         let call = call.env("CARGO_PKG_VERSION", "0.1.0").env("TARGET", TARGET).env("HOST", TARGET);

@@ -30,7 +30,7 @@ fn read(project: &Project, file: &str) -> String {
 fn installed(project: &Project, arguments: &[&str]) -> Call {
     let command = project.sibling().join("root/bin/cargo-cudaguard");
     if !command.exists() {
-        fs::create_dir_all(command.parent().expect("a folder")).expect("a folder can be made");
+        fs::create_dir_all(command.parent().expect("a folder")).expect("a directory can be made");
         fs::hard_link(command::path(), &command).expect("both are in the target directory");
     }
     let call = Call::new(command).args(arguments).dir(project.path()).env("CARGO", crates::cargo());
@@ -147,18 +147,18 @@ fn init_works_from_other_directory() {
 /// build-dependencies at such a path, and in one with a build script, whose change is applied manually.
 fn init_works_in_odd_paths() {
     let seed = Project::guarded("init-odd");
-    let folder = seed.sibling().join("ein Klon ü");
+    let directory = seed.sibling().join("ein Klon ü");
     let packed =
         ["package", "--package", "cudaguard", "--offline", "--allow-dirty", "--no-verify", "--quiet", "--target-dir"];
-    let _ = project::cargo(packed).arg(&folder).dir(places::workspace()).run().success();
-    let library = folder.join(concat!("package/cudaguard-", env!("CARGO_PKG_VERSION")));
+    let _ = project::cargo(packed).arg(&directory).dir(places::workspace()).run().success();
+    let library = directory.join(concat!("package/cudaguard-", env!("CARGO_PKG_VERSION")));
     let packed = format!("{}.crate", library.display());
-    let _ = Call::new("tar").arg("-xf").arg(packed).arg("-C").arg(folder.join("package")).run().success();
+    let _ = Call::new("tar").arg("-xf").arg(packed).arg("-C").arg(directory.join("package")).run().success();
     let library = library.to_str().expect("UTF-8");
     let manifest = |name: &str| project::package(name) + "\n[build-dependencies]\ncc = \"1\"\n";
     let call = |project: &Project, words: &[&str]| with(project.cudaguard(words), project.sibling(), "12.4").run();
     let project = equipped(
-        Project::in_folder("init-odd", "größer als eins")
+        Project::in_dir("init-odd", "größer als eins")
             .file("Cargo.toml", manifest("init-odd"))
             .file(".git/HEAD", "ref: refs/heads/main\n")
             .file("src/kernels.cu", "")
@@ -181,7 +181,7 @@ fn init_works_in_odd_paths() {
 
     let script = "fn main() {\n    println!(\"cargo:rerun-if-changed=build.rs\");\n}\n";
     let by_hand = equipped(
-        Project::in_folder("init-by-hand", "von Hand ü")
+        Project::in_dir("init-by-hand", "von Hand ü")
             .file("Cargo.toml", manifest("init-odd"))
             .file(".git/HEAD", "ref: refs/heads/main\n")
             .file("build.rs", script)
@@ -240,7 +240,7 @@ fn init_works_below_repository_root() {
             ("module/app/src/kernels.cu", ""),
         ],
     );
-    for (folder, arguments, file, title) in [
+    for (dir, arguments, file, title) in [
         (
             "native/the app",
             &["init", "--git", URL][..],
@@ -250,7 +250,7 @@ fn init_works_below_repository_root() {
         ("c", &["init", "--cmake", "--git", URL], ".github/workflows/cudaguard-c.yml", "c"),
         ("module/app", &["init", "--git", URL], "module/.github/workflows/cudaguard-app.yml", "app"),
     ] {
-        let init = || tree.call("none", arguments).dir(tree.sibling().join("tree").join(folder)).run().success().stdout;
+        let init = || tree.call("none", arguments).dir(tree.sibling().join("tree").join(dir)).run().success().stdout;
         let printed = init();
         let path = tree.sibling().join("tree").join(file);
         assert!(printed.contains(&format!("wrote {}\n", path.display())), "{printed}");
@@ -261,9 +261,10 @@ fn init_works_below_repository_root() {
             lines.contains(&format!("- run: cargo install --locked --git {URL} cargo-cudaguard").as_str()),
             "{workflow}"
         );
-        let defaults = lines.iter().position(|line| *line == "defaults:").expect("steps run in the project's folder");
+        let defaults =
+            lines.iter().position(|line| *line == "defaults:").expect("steps run in the project's directory");
         assert_eq!(lines[defaults + 1..defaults + 3], ["run:", &format!("working-directory: \"{title}\"")]);
-        assert!(!tree.sibling().join("tree").join(folder).join(".github").exists());
+        assert!(!tree.sibling().join("tree").join(dir).join(".github").exists());
         assert!(!init().contains("wrote "));
         assert_eq!(tree.read(file), workflow, "nothing changes");
     }

@@ -283,8 +283,8 @@ fn apart(findings: &Findings) -> Vec<String> {
 
 /// Each finding must be named in a test.
 fn findings_are_all_tested() {
-    fn sources(folder: &Path, found: &mut String) {
-        for entry in fs::read_dir(folder).expect("a folder").flatten() {
+    fn sources(dir: &Path, found: &mut String) {
+        for entry in fs::read_dir(dir).expect("a folder").flatten() {
             let path = entry.path();
             if path.is_dir() {
                 sources(&path, found);
@@ -299,8 +299,8 @@ fn findings_are_all_tested() {
         }
     }
     let mut tests = String::new();
-    for folder in ["tests/e2e", "tests/snapshots", "guard-core/src", "cargo-cudaguard/src"] {
-        sources(&cudaguard_findings::workspace().join(folder), &mut tests);
+    for dir in ["tests/e2e", "tests/snapshots", "guard-core/src", "cargo-cudaguard/src"] {
+        sources(&cudaguard_findings::workspace().join(dir), &mut tests);
     }
     let named = |row: &&cudaguard_findings::Row| {
         tests.contains(&format!("CG{}", row.code)) || tests.contains(&format!("::{}", row.name))
@@ -389,10 +389,10 @@ fn bash_completes_subcommands_and_options() {
 /// Each subcommand has a manual page with its options, and `man` accepts the page.
 fn manual_pages_cover_all_subcommands() {
     let scratch = Scratch::new("manual");
-    let folder = scratch.join("share/man/man1");
-    let _ = command::call(["man"]).arg(&folder).run().success();
+    let dir = scratch.join("share/man/man1");
+    let _ = command::call(["man"]).arg(&dir).run().success();
     let page = |name: &str| {
-        fs::read_to_string(folder.join(name)).unwrap_or_else(|error| panic!("{name}: {error}")).replace('\\', "")
+        fs::read_to_string(dir.join(name)).unwrap_or_else(|error| panic!("{name}: {error}")).replace('\\', "")
     };
     let index = page("cargo-cudaguard.1");
     assert!(index.contains("incompatible, or a build is refused"), "{index}");
@@ -427,7 +427,7 @@ fn manual_pages_cover_all_subcommands() {
     }
     assert!(page("cargo-cudaguard-check.1").contains("--format"));
     assert!(page("cargo-cudaguard-cmake.1").contains("cargo-cudaguard-cmake-install(1)"));
-    assert!(!folder.join("cargo-cudaguard-cmake-begin.1").exists(), "what only CMake calls has none");
+    assert!(!dir.join("cargo-cudaguard-cmake-begin.1").exists(), "what only CMake calls has none");
     let not_there = scratch.file("file", "");
     let failed = command::call(["man"]).arg(not_there.join("man1")).run().expect(2);
     assert!(failed.stderr.contains("cannot write into "), "{failed}");

@@ -38,13 +38,13 @@ pub(crate) struct Machine {
 
 impl Machine {
     /// Creates a machine without additional files.
-    pub(crate) fn in_folder(root: PathBuf) -> Self {
+    pub(crate) fn in_dir(root: PathBuf) -> Self {
         Self { root, variables: Vec::new(), path: Vec::new(), lock: None }
     }
 
     /// Runs a call on this machine. Toolkits in the default locations of the build machine are hidden.
     pub(crate) fn on(&self, call: Call) -> Call {
-        fs::create_dir_all(&self.root).expect("a temporary directory takes folders");
+        fs::create_dir_all(&self.root).expect("a temporary directory takes directories");
         let inherited = std::env::var_os("PATH").unwrap_or_default();
         let path = self.path.iter().cloned().chain(std::env::split_paths(&inherited));
         let call = call
@@ -68,8 +68,8 @@ impl Machine {
     }
 
     /// Puts a directory of this machine first in `PATH`.
-    pub(crate) fn path_first(&mut self, folder: &str) {
-        self.path.insert(0, self.at(folder));
+    pub(crate) fn path_first(&mut self, dir: &str) {
+        self.path.insert(0, self.at(dir));
     }
 
     pub(crate) fn file(&self, path: &str, text: &str) {
@@ -79,7 +79,7 @@ impl Machine {
     fn link(&self, path: &str, to: &Path) {
         let path = self.at(path);
         fs::create_dir_all(path.parent().expect("a link has a parent directory"))
-            .expect("a temporary directory takes folders");
+            .expect("a temporary directory takes directories");
         symlink(to, &path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
     }
 
@@ -124,7 +124,7 @@ impl Machine {
     pub(crate) fn copy_of(&self, path: &str, part: &Path) {
         let path = self.at(path);
         fs::create_dir_all(path.parent().expect("a file has a parent directory"))
-            .expect("a temporary directory takes folders");
+            .expect("a temporary directory takes directories");
         let _ = fs::copy(part, &path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
     }
 
@@ -214,7 +214,7 @@ impl Lane {
     pub(crate) fn build(&self, recipe: &Recipe) {
         let Recipe { name, machine: lay, policy, errors, warnings, observed } = recipe;
         let root = self.machines.join(name);
-        let mut machine = Machine::in_folder(root);
+        let mut machine = Machine::in_dir(root);
         lay(&mut machine);
         self.lock(machine.lock.as_deref());
         self.policy(policy);
@@ -281,7 +281,7 @@ impl Lane {
     /// Builds a program without CUDA. Plain cargo does not refuse it for undetermined facts, and the command, which
     /// inspects the linked file, reports nothing.
     pub(crate) fn build_without_cuda(&self, recipe: &Recipe) {
-        let mut machine = Machine::in_folder(self.machines.join(recipe.name));
+        let mut machine = Machine::in_dir(self.machines.join(recipe.name));
         (recipe.machine)(&mut machine);
         self.lock(None);
         self.policy(recipe.policy);
@@ -297,7 +297,7 @@ impl Lane {
             project.change("cudaguard.toml", policy);
         }
         let root = self.machines.join("none");
-        let machine = Machine::in_folder(root);
+        let machine = Machine::in_dir(root);
         let mut texts = Vec::new();
         for profile in [&["build", "--release"][..], &["build"]] {
             let refused = self.cargo(&machine, profile).run().expect(101);
@@ -323,7 +323,7 @@ impl Lane {
             (self.embedded.path(), "<project>"),
             (self.plain.path(), "<project>"),
             (&machine.root, ""),
-            (&parts::folder(), "<parts>"),
+            (&parts::dir(), "<parts>"),
         ];
         snapshot::paths(text, &names)
     }

@@ -116,7 +116,7 @@ impl Scene {
         scratch::write(&bytes, once("the build script of recipes::profiles", compile_script));
         // A child process writes the program, so that no fork of this process has it open for writing.
         let _ = Call::new("install").args(["-m", "755"]).args([&bytes, &script]).run().success();
-        let mut machine = Machine::in_folder(by_cargo.sibling().join("mixed"));
+        let mut machine = Machine::in_dir(by_cargo.sibling().join("mixed"));
         machine.cuda("cuda-13.0", "13.0");
         machine.cuda("cuda-13.5", "13.5");
         machine.path_first("cuda-13.0/bin");
@@ -135,13 +135,13 @@ impl Scene {
     }
 }
 
-fn build((arguments, release, folder, name): &Row) {
+fn build((arguments, release, dir, name): &Row) {
     let scene = Scene::new();
     for (project, call) in scene.calls(arguments) {
         let outcome = call.run().expect(if *release { 101 } else { 0 });
         let severity = if *release { "error[CG101]: " } else { "warning[CG101]: " };
         assert!(outcome.stderr.contains(severity), "{outcome}");
-        let program = project.built(folder).join("app");
+        let program = project.built(dir).join("app");
         assert_eq!(program.exists(), !release, "{}", program.display());
         if !release {
             assert_eq!(profile(&program), *name);
@@ -164,11 +164,11 @@ fn record_name() {
 fn compile_script() -> Vec<u8> {
     let project = Project::guarded("app").file("src/main.rs", "fn main() {}\n");
     let _ = project.cargo(["build"]).run().success();
-    let folders = fs::read_dir(project.built("debug/build")).expect("it was built");
-    let mut scripts = folders
-        .map(|folder| folder.expect("a folder can be listed").path())
-        .filter(|folder| folder.file_name().is_some_and(|name| name.to_string_lossy().starts_with("app-")))
-        .map(|folder| folder.join("build-script-build"))
+    let dirs = fs::read_dir(project.built("debug/build")).expect("it was built");
+    let mut scripts = dirs
+        .map(|dir| dir.expect("a directory can be listed").path())
+        .filter(|dir| dir.file_name().is_some_and(|name| name.to_string_lossy().starts_with("app-")))
+        .map(|dir| dir.join("build-script-build"))
         .filter(|script| script.is_file());
     fs::read(scripts.next().expect("cargo compiles the build script")).expect("a script")
 }

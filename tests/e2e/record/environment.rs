@@ -27,19 +27,19 @@ pub(crate) fn tests() -> Vec<Test> {
 type Variables = Vec<(&'static str, OsString)>;
 
 /// Returns a `PATH` that begins with this directory and contains no toolkit of the machine.
-fn path(folder: &Path) -> OsString {
+fn path(dir: &Path) -> OsString {
     let rest = super::fixture::path(None);
-    let all: Vec<PathBuf> = std::iter::once(folder.to_owned()).chain(std::env::split_paths(&rest)).collect();
+    let all: Vec<PathBuf> = std::iter::once(dir.to_owned()).chain(std::env::split_paths(&rest)).collect();
     std::env::join_paths(all).expect("no colons")
 }
 
 /// Creates a directory with a script that replaces nvcc, like those of compiler caches and environment modules.
 fn wrapped(fixture: &Fixture, version: &str) -> PathBuf {
-    let folder = fixture.sibling(&format!("wrapped-{version}"));
+    let dir = fixture.sibling(&format!("wrapped-{version}"));
     let script = format!("#!/bin/sh\nexec '{}' \"$@\"\n", parts::cuda(version).join("bin/nvcc").display());
-    scratch::write(&folder.join("nvcc"), script);
-    fs::set_permissions(folder.join("nvcc"), fs::Permissions::from_mode(0o755)).expect("a mode can be set");
-    folder
+    scratch::write(&dir.join("nvcc"), script);
+    fs::set_permissions(dir.join("nvcc"), fs::Permissions::from_mode(0o755)).expect("a mode can be set");
+    dir
 }
 
 /// Creates a symbolic link to a toolkit.
@@ -50,8 +50,8 @@ fn linked(fixture: &Fixture, version: &str) -> PathBuf {
 }
 
 /// Returns an nvcc command with the prefix `ccache`. Build scripts split the value at blanks.
-fn behind_ccache(folder: &Scratch, version: &str) -> OsString {
-    let link = folder.join(format!("cuda-{version}"));
+fn behind_ccache(dir: &Scratch, version: &str) -> OsString {
+    let link = dir.join(format!("cuda-{version}"));
     layout::link(&parts::cuda(version), &link);
     format!("ccache {}", link.join("bin/nvcc").display()).into()
 }

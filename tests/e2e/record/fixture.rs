@@ -103,10 +103,10 @@ pub(crate) fn package(name: &str, policy: &str) -> Fixture {
 
 /// Returns a `PATH` whose only toolkit has this root, or none if it is `None`.
 pub(crate) fn path(toolkit: Option<&Path>) -> OsString {
-    let mut folders: Vec<_> = toolkit.map(|root| root.join("bin")).into_iter().collect();
+    let mut dirs: Vec<_> = toolkit.map(|root| root.join("bin")).into_iter().collect();
     let all = std::env::var_os("PATH").expect("a PATH");
-    folders.extend(std::env::split_paths(&all).filter(|folder| !folder.join("nvcc").exists()));
-    std::env::join_paths(folders).expect("no colons")
+    dirs.extend(std::env::split_paths(&all).filter(|dir| !dir.join("nvcc").exists()));
+    std::env::join_paths(dirs).expect("no colons")
 }
 
 /// Builds with this toolkit in `PATH`.

@@ -46,7 +46,8 @@ impl Switch {
                 let _ = fs::remove_dir_all(&root);
                 for file in ["bin/nvcc", "include/cuda.h"] {
                     let (from, to) = (real.join(file), root.join(file));
-                    fs::create_dir_all(to.parent().expect("a folder")).expect("a temporary directory takes folders");
+                    fs::create_dir_all(to.parent().expect("a folder"))
+                        .expect("a temporary directory takes directories");
                     fs::copy(from, &to).expect("a part can be copied");
                     age(&to);
                 }
@@ -134,10 +135,10 @@ fn switched(switch: Switch, way: &str, old: &str, new: &str) {
     let _ = tools::need("strings");
     let project = package(way);
     let root = switch.root(&project, old);
-    for (words, folder) in [(&["build", "--release"][..], "release/app"), (&["build"], "debug/app")] {
+    for (words, dir) in [(&["build", "--release"][..], "release/app"), (&["build"], "debug/app")] {
         let right = call(&project, words, &root).run().success();
         assert_eq!(codes(&right), [""; 0], "{switch:?} {way}: {right}");
-        assert_eq!(recorded(&project.built(folder)), old, "{switch:?} {way}");
+        assert_eq!(recorded(&project.built(dir)), old, "{switch:?} {way}");
     }
     let root = switch.root(&project, new);
     let refused = call(&project, &["build", "--release"], &root).run();

@@ -49,8 +49,8 @@ fn call(form: &str, files: &[&Path]) -> Call {
 }
 
 fn plain(text: &str) -> String {
-    let folder = demo().parent().expect("a folder");
-    snapshot::paths(text, &[(folder, "<folder>")])
+    let dir = demo().parent().expect("a folder");
+    snapshot::paths(text, &[(dir, "<folder>")])
 }
 
 fn written(form: &str, files: &[&Path]) -> String {
@@ -93,8 +93,8 @@ fn requirement_formats_match_snapshot() {
     for form in FORMS {
         let text = written(form, &[example()]);
         assert_eq!(text, written(form, &[example()]), "{form} prints the same each time");
-        let folder = example().parent().expect("a folder");
-        let text = without_digests(&snapshot::paths(&plain(&text), &[(folder, "<folder>")]));
+        let dir = example().parent().expect("a folder");
+        let text = without_digests(&snapshot::paths(&plain(&text), &[(dir, "<folder>")]));
         snapshot::check(&format!("requirements/{form}"), &text);
     }
     assert_eq!(
@@ -349,8 +349,8 @@ fn bill_of_wheel_lists_libraries() {
         "app.c",
         "extern int cudaGetDeviceCount(int *);\nint f(void) { int n; return cudaGetDeviceCount(&n); }\n",
     );
-    for folder in ["tree/app", "tree/app.libs", "tree/app-1.0.dist-info"] {
-        std::fs::create_dir_all(scratch.join(folder)).expect("a directory");
+    for dir in ["tree/app", "tree/app.libs", "tree/app-1.0.dist-info"] {
+        std::fs::create_dir_all(scratch.join(dir)).expect("a directory");
     }
     let call = Call::new("gcc").args(["-shared", "-fPIC", "app.c", "-o", "tree/app/app.so"]).arg(&cudart);
     let _ = call.dir(scratch.path()).run().success();

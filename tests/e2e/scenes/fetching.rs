@@ -22,11 +22,11 @@ fn fetch(into: &Path, wheels: &Path, part: &str) -> Outcome {
 fn unavailable_part_is_named() {
     let scratch = Scratch::new("no network");
     let reported = fetch(&scratch, &scratch, "cudnn-9.15.1-loader").expect(3);
-    let folder = scratch.join("cudnn-9.15.1-loader");
-    for word in ["cudnn-9.15.1-loader", "9.15.1.9", "hint:", "cudnn_version.h", folder.to_str().expect("UTF-8")] {
+    let dir = scratch.join("cudnn-9.15.1-loader");
+    for word in ["cudnn-9.15.1-loader", "9.15.1.9", "hint:", "cudnn_version.h", dir.to_str().expect("UTF-8")] {
         assert!(reported.stderr.contains(word), "{word} is not named: {reported}");
     }
-    assert!(!folder.exists(), "nothing half done: {reported}");
+    assert!(!dir.exists(), "nothing half done: {reported}");
 }
 
 fn existing_part_is_reused() {

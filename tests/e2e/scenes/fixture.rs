@@ -32,9 +32,9 @@ pub(crate) fn program(name: &str) -> Project {
 }
 
 /// Returns the package in a directory with this name.
-pub(crate) fn program_in(name: &str, folder: &str) -> Project {
+pub(crate) fn program_in(name: &str, dir: &str) -> Project {
     let package = project::package(name) + &project::build_dependency();
-    finished(Project::in_folder(name, folder).file("Cargo.toml", package))
+    finished(Project::in_dir(name, dir).file("Cargo.toml", package))
 }
 
 fn finished(project: Project) -> Project {

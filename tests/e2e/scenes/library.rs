@@ -88,7 +88,7 @@ fn python_survives_a_guarded_library() {
     assert_eq!(older.stderr, "", "a library prints nothing unless it is called: {older}");
     snapshot::check(
         "scenes/python",
-        &snapshot::paths(&older.stdout, &[(&parts::folder(), "<parts>"), (project.path(), "<project>")]),
+        &snapshot::paths(&older.stdout, &[(&parts::dir(), "<parts>"), (project.path(), "<project>")]),
     );
 }
 
@@ -101,7 +101,7 @@ fn enforcing_library_ends_the_process() {
     assert_eq!(older.stdout, "", "before anything of the library runs: {older}");
     snapshot::check(
         "scenes/enforcing",
-        &snapshot::paths(&older.stderr, &[(&parts::folder(), "<parts>"), (project.path(), "<project>")]),
+        &snapshot::paths(&older.stderr, &[(&parts::dir(), "<parts>"), (project.path(), "<project>")]),
     );
 }
 

@@ -43,7 +43,7 @@ fn cudnn_8_9_rejects_8_5() {
     build(&project, &built);
     let program = project.built("release/real-8");
     runs(start(&program, &built).run(), 8907);
-    refused(start(&program, &older).run(), "real_8", &[(&parts::folder(), "<parts>")]);
+    refused(start(&program, &older).run(), "real_8", &[(&parts::dir(), "<parts>")]);
 }
 
 fn cudnn_9_15_rejects_9_1() {
@@ -52,7 +52,7 @@ fn cudnn_9_15_rejects_9_1() {
     build(&project, &built);
     let program = project.built("release/real-9");
     runs(start(&program, &built).run(), 91501);
-    refused(start(&program, &older).run(), "real_9", &[(&parts::folder(), "<parts>")]);
+    refused(start(&program, &older).run(), "real_9", &[(&parts::dir(), "<parts>")]);
 }
 
 /// Compatible libraries produce no output: newer minors, the same files through symbolic links, the build of the same
@@ -74,9 +74,9 @@ fn newer_cudnn_minors_run() {
 fn cudnn_patches_are_interchangeable() {
     let project = program("patches");
     let cudnn = |patch: u32| {
-        let folder = project.sibling().join(format!("cuDNN 9.15.{patch}"));
-        fake_library::cudnn(&folder, (9, 15, patch));
-        folder
+        let dir = project.sibling().join(format!("cuDNN 9.15.{patch}"));
+        fake_library::cudnn(&dir, (9, 15, patch));
+        dir
     };
     build(&project, &cudnn(1));
     for (patch, number) in [(0, 91500), (2, 91502)] {
@@ -94,7 +94,7 @@ fn cudnn_loader_alone_is_refused() {
         let bare = start(&program, &loader).env("CUDAGUARD", "off").run();
         assert_eq!(bare.signal(), Some(6), "what the guard is there to foresee: {bare}");
         let snapshot = name.replace('-', "_");
-        refused(start(&program, &loader).run(), &snapshot, &[(&parts::folder(), "<parts>")]);
+        refused(start(&program, &loader).run(), &snapshot, &[(&parts::dir(), "<parts>")]);
     }
 }
 

@@ -68,16 +68,16 @@ impl fmt::Display for Measurement {
 
 /// Returns all facts of a part. Fetches the part if it is missing.
 pub(crate) fn part(name: &str) -> Result<Vec<Measurement>, parts::PartError> {
-    let folder = parts::fetch(name)?;
+    let dir = parts::fetch(name)?;
     let measured = if let Some(version) = name.strip_prefix("cudnn-") {
         let major = CUDNNS.iter().find(|(known, _)| *known == version).map(|&(_, major)| major);
-        major.ok_or_else(|| format!("{name}: for which CUDA major?")).and_then(|major| cudnn(&folder, major))
+        major.ok_or_else(|| format!("{name}: for which CUDA major?")).and_then(|major| cudnn(&dir, major))
     } else if name.starts_with("driver-") {
-        driver(&folder)
+        driver(&dir)
     } else if name.starts_with("ptxas-") {
-        assembler(&folder)
+        assembler(&dir)
     } else {
-        toolkit(&folder)
+        toolkit(&dir)
     };
     measured.map_err(parts::PartError::Broken)
 }
@@ -266,8 +266,8 @@ fn ptx_compatibility(
 }
 
 /// Measures a cuDNN: its release, and the oldest GPU that its core library has code for.
-pub(crate) fn cudnn(folder: &Path, cuda_major: u32) -> Result<Vec<Measurement>, String> {
-    let header = read(&folder.join("include/cudnn_version.h"))?;
+pub(crate) fn cudnn(dir: &Path, cuda_major: u32) -> Result<Vec<Measurement>, String> {
+    let header = read(&dir.join("include/cudnn_version.h"))?;
     let macro_ = |name: &str| {
         let value =
             header.lines().find_map(|line| line.strip_prefix("#define ")?.strip_prefix(name)?.trim().parse().ok());
@@ -279,7 +279,7 @@ pub(crate) fn cudnn(folder: &Path, cuda_major: u32) -> Result<Vec<Measurement>, 
     let mut measured = vec![Measurement::new(row("known release"), known, true)];
 
     let core = if version.major < 9 { "libcudnn_ops_infer.so.8" } else { "libcudnn_ops.so.9" };
-    let path = folder.join("lib").join(core);
+    let path = dir.join("lib").join(core);
     let code = device_code(&fs::read(&path).map_err(|error| format!("{}: {error}", path.display()))?);
     if code.is_empty() {
         return Err(format!("{}: no device code", path.display()));
@@ -341,8 +341,8 @@ fn device_code(file: &[u8]) -> BTreeSet<Target> {
 }
 
 /// Measures a driver: the answers of its libcuda without a GPU.
-pub(crate) fn driver(folder: &Path) -> Result<Vec<Measurement>, String> {
-    let real = fs::canonicalize(folder.join("libcuda.so.1")).map_err(|error| format!("libcuda.so.1: {error}"))?;
+pub(crate) fn driver(dir: &Path) -> Result<Vec<Measurement>, String> {
+    let real = fs::canonicalize(dir.join("libcuda.so.1")).map_err(|error| format!("libcuda.so.1: {error}"))?;
     let name = real.file_name().and_then(|name| name.to_str()).unwrap_or_default();
     let release: DriverRelease = name
         .strip_prefix("libcuda.so.")

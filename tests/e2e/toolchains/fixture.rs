@@ -108,15 +108,15 @@ pub(crate) fn recorded() -> Vec<Value> {
 impl Bench {
     /// Creates a machine with gcc 12.2.0 in `/usr/bin`, which is its `PATH`, and a package to build.
     pub(crate) fn new(name: &'static str) -> Self {
-        Self::in_folder(name, Scratch::new(name))
+        Self::in_dir(name, Scratch::new(name))
     }
 
     /// Creates a machine whose paths contain no blanks, for variables that are split at blanks.
     pub(crate) fn without_blanks(name: &'static str) -> Self {
-        Self::in_folder(name, Scratch::without_blanks(name))
+        Self::in_dir(name, Scratch::without_blanks(name))
     }
 
-    fn in_folder(name: &'static str, root: Scratch) -> Self {
+    fn in_dir(name: &'static str, root: Scratch) -> Self {
         let mut bench = Self { name, root, variables: BTreeMap::new(), target: None };
         bench.file("home/app/Cargo.toml", project::package("app"));
         bench.file("home/app/src/main.rs", "fn main() {}\n");
@@ -148,8 +148,8 @@ impl Bench {
     }
 
     /// Puts a directory of this machine first in `PATH`.
-    pub(crate) fn path_first(&mut self, folder: &str) {
-        let mut path = self.at(folder).into_os_string();
+    pub(crate) fn path_first(&mut self, dir: &str) {
+        let mut path = self.at(dir).into_os_string();
         path.push(":");
         path.push(&self.variables["PATH"]);
         self.set("PATH", path);
@@ -213,14 +213,14 @@ impl Bench {
     }
 
     /// Links the files of a part's directory whose names have this prefix into a directory.
-    pub(crate) fn some_of(&self, folder: &str, part: &Path, prefix: &str) {
+    pub(crate) fn some_of(&self, dir: &str, part: &Path, prefix: &str) {
         for entry in fs::read_dir(part).unwrap() {
             let entry = entry.unwrap();
             let name = entry.file_name().to_string_lossy().into_owned();
             if name.starts_with(prefix) {
                 // Relative links to a sibling stay relative, as in packages.
                 let link = fs::read_link(entry.path()).ok().filter(|link| link.components().count() == 1);
-                self.link_to(&format!("{folder}/{name}"), &link.unwrap_or(entry.path()));
+                self.link_to(&format!("{dir}/{name}"), &link.unwrap_or(entry.path()));
             }
         }
     }
@@ -324,7 +324,7 @@ impl Bench {
     }
 
     fn hide(&self, text: &str) -> String {
-        snapshot::paths(text, &[(self.root.path(), ""), (&*parts::folder(), "<parts>")])
+        snapshot::paths(text, &[(self.root.path(), ""), (&*parts::dir(), "<parts>")])
     }
 }
 

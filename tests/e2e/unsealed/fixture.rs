@@ -32,8 +32,8 @@ pub(crate) fn nvcc(cuda: &Path) -> Call {
 }
 
 /// Compiles an object with one kernel of this name and these flags.
-pub(crate) fn object(folder: &Path, name: &str, flags: &str) -> PathBuf {
-    let (source, object) = (folder.join(format!("{name}.cu")), folder.join(format!("{name}.o")));
+pub(crate) fn object(dir: &Path, name: &str, flags: &str) -> PathBuf {
+    let (source, object) = (dir.join(format!("{name}.cu")), dir.join(format!("{name}.o")));
     let made = once(&format!("kernel {name} {flags}"), || {
         fs::write(&source, KERNEL.replace("NAME", name)).expect("a file can be written");
         let flags = flags.split_whitespace();
@@ -63,8 +63,8 @@ pub(crate) struct Build<'a> {
 }
 
 /// Compiles the shim with this compiler and the flags that users get, and these additional flags.
-pub(crate) fn shim(folder: &Path, compiler: &str, flags: &[&str]) -> PathBuf {
-    let object = folder.join(format!("shim-{compiler}{}.o", flags.concat()));
+pub(crate) fn shim(dir: &Path, compiler: &str, flags: &[&str]) -> PathBuf {
+    let object = dir.join(format!("shim-{compiler}{}.o", flags.concat()));
     let made = once(&format!("shim {compiler} {flags:?}"), || {
         let _ = Call::new(compiler)
             .args(["-Os", "-fPIC", "-fno-asynchronous-unwind-tables", "-fno-unwind-tables"])
@@ -81,34 +81,34 @@ pub(crate) fn shim(folder: &Path, compiler: &str, flags: &[&str]) -> PathBuf {
 
 impl Build<'_> {
     /// Builds the unsealed program and its twin, with the same name in separate directories.
-    pub(crate) fn make(&self, folder: &Path, objects: &[PathBuf]) -> [PathBuf; 2] {
-        let descriptor = folder.join("descriptor");
+    pub(crate) fn make(&self, dir: &Path, objects: &[PathBuf]) -> [PathBuf; 2] {
+        let descriptor = dir.join("descriptor");
         fs::write(&descriptor, note::encode(self.manifest).expect("a small manifest").as_slice()).expect("written");
         let note = format!(
             ".section .note.cudaguard,\"a\",%note\n.balign 4\n.long 10, 4096, 1\n.ascii \"cudaguard\\0\\0\\0\"\n.incbin \
              \"{}\"\n.section .note.GNU-stack,\"\",%progbits\n",
             descriptor.display()
         );
-        fs::write(folder.join("note.s"), note).expect("written");
-        fs::write(folder.join("main.c"), MAIN).expect("written");
-        let twins = ["unsealed", "sealed"].map(|name| folder.join(name).join("program"));
+        fs::write(dir.join("note.s"), note).expect("written");
+        fs::write(dir.join("main.c"), MAIN).expect("written");
+        let twins = ["unsealed", "sealed"].map(|name| dir.join(name).join("program"));
         for twin in &twins {
-            fs::create_dir_all(twin.parent().expect("a folder")).expect("a folder can be made");
+            fs::create_dir_all(twin.parent().expect("a folder")).expect("a directory can be made");
         }
-        let main = folder.join("main.o");
+        let main = dir.join("main.o");
         let templates = places::workspace().join("templates");
         let compiled = Call::new(self.compiler)
             .arg("-O1")
             .args(self.flags)
             .args(["-c", "-I"])
             .arg(templates)
-            .arg(folder.join("main.c"));
+            .arg(dir.join("main.c"));
         let _ = compiled.arg("-o").arg(&main).run().success();
         let _ = Call::new(self.compiler)
             .arg("-o")
             .arg(&twins[0])
             .args(objects)
-            .args([&main, &folder.join("note.s"), &shim(folder, self.compiler, self.flags)])
+            .args([&main, &dir.join("note.s"), &shim(dir, self.compiler, self.flags)])
             .args(self.options)
             .arg(parts::cuda("13.0").join("lib/libcudart_static.a"))
             .args(["-lstdc++", "-ldl", "-lrt", "-lpthread"])

@@ -80,7 +80,7 @@ impl Parts {
     /// Links these objects into the C program.
     fn linked(&self, name: &str, compiler: &str, objects: &[&str]) -> PathBuf {
         let file = self.scratch.join(name).join("my-model");
-        fs::create_dir_all(file.parent().expect("a folder")).expect("a folder can be made");
+        fs::create_dir_all(file.parent().expect("a folder")).expect("a directory can be made");
         let _ = Call::new(compiler)
             .arg("-o")
             .arg(&file)
@@ -380,12 +380,12 @@ fn static_library_linkage_is_recorded() {
     let built = with_program.cargo(["build"]).run().success();
     assert!(!built.stderr.contains("carries the guard"), "{built}");
     // Uses the printed linker options, and the program has a guard.
-    let folder = Scratch::new("carries");
-    scratch::write(&folder.join("main.c"), "int seven(void);\nint main(void) { return seven() != 7; }\n");
+    let dir = Scratch::new("carries");
+    scratch::write(&dir.join("main.c"), "int seven(void);\nint main(void) { return seven() != 7; }\n");
     let archive = static_only.built("debug/libcarries.a");
     let link = |before: &[&str], name: &str| {
-        let file = folder.join(name);
-        let call = Call::new("gcc").arg("-o").arg(&file).arg(folder.join("main.c")).args(before).arg(&archive);
+        let file = dir.join(name);
+        let call = Call::new("gcc").arg("-o").arg(&file).arg(dir.join("main.c")).args(before).arg(&archive);
         let _ = call.args(["-Wl,--no-whole-archive", "-lpthread", "-ldl", "-lm"]).run().success();
         let _ = Call::new(&file).run().success();
         crate::cmake::fixture::components(&file).len()

@@ -92,9 +92,9 @@ impl Fixture {
         scratch::write(&path, content);
         later(&path);
         // For an announced directory, cargo compares its own time and those of its files.
-        if let Some(folder) = path.parent().filter(|folder| *folder != self.root) {
-            let folder = fs::File::open(folder).expect("a folder");
-            folder.set_modified(SystemTime::now() + Duration::from_secs(5)).expect("a time can be set");
+        if let Some(dir) = path.parent().filter(|dir| *dir != self.root) {
+            let dir = fs::File::open(dir).expect("a folder");
+            dir.set_modified(SystemTime::now() + Duration::from_secs(5)).expect("a time can be set");
         }
     }
 
@@ -116,8 +116,8 @@ impl Fixture {
 
     fn with_toolkit(&self, call: Call) -> Call {
         let path = std::env::var_os("PATH").unwrap_or_default();
-        let folders = std::iter::once(self.cuda.join("bin")).chain(std::env::split_paths(&path));
-        let path = std::env::join_paths(folders).expect("a PATH");
+        let dirs = std::iter::once(self.cuda.join("bin")).chain(std::env::split_paths(&path));
+        let path = std::env::join_paths(dirs).expect("a PATH");
         let call = call.dir(&self.root).env("PATH", path).env("CUDA_HOME", &self.cuda);
         self.variables.iter().fold(call, |call, (name, value)| call.env(name, value))
     }

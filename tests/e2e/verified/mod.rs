@@ -129,8 +129,8 @@ fn fleet() {
 fn runtime_paths_are_checked() {
     let fixture = Fixture::new("paths", &gencode(RIGHT), "");
     let library = fixture.root.join("target/lib");
-    let folders = format!("$ORIGIN:/tmp/nowhere:/usr/lib:{}", library.display());
-    fixture.change("kernels/link", &format!("-Wl,--enable-new-dtags,-rpath,{folders}"));
+    let dirs = format!("$ORIGIN:/tmp/nowhere:/usr/lib:{}", library.display());
+    fixture.change("kernels/link", &format!("-Wl,--enable-new-dtags,-rpath,{dirs}"));
     fixture.check("release", &fixture.build(&["--release"]).success());
     let dev = fixture.build(&[]).success();
     assert_eq!(fixture.printed(&dev), "cudaguard: 1 of 1 target guarded (CUDA 13.0)");
@@ -180,14 +180,14 @@ fn deleted() {
     let fixture = Fixture::new("deleted", &gencode("80:sm_80"), ARCHS);
     let build = std::fs::read_to_string(fixture.root.join("build.rs")).expect("it is there");
     let sibling = fixture.sibling("objects");
-    let folder = sibling.display();
-    let (from, to) = ("PathBuf::from(env::var_os(\"OUT_DIR\").unwrap())", format!("PathBuf::from(\"{folder}\")"));
+    let dir = sibling.display();
+    let (from, to) = ("PathBuf::from(env::var_os(\"OUT_DIR\").unwrap())", format!("PathBuf::from(\"{dir}\")"));
     assert!(build.contains(from));
     let link = "println!(\"cargo:rustc-link-arg={}\", object.display());";
     let archived = format!(
-        "assert!(Command::new(\"ar\").arg(\"rcs\").arg(\"{folder}/liball.a\").arg(&object).status().unwrap().success());
+        "assert!(Command::new(\"ar\").arg(\"rcs\").arg(\"{dir}/liball.a\").arg(&object).status().unwrap().success());
         fs::remove_file(&object).unwrap();
-        println!(\"cargo:rustc-link-arg=-Wl,--whole-archive,-L{folder},-lall,--no-whole-archive\");"
+        println!(\"cargo:rustc-link-arg=-Wl,--whole-archive,-L{dir},-lall,--no-whole-archive\");"
     );
     assert!(build.contains(link));
     std::fs::create_dir_all(&sibling).expect("a folder");
@@ -225,7 +225,7 @@ fn unnamed_cudnn() {
     };
     assert_eq!(about_cudnn("release"), 0);
 
-    let link = |folder: &std::path::Path| format!("-Wl,--no-as-needed\n-L{}\n-lcudnn", folder.join("lib").display());
+    let link = |dir: &std::path::Path| format!("-Wl,--no-as-needed\n-L{}\n-lcudnn", dir.join("lib").display());
     fixture.change("kernels/link", &link(&environment));
     fixture.check("linked", &fixture.build(&["--release"]).expect(101));
     // The build script selects another one, so the one in the environment is not in the program.

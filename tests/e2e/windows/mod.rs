@@ -204,8 +204,8 @@ fn answers_about_pe_files() {
     }
     let here = command::call(["verify"]).arg(&program).run().expect(1);
     assert!(here.stderr.contains("is for x86_64-windows"), "{here}");
-    let folder = command::call(["inspect"]).arg(scratch.path()).run().success();
+    let dir = command::call(["inspect"]).arg(scratch.path()).run().success();
     for text in ["app.exe", "cudart64_12.dll", "elsewhere  none needed"] {
-        assert!(folder.stdout.contains(text), "{text}: {folder}");
+        assert!(dir.stdout.contains(text), "{text}: {dir}");
     }
 }

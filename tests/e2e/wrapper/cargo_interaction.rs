@@ -94,9 +94,9 @@ fn changed_wrapper_rebuilds() {
 
 /// Removes hashes, times and the directory from cargo's output.
 fn same(text: &str, fixture: &Fixture) -> String {
-    let folder = fixture.root.display().to_string();
+    let dir = fixture.root.display().to_string();
     // Replaces the directory in plain and URL form.
-    let text = text.replace(&folder, "<tree>").replace(&folder.replace(' ', "%20"), "<tree>");
+    let text = text.replace(&dir, "<tree>").replace(&dir.replace(' ', "%20"), "<tree>");
     let mut lines = Vec::new();
     for line in text.lines() {
         let mut kept = String::new();
@@ -255,7 +255,7 @@ fn directory_with_blanks_works() {
 
 fn read_only_target_directory_fails() {
     let fixture = program("read-only");
-    fixture.write("target/cudaguard", "a file where a folder should be");
+    fixture.write("target/cudaguard", "a file where a directory should be");
     let outcome = fixture.guard(["build"]).run().expect(2);
     assert!(outcome.stderr.contains("target/cudaguard"), "the place is named: {outcome}");
     assert_eq!(outcome.stderr.lines().count(), 1, "{outcome}");

@@ -102,11 +102,11 @@ fn changed_profile_is_detected() {
         let call = Call::new("sh").args(["-ec", &line]).dir(&fixture.root);
         call.env("CARGO", cargo()).env("CARGO_NET_OFFLINE", "true").run()
     };
-    for (words, folder, profile) in
+    for (words, dir, profile) in
         [("", "debug", "dev"), ("-r", "release", "release"), ("--profile dist", "dist", "dist")]
     {
         let _ = by_a_tool(words).success();
-        assert_eq!(sealed(&fixture.built(&format!("{folder}/app")), "app").manifest.profile, profile);
+        assert_eq!(sealed(&fixture.built(&format!("{dir}/app")), "app").manifest.profile, profile);
     }
     let printed = anew(&fixture, &["rel"]).run().success();
     assert_eq!(summary(&printed), CUDNN, "{printed}");

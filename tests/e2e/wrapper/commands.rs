@@ -195,9 +195,9 @@ fn target_directory_is_a_cache() {
     let tag = std::fs::read(fixture.built("CACHEDIR.TAG")).expect("as cargo makes it");
     let _ = fixture.cargo(["build", "--target-dir", "of-cargo"]).run().success();
     assert_eq!(std::fs::read(fixture.root.join("of-cargo/CACHEDIR.TAG")).ok(), Some(tag));
-    let folder = fixture.built("");
-    let _ = fixture.cargo(["clean", "--target-dir"]).arg(&folder).run().success();
-    assert!(!folder.exists());
+    let directory = fixture.built("");
+    let _ = fixture.cargo(["clean", "--target-dir"]).arg(&directory).run().success();
+    assert!(!directory.exists());
 }
 
 /// cargo only reads this manifest with an unstable option.

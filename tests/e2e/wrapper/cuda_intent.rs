@@ -47,8 +47,8 @@ pub(crate) fn hostile(sibling: &Path) -> Vec<(&'static str, Vec<(&'static str, O
     let [old, cuda, next] = ["11.8", "13.0", "13.2"].map(parts::cuda);
     let cudnn = parts::cudnn("8.9.7");
     let text = |path: &Path| path.as_os_str().to_owned();
-    let first = |folder: &Path| {
-        let mut path = folder.join("bin").into_os_string();
+    let first = |dir: &Path| {
+        let mut path = dir.join("bin").into_os_string();
         path.push(":");
         path.push(std::env::var_os("PATH").expect("a PATH"));
         ("PATH", path)
@@ -110,10 +110,10 @@ fn plain_programs_ignore_toolkits() {
 
 /// Returns a package that only reaches CUDA because its build script links cudart.
 fn linking(name: &str) -> Fixture {
-    let folder = parts::cuda("13.0").join("lib64");
+    let dir = parts::cuda("13.0").join("lib64");
     let script = format!(
         "fn main() {{\n    println!(\"cargo:rustc-link-search=native={}\");\n    println!(\"cargo:rustc-link-lib=cudart\");\n}}\n",
-        folder.display()
+        dir.display()
     );
     let main = "extern \"C\" {\n    fn cudaGetDeviceCount(count: *mut i32) -> i32;\n}\nfn main() {\n    let mut count = 0;\n    \
                 println!(\"{} {}\", unsafe { cudaGetDeviceCount(&mut count) }, count);\n}\n";

@@ -113,8 +113,8 @@ fn tests_scripts_and_macros_stay_unguarded() {
     let outcome = fixture.guard(["test", "--workspace"]).run().success();
     assert!(outcome.stdout.contains("test result: ok. 1 passed"), "{outcome}");
     let mut seen = 0;
-    for folder in ["debug/deps", "debug/build"] {
-        for file in files(&fixture.built(folder)) {
+    for dir in ["debug/deps", "debug/build"] {
+        for file in files(&fixture.built(dir)) {
             let name = file.file_name().unwrap_or_default().to_string_lossy().into_owned();
             let harness =
                 name.starts_with("plain-") || name.starts_with("owned_main-") || name.starts_with("in_tests-");
@@ -162,9 +162,9 @@ pub(crate) fn library_with_macro(name: &str) -> Fixture {
     )
 }
 
-fn files(folder: &Path) -> Vec<std::path::PathBuf> {
+fn files(dir: &Path) -> Vec<std::path::PathBuf> {
     let mut all = Vec::new();
-    for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
+    for entry in std::fs::read_dir(dir).into_iter().flatten().flatten() {
         if entry.path().is_dir() {
             all.extend(files(&entry.path()));
         } else {
@@ -220,11 +220,11 @@ fn direct_linker_keeps_the_guard() {
     );
     // Directories that the compiler driver would search.
     let search = Call::new("cc").arg("-print-search-dirs").run().success().stdout;
-    let folders =
+    let directories =
         search.lines().find_map(|line| line.strip_prefix("libraries: =")).expect("cc prints its search paths");
     let flags: Vec<String> = ["-Clinker=ld.lld".to_owned(), "-Clinker-flavor=ld.lld".to_owned()]
         .into_iter()
-        .chain(folders.split(':').map(|folder| format!("-Clink-arg=-L{folder}")))
+        .chain(directories.split(':').map(|directory| format!("-Clink-arg=-L{directory}")))
         .collect();
     let _ = fixture.guard(["build"]).env("CARGO_ENCODED_RUSTFLAGS", flags.join("\x1f")).run().success();
     let _ = sealed(&fixture.built("debug/libseven.so"), "seven");

@@ -33,8 +33,8 @@ fn settled(call: Call, cuda: Option<&Path>) -> Call {
     let call = call.env("CARGO", cargo()).env("CARGO_TERM_COLOR", "never");
     let Some(root) = cuda else { return call };
     let path = std::env::var_os("PATH").unwrap_or_default();
-    let folders = std::iter::once(root.join("bin")).chain(std::env::split_paths(&path));
-    call.env("PATH", std::env::join_paths(folders).expect("folders"))
+    let dirs = std::iter::once(root.join("bin")).chain(std::env::split_paths(&path));
+    call.env("PATH", std::env::join_paths(dirs).expect("folders"))
         .env("CUDA_HOME", root)
         .env("CUDA_PATH", root)
         .env("CUDA_LIBRARY_PATH", root)
@@ -88,7 +88,7 @@ fn ripgrep_builds_anywhere() {
     // Uses the published sources with their own Cargo.lock. Dependencies are compiled once.
     let root = kept("ripgrep");
     if !root.join("Cargo.toml").exists() {
-        std::fs::create_dir_all(root.parent().expect("a folder")).expect("a folder can be made");
+        std::fs::create_dir_all(root.parent().expect("a folder")).expect("a directory can be made");
         let _ = Call::new("cp").args(["-r", "--no-preserve=mode"]).arg(&unpacked).arg(&root).run().success();
     }
     // The package would otherwise belong to the workspace of the target directory.

@@ -30,11 +30,11 @@ const EXPORT: &str = "#[no_mangle]\npub extern \"C\" fn seven() -> u32 {\n    7\
 
 /// Returns a package with a program, an example and a C library, whose build script links cudart.
 fn linking(name: &str) -> Fixture {
-    let folder = parts::cuda("13.0").join("lib64");
+    let dir = parts::cuda("13.0").join("lib64");
     let script = format!(
         "fn main() {{\n    for word in [\"-L{}\", \"-Wl,--no-as-needed\", \"-lcudart\"] {{\n        \
          println!(\"cargo:rustc-link-arg={{word}}\");\n    }}\n}}\n",
-        folder.display()
+        dir.display()
     );
     let more = "[lib]\nname = \"app_c\"\ncrate-type = [\"cdylib\", \"staticlib\"]\n[workspace]\n[profile.dist]\ninherits = \"release\"\n";
     Fixture::new(
@@ -57,16 +57,16 @@ fn with(call: Call, home: &str) -> Call {
 }
 
 /// Returns the outputs that exist in a directory below the target directory.
-fn lying(fixture: &Fixture, folder: &str) -> Vec<PathBuf> {
+fn lying(fixture: &Fixture, dir: &str) -> Vec<PathBuf> {
     let names = ["my-app", "libapp_c.so", "libapp_c.a", "examples/shown-here"];
-    names.iter().map(|name| fixture.built(folder).join(name)).filter(|file| file.exists()).collect()
+    names.iter().map(|name| fixture.built(dir).join(name)).filter(|file| file.exists()).collect()
 }
 
 fn refusal_after_linking_removes_outputs() {
     let fixture = linking("refused-linked");
     let host = host();
     let named = format!("{host}/release");
-    for (words, folder) in [
+    for (words, dir) in [
         (vec!["--release"], "release"),
         (vec!["--profile", "dist"], "dist"),
         (vec!["--release", "--target", &host], named.as_str()),
@@ -78,10 +78,10 @@ fn refusal_after_linking_removes_outputs() {
         for round in 0..2 {
             let right = build("13.0").success();
             assert!(right.stderr.contains("3 of 3 targets guarded"), "{right}");
-            assert_eq!(lying(&fixture, folder).len(), 4, "{folder}, {round}");
+            assert_eq!(lying(&fixture, dir).len(), 4, "{dir}, {round}");
             let refused = build("11.8").expect(101);
             assert!(refused.stderr.contains("error[CG101]: ") && !refused.stderr.contains("guarded"), "{refused}");
-            assert_eq!(lying(&fixture, folder), [] as [PathBuf; 0], "{folder}, {round}");
+            assert_eq!(lying(&fixture, dir), [] as [PathBuf; 0], "{dir}, {round}");
         }
     }
 }

@@ -21,10 +21,10 @@ const LIBRARY: &str = "extern \"C\" {\n    fn PyModule_New(name: *const std::ffi
                    unsafe { PyModule_New(b\"ext\\0\".as_ptr().cast()) }\n}\n";
 
 /// Returns the extension module in an unpacked wheel.
-fn module_in(folder: &Path) -> PathBuf {
-    let listed = fs::read_dir(folder).expect("an unpacked wheel").flatten().map(|entry| entry.path());
+fn module_in(dir: &Path) -> PathBuf {
+    let listed = fs::read_dir(dir).expect("an unpacked wheel").flatten().map(|entry| entry.path());
     let mut modules = listed.filter(|path| path.extension().is_some_and(|ending| ending == "so"));
-    modules.next().unwrap_or_else(|| panic!("no extension module in {}", folder.display()))
+    modules.next().unwrap_or_else(|| panic!("no extension module in {}", dir.display()))
 }
 
 /// maturin builds a Python extension module. The library in its wheel is sealed.
@@ -92,7 +92,7 @@ fn setuptools_rust_wheels_are_guarded() {
     let call = Call::new("sh").args(["-ec", &build, "sh"]).arg(cuda.join("lib64")).dir(&fixture.root);
     let call = call.env("PATH", &path).env("PYTHONPATH", packaging.join("lib")).env("PYTHONDONTWRITEBYTECODE", "1");
     let _ = call.env("CARGO", cargo()).env("CARGO_NET_OFFLINE", "true").run().success();
-    let both = ["unpacked", "unpacked-repaired"].map(|folder| module_in(&fixture.root.join(folder)));
+    let both = ["unpacked", "unpacked-repaired"].map(|dir| module_in(&fixture.root.join(dir)));
     let [before, after] = both.each_ref().map(|module| {
         let note = sealed(module, "ext");
         let driver = ["verify", "--driver", "535.261.03", "--gpu", "A100"];

@@ -22,10 +22,10 @@ fn main() {
 }
 
 fn write(target: &str, files: &[(&str, Vec<u8>)]) {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("corpus").join(target);
-    std::fs::create_dir_all(&folder).expect("a folder for the corpus");
+    let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("corpus").join(target);
+    std::fs::create_dir_all(&dir).expect("a directory for the corpus");
     for (name, bytes) in files {
-        std::fs::write(folder.join(name), bytes).expect("a file of the corpus");
+        std::fs::write(dir.join(name), bytes).expect("a file of the corpus");
     }
 }
 

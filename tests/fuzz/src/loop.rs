@@ -12,12 +12,12 @@ fn main() {
     let mut arguments = arguments.map(|argument| argument.parse::<u64>().expect("a number"));
     let executions = arguments.next().unwrap_or(100_000);
     let seed = arguments.next().unwrap_or(1);
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("corpus").join(&name);
+    let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("corpus").join(&name);
     let mut files: Vec<_> =
-        std::fs::read_dir(&folder).expect("the corpus").map(|file| file.expect("a file").path()).collect();
+        std::fs::read_dir(&dir).expect("the corpus").map(|file| file.expect("a file").path()).collect();
     files.sort();
     let corpus: Vec<Vec<u8>> = files.iter().map(|file| std::fs::read(file).expect("a file that can be read")).collect();
-    assert!(!corpus.is_empty(), "no corpus in {}", folder.display());
+    assert!(!corpus.is_empty(), "no corpus in {}", dir.display());
     let mut random = Random(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1);
     for execution in 0..executions {
         let input = mutate(&corpus, &mut random);

@@ -42,19 +42,19 @@ proptest! {
 #[test]
 fn non_binary_is_rejected_with_reason() {
     let scratch = tempfile::tempdir().unwrap();
-    let folder = scratch.path();
+    let dir = scratch.path();
     let file = |name: &str, data: &[u8]| {
-        let path = folder.join(name);
+        let path = dir.join(name);
         std::fs::write(&path, data).unwrap();
         path
     };
-    let fifo = folder.join("fifo");
+    let fifo = dir.join("fifo");
     assert!(std::process::Command::new("mkfifo").arg(&fifo).status().unwrap().success());
     for (path, why) in [
         (file("empty", b""), "is empty"),
         (file("text", b"#!/bin/sh"), "is not an ELF file"),
-        (folder.to_owned(), "is a directory"),
-        (folder.join("absent"), "No such file"),
+        (dir.to_owned(), "is a directory"),
+        (dir.join("absent"), "No such file"),
         (fifo, "is not a regular file"),
         (PathBuf::from("/dev/zero"), "is not a regular file"),
     ] {

@@ -99,7 +99,7 @@ pub struct LoadGraph {
     class64: bool,
     rules: Rules,
     environment: Environment,
-    folders: RefCell<HashMap<PathBuf, bool>>,
+    dirs: RefCell<HashMap<PathBuf, bool>>,
     cache: Option<Arc<Contents>>,
     /// All files that were read.
     files: OpenFiles,
@@ -193,7 +193,7 @@ impl LoadGraph {
         files: OpenFiles,
     ) -> Result<Self, String> {
         // Removes the `./` in the path of the program.
-        let path: PathBuf = environment.folder.join(program).components().collect();
+        let path: PathBuf = environment.dir.join(program).components().collect();
         let fail = |error: &dyn std::fmt::Display| format!("{}: {error}", path.display());
         let data = files.open(&path)?;
         let elf = Elf::parse(&data).map_err(|error| fail(&error))?;
@@ -218,7 +218,7 @@ impl LoadGraph {
             class64: elf.is_64_bit(),
             rules: Rules::Glibc(System::from_loader(&[], elf.machine())),
             environment,
-            folders: RefCell::default(),
+            dirs: RefCell::default(),
             cache: None,
             files,
             interpreter,
@@ -255,7 +255,7 @@ impl LoadGraph {
             }
             Ok(data) if musl => {
                 let _ = data;
-                self.rules = Rules::Musl(system::musl_folders(loader));
+                self.rules = Rules::Musl(system::musl_dirs(loader));
             }
             Ok(data) => self.rules = Rules::Glibc(System::from_loader(&data, self.machine)),
         }
@@ -445,8 +445,8 @@ impl LoadGraph {
 
     /// Returns true if the file of this object is below the directory of the program. Nothing is below the root directory.
     pub(crate) fn is_below_program(&self, index: usize) -> bool {
-        let folder = &self.objects[0].origin;
-        folder.parent().is_some() && self.objects[index].path.starts_with(folder)
+        let dir = &self.objects[0].origin;
+        dir.parent().is_some() && self.objects[index].path.starts_with(dir)
     }
 
     /// Returns true if musl's loader starts the program.

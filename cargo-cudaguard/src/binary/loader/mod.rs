@@ -34,7 +34,7 @@ struct Environment {
     /// True if `LD_BIND_NOW` is set: all symbols are bound at start-up.
     bind_now: bool,
     /// The current directory, to which relative entries refer.
-    folder: PathBuf,
+    dir: PathBuf,
 }
 
 impl Environment {
@@ -43,7 +43,7 @@ impl Environment {
             library_path: env.var_os("LD_LIBRARY_PATH"),
             preload: env.var_os("LD_PRELOAD"),
             bind_now: env.var_os("LD_BIND_NOW").is_some(),
-            folder: env.current_dir().to_owned(),
+            dir: env.current_dir().to_owned(),
         }
     }
 }
@@ -80,7 +80,7 @@ impl SearchSource {
             Self::Rpath(of, _) => format!("RPATH of {}", of.display()),
             Self::LibraryPath(_) => "LD_LIBRARY_PATH".to_owned(),
             Self::Runpath(of, _) => format!("RUNPATH of {}", of.display()),
-            Self::System => "the system's library folders".to_owned(),
+            Self::System => "the system's library directories".to_owned(),
             Self::Loaded | Self::Path => "another library, LD_PRELOAD or its full path".to_owned(),
             Self::Program | Self::Loader | Self::Cache(_) | Self::PathFile(_) => self.to_string(),
         }

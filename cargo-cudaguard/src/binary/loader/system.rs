@@ -11,7 +11,7 @@ use cudaguard::internal::files;
 #[derive(Clone, Debug)]
 pub(super) struct System {
     /// Directories that it always searches, in order.
-    pub(super) folders: Vec<PathBuf>,
+    pub(super) dirs: Vec<PathBuf>,
     /// Value of `$LIB`.
     pub(super) lib: String,
     /// Value of `$PLATFORM`.
@@ -34,8 +34,8 @@ impl System {
             .collect();
         let texts = || texts.iter().copied();
         let version = texts().find_map(|text| parse_glibc_release(text.split_once("release version ")?.1));
-        let folders = builtin_dirs(texts()).unwrap_or_else(|| default_dirs(for_machine));
-        let first = folders.first().and_then(|folder| folder.to_str()).unwrap_or_default();
+        let dirs = builtin_dirs(texts()).unwrap_or_else(|| default_dirs(for_machine));
+        let first = dirs.first().and_then(|dir| dir.to_str()).unwrap_or_default();
         let first = first.trim_matches('/');
         let lib = if texts().any(|text| text == first) {
             first.to_owned()
@@ -62,7 +62,7 @@ impl System {
             below.extend(legacy_dirs(for_machine, native, &mut platform));
         }
         below.push(String::new());
-        Self { folders, lib, platform, cache, hwcaps, below }
+        Self { dirs, lib, platform, cache, hwcaps, below }
     }
 }
 
@@ -91,7 +91,7 @@ fn default_dirs(for_machine: u16) -> Vec<PathBuf> {
         .map(String::as_str)
         .chain(["/lib64/", "/usr/lib64/", "/lib/", "/usr/lib/"])
         .map(PathBuf::from)
-        .filter(|folder| folder.is_dir())
+        .filter(|dir| dir.is_dir())
         .collect()
 }
 
@@ -149,7 +149,7 @@ fn legacy_dirs(for_machine: u16, native: bool, platform: &mut String) -> Vec<Str
 }
 
 /// Returns musl's directories, each with the path file that lists it; without a path file, the compiled-in ones.
-pub(super) fn musl_folders(interpreter: &Path) -> Vec<(PathBuf, Option<PathBuf>)> {
+pub(super) fn musl_dirs(interpreter: &Path) -> Vec<(PathBuf, Option<PathBuf>)> {
     // `/lib/ld-musl-x86_64.so.1` reads `/etc/ld-musl-x86_64.path`: `etc` and `lib` have the same parent directory.
     let name = interpreter.file_name().and_then(|name| name.to_str()).unwrap_or_default();
     let arch = name.strip_prefix("ld-musl-").and_then(|rest| rest.split('.').next()).unwrap_or_default();
@@ -158,9 +158,9 @@ pub(super) fn musl_folders(interpreter: &Path) -> Vec<(PathBuf, Option<PathBuf>)
     match files::read_bytes(&file) {
         Ok(text) => text
             .split(|byte| matches!(byte, b':' | b'\n'))
-            .filter(|folder| !folder.is_empty())
-            .map(|folder| (path_of(folder), Some(file.clone())))
+            .filter(|dir| !dir.is_empty())
+            .map(|dir| (path_of(dir), Some(file.clone())))
             .collect(),
-        Err(_) => ["/lib", "/usr/local/lib", "/usr/lib"].iter().map(|folder| (folder.into(), None)).collect(),
+        Err(_) => ["/lib", "/usr/local/lib", "/usr/lib"].iter().map(|dir| (dir.into(), None)).collect(),
     }
 }

@@ -94,11 +94,11 @@ fn run_build_scripts(build_command: &Command, verb: CargoVerb, arguments: &[OsSt
 fn parse_build_script(script: &BuildScript) -> Option<Ran> {
     // For example `registry+https://…#cudarc@0.19.10` or `path+file:///w/cudarc#0.1.0`.
     let (source, rest) = script.package_id.repr.rsplit_once('#')?;
-    let by_folder = source.rsplit('/').next().unwrap_or_default();
-    let (name, version) = rest.split_once('@').unwrap_or((by_folder, rest));
+    let by_dir = source.rsplit('/').next().unwrap_or_default();
+    let (name, version) = rest.split_once('@').unwrap_or((by_dir, rest));
     let variables: BTreeMap<String, String> = script.env.iter().cloned().collect();
-    let headers = variables.get("CUDA_INCLUDE_DIR").and_then(|folder| {
-        let file = Path::new(folder).join("cuda.h");
+    let headers = variables.get("CUDA_INCLUDE_DIR").and_then(|dir| {
+        let file = Path::new(dir).join("cuda.h");
         Some((file.clone(), cudaguard::internal::toolchain::cuda_h_release(&file)?))
     });
     Some(Ran {

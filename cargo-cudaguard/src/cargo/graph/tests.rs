@@ -12,7 +12,7 @@ fn lock_with_cuda_crates_is_detected() {
 #[test]
 fn cached_graph_is_reused_until_change() {
     let scratch = tempfile::tempdir().unwrap();
-    let folder = scratch.path();
+    let dir = scratch.path();
     let one = Crate {
         name: "cudarc".into(),
         version: "0.19.10".into(),
@@ -26,7 +26,7 @@ fn cached_graph_is_reused_until_change() {
     };
     let crates = BTreeMap::from([("t".to_owned(), BTreeMap::from([("app".to_owned(), vec![one])]))]);
     let graph = CrateGraph { crates, unchecked: None };
-    let (file, input) = (folder.join("graph.json"), folder.join("Cargo.lock"));
+    let (file, input) = (dir.join("graph.json"), dir.join("Cargo.lock"));
     fs::write(&input, "one").unwrap();
     let inputs = json!([[input, digest_of(&input)]]);
     fs::write(&file, json!({ "inputs": inputs, "targets": graph.to_json() }).to_string()).unwrap();

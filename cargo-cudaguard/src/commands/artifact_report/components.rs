@@ -95,8 +95,8 @@ impl ArtifactReport {
 
     /// Returns the findings about the cuDNN that a member finds within the archive.
     fn check_bundled_cudnn(&self, own: &Components, soname: &str, name: &str) -> Vec<Finding> {
-        let folder = |name: &str| name.rfind('/').map_or(String::new(), |at| name[..at].to_owned());
-        let same_directory = |part: &&ArtifactMember| folder(&part.name) == folder(name);
+        let dir = |name: &str| name.rfind('/').map_or(String::new(), |at| name[..at].to_owned());
+        let same_directory = |part: &&ArtifactMember| dir(&part.name) == dir(name);
         let listed = |part: &ArtifactMember| part.holds.iter().find(|(library, _)| library.key == CUDNN.key)?.1.clone();
         let version =
             self.parts.iter().filter(same_directory).find_map(listed).and_then(|version| version.parse().ok());

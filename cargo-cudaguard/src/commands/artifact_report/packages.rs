@@ -77,19 +77,17 @@ const REQUIRE_CUDA: &str = "NVIDIA_REQUIRE_CUDA=";
 /// ignored.
 pub(super) fn all_of(texts: &[(String, String)]) -> Vec<ArtifactPackage> {
     let mut packages: Vec<ArtifactPackage> = Vec::new();
-    let read_sibling = |folder: &str, name: &str| {
-        let wanted = format!("{folder}{name}");
+    let read_sibling = |dir: &str, name: &str| {
+        let wanted = format!("{dir}{name}");
         texts.iter().find(|(other, _)| *other == wanted).map(|(_, text)| text.as_str())
     };
     for (member, text) in texts {
-        let (folder, name) = member.split_at(member.rfind(['/', '!']).map_or(0, |at| at + 1));
-        let top = folder.trim_end_matches('/');
+        let (dir, name) = member.split_at(member.rfind(['/', '!']).map_or(0, |at| at + 1));
+        let top = dir.trim_end_matches('/');
         let top = &top[..top.rfind(['/', '!']).map_or(0, |at| at + 1)];
         packages.extend(match name {
-            "METADATA" => {
-                Some(ArtifactPackage::from_wheel(top, text, read_sibling(folder, "RECORD").unwrap_or_default()))
-            }
-            "index.json" => ArtifactPackage::from_conda(top, text, read_sibling(folder, "run_exports.json")),
+            "METADATA" => Some(ArtifactPackage::from_wheel(top, text, read_sibling(dir, "RECORD").unwrap_or_default())),
+            "index.json" => ArtifactPackage::from_conda(top, text, read_sibling(dir, "run_exports.json")),
             "RECORD" | "run_exports.json" => None,
             _ => ArtifactPackage::from_conda(top, text, None),
         });
@@ -449,17 +447,17 @@ pub(super) fn bundled_driver_finding(name: &str, own: &str) -> Option<Finding> {
 /// Reports directories of the build machine in the RPATH or RUNPATH of members; on most other machines they contain
 /// nothing.
 pub(super) fn leading_out<'a>(members: impl Iterator<Item = (&'a str, &'a Binary)>) -> Option<Finding> {
-    let (mut names, mut folders) = (Vec::new(), BTreeSet::new());
+    let (mut names, mut dirs) = (Vec::new(), BTreeSet::new());
     for (name, binary) in members {
         let path = binary.runpath.as_deref().or(binary.rpath.as_deref()).unwrap_or_default();
-        let outside: Vec<&str> = path.split(':').filter(|folder| folder.starts_with('/')).collect();
+        let outside: Vec<&str> = path.split(':').filter(|dir| dir.starts_with('/')).collect();
         if !outside.is_empty() {
             names.push(name);
         }
-        folders.extend(outside);
+        dirs.extend(outside);
     }
-    let folders: Vec<&str> = folders.into_iter().collect();
-    let values = Values::default().with("path", join_some(&names)).with("folder", join_some(&folders));
+    let dirs: Vec<&str> = dirs.into_iter().collect();
+    let values = Values::default().with("path", join_some(&names)).with("folder", join_some(&dirs));
     (!names.is_empty()).then(|| MessageTemplate::PackageUnfitPath.to_finding(&values).with_severity(Severity::Info))
 }
 

@@ -17,11 +17,11 @@ pub(super) fn remove_earlier(facts: &TargetDescription, file: &Path) {
     let binary = &facts.binary;
     let lines = [ninja_lines(binary, file), make_lines(binary, file)].concat();
     for Line { words, with_linker } in lines {
-        for CommandStep { folder, words } in split_commands(&words, binary) {
-            if !words.iter().any(|word| folder.join(word) == file) {
+        for CommandStep { dir, words } in split_commands(&words, binary) {
+            if !words.iter().any(|word| dir.join(word) == file) {
                 continue;
             }
-            for made in other_file_args(&folder, &words, file) {
+            for made in other_file_args(&dir, &words, file) {
                 // A target of the project may deploy the files that it builds. Deployed files do not belong to this
                 // build.
                 if (with_linker || made.starts_with(binary)) && is_of_target(&made, facts) {
@@ -58,8 +58,8 @@ struct Line {
 }
 
 fn ninja_lines(binary: &Path, file: &Path) -> Vec<Line> {
-    let in_folder = fs::read_dir(binary.join("CMakeFiles")).into_iter().flatten().flatten().map(|entry| entry.path());
-    let of_configurations = in_folder.filter(|path| path.extension().is_some_and(|extension| extension == "ninja"));
+    let in_dir = fs::read_dir(binary.join("CMakeFiles")).into_iter().flatten().flatten().map(|entry| entry.path());
+    let of_configurations = in_dir.filter(|path| path.extension().is_some_and(|extension| extension == "ninja"));
     let mut lines = Vec::new();
     for path in of_configurations.chain([binary.join("build.ninja")]) {
         for line in fs::read_to_string(path).unwrap_or_default().lines() {
@@ -74,10 +74,10 @@ fn ninja_lines(binary: &Path, file: &Path) -> Vec<Line> {
 }
 
 fn make_lines(binary: &Path, file: &Path) -> Vec<Line> {
-    let folders = fs::read_to_string(binary.join("CMakeFiles/TargetDirectories.txt")).unwrap_or_default();
+    let dirs = fs::read_to_string(binary.join("CMakeFiles/TargetDirectories.txt")).unwrap_or_default();
     let mut lines = Vec::new();
-    for folder in folders.lines() {
-        let text = fs::read_to_string(Path::new(folder).join("build.make")).unwrap_or_default();
+    for dir in dirs.lines() {
+        let text = fs::read_to_string(Path::new(dir).join("build.make")).unwrap_or_default();
         for rule in text.split("\n\n").filter(|rule| mentions_file(&unescape_make(rule), file)) {
             let with_linker = rule.contains("cmake_link_script");
             let recipe = rule.lines().filter(|line| line.starts_with('\t')).map(unescape_make);
@@ -95,26 +95,26 @@ fn mentions_file(text: &str, file: &Path) -> bool {
 /// A command and its working directory.
 #[derive(Debug, PartialEq, Eq)]
 struct CommandStep {
-    folder: PathBuf,
+    dir: PathBuf,
     words: Vec<String>,
 }
 
 /// Splits a line into its commands. The first command starts in this directory.
-fn split_commands(line: &[String], folder: &Path) -> Vec<CommandStep> {
-    let mut folder = folder.to_owned();
+fn split_commands(line: &[String], dir: &Path) -> Vec<CommandStep> {
+    let mut dir = dir.to_owned();
     let mut steps = Vec::new();
     for words in line.split(|word| word == "&&") {
         match words {
-            [cd, to] if cd == "cd" => folder = folder.join(to),
-            _ => steps.push(CommandStep { folder: folder.clone(), words: words.to_vec() }),
+            [cd, to] if cd == "cd" => dir = dir.join(to),
+            _ => steps.push(CommandStep { dir: dir.clone(), words: words.to_vec() }),
         }
     }
     steps
 }
 
 /// Returns the files that a command may have created from a file: its other arguments as paths.
-fn other_file_args(folder: &Path, words: &[String], file: &Path) -> Vec<PathBuf> {
-    let names = words.iter().map(|word| folder.join(word)).filter(|path| path != file);
+fn other_file_args(dir: &Path, words: &[String], file: &Path) -> Vec<PathBuf> {
+    let names = words.iter().map(|word| dir.join(word)).filter(|path| path != file);
     let files = names.map(|path| match (path.is_dir(), file.file_name()) {
         (true, Some(name)) => path.join(name),
         _ => path,

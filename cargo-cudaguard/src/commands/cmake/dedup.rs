@@ -12,7 +12,7 @@ use cudaguard::internal::digest::Digest;
 use cudaguard::internal::finding::Finding;
 
 /// The directory of records, below the build directory.
-const FOLDER: &str = "CMakeFiles/cudaguard-said";
+const DIR: &str = "CMakeFiles/cudaguard-said";
 
 /// Returns the findings that were not reported for this configuration since the inputs changed, and records them as
 /// reported.
@@ -28,21 +28,21 @@ pub(super) fn retain_unreported(
     let own = format!(" of {target}");
     let time = |path: &Path| fs::metadata(path).and_then(|facts| facts.modified()).ok();
     let newest = inputs.iter().filter_map(|path| time(path)).max().unwrap_or(SystemTime::UNIX_EPOCH);
-    let folder = build.join(FOLDER);
+    let dir = build.join(DIR);
     findings
         .into_iter()
         .filter(|finding| {
             let text = remove_words(&finding.clone().with_component("").render(), &own);
             let mut digest = Digest::new();
             digest.push_text(configuration).push_text(&text);
-            let record = folder.join(format!("{}-{digest}", finding.code));
+            let record = dir.join(format!("{}-{digest}", finding.code));
             if time(&record).is_some_and(|reported_at| reported_at < newest) {
                 let _ = fs::remove_file(&record);
             }
             // If several targets are checked in parallel, only one creates the record. If it cannot be created, all
             // findings are reported.
-            let made = fs::create_dir_all(&folder)
-                .and_then(|()| fs::File::options().write(true).create_new(true).open(&record));
+            let made =
+                fs::create_dir_all(&dir).and_then(|()| fs::File::options().write(true).create_new(true).open(&record));
             !made.is_err_and(|error| error.kind() == std::io::ErrorKind::AlreadyExists)
         })
         .collect()
@@ -88,11 +88,11 @@ mod tests {
         fs::File::options().write(true).open(&input).unwrap().set_modified(later).unwrap();
         assert_eq!(reported_at(vec![finding("a", "app 1.0")]), 1);
         // If no record can be written, all findings are reported.
-        let no_folder = vec![finding("a", "app 1.0")];
-        assert_eq!(retain_unreported(no_folder.clone(), "app", &input, "Debug", &[]), no_folder);
+        let no_dir = vec![finding("a", "app 1.0")];
+        assert_eq!(retain_unreported(no_dir.clone(), "app", &input, "Debug", &[]), no_dir);
         assert_eq!(
-            retain_unreported(no_folder.clone(), "app", build, "Coverage", &[]),
-            no_folder,
+            retain_unreported(no_dir.clone(), "app", build, "Coverage", &[]),
+            no_dir,
             "each configuration is a build of its own"
         );
         // A finding that names the target is the same for the next target.

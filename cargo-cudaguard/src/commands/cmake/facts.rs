@@ -74,8 +74,8 @@ pub(crate) struct TargetDescription {
 
 impl TargetDescription {
     /// Reads the facts files in a directory.
-    pub(crate) fn read_dir(folder: &Path) -> Result<Self, String> {
-        let entries = fs::read_dir(folder).map_err(|error| format!("{}: cannot be read: {error}", folder.display()))?;
+    pub(crate) fn read_dir(dir: &Path) -> Result<Self, String> {
+        let entries = fs::read_dir(dir).map_err(|error| format!("{}: cannot be read: {error}", dir.display()))?;
         let mut files: Vec<(String, PathBuf)> = entries
             .filter_map(|entry| {
                 let path = entry.ok()?.path();
@@ -93,9 +93,9 @@ impl TargetDescription {
             all.push((language, Lines::parse(&text).map_err(|error| format!("{}: {error}", path.display()))?));
         }
         if all.is_empty() {
-            return Err(format!("{}: contains no data from CMake; run cmake again", folder.display()));
+            return Err(format!("{}: contains no data from CMake; run cmake again", dir.display()));
         }
-        let read = Self::from_lines(&all).map_err(|error| format!("{}: {error}", folder.display()))?;
+        let read = Self::from_lines(&all).map_err(|error| format!("{}: {error}", dir.display()))?;
         Ok(Self { files: paths, ..read })
     }
 
@@ -120,7 +120,7 @@ impl TargetDescription {
         let mut flags = Vec::new();
         flags.extend(lines.single_value("compiler-target").map(|triple| format!("--target={triple}")));
         flags.extend(lines.all_values("compiler-flag"));
-        flags.extend(lines.single_value("sysroot").map(|folder| format!("--sysroot={folder}")));
+        flags.extend(lines.single_value("sysroot").map(|dir| format!("--sysroot={dir}")));
         let given = Self::build_system_facts(&lines, &target);
         let binary = PathBuf::from(one("binary")?);
         // `$<TARGET_OBJECTS:…>` among the sources, except objects that this build did not create.
@@ -163,8 +163,8 @@ impl TargetDescription {
             |cmake: &str, option: &str| by.choose(String::new(), format!("{cmake} of {target}"), option.to_owned());
         let path = |key: &str, source: &str| Some(Sourced::new(PathBuf::from(lines.single_value(key)?), source));
         let paths = |key: &str, source: &str| -> Vec<Sourced<PathBuf>> {
-            let folders = lines.all_values(key).into_iter();
-            folders.map(|folder| Sourced::new(PathBuf::from(folder), source)).collect()
+            let directories = lines.all_values(key).into_iter();
+            directories.map(|directory| Sourced::new(PathBuf::from(directory), source)).collect()
         };
         let is_cuda = |source: &String| Path::new(source).extension().is_some_and(|ending| ending == "cu");
         let kernels = lines.has_language("CUDA")
@@ -187,12 +187,12 @@ impl TargetDescription {
         let of_flags: Vec<String> = of_flags.chain(lines.all_values("option").into_iter().flat_map(words_of)).collect();
         let mut includes = paths("include", &of_target("an include directory", "--include"));
         let flag = of_target("a compile option", "--nvcc-flags");
-        includes.extend(include_flags(&of_flags).into_iter().map(|folder| Sourced::new(folder, &flag)));
+        includes.extend(include_flags(&of_flags).into_iter().map(|directory| Sourced::new(directory, &flag)));
         // Code of a library that is linked into the target. Its headers are not visible to the target itself.
         includes.extend(paths("inside-include", &format!("an include directory of a library in {target}")));
         let options: Vec<String> = lines.all_values("inside-option").into_iter().flat_map(words_of).collect();
         let flag = format!("a compile option of a library in {target}");
-        includes.extend(include_flags(&options).into_iter().map(|folder| Sourced::new(folder, &flag)));
+        includes.extend(include_flags(&options).into_iter().map(|directory| Sourced::new(directory, &flag)));
         let host_known = ["CXX", "C"].iter().find_map(|language| {
             let named = format!("CMAKE_{language}_COMPILER");
             let compiler = lines.single_value(&format!("{language}-compiler"))?;
@@ -314,8 +314,8 @@ mod tests {
             ("my app", true, "release".to_owned())
         );
         assert_eq!(facts.policy, None, "an empty value is none");
-        let folders: Vec<_> = facts.given.includes.iter().map(|folder| folder.value.to_string_lossy()).collect();
-        assert_eq!(folders, ["/a b/ü", "/c;d"]);
+        let dirs: Vec<_> = facts.given.includes.iter().map(|dir| dir.value.to_string_lossy()).collect();
+        assert_eq!(dirs, ["/a b/ü", "/c;d"]);
         assert!(!facts.given.compiles && facts.given.nvcc.is_none());
     }
 

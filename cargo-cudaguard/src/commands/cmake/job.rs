@@ -56,8 +56,8 @@ pub(crate) struct CmakeJob {
 }
 
 impl CmakeJob {
-    pub(super) fn from_dir(folder: &Path) -> Result<Self, String> {
-        Self::from_facts(TargetDescription::read_dir(folder)?)
+    pub(super) fn from_dir(dir: &Path) -> Result<Self, String> {
+        Self::from_facts(TargetDescription::read_dir(dir)?)
     }
 
     pub(crate) fn from_facts(facts: TargetDescription) -> Result<Self, String> {
@@ -75,7 +75,7 @@ impl CmakeJob {
         pipeline::BuildInputs {
             component: component.clone(),
             package: &component.name,
-            folder: source,
+            dir: source,
             top,
             policy: policy.clone(),
             target: &self.triple,

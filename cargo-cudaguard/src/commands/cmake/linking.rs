@@ -20,7 +20,7 @@ pub(super) fn library_dirs(facts: &TargetDescription) -> Vec<PathBuf> {
     let found =
         ninja_link_statement(facts).map(|text| (text, facts.binary.clone())).or_else(|| make_link_script(facts));
     let Some((text, base)) = found else { return Vec::new() };
-    linker::Folders::from_args(split_words(&text).iter().map(String::as_str), &base).into_dirs().collect()
+    linker::Dirs::from_args(split_words(&text).iter().map(String::as_str), &base).into_dirs().collect()
 }
 
 /// Returns the variables of the Ninja statement that builds the file of the target, in the order of the rule.
@@ -48,7 +48,7 @@ fn statement_value(statement: &str, name: &str) -> Option<String> {
 /// CMakeLists.txt.
 fn make_link_script(facts: &TargetDescription) -> Option<(String, PathBuf)> {
     let known = facts.files.first()?.parent()?;
-    let (folder, target) = (known.parent()?.parent()?, known.file_name()?.to_string_lossy());
-    let script = folder.join("CMakeFiles").join(format!("{target}.dir")).join("link.txt");
-    Some((fs::read_to_string(script).ok()?, folder.to_owned()))
+    let (dir, target) = (known.parent()?.parent()?, known.file_name()?.to_string_lossy());
+    let script = dir.join("CMakeFiles").join(format!("{target}.dir")).join("link.txt");
+    Some((fs::read_to_string(script).ok()?, dir.to_owned()))
 }

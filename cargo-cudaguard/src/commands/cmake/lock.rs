@@ -23,7 +23,7 @@ use crate::cli::report::CliError;
 use crate::commands::lock::{describe_changes, write_lock};
 
 /// Replaces the placeholder for the build directory in hints about writing the lock.
-pub(super) fn name_build_folder(findings: &mut [Finding], job: &CmakeJob) {
+pub(super) fn name_build_dir(findings: &mut [Finding], job: &CmakeJob) {
     let build = job.facts.binary.display().to_string();
     let build = if build.contains(char::is_whitespace) { format!("\"{build}\"") } else { build };
     let configuration = &job.facts.configuration;
@@ -48,12 +48,12 @@ struct Common {
 }
 
 impl Common {
-    fn add_target(&mut self, env: &Env, folder: &Path, job: &CmakeJob) -> Result<(), String> {
+    fn add_target(&mut self, env: &Env, dir: &Path, job: &CmakeJob) -> Result<(), String> {
         let facts = job.build_inputs();
         let policy = facts.read_policy()?;
         let toolchain = facts.detect_toolchain(env, &policy, &[]);
         let (mut own, target) = (Pins::from_toolchain(&policy, &toolchain, facts.lock_scope()), &job.facts.target);
-        if let Some(manifest) = last_linked_manifest(env, folder, job) {
+        if let Some(manifest) = last_linked_manifest(env, dir, job) {
             observe_manifest(&mut own, &manifest);
         }
         let all = [
@@ -119,15 +119,15 @@ impl Common {
 /// The note of a refused file, in the directory of the target's facts: `cudaguard-lock` may accept what it shows.
 const REFUSED: &str = "refused.note";
 
-pub(super) fn keep_refused(folder: &Path, job: &CmakeJob, file: &Path) {
+pub(super) fn keep_refused(dir: &Path, job: &CmakeJob, file: &Path) {
     let note = Binary::notes_of(file)
         .ok()
         .and_then(|notes| notes.into_iter().find(|note| sealed_manifest(job, note).is_some()));
-    let _ = note.map(|note| fs::write(folder.join(REFUSED), note.descriptor));
+    let _ = note.map(|note| fs::write(dir.join(REFUSED), note.descriptor));
 }
 
-pub(super) fn forget_refused(folder: &Path) {
-    let _ = fs::remove_file(folder.join(REFUSED));
+pub(super) fn forget_refused(dir: &Path) {
+    let _ = fs::remove_file(dir.join(REFUSED));
 }
 
 /// Returns the manifest of the target in a note, if it is sealed.
@@ -137,9 +137,9 @@ fn sealed_manifest(job: &CmakeJob, note: &FoundNote) -> Option<Manifest> {
 }
 
 /// Returns the manifest of the last linked file of a target, if no input of the target has changed since.
-fn last_linked_manifest(env: &Env, folder: &Path, job: &CmakeJob) -> Option<Manifest> {
+fn last_linked_manifest(env: &Env, dir: &Path, job: &CmakeJob) -> Option<Manifest> {
     let facts = job.build_inputs();
-    let (guard, output) = (folder.join(NOTE), job.facts.output.as_ref()?);
+    let (guard, output) = (dir.join(NOTE), job.facts.output.as_ref()?);
     let now = check_build(&facts, &[], env).ok()?.encode_note(&facts).ok()?;
     if !Binary::notes_of(&guard).ok()?.iter().any(|note| note.descriptor[..] == now[..]) {
         return None;
@@ -151,7 +151,7 @@ fn last_linked_manifest(env: &Env, folder: &Path, job: &CmakeJob) -> Option<Mani
     if is_of_it(&output.as_path()) {
         return Binary::notes_of(output).ok()?.iter().find_map(|note| sealed_manifest(job, note));
     }
-    let refused = folder.join(REFUSED);
+    let refused = dir.join(REFUSED);
     let bytes = fs::read(Some(refused.as_path()).filter(is_of_it)?).ok()?;
     Some(decode(&bytes).ok()?.manifest)
 }
@@ -163,11 +163,11 @@ pub(super) fn run_lock(env: &Env, list: &Path) -> Result<ExitCode, CliError> {
     })?;
     let mut all: BTreeMap<String, Common> = BTreeMap::new();
     let mut top = None;
-    for folder in text.lines() {
-        let job = CmakeJob::from_dir(Path::new(folder)).map_err(CliError::operational)?;
+    for dir in text.lines() {
+        let job = CmakeJob::from_dir(Path::new(dir)).map_err(CliError::operational)?;
         all.entry(job.build_inputs().target.to_owned())
             .or_default()
-            .add_target(env, Path::new(folder), &job)
+            .add_target(env, Path::new(dir), &job)
             .map_err(CliError::operational)?;
         top.get_or_insert(job.facts.top);
     }

@@ -97,14 +97,14 @@ fn begin_configure(module: &str, tool: &Tool) -> Result<ExitCode, CliError> {
 }
 
 /// Checks the toolchain of a target, and writes the objects of its guard next to its facts.
-fn compile_guard(env: &Env, job: &CmakeJob, folder: &Path, depfile: Option<&Path>) -> Result<ExitCode, CliError> {
+fn compile_guard(env: &Env, job: &CmakeJob, dir: &Path, depfile: Option<&Path>) -> Result<ExitCode, CliError> {
     let facts = job.build_inputs();
     let mut judged = check_build(&facts, &[], env).map_err(CliError::operational)?;
     if job.facts.output.is_none() {
         // The file that it will be linked into is not examined.
         judged.build.findings.append(&mut judged.build.deferred);
     }
-    lock::name_build_folder(&mut judged.findings, job);
+    lock::name_build_dir(&mut judged.findings, job);
     let mut files = judged.toolchain.read_files();
     files.extend(std::env::current_exe().ok());
     files.retain(|file| file.exists());
@@ -121,17 +121,17 @@ fn compile_guard(env: &Env, job: &CmakeJob, folder: &Path, depfile: Option<&Path
     let cannot = |what: &str, path: &Path, error: std::io::Error| {
         CliError::operational(format_args!("cannot {what} {}: {error}", path.display()))
     };
-    let marker = folder.join(NO_GUARD);
+    let marker = dir.join(NO_GUARD);
     let made = if let Some(why) = &job.facts.unguarded {
         GuardObjects::Unguarded(why.clone())
     } else {
         let descriptor = judged.encode_note(&facts).map_err(CliError::operational)?;
-        guard::compile_with(&job.facts.tool, &descriptor, &facts.component, facts.target, folder)
+        guard::compile_with(&job.facts.tool, &descriptor, &facts.component, facts.target, dir)
             .map_err(CliError::operational)?
     };
     let first = match made {
         GuardObjects::Objects { note, shim } => {
-            debug_assert_eq!((&note, shim), (&folder.join(NOTE), folder.join(SHIM)));
+            debug_assert_eq!((&note, shim), (&dir.join(NOTE), dir.join(SHIM)));
             let _ = fs::remove_file(marker);
             note
         }
@@ -148,10 +148,10 @@ fn compile_guard(env: &Env, job: &CmakeJob, folder: &Path, depfile: Option<&Path
                 job.report_findings(&findings)?;
             }
             if job.facts.unguarded.is_none() {
-                write_empty_objects(&job.facts.tool, folder).map_err(CliError::operational)?;
+                write_empty_objects(&job.facts.tool, dir).map_err(CliError::operational)?;
             }
             fs::write(&marker, why).map_err(|error| cannot("write", &marker, error))?;
-            if job.facts.unguarded.is_some() { marker } else { folder.join(NOTE) }
+            if job.facts.unguarded.is_some() { marker } else { dir.join(NOTE) }
         }
     };
     if let Some(depfile) = depfile {
@@ -220,14 +220,14 @@ fn run_link_step(env: &Env, facts: &Path, judge: bool, words: &[OsString]) -> Re
     // Separately linked device code is an object, and not the file of a target.
     let of_target = made.map(|made| job_of(facts, made)).transpose()?.flatten();
     if judge {
-        let (folder, job) = of_target.as_ref().ok_or_else(|| {
+        let (dir, job) = of_target.as_ref().ok_or_else(|| {
             CliError::operational(format_args!(
                 "{}: CMake links {}, which it did not know at configuration: run cmake again",
                 facts.display(),
                 made.unwrap_or(Path::new("a file without a name")).display()
             ))
         })?;
-        compile_guard(env, job, folder, None)?;
+        compile_guard(env, job, dir, None)?;
     }
     let status = Command::new(program).args(arguments).status();
     let status = status.map_err(|error| {
@@ -237,7 +237,7 @@ fn run_link_step(env: &Env, facts: &Path, judge: bool, words: &[OsString]) -> Re
         return Ok(signals::end_as(status));
     }
     match of_target {
-        Some((folder, job)) => seal_outputs(env, &job, &folder),
+        Some((dir, job)) => seal_outputs(env, &job, &dir),
         None => Ok(ExitCode::SUCCESS),
     }
 }
@@ -248,21 +248,21 @@ fn job_of(facts: &Path, made: &Path) -> Result<Option<(PathBuf, CmakeJob)>, CliE
     let made = same_place(made);
     let below = || fs::read_dir(facts).into_iter().flatten().flatten().map(|entry| entry.path());
     let is_facts = |path: &Path| path.file_name().is_some_and(|name| name.as_encoded_bytes().starts_with(b"facts."));
-    let folders: Vec<PathBuf> = if below().any(|path| is_facts(&path)) {
+    let dirs: Vec<PathBuf> = if below().any(|path| is_facts(&path)) {
         vec![facts.to_owned()]
     } else {
         below().filter(|path| path.is_dir()).collect()
     };
-    let several = folders.len() > 1;
-    for folder in folders {
-        let job = match CmakeJob::from_dir(&folder) {
+    let several = dirs.len() > 1;
+    for dir in dirs {
+        let job = match CmakeJob::from_dir(&dir) {
             Ok(job) => job,
             // The facts belong to a configuration that the project no longer has.
             Err(_) if several => continue,
             Err(error) => return Err(CliError::operational(error)),
         };
         if job.facts.output.as_deref().map(same_place) == Some(made.clone()) {
-            return Ok(Some((folder, job)));
+            return Ok(Some((dir, job)));
         }
     }
     Ok(None)
@@ -272,24 +272,24 @@ fn job_of(facts: &Path, made: &Path) -> Result<Option<(PathBuf, CmakeJob)>, CliE
 fn same_place(path: &Path) -> PathBuf {
     let whole = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
     match (whole.parent().map(fs::canonicalize), whole.file_name()) {
-        (Some(Ok(folder)), Some(name)) => folder.join(name),
+        (Some(Ok(dir)), Some(name)) => dir.join(name),
         _ => whole,
     }
 }
 
 /// Checks a linked file against the policy and seals it; deletes a refused file.
-fn seal_outputs(env: &Env, job: &CmakeJob, folder: &Path) -> Result<ExitCode, CliError> {
+fn seal_outputs(env: &Env, job: &CmakeJob, dir: &Path) -> Result<ExitCode, CliError> {
     let file = job.facts.output.as_deref().expect("what is linked is a file");
-    if folder.join(NO_GUARD).exists() {
+    if dir.join(NO_GUARD).exists() {
         return Ok(ExitCode::SUCCESS);
     }
     match verify_and_seal(env, job, file, None) {
         Ok(()) => {
-            lock::forget_refused(folder);
+            lock::forget_refused(dir);
             Ok(ExitCode::SUCCESS)
         }
         Err(stop) => {
-            lock::keep_refused(folder, job, file);
+            lock::keep_refused(dir, job, file);
             // Neither make nor ninja must treat the file as accepted.
             let _ = fs::remove_file(file);
             copies::remove_earlier(&job.facts, file);
@@ -314,7 +314,7 @@ pub(crate) fn verify_and_seal(env: &Env, job: &CmakeJob, file: &Path, to: Option
     let recorded = manifest.toolkit.map(Into::into);
     let linked_from = linked_from(job, &binary);
     let searched: Vec<PathBuf> =
-        linked_from.iter().chain(&job.facts.given.libraries).map(|folder| folder.value.clone()).collect();
+        linked_from.iter().chain(&job.facts.given.libraries).map(|dir| dir.value.clone()).collect();
     let mut objects = object_files(job);
     objects.extend(job.facts.inside.iter().cloned());
     let places = kernel_places(job, &objects, &open);
@@ -378,7 +378,7 @@ fn verify_linked_file(
         Some(release) if seen.shows_only(release.into()) => vec![Sourced::new(release, "CMake")],
         Some(_) => looked_up(job, env, policy),
     };
-    let folders =
+    let dirs =
         [(facts.binary.clone(), "the build directory"), (facts.top.clone(), "the source directory of the project")];
     let path =
         |written: &Option<String>| Some(without_harmless_stubs(written.as_ref()?, facts.install_rpath, &binary.needed));
@@ -398,7 +398,7 @@ fn verify_linked_file(
         library: binary.linkage(CUDNN),
         rpath: rpath.as_deref(),
         runpath: runpath.as_deref(),
-        folders: &folders,
+        dirs: &dirs,
     };
     let linked_to = binary.linkage(CUDNN) == Linkage::Linked;
     let mut library = if linked_to { linked_library(env, job, policy, binary, linked_from) } else { Vec::new() };
@@ -426,12 +426,12 @@ fn verify_linked_file(
     if locked() || manifest.library.is_none() && (asked || manifest.toolkit.is_none() && about_cuda()?) {
         let judged = check_build(&job.build_inputs(), &[], env)?;
         let mut deferred = pipeline::deferred_findings(&judged, seen, binary);
-        lock::name_build_folder(&mut deferred, job);
+        lock::name_build_dir(&mut deferred, job);
         findings.extend(deferred);
     }
     // The only other deferred check is that of the host compiler, which the objects show.
     let mut drifted = pipeline::lock_drift(&job.build_inputs(), policy, manifest, &linked, &[], facts.locked)?;
-    lock::name_build_folder(&mut drifted, job);
+    lock::name_build_dir(&mut drifted, job);
     if facts.given.by == BuildSystem::CMake && !fails_build(&drifted) {
         drifted = dedup::retain_unreported(drifted, &facts.target, &facts.binary, &facts.configuration, &facts.files);
     }
@@ -463,8 +463,8 @@ fn kernel_places<'a>(
 /// installing. The dynamic linker finds only libcuda.so there, not libcuda.so.1, and continues.
 fn without_harmless_stubs(path: &str, installed: bool, needed: &[String]) -> String {
     let harmless = |entry: &&str| {
-        let folder = Path::new(entry);
-        folder.ends_with("stubs") && !installed && !needed.iter().any(|name| folder.join(name).exists())
+        let dir = Path::new(entry);
+        dir.ends_with("stubs") && !installed && !needed.iter().any(|name| dir.join(name).exists())
     };
     path.split(':').filter(|entry| !harmless(entry)).collect::<Vec<_>>().join(":")
 }
@@ -480,7 +480,7 @@ fn linked_from(job: &CmakeJob, binary: &Binary) -> Vec<Sourced<PathBuf>> {
     let asked = binary.needed.iter().any(|name| CUDNN.is_named(name) || CUDART.is_named(name));
     let target = &job.facts.target;
     let by_linker = if asked { linking::library_dirs(&job.facts) } else { Vec::new() };
-    let by_linker = by_linker.into_iter().map(|folder| Sourced::new(folder, format!("the link line of {target}")));
+    let by_linker = by_linker.into_iter().map(|dir| Sourced::new(dir, format!("the link line of {target}")));
     let loaded =
         runtime_path(binary).map(|entry| Sourced::new(PathBuf::from(entry), format!("the runtime path of {target}")));
     by_linker.chain(loaded).collect()
@@ -492,14 +492,14 @@ fn linked_library(
     job: &CmakeJob,
     policy: &Policy,
     binary: &Binary,
-    folders: &[Sourced<PathBuf>],
+    dirs: &[Sourced<PathBuf>],
 ) -> Vec<Finding> {
-    let detect = |folders: &[Sourced<PathBuf>]| job.build_inputs().detect_toolchain(env, policy, folders);
-    let toolchain = detect(folders);
+    let detect = |dirs: &[Sourced<PathBuf>]| job.build_inputs().detect_toolchain(env, policy, dirs);
+    let toolchain = detect(dirs);
     let Some(library) = toolchain.library_used() else { return Vec::new() };
-    let folder = library.path.parent();
+    let dir = library.path.parent();
     let is_the_one = binary.needed.contains(&format!("{}.{}", CUDNN.link_name(), library.major))
-        && folders.iter().chain(&job.facts.given.libraries).any(|known| folder == Some(&known.value));
+        && dirs.iter().chain(&job.facts.given.libraries).any(|known| dir == Some(&known.value));
     if is_the_one { checks::build::recheck_linked_cudnn(policy, &detect(&[]), &toolchain) } else { Vec::new() }
 }
 
@@ -507,10 +507,10 @@ fn linked_library(
 /// directory of the target, or of its configuration if there are several, and has no property with its name.
 fn device_link(objects: &[PathBuf]) -> Option<PathBuf> {
     let object = objects.first()?;
-    let of_target = |folder: &&Path| folder.extension() == Some(OsStr::new("dir"));
-    let folder = object.ancestors().find(of_target)?;
-    let below = object.strip_prefix(folder).ok()?.components().next()?;
-    let places = [folder.join(below), folder.to_owned()];
+    let of_target = |directory: &&Path| directory.extension() == Some(OsStr::new("dir"));
+    let directory = object.ancestors().find(of_target)?;
+    let below = object.strip_prefix(directory).ok()?.components().next()?;
+    let places = [directory.join(below), directory.to_owned()];
     places.iter().map(|place| place.join("cmake_device_link.o")).find(|file| file.is_file())
 }
 
@@ -521,8 +521,8 @@ mod tests {
     #[test]
     fn stub_directory_counts_if_loaded_from() {
         let scratch = tempfile::tempdir().unwrap();
-        let folder = scratch.path();
-        let (bare, full) = (folder.join("bare/stubs"), folder.join("full/stubs"));
+        let dir = scratch.path();
+        let (bare, full) = (dir.join("bare/stubs"), dir.join("full/stubs"));
         for (stubs, name) in [(&bare, "libcuda.so"), (&full, "libcuda.so.1")] {
             fs::create_dir_all(stubs).unwrap();
             fs::write(stubs.join(name), "").unwrap();

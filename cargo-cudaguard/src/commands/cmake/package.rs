@@ -23,8 +23,8 @@ const FILES: [(&str, &str); 6] = [
 pub(super) fn install_package(prefix: &Path) -> Result<(), String> {
     for (place, text) in FILES {
         let path = prefix.join(place);
-        let folder = path.parent().unwrap_or(prefix);
-        fs::create_dir_all(folder)
+        let dir = path.parent().unwrap_or(prefix);
+        fs::create_dir_all(dir)
             .and_then(|()| fs::write(&path, text))
             .map_err(|error| format!("cannot write {}: {error}", path.display()))?;
     }

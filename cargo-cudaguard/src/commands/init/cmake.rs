@@ -17,8 +17,8 @@ const LISTS: &str = "CMakeLists.txt";
 const WORKFLOW: &str = include_str!("../../../templates/cudaguard-cmake.yml");
 
 pub(super) fn init_cmake(env: &Env, changes: &mut Changes, source: &DependencySource) -> Result<(), CliError> {
-    let folder = env.current_dir();
-    let lists = folder.join(LISTS);
+    let dir = env.current_dir();
+    let lists = dir.join(LISTS);
     let fail = |error: std::io::Error| CliError::operational(format_args!("{}: {error}", lists.display()));
     let bytes = match files::read_bytes(&lists) {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
@@ -59,16 +59,16 @@ pub(super) fn init_cmake(env: &Env, changes: &mut Changes, source: &DependencySo
             lists.display()
         )),
     }
-    let file = folder.join(FILE);
+    let file = dir.join(FILE);
     let requires_toolkit = if file.exists() {
         changes.line(format_args!("kept {}", file.display()));
-        Policy::for_package(folder, folder, "").is_ok_and(|policy| policy.toolkit.is_some())
+        Policy::for_package(dir, dir, "").is_ok_and(|policy| policy.toolkit.is_some())
     } else {
         let toolchain = if cuda { detect_toolchain(env) } else { Toolchain::default() };
         write_new_file(changes, &file, &policy_text(&Policy::default(), &toolchain))?;
         toolchain.sourced_toolkit_version().is_some()
     };
-    write_workflow(changes, folder, WORKFLOW, requires_toolkit, source)
+    write_workflow(changes, dir, WORKFLOW, requires_toolkit, source)
 }
 
 /// Detects the toolchain that CMake would probably find too. cuDNN is excluded, because the include path of the target

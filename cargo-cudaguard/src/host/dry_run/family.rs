@@ -22,8 +22,8 @@ impl GraphMembers {
             members.push(member);
             objects.push(Some(index));
             // NVRTC opens its builtins when it compiles, so the dynamic linker does not load them.
-            let folder = object.path.parent().filter(|_| is_nvrtc).and_then(|folder| folder.read_dir().ok());
-            for entry in folder.into_iter().flatten().flatten() {
+            let dir = object.path.parent().filter(|_| is_nvrtc).and_then(|dir| dir.read_dir().ok());
+            for entry in dir.into_iter().flatten().flatten() {
                 let is_builtins = entry.file_name().to_str().is_some_and(|name| name.starts_with(BUILTINS.stems[0]));
                 let data = is_builtins.then(|| graph.files().open(&entry.path()).ok()).flatten();
                 let builtins = data.and_then(|data| Member::read(&entry.path().to_string_lossy(), &data));

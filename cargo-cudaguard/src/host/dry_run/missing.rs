@@ -50,8 +50,8 @@ fn wrong_architecture_finding(wrong_architecture: &LibraryCandidate, values: Val
 /// Returns the hint for a missing library. If the file is on this machine outside of the search paths, the hint names
 /// its directory.
 fn missing_library_hint(env: &Env, name: &str) -> String {
-    if let Some(folder) = find_outside_search_paths(env, name) {
-        return MessageFragment::FoundElsewhere.render(&Values::default().with("folder", folder.display()));
+    if let Some(dir) = find_outside_search_paths(env, name) {
+        return MessageFragment::FoundElsewhere.render(&Values::default().with("folder", dir.display()));
     }
     let phrase = match name.split('.').next().unwrap_or_default() {
         "libcuda" | "libnvidia-ml" => MessageFragment::InstallDriver,
@@ -71,9 +71,9 @@ fn other_major(env: &Env, looked: &[LibraryCandidate], name: &str) -> Option<Pat
         found.is_some_and(|version| version != wanted && version.bytes().all(|byte| byte.is_ascii_digit()))
     };
     let searched = looked.iter().filter_map(|candidate| candidate.path.parent().map(Path::to_owned));
-    let usual = in_usual_folders(env, &format!("{stem}.so")).filter_map(|file| file.parent().map(Path::to_owned));
-    searched.chain(usual).find_map(|folder| {
-        let entries = std::fs::read_dir(folder).ok()?;
+    let usual = in_usual_dirs(env, &format!("{stem}.so")).filter_map(|file| file.parent().map(Path::to_owned));
+    searched.chain(usual).find_map(|dir| {
+        let entries = std::fs::read_dir(dir).ok()?;
         let mut others: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).filter(is_other).collect();
         others.sort();
         others.pop()
@@ -82,12 +82,12 @@ fn other_major(env: &Env, looked: &[LibraryCandidate], name: &str) -> Option<Pat
 
 /// Returns a common directory of NVIDIA's libraries that contains a file of this name.
 fn find_outside_search_paths(env: &Env, name: &str) -> Option<PathBuf> {
-    in_usual_folders(env, name).next().and_then(|file| file.parent().map(Path::to_owned))
+    in_usual_dirs(env, name).next().and_then(|file| file.parent().map(Path::to_owned))
 }
 
 /// Returns the files of this name in common directories of NVIDIA's libraries, whether the loader searches there or
 /// not.
-pub(crate) fn in_usual_folders(env: &Env, name: &str) -> impl Iterator<Item = PathBuf> + use<> {
+pub(crate) fn in_usual_dirs(env: &Env, name: &str) -> impl Iterator<Item = PathBuf> + use<> {
     let of_libraries = vendor::ALL.into_iter().flat_map(|library| library.names.roots);
     let mut roots: Vec<PathBuf> = of_libraries
         .chain(&["CUDA_TOOLKIT_PATH", "CUDA_HOME", "CUDA_PATH", "CUDA_ROOT", "CUDA_TOOLKIT_ROOT_DIR", "CONDA_PREFIX"])
@@ -101,8 +101,8 @@ pub(crate) fn in_usual_folders(env: &Env, name: &str) -> impl Iterator<Item = Pa
     roots
         .into_iter()
         .flat_map(move |root| below.map(|below| root.join(below)))
-        .filter(|folder| folder.is_absolute())
-        .map(move |folder| folder.join(&name))
+        .filter(|dir| dir.is_absolute())
+        .map(move |dir| dir.join(&name))
         .filter(|file| file.is_file())
 }
 
@@ -166,7 +166,7 @@ fn absent_library(
         .filter(|(_, candidate)| candidate.inspection == Inspection::Usable)
         .collect();
     let cure = match find_outside_search_paths(env, name) {
-        Some(folder) => MessageFragment::FoundElsewhere.render(&Values::default().with("folder", folder.display())),
+        Some(dir) => MessageFragment::FoundElsewhere.render(&Values::default().with("folder", dir.display())),
         None => MessageFragment::InstallCudnn.render(&Values::default().with("major", major)),
     };
     let values = values.with("cure", cure);
@@ -189,19 +189,19 @@ mod tests {
     #[test]
     fn other_major_is_named() {
         let scratch = tempfile::tempdir().unwrap();
-        let folder = scratch.path();
+        let dir = scratch.path();
         let looked = LibraryCandidate {
-            path: folder.join("libcublas.so.11"),
-            place: SearchSource::LibraryPath(folder.display().to_string()),
+            path: dir.join("libcublas.so.11"),
+            place: SearchSource::LibraryPath(dir.display().to_string()),
             inspection: Inspection::Missing,
         };
         let found = |files: &[&str]| {
             for file in files {
-                std::fs::write(folder.join(file), "").expect("a file can be written");
+                std::fs::write(dir.join(file), "").expect("a file can be written");
             }
             other_major(&Env::without_variables(), std::slice::from_ref(&looked), "libcublas.so.11")
         };
         assert_eq!(found(&["libcublasLt.so.12", "libcublas.so.12.8.4", "libcublas.so"]), None);
-        assert_eq!(found(&["libcublas.so.12"]), Some(folder.join("libcublas.so.12")));
+        assert_eq!(found(&["libcublas.so.12"]), Some(dir.join("libcublas.so.12")));
     }
 }

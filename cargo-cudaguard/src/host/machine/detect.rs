@@ -147,11 +147,11 @@ fn read_libcuda(env: &Env, machine: &mut Machine, driver: &mut Driver, files: &O
     if driver.compat.is_some() {
         push_note(machine, "driver.compat", format!("the note in {}", redact_home(env, &real.display())));
     }
-    driver.ordinary = driver.compat.is_none() && !in_compat_folder(path) && !in_compat_folder(&real);
+    driver.ordinary = driver.compat.is_none() && !in_compat_dir(path) && !in_compat_dir(&real);
 }
 
 /// Recognizes `/usr/local/cuda-12.4/compat/libcuda.so.1`: packages of cuda-compat up to 2025 had no note.
-pub(crate) fn in_compat_folder(path: &Path) -> bool {
+pub(crate) fn in_compat_dir(path: &Path) -> bool {
     path.components().any(|part| part.as_os_str().to_str().is_some_and(|part| part.contains("compat")))
 }
 
@@ -314,9 +314,9 @@ impl Root {
     /// Detects the GPUs that the kernel module supports; `None` if it does not list them (WSL, Jetson, a container that
     /// hides them, no module).
     fn detect_gpus(&self) -> Option<Vec<Gpu>> {
-        let folder = fs::read_dir(self.path_in_root("/proc/driver/nvidia/gpus")).ok()?;
+        let dir = fs::read_dir(self.path_in_root("/proc/driver/nvidia/gpus")).ok()?;
         let mut slots: Vec<String> =
-            folder.flatten().filter_map(|entry| entry.file_name().to_str().map(str::to_owned)).collect();
+            dir.flatten().filter_map(|entry| entry.file_name().to_str().map(str::to_owned)).collect();
         slots.sort();
         Some(slots.iter().map(|slot| self.detect_gpu(slot)).collect())
     }

@@ -186,10 +186,10 @@ impl Driver {
     /// module for it.
     fn compat_of_table(&self) -> Option<Vec<u32>> {
         let (user, kernel) = (self.user?, self.kernel?);
-        let in_folder = self.library.as_deref().is_some_and(|path| detect::in_compat_folder(Path::new(path)));
+        let in_dir = self.library.as_deref().is_some_and(|path| detect::in_compat_dir(Path::new(path)));
         let cuda = self.cuda.or_else(|| tables::driver_supports(user).exact_version())?;
         let branches = tables::compat_kernels(cuda);
-        (in_folder && user > kernel && branches.contains(&kernel.branch)).then(|| branches.to_vec())
+        (in_dir && user > kernel && branches.contains(&kernel.branch)).then(|| branches.to_vec())
     }
 
     /// Returns the driver of a Windows machine with the branches of Linux, by which the tables know it.

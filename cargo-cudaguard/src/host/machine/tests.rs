@@ -387,13 +387,13 @@ fn unknown_branch_is_estimated() {
 #[test]
 fn compat_without_note_uses_directory() {
     let manifest = with_kernels(cudaguard::internal::manifest::GpuCoverage::Ptx, (3, 0), Some(CudaVersion::new(13, 0)));
-    let host = |user: &str, kernel: &str, folder: &str, gpu: &str| {
+    let host = |user: &str, kernel: &str, dir: &str, gpu: &str| {
         format!(
-            r#"{{"driver": {{"user": "{user}", "kernel": "{kernel}", "library": "{folder}/libcuda.so.1"}}, "gpus": [{{"cc": "9.0", "name": "{gpu}"}}]}}"#
+            r#"{{"driver": {{"user": "{user}", "kernel": "{kernel}", "library": "{dir}/libcuda.so.1"}}, "gpus": [{{"cc": "9.0", "name": "{gpu}"}}]}}"#
         )
     };
     let (compat, h100) = ("/usr/local/cuda-13.0/compat", "NVIDIA H100 80GB HBM3");
-    for (user, kernel, folder, gpu, expected) in [
+    for (user, kernel, dir, gpu, expected) in [
         ("580.65.06", "535.261.03", compat, h100, &[][..]),
         ("580.65.06", "570.172.08", compat, h100, &[]),
         ("580.65.06", "535.261.03", compat, "NVIDIA GeForce RTX 4090", &["CG305 error"]),
@@ -403,7 +403,7 @@ fn compat_without_note_uses_directory() {
         // An older one never works.
         ("580.65.06", "590.44.01", compat, h100, &["CG304 error"]),
     ] {
-        assert_eq!(judged(&manifest, &host(user, kernel, folder, gpu)), expected, "{user} on {kernel} in {folder}");
+        assert_eq!(judged(&manifest, &host(user, kernel, dir, gpu)), expected, "{user} on {kernel} in {dir}");
     }
 }
 

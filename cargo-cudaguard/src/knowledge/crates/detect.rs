@@ -263,7 +263,7 @@ impl CrateDetector<'_> {
         } else {
             &["x86_64-linux"]
         };
-        let folders: Vec<String> = if let Some(tree) = tree {
+        let dirs: Vec<String> = if let Some(tree) = tree {
             vec![format!("targets/{tree}/include")]
         } else {
             let below = trees.iter().map(|tree| format!("targets/{tree}/include"));
@@ -272,7 +272,7 @@ impl CrateDetector<'_> {
         let mut too_old = None;
         for root in &rule.roots {
             let Some(path) = self.expand_place(root) else { continue };
-            let file = folders.iter().map(|folder| path.join(folder).join("cuda.h")).find(|file| file.is_file());
+            let file = dirs.iter().map(|dir| path.join(dir).join("cuda.h")).find(|file| file.is_file());
             let release = file.as_deref().and_then(cudaguard::internal::toolchain::cuda_h_release);
             let by = format!("cuda.h of {} ({})", path.display(), place_source(root));
             match release {
@@ -307,12 +307,12 @@ impl CrateDetector<'_> {
         if !of.features.contains(headers) {
             return Ok(None);
         }
-        let folders: Vec<PathBuf> = places.iter().filter_map(|place| self.expand_place(place)).collect();
+        let dirs: Vec<PathBuf> = places.iter().filter_map(|place| self.expand_place(place)).collect();
         let header = CUDNN
             .names
             .headers
             .iter()
-            .find_map(|name| folders.iter().map(|folder| folder.join(name)).find(|file| file.exists()));
+            .find_map(|name| dirs.iter().map(|dir| dir.join(name)).find(|file| file.exists()));
         let known: Vec<(u32, u32)> = of.known.iter().filter_map(|feature| rule.level_of(feature)).collect();
         let newest = known.iter().max().copied().filter(|_| of.features.contains(newest));
         let version = header.as_ref().and_then(|header| Toolchain::version_of_header(header));
@@ -384,15 +384,15 @@ impl CrateDetector<'_> {
 
     /// Returns true if any of these places has the libraries of a toolkit, as `find_cuda_helper` searches for them.
     fn has_libraries(&self, places: &[String]) -> bool {
-        let mut folders: Vec<PathBuf> = Vec::new();
+        let mut dirs: Vec<PathBuf> = Vec::new();
         for place in places {
             if let Some(variable) = place.strip_prefix('$') {
-                folders.extend(self.env.path_list(variable));
+                dirs.extend(self.env.path_list(variable));
             } else if let Some(prefix) = place.strip_suffix('*') {
                 let prefix = self.root.join(prefix.trim_start_matches('/'));
                 let name = prefix.file_name().unwrap_or_default().to_string_lossy().into_owned();
-                let entries = prefix.parent().and_then(|folder| std::fs::read_dir(folder).ok());
-                folders.extend(
+                let entries = prefix.parent().and_then(|dir| std::fs::read_dir(dir).ok());
+                dirs.extend(
                     entries
                         .into_iter()
                         .flatten()
@@ -401,12 +401,10 @@ impl CrateDetector<'_> {
                         .map(|entry| entry.path()),
                 );
             } else {
-                folders.extend(self.expand_place(place));
+                dirs.extend(self.expand_place(place));
             }
         }
-        folders
-            .iter()
-            .any(|folder| folder.join("lib64").is_dir() || folder.join("targets/x86_64-linux/include/cuda.h").is_file())
+        dirs.iter().any(|dir| dir.join("lib64").is_dir() || dir.join("targets/x86_64-linux/include/cuda.h").is_file())
     }
 }
 

@@ -42,7 +42,7 @@ fn linked<'a>(kernels: &'a Kernels, own: &'a [bool]) -> Linked<'a> {
         library: Linkage::None,
         rpath: None,
         runpath: None,
-        folders: &[],
+        dirs: &[],
     }
 }
 
@@ -230,9 +230,9 @@ fn future_gpus_need_ptx() {
 #[test]
 fn build_machine_directories_are_reported() {
     let kernels = Kernels::default();
-    let folders = [(PathBuf::from("/srv/ci/target"), "cargo's target directory")];
+    let dirs = [(PathBuf::from("/srv/ci/target"), "cargo's target directory")];
     let codes = |path: &str, release: bool| {
-        let file = Linked { runpath: Some(path), release, folders: &folders, ..linked(&kernels, &[]) };
+        let file = Linked { runpath: Some(path), release, dirs: &dirs, ..linked(&kernels, &[]) };
         check_linked(&Policy::default(), &manifest(), &file).iter().map(|finding| finding.code).collect::<Vec<_>>()
     };
     for fine in [
@@ -326,13 +326,13 @@ proptest! {
             "", "[gpu]\narchs = [\"sm_80\", \"compute_90\"]\nfleet = [\"T4\", \"9.0\"]\n", "[gpu]\narchs = [\"all\"]\n",
             "[cudnn]\nlinkage = \"linked\"\n", "[gpu]\nfleet = [\"H100\", \"B200\"]\npartial = \"refuse\"\n",
         ]),
-        folder in "[/a-z]{0,6}",
+        dir in "[/a-z]{0,6}",
     ) {
         let kernels = containers_of(&archs);
-        let folders = [(PathBuf::from(folder), "x")];
+        let dirs = [(PathBuf::from(dir), "x")];
         let file = Linked {
             release, needed: &needed, cudart: Linkage::Linked, library: Linkage::Linked, rpath: Some(&path),
-            runpath: Some(&path), folders: &folders, ..linked(&kernels, &own)
+            runpath: Some(&path), dirs: &dirs, ..linked(&kernels, &own)
         };
         for finding in check_linked(&policy(text), &manifest(), &file) {
             prop_assert!(!finding.message.is_empty() && !finding.hint.is_empty());

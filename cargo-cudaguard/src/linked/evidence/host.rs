@@ -101,9 +101,9 @@ mod tests {
         const GCC: &str = "GCC: (Debian 12.2.0-14+deb12u1) 12.2.0";
         const CLANG: &str = "Debian clang version 14.0.6";
         let scratch = tempfile::tempdir().unwrap();
-        let folder = scratch.path();
+        let dir = scratch.path();
         let write = |name: &str, bytes: Vec<u8>| {
-            let file = folder.join(name);
+            let file = dir.join(name);
             fs::write(&file, bytes).unwrap();
             file
         };

@@ -43,11 +43,11 @@ pub fn included_headers(out_dirs: &[PathBuf], objects: &[PathBuf], files: &OpenF
             found.push(included);
         }
     };
-    for folder in out_dirs {
+    for dir in out_dirs {
         let mut left = MOST_FILES;
-        walk_files(folder, &mut left, &mut |file: &Path| scan_file(file, &mut add));
+        walk_files(dir, &mut left, &mut |file: &Path| scan_file(file, &mut add));
         // cargo stores the output of a script in a sibling of `OUT_DIR`.
-        if let Some(output) = folder.parent().map(|folder| folder.join("output")) {
+        if let Some(output) = dir.parent().map(|dir| dir.join("output")) {
             scan_paths(&output, parse_script_output, &mut add);
         }
     }
@@ -57,8 +57,8 @@ pub fn included_headers(out_dirs: &[PathBuf], objects: &[PathBuf], files: &OpenF
     found
 }
 
-fn walk_files(folder: &Path, left: &mut usize, visit: &mut impl FnMut(&Path)) {
-    let mut entries: Vec<_> = fs::read_dir(folder).into_iter().flatten().flatten().collect();
+fn walk_files(dir: &Path, left: &mut usize, visit: &mut impl FnMut(&Path)) {
+    let mut entries: Vec<_> = fs::read_dir(dir).into_iter().flatten().flatten().collect();
     entries.sort_by_key(fs::DirEntry::file_name);
     for entry in entries {
         if *left == 0 {
@@ -95,9 +95,9 @@ fn text_of(file: &Path) -> Option<String> {
 /// Adds the headers whose paths are in a text file.
 fn scan_paths(file: &Path, paths: fn(&str) -> Vec<PathBuf>, add: &mut impl FnMut(Included)) {
     let Some(text) = text_of(file) else { return };
-    let folders: BTreeSet<PathBuf> = paths(&text).into_iter().collect();
-    for folder in folders {
-        add_folder(&folder, file, add);
+    let dirs: BTreeSet<PathBuf> = paths(&text).into_iter().collect();
+    for dir in dirs {
+        add_dir(&dir, file, add);
     }
 }
 
@@ -106,8 +106,8 @@ fn named_by_object(object: &Path, files: &OpenFiles, add: &mut impl FnMut(Includ
     let mut visit = |data: &[u8]| {
         let Ok(elf) = Elf::parse(data) else { return };
         for header in line_table::files(&elf, is_header) {
-            if let Some(folder) = header.parent() {
-                add_folder(folder, object, add);
+            if let Some(dir) = header.parent() {
+                add_dir(dir, object, add);
             }
         }
     };
@@ -121,8 +121,8 @@ fn named_by_object(object: &Path, files: &OpenFiles, add: &mut impl FnMut(Includ
 }
 
 /// Adds the headers of this directory if they did not change after `by` was written.
-fn add_folder(folder: &Path, by: &Path, add: &mut impl FnMut(Included)) {
-    let Some(LibraryHeaders { path, version: Some(version) }) = LibraryHeaders::in_folder(folder) else { return };
+fn add_dir(dir: &Path, by: &Path, add: &mut impl FnMut(Included)) {
+    let Some(LibraryHeaders { path, version: Some(version) }) = LibraryHeaders::in_dir(dir) else { return };
     let written = fs::metadata(by).and_then(|about| about.modified());
     if written.is_ok_and(|written| !changed_since(&path, written)) {
         add(Included { version, path, by: by.to_owned() });
@@ -157,10 +157,10 @@ fn is_header(name: &str) -> bool {
     name.starts_with(CUDNN.key) && name.ends_with(".h")
 }
 
-fn folder_of_header(path: &str) -> Option<PathBuf> {
+fn dir_of_header(path: &str) -> Option<PathBuf> {
     let path = Path::new(path);
     let named = path.file_name().and_then(|name| name.to_str()).is_some_and(is_header);
-    path.parent().filter(|folder| named && folder.is_absolute()).map(Path::to_owned)
+    path.parent().filter(|dir| named && dir.is_absolute()).map(Path::to_owned)
 }
 
 /// Returns the header directories in a make rule that a compiler wrote (`-MD`), in which a backslash escapes a space.
@@ -170,7 +170,7 @@ fn parse_depfile(text: &str) -> Vec<PathBuf> {
     }
     let text = text.replace("\\\r\n", " ").replace("\\\n", " ").replace("\\ ", "\0");
     let words = text.split_whitespace().map(|word| word.replace('\0', " ").replace("\\#", "#").replace("$$", "$"));
-    words.filter_map(|word| folder_of_header(&word)).collect()
+    words.filter_map(|word| dir_of_header(&word)).collect()
 }
 
 /// Returns the header directories in the output of a build script: announced files, which bindgen's callbacks print for
@@ -180,14 +180,14 @@ fn parse_script_output(text: &str) -> Vec<PathBuf> {
     let embeds = text.contains(env::STAMP_DIR_VAR);
     let announced = |line: &str| {
         let rest = line.strip_prefix("cargo:").filter(|_| !embeds)?;
-        folder_of_header(rest.strip_prefix(':').unwrap_or(rest).strip_prefix("rerun-if-changed=")?)
+        dir_of_header(rest.strip_prefix(':').unwrap_or(rest).strip_prefix("rerun-if-changed=")?)
     };
     // The compiler uses the first directory that contains the headers.
     let called = |line: &str| {
         let words: Vec<String> =
             line.strip_prefix("running: ")?.split('"').skip(1).step_by(2).map(str::to_owned).collect();
-        let folders = include_flags(&words);
-        folders.into_iter().find(|folder| folder.is_absolute() && LibraryHeaders::in_folder(folder).is_some())
+        let dirs = include_flags(&words);
+        dirs.into_iter().find(|dir| dir.is_absolute() && LibraryHeaders::in_dir(dir).is_some())
     };
     text.lines().filter_map(|line| announced(line).or_else(|| called(line))).collect()
 }

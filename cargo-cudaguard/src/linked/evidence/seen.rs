@@ -184,7 +184,7 @@ impl LinkEvidence {
 /// Returns release and path of the library with this soname that a linker finds first.
 fn resolve_library(soname: &str, searched: &[PathBuf]) -> Option<(CudaVersion, PathBuf)> {
     let names = [CUDART.link_name(), soname.to_owned()];
-    let files = searched.iter().flat_map(|folder| names.iter().map(|name| folder.join(name)));
+    let files = searched.iter().flat_map(|dir| names.iter().map(|name| dir.join(name)));
     files.filter(|file| file.is_file()).find_map(|file| {
         let library = Binary::read(&file).ok().filter(|library| library.soname.as_deref() == Some(soname))?;
         let evidence = Evidence::from_binary(&library, &Kernels::default());

@@ -125,11 +125,11 @@ pub(super) fn check_cudnn(policy: &Policy, toolchain: &Toolchain, linked: bool, 
 
 /// Checks for inner libraries that are missing or of another release.
 fn check_cudnn_parts(library: &LibraryFile) -> Option<Finding> {
-    let folder = library.path.parent().map(|folder| folder.display().to_string()).unwrap_or_default();
+    let dir = library.path.parent().map(|dir| dir.display().to_string()).unwrap_or_default();
     if !library.missing.is_empty() {
         let needed = |name: &String| CUDNN.needed_parts(library.major).any(|needed| needed.file == *name);
         let values = Values::default().with("found", library.describe()).with("missing", library.missing.join(", "));
-        let values = values.with("path", library.path.display()).with("folder", folder);
+        let values = values.with("path", library.path.display()).with("folder", dir);
         let finding = MessageTemplate::CudnnIncomplete.to_finding(&values);
         let works = !library.missing.iter().any(needed);
         return Some(if works { finding.with_severity(Severity::Warning) } else { finding });
@@ -146,7 +146,7 @@ fn check_cudnn_parts(library: &LibraryFile) -> Option<Finding> {
     let parts = other.iter().map(|part| named(part)).collect::<Vec<_>>().join(", ");
     let values = Values::default().with("found", version).with("part", named(first)).with("parts", parts);
     let values =
-        values.with("folder", folder).with_known("told_by", library.version.as_ref().map(|version| &version.source));
+        values.with("folder", dir).with_known("told_by", library.version.as_ref().map(|version| &version.source));
     let finding = MessageTemplate::CudnnIncompleteMixed.to_finding(&values);
     Some(if worst { finding } else { finding.with_severity(Severity::Warning) })
 }

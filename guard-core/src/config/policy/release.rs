@@ -103,16 +103,16 @@ impl ReleaseRequirements {
     /// # Errors
     /// If the file contains a mistake.
     pub fn for_project(dir: &Path) -> Result<Option<(PathBuf, Self)>, PolicyError> {
-        for folder in dir.ancestors() {
+        for directory in dir.ancestors() {
             for name in [super::FILE, PYPROJECT] {
-                let path = folder.join(name);
+                let path = directory.join(name);
                 if path.is_file() {
                     if let Some(found) = Self::from_file(&path)? {
                         return Ok(Some((path, found)));
                     }
                 }
             }
-            if folder.join(".git").exists() {
+            if directory.join(".git").exists() {
                 break;
             }
         }

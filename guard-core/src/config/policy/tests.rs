@@ -254,12 +254,12 @@ fn deep_nesting_is_rejected() {
 
 #[test]
 fn policy_is_searched_upwards() {
-    let folder = tempfile::tempdir().unwrap();
-    let top = folder.path().join("workspace");
+    let dir = tempfile::tempdir().unwrap();
+    let top = dir.path().join("workspace");
     let member = top.join("crates/member");
     fs::create_dir_all(&member).unwrap();
     let found = || Policy::for_package(&member, &top, "member").unwrap().path;
-    fs::write(folder.path().join(FILE), "nonsense above the workspace").unwrap();
+    fs::write(dir.path().join(FILE), "nonsense above the workspace").unwrap();
     assert_eq!(found(), None);
     fs::write(top.join(FILE), "[driver]\nfleet = \"535\"\n").unwrap();
     assert_eq!(found(), Some(top.join(FILE)));
@@ -271,16 +271,16 @@ fn policy_is_searched_upwards() {
     );
     assert_eq!(Policy::candidate_paths(&top, &top), [top.join(FILE)]);
     // A member outside of the directory.
-    let other = folder.path().join("elsewhere");
+    let other = dir.path().join("elsewhere");
     assert_eq!(Policy::candidate_paths(&other, &top), [other.join(FILE), top.join(FILE)]);
     assert_eq!(Policy::for_package(&other, &top, "other").unwrap().path, Some(top.join(FILE)));
 }
 
 #[test]
 fn other_files_are_not_policies() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join(FILE);
-    let error = || Policy::for_package(folder.path(), folder.path(), "demo").unwrap_err().to_string();
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join(FILE);
+    let error = || Policy::for_package(dir.path(), dir.path(), "demo").unwrap_err().to_string();
     fs::create_dir(&path).unwrap();
     assert_eq!(error(), format!("{}: is a directory; expected a policy file", path.display()));
     fs::remove_dir(&path).unwrap();
@@ -293,8 +293,8 @@ fn other_files_are_not_policies() {
         let _socket = std::os::unix::net::UnixListener::bind(&path).unwrap();
         assert_eq!(error(), format!("{}: is not a regular file; expected a policy file", path.display()));
         fs::remove_file(&path).unwrap();
-        std::os::unix::fs::symlink(folder.path().join("gone"), &path).unwrap();
-        let gone = folder.path().join("gone");
+        std::os::unix::fs::symlink(dir.path().join("gone"), &path).unwrap();
+        let gone = dir.path().join("gone");
         assert_eq!(error(), format!("{}: is a link to {}, which does not exist", path.display(), gone.display()));
         fs::remove_file(&path).unwrap();
         std::os::unix::fs::symlink(&path, &path).unwrap();

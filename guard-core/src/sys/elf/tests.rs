@@ -18,10 +18,10 @@ const SOURCE: &str = "
             \".long 10\\n.long 8\\n.long 1\\n.asciz \\\"cudaguard\\\"\\n.balign 4\\n.ascii \\\"12345678\\\"\\n.popsection\");
 ";
 
-fn gcc(folder: &Path, output: &str, arguments: &[&str]) -> Vec<u8> {
-    let source = folder.join("demo.c");
+fn gcc(dir: &Path, output: &str, arguments: &[&str]) -> Vec<u8> {
+    let source = dir.join("demo.c");
     std::fs::write(&source, SOURCE).unwrap();
-    let file = folder.join(output);
+    let file = dir.join(output);
     let status = Command::new("gcc").arg("-o").arg(&file).arg(&source).args(arguments).status().unwrap();
     assert!(status.success(), "gcc {arguments:?}");
     std::fs::read(file).unwrap()
@@ -30,9 +30,9 @@ fn gcc(folder: &Path, output: &str, arguments: &[&str]) -> Vec<u8> {
 fn library() -> &'static [u8] {
     static FILE: OnceLock<Vec<u8>> = OnceLock::new();
     FILE.get_or_init(|| {
-        let folder = tempfile::tempdir().unwrap();
+        let dir = tempfile::tempdir().unwrap();
         gcc(
-            folder.path(),
+            dir.path(),
             "libdemo.so",
             &[
                 "-shared",
@@ -97,10 +97,10 @@ fn library_parses_without_section_headers() {
 
 #[test]
 fn hash_tables_yield_symbol_count() {
-    let folder = tempfile::tempdir().unwrap();
+    let dir = tempfile::tempdir().unwrap();
     for style in ["sysv", "gnu", "both"] {
         let hash = format!("-Wl,--hash-style={style}");
-        let data = gcc(folder.path(), "libhash.so", &["-shared", "-fPIC", &hash]);
+        let data = gcc(dir.path(), "libhash.so", &["-shared", "-fPIC", &hash]);
         let bare = without_sections(&data);
         let names = |data| Elf::parse(data).unwrap().dynamic_symbols().filter_map(|symbol| symbol.name()).count();
         assert_eq!(names(&data), names(&bare), "{style}");
@@ -110,8 +110,8 @@ fn hash_tables_yield_symbol_count() {
 
 #[test]
 fn object_is_parsed() {
-    let folder = tempfile::tempdir().unwrap();
-    let object = gcc(folder.path(), "demo.o", &["-c"]);
+    let dir = tempfile::tempdir().unwrap();
+    let object = gcc(dir.path(), "demo.o", &["-c"]);
     let elf = Elf::parse(&object).unwrap();
     assert_eq!(elf.kind(), kind::OBJECT);
     assert!(!elf.is_dynamic() && elf.needed().is_empty());
@@ -239,11 +239,11 @@ fn symbol_versions_are_read() {
         "{:?}",
         elf.needed_versions().collect::<Vec<_>>()
     );
-    let folder = tempfile::tempdir().unwrap();
-    let map = folder.path().join("map");
+    let dir = tempfile::tempdir().unwrap();
+    let map = dir.path().join("map");
     std::fs::write(&map, "DEMO_1 { global: demo_call; }; DEMO_2 { global: demo_version; local: *; } DEMO_1;").unwrap();
     let script = format!("-Wl,--version-script={}", map.display());
-    let data = gcc(folder.path(), "libversions.so", &["-shared", "-fPIC", &script]);
+    let data = gcc(dir.path(), "libversions.so", &["-shared", "-fPIC", &script]);
     for data in [data.clone(), without_sections(&data)] {
         let elf = Elf::parse(&data).unwrap();
         let defined: Vec<_> = elf.defined_versions().collect();

@@ -7,7 +7,7 @@ use crate::text::shell_words::split_words;
 use crate::toolchain::build_system::BuildSystemFacts;
 use crate::toolchain::installs::{self, FoundInstalls};
 use crate::toolchain::places::{Precedence, ToolkitPlace, path_below};
-use crate::toolchain::toolkit_files::{OWN_FOLDER, cudart_in};
+use crate::toolchain::toolkit_files::{OWN_DIR, cudart_in};
 use crate::toolchain::toolkits::{Detector, ToolkitChoice, ToolkitList};
 use crate::toolchain::{LinkedCudart, SearchDir, Sourced};
 
@@ -20,7 +20,7 @@ impl Detector<'_> {
     /// Returns the directories that the user specifies, which the linker searches before those of a toolkit.
     fn link_first(&self) -> Vec<SearchDir> {
         let given = self.request.given.as_ref();
-        let mut folders: Vec<SearchDir> = given.map(BuildSystemFacts::link_first).unwrap_or_default();
+        let mut dirs: Vec<SearchDir> = given.map(BuildSystemFacts::link_first).unwrap_or_default();
         for (source, flags) in self.rust_flags() {
             let mut flags = flags.iter();
             while let Some(flag) = flags.next() {
@@ -29,7 +29,7 @@ impl Detector<'_> {
                 let (kind, path) = value.split_once('=').unwrap_or(("all", value));
                 if matches!(kind, "native" | "all") && !path.is_empty() {
                     let source = format!("-L in {source}");
-                    folders.push(SearchDir { path: path.into(), source, reach: Precedence::Named });
+                    dirs.push(SearchDir { path: path.into(), source, reach: Precedence::Named });
                 }
             }
         }
@@ -41,27 +41,24 @@ impl Detector<'_> {
         };
         for variable in variables {
             for path in self.request.env.path_list(variable) {
-                folders.push(SearchDir { path, source: (*variable).to_owned(), reach: Precedence::Named });
+                dirs.push(SearchDir { path, source: (*variable).to_owned(), reach: Precedence::Named });
             }
         }
-        folders
+        dirs
     }
 
     /// Returns the libcudart on the linker's search path.
     pub(super) fn find_cudart(&self, used: &ToolkitChoice) -> Option<LinkedCudart> {
         let first = self.link_first();
-        let on_the_way = first.iter().find_map(|folder| cudart_in(&self.layout, &folder.path, &folder.source));
+        let on_the_way = first.iter().find_map(|dir| cudart_in(&self.layout, &dir.path, &dir.source));
         let own = || {
             used.used()
                 .find_map(|index| used.list.toolkits[index].cudart.clone())
-                .map(|cudart| LinkedCudart { source: OWN_FOLDER.to_owned(), ..cudart })
+                .map(|cudart| LinkedCudart { source: OWN_DIR.to_owned(), ..cudart })
         };
         let system = || {
             let root = path_below(&self.request.system_root, "/usr");
-            self.layout
-                .library_dirs(&root)
-                .iter()
-                .find_map(|folder| cudart_in(&self.layout, folder, "the system directory"))
+            self.layout.library_dirs(&root).iter().find_map(|dir| cudart_in(&self.layout, dir, "the system directory"))
         };
         on_the_way.or_else(own).or_else(system)
     }

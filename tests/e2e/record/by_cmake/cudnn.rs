@@ -76,5 +76,5 @@ fn lock_records_linked_cudnn() {
     tree.write("main.cpp", "int main() { return 0; }\n");
     let refused = build("Release", "9.1.0");
     assert!(refused.status() != Some(0) && codes(&refused) == ["error[CG107]"], "{refused}");
-    assert!(!refused.stdout.contains("cmake --build BUILD"), "the hint names the folder: {refused}");
+    assert!(!refused.stdout.contains("cmake --build BUILD"), "the hint names the directory: {refused}");
 }

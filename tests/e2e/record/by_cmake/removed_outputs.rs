@@ -76,9 +76,9 @@ fn refused_by(
     let _ = tree.configure(&[&root, "-DCMAKE_BUILD_TYPE=Release"]).run().success();
     let build = || tree.build(&["--config", "Release"]).run();
     let place = |name: &&str| -> PathBuf {
-        let (folder, file) = name.rsplit_once('/').map_or(("", *name), |(folder, file)| (folder, file));
+        let (dir, file) = name.rsplit_once('/').map_or(("", *name), |(dir, file)| (dir, file));
         let of_configuration = generator == MULTI && !file.starts_with("copy");
-        tree.built(folder).join(if of_configuration { "Release" } else { "" }).join(file)
+        tree.built(dir).join(if of_configuration { "Release" } else { "" }).join(file)
     };
     let there = |names: &[&str]| names.iter().filter(|name| place(name).exists()).count();
     for round in 0..rounds {

@@ -161,8 +161,8 @@ fn other_nvcc_in_path_rebuilds(generator: &'static str) {
         let bin = parts::cuda(version).join("bin");
         move |call: Call| {
             let path = parts::path(&["make", "ninja"]);
-            let folders = std::iter::once(bin.clone()).chain(std::env::split_paths(&path));
-            call.env("PATH", std::env::join_paths(folders).expect("no colons")).env("CUDACXX", bin.join("nvcc"))
+            let dirs = std::iter::once(bin.clone()).chain(std::env::split_paths(&path));
+            call.env("PATH", std::env::join_paths(dirs).expect("no colons")).env("CUDACXX", bin.join("nvcc"))
         }
     };
     configure(&tree, &[], with("13.0"));

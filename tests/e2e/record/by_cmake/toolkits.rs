@@ -106,9 +106,9 @@ fn path_and_variables_are_ignored() {
         let around = |call: Call| {
             let Some(other) = other.map(parts::cuda) else { return call };
             let path = parts::path(&["make", "ninja"]);
-            let mut folders = vec![other.join("bin")];
-            folders.extend(std::env::split_paths(&path));
-            let call = call.env("PATH", std::env::join_paths(folders).expect("no colons"));
+            let mut dirs = vec![other.join("bin")];
+            dirs.extend(std::env::split_paths(&path));
+            let call = call.env("PATH", std::env::join_paths(dirs).expect("no colons"));
             ["CUDA_HOME", "CUDA_PATH", "CUDAToolkit_ROOT"].into_iter().fold(call, |call, name| call.env(name, &other))
         };
         let _ = around(tree.configure(&words(&[&known[..], &chosen[..]].concat()))).run().success();

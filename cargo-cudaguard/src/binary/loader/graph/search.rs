@@ -16,12 +16,12 @@ enum SearchStep {
 }
 
 impl LoadGraph {
-    fn is_folder(&self, path: &Path) -> bool {
-        if let Some(known) = self.folders.borrow().get(path) {
+    fn is_dir(&self, path: &Path) -> bool {
+        if let Some(known) = self.dirs.borrow().get(path) {
             return *known;
         }
         let found = path.is_dir();
-        self.folders.borrow_mut().insert(path.to_owned(), found);
+        self.dirs.borrow_mut().insert(path.to_owned(), found);
         found
     }
 
@@ -40,15 +40,15 @@ impl LoadGraph {
                 SearchStep::File(path, place) => {
                     candidates.push(LibraryCandidate { inspection: self.inspect_file(&path), path, place });
                 }
-                SearchStep::List(folders) => {
-                    'list: for (folder, place) in folders {
-                        let there = self.is_folder(&folder);
+                SearchStep::List(dirs) => {
+                    'list: for (dir, place) in dirs {
+                        let there = self.is_dir(&dir);
                         for below in below {
-                            let folder = if below.is_empty() { folder.clone() } else { folder.join(below) };
-                            let path = folder.join(path_of(name));
+                            let dir = if below.is_empty() { dir.clone() } else { dir.join(below) };
+                            let path = dir.join(path_of(name));
                             let inspection = match (there, below.is_empty()) {
                                 (false, true) => Inspection::Missing,
-                                (true, false) if self.is_folder(&folder) => self.inspect_file(&path),
+                                (true, false) if self.is_dir(&dir) => self.inspect_file(&path),
                                 (true, true) => self.inspect_file(&path),
                                 (_, false) => continue,
                             };
@@ -74,7 +74,7 @@ impl LoadGraph {
     fn search_steps(&self, by: usize, name: &[u8]) -> Vec<SearchStep> {
         match &self.rules {
             Rules::Glibc(system) => self.glibc_steps(system, by, name),
-            Rules::Musl(folders) => self.musl_steps(folders, by, name),
+            Rules::Musl(dirs) => self.musl_steps(dirs, by, name),
         }
     }
 
@@ -117,8 +117,8 @@ impl LoadGraph {
                 .map(|path| SearchStep::File(path, SearchSource::Cache(system.cache.clone()))),
         );
         if !object.no_system {
-            let folders = system.folders.iter().map(|folder| (folder.clone(), SearchSource::System));
-            steps.push(SearchStep::List(folders.collect()));
+            let dirs = system.dirs.iter().map(|dir| (dir.clone(), SearchSource::System));
+            steps.push(SearchStep::List(dirs.collect()));
         }
         steps
     }
@@ -143,20 +143,20 @@ impl LoadGraph {
         origin: &Path,
         place: impl Fn(&[u8]) -> SearchSource,
     ) -> SearchStep {
-        let mut folders: Vec<(PathBuf, SearchSource)> = Vec::new();
+        let mut dirs: Vec<(PathBuf, SearchSource)> = Vec::new();
         for entry in entries {
             // An entry that is empty before its expansion means the current directory.
-            let Some(folder) = expand_tokens(entry, origin, system) else { continue };
-            let folder = self.absolute_path(&folder);
-            if !folders.iter().any(|(known, _)| *known == folder) {
-                folders.push((folder, place(entry)));
+            let Some(dir) = expand_tokens(entry, origin, system) else { continue };
+            let dir = self.absolute_path(&dir);
+            if !dirs.iter().any(|(known, _)| *known == dir) {
+                dirs.push((dir, place(entry)));
             }
         }
-        SearchStep::List(folders)
+        SearchStep::List(dirs)
     }
 
     fn absolute_path(&self, bytes: &[u8]) -> PathBuf {
-        self.environment.folder.join(path_of(bytes))
+        self.environment.dir.join(path_of(bytes))
     }
 
     /// Returns the cache's file for this name: for this kind of program, in the best hardware directory.
@@ -184,7 +184,7 @@ impl LoadGraph {
             .filter_map(|entry| Some((level(entry)?, entry)))
             .min_by_key(|(level, _)| *level)
             .map(|(_, entry)| path_of(entry.path))?;
-        let in_system = || system.folders.iter().any(|folder| best.starts_with(folder));
+        let in_system = || system.dirs.iter().any(|dir| best.starts_with(dir));
         (!object.no_system || !in_system()).then_some(best)
     }
 
@@ -223,10 +223,10 @@ impl LoadGraph {
             }
             next = object.wanted_by;
         }
-        let folders = system
+        let dirs = system
             .iter()
-            .map(|(folder, file)| (folder.clone(), file.clone().map_or(SearchSource::System, SearchSource::PathFile)));
-        steps.push(SearchStep::List(folders.collect()));
+            .map(|(dir, file)| (dir.clone(), file.clone().map_or(SearchSource::System, SearchSource::PathFile)));
+        steps.push(SearchStep::List(dirs.collect()));
         steps
     }
 }

@@ -5,10 +5,10 @@ struct Fake(tempfile::TempDir);
 
 impl Fake {
     fn new(files: &[(&str, &str)]) -> Self {
-        let fake = Self(tempfile::tempdir().expect("a folder can be made"));
+        let fake = Self(tempfile::tempdir().expect("a directory can be made"));
         for (name, text) in files {
             let path = fake.0.path().join(name);
-            fs::create_dir_all(path.parent().expect("a folder")).expect("a folder can be made");
+            fs::create_dir_all(path.parent().expect("a folder")).expect("a directory can be made");
             fs::write(path, text).expect("a file can be written");
         }
         fake

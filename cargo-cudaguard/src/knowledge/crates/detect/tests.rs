@@ -57,11 +57,11 @@ fn at(of: Crate, root: &Path, variables: &[(&str, &str)]) -> CrateUse {
 
 #[test]
 fn level_comes_from_variable_feature_nvcc() {
-    let folder = CrateDir::new();
-    folder.nvcc("bin/nvcc", "12.9");
-    let path = format!("{}/bin:/usr/bin:/bin", folder.0.path().display());
+    let dir = CrateDir::new();
+    dir.nvcc("bin/nvcc", "12.9");
+    let path = format!("{}/bin:/usr/bin:/bin", dir.0.path().display());
     let by_nvcc = || one("cudarc", "0.19.10", &["cuda-version-from-build-system", "driver"]);
-    let level = |of, variables: &[(&str, &str)]| at(of, folder.0.path(), variables).level.unwrap();
+    let level = |of, variables: &[(&str, &str)]| at(of, dir.0.path(), variables).level.unwrap();
     let found = level(by_nvcc(), &[("PATH", &path)]);
     assert_eq!((found.value, found.chosen), (CudaVersion::new(12, 9), Chosen::Found));
     let found = level(by_nvcc(), &[("PATH", &path), ("CUDARC_CUDA_VERSION", "13000")]);
@@ -71,43 +71,43 @@ fn level_comes_from_variable_feature_nvcc() {
     let nowhere = [("PATH", "/nowhere")];
     let found = level(one("cudarc", "0.17.8", &["cuda-version-from-build-system", "fallback-latest"]), &nowhere);
     assert_eq!((found.value, found.chosen), (CudaVersion::new(13, 4), Chosen::Assumed));
-    assert_eq!(at(by_nvcc(), folder.0.path(), &nowhere).stopped, Some(Stopped::NoCompiler));
+    assert_eq!(at(by_nvcc(), dir.0.path(), &nowhere).stopped, Some(Stopped::NoCompiler));
 }
 
 #[test]
 fn unbound_release_stops_the_script() {
-    let folder = CrateDir::new();
-    folder.nvcc("bin/nvcc", "13.5");
-    let path = format!("{}/bin:/usr/bin:/bin", folder.0.path().display());
-    let found = at(one("cudarc", "0.19.10", &["cuda-version-from-build-system"]), folder.0.path(), &[("PATH", &path)]);
+    let dir = CrateDir::new();
+    dir.nvcc("bin/nvcc", "13.5");
+    let path = format!("{}/bin:/usr/bin:/bin", dir.0.path().display());
+    let found = at(one("cudarc", "0.19.10", &["cuda-version-from-build-system"]), dir.0.path(), &[("PATH", &path)]);
     let Some(Stopped::UnknownRelease { asked, newest, .. }) = found.stopped else { panic!("{found:?}") };
     assert_eq!((asked, newest), (CudaVersion::new(13, 5), CudaVersion::new(13, 4)));
-    let header = folder.file(
+    let header = dir.file(
         "cudnn/include/cudnn_version.h",
         "#define CUDNN_MAJOR 9\n#define CUDNN_MINOR 1\n#define CUDNN_PATCHLEVEL 0\n",
     );
-    let library = folder.0.path().join("cudnn");
+    let library = dir.0.path().join("cudnn");
     let variables = [("CUDNN_PATH", library.to_str().unwrap())];
     let features = ["cuda-13000", "cudnn-version-from-build-system"];
-    let found = at(one("cudarc", "0.19.10", &features), folder.0.path(), &variables);
+    let found = at(one("cudarc", "0.19.10", &features), dir.0.path(), &variables);
     let known = vec![(8, 9), (9, 10), (9, 21)];
     assert_eq!(found.stopped, Some(Stopped::UnknownLibrary { asked: Version::new(9, 1, 0), header, known }));
     let features = ["cuda-13000", "cudnn-version-from-build-system", "fallback-latest"];
-    let found = at(one("cudarc", "0.19.10", &features), folder.0.path(), &variables);
+    let found = at(one("cudarc", "0.19.10", &features), dir.0.path(), &variables);
     assert_eq!(found.library.unwrap().value, (9, Some(21)));
 }
 
 #[test]
 fn header_level_follows_crate_order() {
-    let folder = CrateDir::new();
+    let dir = CrateDir::new();
     for (place, number) in [("a/include", "13020"), ("b/include", "12080"), ("c/targets/x86_64-linux/include", "13050")]
     {
-        folder.file(&format!("{place}/cuda.h"), &format!("#define CUDA_VERSION {number}\n"));
+        dir.file(&format!("{place}/cuda.h"), &format!("#define CUDA_VERSION {number}\n"));
     }
-    folder.file("usr/local/cuda/include/cuda.h", "#define CUDA_VERSION 12040\n");
-    folder.file("opt/cuda/include/cuda.h", "#define CUDA_VERSION 13000\n");
-    let [a, b, c] = ["a", "b", "c"].map(|name| folder.0.path().join(name).display().to_string());
-    let found = |variables: &[(&str, &str)]| at(one("cuda-bindings", "0.5.0", &[]), folder.0.path(), variables);
+    dir.file("usr/local/cuda/include/cuda.h", "#define CUDA_VERSION 12040\n");
+    dir.file("opt/cuda/include/cuda.h", "#define CUDA_VERSION 13000\n");
+    let [a, b, c] = ["a", "b", "c"].map(|name| dir.0.path().join(name).display().to_string());
+    let found = |variables: &[(&str, &str)]| at(one("cuda-bindings", "0.5.0", &[]), dir.0.path(), variables);
     let level = |variables: &[(&str, &str)]| found(variables).level.map(|level| level.value.to_string());
     assert_eq!(level(&[("CUDA_TOOLKIT_PATH", &a), ("CUDA_HOME", &c)]).as_deref(), Some("13.2"));
     assert_eq!(level(&[("CUDA_HOME", &c)]).as_deref(), Some("13.5"));
@@ -123,43 +123,43 @@ fn header_level_follows_crate_order() {
 
 #[test]
 fn compiler_and_headers_follow_crate_order() {
-    let folder = CrateDir::new();
+    let dir = CrateDir::new();
     for (place, release, number) in
         [("a", "13.0", "13000"), ("b", "11.8", "11080"), ("usr/local/cuda", "12.4", "12040")]
     {
-        folder.nvcc(&format!("{place}/bin/nvcc"), release);
-        folder.file(&format!("{place}/include/cuda.h"), &format!("#define CUDA_VERSION {number}\n"));
+        dir.nvcc(&format!("{place}/bin/nvcc"), release);
+        dir.file(&format!("{place}/include/cuda.h"), &format!("#define CUDA_VERSION {number}\n"));
     }
-    let [a, b] = ["a", "b"].map(|name| folder.0.path().join(name).display().to_string());
+    let [a, b] = ["a", "b"].map(|name| dir.0.path().join(name).display().to_string());
     let path = format!("{a}/bin:/usr/bin:/bin");
     let nvcc = format!("{b}/bin/nvcc");
     let release =
         |found: &CrateUse| found.compiler.as_ref().and_then(|compiler| compiler.release).map(CudaVersion::from);
     // bindgen_cuda uses PATH whatever NVCC contains, and the first headers of another search order.
-    let found = at(one("bindgen_cuda", "0.1.6", &[]), folder.0.path(), &[("PATH", &path), ("NVCC", &nvcc)]);
+    let found = at(one("bindgen_cuda", "0.1.6", &[]), dir.0.path(), &[("PATH", &path), ("NVCC", &nvcc)]);
     assert_eq!(release(&found), Some(CudaVersion::new(13, 0)));
     let headers = found.headers.unwrap();
     assert_eq!((headers.release, headers.by.as_str()), (Some(CudaVersion::new(12, 4)), "/usr/local/cuda/include"));
-    let found = at(one("bindgen_cuda", "0.1.6", &[]), folder.0.path(), &[("PATH", &path), ("CUDA_PATH", &b)]);
+    let found = at(one("bindgen_cuda", "0.1.6", &[]), dir.0.path(), &[("PATH", &path), ("CUDA_PATH", &b)]);
     let headers = found.headers.unwrap();
     assert_eq!((headers.release, headers.by.as_str()), (Some(CudaVersion::new(11, 8)), "CUDA_PATH"));
-    let found = at(one("cudaforge", "0.1.6", &[]), folder.0.path(), &[("PATH", &path), ("NVCC", &nvcc)]);
+    let found = at(one("cudaforge", "0.1.6", &[]), dir.0.path(), &[("PATH", &path), ("NVCC", &nvcc)]);
     assert_eq!((release(&found), found.headers), (Some(CudaVersion::new(11, 8)), None));
-    let found = at(one("cudaforge", "0.1.6", &[]), folder.0.path(), &[("PATH", "/usr/bin:/bin")]);
+    let found = at(one("cudaforge", "0.1.6", &[]), dir.0.path(), &[("PATH", "/usr/bin:/bin")]);
     assert_eq!(found.compiler.unwrap().by, "/usr/local/cuda/bin/nvcc");
 }
 
 #[test]
 fn cust_searches_its_directories() {
-    let folder = CrateDir::new();
+    let dir = CrateDir::new();
     let stopped = |variables: &[(&str, &str)]| {
-        at(one("find_cuda_helper", "0.2.0", &[]), folder.0.path(), variables).stopped.is_some()
+        at(one("find_cuda_helper", "0.2.0", &[]), dir.0.path(), variables).stopped.is_some()
     };
-    let root = folder.0.path().join("somewhere").display().to_string();
-    folder.file("somewhere/lib64/libcudart.so", "");
+    let root = dir.0.path().join("somewhere").display().to_string();
+    dir.file("somewhere/lib64/libcudart.so", "");
     assert!(stopped(&[("CUDA_HOME", &root), ("CUDA_PATH", &root), ("CUDA_ROOT", &root)]));
     assert!(!stopped(&[("CUDA_LIBRARY_PATH", &root)]));
-    folder.file("usr/local/cuda-12.4/lib64/libcudart.so", "");
+    dir.file("usr/local/cuda-12.4/lib64/libcudart.so", "");
     assert!(!stopped(&[]));
 }
 
@@ -190,9 +190,9 @@ fn single_arch_keeps_its_suffix() {
 
 #[test]
 fn builder_without_gpu_stops_the_script() {
-    let folder = CrateDir::new();
+    let dir = CrateDir::new();
     let stopped = |name: &str, version: &str, variables: &[(&str, &str)]| {
-        at(one(name, version, &[]), folder.0.path(), variables).stopped
+        at(one(name, version, &[]), dir.0.path(), variables).stopped
     };
     let nowhere = ("PATH", "/nowhere");
     for (name, version) in [("cudaforge", "0.1.6"), ("bindgen_cuda", "0.1.6")] {
@@ -200,8 +200,8 @@ fn builder_without_gpu_stops_the_script() {
         assert_eq!(variable, "CUDA_COMPUTE_CAP");
         assert_eq!(stopped(name, version, &[nowhere, ("CUDA_COMPUTE_CAP", "90")]), None);
     }
-    folder.nvcc("bin/nvidia-smi", "none");
-    let path = folder.0.path().join("bin").display().to_string();
+    dir.nvcc("bin/nvidia-smi", "none");
+    let path = dir.0.path().join("bin").display().to_string();
     assert_eq!(stopped("cudaforge", "0.1.6", &[("PATH", &path)]), None);
 }
 

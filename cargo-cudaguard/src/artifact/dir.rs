@@ -8,13 +8,13 @@ use crate::binary::examined;
 
 use super::{ArchivePlace, Content, LONGEST_TEXT, bounds, form_of, image, is_code, is_package_metadata, read_head};
 
-pub(super) fn walk_dir(folder: &Path, of: &ArchivePlace<'_>) -> Result<&'static str, String> {
-    if image::is_layout(folder) {
-        return image::walk_layout(folder, of);
+pub(super) fn walk_dir(dir: &Path, of: &ArchivePlace<'_>) -> Result<&'static str, String> {
+    if image::is_layout(dir) {
+        return image::walk_layout(dir, of);
     }
-    let entries = fs::read_dir(folder).map_err(|error| of.error_for("", error))?;
+    let entries = fs::read_dir(dir).map_err(|error| of.error_for("", error))?;
     visit_child(entries, "", of)?;
-    Ok("folder")
+    Ok("directory")
 }
 
 fn visit_child(entries: fs::ReadDir, name: &str, of: &ArchivePlace<'_>) -> Result<(), String> {
