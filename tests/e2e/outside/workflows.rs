@@ -1,6 +1,8 @@
 //! CI pipelines: the GitHub action, the pre-commit hook, the last line of the container recipe. Each test extracts the
 //! commands from the file and runs them.
 
+use std::{fs::Permissions, os::unix::fs::PermissionsExt};
+
 use cudaguard_tests::{Call, Outcome, Scratch, Test, command, places, tests};
 
 use crate::machine::fixture::{asks_driver, program};
@@ -10,7 +12,7 @@ pub(crate) fn tests() -> Vec<Test> {
         #[slow]
         github_action_verifies,
         pre_commit_hook_checks,
-        installed_version_is_current,
+        github_action_installs,
         container_verifies
     ]
 }
@@ -24,7 +26,7 @@ fn template(name: &str) -> String {
 fn scene(name: &str) -> (Scratch, String) {
     let scratch = Scratch::new(name);
     program(&scratch.join("a program"), &[asks_driver()]);
-    std::fs::create_dir(scratch.join("bin")).expect("a folder");
+    std::fs::create_dir(scratch.join("bin")).expect("a directory");
     std::os::unix::fs::symlink(command::path(), scratch.join("bin/cargo-cudaguard")).expect("a link");
     let path = format!("{}:{}", scratch.join("bin").display(), std::env::var("PATH").expect("PATH"));
     (scratch, path)
@@ -40,7 +42,7 @@ fn github_action_verifies() {
         script.lines().map(|line| line.strip_prefix("        ").unwrap_or(line).to_owned() + "\n").collect();
     let inputs: Vec<(&str, &str)> =
         variables.lines().filter_map(|line| line.trim().strip_suffix(" }}")?.split_once(": ${{ inputs.")).collect();
-    // All inputs but the version, which another step reads.
+    // All inputs but `prebuilt`, which another step reads.
     assert_eq!(inputs.len() + 1, action.matches("    description: ").count(), "{inputs:?}");
     let (scratch, path) = scene("action");
     let run = |given: &[(&str, &str)]| -> Outcome {
@@ -80,20 +82,50 @@ fn github_action_verifies() {
 }
 
 /// The version that pre-commit and the action install is this one.
-fn installed_version_is_current() {
-    let version = env!("CARGO_PKG_VERSION");
-    let project = template("pyproject.toml");
-    assert!(
-        project.contains(&format!("version = \"{version}\"")) && project.contains(&format!("cudaguard=={version}"))
-    );
+/// The command comes from a tarball; if that cannot be installed, cargo builds the checkout that contains the action.
+fn github_action_installs() {
     let action = template("templates/action/action.yml");
-    let (_, input) = action.split_once("\n  version:\n").expect("an input");
-    assert!(input.lines().nth(1).is_some_and(|line| line.contains(&format!("\"{version}\""))), "{input}");
+    let (_, step) = action.split_once("- name: Install\n").expect("the step");
+    let (_, script) = step.split_once("      run: |\n").expect("its script");
+    let script = script.split_once("    - name: Verify").map_or(script, |(script, _)| script);
+    let scratch = Scratch::new("install");
+    let executable = |name: &str, script: &str| {
+        let path = scratch.file(name, format!("#!/bin/sh\n{script}\n"));
+        std::fs::set_permissions(&path, Permissions::from_mode(0o755)).expect("a mode can be set");
+        path
+    };
+    let command = executable("cudaguard-0.1.0/bin/cargo-cudaguard", "echo \"the command $*\"");
+    let _ = executable("fake/cargo", "echo \"cargo $*\"; mkdir -p \"$6/bin\"; cp \"$COMMAND\" \"$6/bin/\"");
+    let _ = Call::new("tar").args(["-czf", "a tarball.tar.gz", "cudaguard-0.1.0"]).dir(scratch.path()).run().success();
+    let run = |prebuilt: &str, place: &str| {
+        let call = Call::new("bash").args(["--noprofile", "--norc", "-eo", "pipefail", "-c", script]);
+        let call = call.dir(scratch.path()).env("PREBUILT", prebuilt).env("RUNNER_TEMP", scratch.join(place));
+        let call = call.env("GITHUB_PATH", scratch.join(place).with_extension("path"));
+        let call = call.env("GITHUB_ACTION_PATH", places::workspace().join("templates/action"));
+        call.env("COMMAND", &command).env("PATH", format!("{}:/usr/bin:/bin", scratch.join("fake").display())).run()
+    };
+    let unpacked = run("a tarball.tar.gz", "unpacked").success();
+    assert!(
+        unpacked.stdout.contains("the command --version") && !unpacked.stdout.contains("cargo install"),
+        "{unpacked}"
+    );
+    for prebuilt in ["", "no such.tar.gz", "no-such.whl"] {
+        let built = run(prebuilt, &format!("built {}", prebuilt.len())).success();
+        assert!(
+            built.stdout.contains("cargo install --locked --path ") && built.stdout.contains("the command --version"),
+            "{built}"
+        );
+        assert_eq!(built.stdout.contains("::warning::"), !prebuilt.is_empty(), "{built}");
+    }
 }
 
 /// The hook passes in a package without CUDA, and fails if the policy is invalid.
 fn pre_commit_hook_checks() {
-    let hook = template(".pre-commit-hooks.yaml");
+    let (hook, project) = (template(".pre-commit-hooks.yaml"), template("pyproject.toml"));
+    let version = env!("CARGO_PKG_VERSION");
+    assert!(
+        project.contains(&format!("version = \"{version}\"")) && project.contains(&format!("cudaguard=={version}"))
+    );
     let entry = hook.lines().find_map(|line| line.trim().strip_prefix("entry: ")).expect("an entry");
     let (scratch, path) = scene("hook");
     scratch.file("Cargo.toml", "[package]\nname = \"app\"\nversion = \"0.1.0\"\nedition = \"2021\"\n\n[workspace]\n");
