@@ -63,7 +63,7 @@ impl CargoVerb {
     name = "cargo-cudaguard",
     version,
     long_version = long_version(),
-    about = "Check CUDA programs against toolchains, drivers and GPUs, at build time, at start-up and from outside",
+    about = "Check CUDA programs for compatibility with toolkits, drivers and GPUs",
     after_help = "Run `cargo cudaguard <COMMAND> --help` for examples and exit status.",
     after_long_help = help::MAIN,
     disable_help_subcommand = true
@@ -117,7 +117,7 @@ pub(crate) enum Verb {
         #[command(flatten)]
         format: Format<Output>,
     },
-    /// Check whether a binary will run on this machine, a described host or a fleet
+    /// Check whether a binary will run on this machine, a described machine or a fleet
     #[command(after_long_help = help::VERIFY)]
     Verify(Box<VerifyOptions>),
     /// Print what a machine must have to run the given files
@@ -178,7 +178,9 @@ pub(crate) enum Verb {
     /// Check a toolchain and write the guard as an object file, for Make, Meson, Bazel and others
     #[command(after_long_help = help::EMBED)]
     Embed(Box<Options>),
-    /// Check a linked binary against the policy and update its manifest; deletes the binary if it is refused
+    /// Check a linked binary against the policy and update its manifest
+    ///
+    /// If the check fails, the binary is deleted.
     #[command(after_long_help = help::SEAL)]
     Seal(SealArgs),
     #[command(
@@ -294,7 +296,7 @@ pub(crate) struct DiffOptions {
     /// Accept this loss: gpu, driver, cudnn, guard
     #[arg(long, value_name = "KIND", value_delimiter = ',')]
     pub(crate) allow_loss: Vec<LossKind>,
-    /// Read the table release from this cudaguard.toml or pyproject.toml
+    /// Read the `[release]` table of this cudaguard.toml or pyproject.toml
     #[arg(long, value_name = "FILE")]
     pub(crate) policy: Option<PathBuf>,
     #[command(flatten)]
@@ -408,16 +410,16 @@ pub(crate) struct VerifyOptions {
     host: Option<PathBuf>,
     /// Check for each machine in this list; `-` reads stdin
     ///
-    /// The list contains host files (one a line), XML or CSV output of nvidia-smi, or Kubernetes nodes
+    /// The list contains host files (one per line), XML or CSV output of nvidia-smi, or Kubernetes nodes
     /// or resource slices as JSON from kubectl. It may be a directory of such files.
     #[arg(verbatim_doc_comment, long, value_name = "HOSTS", conflicts_with_all = ["host", "format"])]
     fleet: Option<PathBuf>,
     #[command(flatten)]
     flags: Flags,
     #[command(flatten)]
-    gate: GateOptions,
-    #[command(flatten)]
     format: Format<Output>,
+    #[command(flatten)]
+    gate: GateOptions,
 }
 
 /// Requirements of a release.
@@ -439,7 +441,7 @@ pub(crate) struct GateOptions {
     /// Reject partial coverage, unknown facts and parts that were not examined
     #[arg(long, conflicts_with = "fleet")]
     pub(crate) strict: bool,
-    /// Exclude files that match this glob from --archs and --guarded
+    /// Exclude files that match this glob from --archs and --guarded; repeatable
     #[arg(long, value_name = "GLOB", conflicts_with = "fleet")]
     pub(crate) except: Vec<String>,
     /// Read the requirements from this cudaguard.toml or pyproject.toml
@@ -464,7 +466,7 @@ pub(crate) struct Flags {
     /// Check for a kernel module of this release, if it differs from the driver library
     #[arg(long, value_name = "RELEASE", conflicts_with_all = ["host", "fleet"])]
     pub(crate) kernel: Option<String>,
-    #[arg(help = "Check for each of these GPUs: 8.6, sm_86, A100, none", long = "gpu", value_name = "GPU", value_delimiter = ',', conflicts_with_all = ["host", "fleet"])]
+    #[arg(help = "Check for each of these GPUs: T4,H100, 8.6, sm_86, none", long = "gpu", value_name = "GPU", value_delimiter = ',', conflicts_with_all = ["host", "fleet"])]
     pub(crate) gpus: Vec<String>,
     /// Check for one machine with all these GPUs; the files must run on one of them
     #[arg(long, requires = "gpus", conflicts_with_all = ["host", "fleet"])]
@@ -646,6 +648,12 @@ pub(crate) fn parse_process_args() -> (GlobalOptions, Verb) {
     if by_cargo {
         words.remove(0);
     }
+    // `cargo cudaguard help verify` means `verify --help`, as in cargo.
+    if words.first().is_some_and(|word| word == "help") {
+        words.remove(0);
+        words.truncate(1);
+        words.push("--help".into());
+    }
     let word = |at: usize| words.get(at).and_then(|word| word.to_str());
     match word(0).map(|name| (name, CargoVerb::from_name(name))) {
         Some((_, Some(verb))) => return cargo(verb, &words[1..]),
@@ -772,7 +780,9 @@ type CargoOption = (&'static str, Option<char>, Option<&'static str>, &'static s
 
 /// The options that the help and the completions list. [`Call`] and cargo parse them.
 const CARGO_OPTIONS: &[CargoOption] = &[
-    ("package", Some('p'), Some("SPEC"), "Package to build or check", "brtcen"),
+    ("package", Some('p'), Some("SPEC"), "Package to build", "brte"),
+    ("package", Some('p'), Some("SPEC"), "Package to check", "c"),
+    ("package", Some('p'), Some("SPEC"), "Package to set up", "n"),
     ("workspace", None, None, "Select all packages of the workspace", "btcen"),
     ("exclude", None, Some("SPEC"), "Exclude this package", "bt"),
     ("lib", None, None, "Build only the library", "bt"),
@@ -789,7 +799,8 @@ const CARGO_OPTIONS: &[CargoOption] = &[
     ("features", Some('F'), Some("FEATURES"), "Enable these features", "brtice"),
     ("all-features", None, None, "Enable all features", "brtice"),
     ("no-default-features", None, None, "Disable the default feature", "brtice"),
-    ("target", None, Some("TRIPLE"), "Build for this target", "brtice"),
+    ("target", None, Some("TRIPLE"), "Build for this target", "brtie"),
+    ("target", None, Some("TRIPLE"), "Check for this target", "c"),
     ("target", None, Some("TRIPLE"), "Lock this target; entries of other targets do not change", "l"),
     ("target-dir", None, Some("DIR"), "Directory for build output", "brtie"),
     ("manifest-path", None, Some("PATH"), "Path to Cargo.toml", "brtcenl"),
@@ -812,7 +823,8 @@ const CARGO_OPTIONS: &[CargoOption] = &[
     ("locked", None, None, "Fail if Cargo.lock or cudaguard.lock would change", "brtice"),
     ("locked", None, None, "Write nothing; fail if cudaguard.lock would change", "l"),
     ("offline", None, None, "Do not access the network", "brtice"),
-    ("frozen", None, None, "Same as --locked and --offline", "brticel"),
+    ("frozen", None, None, "Same as --locked and --offline", "brtice"),
+    ("frozen", None, None, "Same as --locked, and do not access the network", "l"),
     ("config", None, Some("KEY=VALUE|PATH"), "Override a cargo configuration value", "brticenl"),
 ];
 

@@ -187,7 +187,7 @@ fn nothing_known(text: &str) -> String {
     let shown = text.trim().lines().next().unwrap_or_default();
     let shown: String = shown.chars().take(60).collect();
     format!(
-        "nothing is known about `{shown}`\n  next: pass the whole log, because the first error is the important one: `cargo \
+        "no explanation found for `{shown}`\n  next: pass the whole log, because the first error is usually the cause: `cargo \
          cudaguard explain - < LOG`\n  next: `cargo cudaguard doctor PROGRAM` examines this machine, and needs no error \
          text\n  to report a text that should have an answer, send the complete log and the output of `cargo cudaguard doctor`"
     )

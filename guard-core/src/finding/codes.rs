@@ -15,7 +15,7 @@ codes! {
         "[toolkit] require in cudaguard.toml lists the releases that may build this project. The toolkit in use is not among them.\nWhat to do: use an allowed toolkit, or change the requirement and give the reason in the commit.";
     104 ToolkitUnreadable Warning Informs 255 false
         "a CUDA toolkit's version cannot be read"
-        "There is an nvcc or a cuda.h without a readable version: it cannot be run, prints something else, or the file is damaged. The record of the build would be wrong.\nWhat to do: run that nvcc with --version. Reinstall the toolkit if this fails.";
+        "cudaguard found nvcc or cuda.h but cannot read its version: nvcc does not run or prints unexpected output, or the file is damaged.\nWhat to do: run that nvcc with --version. Reinstall the toolkit if this fails.";
     105 HostCompilerRejected Error Refuses 255 false
         "this nvcc does not accept this host compiler"
         "Each nvcc supports host compilers up to a version and stops with `unsupported GNU version` otherwise. nvcc itself calls gcc, or the compiler in NVCC_CCBIN. The cc crate makes nvcc call CXX, or c++, and then NVCC_CCBIN does not count. If only one of the two is too new, this is an info, because the build may use the other. If no variable names the compiler, it is a warning, because the build may not call nvcc, or may call it with -ccbin.\nWhat to do: name an older compiler (g++-11 for CUDA 11.8) with CXX if a build script calls nvcc through the cc crate, otherwise with NVCC_CCBIN or -ccbin; or use a newer toolkit.";
@@ -27,16 +27,16 @@ codes! {
         "cudaguard.lock records the toolkit, cuDNN, host compiler and architectures of this workspace, and this build would use others. Causes are an update of the machine, another machine, or a variable.\nWhat to do: restore the locked toolchain, or accept the new one with `cargo cudaguard lock` and commit the file.";
     108 LockLacksTarget Warning Informs 255 false
         "the lock has no entry for this target"
-        "cudaguard.lock contains one table for each locked target, and none for the target of this build. cudaguard cannot check if its toolchain has changed.\nWhat to do: run `cargo cudaguard lock --target` with this triple and commit the file, or remove the file if you need no lock.";
+        "cudaguard.lock contains one table for each locked target, and none for the target of this build. cudaguard cannot check whether its toolchain has changed.\nWhat to do: run `cargo cudaguard lock --target` with this triple and commit the file, or remove the file if you need no lock.";
     109 StaleAllow Info Informs 255 false
-        "an [allow] for a finding that this build does not have"
+        "an [allow] entry matches no finding of this build"
         "[allow] in cudaguard.toml allows a finding that this build does not have. The reason may be obsolete, and the entry would hide the next finding of this kind. Another machine or target may still need it.\nWhat to do: remove the line, unless a build elsewhere needs it.";
     110 CudnnMixed Error Refuses 255 false
-        "cuDNN's headers and its library are of different versions"
-        "The program would be compiled against one cuDNN and linked to another. With a library older than the headers, it fails when it starts. With newer ones, your tests do not show the real combination.\nWhat to do: use headers and library of one package: set CUDNN_PATH to its root.";
+        "cuDNN's headers and its library have different versions"
+        "The program would be compiled against one cuDNN and linked to another. With a library older than the headers, it fails when it starts. With a newer library, your tests run a different combination from the one that was compiled.\nWhat to do: use headers and library of one package: set CUDNN_PATH to its root.";
     111 CudnnForOtherCuda Error Refuses 255 false
         "cuDNN is built for another CUDA major"
-        "cuDNN has one build per CUDA major. This build contains or expects a cudart and cuBLAS of another major than the toolkit's, so one process would have two of each.\nWhat to do: install the cuDNN package for the toolkit's major, for example cudnn9-cuda-13.";
+        "cuDNN has one build per CUDA major. This build contains or expects a cudart and cuBLAS of a different major from the toolkit's, so one process would contain two of each.\nWhat to do: install the cuDNN package for the toolkit's major, for example cudnn9-cuda-13.";
     112 CudnnIncomplete Error Refuses 255 false
         "cuDNN's sub-libraries are missing or mixed"
         "libcudnn loads its libraries by name at run time. Libraries of another release, or missing ones, abort the process at the first call.\nWhat to do: reinstall cuDNN completely from one package, and remove old files in the same directory.";
@@ -72,7 +72,7 @@ codes! {
         "The toolkit cannot compile machine code for this architecture. The driver would compile its PTX at the first start, which is slow and works only with drivers that support this PTX.\nWhat to do: build with a toolkit that supports the architecture, or accept it with [allow].";
     128 ArchMissing Error Refuses 255 false
         "kernels of this package lack a requested architecture"
-        "[gpu] archs in cudaguard.toml lists the architectures of the package's own kernels, and the linked file contains own kernels without one of them. Causes: nvcc's flags lack an architecture, the build script follows another variable, CUDA_COMPUTE_CAP=90 became sm_90a alone, or an object from an earlier build was linked. On such a GPU the first launch of that kernel fails with `no kernel image is available`.\nWhat to do: compile the named sources for every architecture in [gpu] archs and delete stale objects. If a file needs fewer, allow it with a reason. If a variable or a property requests the architecture, and not the policy, this is a warning.";
+        "[gpu] archs in cudaguard.toml lists the architectures of the package's own kernels, and the linked file contains kernels of this package that lack one of them. Causes: nvcc's flags lack an architecture, the build script follows another variable, CUDA_COMPUTE_CAP=90 became sm_90a alone, or an object from an earlier build was linked. On such a GPU the first launch of that kernel fails with `no kernel image is available`.\nWhat to do: compile the named sources for every architecture in [gpu] archs and delete stale objects. If a file needs fewer, allow it with a reason. If a variable or a property requests the architecture, and not the policy, this is a warning.";
     129 ArchSurplus Warning Informs 255 false
         "kernels of this package are built for an architecture that the policy does not list"
         "[gpu] archs lists the architectures of the package's own kernels, and the linked file contains code for more. This makes files larger and builds longer, and adds an architecture without tests. Most often NVCC_APPEND_FLAGS, a default or a stale object adds it.\nWhat to do: remove the architecture from nvcc's flags, or add it to [gpu] archs.";
@@ -81,12 +81,12 @@ codes! {
         "[gpu] fleet lists GPUs that the whole program must run on, and no kernel in the linked file has code for one of them: neither machine code of its generation nor PTX that its driver could compile. The program would fail there with `no kernel image is available`.\nWhat to do: add the architecture (or PTX of an older one) to nvcc's flags, or remove the GPU from [gpu] fleet.";
     131 FleetPartial Warning Informs 255 false
         "only some kernels have code for a GPU"
-        "Code is loaded by container, one for each source. If only some containers have code for a GPU, the program runs there until it launches a kernel of another one. Libraries that select kernels at run time do this intentionally (sm_90a variants). Otherwise a source was compiled with other flags, or an object is stale.\nWhat to do: compile the named sources for the architecture too. If the program selects kernels at run time, allow it with a reason.";
+        "nvcc creates one fatbin for each source file, and the driver loads each separately. If only some fatbins have code for a GPU, the program runs there until it launches a kernel of another one. Libraries that select kernels at run time do this intentionally (sm_90a variants). Otherwise a source was compiled with other flags, or an object is stale.\nWhat to do: compile the named sources for the architecture too. If the program selects kernels at run time, allow it with a reason.";
     132 FleetUndeclared Error Refuses 255 false
         "no declared architecture supports a GPU of the fleet"
         "[gpu] fleet lists GPUs that the program must run on, and no declared architecture has code for one of them: neither machine code of its generation nor PTX that its driver could compile. The kernels would fail there with `no kernel image is available`. Plain cargo knows only the declared architectures. If only a variable declares them, this is a warning. `cargo cudaguard build` checks the linked file instead (CG130).\nWhat to do: add the architecture that the message names, or remove the GPU from [gpu] fleet. If the build script compiles for other architectures than it declares, allow it with a reason.";
     133 DriverFleetOlder Error Refuses 255 false
-        "the oldest driver of the fleet is too old for this CUDA"
+        "the oldest driver of the fleet is too old for this CUDA version"
         "[driver] fleet names the oldest driver branch that the program must run on. A libcudart needs a driver of the same major: 580 for CUDA 13, 525.60.13 for CUDA 12, 450.80.02 for CUDA 11. On an older driver every call returns 35, cudaErrorInsufficientDriver. cuDNN contains a cudart of the CUDA version that it was built for. This does not apply to programs without cudart, or to data centre GPUs with cuda-compat.\n`cargo cudaguard build` and CMake read the linked file. Plain cargo knows only the toolkit, so this is a warning there.\nWhat to do: build with a toolkit of the driver's major, or raise [driver] fleet after the machines are updated.";
     134 BuildMachinePath Warning Informs 255 false
         "a runtime path contains a directory of the building machine"
@@ -105,10 +105,10 @@ codes! {
         "cuDNN 9 for CUDA 12 and later supports GPUs that are newer than itself. Older builds have code up to one generation, and no document describes them on later GPUs. A newer cuDNN on the machine may support them.\nWhat to do: build with a newer cuDNN, or accept it with [allow].";
     139 FleetCannotTell Info Informs 255 false
         "it is unknown whether the build supports the whole fleet"
-        "cudaguard compares [gpu], [driver] and [cudnn] fleet with the declarations of the build (architectures, toolkit, cuDNN headers), or under `cargo cudaguard` with the linked file. If neither is known, it checks nothing.\nWhat to do: declare the architectures in [gpu] archs, or build with `cargo cudaguard build`, which reads the linked file.";
+        "cudaguard compares [gpu], [driver] and [cudnn] fleet with the declarations of the build (architectures, toolkit, cuDNN headers), or under `cargo cudaguard` with the linked file. Neither is known here, so nothing was checked.\nWhat to do: declare the architectures in [gpu] archs, or build with `cargo cudaguard build`, which reads the linked file.";
     140 Unguarded Warning Informs 255 false
         "a target could not be guarded"
-        "The guard needs ELF, a C compiler for the target and a program that starts through the C library. One of them is missing, so the file contains no manifest and starts on every machine.\nWhat to do: read the reason in the message. The build itself is not affected.";
+        "The guard needs a supported platform (Linux or Windows), a C compiler for the target, and a program that starts through the C library. One of them is missing, so the file contains no manifest and is not checked at start-up.\nWhat to do: read the reason in the message. To make this an error in release builds, set `build.unguarded = \"deny\"`.";
     141 NoSuchPackage Warning Informs 255 false
         "the policy names a package that is not in this workspace"
         "[package.NAME] in cudaguard.toml overrides keys for the package of that name. The workspace has no such package, so the table has no effect. Most often the name is misspelt, or the package was removed.\nWhat to do: correct the name, or remove the table.";
@@ -131,10 +131,10 @@ codes! {
         "the linked file loads libtorch without its CUDA part"
         "The directory of libtorch contains libtorch_cuda.so. It registers PyTorch's CUDA functions when it is loaded, and no other code calls a function in it. The linker therefore drops it (--as-needed, the default of rustc and of many distributions). The program starts, and torch::cuda::is_available() returns false on every machine.\nWhat to do: link with -Wl,--no-as-needed and -ltorch_cuda. If the program is meant for the CPU, link a libtorch without CUDA, or allow the finding.";
     150 CrateForOtherCuda Error Refuses 255 false
-        "a crate has bindings for another CUDA than the toolkit in use"
+        "a crate has bindings for a different CUDA version from the toolkit in use"
         "A feature, a variable or the nvcc in PATH determines the CUDA version of the bindings in crates such as cudarc. If libraries of another major are linked, structs and functions do not match: calls fail, or results are wrong. For libraries that a crate opens by name at run time this is a warning, because the machine may have other ones.\nWhat to do: set the crate to the toolkit's version (the message names the line or variable), or build with the matching toolkit.";
     151 CrateForOtherCudnn Error Refuses 255 false
-        "a crate has bindings for another cuDNN than the one in use"
+        "a crate has bindings for a different cuDNN from the one in use"
         "Bindings of one cuDNN major do not fit a library of another. Older cudarc releases also resolve every function when they open cuDNN, and panic if one is missing.\nWhat to do: use the cuDNN of the bindings, or the bindings of the cuDNN in use.";
     152 CratesDisagree Error Refuses 255 false
         "two crates of one program are for different majors"
@@ -143,29 +143,29 @@ codes! {
         "a crate would panic on the oldest driver of the fleet"
         "cudarc before 0.19.5 resolves every driver function of its CUDA version when it opens libcuda, and panics if one is missing: `Expected symbol in library: cuCtxFromGreenCtx`. Its CUDA version is therefore a minimum for the driver, higher than the toolkit's own. [driver] fleet in cudaguard.toml names the driver that it must run on.\nWhat to do: select an older version (CUDARC_CUDA_VERSION, or the feature), update cudarc, or require a newer driver.";
     154 CrateToolkitMixed Error Refuses 255 false
-        "a crate compiles with another toolkit than the one in use, or with two"
-        "Each build script searches for nvcc and cuda.h in its own order: one runs the first nvcc in PATH with the headers in CUDA_PATH, another prefers NVCC. Here they find parts of two toolkits, or another toolkit than the rest of the build and the manifest.\nWhat to do: make NVCC, PATH, CUDA_HOME and CUDA_PATH name one toolkit.";
+        "a crate compiles with a different toolkit from the one in use, or with two"
+        "Each build script searches for nvcc and cuda.h in its own order: one runs the first nvcc in PATH with the headers in CUDA_PATH, another prefers NVCC. Here they find parts of two toolkits, or a toolkit that differs from the one of the rest of the build and of the manifest.\nWhat to do: set NVCC, PATH, CUDA_HOME and CUDA_PATH to one toolkit.";
     155 CrateStale Error Refuses 255 false
         "cargo reuses a crate that was built for an earlier toolkit or cuDNN"
-        "cargo runs a build script again only if a variable or file changes that the script announces. Most crates do not announce PATH and CUDNN_PATH. The crate therefore still has the bindings or kernels of the earlier toolkit or cuDNN.\nWhat to do: run `cargo clean -p` for the crate and build again.";
+        "cargo runs a build script again only if a file or variable changes that the script declares (`rerun-if-changed`, `rerun-if-env-changed`). Most crates do not declare PATH and CUDNN_PATH. The crate therefore still has the bindings or kernels of the earlier toolkit or cuDNN.\nWhat to do: run `cargo clean -p` for the crate and build again.";
     156 CrateArchOutsideFleet Error Refuses 255 false
         "a crate compiles its kernels for one arch, which does not support the fleet"
-        "cudaforge and bindgen_cuda compile all kernels for the one architecture in CUDA_COMPUTE_CAP. [gpu] fleet in cudaguard.toml lists GPUs that this code does not support: the first launch there would fail with `no kernel image is available`. From 90 on cudaforge adds the suffix a, and such code runs on that GPU alone.\nWhat to do: build once for each generation of the fleet, or remove the GPU from [gpu] fleet.";
+        "cudaforge and bindgen_cuda compile all kernels for the one architecture in CUDA_COMPUTE_CAP. [gpu] fleet in cudaguard.toml lists GPUs that this code does not support: the first launch there would fail with `no kernel image is available`. From 90 on, cudaforge adds the suffix a (or f for 121), and such code runs on that GPU or its family only.\nWhat to do: build once for each generation of the fleet, or remove the GPU from [gpu] fleet.";
     157 CrateArchSpecific Info Informs 255 false
-        "a crate compiles a plain arch to code for one GPU only"
+        "a crate narrows a plain arch to an architecture-specific one"
         "cudaforge turns CUDA_COMPUTE_CAP=90 into sm_90a (120 into sm_120a, 121 into sm_121f). Machine code and PTX of such an architecture run on GPUs of exactly that compute capability, or of its family, and on no later GPU.\nWhat to do: nothing if the program runs on that GPU only. Otherwise build for an older architecture too.";
     158 BuilderGpuDecides Error Refuses 255 false
         "the GPU of the building machine selects the architecture of a crate"
         "Without CUDA_COMPUTE_CAP, cudaforge and bindgen_cuda query nvidia-smi for the first GPU of the building machine and compile for it alone. [gpu] fleet in cudaguard.toml lists GPUs that this does not support.\nWhat to do: set CUDA_COMPUTE_CAP, and build once for each generation of the fleet.";
     159 CrateStops Warning Informs 255 false
         "a crate's build script would fail"
-        "The crate does not know the toolkit or cuDNN in use (`Unsupported cuda toolkit version`), or does not search its directory. Or it compiles for the GPU of the building machine, and nvidia-smi reports none. Its build script would fail.\nWhat to do: update the crate, select a version that it knows (CUDARC_CUDA_VERSION), or set the variable that it reads (CUDA_COMPUTE_CAP).";
+        "The crate does not know the toolkit or cuDNN in use (`Unsupported cuda toolkit version`), or does not search its directory. Or it compiles for the GPU of the building machine, and nvidia-smi reports none.\nWhat to do: update the crate, select a version that it knows (CUDARC_CUDA_VERSION), or set the variable that it reads (CUDA_COMPUTE_CAP).";
     170 GuardNotLinked Error Refuses 255 false
         "the linked file does not contain its guard"
-        "CMake linked the two objects of the guard into this file, and the linker discarded them, or a later step removed the note. The program would start on any machine, and its build facts are lost.\nWhat to do: check whether a linker script discards .note.cudaguard, or a step after linking strips it (strip --remove-section, objcopy). Link the objects unchanged.";
+        "CMake linked the two objects of the guard into this file, and the linker discarded them, or a later step removed the note. The program would start unchecked, and its build record is lost.\nWhat to do: check whether a linker script discards .note.cudaguard, or a step after linking strips it (strip --remove-section, objcopy). Link the objects unchanged.";
     201 CudnnOtherMajor Error Refuses 41 true
         "the cuDNN found is another major version"
-        "cuDNN guarantees nothing across majors: functions are missing or have another meaning.\nWhat to do: install the major that the program was built with, or rebuild it.";
+        "cuDNN is not compatible across major versions: functions are missing or behave differently.\nWhat to do: install the major that the program was built with, or rebuild it.";
     202 CudnnOlder Error Refuses 44 true
         "the cuDNN found is older than the one built with"
         "A program may use a cuDNN of the same major and the same or a newer minor. An older minor lacks functions that the program was compiled to call.\nWhat to do: update cuDNN in the named directory, or put a newer one first in LD_LIBRARY_PATH; or rebuild with the older one.";
@@ -180,40 +180,40 @@ codes! {
         "The program links libcudnn, or the policy requires it, and no directory that the dynamic linker searches contains it.\nWhat to do: install cuDNN, or add its directory to LD_LIBRARY_PATH.";
     206 CudnnInnerMixed Error Refuses 43 true
         "cuDNN's inner library is from another release than its loader"
-        "All libcudnn libraries of a process must be of one release; a mix aborts or misbehaves. The version of the inner library decides, and it does not fit the version that the program was built with.\nWhat to do: remove the wrong copy that the message names, or reinstall cuDNN completely.";
+        "All libcudnn libraries of a process must be of one release; a mixed set aborts or misbehaves. The version of the inner library decides, and it does not fit the version that the program was built with.\nWhat to do: remove the wrong copy that the message names, or reinstall cuDNN completely.";
     207 CudnnOtherCuda Warning Informs 57 true
-        "cuDNN is made for another CUDA major than the program"
-        "NVIDIA publishes each release of cuDNN once per CUDA major, with the same soname. A build for another major brings its own CUDA runtime and opens the cuBLAS of that major. This works, but needs twice the memory, and the driver must support both. The code of cuDNN's inner library contains the release of that runtime.\nWhat to do: install the cuDNN package for the program's CUDA (nvidia-cudnn-cu12 for 12), or put its directory first in LD_LIBRARY_PATH.";
+        "cuDNN is built for a different CUDA major from the program's"
+        "NVIDIA publishes each release of cuDNN once per CUDA major, with the same soname. A build for another major brings its own CUDA runtime and opens the cuBLAS of that major. This works if the libraries of that major are installed. It needs a second CUDA runtime, and the driver must support both. The code of cuDNN's inner library contains the release of that runtime.\nWhat to do: install the cuDNN package for the program's CUDA (nvidia-cudnn-cu12 for 12), or put its directory first in LD_LIBRARY_PATH.";
     210 LibraryAbsent Error Refuses 11 false
         "a library that the program is linked to is not found"
-        "The dynamic linker would stop the program with `cannot open shared object file` before any of its code runs.\nWhat to do: install the package that contains it, or add its directory to LD_LIBRARY_PATH. `present` is a file of another major version. A program uses only the major that it was built with: install that one next to it.";
+        "The dynamic linker would stop the program with `cannot open shared object file` before any of its code runs.\nWhat to do: install the package that contains it, or add its directory to LD_LIBRARY_PATH. If the message has a `present` line, that file has a different major version. A program uses only the major that it was built with: install that one next to it.";
     211 WrongMachine Error Refuses 10 false
-        "the file is for another kind of machine"
+        "the file is for another processor architecture"
         "The program, or a library that the dynamic linker would load, is built for another processor architecture.\nWhat to do: use the build for this machine.";
     212 LibraryDamaged Error Refuses 12 false
         "a library that the dynamic linker would load is damaged"
         "The dynamic linker uses the first file with the right name. If this file is empty, truncated (an interrupted copy) or not a library (a linker script), the program ends.\nWhat to do: reinstall the package of the file, or remove the file.";
     213 LibraryTooOld Error Refuses 13 false
-        "a library lacks a version that the program was linked to"
+        "a library lacks a symbol version that the program needs"
         "The program was linked on a newer system. The dynamic linker would stop it with `version ... not found`, most often for GLIBC or GLIBCXX.\nWhat to do: run it on a system as new as the one it was built on, or build it on the older one.";
     214 LibraryLacksSymbol Error Refuses 14 true
         "a library lacks a function that the program binds"
-        "The dynamic linker resolves the functions of a program and its libraries: all at the start if they were linked so (Rust, `-z now`) or if their addresses are stored, otherwise each at its first call. A function that no library has ends the program with `symbol lookup error`, status 127. Most often a library is an older release than at build time. At start-up only functions that are bound at the start count. `verify`, `doctor` and `exec` also refuse for functions of NVIDIA libraries that are bound at their first call.\nIn a sealed program the guard reports this before the dynamic linker does.\nWhat to do: use a release of the library that has the function (the message names the first one if it is known), or rebuild the program with the installed release.";
+        "The dynamic linker resolves the functions of a program and its libraries: all at the start if they were linked with `-z now` (the default of Rust) or if their addresses are stored, otherwise each at its first call. A function that no library has ends the program with `symbol lookup error`, status 127. Most often a library is an older release than at build time. At start-up only functions that are bound at the start count. `verify`, `doctor` and `exec` also refuse for functions of NVIDIA libraries that are bound at their first call.\nIn a sealed program the guard reports this before the dynamic linker does.\nWhat to do: use a release of the library that has the function (the message names the first one if it is known), or rebuild the program with the installed release.";
     231 FamilyMixed Warning Informs 28 false
         "libraries that belong together are of two releases"
         "NVIDIA releases some libraries as a unit: cuBLAS and cuBLASLt, NVRTC and its builtins. They call internal functions of each other and are tested in one release only. A mixed pair comes from LD_LIBRARY_PATH, from two packages with the same files, or from a copy of one file. NVRTC searches its builtins by a name with its own release, in its own directory; without them it compiles nothing. This is a warning, because a program may never call the functions that fail. Functions that are known to be missing are reported by CG214.\nWhat to do: remove one of the releases, or copy both files from the same one.";
     232 CompilerAbsent Warning Informs 29 false
         "a library opens a run-time compiler of another CUDA major"
-        "Some libraries compile or link code at run time. They open NVRTC or nvJitLink by its name with the CUDA major, and other majors do not fit. This is a warning, because only some functions need the compiler, and because the machine may have it.\nWhat to do: take all libraries for one CUDA major.";
+        "Some libraries compile or link code at run time. They open NVRTC or nvJitLink by its name with the CUDA major, and other majors do not fit. This is a warning, because only some functions need the compiler, and because the machine may have it.\nWhat to do: install all libraries for one CUDA major.";
     233 TwoCudarts Warning Informs 39 false
         "a program loads shared CUDA runtimes of two majors"
         "Each shared CUDA runtime has its own state: streams, errors and registered kernels. Objects of one runtime do not work in functions of a library that uses the other one. It works if the libraries exchange nothing but device pointers. Runtimes that are linked statically are not counted.\nWhat to do: find the libraries with `ldd`, and install them for the same CUDA major.";
     234 CudnnFamily Warning Informs 47 false
         "cuDNN comes with libraries of another CUDA major"
-        "cuDNN opens cuBLAS and NVRTC of its own CUDA major. Libraries of another major do not fit, and the functions that need them return an error.\nWhat to do: take cuDNN and the toolkit's libraries for one CUDA major.";
+        "cuDNN opens cuBLAS and NVRTC of its own CUDA major. Libraries of another major do not fit, and the functions that need them return an error.\nWhat to do: install cuDNN and the toolkit's libraries for one CUDA major.";
     235 CompilerNewerThanDriver Warning Informs 37 false
         "the driver does not compile the PTX that NVRTC writes"
-        "NVRTC writes the PTX version of its own release. An older driver rejects it with error 222, CUDA_ERROR_UNSUPPORTED_PTX_VERSION, even if the rest of the toolkit runs on it (minor version compatibility). If a program calls NVRTC with `--gpu-architecture=sm_NN`, NVRTC writes machine code, and the driver compiles nothing. The files do not show which architecture the program passes. Therefore this is a warning.\nWhat to do: see the hint. `cargo cudaguard probe` prints what the driver supports.";
+        "NVRTC writes the PTX version of its own release. An older driver rejects it with error 222, CUDA_ERROR_UNSUPPORTED_PTX_VERSION, even if the rest of the toolkit runs on it (minor version compatibility). If a program calls NVRTC with `--gpu-architecture=sm_NN`, NVRTC writes machine code, and the driver compiles nothing. The files do not show which architecture the program passes. Therefore this is a warning.\nWhat to do: update the driver, use an older NVRTC, or compile with `--gpu-architecture=sm_NN`. `cargo cudaguard probe` prints what the\ndriver supports.";
     236 CompilerUnknownGpu Warning Informs 38 false
         "a run-time compiler does not support the GPU"
         "NVRTC, nvJitLink and ptxas compile for the GPUs that their release knows. For a newer GPU, a program can compile PTX for an older one and let the driver compile it. Older GPUs that a release has dropped are lost. This is a warning, because the program may never call the compiler.\nWhat to do: take a release that supports the GPU; the message names the first and the last one, if they are known.";
@@ -222,7 +222,7 @@ codes! {
         "A CUDA runtime works with drivers of the same or a newer major. On an older driver every call returns 35, cudaErrorInsufficientDriver. A missing driver API function also ends the program.\nWhat to do: update the driver to the named release, or rebuild with an older toolkit. On data centre GPUs cuda-compat can help.";
     302 DriverTooOldForCode Error Refuses 32 true
         "the driver is too old for the code that this GPU needs"
-        "The driver compiles PTX, and it reads only PTX that it knows. Newer PTX returns 222, CUDA_ERROR_UNSUPPORTED_PTX_VERSION. Machine code needs a newer driver if nvcc compressed it with Zstandard (--compress-mode=size or balance): 550.54.14 for CUDA 12, 580.65.06 for CUDA 13. An older driver returns 200, device kernel image is invalid. Minor version compatibility does not include either.\nWhat to do: update the driver. Or, for PTX, build with machine code (sm_XY) for this GPU; for compressed code, build with nvcc --compress-mode=none.";
+        "The driver compiles PTX, and it reads only PTX that it knows. For newer PTX it returns 222, CUDA_ERROR_UNSUPPORTED_PTX_VERSION. Machine code needs a newer driver if nvcc compressed it with Zstandard (--compress-mode=size or balance): 550.54.14 for CUDA 12, 580.65.06 for CUDA 13. An older driver returns 200, device kernel image is invalid. Minor version compatibility covers neither case.\nWhat to do: update the driver. Or, for PTX, build with machine code (sm_XY) for this GPU; for compressed code, build with nvcc --compress-mode=none.";
     303 NoCodeForGpu Error Refuses 31 true
         "no code for any GPU that the program can see"
         "Machine code runs on GPUs of the same major with an equal or higher minor, PTX on all newer GPUs. The GPU of a Jetson (Tegra: 5.3, 6.2, 7.2, 8.7, 10.1, 11.0) is an exception: it runs machine code for exactly itself, and PTX. sm_80 does not run on an Orin (8.7). The program has no code for these GPUs: every launch returns 209, no kernel image is available.\nWhat to do: rebuild with the architecture of the GPU, or with PTX of an older one. If the toolkit of the build does not support that architecture, the hint names one that does.";
@@ -261,13 +261,13 @@ codes! {
         "A program may be built with a newer minor release of cudart than it runs with, if it calls no new function. A missing function ends the program at the first call.\nWhat to do: put the libcudart of the toolkit first (LD_LIBRARY_PATH), update it, or link it statically.";
     315 JitForced Error Refuses 33 true
         "the program's machine code is disabled, and it has no PTX"
-        "CUDA_FORCE_PTX_JIT=1 makes the driver ignore machine code and compile PTX, to test if a program has PTX. This program has none for the visible GPUs, so the driver finds no kernel.\nWhat to do: unset CUDA_FORCE_PTX_JIT.";
+        "CUDA_FORCE_PTX_JIT=1 makes the driver ignore machine code and compile PTX, to test whether a program has PTX. This program has none for the visible GPUs, so the driver finds no kernel.\nWhat to do: unset CUDA_FORCE_PTX_JIT.";
     316 CudnnNeedsNewerDriver Error Refuses 26 true
-        "the cuDNN found is made for a newer CUDA than the driver supports"
+        "the cuDNN found is built for a newer CUDA than the driver supports"
         "NVIDIA publishes each release of cuDNN once per CUDA major, with the same soname and a CUDA runtime of that major inside. On a driver of an older major, every call of that runtime returns \"CUDA driver version is insufficient for CUDA runtime version\", and cudnnCreate fails.\nWhat to do: install the cuDNN package for the driver's CUDA (nvidia-cudnn-cu12 for 12), put its directory first in LD_LIBRARY_PATH, or update the driver.";
     317 GpuNotForDriver Error Refuses 27 false
         "the driver does not support this GPU"
-        "Driver branches drop old GPU generations: 470 was the last for Kepler, 580 for Maxwell, Pascal and Volta. A new generation needs a minimum branch: 570 was the first for Blackwell. A driver does not see other GPUs. This finding is for machines that a file or options describe. A live driver reports its GPUs itself.\nWhat to do: describe the machine with a driver that supports the GPU, or with another GPU.";
+        "Driver branches drop old GPU generations: 470 was the last for Kepler, 580 for Maxwell, Pascal and Volta. A new generation needs a minimum branch: 570 was the first for Blackwell. A driver does not report GPUs that it does not support, so this finding applies only to machines that a file or options describe.\nWhat to do: describe the machine with a driver that supports the GPU, or with another GPU.";
     320 GpuUndriven Warning Informs 52 false
         "there is a GPU, but no driver for it"
         "An NVIDIA GPU is on the PCI bus, and its kernel module, libcuda, or both are missing. Every CUDA program finds no GPU. This is normal on a host that reserves its GPUs for virtual machines or containers.\nWhat to do: install the NVIDIA driver, or load its module (modprobe nvidia). Start a container with its GPUs (--gpus all).";
@@ -282,25 +282,25 @@ codes! {
         "In WSL2 the driver belongs to Windows, and its libcuda is in /usr/lib/wsl/lib. The dynamic linker finds another one first, most often from a Linux driver package inside WSL. That one finds no kernel module.\nWhat to do: remove the NVIDIA driver packages inside WSL. Install the toolkit without the driver: cuda-toolkit, not cuda.";
     324 DriverNotWorking Error Refuses 22 false
         "the driver does not work"
-        "Every CUDA program calls cuInit first. It returns an error that no program causes: 802, the system is not ready (its fabric manager is not running), 999 and others, a fault of the driver or a GPU.\nWhat to do: check nvidia-smi and the kernel log (dmesg | grep -i nvrm). Reboot if a GPU has fallen off the bus.";
+        "Every CUDA program calls cuInit first. It returned an error that no program causes, for example 802 (the fabric manager is not running) or 999 (a fault of the driver or of a GPU).\nWhat to do: check nvidia-smi and the kernel log (dmesg | grep -i nvrm). Reboot if a GPU has fallen off the bus.";
     325 GpusHidden Info Informs 56 false
         "CUDA_VISIBLE_DEVICES hides every GPU"
         "The variable lists the GPUs that a program may see, and none of them exists: it is empty, or its first entry is neither a number nor a UUID of a GPU here. The driver ignores all entries after an invalid one.\nWhat to do: unset it, or name GPUs by number or as nvidia-smi -L prints them.";
     501 CudnnCannotTell Info Open 63 true
         "the version of cuDNN is unknown"
-        "A libcudnn was found, but neither its file nor a query in a child process gave a version. An unknown version never refuses, so the program continues.\nWhat to do: nothing, or put the inner libraries next to the loader library.";
+        "A libcudnn was found, but neither its file nor a query in a child process gave a version. The program continues, because an unknown version never causes a refusal.\nWhat to do: nothing, or put the other libraries of cuDNN next to it.";
     502 NoteNewer Info Open 61 true
         "a manifest is newer than this cudaguard"
         "A newer cudaguard guarded the file. This reader checked the parts that it knows and ignored the rest.\nWhat to do: update cargo-cudaguard.";
     503 NoteDamaged Info Open 62 true
         "a manifest is damaged"
-        "The file contains a manifest with inconsistent bytes: an offset points outside, or the magic number is missing. It was ignored, and never refuses by itself. A guarded program with a damaged or missing manifest warns at start-up.\nWhat to do: rebuild the file; something wrote into it after it was linked.";
+        "The file contains a manifest with inconsistent bytes: an offset is out of range, or the magic number is missing. It was ignored, and does not cause a refusal. A guarded program with a damaged or missing manifest warns at start-up.\nWhat to do: rebuild the file; something wrote into it after it was linked.";
     504 NothingToSee Info Open 65 true
         "no GPU is visible: nothing to check"
         "There is no driver, or no GPU that this process may use. A program may work without one, so it starts, unless the policy has [runtime] gpu = \"required\".\nWhat to do: nothing.";
     505 DriverCannotTell Info Open 64 true
         "it is unknown whether driver and GPU fit"
-        "A fact about the driver or the GPUs is unknown: no driver could be asked, it did not answer, or its answer does not concern versions. An unknown fact never refuses.\nWhat to do: run `cargo cudaguard doctor` to list the missing facts. The program starts anyway.";
+        "A fact about the driver or the GPUs is unknown: the driver could not be queried, it did not respond, or it returned an unrelated error. An unknown fact never causes a refusal.\nWhat to do: run `cargo cudaguard doctor` to list the missing facts. The program starts anyway.";
     506 KernelModuleUnknown Info Informs 66 false
         "the release of the kernel module is unknown"
         "cudaguard checked the driver by libcuda alone. If the kernel module is of another release that libcuda does not support, cuInit returns 803.\nWhat to do: for a complete answer, pass the release of the kernel module (/proc/driver/nvidia/version) with --kernel.";
@@ -318,7 +318,7 @@ codes! {
         "The file is an object or an archive, which contains only a part of a program, or its GPU code cannot be read. cudaguard checked everything else.\nWhat to do: verify the linked program or library instead.";
     515 MachineUnreadable Info Open 70 false
         "part of the machine could not be examined"
-        "The real libcuda crashed, hung or could not be loaded in a child process, or a kernel file has unexpected contents. This refuses nothing; unknown facts stay unknown.\nWhat to do: check nvidia-smi and the kernel log (dmesg). Describe a machine with --host or --driver.";
+        "The real libcuda crashed, hung or could not be loaded in a child process, or a kernel file has unexpected contents. This does not cause a refusal; unknown facts stay unknown.\nWhat to do: check nvidia-smi and the kernel log (dmesg). Describe a machine with --host or --driver.";
     516 CudartInsideUnknown Info Open 71 false
         "the release of the cudart inside a file is unknown"
         "Each CUDA runtime needs a driver of the same major: 525.60.13 for CUDA 12, 580 for CUDA 13. The name of a shared cudart contains its major. The release of a static one follows from the toolkit of the build, which is unknown here.\nWhat to do: build with `cargo cudaguard build` on a machine with the toolkit, or link the shared libcudart.";
@@ -327,7 +327,7 @@ codes! {
         "cuDNN 9 for CUDA 12 and later supports GPUs that are newer than itself. Older builds have code up to one generation, and no document describes them on later GPUs. This is no reason to refuse.\nWhat to do: put a newer cuDNN that the program accepts first in LD_LIBRARY_PATH. A program that was built with cuDNN 8 accepts no other major and must be rebuilt.";
     518 PackageUnfit Warning Informs 250 false
         "the contents or the metadata of the package are wrong"
-        "A wheel that contains a part of the driver, two cuDNNs, or an RPATH of the building machine works there and fails on other machines. The same holds for one that requires an older cuDNN than its files need, or has another CUDA in its version than in its code. Two packages may install different files under one name, or a package may require another release than the installed one. `depends` and `run_exports` of a conda package make such promises, and so do NVIDIA_REQUIRE_CUDA, CUDA_VERSION and NV_CUDNN_VERSION of an image.\nWhat to do: change how the named files are packaged, or correct the requirements.";
+        "A wheel that contains a part of the driver, two cuDNNs, or an RPATH of the build machine works on the build machine and fails on other machines. The same holds for one that requires an older cuDNN than its files need, or has another CUDA in its version than in its code. Two packages may install different files under one name, or a package may require another release than the installed one. `depends` and `run_exports` of a conda package declare such requirements, and so do NVIDIA_REQUIRE_CUDA, CUDA_VERSION and NV_CUDNN_VERSION of an image.\nWhat to do: change how the named files are packaged, or correct the requirements.";
     601 ReleaseArchMissing Error Refuses 90 false
         "a file of the release lacks a required architecture"
         "--archs, or archs in [release], lists the code that each file with kernels must contain. sm_90 is machine code for compute capability 9.0, and code of the same number counts if it runs on the same GPUs (sm_90a). compute_90 is PTX of exactly this number. For a library of NVIDIA, which the project does not compile, code that runs on the GPU is enough.\nWhat to do: correct the list of architectures in the build of that file, or exclude the file.";
@@ -336,10 +336,10 @@ codes! {
         "A container is the GPU code of one source file. The file contains the required architecture, but other containers in it have nothing for that GPU. Kernels of those containers fail there. This is an error with --strict, and otherwise a warning.\nWhat to do: compile all sources for the same architectures, or exclude the file.";
     603 ReleaseDriverFloor Error Refuses 92 false
         "a file of the release needs a newer driver than the release allows"
-        "--driver-floor, or driver-floor in [release], is the oldest driver that must be sufficient. The file itself causes a newer requirement: through its CUDA runtime, PTX that the driver must compile, the compression of its code, or a function of the driver that it binds. The first driver of a GPU does not count: sm_100 code does not raise the floor.\nWhat to do: read the reason in the message. PTX of a new toolkit is the most common one; machine code for the GPU avoids it.";
+        "--driver-floor, or driver-floor in [release], is the oldest driver that must be sufficient. The file itself causes a newer requirement: through its CUDA runtime, PTX that the driver must compile, the compression of its code, or a function of the driver that it binds. The oldest driver of the GPU itself does not count: sm_100 code does not raise the floor.\nWhat to do: read the reason in the message. PTX of a new toolkit is the most common one; machine code for the GPU avoids it.";
     604 ReleaseCudnnFloor Error Refuses 93 false
-        "a file of the release needs another cuDNN than the release allows"
-        "--cudnn-floor, or cudnn-floor in [release], is the oldest cuDNN that must be sufficient. The file binds a function of a newer release, was built with a newer minor and guarded, or its package requires a newer one. A cuDNN that the package contains does not count.\nWhat to do: build with the oldest cuDNN that you support.";
+        "a file of the release needs a newer cuDNN than the release allows"
+        "--cudnn-floor, or cudnn-floor in [release], is the oldest cuDNN that must be sufficient. The file binds a function of a newer release, is guarded and was built with a newer minor version, or its package requires a newer one. A cuDNN that the package contains does not count.\nWhat to do: build with the oldest cuDNN that you support.";
     605 ReleaseUnguarded Error Refuses 94 false
         "a file of the release is not guarded"
         "--guarded, or guarded in [release], requires that each program and library that uses CUDA contains the guard. A plain `cargo build` or an IDE may have replaced a guarded file. Libraries of NVIDIA need no guard.\nWhat to do: build the file again with the guard, and package it without a further build.";
@@ -557,7 +557,7 @@ words! {
         "{file} has no code for {gpus}, which the fleet contains.\nbuilt for:\t{built_for}\nfleet:\t{fleet} ([gpu] fleet[ in {policy}])"
         "{cure}, or remove {gpus} from [gpu] fleet";
     FleetPartial FleetPartial "{file}"
-        "{file} runs on {gpus} only in part: {left_out} of its containers have no code for it.\nwithout:\t{without}\nbuilt for:\t{built_for}\nfleet:\t{fleet} ([gpu] fleet[ in {policy}])"
+        "{file} runs on {gpus} only in part: {left_out} of its fatbins have no code for it.\nwithout:\t{without}\nbuilt for:\t{built_for}\nfleet:\t{fleet} ([gpu] fleet[ in {policy}])"
         "compile them for {archs} as well; if the program selects kernels at run time, allow it with a reason";
     FleetPartialOne FleetPartial "{file}"
         "{file} runs on {gpus} only in part: 1 of its containers has no code for it.\nwithout:\t{without}\nbuilt for:\t{built_for}\nfleet:\t{fleet} ([gpu] fleet[ in {policy}])"
@@ -615,7 +615,7 @@ words! {
         "build with `cargo cudaguard build`, which reads the linked file";
     Unguarded Unguarded "{component}"
         "{component} is built without the guard: {why}"
-        "if a C compiler for the target is missing, install one or set CC; targets without ELF or a C library cannot be guarded";
+        "if a C compiler for the target is missing, install one or set CC; targets other than Linux and Windows, or without a C library, cannot be guarded";
     NoSuchPackage NoSuchPackage "{package}"
         "the policy has a table for the package {package}, which is not in this workspace.\nfile:\t{policy}:{line}"
         "correct the name in package.{package}, or remove the table";
@@ -695,37 +695,37 @@ words! {
         "{file} needs {library}, but nothing that it loads needs libtorch_cuda: its PyTorch code runs on the CPU only.\nhas CUDA:\t{path}"
         "keep the library: add -Wl,--no-as-needed -ltorch_cuda to the linker's options";
     CrateForOtherCuda CrateForOtherCuda "{crate}"
-        "{crate} has bindings for CUDA {found_cuda}, but the toolkit in use is {toolkit_cuda}.\ncrate:\t{way}\nlevel:\t{found_cuda} ({by})\ntoolkit:\t{toolkit}\nuses:\t{uses}"
+        "{crate} has bindings for CUDA {found_cuda}, but the toolkit in use is {toolkit_cuda}.\ncrate:\t{way}\nbindings:\t{found_cuda} ({by})\ntoolkit:\t{toolkit}\nuses:\t{uses}"
         "update {crate} ({named_in}): it has no bindings for CUDA {toolkit_cuda}";
     CrateForOtherCudaUnset CrateForOtherCuda "{crate}"
-        "{crate} has bindings for CUDA {found_cuda}, but the toolkit in use is {toolkit_cuda}.\ncrate:\t{way}\nlevel:\t{found_cuda} ({by})\ntoolkit:\t{toolkit}\nuses:\t{uses}"
+        "{crate} has bindings for CUDA {found_cuda}, but the toolkit in use is {toolkit_cuda}.\ncrate:\t{way}\nbindings:\t{found_cuda} ({by})\ntoolkit:\t{toolkit}\nuses:\t{uses}"
         "unset {variable}, or set it to {value}";
     CrateForOtherCudaFeature CrateForOtherCuda "{crate}"
-        "{crate} has bindings for CUDA {found_cuda}, but the toolkit in use is {toolkit_cuda}.\ncrate:\t{way}\nlevel:\t{found_cuda} ({by})\ntoolkit:\t{toolkit}\nuses:\t{uses}"
+        "{crate} has bindings for CUDA {found_cuda}, but the toolkit in use is {toolkit_cuda}.\ncrate:\t{way}\nbindings:\t{found_cuda} ({by})\ntoolkit:\t{toolkit}\nuses:\t{uses}"
         "{named_in}: use the feature {feature} instead of {now}; or set {variable}={value}";
     CrateForOtherCudaSet CrateForOtherCuda "{crate}"
-        "{crate} has bindings for CUDA {found_cuda}, but the toolkit in use is {toolkit_cuda}.\ncrate:\t{way}\nlevel:\t{found_cuda} ({by})\ntoolkit:\t{toolkit}\nuses:\t{uses}"
+        "{crate} has bindings for CUDA {found_cuda}, but the toolkit in use is {toolkit_cuda}.\ncrate:\t{way}\nbindings:\t{found_cuda} ({by})\ntoolkit:\t{toolkit}\nuses:\t{uses}"
         "set {variable}={value}, which overrides {now} of {named_in}";
     CrateForOtherCudaPath CrateForOtherCuda "{crate}"
-        "{crate} has bindings for CUDA {found_cuda}, but the toolkit in use is {toolkit_cuda}.\ncrate:\t{way}\nlevel:\t{found_cuda} ({by})\ntoolkit:\t{toolkit}\nuses:\t{uses}"
+        "{crate} has bindings for CUDA {found_cuda}, but the toolkit in use is {toolkit_cuda}.\ncrate:\t{way}\nbindings:\t{found_cuda} ({by})\ntoolkit:\t{toolkit}\nuses:\t{uses}"
         "put the bin directory of the toolkit in use first in PATH";
     CrateForOtherCudaPathOrSet CrateForOtherCuda "{crate}"
-        "{crate} has bindings for CUDA {found_cuda}, but the toolkit in use is {toolkit_cuda}.\ncrate:\t{way}\nlevel:\t{found_cuda} ({by})\ntoolkit:\t{toolkit}\nuses:\t{uses}"
+        "{crate} has bindings for CUDA {found_cuda}, but the toolkit in use is {toolkit_cuda}.\ncrate:\t{way}\nbindings:\t{found_cuda} ({by})\ntoolkit:\t{toolkit}\nuses:\t{uses}"
         "put the bin directory of the toolkit in use first in PATH, or set {variable}={value}";
     CrateForOtherCudnn CrateForOtherCudnn "{crate}"
-        "{crate} has bindings for cuDNN {level}, but the cuDNN in use is {found}.\ncrate:\t{way}\nlevel:\t{level} ({by})\ncuDNN:\t{found} ({path})\nuses:\t{uses}"
+        "{crate} has bindings for cuDNN {level}, but the cuDNN in use is {found}.\ncrate:\t{way}\nbindings:\t{level} ({by})\ncuDNN:\t{found} ({path})\nuses:\t{uses}"
         "install cuDNN {built_major} and set CUDNN_PATH to its root[, or select bindings for cuDNN {major} in {named_in}]";
     CrateForOtherCudnnSymbol CrateForOtherCudnn "{crate}"
-        "{crate} looks up {code} when it opens cuDNN, but cuDNN {found} does not have it.\ncrate:\t{way}\nlevel:\t{level} ({by})\ncuDNN:\t{found} ({path})\nuses:\t{uses}"
+        "{crate} looks up {code} when it opens cuDNN, but cuDNN {found} does not have it.\ncrate:\t{way}\nbindings:\t{level} ({by})\ncuDNN:\t{found} ({path})\nuses:\t{uses}"
         "use a newer cuDNN (9.15 has it), or cudarc 0.19.5 or newer, which looks up only the functions that are called";
     CratesDisagree CratesDisagree "{library}"
-        "one program contains {crate} for {library} {major} and {other} for {library} {other_major}.\ncrate:\t{way}\nlevel:\t{level} ({by})\nuses:\t{uses}\nand:\t{other_way}\nlevel:\t{other_level} ({other_by})\nuses:\t{other_uses}"
-        "select one level for both: {crate} in {named_in}, {other} in {other_named_in}";
+        "one program contains {crate} for {library} {major} and {other} for {library} {other_major}.\ncrate:\t{way}\nbindings:\t{level} ({by})\nuses:\t{uses}\nand:\t{other_way}\nbindings:\t{other_level} ({other_by})\nuses:\t{other_uses}"
+        "select one CUDA version for both: {crate} in {named_in}, {other} in {other_named_in}";
     CrateRaisesDriver CrateRaisesDriver "{crate}"
-        "{crate} would panic on the oldest driver of the fleet: it looks up {code} when it opens libcuda.\ncrate:\t{way}\nlevel:\t{level} ({by})\nneeds:\ta driver that supports CUDA {needs_cuda}\nfleet:\t{driver_fleet}[, which supports CUDA {cuda}][, which supports CUDA {most} at most] ([driver] fleet[ in {policy}])"
+        "{crate} would panic on the oldest driver of the fleet: it looks up {code} when it opens libcuda.\ncrate:\t{way}\nbindings:\t{level} ({by})\nneeds:\ta driver that supports CUDA {needs_cuda}\nfleet:\t{driver_fleet}[, which supports CUDA {cuda}][, which supports CUDA {most} at most] ([driver] fleet[ in {policy}])"
         "raise [driver] fleet to a newer driver";
     CrateRaisesDriverLevel CrateRaisesDriver "{crate}"
-        "{crate} would panic on the oldest driver of the fleet: it looks up {code} when it opens libcuda.\ncrate:\t{way}\nlevel:\t{level} ({by})\nneeds:\ta driver that supports CUDA {needs_cuda}\nfleet:\t{driver_fleet}[, which supports CUDA {cuda}][, which supports CUDA {most} at most] ([driver] fleet[ in {policy}])"
+        "{crate} would panic on the oldest driver of the fleet: it looks up {code} when it opens libcuda.\ncrate:\t{way}\nbindings:\t{level} ({by})\nneeds:\ta driver that supports CUDA {needs_cuda}\nfleet:\t{driver_fleet}[, which supports CUDA {cuda}][, which supports CUDA {most} at most] ([driver] fleet[ in {policy}])"
         "set {variable}={value}[ ({named_in}: or use the feature {feature})]; cudarc 0.19.5 and newer look up only the functions that are called";
     CrateToolkitMixed CrateToolkitMixed "{crate}"
         "{crate} compiles with CUDA {nvcc_cuda}, but the toolkit in use is {toolkit_cuda}.\ncrate:\t{way}\nnvcc:\t{nvcc}\ntoolkit:\t{toolkit}"

@@ -85,8 +85,8 @@ requires   cuDNN 9.15.0 or newer, below 10.0.0 (libcudnn.so.9, built with 9.15.1
 /// Mismatches: title, effect without the guard, snapshot.
 const MISMATCHES: &[(&str, &str, &str)] = &[
     (
-        "A crate linked with another CUDA major",
-        "cudarc 0.19.10 with the feature `cuda-12080`, linked, toolkit 13.0. A program that reads device properties does not link \
+        "A crate linked with another CUDA major version",
+        "cudarc 0.19.10 with the feature `cuda-12080` is linked with toolkit 13.0. A program that reads device properties does not link \
          (`undefined symbol: cudaGetDeviceProperties_v2`). Any other program builds without a message. It links `libcudart.so.13`, but its \
          bindings contain the `cudaDeviceProp` of 12.8.",
         "linked",
@@ -99,8 +99,8 @@ const MISMATCHES: &[(&str, &str, &str)] = &[
         "two-levels",
     ),
     (
-        "cuDNN bindings of another major",
-        "cudarc 0.19.10 with `cudnn-08009` opens cuDNN 9.15.1. `cudnnGetVersion` returns 91501, and the next call is a segmentation fault \
+        "cuDNN bindings of another major version",
+        "cudarc 0.19.10 with `cudnn-08009` opens cuDNN 9.15.1. `cudnnGetVersion` returns 91501, and the next call crashes with a segmentation fault \
          (status 139). With `cudnn-09021` the same program prints `CudnnError(CUDNN_STATUS_NOT_INITIALIZED)`.",
         "cudnn-major",
     ),
@@ -117,7 +117,7 @@ const MISMATCHES: &[(&str, &str, &str)] = &[
          undefined symbol: cuCtxFromGreenCtx\" }`. cargo does not show the warning of `fallback-latest`.",
         "cubecl-driver",
     ),
-    ("The same without nvcc", "The build does not report that it assumes 13.0.", "cubecl-without-nvcc"),
+    ("No nvcc in PATH", "The build assumes CUDA 13.0 and does not report it.", "cubecl-without-nvcc"),
     (
         "nvcc and headers of two toolkits",
         "bindgen_cuda runs the nvcc in PATH. For PTX it passes the headers from CUDA_PATH, CUDA_ROOT or a usual directory, without a message. \
@@ -126,18 +126,18 @@ const MISMATCHES: &[(&str, &str, &str)] = &[
         "two-toolkits",
     ),
     (
-        "Another nvcc than the one in use",
+        "A crate runs a different nvcc",
         "cudarc runs the nvcc in PATH, cudaforge the one in NVCC, and bindgen_cuda the one in PATH. Each build succeeds.",
         "another-nvcc",
     ),
     (
         "A stale build script: CUDA",
-        "cudarc 0.19.10 was built with nvcc 13.0 in PATH. Then 11.8 is first in PATH: `Finished`, and the program prints `CUDA_VERSION` 13000.",
+        "cudarc 0.19.10 was built with nvcc 13.0 in PATH. After 11.8 is put first in PATH, cargo prints `Finished`, and the program still prints `CUDA_VERSION` 13000.",
         "kept",
     ),
     (
         "A stale build script: cuDNN",
-        "cudarc 0.19.10 with `cudnn-version-from-build-system` was built with CUDNN_PATH of 8.9.7. Then CUDNN_PATH is of 9.10.2: `Finished`, \
+        "cudarc 0.19.10 with `cudnn-version-from-build-system` was built with CUDNN_PATH of 8.9.7. Then CUDNN_PATH was changed to 9.10.2, and cargo prints `Finished` \
          with the bindings of 8.9. A new build with 9.1.0 panics with `Unsupported cuDNN version`; the stale one prints nothing.",
         "cudnn-kept",
     ),
@@ -153,8 +153,8 @@ const MISMATCHES: &[(&str, &str, &str)] = &[
         "narrowed-arch",
     ),
     (
-        "The builder's own GPU",
-        "candle-core 0.11.1 without CUDA_COMPUTE_CAP uses the GPU that nvidia-smi reports. With 8.9: `Finished`, and all PTX is \
+        "The GPU of the build machine",
+        "candle-core 0.11.1 without CUDA_COMPUTE_CAP uses the GPU that nvidia-smi reports. On a machine with 8.9 it builds, and all PTX is \
          `.target sm_89`. With 7.5 later: `Finished`, and still `.target sm_89`. Without nvidia-smi the build script ends: \
          `Error: ComputeCapDetectionFailed(\"Failed to run nvidia-smi: No such file or directory (os error 2). …\")`.",
         "builders-gpu",
@@ -171,8 +171,8 @@ const MISMATCHES: &[(&str, &str, &str)] = &[
         "cust-finds-nothing",
     ),
     (
-        "Another library under the name that is opened first",
-        "cudarc opens `libcudnn.so` before `libcudnn.so.9` and compares no version. If the development link of cuDNN 8.9.7 comes first, the \
+        "cudarc opens an older cuDNN first",
+        "cudarc opens `libcudnn.so` before `libcudnn.so.9` and compares no version. If the symlink of cuDNN 8.9.7 comes first, the \
          program gets 8.9.7. `cargo cudaguard exec` uses the names in the manifest:",
         "another-major-by-name",
     ),
@@ -186,7 +186,7 @@ fn page() -> String {
         // The dev build prints the same finding as a warning.
         let dev = ["\n$ cargo cudaguard check\n", "\n$ cargo cudaguard build\n", "\n$ with "];
         let text = dev.iter().fold(text.as_str(), |text, dev| text.split(dev).next().unwrap_or_default());
-        let _ = write!(page, "\n### {title}\n\nWithout cudaguard: {without}\n\n```text\n{}\n```\n", text.trim_end());
+        let _ = write!(page, "\n### {title}\n\n{without}\n\n```text\n{}\n```\n", text.trim_end());
     }
     page.push_str(PROGRAMS);
     page.push_str(
@@ -219,7 +219,7 @@ fn describe(page: &mut String, row: &CrateRow) {
         let newest =
             rule.newest.as_ref().map(|feature| format!("; with `{feature}` and no nvcc, the newest that it knows"));
         line(
-            "CUDA level",
+            "CUDA bindings",
             format!(
                 "`{}`, otherwise a feature `{}12080`, otherwise with `{}` the first nvcc in PATH{}",
                 rule.variable,
@@ -236,15 +236,15 @@ fn describe(page: &mut String, row: &CrateRow) {
             rule.oldest,
             rule.target
         );
-        line("CUDA level", text);
+        line("CUDA bindings", text);
     }
     match &row.library {
         Some(LibraryRule::Fixed { feature, major, has, lacks, symbol }) => line(
-            "cuDNN level",
+            "cuDNN bindings",
             format!("`{feature}`: bindings of cuDNN {major}; {has} has all their functions, {lacks} lacks {symbol}"),
         ),
         Some(LibraryRule::Named { features, headers, places, newest }) => line(
-            "cuDNN level",
+            "cuDNN bindings",
             format!(
                 "a feature `{features}09021`, otherwise with `{headers}` cudnn_version.h in {}; with `{newest}` an unknown version counts \
                  as the newest",

@@ -17,24 +17,21 @@ const PAGE: &str = "\
 # Findings
 
 A finding is one problem that cudaguard reports. Its code never changes; its wording may improve. `cargo cudaguard explain CG101` prints the
-same text. To allow a finding of a build, add its code and a reason to [`[allow]`](policy.md#allow-a-finding) in `cudaguard.toml`.
+explanation in the terminal. To allow a finding of a build, add its code and a reason to [`[allow]`](policy.md#allow-a-finding) in `cudaguard.toml`.
 
 | codes | subject |
 | --- | --- |
 | CG1xx | the build |
 | CG2xx | libraries at start-up |
 | CG3xx | GPU and driver |
-| CG4xx | kernels |
 | CG5xx | facts that could not be determined |
 | CG6xx | [requirements of a release](../guides/release-gate.md) |
 
-A finding that *leaves the verdict open* makes the verdict `unknown`, unless another finding refuses.
+A finding that *leaves the verdict open* makes the verdict `unknown`, unless another finding causes a refusal.
 
-A guarded program also checks itself for findings that are *also checked at start-up*. The dynamic linker reports CG210 to CG214. `verify` and
-`doctor` judge more: the libraries without a guard, for example. They add `not checked at start-up` to such a finding of a guarded program, and
-in JSON the key `at_start` with the value `not checked`.
-
-`cargo findings` generates this page from `guard-core/data/findings.toml`.
+The guard checks findings that are marked *also checked at start-up*. The dynamic linker itself reports the problems CG210 to CG213; in a sealed
+program the guard reports CG214 first. `verify` and `doctor` check more, for example libraries without a guard. They add
+`not checked at start-up` to a finding that the guard does not check, and in JSON the key `at_start` with the value `not checked`.
 ";
 
 /// A row of the table.

@@ -19,11 +19,11 @@ Examples:
 
 Exit status:
   0   success
-  1   incompatible, or a build is refused
-  2   usage or I/O error; verify, doctor: unknown, or something was not examined
+  1   incompatible, or a build is refused; diff: support is lost; lock --locked: the file would change
+  2   usage or I/O error; verify, doctor, diff: unknown, or something was not examined
   3   explain: unknown text
   78  run, exec: refused at start-up
-  If cargo fails, cargo's own status.
+  If cargo fails, the status is cargo's.
 
 Environment:
   CUDAGUARD_LOG=info|debug    Log as -v and -vv do, also in builds that other tools start
@@ -43,7 +43,9 @@ Examples:
   cargo cudaguard build --release
   cargo cudaguard build -p my-model --features cuda
 
-Exit status: 1 if a build is refused, else the status of cargo.",
+Exit status:
+  1  a build is refused
+  Otherwise the status of cargo.",
     ),
     (
         "run",
@@ -55,19 +57,24 @@ All options of `cargo run` are accepted and passed on.
 Example:
   cargo cudaguard run --release
 
-Exit status: 1 if the build is refused, 78 if the start is refused, else the status of cargo or of the program.",
+Exit status:
+  1   the build is refused
+  78  the start is refused
+  Otherwise the status of cargo or of the program.",
     ),
     (
         "test",
         't',
-        "Run cargo test with guarded programs; test executables are not guarded",
+        "Run cargo test with guarded programs",
         "\
-All options of `cargo test` are accepted and passed on.
+All options of `cargo test` are accepted and passed on. A test executable is guarded only if its package calls `embed!()`.
 
 Example:
   cargo cudaguard test --workspace
 
-Exit status: 1 if a build is refused, else the status of cargo.",
+Exit status:
+  1  a build is refused
+  Otherwise the status of cargo.",
     ),
     (
         "install",
@@ -79,7 +86,9 @@ All options of `cargo install` are accepted and passed on.
 Example:
   cargo cudaguard install --path .
 
-Exit status: 1 if a build is refused, else the status of cargo.",
+Exit status:
+  1  a build is refused
+  Otherwise the status of cargo.",
     ),
     (
         "check",
@@ -103,7 +112,11 @@ Exit status:
 Example:
   eval \"$(cargo cudaguard env --release)\" && cargo build --release
 
-Exit status: 0, or 1 if the build is refused, 2 on a usage or I/O error.
+Exit status:
+  0  success
+  1  the build is refused
+  2  usage or I/O error
+
 The printed text ends with `false` if the status is not 0, so that `eval` fails too.",
     ),
     (
@@ -118,12 +131,14 @@ Examples:
   cargo cudaguard init -p my-model
   cargo cudaguard init --cmake
 
-Exit status: 0, or 2 on a usage or I/O error.",
+Exit status:
+  0  success
+  2  usage or I/O error",
     ),
     (
         "lock",
         'l',
-        "Write cudaguard.lock, which pins the toolchain of the workspace",
+        "Pin the toolchain of the workspace in cudaguard.lock",
         "\
 Examples:
   cargo cudaguard lock
@@ -141,13 +156,15 @@ Examples:
   cargo cudaguard inspect target/release/my-model
   cargo cudaguard inspect dist/my_model.whl --json
 
-Exit status: 0, also if parts could not be examined, which the output counts; 2 if the file cannot be read.";
+Exit status:
+  0  success; the output counts the parts that could not be examined
+  2  the file cannot be read, or a usage error";
 
 pub(crate) const VERIFY: &str = "\
-Without --host, --fleet and the options that describe a machine, `verify` checks for this machine.
-Facts that no option describes are not checked.
+Without --host, --fleet or an option that describes a machine, `verify` checks for this machine.
+If options describe the machine, the facts that they do not state are not part of the question.
 The requirements of a release need no machine. They may also be in [release] of a cudaguard.toml or in
-[tool.cudaguard] of a pyproject.toml, which apply if no option describes a machine.
+[tool.cudaguard.release] of a pyproject.toml, which apply if no option describes a machine.
 
 Examples:
   cargo cudaguard verify ./my-model
@@ -163,8 +180,8 @@ Exit status:
 
 pub(crate) const DIFF: &str = "\
 Support is lost if a GPU no longer runs the release or only parts of it, if a GPU needs a newer driver, if a newer
-cuDNN is needed, or if a file is no longer guarded. [release] of cudaguard.toml decides what counts: with archs, only
-the GPUs of these archs; with driver-floor, only drivers from there on; allow-loss accepts a kind of loss.
+cuDNN is needed, or if a file is no longer guarded. The [release] table of cudaguard.toml decides what counts: with archs,
+only the GPUs of these archs; with driver-floor, only that driver and newer ones; allow-loss accepts a kind of loss.
 
 Examples:
   cargo cudaguard diff my_model-1.0.whl my_model-1.1.whl
@@ -182,14 +199,18 @@ Examples:
   cargo cudaguard requirements dist/my_model.whl --format k8s-affinity
   cargo cudaguard requirements ./my-model --format k8s-admission --name registry.example/team/my-model
 
-Exit status: 0, or 2 if a file cannot be read or the format cannot express the requirements.";
+Exit status:
+  0  success
+  2  a file cannot be read, the format cannot express the requirements, or a usage error";
 
 pub(crate) const MAP: &str = "\
 Examples:
   cargo cudaguard map ./my-model
   cargo cudaguard map ./my-model --format html -o map.html
 
-Exit status: 0, or 2 if a file cannot be read.";
+Exit status:
+  0  success
+  2  a file cannot be read, or a usage error";
 
 pub(crate) const PROBE: &str = "\
 Examples:
@@ -197,7 +218,9 @@ Examples:
   cargo cudaguard probe --json > this-host.json
   cargo cudaguard probe --line --name node-7 >> hosts.jsonl
 
-Exit status: 0, or 2 on a usage or I/O error.";
+Exit status:
+  0  success
+  2  usage or I/O error";
 
 pub(crate) const DOCTOR: &str = "\
 Examples:
@@ -218,33 +241,46 @@ A program whose verdict is unknown is started.
 Example:
   cargo cudaguard exec -- ./my-model --input data
 
-Exit status: 78 if the start is refused, 2 if the program cannot be read, else the status of the program.";
+Exit status:
+  78  the start is refused
+  2   the program cannot be read, or a usage error
+  Otherwise the status of the program.";
 
 pub(crate) const EMBED: &str = "\
 Examples:
   cargo cudaguard embed --name my-model --nvcc /usr/local/cuda/bin/nvcc --nvcc-flags -arch=sm_80 -o guard.o
   cargo cudaguard embed --name my-model --toolkit /usr/local/cuda --release -o guard.o
 
-Exit status: 0, 1 if the build is refused, 2 on a usage or I/O error.";
+Exit status:
+  0  success
+  1  the build is refused
+  2  usage or I/O error";
 
 pub(crate) const SEAL: &str = "\
 Example:
   cargo cudaguard seal my-model main.o kernels.o guard.o
 
-Exit status: 0, 1 if the file is refused, 2 on a usage or I/O error.";
+Exit status:
+  0  success
+  1  the file is refused and deleted
+  2  usage or I/O error";
 
 pub(crate) const COMPLETIONS: &str = "\
 Examples:
   cargo cudaguard completions bash > ~/.local/share/bash-completion/completions/cargo-cudaguard
   cargo cudaguard completions zsh > ~/.zfunc/_cargo-cudaguard
 
-Exit status: 0, or 2 on a usage or I/O error.";
+Exit status:
+  0  success
+  2  usage or I/O error";
 
 pub(crate) const MAN: &str = "\
 Example:
   cargo cudaguard man ~/.local/share/man/man1
 
-Exit status: 0, or 2 on a usage or I/O error.";
+Exit status:
+  0  success
+  2  usage or I/O error";
 
 pub(crate) const EXPLAIN: &str = "\
 Without a text, `explain` lists all findings and all texts that it knows.
@@ -255,4 +291,7 @@ Examples:
   cargo cudaguard explain CUDNN_STATUS_NOT_INITIALIZED
   cargo cudaguard explain - < training.log
 
-Exit status: 0, 3 if nothing is known about the text, 2 on a usage or I/O error.";
+Exit status:
+  0  success
+  2  usage or I/O error
+  3  no explanation found for the text";
