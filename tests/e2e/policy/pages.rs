@@ -21,16 +21,15 @@ cudnn.require = \"^9.1\"
 gpu.archs = [\"sm_80\", \"sm_90a\", \"compute_90\"]   # the package's own kernels
 gpu.fleet = [\"A100\", \"9.0\"]                     # GPUs that the whole program must run on
 build.unguarded = \"deny\"
-allow.CG123 = \"CUDAARCHS is set for another project on this builder\"
+allow.CG123 = \"CUDAARCHS is set for another project on this machine\"
 ```
 
-A mistake in the file fails every build. The error names the file, the line, the key and the expected value, and suggests the key that you
-probably meant. All mistakes are listed at once.
+An error in the file fails every build. cudaguard reports all errors at once, with the file, the line, the key and the expected value, and suggests
+a similar key.
 
-## Release and dev
+## Release and development builds
 
-Errors fail a release build and are warnings in a development build. `[build]` changes this. Only the inheritance of the profile decides
-which of the two a build is:
+Errors fail a release build and are warnings in a development build. `[build]` changes this. The profile's `inherits` chain determines the kind of build:
 
 | profile | build |
 | --- | --- |
@@ -41,7 +40,7 @@ which of the two a build is:
 
 ## Which packages are checked
 
-`cargo cudaguard` checks a package that uses CUDA. One of these shows that it does:
+`cargo cudaguard` checks a package that uses CUDA. Any of these identifies such a package:
 
 - a crate in its dependency graph
 - a policy of the package that constrains a CUDA component
@@ -60,7 +59,7 @@ Every other package builds in any environment. The policy of a workspace applies
 | driver | the linked file (CG133, CG135) | the toolkit (CG133, CG135) |
 | cuDNN | the headers (CG136, CG137, CG138) | the headers (CG136, CG137, CG138) |
 
-Plain cargo cannot see the linked file, so some findings are warnings there, in release builds too. CG132 and CG135 are errors if `[gpu] archs`
+Plain cargo cannot see the linked file, so some findings are warnings there, even in release builds. CG132 and CG135 are errors if `[gpu] archs`
 or the build script declares the architectures. CG139 names what could not be determined.
 
 ## Allow a finding
@@ -70,17 +69,16 @@ or the build script declares the architectures. CG139 names what could not be de
 CG121 = \"sm_70 comes from a prebuilt object\"
 ```
 
-This turns the finding into an info. The reason is required. It is recorded in the binary, and `cargo cudaguard inspect` shows it. `check`
+This lowers the finding to severity info. The reason is required. It is recorded in the binary, and `cargo cudaguard inspect` shows it. `check`
 reports an entry that the build does not need (CG109).
 
 ## Packages
 
-`[package.NAME.gpu]` and similar tables replace the keys of the file for the package NAME. A list replaces the whole list. Allowed findings
-are added.
+`[package.NAME.gpu]` and similar tables replace the keys of the file for the package NAME. A list replaces the whole list. `[allow]` entries are merged.
 
 ## Keys
 
-These tables are generated from `templates/cudaguard.schema.json`, the JSON schema for editors.
+For completion in your editor, use the JSON schema `templates/cudaguard.schema.json`.
 ";
 
 /// Returns the page with tables of all keys, from the schema.
