@@ -40,3 +40,25 @@ pub fn path() -> &'static Path {
 pub fn call<A: AsRef<OsStr>>(arguments: impl IntoIterator<Item = A>) -> Call {
     Call::new(path()).args(arguments)
 }
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use crate::{places, project};
+
+    /// Otherwise cargo would compile the command and its dependencies a second time for the end-to-end tests.
+    #[test]
+    fn tests_and_command_share_compiled_crates() {
+        let crates = |edges: &str| -> BTreeSet<String> {
+            let tree =
+                project::cargo(["tree", "--workspace", "--prefix", "none", "--format", "{p} {f}", "--edges", edges]);
+            let listed = tree.dir(places::workspace()).run().success().stdout;
+            listed.lines().map(|line| line.trim_end_matches(" (*)").to_owned()).collect()
+        };
+        let (without, with) = (crates("normal,build"), crates("normal,build,dev"));
+        assert!(without.len() > 50, "{without:?}");
+        let differing: Vec<_> = without.difference(&with).collect();
+        assert!(differing.is_empty(), "a dev-dependency enables more features of {differing:?}: see tests/Cargo.toml");
+    }
+}

@@ -39,8 +39,24 @@ pub fn children() -> Duration {
         libc::getrusage(libc::RUSAGE_CHILDREN, used.as_mut_ptr());
         used.assume_init()
     };
+    processor_time(&used)
+}
+
+/// Returns the user and system time of this record.
+pub(crate) fn processor_time(used: &libc::rusage) -> Duration {
     [used.ru_utime, used.ru_stime].into_iter().fold(Duration::ZERO, |sum, time| {
         let seconds = Duration::from_secs(time.tv_sec.try_into().unwrap_or_default());
         sum + seconds + Duration::from_micros(time.tv_usec.try_into().unwrap_or_default())
     })
+}
+
+/// Returns the processor time of this thread.
+pub(crate) fn this_thread() -> Duration {
+    let mut used = MaybeUninit::<libc::rusage>::zeroed();
+    // SAFETY: the call writes an rusage into this memory, and zeroes are a valid one.
+    let used = unsafe {
+        libc::getrusage(libc::RUSAGE_THREAD, used.as_mut_ptr());
+        used.assume_init()
+    };
+    processor_time(&used)
 }

@@ -3,7 +3,7 @@
 use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::sync::Once;
+use std::sync::OnceLock;
 use std::time::{Duration, SystemTime};
 
 use crate::{Call, Scratch, command, places, scratch};
@@ -59,13 +59,30 @@ impl Project {
         let scratch = Scratch::new(name);
         let root = scratch.join(dir);
         fs::create_dir_all(&root).expect("a temporary directory takes directories");
-        let seed = seed();
-        copy(seed, &root, &["Cargo.lock"]);
-        copy(&seed.join("target"), &root.join("target"), &[".rustc_info.json", "CACHEDIR.TAG"]);
-        for profile in ["target/debug", "target/release"] {
-            copy(&seed.join(profile), &root.join(profile), &[".fingerprint", "build", "deps"]);
+        static SEED: OnceLock<PathBuf> = OnceLock::new();
+        let seed = SEED.get_or_init(|| build_seed("scenes-seed", &["dev", "release"], None));
+        copy(seed, &root, "-a", &["Cargo.lock"]);
+        copy(&seed.join("target"), &root.join("target"), "-a", &[".rustc_info.json", "CACHEDIR.TAG"]);
+        let project = Self { scratch, root };
+        project.copy_outputs(seed, &["target/debug", "target/release"]);
+        project
+    }
+
+    /// Adds the same dependencies, compiled in dev builds by another compiler.
+    #[must_use]
+    pub fn with_compiler(self, rustc: &Path) -> Self {
+        static SEED: OnceLock<PathBuf> = OnceLock::new();
+        let seed = SEED.get_or_init(|| build_seed("scenes-seed-cross", &["dev"], Some(rustc)));
+        self.copy_outputs(seed, &["target/debug"]);
+        self
+    }
+
+    fn copy_outputs(&self, seed: &Path, profiles: &[&str]) {
+        for profile in profiles {
+            copy(&seed.join(profile), &self.root.join(profile), "-a", &[".fingerprint", "build"]);
+            // 70 MB, which rustc and the linker replace and never change in place.
+            copy(&seed.join(profile), &self.root.join(profile), "-al", &["deps"]);
         }
-        Self { scratch, root }
     }
 
     /// Returns the directory of the package.
@@ -165,40 +182,37 @@ fn guard_core() -> PathBuf {
     places::workspace().join("guard-core")
 }
 
-/// Returns a package with `cudaguard` as build-dependency, built in both profiles. Every project starts with a copy of
-/// its target directory, so that no test compiles those crates again. Cargo keeps it up to date and locks it.
-fn seed() -> &'static Path {
-    static BUILT: Once = Once::new();
-    static DIR: std::sync::OnceLock<PathBuf> = std::sync::OnceLock::new();
-    let dir = DIR.get_or_init(|| places::target().join("scenes-seed"));
-    BUILT.call_once(|| {
-        let settle = |name: &str, content: &[u8]| {
-            let path = dir.join(name);
-            if fs::read(&path).ok().as_deref() != Some(content) {
-                scratch::write(&path, content);
-            }
-        };
-        settle("Cargo.toml", (package("seed") + &build_dependency() + &check_dependency()).as_bytes());
-        settle("build.rs", b"fn main() {}\n");
-        settle("src/lib.rs", b"");
-        let lock = dir.join("Cargo.lock");
-        let ours = places::workspace().join("Cargo.lock");
-        let modified = |path: &Path| fs::metadata(path).and_then(|data| data.modified()).ok();
-        if modified(&lock) < modified(&ours) {
-            fs::copy(&ours, &lock).expect("the workspace has a Cargo.lock");
+/// Builds a package with `cudaguard` as build-dependency and returns its directory. Every project starts with a copy of its
+/// target directory, so that no test compiles those crates again. Cargo keeps it up to date and locks it.
+fn build_seed(name: &str, profiles: &[&str], rustc: Option<&Path>) -> PathBuf {
+    let dir = places::target().join(name);
+    let settle = |name: &str, content: &[u8]| {
+        let path = dir.join(name);
+        if fs::read(&path).ok().as_deref() != Some(content) {
+            scratch::write(&path, content);
         }
-        for profile in ["dev", "release"] {
-            let _ = cargo(["build", "--quiet", "--profile", profile]).dir(dir).run().success();
-        }
-    });
+    };
+    settle("Cargo.toml", (package("seed") + &build_dependency() + &check_dependency()).as_bytes());
+    settle("build.rs", b"fn main() {}\n");
+    settle("src/lib.rs", b"");
+    let lock = dir.join("Cargo.lock");
+    let ours = places::workspace().join("Cargo.lock");
+    let modified = |path: &Path| fs::metadata(path).and_then(|data| data.modified()).ok();
+    if modified(&lock) < modified(&ours) {
+        fs::copy(&ours, &lock).expect("the workspace has a Cargo.lock");
+    }
+    for profile in profiles {
+        let call = cargo(["build", "--quiet", "--profile", profile]).dir(&dir);
+        let _ = rustc.into_iter().fold(call, |call, rustc| call.env("RUSTC", rustc)).run().success();
+    }
     dir
 }
 
-/// Copies these files and directories with their times, which cargo compares.
-fn copy(from: &Path, to: &Path, names: &[&str]) {
+/// Copies these files and directories with their times, which cargo compares. `-al` creates hard links.
+fn copy(from: &Path, to: &Path, options: &str, names: &[&str]) {
     fs::create_dir_all(to).expect("a temporary directory takes directories");
     let names = names.iter().map(|name| from.join(name));
-    let _ = Call::new("cp").args(["-a", "--reflink=auto", "-t"]).arg(to).args(names).run().success();
+    let _ = Call::new("cp").args([options, "--reflink=auto", "-t"]).arg(to).args(names).run().success();
 }
 
 #[cfg(test)]

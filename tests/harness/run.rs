@@ -1,15 +1,17 @@
 //! Processes with an environment that does not depend on this machine, a time limit and captured output.
 
+use std::cell::Cell;
 use std::ffi::OsStr;
 use std::fmt;
 use std::io::Read;
+use std::mem::MaybeUninit;
 use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
 use std::path::Path;
 use std::process::{Command, ExitStatus, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::json_schema;
+use crate::{cost, json_schema};
 
 /// The variables that a child inherits: those that programs, cargo and the network need. Variables of CUDA, of the
 /// dynamic linker and of the cargo that runs the tests are removed; a test sets the ones that it needs.
@@ -38,6 +40,35 @@ const INHERITED: &[&str] = &[
     "no_proxy",
 ];
 const INHERITED_FAMILIES: &[&str] = &["PIP_", "CARGO_NET_", "CARGO_HTTP_", "CARGO_REGISTRIES_", "CARGO_SOURCE_"];
+
+thread_local! {
+    static USED: Cell<Duration> = const { Cell::new(Duration::ZERO) };
+}
+
+/// Returns the processor time of all processes that this thread ran, and of their children.
+pub(crate) fn used_by_processes() -> Duration {
+    USED.get()
+}
+
+/// Waits for a child and adds its processor time to that of the thread. `None` if the option is `WNOHANG` and it still runs.
+fn wait(child: u32, options: libc::c_int) -> Option<ExitStatus> {
+    let child = libc::pid_t::try_from(child).expect("the kernel's own number");
+    let (mut status, mut used) = (0, MaybeUninit::<libc::rusage>::zeroed());
+    loop {
+        // SAFETY: the call writes to both variables, and zeroes are a valid rusage.
+        let found = unsafe { libc::wait4(child, &raw mut status, options, used.as_mut_ptr()) };
+        if found == child {
+            // SAFETY: see above.
+            USED.set(USED.get() + cost::processor_time(unsafe { used.assume_init_ref() }));
+            return Some(ExitStatus::from_raw(status));
+        }
+        let interrupted = std::io::Error::last_os_error().kind() == std::io::ErrorKind::Interrupted;
+        assert!(found == 0 || interrupted, "a child can be waited for");
+        if found == 0 {
+            return None;
+        }
+    }
+}
 
 /// A process to run.
 #[derive(Debug)]
@@ -143,11 +174,11 @@ impl Call {
         let began = Instant::now();
         let mut pause = Duration::from_millis(1);
         let (status, late) = loop {
-            match child.try_wait().expect("a child can be waited for") {
+            match wait(child.id(), libc::WNOHANG) {
                 Some(status) => break (status, false),
                 None if began.elapsed() > self.limit => {
                     end_with_children(child.id());
-                    break (child.wait().expect("a child can be waited for"), true);
+                    break (wait(child.id(), 0).expect("it ends"), true);
                 }
                 None => thread::sleep(pause),
             }

@@ -11,9 +11,10 @@ use std::time::Instant;
 
 use libtest_mimic::{Arguments, Completion, Failed, FormatSetting};
 
-use crate::parts;
+use crate::run::used_by_processes;
 use crate::skip::{Remedy, Skip};
 use crate::summary::{End, Summary};
+use crate::{cost, parts};
 
 thread_local! {
     /// The message and the location of the panic of the test on this thread.
@@ -108,7 +109,8 @@ fn prepared(suite: &'static str, test: Test, summary: &Arc<Mutex<Summary>>) -> l
     let summary = Arc::clone(summary);
     let name = format!("{suite}::{}", test.name);
     let runner = libtest_mimic::Trial::ignorable_test(name.clone(), move || {
-        let began = Instant::now();
+        let used = || cost::this_thread() + used_by_processes();
+        let before = used();
         let end = ended(test.body);
         let answer = match &end {
             End::Passed => Ok(Completion::Completed),
@@ -123,7 +125,7 @@ fn prepared(suite: &'static str, test: Test, summary: &Arc<Mutex<Summary>>) -> l
                 Ok(Completion::ignored_with(what.join(", ")))
             }
         };
-        summary.lock().expect("nothing panics with it").add(suite, name, began.elapsed(), end);
+        summary.lock().expect("nothing panics with it").add(suite, name, used().saturating_sub(before), end);
         answer
     });
     runner.with_ignored_flag(test.is_slow)

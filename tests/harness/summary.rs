@@ -43,8 +43,8 @@ impl Summary {
 
     /// Returns the numbers of each suite, the failed tests, and the skipped tests with what is missing.
     pub(crate) fn table(&self, took: Duration) -> String {
-        let mut text = format!("\n{:<14}{:>7}{:>9}{:>8}{:>10}\n", "suite", "passed", "skipped", "failed", "seconds");
-        let mut row = |name: &str, suite: Option<&str>, seconds: Option<f64>| {
+        let mut text = format!("\n{:<14}{:>7}{:>9}{:>8}{:>10}\n", "suite", "passed", "skipped", "failed", "CPU s");
+        let mut row = |name: &str, suite: Option<&str>| {
             let of_it = || self.0.iter().filter(|(of, ..)| suite.is_none_or(|suite| suite == *of));
             let ended = |is: fn(&End) -> bool| of_it().filter(|(_, _, _, end)| is(end)).count();
             let _ = writeln!(
@@ -53,14 +53,15 @@ impl Summary {
                 ended(|end| matches!(end, End::Passed)),
                 ended(|end| matches!(end, End::Skipped(_))),
                 ended(|end| matches!(end, End::Failed(_))),
-                seconds.unwrap_or_else(|| of_it().map(|(_, _, took, _)| took.as_secs_f64()).sum()),
+                of_it().map(|(_, _, took, _)| took.as_secs_f64()).sum::<f64>(),
             );
         };
         let suites: BTreeSet<&str> = self.0.iter().map(|(suite, ..)| *suite).collect();
         for suite in &suites {
-            row(suite, Some(suite), None);
+            row(suite, Some(suite));
         }
-        row("total", None, Some(took.as_secs_f64()));
+        row("total", None);
+        let _ = writeln!(text, "{:.0} seconds elapsed", took.as_secs_f64());
 
         let mut failed: Vec<&str> = Vec::new();
         let mut skipped: BTreeMap<&Missing, Vec<&str>> = BTreeMap::new();
@@ -100,13 +101,13 @@ impl Summary {
         text + "\n"
     }
 
-    /// Returns the slowest tests and their seconds.
+    /// Returns the slowest tests and their processor time.
     pub(crate) fn slowest(&self, wanted: usize) -> String {
         let mut all: Vec<(Duration, &str)> = self.0.iter().map(|(_, test, took, _)| (*took, test.as_str())).collect();
         all.sort_unstable_by(|one, other| other.cmp(one));
         all.truncate(wanted);
         let lines = all.iter().map(|(took, test)| format!("    {:>4.0} {test}\n", took.as_secs_f64()));
-        let heading = if wanted == 0 { "" } else { "slowest, seconds:\n" };
+        let heading = if wanted == 0 { "" } else { "slowest, seconds of processor time:\n" };
         heading.to_owned() + &lines.collect::<String>()
     }
 
@@ -152,10 +153,11 @@ mod tests {
             Missing { what: "namespaces".to_owned(), remedy: Remedy::Instruction("another kernel".to_owned()) };
         summary.add("scenes", "scenes::z".to_owned(), second, End::Skipped(vec![namespaces]));
         let expected = "
-suite          passed  skipped  failed   seconds
+suite          passed  skipped  failed     CPU s
 cmake               1        1       0         2
 scenes              0        2       1         4
-total               1        3       1         3
+total               1        3       1         6
+3 seconds elapsed
 
 failed:
     scenes::x
@@ -178,7 +180,7 @@ To install all missing packages: apt install mold strace
 ";
         assert_eq!(summary.table(3 * second), expected);
         assert_eq!(summary.slowest(0), "");
-        assert_eq!(summary.slowest(2), "slowest, seconds:\n       2 scenes::x\n       1 scenes::z\n");
+        assert_eq!(summary.slowest(2), "slowest, seconds of processor time:\n       2 scenes::x\n       1 scenes::z\n");
     }
 
     #[test]

@@ -154,59 +154,51 @@ mod tests {
         Component { name: name.to_owned(), version: "0.3.1".to_owned() }
     }
 
-    /// Cached notes and shims equal those that are compiled for one component only, and the linker keeps one note of
-    /// each component.
+    /// A cached note equals one that is compiled for its component only, the shim is compiled once, and the linker keeps one
+    /// note of each component.
     #[test]
     fn cached_guard_equals_fresh_guard() {
         let target = format!("{}-unknown-linux-gnu", std::env::consts::ARCH);
-        for compiler in ["cc", "clang"] {
-            let scratch = tempfile::tempdir().unwrap();
-            let at = |name: &str| scratch.path().join(name);
-            let mut found = Env::from_process().path_list("PATH").into_iter().map(|dir| dir.join(compiler));
-            let Some(program) = found.find(|file| file.is_file()) else { continue };
-            let tool = Tool { program: program.clone(), flags: Vec::new(), kept: None };
-            let keeping = Tool { kept: Some(at("kept")), ..tool.clone() };
-            let mut objects = Vec::new();
-            let mut shims = Vec::new();
-            for (name, byte) in [("a-rather-long-name-of-a-component", 3), ("b", 5)] {
-                let descriptor = [byte; SIZE];
-                let (alone, shared) = (at(&format!("{name}-alone")), at(&format!("{name}-shared")));
-                for dir in [&alone, &shared] {
-                    fs::create_dir_all(dir).unwrap();
-                }
-                let made = compile_with(&keeping, &descriptor, &component(name), &target, &shared);
-                let Ok(GuardObjects::Objects { note, shim }) = made else { panic!("{made:?}") };
-                let alone = compile_with(&tool, &descriptor, &component(name), &target, &alone);
-                let Ok(GuardObjects::Objects { note: other_note, shim: other_shim }) = alone else {
-                    panic!("{alone:?}")
-                };
-                assert_eq!(fs::read(&shim).unwrap(), fs::read(other_shim).unwrap());
-                let (note_bytes, other_bytes) = (fs::read(&note).unwrap(), fs::read(&other_note).unwrap());
-                let (one, other) = (Elf::parse(&note_bytes).unwrap(), Elf::parse(&other_bytes).unwrap());
-                let notes = |elf: &Elf<'_>| elf.notes().map(|note| note.desc.to_vec()).collect::<Vec<_>>();
-                assert_eq!(notes(&one), notes(&other));
-                assert_eq!(notes(&one), [descriptor.to_vec()]);
-                objects.extend([note, other_note]);
-                shims.push(shim);
+        let scratch = tempfile::tempdir().unwrap();
+        let at = |name: &str| scratch.path().join(name);
+        let mut found = Env::from_process().path_list("PATH").into_iter().map(|dir| dir.join("cc"));
+        let program = found.find(|file| file.is_file()).expect("cargo links with it");
+        let tool = Tool { program: program.clone(), flags: Vec::new(), kept: Some(at("kept")) };
+        let mut objects = Vec::new();
+        for (name, byte) in [("a-rather-long-name-of-a-component", 3), ("b", 5)] {
+            let descriptor = [byte; SIZE];
+            let (alone, shared) = (at(&format!("{name}-alone")), at(&format!("{name}-shared")));
+            for dir in [&alone, &shared] {
+                fs::create_dir_all(dir).unwrap();
             }
-            assert_eq!(fs::read_dir(at("kept")).unwrap().count(), 2, "a shim, a note, and nothing else");
-            fs::write(at("main.c"), "int main(void) { return 0; }\n").unwrap();
-            for linker in ["bfd", "gold", "lld", "mold"] {
-                let mut call = Command::new(&program);
-                call.arg(format!("-fuse-ld={linker}")).args(["-s", "-Wl,--gc-sections", "-o"]).arg(at("program"));
-                let linked = call.arg(at("main.c")).args(&objects).args(&shims).arg("-ldl").output().unwrap();
-                if !linked.status.success() {
-                    let message = String::from_utf8_lossy(&linked.stderr).into_owned();
-                    assert!(message.contains("-fuse-ld") || message.contains("cannot find"), "{linker}: {message}");
-                    continue;
-                }
-                let program = fs::read(at("program")).unwrap();
-                let elf = Elf::parse(&program).unwrap();
-                let mut notes: Vec<u8> =
-                    elf.notes().filter(|note| note.owner == "cudaguard").map(|note| note.desc[0]).collect();
-                notes.sort_unstable();
-                assert_eq!(notes, [3, 5], "{compiler} and {linker}: each component's note once");
+            let made = compile_with(&tool, &descriptor, &component(name), &target, &shared);
+            let Ok(GuardObjects::Objects { note, shim }) = made else { panic!("{made:?}") };
+            let source = NoteSource { descriptor: &descriptor, component: &component(name), dlopen: None };
+            let other_note = tool.to_compiler(&target).compile_note(source, &alone).unwrap().unwrap();
+            let (note_bytes, other_bytes) = (fs::read(&note).unwrap(), fs::read(&other_note).unwrap());
+            let (one, other) = (Elf::parse(&note_bytes).unwrap(), Elf::parse(&other_bytes).unwrap());
+            let notes = |elf: &Elf<'_>| elf.notes().map(|note| note.desc.to_vec()).collect::<Vec<_>>();
+            assert_eq!(notes(&one), notes(&other));
+            assert_eq!(notes(&one), [descriptor.to_vec()]);
+            objects.extend([note, other_note, shim]);
+        }
+        assert_eq!(fs::read_dir(at("kept")).unwrap().count(), 2, "a shim, a note, and nothing else");
+        fs::write(at("main.c"), "int main(void) { return 0; }\n").unwrap();
+        for linker in ["bfd", "gold", "lld", "mold"] {
+            let mut call = Command::new(&program);
+            call.arg(format!("-fuse-ld={linker}")).args(["-s", "-Wl,--gc-sections", "-o"]).arg(at("program"));
+            let linked = call.arg(at("main.c")).args(&objects).arg("-ldl").output().unwrap();
+            if !linked.status.success() {
+                let message = String::from_utf8_lossy(&linked.stderr).into_owned();
+                assert!(message.contains("-fuse-ld") || message.contains("cannot find"), "{linker}: {message}");
+                continue;
             }
+            let program = fs::read(at("program")).unwrap();
+            let elf = Elf::parse(&program).unwrap();
+            let mut notes: Vec<u8> =
+                elf.notes().filter(|note| note.owner == "cudaguard").map(|note| note.desc[0]).collect();
+            notes.sort_unstable();
+            assert_eq!(notes, [3, 5], "{linker}: each component's note once");
         }
     }
 

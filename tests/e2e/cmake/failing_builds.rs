@@ -26,7 +26,7 @@ pub(crate) fn tests() -> Vec<Test> {
     tests.extend(
         rows(
             "failing_builds::mixed_compiler_and_headers_are_refused",
-            [("ninja", NINJA), ("make", MAKE)],
+            [("ninja", NINJA)],
             mixed_compiler_and_headers_are_refused,
         )
         .map(Test::slow),

@@ -19,11 +19,7 @@ pub(crate) fn tests() -> Vec<Test> {
     tests.extend(
         rows(
             "lock::drift_is_refused_and_accepted",
-            [
-                ("make_oldest", (MAKE, Cmake::Oldest)),
-                ("ninja_newest", (NINJA, Cmake::Newest)),
-                ("ninja_multi_oldest", (MULTI, Cmake::Oldest)),
-            ],
+            [("make_oldest", (MAKE, Cmake::Oldest)), ("ninja_newest", (NINJA, Cmake::Newest))],
             drift_is_refused_and_accepted,
         )
         .map(Test::slow),

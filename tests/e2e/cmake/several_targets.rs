@@ -15,33 +15,24 @@ pub(crate) fn tests() -> Vec<Test> {
         target_warning_is_printed_once,
     ];
     tests.extend(
-        rows(
-            "several_targets::shim_is_compiled_once_per_build",
-            [("ninja", NINJA), ("make", MAKE)],
-            shim_is_compiled_once_per_build,
-        )
-        .map(Test::slow),
+        rows("several_targets::shim_is_compiled_once_per_build", [("ninja", NINJA)], shim_is_compiled_once_per_build)
+            .map(Test::slow),
     );
     tests.extend(
         rows(
             "several_targets::project_linker_settings_are_kept",
-            [
-                ("ninja_newest", (NINJA, Cmake::Newest)),
-                ("make_oldest", (MAKE, Cmake::Oldest)),
-                ("ninja_multi_oldest", (MULTI, Cmake::Oldest)),
-            ],
+            [("ninja_newest", (NINJA, Cmake::Newest)), ("make_oldest", (MAKE, Cmake::Oldest))],
             project_linker_settings_are_kept,
         )
         .map(Test::slow),
     );
     tests.extend(
-        rows("several_targets::refusal_deletes_copies", [("ninja", NINJA), ("make", MAKE)], refusal_deletes_copies)
-            .map(Test::slow),
+        rows("several_targets::refusal_deletes_copies", [("make", MAKE)], refusal_deletes_copies).map(Test::slow),
     );
     tests.extend(
         rows(
             "several_targets::number_signs_in_path_work",
-            [("ninja", NINJA), ("make", MAKE), ("ninja_multi", MULTI)],
+            [("ninja", NINJA), ("make", MAKE)],
             number_signs_in_path_work,
         )
         .map(Test::slow),

@@ -32,6 +32,7 @@ pub(crate) fn plain(name: &str) -> Project {
 /// Returns the same package with `embed!()` and an unused library. Cargo then passes only linker arguments to the program.
 pub(crate) fn embedding(name: &str) -> Project {
     Project::bare(name)
+        .with_compiler(&parts::rustc_for_others())
         .file(
             "Cargo.toml",
             cudaguard_tests::project::package("app") + EXAMPLE + &cudaguard_tests::project::build_dependency(),

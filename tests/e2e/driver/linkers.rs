@@ -1,4 +1,4 @@
-//! Start-up checks with different compilers and linkers.
+//! Start-up checks with different compilers and linkers: each linker once, each compiler with and without optimization.
 
 use cudaguard_tests::world::{A100, T4};
 use cudaguard_tests::{Call, Scratch, Test, test, tools};
@@ -8,10 +8,8 @@ use super::refused_starts::r580;
 use super::scenario::{Stage, codes};
 
 pub(crate) fn tests() -> Vec<Test> {
-    ["gcc", "clang"]
+    [("gcc", "-O3", "bfd"), ("gcc", "-O0", "gold"), ("clang", "-O0", "lld"), ("clang", "-O3", "mold")]
         .into_iter()
-        .flat_map(|compiler| ["-O0", "-O3"].map(|level| (compiler, level)))
-        .flat_map(|(compiler, level)| tools::LINKERS.map(|linker| (compiler, level, linker)))
         .map(|(compiler, level, linker)| {
             let name = format!("linkers::{compiler}_{}_{linker}", level.trim_start_matches('-'));
             test(name, move || by(compiler, level, linker)).slow()

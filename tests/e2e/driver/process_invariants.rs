@@ -5,7 +5,7 @@ use std::ffi::OsString;
 use std::fs;
 
 use cudaguard_tests::world::{A100, Gpu, NEWS, ORIN, T4, World};
-use cudaguard_tests::{Call, Outcome, Test, command, fake_library, layout, skip, tests, tools};
+use cudaguard_tests::{Call, Outcome, Scratch, Test, command, fake_library, layout, skip, tests, tools};
 
 use super::fixture;
 use super::refused_starts::{r535, r580};
@@ -427,10 +427,11 @@ fn program_and_library_need_different_gpus() {
 /// The shims of two versions in one program do not share state.
 fn two_cudaguard_versions_coexist() {
     let shim = cudaguard::internal::guard::shim_source();
+    let place = Scratch::new("two-versions");
+    let other = place.file("other.c", shim.replace("cudaguard_r1", "cudaguard_r2"));
+    let program = fixture::in_c("model", &place, "cc", &[fixture::shim().as_ref(), other.as_ref()]);
     for (world, status) in [(r580(&[A100]), 0), (asked(), 0), (r580(&[T4]), 78)] {
         let stage = Stage::new(&world);
-        let other = stage.scratch.file("other.c", shim.replace("cudaguard_r1", "cudaguard_r2"));
-        let program = fixture::in_c("model", &stage.scratch, "cc", &[fixture::shim().as_ref(), other.as_ref()]);
         let outcome = stage.call(&[], &program, &[]).run();
         assert_eq!(outcome.status(), Some(status), "{outcome}");
         assert_eq!(outcome.stdout, if status == 0 { "main ran\n" } else { "" }, "{outcome}");

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::Path;
 
 use cudaguard_tests::world::{A100, T4, World};
-use cudaguard_tests::{Outcome, Test, parts, places, skip, tests};
+use cudaguard_tests::{Outcome, Scratch, Test, parts, places, skip, tests};
 
 use super::fixture;
 use super::refused_starts::r580;
@@ -91,10 +91,10 @@ fn only_listed_calls_are_made() {
     let contract =
         fs::read_to_string(places::workspace().join("docs/internals/shim-contract.md")).expect("the contract");
     let all = |lists: &[&str]| lists.iter().flat_map(|list| listed(&contract, list)).chain(PROGRAM).collect::<Vec<_>>();
-    let shim = fixture::shim();
+    let place = Scratch::new("listed-calls");
+    let program = fixture::in_c("model", &place, "cc", &[fixture::shim().as_ref()]);
     let start = |world: &World, calls: &[&str], variables: &[(&str, &str)]| {
         let stage = Stage::new(world);
-        let program = fixture::in_c("model", stage.scratch.path(), "cc", &[shim.as_ref()]);
         let outcome = filtered(&stage, &program, true, calls, variables);
         (stage, outcome)
     };

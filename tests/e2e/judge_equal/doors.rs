@@ -229,11 +229,11 @@ fn host_of(machine: &Machine, scene: &Scene) -> Host {
     host
 }
 
-/// The machines of the other table, without those whose driver does not respond: for these, `verify` and `exec` report a failure of
-/// the machine, for which the judge has no finding.
+/// Every fourth machine of the other table, which goes through the judge completely. Machines whose driver does not respond are
+/// left out: for these, `verify` and `exec` report a failure of the machine, for which the judge has no finding.
 fn front_ends_agree() {
     need_worlds();
-    let mut cases: Vec<Case> = written().into_iter().filter(|case| !case.machine.is_silent()).collect();
+    let mut cases: Vec<Case> = written().into_iter().filter(|case| !case.machine.is_silent()).step_by(4).collect();
     let differences: String = cases
         .iter_mut()
         .map(|case| {

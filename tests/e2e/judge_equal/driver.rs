@@ -26,7 +26,8 @@ pub(crate) fn tests() -> Vec<Test> {
         test("driver::judges_agree", || drive(&NATIVE, &table())).slow(),
         test("driver::judges_agree_on_aarch64", || {
             AARCH64.need();
-            drive(&AARCH64, &table());
+            // An emulator starts these programs. The judge is the same code.
+            drive(&AARCH64, &table().into_iter().step_by(4).collect::<Vec<_>>());
         })
         .slow(),
         test("driver::good_hosts_run_no_nvidia_code", good_hosts_run_no_nvidia_code),

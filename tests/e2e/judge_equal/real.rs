@@ -16,6 +16,7 @@ pub(crate) fn tests() -> Vec<Test> {
         crate_library_names_are_tried,
         cudnn_loader_alone_is_refused,
         inner_libraries_elsewhere_are_named,
+        #[slow]
         mixed_engines_are_refused,
         build_versions_are_recorded,
         fetched_minimum_runs

@@ -733,8 +733,12 @@ fn other_doors(case: &Case, dir: &Path) -> String {
 
 fn drive(arch: &Arch) {
     let native = std::ptr::eq(arch, &raw const NATIVE);
-    let cases: Vec<_> = written().into_iter().chain(generated()).chain(made_for_cuda()).collect();
+    let mut cases: Vec<_> = written().into_iter().chain(generated()).chain(made_for_cuda()).collect();
     assert!(cases.len() >= 75, "{} cases", cases.len());
+    if !native {
+        // An emulator starts these programs. The judge is the same code, so a quarter covers what depends on the processor.
+        cases = cases.into_iter().step_by(4).collect();
+    }
     let mut differences = String::new();
     for case in &cases {
         let (expected, verdict) = judged(case);

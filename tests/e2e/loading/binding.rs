@@ -337,7 +337,8 @@ fn system_programs_bind() {
     let env = Env::from_variables(BTreeMap::from([("LD_BIND_NOW".to_owned(), "1".into())]), "/");
     let mut seen = 0;
     for dir in ["/usr/bin", "/usr/sbin"] {
-        for file in std::fs::read_dir(dir).unwrap().map(|file| file.unwrap().path()) {
+        // A quarter of more than a thousand programs.
+        for file in std::fs::read_dir(dir).unwrap().step_by(4).map(|file| file.unwrap().path()) {
             let Ok(graph) = cargo_cudaguard::binary::loader::resolve_program(&file, &env) else { continue };
             if graph.interpreter.is_some() && graph.unresolved_requests().count() == 0 {
                 let missing = graph.missing_symbols(true);

@@ -392,7 +392,8 @@ fn undetermined_start_is_unknown() {
 fn system_programs_have_no_findings() {
     let environment = Env::without_variables();
     let mut seen = 0;
-    for file in std::fs::read_dir("/usr/bin").unwrap().map(|file| file.unwrap().path()) {
+    // A quarter of more than a thousand programs.
+    for file in std::fs::read_dir("/usr/bin").unwrap().step_by(4).map(|file| file.unwrap().path()) {
         let Ok(predicted) = dry_run::simulate(&file, &environment) else { continue };
         let findings: Vec<_> = predicted.all_findings().iter().map(Finding::render).collect();
         if !findings.is_empty() && std::fs::metadata(&file).unwrap().mode() & 0o6000 == 0 {

@@ -25,6 +25,11 @@ pub(crate) fn tests() -> Vec<Test> {
 
 const ODD: [&str; 6] = ["fifo", "socket", "folder", "device", "loop", "huge"];
 
+/// Returns two kinds for the file with this number, so that all kinds occur among three files.
+fn two_kinds(number: usize) -> [&'static str; 2] {
+    [ODD[number % 6], ODD[(number + 3) % 6]]
+}
+
 /// Creates a special file of this kind.
 fn put(kind: &str, path: &Path) {
     let _ = fs::remove_file(path);
@@ -108,7 +113,7 @@ fn package(scratch: &Scratch) {
 fn project_files_are_opened() {
     let core = places::workspace().join("guard-core");
     let core = core.to_str().expect("UTF-8");
-    for (file, words) in [
+    for (number, (file, words)) in [
         ("cudaguard.toml", &["check"][..]),
         ("cudaguard.lock", &["check"]),
         ("cudaguard.lock", &["lock"]),
@@ -116,8 +121,11 @@ fn project_files_are_opened() {
         ("build.rs", &["init", "--path", core]),
         ("src/kernels.cu", &["check"]),
         ("CMakeLists.txt", &["init", "--cmake"]),
-    ] {
-        for kind in ODD {
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        for kind in two_kinds(number) {
             let scratch = Scratch::new("odd-project");
             // The repository of these tests is in a parent directory, and `init` would write to it.
             scratch.file(".git/HEAD", "ref: refs/heads/main\n");
@@ -141,8 +149,8 @@ fn toolkit_files_are_opened() {
         ("lib64/libcudnn.so.9", ""),
         ("lib64/pkgconfig/cuda-12.4.pc", "cudaroot=/nowhere\n"),
     ];
-    for (file, _) in parts {
-        for kind in ODD {
+    for (number, (file, _)) in parts.into_iter().enumerate() {
+        for kind in two_kinds(number) {
             let scratch = Scratch::new("odd-toolkit");
             package(&scratch);
             for (part, text) in parts {

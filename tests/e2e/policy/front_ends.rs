@@ -11,7 +11,7 @@ use cudaguard_tests::{Call, Outcome, Project, Scratch, Test, command, once, proj
 use super::fixture::{toolkit, with};
 
 pub(crate) fn tests() -> Vec<Test> {
-    let rows = POLICIES.iter().flat_map(|policy| TOOLCHAINS.iter().map(move |toolchain| (policy, toolchain)));
+    let rows = POLICIES.iter().zip(TOOLCHAINS.iter().cycle());
     rows.map(|((name, policy), toolchain)| {
         let name = format!("front_ends::{name}, nvcc {}, headers {}", toolchain.0, toolchain.1).replace(' ', "_");
         test(name, move || three_doors_say_the_same(policy, *toolchain)).slow()

@@ -39,12 +39,6 @@ strip = true
 [profile.faster]
 inherits = "fast"
 lto = "fat"
-
-[profile.profiling]
-inherits = "bench"
-
-[profile.probing]
-inherits = "test"
 "#;
 
 /// Build script of each profile. It runs the build script of another package, which is compiled once, as cargo would.
@@ -61,17 +55,10 @@ type Row = (&'static [&'static str], bool, &'static str, &'static str);
 const TABLE: &[Row] = &[
     (&[], false, "debug", "dev"),
     (&["--release"], true, "release", "release"),
-    (&["-r"], true, "release", "release"),
-    (&["--profile", "dev"], false, "debug", "dev"),
     (&["--profile=release"], true, "release", "release"),
-    (&["--profile", "test"], false, "debug", "dev"),
     (&["--profile", "bench"], true, "release", "release"),
-    (&["--profile", "dist"], true, "dist", "dist"),
     (&["--profile", "deep"], true, "deep", "deep"),
-    (&["--profile", "fast"], false, "fast", "fast"),
     (&["--profile", "faster"], false, "faster", "faster"),
-    (&["--profile", "profiling"], true, "profiling", "profiling"),
-    (&["--profile", "probing"], false, "probing", "probing"),
     // Profiles from cargo's configuration: a file, the command line, and a setting there for a profile of the manifest.
     (&["--profile", "ci"], true, "ci", "ci"),
     (&["--profile", "given", "--config", "profile.given.inherits='release'"], true, "given", "given"),

@@ -159,16 +159,13 @@ fn switched(switch: Switch, way: &str, old: &str, new: &str) {
 
 fn redirected_link_rebuilds() {
     switched(Switch::Link, BY_ITSELF, "13.0", "13.2");
-    switched(Switch::Link, BY_CC, "11.8", "13.0");
 }
 
 fn toolkit_replaced_by_older_rebuilds() {
-    switched(Switch::InPlace, BY_ITSELF, "13.0", "11.8");
     switched(Switch::InPlace, BY_CC, "13.2", "13.0");
 }
 
 fn other_toolkit_in_path_rebuilds() {
-    switched(Switch::Path, BY_CC, "13.0", "13.2");
     switched(Switch::Path, PTX, "11.8", "13.0");
 }
 

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use cargo_cudaguard::binary::file::Binary;
 use cudaguard::internal::finding::Code;
 use cudaguard_tests::{Call, Project, Scratch, Test, command, parts, places, project, snapshot, tests};
 use serde_json::Value;
@@ -63,8 +64,8 @@ fn libraries_archives_and_objects_are_shown() {
     let scratch = Scratch::new("objects");
     let _ = Call::new("ar").arg("x").arg(&archive).dir(&scratch).run().success();
     let guarded = std::fs::read_dir(&*scratch).expect("a folder").filter(|entry| {
-        let path = entry.as_ref().expect("an entry").path();
-        !components(&path).is_empty()
+        // Read here, because the archive has hundreds of members.
+        Binary::read(&entry.as_ref().expect("an entry").path()).is_ok_and(|binary| binary.manifests().count() > 0)
     });
     assert_eq!(guarded.count(), 1, "one member of the archive is the object with the note");
 }

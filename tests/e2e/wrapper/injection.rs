@@ -39,17 +39,14 @@ pub(crate) fn tests() -> Vec<Test> {
     ];
     for (name, options) in [
         ("plain", &[][..]),
-        ("fat-lto", &["profile.dev.lto='fat'"]),
-        ("panic-abort", &["profile.dev.panic='abort'"]),
+        ("fat-lto", &["profile.dev.lto='fat'", "profile.dev.panic='abort'"]),
         ("stripped", &["profile.dev.strip=true", "profile.dev.lto='thin'"]),
         ("debug-packed", &["profile.dev.split-debuginfo='packed'"]),
-        ("debug-unpacked", &["profile.dev.split-debuginfo='unpacked'"]),
-        ("bfd", &["build.rustflags=['-Clink-arg=-fuse-ld=bfd', '-Clink-arg=-Wl,--gc-sections']"]),
-        ("gold", &["build.rustflags=['-Clink-arg=-fuse-ld=gold']"]),
+        ("gold", &["build.rustflags=['-Clink-arg=-fuse-ld=gold', '-Clink-arg=-Wl,--gc-sections']"]),
         ("lld", &["build.rustflags=['-Clink-arg=-fuse-ld=lld']"]),
         ("mold", &["build.rustflags=['-Clink-arg=-fuse-ld=mold']"]),
     ] {
-        let test = test(format!("linked: {name}"), move || linked(name, options));
+        let test = test(format!("injection::linked_{}", name.replace('-', "_")), move || linked(name, options));
         all.push(if name == "plain" { test } else { test.slow() });
     }
     all

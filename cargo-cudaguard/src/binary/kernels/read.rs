@@ -53,7 +53,8 @@ const SMALL_PTX: u64 = 1024;
 const SMALL_CONCATENATED: u64 = 16 << 10;
 
 /// Limit of images, above every real file (TensorFlow: 20 000), so that a crafted file cannot fill the memory.
-const MOST_IMAGES: usize = 1 << 18;
+/// Lower in unit tests, which must be fast.
+const MOST_IMAGES: usize = if cfg!(test) { 1 << 12 } else { 1 << 18 };
 
 /// Limit of reported problems of a file.
 const MAX_WARNINGS: usize = 64;

@@ -18,8 +18,6 @@ pub(super) fn tests() -> Vec<Test> {
         #[slow]
         libraries_without_runtime_path_resolve,
         #[slow]
-        policy_checks_cudnn_without_headers,
-        #[slow]
         plain_programs_ignore_toolkits,
     ]
 }
@@ -131,39 +129,6 @@ fn tree_of(lists: &str) -> Tree {
     let in_c = CUDNN.replace("extern \"C\" unsigned long cudnnGetVersion();", "unsigned long cudnnGetVersion(void);");
     let files = [("CMakeLists.txt", &*text), ("main.cpp", CUDNN), ("main.c", &in_c)];
     Tree::new("named", Cmake::Oldest, NINJA, &files)
-}
-
-/// The policy applies to the linked library, and may specify the headers.
-fn policy_checks_cudnn_without_headers() {
-    let library = parts::cudnn("9.15.1").join("lib/libcudnn.so.9");
-    let tree = tree("asked", "", "");
-    let linked = json!({"version": "9.15.1", "linkage": "linked", "known": "linked"});
-    let declared = json!({"version": "9.14.0", "library": "9.15.1", "linkage": "linked", "known": "declared"});
-    let uses = "extern \"C\" unsigned long cudnnGetVersion();\nint main() { return cudnnGetVersion() == 0; }\n";
-    for (main, policy, printed, recorded) in [
-        (uses, "require = \"^9.1\"", &["warning[CG146]"][..], Some(&linked)),
-        (uses, "require = \"^9.20\"", &["error[CG113]", "warning[CG146]"], None),
-        (uses, "fleet = \"9.10\"", &["error[CG136]", "warning[CG146]"], None),
-        (uses, "built = \"9.14\"", &[], Some(&declared)),
-        (uses, "built = \"9.14\"\nrequire = \"^9.15\"", &["error[CG113]"], None),
-        // The policy requires cuDNN, but the program does not link it.
-        ("int main() { return 0; }\n", "require = \"^9.1\"", &["error[CG113]"], None),
-    ] {
-        tree.write("main.cpp", main);
-        tree.write("cudaguard.toml", &format!("[cudnn]\n{policy}\n"));
-        let link: &[&Path] = if main == uses { &[&library] } else { &[] };
-        let built = build_in(&tree, "Release", link, &[]);
-        assert_eq!(codes(&built), printed, "{policy}: {built}");
-        assert_eq!(built.status() == Some(0), recorded.is_some(), "{policy}: {built}");
-        match recorded {
-            Some(recorded) => assert_eq!(&manifest(&tree.built("app"))["cudnn"], recorded, "{policy}"),
-            None => assert!(!tree.built("app").exists(), "{policy}: {built}"),
-        }
-        let mut in_dev: Vec<_> = printed.iter().map(|code| code.replace("error", "warning")).collect();
-        in_dev.sort();
-        let warned = build_in(&tree, "Debug", link, &[]).success();
-        assert_eq!(codes(&warned), in_dev, "{policy}: {warned}");
-    }
 }
 
 /// A C++ project without CUDA is checked again in each environment.

@@ -100,7 +100,7 @@ fn images_sharing_tables_are_abandoned() {
 /// must be proportional to the size of the file.
 #[test]
 fn nested_tables_cost_linear_time() {
-    const MANY: usize = 2000;
+    const MANY: usize = 500;
     let record = [0xb1, 0x43, 0x62, 0x46, 2, 0, 0, 0].iter().copied().chain([0; 16]).collect::<Vec<u8>>();
     let records = record.repeat(1000);
     let (relocations, nothing) = (vec![1u8; 24 * 20_000], vec![0u8; 24_000]);
@@ -142,17 +142,16 @@ fn image_count_is_limited() {
     let text = writer::ptx("8.0", "sm_80", "k");
     for (section, bytes) in [
         (".nv_fatbin", fatbin(&[])),
-        (".nv_fatbin", container.clone()),
-        (".nv_fatbin", fatbin(&vec![writer::entry(&image(2, 80, 0, Vec::new())); 300_000])),
-        (".rodata", container),
+        (".nv_fatbin", container),
+        (".nv_fatbin", fatbin(&vec![writer::entry(&image(2, 80, 0, Vec::new())); 5000])),
         (".rodata", text.into_bytes()),
     ] {
-        let many = if bytes.len() > 1 << 20 { bytes } else { bytes.repeat(300_000) };
+        let many = if bytes.len() > 1 << 16 { bytes } else { bytes.repeat(5000) };
         let error = read_bytes(&program(&[data(section, false, &many)])).unwrap_err();
-        assert!(error.contains("contains more than 262144 images"), "{error}");
+        assert!(error.contains("contains more than 4096 images"), "{error}");
     }
     // Text about PTX is not PTX.
-    let many = ".version 8.0 .target sm_80 ".repeat(300_000);
+    let many = ".version 8.0 .target sm_80 ".repeat(5000);
     let kernels = read_bytes(&program(&[data(".rodata", false, many.as_bytes())])).unwrap();
     assert_eq!((kernels.entries().len(), kernels.warnings().len()), (0, 0));
     // Problems above the limit are counted, not listed.
