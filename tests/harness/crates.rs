@@ -22,6 +22,15 @@ pub fn settle(package: &Path) {
     let _ = in_hand(fetch(["--offline"]).dir(package).run());
 }
 
+/// Does the same with the lock of `tests/crates` alone, for packages that do not depend on `cudaguard`.
+#[track_caller]
+pub fn settle_with_listed(package: &Path) {
+    parts::crates();
+    let lock = places::workspace().join("tests/crates/Cargo.lock");
+    fs::copy(lock, package.join("Cargo.lock")).expect("the lock of the list");
+    let _ = in_hand(fetch(["--offline"]).dir(package).run());
+}
+
 /// Resolves a package with its published lock.
 #[track_caller]
 pub fn settle_as_published(package: &Path) {

@@ -10,7 +10,7 @@ use cudaguard::internal::note;
 use cudaguard::internal::policy::Runtime;
 use cudaguard::internal::vendor::CUDNN;
 use cudaguard::internal::version::Version;
-use cudaguard_tests::{Call, Scratch, places, tools};
+use cudaguard_tests::{Call, Scratch, once, places, tools};
 
 /// A number that occurs only in the places to patch.
 const WORD: u32 = 0x5a17_c0de;
@@ -72,15 +72,14 @@ impl Arch {
         }
     }
 
-    /// Returns the contents of the file with this name. Builds it with this compiler call if it does not exist yet.
+    /// Returns the contents of the file with this name. The first call builds it with this compiler call.
     pub(crate) fn made(&self, name: &str, compile: impl FnOnce(Call, &Path) -> Call) -> Vec<u8> {
-        let path = self.place(name);
-        fs::read(&path).unwrap_or_else(|_| {
+        once(&format!("judge_equal {} {name}", self.cc), || {
             let scratch = Scratch::new("judge-equal-make");
             let work = scratch.join("made");
             let _ = compile(Call::new(self.cc).args(["-O1", "-o"]).arg(&work), scratch.path()).run().success();
             let bytes = fs::read(&work).expect("the compiler made it");
-            write_executable(&path, &bytes);
+            write_executable(&self.place(name), &bytes);
             bytes
         })
     }
@@ -128,8 +127,12 @@ impl Arch {
 
     /// Writes a program, with these notes in place of the descriptors of its template.
     pub(crate) fn patched(to: &Path, mut bytes: Vec<u8>, descriptors: &[Vec<u8>]) {
+        let mut after = 0;
         for descriptor in descriptors {
-            assert!(patch(&mut bytes, DESCRIPTOR, descriptor), "a descriptor to patch in {}", to.display());
+            let at = bytes[after..].windows(DESCRIPTOR.len()).position(|window| window == DESCRIPTOR);
+            let at = after + at.unwrap_or_else(|| panic!("no descriptor to patch in {}", to.display()));
+            after = at + descriptor.len();
+            bytes[at..after].copy_from_slice(descriptor);
         }
         write_executable(to, &bytes);
     }

@@ -18,7 +18,8 @@ use cudaguard::internal::vendor::CUDNN;
 use cudaguard::internal::version::{CudaVersion, DriverRelease, Version};
 use cudaguard_tests::{Call, Scratch, Test, command, parts, places, skip, test, tools};
 
-use super::consumers::{self, Claim, Seen};
+use super::cel::{self, Claim};
+use super::consumers::{self, Seen};
 use crate::judge_equal::fixture::{NATIVE, descriptor};
 use crate::judge_equal::{Dice, number, random_programs};
 
@@ -79,10 +80,7 @@ const CONSUMERS: [Consumer; 10] = [
     },
     Consumer {
         form: "k8s-dra",
-        takes: |text, all| {
-            let claim = Claim::of(text);
-            all.iter().map(|seen| seen.gpus.iter().any(|gpu| claim.takes_gpu(seen, *gpu))).collect()
-        },
+        takes: |text, all| Claim::of(text).takes_gpus(all),
         meets: its_processor,
         tells_drivers: true,
         gives_away: NOTHING,
@@ -288,7 +286,7 @@ fn pods_reach_compatible_nodes() {
             let one = format!("- matchExpressions:\n{term}");
             let of_another = other.replace(own.clone());
             for affinity in [Some(&own), Some(&one), of_another.as_ref()].into_iter().flatten() {
-                let admits = consumers::admits(&policy, &consumers::pod(&format!("registry/{name}:1"), affinity));
+                let admits = cel::admits(&policy, &consumers::pod(&format!("registry/{name}:1"), affinity));
                 let is_own = of_another.as_ref() != Some(affinity);
                 assert!(admits || !is_own, "{policy}\n{affinity}");
                 for seen in machines.iter().filter(|seen| consumers::affinity(affinity, seen)) {
@@ -388,7 +386,7 @@ fn consumer_code_agrees() {
 
 /// A pod with the affinity is admitted, also with more expressions. A pod without one of the expressions is not.
 fn wider_pods_are_refused(policy: &str, pod: &serde_json::Value, dice: &mut Dice) {
-    assert!(consumers::admits(policy, pod), "{policy}\n{pod:#}");
+    assert!(cel::admits(policy, pod), "{policy}\n{pod:#}");
     let terms = "/spec/affinity/nodeAffinity/requiredDuringSchedulingIgnoredDuringExecution/nodeSelectorTerms";
     let terms_of =
         |pod: &serde_json::Value| pod.pointer(terms).and_then(|terms| terms.as_array()).expect("terms").len();
@@ -400,11 +398,11 @@ fn wider_pods_are_refused(policy: &str, pod: &serde_json::Value, dice: &mut Dice
     let mut fewer = of(&mut wider);
     fewer.remove(dice.below(fewer.len()));
     *wider.pointer_mut(&expressions).expect("it is there") = fewer.into();
-    assert!(!consumers::admits(policy, &wider), "{policy}\n{wider:#}");
+    assert!(!cel::admits(policy, &wider), "{policy}\n{wider:#}");
     let mut more = of(&mut narrower);
     more.push(serde_json::json!({ "key": "zone", "operator": "In", "values": ["a", "b"] }));
     *narrower.pointer_mut(&expressions).expect("it is there") = more.into();
-    assert!(consumers::admits(policy, &narrower), "{policy}\n{narrower:#}");
+    assert!(cel::admits(policy, &narrower), "{policy}\n{narrower:#}");
 }
 
 /// Returns the output in this format, or `None` if the format cannot express the requirements, with an error message.

@@ -3,11 +3,7 @@
 //! They use none of our terms for a requirement: they parse the command's output, and the facts that the consumer has.
 
 use std::collections::HashMap;
-use std::sync::Arc;
 
-use cel::extractors::This;
-use cel::objects::Map;
-use cel::{Context, ExecutionError, Program, Value};
 use cudaguard_tests::{Call, Scratch};
 
 /// Machine as each consumer sees it: its driver, and the compute capabilities of its GPUs.
@@ -57,72 +53,6 @@ pub(crate) fn nvidia_require(text: &str, machine: &Seen) -> bool {
     };
     let holds = |cc: &(u32, u32)| expression.split(' ').any(|term| term.split(',').all(|one| factor(one, *cc)));
     machine.gpus.iter().all(holds)
-}
-
-/// Compiled expression of a claim.
-pub(crate) struct Claim(Program);
-
-impl Claim {
-    pub(crate) fn of(text: &str) -> Self {
-        let (_, lines) = text.split_once("expression: |-\n").expect("an expression");
-        let lines: Vec<&str> =
-            lines.lines().map(|line| line.strip_prefix("                ").expect("a block")).collect();
-        let expression = lines.join("\n");
-        assert!(expression.len() < 10 * 1024, "the API takes no longer one");
-        Self(Program::compile(&expression).unwrap_or_else(|error| panic!("{error}\n{expression}")))
-    }
-
-    /// Kubernetes allocates a device if this is true. An error aborts the allocation (`CELDeviceSelector`).
-    pub(crate) fn takes(&self, driver: &str, attributes: &[(&str, &str)]) -> Result<bool, ExecutionError> {
-        let attribute = |(name, version): &(&str, &str)| ((*name).to_owned(), semver(version).expect("a version"));
-        let attributes: HashMap<String, Value> = attributes.iter().map(attribute).collect();
-        let domains: HashMap<String, Value> = HashMap::from([(driver.to_owned(), Value::Map(Map::from(attributes)))]);
-        let device: HashMap<String, Value> = HashMap::from([
-            ("driver".to_owned(), Value::String(Arc::new(driver.to_owned()))),
-            ("attributes".to_owned(), Value::Map(Map::from(domains))),
-        ]);
-        let mut context = Context::default();
-        context.add_variable_from_value("device", Value::Map(Map::from(device)));
-        context.add_function("semver", |text: Arc<String>| semver(&text));
-        context.add_function("compareTo", |This(one): This<Value>, other: Value| compare(&one, &other));
-        match self.0.execute(&context)? {
-            Value::Bool(taken) => Ok(taken),
-            other => panic!("{other:?} is no truth"),
-        }
-    }
-
-    /// Returns true if the claim admits one device with this driver and compute capability.
-    pub(crate) fn takes_gpu(&self, machine: &Seen, (major, minor): (u32, u32)) -> bool {
-        let (cc, cuda) = (format!("{major}.{minor}.0"), format!("{}.{}.0", machine.cuda.0, machine.cuda.1));
-        // The driver publishes its version without leading zeros.
-        let numbers = machine.release.split('.').map(|number| number.parse::<u32>().expect("a number").to_string());
-        let mut numbers: Vec<String> = numbers.collect();
-        numbers.resize(3, "0".to_owned());
-        let release = numbers.join(".");
-        let attributes = [("cudaComputeCapability", &*cc), ("cudaDriverVersion", &*cuda), ("driverVersion", &*release)];
-        self.takes("gpu.nvidia.com", &attributes).unwrap_or_else(|error| panic!("{error}"))
-    }
-}
-
-/// Kubernetes' library: three numbers without leading zeros, or an error (apiserver/pkg/cel/library/semverlib.go).
-fn semver(text: &str) -> Result<Value, ExecutionError> {
-    let wrong = || ExecutionError::function_error("semver", format!("{text} is no version"));
-    let numbers: Vec<&str> = text.split('.').collect();
-    let right = |number: &&str| number.parse::<u32>().is_ok_and(|value| value.to_string() == **number);
-    if numbers.len() != 3 || !numbers.iter().all(right) {
-        return Err(wrong());
-    }
-    let number = |text: &&str| Value::Int(text.parse().expect("it was seen to be one"));
-    Ok(Value::List(Arc::new(numbers.iter().map(number).collect())))
-}
-
-fn compare(one: &Value, other: &Value) -> Result<Value, ExecutionError> {
-    let numbers = |value: &Value| -> Result<Vec<i64>, ExecutionError> {
-        let Value::List(list) = value else { return Err(ExecutionError::function_error("compareTo", "no version")) };
-        let number = |value: &Value| if let Value::Int(number) = value { *number } else { panic!("{value:?}") };
-        Ok(list.iter().map(number).collect())
-    };
-    Ok(Value::Int(numbers(one)?.cmp(&numbers(other)?) as i64))
 }
 
 /// Node affinity of Kubernetes (component-helpers, scheduling/corev1/nodeaffinity): terms are alternatives, and a term
@@ -356,32 +286,6 @@ pub(crate) fn spdx(document: &serde_json::Value) -> Parts {
         parts.insert(text(&package["name"]), ranges);
     }
     parts
-}
-
-/// Returns true if a Kubernetes admission policy admits this pod.
-pub(crate) fn admits(policy: &str, pod: &serde_json::Value) -> bool {
-    let block = |after: &str| {
-        let (_, rest) = policy.split_once(after).unwrap_or_else(|| panic!("no {after:?} in:\n{policy}"));
-        let lines = rest.lines().skip(1).map_while(|line| line.strip_prefix("      "));
-        lines.collect::<Vec<_>>().join("\n")
-    };
-    let run = |expression: &str, variables: Option<&Value>| {
-        let program = Program::compile(expression).unwrap_or_else(|error| panic!("{error}\n{expression}"));
-        let mut context = Context::default();
-        context.add_variable_from_value("object", cel::to_value(pod).expect("a value"));
-        if let Some(terms) = variables {
-            let of = HashMap::from([("terms".to_owned(), terms.clone())]);
-            context.add_variable_from_value("variables", Value::Map(Map::from(of)));
-        }
-        program.execute(&context).unwrap_or_else(|error| panic!("{error}\n{expression}"))
-    };
-    if run(&block("- name: has-the-program\n"), None) != Value::Bool(true) {
-        return true;
-    }
-    let terms = run(&block("- name: terms\n"), None);
-    let (_, validations) = policy.split_once("  validations:\n").expect("validations");
-    let lines = validations.lines().skip(1).map_while(|line| line.strip_prefix("      "));
-    run(&lines.collect::<Vec<_>>().join("\n"), Some(&terms)) == Value::Bool(true)
 }
 
 /// Returns a pod with this image, and the terms of the output of `--format k8s-affinity`.

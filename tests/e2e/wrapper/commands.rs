@@ -276,7 +276,7 @@ fn inspect_works_without_manifest() {
     }
     // A directory is searched. The absence of CUDA in it is a valid result.
     let outcome = fixture.guard(["inspect", "src"]).run().expect(0);
-    assert!(outcome.stdout.starts_with("src: folder"), "{outcome}");
+    assert!(outcome.stdout.starts_with("src: directory"), "{outcome}");
 }
 
 fn inspect_reads_all_file_kinds() {
