@@ -120,14 +120,6 @@ impl Machine {
         layout::link(part, &self.at(path));
     }
 
-    /// Copies one file of a part, so that its directory is the one of the copy.
-    pub(crate) fn copy_of(&self, path: &str, part: &Path) {
-        let path = self.at(path);
-        fs::create_dir_all(path.parent().expect("a file has a parent directory"))
-            .expect("a temporary directory takes directories");
-        let _ = fs::copy(part, &path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
-    }
-
     /// Creates a program that only supports `--version`.
     pub(crate) fn program(&self, path: &str, says: &str) {
         self.file(path, &format!("#!/bin/sh\necho '{says}'\n"));

@@ -1,6 +1,6 @@
 //! The typical forum question: a program is built with one cuDNN and started with an older one.
 
-use cudaguard_tests::{Scratch, Test, fake_library, layout, parts, tests};
+use cudaguard_tests::{Test, fake_library, layout, parts, tests};
 
 use super::fixture::{build, program, refused, runs, start};
 
@@ -8,16 +8,8 @@ pub(crate) fn tests() -> Vec<Test> {
     tests![
         #[slow]
         cudnn_8_1_rejects_8_0,
-        #[slow]
-        cudnn_8_9_rejects_8_5,
         cudnn_9_15_rejects_9_1,
         newer_cudnn_minors_run,
-        #[slow]
-        cudnn_patches_are_interchangeable,
-        #[slow]
-        cudnn_loader_alone_is_refused,
-        #[slow]
-        mixed_inner_libraries_are_refused,
     ]
 }
 
@@ -35,15 +27,6 @@ fn cudnn_8_1_rejects_8_0() {
         assert!(outcome.stderr.contains(word), "{word} is not named: {outcome}");
     }
     runs(start(&program, &parts::cudnn("8.9.7")).run(), 8907);
-}
-
-fn cudnn_8_9_rejects_8_5() {
-    let project = program("real-8");
-    let (built, older) = (parts::cudnn("8.9.7"), parts::cudnn("8.5.0"));
-    build(&project, &built);
-    let program = project.built("release/real-8");
-    runs(start(&program, &built).run(), 8907);
-    refused(start(&program, &older).run(), "real_8", &[(&parts::dir(), "<parts>")]);
 }
 
 fn cudnn_9_15_rejects_9_1() {
@@ -68,43 +51,4 @@ fn newer_cudnn_minors_run() {
     let farm = project.sibling().join("farm");
     layout::farm(&built, &farm);
     runs(start(&program, &farm).run(), 91501);
-}
-
-/// The releases are fakes.
-fn cudnn_patches_are_interchangeable() {
-    let project = program("patches");
-    let cudnn = |patch: u32| {
-        let dir = project.sibling().join(format!("cuDNN 9.15.{patch}"));
-        fake_library::cudnn(&dir, (9, 15, patch));
-        dir
-    };
-    build(&project, &cudnn(1));
-    for (patch, number) in [(0, 91500), (2, 91502)] {
-        runs(start(&project.built("release/patches"), &cudnn(patch)).run(), number);
-    }
-}
-
-/// Such a cuDNN aborts an unguarded process at the first call.
-fn cudnn_loader_alone_is_refused() {
-    for (name, version) in [("loader-9", "9.15.1"), ("loader-8", "8.9.7")] {
-        let project = program(name);
-        let (whole, loader) = (parts::cudnn(version), parts::cudnn(&format!("{version}-loader")));
-        build(&project, &whole);
-        let program = project.built(&format!("release/{name}"));
-        let bare = start(&program, &loader).env("CUDAGUARD", "off").run();
-        assert_eq!(bare.signal(), Some(6), "what the guard is there to foresee: {bare}");
-        let snapshot = name.replace('-', "_");
-        refused(start(&program, &loader).run(), &snapshot, &[(&parts::dir(), "<parts>")]);
-    }
-}
-
-/// The loader library is new enough, but the inner libraries next to it belong to an older release.
-fn mixed_inner_libraries_are_refused() {
-    let project = program("mixed");
-    let (built, older) = (parts::cudnn("9.15.1"), parts::cudnn("9.1.0"));
-    build(&project, &built);
-    let mixed = Scratch::new("mixed-cudnn");
-    layout::link(&built.join("lib/libcudnn.so.9"), &mixed.join("lib/libcudnn.so.9"));
-    layout::farm(&older.join("lib"), &mixed.join("lib"));
-    refused(start(&project.built("release/mixed"), &mixed).run(), "mixed", &[(&mixed, "<mixed>")]);
 }
