@@ -11,14 +11,6 @@ struct tags {
   ElfW(Addr) at[32];
 };
 
-/* The location of a loaded object. */
-struct loaded_file {
-  uintptr_t base;
-  const ElfW(Phdr) * ph;
-  int n;
-  const char *name; /* from the dynamic linker; empty for the program */
-};
-
 struct image {
   uintptr_t base;
   const ElfW(Phdr) * ph;
@@ -40,17 +32,6 @@ struct elf {
   struct tags tags;
   ElfW(Phdr) ph[MAX_PHDRS];
   ElfW(Dyn) dynamic[128];
-};
-
-struct note {
-  const unsigned char *descriptor;
-  uint32_t size;
-  int state, own;        /* own: the note is in the same file as this guard */
-  const char *damage;    /* why the note is invalid */
-  struct note_head head; /* zeros if the note is invalid or absent */
-  uint64_t usable_gpus; /* as bits, if it has kernels */
-  int from_kernels;     /* rows are made from the kernels in its image (own_kernels.h) */
-  struct loaded_file file;
 };
 
 /* GPU code in this file (own_kernels.h). */

@@ -11,7 +11,11 @@ static const struct floor {
   uint16_t of, cuda;
   uint32_t release;
 } floors[] = {{0, 0, 0},
-#define FLOOR(of, cuda, release) {of, cuda, release},
+#ifdef _WIN32
+#define FLOOR(of, cuda, linux, windows) {of, cuda, windows},
+#else
+#define FLOOR(of, cuda, linux, windows) {of, cuda, linux},
+#endif
               FLOORS(FLOOR)
 #undef FLOOR
                   {0xffff, 0, 0}};

@@ -3,13 +3,12 @@
 #define CUDAGUARD_ENTRY_H
 
 #include "notes_in_memory.h"
-#include "report_file.h"
+#include "start.h"
 
 static struct context the_context;
 
 SHIM_FN void read_process(struct context *cx, int all) {
   struct walk w;
-  const char *mode;
   w.context = cx;
   w.all = all;
   w.index = w.noted = 0;
@@ -23,16 +22,7 @@ SHIM_FN void read_process(struct context *cx, int all) {
   cx->ready = 1;
   cx->library_path_is_unknown = is_started_by_loader(&cx->first);
   cx->startup = w.index;
-  mode = get_variable("CUDAGUARD");
-  cx->mode = parse_mode(mode);
-  if (*mode && cx->mode == MODE_MANIFEST && cx->first_noted) {
-    char line[SHOW + 100];
-    struct text t = start_text(line, sizeof line);
-    put(&t, "cudaguard: CUDAGUARD is ");
-    put_untrusted(&t, mode);
-    put(&t, ", not off, warn or enforce: ignored\n");
-    print_text(line);
-  }
+  read_mode(cx, cx->first_noted);
 }
 
 SHIM_FN void make_fork_page(struct context *cx) {
@@ -181,20 +171,13 @@ SHIM_SHARED int SHARED(verdict)(void *to) {
 SHIM_SHARED void SHARED(start)(void) {
   struct context *cx = &the_context;
   const ElfW(Sym) * slot;
-  int refuse;
   if (cx->started) return;
   cx->started = 1;
   make_fork_page(cx);
   lock(cx);
   cx->fork_page->process = cx->process = get_process();
   read_process(cx, 1);
-  if (cx->mode != MODE_OFF && cx->notes) {
-    judge(cx, 1, 0);
-    refuse = find_next_printed(cx, 0, 1) != 0;
-    write_report(cx, refuse ? "refuse" : find_next_printed(cx, 0, 0) ? "warn" : "start");
-    print_findings(cx, refuse);
-    if (refuse) exit_now(STATUS_REFUSED);
-  }
+  if (cx->mode != MODE_OFF && cx->notes) judge_start(cx);
   publish_result(cx);
   slot = find_empty_slot(cx);
   if (slot) fail_like_loader(cx, slot);

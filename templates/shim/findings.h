@@ -4,6 +4,12 @@
 #ifndef CUDAGUARD_FINDINGS_H
 #define CUDAGUARD_FINDINGS_H
 
+#ifdef _WIN32
+#define ON(linux, windows) windows
+#else
+#define ON(linux, windows) linux
+#endif
+
 /* name, code, severity, verdict, rank, subject,
  * the finding that has the same sentence, sentence, three lines,
  * the finding that has the same hint, hint */
@@ -19,8 +25,9 @@
     CUDNN_OLDER, \
     "cuDNN {found} is older than cuDNN {built}, which {component} was built with", \
     built_with, found_cudnn, picked_by, CUDNN_OLDER, \
-    "update it, or put a directory with cuDNN {min} or newer first in LD_LIBRARY_PATH; or " \
-    "rebuild against cuDNN {found}") \
+    "update it, or put a directory with cuDNN {min} or newer first in " \
+    ON("LD_LIBRARY_PATH", "PATH") \
+    "; or rebuild against cuDNN {found}") \
   X(CUDNN_OLDER_PATCH, 203, ERROR, REFUSES, 45, cudnn, \
     CUDNN_OLDER_PATCH, \
     "cuDNN {found} is an older patch than cuDNN {built}, which {component} was built with", \
@@ -40,7 +47,8 @@
     CUDNN_ABSENT, \
     "no cuDNN was found: the loader finds no {library}", \
     built_with, none, none, CUDNN_ABSENT, \
-    "install cuDNN {min} or newer, or add its directory to LD_LIBRARY_PATH") \
+    "install cuDNN {min} or newer, or add its directory to " \
+    ON("LD_LIBRARY_PATH", "PATH")) \
   X(CUDNN_INNER_MIXED, 206, ERROR, REFUSES, 43, cudnn, \
     CUDNN_INNER_MIXED, \
     "cuDNN is mixed: {library} is {part}, the rest {found}", \
@@ -51,7 +59,8 @@
     CUDNN_OTHER_CUDA, \
     "cuDNN[ {found}] is for CUDA {found_cuda}, and {component} for CUDA {built_cuda}", \
     found_cudnn, picked_by, none, CUDNN_OTHER_CUDA, \
-    "put a cuDNN for CUDA {built_cuda} first in LD_LIBRARY_PATH") \
+    "put a cuDNN for CUDA {built_cuda} first in " \
+    ON("LD_LIBRARY_PATH", "PATH")) \
   X(LIBRARY_LACKS_SYMBOL_EMPTY_SLOT, 214, ERROR, REFUSES, 14, library, \
     LIBRARY_LACKS_SYMBOL_EMPTY_SLOT, \
     "{component} uses {symbol}, which no library has", \
@@ -123,18 +132,23 @@
     FORWARD_COMPAT_UNSUPPORTED, \
     "cuda-compat does not work with this GPU (804)", \
     found_driver, gpus, none, FORWARD_COMPAT_UNSUPPORTED, \
-    "remove the directory of cuda-compat[ ({libcuda})] from the loader's path and update " \
-    "the driver; or hide that GPU with CUDA_VISIBLE_DEVICES") \
+    "remove the directory of cuda-compat[ ({libcuda})] from " \
+    ON("the loader's path", "PATH") \
+    " and update the driver; or hide that GPU with CUDA_VISIBLE_DEVICES") \
   X(STUB_DRIVER, 306, ERROR, REFUSES, 25, driver, \
     STUB_DRIVER, \
     "the libcuda found is the stub, which is for linking only (34)", \
     found_driver, gpus, none, STUB_DRIVER, \
-    "remove the stubs directory[ ({libcuda})] from LD_LIBRARY_PATH and RPATH") \
+    "remove the stubs directory[ ({libcuda})] from " \
+    ON("LD_LIBRARY_PATH and RPATH", "PATH")) \
   X(DRIVER_MISSING, 307, ERROR, REFUSES, 20, driver, \
     DRIVER_MISSING, \
-    "there is no libcuda.so.1, and {component} requires a GPU", \
+    "there is no " \
+    ON("libcuda.so.1", "nvcuda.dll") \
+    ", and {component} requires a GPU", \
     none, none, none, DRIVER_MISSING, \
-    "install the NVIDIA driver (container: --gpus all)") \
+    "install the NVIDIA driver" \
+    ON(" (container: --gpus all)", "")) \
   X(JIT_DISABLED, 308, ERROR, REFUSES, 34, driver, \
     JIT_DISABLED, \
     "CUDA_DISABLE_PTX_JIT=1 disables what compute capability {gpus} needs: {code}", \
@@ -142,16 +156,18 @@
     "unset CUDA_DISABLE_PTX_JIT; or rebuild with {archs} added") \
   X(JIT_MISSING, 309, ERROR, REFUSES, 35, driver, \
     JIT_MISSING, \
-    "libnvidia-ptxjitcompiler.so.1 is missing, and compute capability {gpus} needs it for " \
-    "{code} (221)", \
+    ON("libnvidia-ptxjitcompiler.so.1", "the compiler of the driver") \
+    " is missing, and compute capability {gpus} needs it for {code} (221)", \
     needed_by, found_driver, none, JIT_MISSING, \
-    "install the complete driver (container: NVIDIA_DRIVER_CAPABILITIES=compute,utility); " \
-    "or rebuild with {archs} added") \
+    "install the complete driver" \
+    ON(" (container: NVIDIA_DRIVER_CAPABILITIES=compute,utility)", "") \
+    "; or rebuild with {archs} added") \
   X(GPU_MISSING, 310, ERROR, REFUSES, 21, driver, \
     GPU_MISSING, \
     "there is no GPU, and {component} requires one", \
     found_driver, none, none, GPU_MISSING, \
-    "check nvidia-smi and CUDA_VISIBLE_DEVICES (container: --gpus all)") \
+    "check nvidia-smi and CUDA_VISIBLE_DEVICES" \
+    ON(" (container: --gpus all)", "")) \
   X(PARTIAL_CODE, 311, ERROR, REFUSES, 36, driver, \
     PARTIAL_CODE, \
     "only part of the code in {component} is for compute capability {gpus}", \
@@ -172,7 +188,11 @@
     "{library} is from CUDA {found_cuda}, older than CUDA {built_cuda}, which {component} " \
     "was built with", \
     found_file, none, none, CUDART_OLDER, \
-    "put the libcudart of CUDA {built_cuda} first in LD_LIBRARY_PATH; or link it statically") \
+    "put the " \
+    ON("libcudart", "cudart") \
+    " of CUDA {built_cuda} first in " \
+    ON("LD_LIBRARY_PATH", "PATH") \
+    "; or link it statically") \
   X(JIT_FORCED, 315, ERROR, REFUSES, 33, driver, \
     JIT_FORCED, \
     "{component} has no PTX for compute capability {gpus}, and CUDA_FORCE_PTX_JIT=1 " \
@@ -184,7 +204,9 @@
     "cuDNN[ {found}] is for CUDA {found_cuda}, and needs a driver that supports CUDA " \
     "{needs_cuda}", \
     needed_by, found_driver, gpus, CUDNN_NEEDS_NEWER_DRIVER, \
-    "put a cuDNN for CUDA[ {cuda_major}] first in LD_LIBRARY_PATH; or update the driver") \
+    "put a cuDNN for CUDA[ {cuda_major}] first in " \
+    ON("LD_LIBRARY_PATH", "PATH") \
+    "; or update the driver") \
   X(CUDNN_CANNOT_TELL, 501, INFO, OPEN, 63, cudnn, \
     CUDNN_CANNOT_TELL, \
     "the version of this cuDNN is unknown", \
@@ -230,10 +252,13 @@
     DRIVER_CANNOT_TELL_ANSWER, \
     "it is unknown whether driver and GPU fit: cuInit returns {answer}", \
     found_driver, gpus, none, DRIVER_CANNOT_TELL_ANSWER, \
-    "check nvidia-smi and the kernel log (dmesg | grep -i nvrm)") \
+    "check nvidia-smi and " \
+    ON("the kernel log (dmesg | grep -i nvrm)", "the event log")) \
   X(DRIVER_CANNOT_TELL_NOT_LOADED, 505, INFO, OPEN, 64, driver, \
     DRIVER_CANNOT_TELL_NOT_LOADED, \
-    "it is unknown whether driver and GPU fit: libcuda.so.1 cannot be loaded: {why}", \
+    "it is unknown whether driver and GPU fit: " \
+    ON("libcuda.so.1", "nvcuda.dll") \
+    " cannot be loaded: {why}", \
     gpus, none, none, DRIVER_CANNOT_TELL, \
     "") \
   X(DRIVER_CANNOT_TELL_UNSURE, 505, INFO, OPEN, 64, driver, \
@@ -274,8 +299,9 @@
     "it is unknown whether cuDNN {found} works on compute capability {gpus}: it has code " \
     "up to {newest_major}.x", \
     needed_by, found_driver, none, CUDNN_BEFORE_THIS_GPU, \
-    "put a newer cuDNN first in LD_LIBRARY_PATH: cuDNN 9 for CUDA 12 and later supports " \
-    "newer GPUs")
+    "put a newer cuDNN first in " \
+    ON("LD_LIBRARY_PATH", "PATH") \
+    ": cuDNN 9 for CUDA 12 and later supports newer GPUs")
 
 /* name, subject */
 #define SUBJECTS(X) \

@@ -6,9 +6,18 @@
 #include "judge.h"
 #include "findings.h"
 
-struct note;
-
 enum { NOTE_WHOLE, NOTE_IS_NEWER, NOTE_IS_DAMAGED, NOTE_IS_ABSENT };
+
+struct note {
+  const unsigned char *descriptor;
+  uint32_t size;
+  int state, own;        /* own: the note is in the same file as this guard */
+  const char *damage;    /* why the note is invalid */
+  struct note_head head; /* zeros if the note is invalid or absent */
+  uint64_t usable_gpus;  /* as bits, if it has kernels */
+  int from_kernels;      /* rows are made from the kernels in its image (own_kernels.h) */
+  struct loaded_file file;
+};
 
 /* The effect of a finding on the verdict. REFUSES applies to errors only, OPEN to every severity.
  */

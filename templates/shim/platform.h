@@ -71,4 +71,12 @@ extern "C"
 #define NATIVE_MACHINE EM_NONE
 #endif
 
+/* The location of a loaded object. */
+struct loaded_file {
+  uintptr_t base;
+  const ElfW(Phdr) * ph;
+  int n;
+  const char *name; /* from the dynamic linker; empty for the program */
+};
+
 #endif

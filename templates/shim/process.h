@@ -28,6 +28,10 @@ SHIM_FN void copy_absolute(char (*to)[PATH_MAX], const char *path) {
   if (is_truncated(&t)) copy_path(to, path);
 }
 
+SHIM_FN struct loaded_file get_own_file(const struct context *cx) {
+  return get_loaded_file(&cx->own);
+}
+
 /* Returns whether the program was started as `ld.so program`. The kernel then loads no interpreter.
  */
 SHIM_FN int is_started_by_loader(const struct image *program) {

@@ -23,12 +23,12 @@ pub fn link_arguments(target: &str) -> &'static [&'static str] {
 
 /// The parts of the shim: those of Windows come before those of the same name that Linux uses.
 const PARTS: &[(&str, &str)] = parts!(
-    "windows/platform.h" "windows/context.h" "windows/image.h" "windows/dll.h" "windows/process.h" "windows/findings.h"
+    "windows/platform.h" "windows/context.h" "windows/image.h" "windows/dll.h" "windows/process.h"
     "windows/own_kernels.h" "windows/notes_in_memory.h" "windows/detect_cudnn.h" "windows/registry.h"
     "windows/detect_driver.h" "windows/detection.h" "windows/weak_symbols.h" "windows/report_file.h" "windows/entry.h"
-    "windows/tables.h" "attributes.h" "limits.h" "c_strings.h" "text.h" "vendors.h" "versions.h" "note_layout.h" "judge.h"
-    "model.h" "note.h" "message.h" "scope.h" "collection.h" "coverage.h" "archs.h" "judge.c" "judged_findings.h"
-    "judge_notes.h" "report_stderr.h" "report_json.h"
+    "attributes.h" "limits.h" "findings.h" "tables.h" "c_strings.h" "text.h" "vendors.h" "versions.h" "note_layout.h" "judge.h"
+    "model.h" "note.h" "stored_notes.h" "message.h" "scope.h" "collection.h" "coverage.h" "archs.h" "judge.c" "judged_findings.h"
+    "judge_notes.h" "report_stderr.h" "report_json.h" "start.h"
 );
 
 const WHOLE: &str = include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/templates/shim_windows.c"));

@@ -88,7 +88,7 @@ fn arch_makers() -> String {
 
 /// Generates the tables that the shim needs to check unsealed kernels: oldest drivers, and the GPUs outside of the
 /// general rule.
-fn kernel_tables(is_windows: bool) -> String {
+fn kernel_tables() -> String {
     // Each kind uses its own range of numbers, so that one search serves all: the first row that is not below the
     // number.
     let mut floors: Vec<(u32, Floor)> = Vec::new();
@@ -122,13 +122,15 @@ fn kernel_tables(is_windows: bool) -> String {
     let comment = "/* Generated from guard-core/data: the oldest drivers, and GPUs outside of the general rule. */";
     let mut text =
         "/* The oldest driver for: Zstandard that CUDA 12 or 13 wrote; PTX by its ISA, major << 8 | minor; a\n \
-                    * cudart by its version. A number that is not listed has the driver of the next higher one. */\n\
+                    * cudart by its version: the CUDA that it supports, and its release for Linux and for Windows. A\n \
+                    * number that is not listed has the driver of the next higher one. */\n\
                     #define FLOORS(X)"
             .to_owned();
     for (of, floor) in floors {
-        let of_system = |linux| if is_windows { tables::windows_release(floor.cuda, linux) } else { linux };
-        let release = floor.release.map(of_system).and_then(DriverRelease::packed).unwrap_or_default();
-        let _ = write!(text, " \\\n  X({of}, {}, {release:#x})", floor.cuda.to_int());
+        let packed = |release: Option<DriverRelease>| release.and_then(DriverRelease::packed).unwrap_or_default();
+        let on_windows = floor.release.map(|linux| tables::windows_release(floor.cuda, linux));
+        let (linux, windows) = (packed(floor.release), packed(on_windows));
+        let _ = write!(text, " \\\n  X({of}, {}, {linux:#x}, {windows:#x})", floor.cuda.to_int());
     }
     let newest = tables::toolkit_rows().last().map_or(0, |row| row.version.to_int());
     let nobody = tables::NO_DRIVER_KNOWN.0.to_int();
@@ -182,8 +184,7 @@ fn parts_of_the_shim_are_as_written() {
     let all = [
         ("note_layout.h", note_layout()),
         ("pci.h", pci_ranges()),
-        ("tables.h", kernel_tables(false)),
-        ("windows/tables.h", kernel_tables(true)),
+        ("tables.h", kernel_tables()),
         ("vendors.h", guarded_library()),
         ("archs.h", arch_makers()),
     ];

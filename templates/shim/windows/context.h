@@ -4,23 +4,6 @@
 
 #include "model.h"
 
-/* A module of this process. `name` is empty for the program. */
-struct loaded_file {
-  const unsigned char *base;
-  const char *name;
-};
-
-struct note {
-  const unsigned char *descriptor;
-  uint32_t size;
-  int state, own;        /* own: the note is in the same file as this guard */
-  const char *damage;    /* why the note is invalid */
-  struct note_head head; /* zeros if the note is invalid or absent */
-  uint64_t usable_gpus;  /* as bits, if it has kernels */
-  int from_kernels;      /* never set: kernels are not read from memory (own_kernels.h) */
-  struct loaded_file file;
-};
-
 enum { MAX_MODULES = 512 };
 
 /* The state of the shim, in zero-initialised memory. */

@@ -3,8 +3,7 @@
 #ifndef CUDAGUARD_ENTRY_H
 #define CUDAGUARD_ENTRY_H
 
-#include "judge_notes.h"
-#include "report_file.h"
+#include "start.h"
 
 /* Several copies in one file share this symbol; the first copy checks. */
 __attribute__((common)) int cudaguard_r1_started;
@@ -15,31 +14,12 @@ SHIM_FN int changes_search(const unsigned char *image) {
          imports_function(image, "SetDllDirectoryA") || imports_function(image, "SetDllDirectoryW");
 }
 
-SHIM_FN void read_mode(struct context *cx) {
-  const char *mode = get_variable("CUDAGUARD");
-  cx->mode = parse_mode(mode);
-  if (*mode && cx->mode == MODE_MANIFEST) {
-    char line[SHOW + 100];
-    struct text t = start_text(line, sizeof line);
-    put(&t, "cudaguard: CUDAGUARD is ");
-    put_untrusted(&t, mode);
-    put(&t, ", not off, warn or enforce: ignored\n");
-    print_text(line);
-  }
-}
-
 SHIM_FN void start(struct context *cx) {
-  int refuse;
   cx->process = GetCurrentProcess();
   read_notes(cx);
   cx->changes_search = changes_search(cx->own);
-  read_mode(cx);
-  if (cx->mode == MODE_OFF) return;
-  judge(cx, 1, 0);
-  refuse = find_next_printed(cx, 0, 1) != 0;
-  write_report(cx, refuse ? "refuse" : find_next_printed(cx, 0, 0) ? "warn" : "start");
-  print_findings(cx, refuse);
-  if (refuse) exit_now(STATUS_REFUSED);
+  read_mode(cx, 1);
+  if (cx->mode != MODE_OFF) judge_start(cx);
 }
 
 static void on_attach(handle module, uint32_t reason, void *unused) {

@@ -2,34 +2,11 @@
 #ifndef CUDAGUARD_NOTES_IN_MEMORY_H
 #define CUDAGUARD_NOTES_IN_MEMORY_H
 
-#include "note.h"
 #include "process.h"
-
-enum { NOTE_HEADER = 24 }; /* sizes, type and owner */
+#include "stored_notes.h"
 
 /* The start of the file that contains this guard; the linker defines it. */
 extern const unsigned char __ImageBase[];
-
-SHIM_FN struct note *make_room_for_note(struct context *cx, int own) {
-  int k = cx->notes;
-  if (cx->notes < MAX_NOTES) return &cx->note[cx->notes++];
-  cx->dropped_notes++;
-  while (own && k-- > 0)
-    if (!cx->note[k].own) return &cx->note[k];
-  return 0;
-}
-
-/* Returns the size of the descriptor if this is a note of cudaguard, or -1. */
-SHIM_FN long get_descriptor_size(const unsigned char *p, size_t left) {
-  static const unsigned char mark[NOTE_HEADER - 8] = {1,   0,   0,   0,   'c', 'u', 'd', 'a',
-                                                      'g', 'u', 'a', 'r', 'd', 0,   0,   0};
-  uint32_t sizes[2]; /* of the owner name and the descriptor */
-  memcpy(sizes, p, sizeof sizes);
-  if (sizes[0] != 10 || !bytes_are_equal(p + sizeof sizes, mark, sizeof mark) ||
-      sizes[1] > left - NOTE_HEADER)
-    return -1;
-  return (long)sizes[1];
-}
 
 /* Returns whether an equal note is stored. An object that is linked twice has two. */
 SHIM_FN int has_equal_note(struct context *cx, const unsigned char *descriptor, uint32_t size) {
@@ -54,22 +31,17 @@ SHIM_FN void store_note(struct context *cx, const unsigned char *image, const ch
   n->file.name = name;
 }
 
-SHIM_FN int collect_notes(struct context *cx, const unsigned char *image, const char *name) {
+SHIM_FN void collect_notes(struct context *cx, const unsigned char *image, const char *name) {
   uint32_t left = 0;
   const unsigned char *p = find_section(image, ".cudagd", &left);
-  int found = 0;
   while (p && left >= NOTE_HEADER) {
     const long size = get_descriptor_size(p, left);
     const uint32_t step = size < 0 ? 4 : NOTE_HEADER + (((uint32_t)size + 3) & ~3u);
-    if (size >= 0) {
-      store_note(cx, image, name, p + NOTE_HEADER, size);
-      found++;
-    }
+    if (size >= 0) store_note(cx, image, name, p + NOTE_HEADER, size);
     if (step >= left) break;
     p += step;
     left -= step;
   }
-  return found;
 }
 
 /* Stores the path of a module; returns "" if there is no room. */
@@ -90,14 +62,8 @@ SHIM_FN void read_notes(struct context *cx) {
   uint32_t bytes = 0, size, k;
   cx->own = __ImageBase;
   cx->program = (handle)cx->own == GetModuleHandleW(0);
-  if (!collect_notes(cx, cx->own, cx->program ? "" : store_module_name(cx, (handle)cx->own))) {
-    struct note *n = make_room_for_note(cx, 1);
-    memset(n, 0, sizeof *n);
-    n->state = NOTE_IS_ABSENT;
-    n->own = 1;
-    n->file.base = cx->own;
-    n->file.name = "";
-  }
+  collect_notes(cx, cx->own, cx->program ? "" : store_module_name(cx, (handle)cx->own));
+  add_absent_note(cx);
   if (!cx->program || !K32EnumProcessModules(cx->process, cx->modules, sizeof cx->modules, &bytes))
     return;
   for (k = 0; k < bytes / sizeof *cx->modules && k < MAX_MODULES; k++) {

@@ -82,4 +82,10 @@ enum {
   READ_AND_WRITE = 4
 };
 
+/* A module of this process. `name` is empty for the program. */
+struct loaded_file {
+  const unsigned char *base;
+  const char *name;
+};
+
 #endif

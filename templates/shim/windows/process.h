@@ -15,6 +15,13 @@ SHIM_FN const char *get_variable(const char *name) {
   return narrow(cx->device, cx->value, PATH_MAX);
 }
 
+SHIM_FN struct loaded_file get_own_file(const struct context *cx) {
+  struct loaded_file file;
+  file.base = cx->own;
+  file.name = "";
+  return file;
+}
+
 SHIM_FN int get_process(void) { return (int)GetCurrentProcessId(); }
 
 SHIM_FN int is_variable_one(const char *name) { return texts_are_equal(get_variable(name), "1"); }

@@ -184,11 +184,10 @@ impl Findings {
     }
 
     /// Returns the files that are generated from the table, with their content.
-    pub fn written(&self) -> [(&'static str, String); 4] {
+    pub fn written(&self) -> [(&'static str, String); 3] {
         [
             ("guard-core/src/finding/codes.rs", self.rust()),
-            ("templates/shim/findings.h", self.c(str::to_owned)),
-            ("templates/shim/windows/findings.h", self.c(in_terms_of_windows)),
+            ("templates/shim/findings.h", self.c()),
             ("docs/reference/findings.md", self.page()),
         ]
     }
@@ -226,8 +225,8 @@ impl Findings {
         out
     }
 
-    /// Generates `templates/shim/findings.h`, with the names that a system has for what a text is about.
-    pub fn c(&self, in_terms_of: fn(&str) -> String) -> String {
+    /// Generates `templates/shim/findings.h`.
+    pub fn c(&self) -> String {
         let spoken: Vec<(&Row, &MessageTemplate)> = self
             .rows
             .iter()
@@ -242,6 +241,7 @@ impl Findings {
              * That file documents each column. In a text, {{name}} is a placeholder, and a part in [ ] is\n \
              * omitted if a value in it is empty. */\n\
              #ifndef CUDAGUARD_FINDINGS_H\n#define CUDAGUARD_FINDINGS_H\n\n\
+             #ifdef _WIN32\n#define ON(linux, windows) windows\n#else\n#define ON(linux, windows) linux\n#endif\n\n\
              /* name, code, severity, verdict, rank, subject,\n \
              * the finding that has the same sentence, sentence, three lines,\n \
              * the finding that has the same hint, hint */\n\
@@ -255,12 +255,11 @@ impl Findings {
             let Row { code, severity, verdict, .. } = row;
             let (rank, severity, verdict) = (row.rank.unwrap_or(255), shout(severity), shout(verdict));
             let (name, subject) = (shout(name), words.subject.to_lowercase());
-            let (message, hint) = (in_terms_of(message), in_terms_of(hint));
             let sentence = message.lines().next().unwrap_or_default().to_owned();
             let own_sentence = if sentences.contains_key(&sentence) { String::new() } else { sentence.clone() };
             let sentence_of = sentences.entry(sentence).or_insert_with(|| name.clone());
-            let own_hint = if hints.contains_key(&hint) { String::new() } else { hint.clone() };
-            let hint_of = hints.entry(hint).or_insert_with(|| name.clone());
+            let own_hint = if hints.contains_key(hint) { String::new() } else { hint.clone() };
+            let hint_of = hints.entry(hint.clone()).or_insert_with(|| name.clone());
             let line = |at: usize| words.lines.get(at).map_or("none", String::as_str);
             let _ = write!(
                 out,
@@ -279,9 +278,8 @@ impl Findings {
         }
         out.push_str("\n\n/* name, line; `none` is no line */\n#define LINES(X)");
         for (name, line) in lines {
-            let line = in_terms_of(line);
-            let _ = write!(out, " \\\n  X({name}, {})", literal(&line));
-            fields.extend(placeholders(&line).map(str::to_owned));
+            let _ = write!(out, " \\\n  X({name}, {})", literal(line));
+            fields.extend(placeholders(line).map(str::to_owned));
         }
         out.push_str("\n\n/* name, kind */\n#define FIELDS(X)");
         for field in fields {
@@ -316,22 +314,18 @@ impl Row {
     }
 }
 
-/// Replaces the names of Linux by those that Windows has for the same.
-fn in_terms_of_windows(text: &str) -> String {
-    [
-        ("LD_LIBRARY_PATH and RPATH", "PATH"),
-        ("the loader's path", "PATH"),
-        ("LD_LIBRARY_PATH", "PATH"),
-        ("libnvidia-ptxjitcompiler.so.1", "the compiler of the driver"),
-        ("libcuda.so.1", "nvcuda.dll"),
-        ("libcudart", "cudart"),
-        (" (container: --gpus all)", ""),
-        (" (container: NVIDIA_DRIVER_CAPABILITIES=compute,utility)", ""),
-        ("check nvidia-smi and the kernel log (dmesg | grep -i nvrm)", "check nvidia-smi and the event log"),
-    ]
-    .iter()
-    .fold(text.to_owned(), |text, (linux, windows)| text.replace(linux, windows))
-}
+/// Texts that name something of Linux, and the text for Windows.
+const WINDOWS: [(&str, &str); 9] = [
+    ("LD_LIBRARY_PATH and RPATH", "PATH"),
+    ("the loader's path", "PATH"),
+    ("LD_LIBRARY_PATH", "PATH"),
+    ("libnvidia-ptxjitcompiler.so.1", "the compiler of the driver"),
+    ("libcuda.so.1", "nvcuda.dll"),
+    ("libcudart", "cudart"),
+    (" (container: --gpus all)", ""),
+    (" (container: NVIDIA_DRIVER_CAPABILITIES=compute,utility)", ""),
+    ("the kernel log (dmesg | grep -i nvrm)", "the event log"),
+];
 
 fn line_names(words: &Table) -> impl Iterator<Item = &str> {
     let names = words.get("lines").and_then(Value::as_array).into_iter().flatten();
@@ -345,8 +339,19 @@ fn placeholders(text: &str) -> impl Iterator<Item = &str> {
         .map(move |part| part.split_once('}').unwrap_or_else(|| panic!("{text}: a placeholder without an end")).0)
 }
 
-/// Quotes a text as a C string literal inside a macro, in pieces that fit on lines of 100 columns.
+/// Quotes a text as C string literals inside a macro, with the text for each system where they differ.
 fn literal(text: &str) -> String {
+    let first = WINDOWS.iter().filter_map(|pair| Some((text.find(pair.0)?, pair))).min_by_key(|(at, _)| *at);
+    let Some((at, (linux, windows))) = first else { return pieces(text) };
+    let (before, after) = (&text[..at], &text[at + linux.len()..]);
+    let mut parts = vec![format!("ON({linux:?}, {windows:?})")];
+    parts.splice(0..0, (!before.is_empty()).then(|| pieces(before)));
+    parts.extend((!after.is_empty()).then(|| literal(after)));
+    parts.join(" \\\n    ")
+}
+
+/// Quotes a text as C string literals that fit on lines of 100 columns.
+fn pieces(text: &str) -> String {
     const COLUMNS: usize = 86;
     let mut pieces = vec![String::new()];
     for word in text.split_inclusive(' ') {
