@@ -43,6 +43,7 @@ pub(crate) fn build_inputs<'a>(project: &'a Project, package: &'a Package, targe
         sees_linked: true,
         intent: if package.embeds { CudaIntent::Owner } else { CudaIntent::Unstated },
         archs: None,
+        ptx_isa: None,
         headers: None,
         given: None,
         reaches_cuda: false,

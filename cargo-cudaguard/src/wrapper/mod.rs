@@ -241,6 +241,7 @@ impl CratePackage<'_> {
             sees_linked: true,
             intent: if self.embeds { CudaIntent::Owner } else { CudaIntent::Unstated },
             archs: None,
+            ptx_isa: None,
             headers: None,
             given: None,
             reaches_cuda: self.crates().iter().any(Crate::reaches_cuda),

@@ -1,5 +1,6 @@
 //! Build-script front end for `cudaguard::embed!()`.
 
+mod compiled;
 mod package;
 pub mod rebuild_stamp;
 
@@ -64,8 +65,8 @@ impl Embed {
     }
 
     /// Sets the archs that the build compiles for, in the spelling of any tool: `sm_90a`, `90a`, `9.0+PTX`,
-    /// `compute_90`. They take precedence over variables such as `CUDAARCHS`; `[gpu] archs` of the policy takes
-    /// precedence over them. A text that is no arch is reported as a finding.
+    /// `compute_90`. They take precedence over variables such as `CUDAARCHS` and over PTX files in `OUT_DIR`; `[gpu] archs`
+    /// of the policy takes precedence over them. A text that is no arch is reported as a finding.
     #[must_use]
     pub fn archs<A: Into<String>>(mut self, archs: impl IntoIterator<Item = A>) -> Self {
         self.archs.extend(archs.into_iter().map(Into::into));
@@ -185,6 +186,10 @@ impl Embed {
         component: &Component,
         kernels: bool,
     ) -> BuildInputs<'a> {
+        // `cargo cudaguard` examines the linked file, and sets the directory of stamps. Another project links an archive.
+        let sees_linked = env.var_os(env::STAMP_DIR_VAR).is_some() && archive_alone(package).is_none();
+        let compiled = (!sees_linked).then(|| compiled::read_ptx_files(&package.out_dir)).flatten();
+        let declared = (!self.archs.is_empty()).then(|| self.archs.join(";"));
         BuildInputs {
             component: component.clone(),
             package: &package.component.name,
@@ -195,11 +200,10 @@ impl Embed {
             profile: &package.profile,
             release: package.release,
             locked: None,
-            // `cargo cudaguard` examines the linked file, and sets the directory of stamps. Another project links an
-            // archive.
-            sees_linked: env.var_os(env::STAMP_DIR_VAR).is_some() && archive_alone(package).is_none(),
-            intent: if kernels { CudaIntent::Build } else { CudaIntent::Owner },
-            archs: (!self.archs.is_empty()).then(|| self.archs.join(";")),
+            sees_linked,
+            intent: if kernels || compiled.is_some() { CudaIntent::Build } else { CudaIntent::Owner },
+            ptx_isa: compiled.as_ref().map(|ptx| ptx.isa),
+            archs: declared.or_else(|| compiled.map(|ptx| ptx.archs)),
             headers: self.cudnn_include.as_ref().map(|dir| package.dir.join(dir)),
             given: None,
             reaches_cuda: false,

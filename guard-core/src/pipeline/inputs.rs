@@ -47,8 +47,10 @@ pub struct BuildInputs<'a> {
     pub sees_linked: bool,
     /// Evidence of the front end that the package uses CUDA.
     pub intent: CudaIntent,
-    /// Archs that a build script specifies.
+    /// Archs that a build script specifies, or those of the PTX that it compiled.
     pub archs: Option<String>,
+    /// The newest ISA of that PTX.
+    pub ptx_isa: Option<(u32, u32)>,
     /// The directory of the cuDNN headers that a build script specifies.
     pub headers: Option<PathBuf>,
     /// Facts that the build system has determined.

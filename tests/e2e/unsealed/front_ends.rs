@@ -227,8 +227,16 @@ fn front_ends_seal_alike() {
     }
 }
 
-/// No guard can see the kernels, but `[gpu] archs` declares them: they are checked like visible kernels, with the same
-/// message. If the program has visible kernels, these count.
+/// A build script that compiled PTX of CUDA 13.0, before it embeds the guard.
+const PTX_IN_OUT_DIR: &str = r#"fn main() {
+    let ptx = ".version 9.0\n.target sm_80\n.address_size 64\n.visible .entry a()\n{\nret;\n}\n";
+    std::fs::write(std::env::var("OUT_DIR").unwrap() + "/scale.ptx", ptx).unwrap();
+    cudaguard::embed!();
+}
+"#;
+
+/// No guard can see the kernels, but `[gpu] archs` declares them, or the build script left PTX: they are checked like visible
+/// kernels, with the same message. If the program has visible kernels, these count.
 fn policy_declaration_is_used() {
     world::need();
     tools::need_all(&["gcc", "g++"]);
@@ -238,7 +246,9 @@ fn policy_declaration_is_used() {
     let unseen = unseen.file("cudaguard.toml", "gpu.archs = [\"sm_80\"]\n");
     let compiled = Project::guarded("my-model").file("src/main.rs", "fn main() {\n    println!(\"main ran\");\n}\n");
     let compiled = compiled.file("cudaguard.toml", "gpu.archs = [\"compute_80\"]\n");
-    for project in [&seen, &unseen, &compiled] {
+    let in_out_dir = Project::guarded("my-model").file("src/main.rs", "fn main() {\n    println!(\"main ran\");\n}\n");
+    let in_out_dir = in_out_dir.file("build.rs", PTX_IN_OUT_DIR);
+    for project in [&seen, &unseen, &compiled, &in_out_dir] {
         let _ = parts.with(project.cargo(["build"])).run().success();
     }
     let of = |project: &Project| project.built("debug/my-model");
@@ -262,13 +272,20 @@ fn policy_declaration_is_used() {
         let by_cudart = place == "A100 with 535";
         assert!(text_printed == twin || by_cudart && text_printed.0 == Some(0), "{place}: {text_printed:?}, {twin:?}");
         // PTX of CUDA 13.0, which a sufficiently new driver compiles for a newer GPU.
-        let text_printed = start(&compiled);
         let wanted = if ["V100", "A100 with 535"].contains(&place) { 78 } else { 0 };
-        assert_eq!(text_printed.0, Some(wanted), "{place}: {text_printed:?}");
+        for project in [&compiled, &in_out_dir] {
+            let text_printed = start(project);
+            assert_eq!(text_printed.0, Some(wanted), "{place}: {text_printed:?}");
+        }
     }
-    for (project, gpu, status) in
-        [(&unseen, "V100", 1), (&unseen, "A100", 0), (&unseen, "H100", 1), (&compiled, "H100", 0)]
-    {
+    for (project, gpu, status) in [
+        (&unseen, "V100", 1),
+        (&unseen, "A100", 0),
+        (&unseen, "H100", 1),
+        (&compiled, "H100", 0),
+        (&in_out_dir, "V100", 1),
+        (&in_out_dir, "H100", 0),
+    ] {
         let options = ["verify", "--driver", "580.95.05", "--gpu", gpu];
         let outcome = command::call(options).arg(of(project)).run();
         assert_eq!(outcome.status(), Some(status), "{gpu}: {outcome}");

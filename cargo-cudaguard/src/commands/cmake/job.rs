@@ -85,6 +85,7 @@ impl CmakeJob {
             sees_linked: true,
             intent: CudaIntent::Build,
             archs: None,
+            ptx_isa: None,
             headers: None,
             given: Some(given.clone()),
             reaches_cuda: false,
