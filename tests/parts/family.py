@@ -24,8 +24,10 @@ def fetch(spec, processor, library, dir):
     path = os.path.join(into, library)
     if not os.path.exists(path):
         place = lambda name: library if os.path.basename(name) == library else None
-        wheels.take(spec, place, os.path.join(dir, "downloads"), into, lambda *_: None, processor)
-        shutil.rmtree(os.path.join(dir, "downloads"), ignore_errors=True)
+        downloads = os.path.join(dir, "downloads")
+        os.makedirs(downloads, exist_ok=True)
+        wheels.take(spec, place, downloads, into, lambda *_: None, processor)
+        shutil.rmtree(downloads, ignore_errors=True)
     return path
 
 
@@ -42,7 +44,6 @@ def main():
     arguments.add_argument("command", help="path of cargo-cudaguard")
     arguments.add_argument("dir", metavar="DIR", help="directory for the libraries")
     options = arguments.parse_args()
-    os.makedirs(os.path.join(options.dir, "downloads"), exist_ok=True)
     with open(TABLE) as file:
         table = json.load(file)
     wrong = absent = 0
