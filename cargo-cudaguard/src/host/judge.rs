@@ -338,6 +338,14 @@ impl<'a> Call<'a> {
             Requirement::Gpu { code, .. } => code.clone(),
             Requirement::Library { .. } | Requirement::Part { .. } => String::new(),
         };
+        // Machine code for the GPU does not replace PTX text that the program loads.
+        let is_text = matches!(row, Requirement::Gpu { .. }) && code.contains("PTX text");
+        let message = match message {
+            MessageTemplate::DriverTooOldForCode | MessageTemplate::DriverTooOldForCodeCompressed if is_text => {
+                MessageTemplate::DriverTooOldForCodeText
+            }
+            other => other,
+        };
         let values = values.with("code", code);
         let major = self.cuda().map(|cuda| cuda.major);
         match message {

@@ -904,6 +904,9 @@ words! {
     DriverTooOldForCodeCompressed DriverTooOldForCode "driver"
         "the driver is too old for compressed {code} on compute capability {gpus}[: it needs CUDA {needs_cuda}]\nneeded by:  {component}\nfound:      driver[ {driver}][ that supports CUDA {cuda}][ on kernel module {kernel}][ in {libcuda}]"
         "update the driver[ to {needs_release} or newer]; or compile with --compress-mode=none";
+    DriverTooOldForCodeText DriverTooOldForCode "driver"
+        "the driver is too old for {code} on compute capability {gpus}[, which needs one that supports CUDA {needs_cuda}]\nneeded by:  {component}\nfound:      driver[ {driver}][ that supports CUDA {cuda}][ on kernel module {kernel}][ in {libcuda}]"
+        "update the driver[ to {needs_release} or newer]; or compile the PTX text with an older toolkit";
     DriverTooOldForCodeForced DriverTooOldForCode "driver"
         "CUDA_FORCE_PTX_JIT=1 needs {code} for compute capability {gpus}: the driver is too old[: CUDA {needs_cuda}]\nneeded by:  {component}\nfound:      driver[ {driver}][ that supports CUDA {cuda}][ on kernel module {kernel}][ in {libcuda}]"
         "unset CUDA_FORCE_PTX_JIT[; or update the driver to {needs_release} or newer]";

@@ -67,6 +67,16 @@ fn ptx_text() {
         assert!(text.contains("native, sm_90 and PTX text 9.5; the driver must support CUDA 13.5"), "{text}");
     }
     assert_named(&bench, "layout", "9.0", "13.5", "620");
+    let (_, text) = verdict(&bench, "layout", "580.95.05", "H100");
+    assert!(text.contains("or compile the PTX text with an older toolkit") && !text.contains("sm_90 added"), "{text}");
+
+    // XLA's kernels for conditional nodes of graphs: a program uses them only if the driver has such nodes.
+    let plain = std::fs::read_to_string(bench.path("text.ptx")).expect("PTX");
+    let extern_function = ".address_size 64\n.extern .func cudaGraphSetConditional(.param .b64 a, .param .b32 b);\n";
+    bench.write("text.ptx", plain.replace(".address_size 64\n", extern_function).as_bytes());
+    bench.tool(&format!("gcc -w -z noexecstack main.c text.s k.o -L{lib} {link} -o graphs"));
+    let (word, text) = verdict(&bench, "graphs", "580.95.05", "H100");
+    assert_eq!(word, "runs", "{text}");
 }
 
 /// Wheel repair copies the runtime under a name with a hash and the complete release.

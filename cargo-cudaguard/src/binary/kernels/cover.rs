@@ -337,10 +337,13 @@ impl Kernels {
     }
 
     /// Returns the newest ISA of PTX text next to containers that the program may have the driver compile for a GPU of this
-    /// compute capability. Texts of the same kernels are alternatives, of which it uses the one for the newest arch.
+    /// compute capability. Texts of the same kernels are alternatives, of which it uses the one for the newest arch. Kernels
+    /// that set conditions of CUDA graphs run only if the driver has these graphs, so their text requires nothing (XLA).
     fn newest_text(&self, cc: (u8, u8)) -> Option<(u16, u16)> {
         let mut best: HashMap<u64, (Target, (u16, u16))> = HashMap::new();
-        let is_text = |container: &&Container| container.role == Role::Aside && container.form == ImageForm::Ptx;
+        let is_text = |container: &&Container| {
+            container.role == Role::Aside && container.form == ImageForm::Ptx && !container.sets_conditions
+        };
         for container in self.containers.iter().filter(is_text) {
             let images = self.entries_of(container).iter();
             for (target, isa) in images.filter_map(|image| Some((image.runnable_target()?, image.ptx_isa()?))) {

@@ -147,6 +147,8 @@ pub struct Container {
     kernels: u64,
     /// The CUDA major in the header of its machine code; 0 if it is unknown.
     compiled_by: u32,
+    /// True for PTX text that [`ptx::Ptx::sets_conditions`].
+    sets_conditions: bool,
     damaged: bool,
 }
 
@@ -163,6 +165,7 @@ impl Container {
             entries: 0..0,
             kernels: 0,
             compiled_by: 0,
+            sets_conditions: false,
             damaged: false,
         }
     }

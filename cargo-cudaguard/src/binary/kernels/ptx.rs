@@ -18,6 +18,9 @@ pub(super) struct Ptx {
     pub(super) kernels: u64,
     /// True if there is anything after the lines that every PTX module begins with.
     pub(super) declares: bool,
+    /// True if its kernels set conditions of CUDA graphs, which only drivers of CUDA 12.3 and newer support. A program with
+    /// an older driver does not use them.
+    pub(super) sets_conditions: bool,
 }
 
 /// Reads the PTX module whose `.version` is at offset `at`. Returns `None` if the text is not a module, such as a
@@ -36,8 +39,9 @@ pub(super) fn read_module(data: &[u8], at: usize) -> Option<Ptx> {
     let (arch, debug) = lexer.read_target()?;
     let body = lexer.at;
     let mut lexer = Lexer { data, at: body };
-    let Module { end, kernels, declares } = lexer.read_rest();
-    Some(Ptx { arch, isa, debug, start: at, end: end.max(body), read: lexer.at.max(body), kernels, declares })
+    let Module { end, kernels, declares, sets_conditions } = lexer.read_rest();
+    let (end, read) = (end.max(body), lexer.at.max(body));
+    Some(Ptx { arch, isa, debug, start: at, end, read, kernels, declares, sets_conditions })
 }
 
 /// Maximum number of bytes from `.version` to the end of `.target`, including comments.
@@ -55,6 +59,7 @@ struct Module {
     end: usize,
     kernels: u64,
     declares: bool,
+    sets_conditions: bool,
 }
 
 struct Lexer<'data> {
@@ -153,7 +158,7 @@ impl<'data> Lexer<'data> {
     /// program follow each other without a separator).
     fn read_rest(&mut self) -> Module {
         let (mut end, mut kernels, mut depth) = (self.at, 0u64, 0usize);
-        let mut declares = false;
+        let (mut declares, mut sets_conditions) = (false, false);
         let mut statement = false;
         loop {
             let before = self.at;
@@ -214,6 +219,7 @@ impl<'data> Lexer<'data> {
                             end = self.at;
                         }
                     }
+                    sets_conditions |= depth == 0 && word == b"cudaGraphSetConditional";
                     if word == b".entry" {
                         if let Some(name) = self.next_word() {
                             kernels = kernels.wrapping_add(super::cubin::name_mark(name));
@@ -222,7 +228,7 @@ impl<'data> Lexer<'data> {
                 }
             }
         }
-        Module { end, kernels, declares }
+        Module { end, kernels, declares, sets_conditions }
     }
 }
 

@@ -190,6 +190,9 @@ impl<'data> KernelReader<'data> {
             container: self.next_container_index(),
         };
         self.add_bare_image(piece, ImageForm::Ptx, entry, text.kernels);
+        if let Some(container) = self.containers.last_mut() {
+            container.sets_conditions = text.sets_conditions;
+        }
     }
 
     pub(super) fn add_lto(&mut self, piece: SectionPiece, arch: Arch) {
