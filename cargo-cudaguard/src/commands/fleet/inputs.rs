@@ -2,7 +2,7 @@
 
 use std::io::BufRead;
 
-use crate::host::machine::{Driver, Gpu, Machine, cc_of_pci_device, parse_release};
+use crate::host::machine::{Driver, Gpu, GpuState, Machine, cc_of_pci_device, parse_release};
 use cudaguard::internal::tables;
 use cudaguard::internal::version::{CudaVersion, DriverRelease};
 
@@ -193,8 +193,8 @@ fn parse_row(columns: &[Option<Column>], line: &str) -> Result<HostFacts, String
             }
             // No column shows if the GPU has MIG instances.
             Column::Mig => facts.gpus_unknown |= value == "Enabled",
-            Column::ComputeMode if value == "Prohibited" => gpu.visible = Some(false),
-            Column::ResetRequired if value == "Yes" => gpu.visible = Some(false),
+            Column::ComputeMode if value == "Prohibited" => gpu.state = Some(GpuState::ComputeProhibited),
+            Column::ResetRequired if value == "Yes" => gpu.state = Some(GpuState::ResetRequired),
             Column::ComputeMode | Column::ResetRequired => {}
         }
     }

@@ -2,7 +2,7 @@
 
 use std::io::{self, BufRead, Read};
 
-use crate::host::machine::{Gpu, Machine, cc_of_pci_device};
+use crate::host::machine::{Gpu, GpuState, Machine, cc_of_pci_device};
 use cudaguard::internal::tables;
 use quick_xml::Reader;
 use quick_xml::events::Event;
@@ -84,23 +84,23 @@ impl SmiGpu {
     }
 
     /// Returns the reason why no CUDA program can use this GPU.
-    fn unusable(&self) -> Option<&'static str> {
+    fn unusable(&self) -> Option<GpuState> {
         if self.needs_reset {
-            Some("it must be reset")
+            Some(GpuState::ResetRequired)
         } else if self.prohibited {
-            Some("its compute mode is Prohibited")
+            Some(GpuState::ComputeProhibited)
         } else if self.mig_enabled && self.mig_instances == 0 {
-            Some("MIG is enabled and it has no MIG instance")
+            Some(GpuState::MigWithoutInstances)
         } else {
             None
         }
     }
 
     fn gpu(self) -> Gpu {
-        let visible = self.unusable().map(|_| false);
+        let state = self.unusable();
         // The PCI device id is exact. A product name may be unknown, or missing (`Graphics Device`).
         let cc = self.cc.or_else(|| tables::gpu_cc(self.name.as_deref()?));
-        Gpu { name: self.name, cc, visible, ..Gpu::default() }
+        Gpu { name: self.name, cc, state, ..Gpu::default() }
     }
 }
 
@@ -148,7 +148,7 @@ pub(super) fn read(
                     if let Some(gpu) = gpu.take() {
                         if let Some(why) = gpu.unusable() {
                             let name = gpu.name.as_deref().map(|name| format!(" ({name})")).unwrap_or_default();
-                            unusable.push(format!("GPU {}{name}: {why}", gpus - 1));
+                            unusable.push(format!("GPU {}{name}: {}", gpus - 1, why.describe()));
                         }
                         facts.add_gpu(gpu.gpu()).map_err(|why| (line, why))?;
                     }
@@ -250,7 +250,7 @@ mod tests {
             let expected: Vec<String> = why.iter().map(|why| format!("GPU 0: {why}")).collect();
             assert_eq!(logs[0].unusable, expected, "{state}");
             let gpus = logs[0].machine.gpus.as_ref().expect("GPUs");
-            assert_eq!(gpus[0].visible, why.map(|_| false), "{state}");
+            assert_eq!(gpus[0].state.map(GpuState::describe), why, "{state}");
         }
     }
 

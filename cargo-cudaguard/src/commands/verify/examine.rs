@@ -131,8 +131,8 @@ pub(super) struct MachineAnswer {
     pub(super) not_examined: Vec<NotExamined>,
     /// The result for each GPU.
     pub(super) gpus: Vec<GpuAnswer>,
-    /// GPUs that the driver does not support, by name and compute capability.
-    pub(super) undriven: Vec<String>,
+    /// GPUs that no CUDA program can use here, with the reason.
+    pub(super) unusable: Vec<String>,
     /// The NVIDIA libraries that the dynamic linker would load; `None` if the dynamic linker of that machine cannot be
     /// simulated.
     pub(super) libraries: Option<Vec<Loaded>>,
@@ -151,7 +151,7 @@ impl MachineAnswer {
             open: not_judged(manifests, &not_examined),
             not_examined,
             gpus,
-            undriven: Vec::new(),
+            unusable: Vec::new(),
             libraries: None,
         }
     }
@@ -229,7 +229,7 @@ fn with_default_os(machines: &[Machine], components: &Components) -> Vec<Machine
 }
 
 fn answer_on(components: Components, gpus: Vec<GpuAnswer>, machines: &[Machine], place: &str) -> MachineAnswer {
-    let (mut findings, mut undriven) = (Vec::new(), Vec::new());
+    let (mut findings, mut unusable) = (Vec::new(), Vec::new());
     for machine in machines {
         for finding in components.check_on(machine, place).into_iter().chain(machine.unknowns_finding()) {
             if !findings.contains(&finding) {
@@ -238,14 +238,19 @@ fn answer_on(components: Components, gpus: Vec<GpuAnswer>, machines: &[Machine],
         }
         for gpu in machine.known_gpus() {
             if let (true, Some(_), Some((major, minor))) = (gpu.visible, gpu.undriven, gpu.cc) {
-                undriven.push(format!("{} ({major}.{minor})", gpu.name.as_deref().unwrap_or("GPU")));
+                let name = gpu.name.as_deref().unwrap_or("GPU");
+                unusable.push(format!("{name} ({major}.{minor}): not supported by the driver"));
             }
+        }
+        for (gpu, state) in machine.gpus.iter().flatten().filter_map(|gpu| Some((gpu, gpu.state?))) {
+            let name = gpu.name.as_deref().unwrap_or("GPU");
+            unusable.push(format!("{name}: {}, so no CUDA program can use it", state.describe()));
         }
     }
     dry_run::mark_unchecked(&mut findings, &components.manifests);
     finding::sort_findings(&mut findings);
     let answer = MachineAnswer::new(findings, &components.manifests, components.not_examined, gpus);
-    MachineAnswer { undriven, ..answer }
+    MachineAnswer { unusable, ..answer }
 }
 
 /// Describes the parts of these components that no rule has checked, and those that were not examined.

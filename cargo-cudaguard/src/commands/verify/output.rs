@@ -108,8 +108,8 @@ fn machine_to_text(file: &Path, machine_name: &str, machine: &MachineAnswer, ope
         let of = if machine.components.len() > 1 { format!("{}: ", answer.component) } else { String::new() };
         let _ = writeln!(text, "  {}", sanitize::sanitize_line(&format!("{of}{answer}")));
     }
-    for gpu in &machine.undriven {
-        let _ = writeln!(text, "  {}: not supported by the driver", sanitize::sanitize_line(gpu));
+    for gpu in &machine.unusable {
+        let _ = writeln!(text, "  {}", sanitize::sanitize_line(gpu));
     }
     for loaded in machine.libraries.iter().flatten() {
         let _ = writeln!(text, "  loads {}", sanitize::sanitize_line(&loaded.describe()));

@@ -40,6 +40,8 @@ pub(super) struct Device {
     pub(super) pci: Option<String>,
     pub(super) uuid: Option<String>,
     pub(super) name: Option<String>,
+    /// True if its compute mode is Prohibited.
+    pub(super) prohibited: bool,
 }
 
 impl DriverProbe {
@@ -102,6 +104,10 @@ fn parse_answer(text: &str) -> DriverAnswers {
             "init" => probe_answer.init = rest.parse().ok(),
             "gpus" => probe_answer.gpus = Some(Vec::new()),
             "gpu" => probe_answer.gpus.get_or_insert_default().push(parse_device(rest)),
+            "prohibited" => {
+                let device = Device { prohibited: true, ..parse_device(rest) };
+                probe_answer.gpus.get_or_insert_default().push(device);
+            }
             "trouble" => probe_answer.problem = Some(rest.to_owned()),
             "end" => ended = true,
             _ => {}
@@ -128,7 +134,7 @@ fn parse_device(text: &str) -> Device {
     // No GPU has 0.0: the driver did not report it.
     let cc = cc.filter(|cc| *cc != (0, 0));
     let mut text = || word().map(str::to_owned);
-    Device { cc, pci: text(), uuid: text(), name: text() }
+    Device { cc, pci: text(), uuid: text(), name: text(), prohibited: false }
 }
 
 #[cfg(test)]
@@ -137,8 +143,7 @@ mod tests {
 
     #[test]
     fn probe_answers_are_parsed() {
-        let whole =
-            "version 12040\ninit 0\ngpus\ngpu 8 0 0000:3b:00.0 GPU-1 NVIDIA A100-SXM4-40GB\ngpu - - - - -\nend\n";
+        let whole = "version 12040\ninit 0\ngpus\nprohibited 8 0 0000:3b:00.0 GPU-1 NVIDIA A100-SXM4-40GB\ngpu - - - - -\nend\n";
         let probe_answer = parse_answer(whole);
         assert_eq!(
             (probe_answer.cuda, probe_answer.init, probe_answer.problem),
@@ -150,6 +155,7 @@ mod tests {
             pci: text("0000:3b:00.0"),
             uuid: text("GPU-1"),
             name: text("NVIDIA A100-SXM4-40GB"),
+            prohibited: true,
         };
         assert_eq!(probe_answer.gpus, Some(vec![first, Device::default()]));
     }

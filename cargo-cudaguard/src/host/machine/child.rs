@@ -14,6 +14,9 @@ use std::process::ExitCode;
 
 use super::asker::MODE;
 
+/// `CU_DEVICE_ATTRIBUTE_COMPUTE_MODE`, and its value for Prohibited.
+const COMPUTE_MODE: c_int = 20;
+const PROHIBITED: c_int = 2;
 /// `CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR` and `_MINOR`, in every cuda.h.
 const CC_MAJOR: c_int = 75;
 const CC_MINOR: c_int = 76;
@@ -132,7 +135,7 @@ impl OpenDriver {
             let mut handle = 0;
             // SAFETY: the pointer refers to an int that outlives the call; the index is less than the count.
             if unsafe { device(&raw mut handle, index) } == 0 {
-                write_line(&format!("gpu {}", self.describe_device(handle)))?;
+                write_line(&self.describe_device(handle))?;
             } else {
                 write_line("gpu - - - - -")?;
             }
@@ -179,8 +182,9 @@ impl OpenDriver {
         let number = |which| known(attribute(which).map(|value| value.to_string()));
         // The fields of the line are separated by blanks, so the id must not contain one.
         let pci = text(c"cuDeviceGetPCIBusId").map(|id| id.to_ascii_lowercase().replace(' ', ""));
+        let word = if attribute(COMPUTE_MODE) == Some(PROHIBITED) { "prohibited" } else { "gpu" };
         format!(
-            "{} {} {} {} {}",
+            "{word} {} {} {} {} {}",
             number(CC_MAJOR),
             number(CC_MINOR),
             known(pci),

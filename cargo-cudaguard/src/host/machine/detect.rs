@@ -6,7 +6,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use super::asker::{DriverAnswers, DriverProbe};
-use super::{CompatPackage, Driver, Gpu, HostLibrary, HostLibraryPart, Machine, MachineKind, VARIABLES};
+use super::{CompatPackage, Driver, Gpu, GpuState, HostLibrary, HostLibraryPart, Machine, MachineKind, VARIABLES};
 use crate::binary::loader::{self, Inspection, LibraryCandidate, LoadGraph};
 use crate::binary::mapped_file::OpenFiles;
 use crate::host::facts::LoaderVersion;
@@ -194,6 +194,7 @@ fn apply_probe(env: &Env, machine: &mut Machine, driver: &mut Driver, answer: Dr
             uuid: device.uuid.or(known.uuid),
             pci: device.pci.or(known.pci),
             visible: Some(true),
+            state: device.prohibited.then_some(GpuState::ComputeProhibited),
             listed: true,
         });
     }
@@ -341,6 +342,7 @@ impl Root {
             uuid: fact("GPU UUID").filter(|uuid| uuid.starts_with("GPU-") && !uuid.contains('?')),
             pci: Some(slot.to_owned()),
             visible: device.filter(|device| !may_open(device)).map(|_| false),
+            state: None,
             listed: true,
         }
     }

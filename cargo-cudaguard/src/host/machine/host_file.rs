@@ -10,7 +10,7 @@ use std::marker::PhantomData;
 use serde::de::{DeserializeSeed, Error, IgnoredAny, MapAccess, SeqAccess, Unexpected, Visitor};
 use serde::{Deserialize, Deserializer};
 
-use super::{CompatPackage, Driver, Gpu, HostLibrary, HostLibraryPart, Machine, MachineKind};
+use super::{CompatPackage, Driver, Gpu, GpuState, HostLibrary, HostLibraryPart, Machine, MachineKind};
 use crate::host::facts::LoaderVersion;
 use cudaguard::internal::vendor;
 use cudaguard::internal::version::{CudaVersion, DriverRelease, Version};
@@ -244,6 +244,7 @@ parsers! {
     a_cuda_version: CudaVersion = |text| text.parse().ok(), "a CUDA version in quotes such as \"12.2\"";
     a_version: Version = |text| text.parse().ok(), "a version in quotes such as \"9.15.1\"";
     a_loader: LoaderVersion = loader, "a version in quotes such as \"9.15\" or \"9.15.1\"";
+    a_state: GpuState = GpuState::from_name, "compute-prohibited, mig-without-instances or reset-required";
     a_cc: (u8, u8) = parse_cc, "a compute capability in quotes such as \"8.6\"";
 }
 
@@ -299,6 +300,8 @@ struct GpuEntry<'a> {
     #[serde(borrow)]
     pci: Option<Text<'a>>,
     visible: Option<bool>,
+    #[serde(deserialize_with = "a_state")]
+    state: Option<GpuState>,
 }
 
 #[derive(Default, Deserialize)]
@@ -423,6 +426,7 @@ impl<'a> HostFile<'a> {
             uuid: owned(gpu.uuid.filter(|_| ids)),
             pci: owned(gpu.pci.filter(|_| whole)),
             visible: gpu.visible,
+            state: gpu.state,
         };
         let library = |library: LibraryEntry<'_>| HostLibrary {
             soname: owned(library.soname),

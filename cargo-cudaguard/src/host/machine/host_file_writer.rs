@@ -1,6 +1,6 @@
 //! Writes a machine as a host file.
 
-use super::{Driver, Gpu, HostLibrary, HostLibraryPart, Machine, MachineKind, REVISION};
+use super::{Driver, Gpu, GpuState, HostLibrary, HostLibraryPart, Machine, MachineKind, REVISION};
 use crate::host::facts::LoaderVersion;
 use cudaguard::internal::json::{Value, array, object};
 use cudaguard::internal::vendor;
@@ -65,6 +65,7 @@ impl Gpu {
         value.insert_some("uuid", self.uuid.as_deref());
         value.insert_some("pci", self.pci.as_deref());
         value.insert_some("visible", self.visible);
+        value.insert_some("state", self.state.map(GpuState::name));
         value
     }
 }

@@ -10,6 +10,7 @@ mod child;
 mod components;
 pub(crate) mod detect;
 pub mod fleet;
+mod gpu_state;
 mod host_file;
 mod host_file_writer;
 pub mod map;
@@ -28,6 +29,7 @@ pub(crate) use components::{is_cudnn_row, mark_fallback};
 pub use cudaguard::internal::tables::pci::compute_capability as cc_of_pci_device;
 pub(crate) use detect::detect_for_graph;
 pub use detect::detect_machine;
+pub use gpu_state::GpuState;
 pub use host_file::{ParseError, parse_release};
 
 use crate::binary::file::TargetOs;
@@ -137,6 +139,8 @@ pub struct Gpu {
     pub pci: Option<String>,
     /// True if a process can use it. `None`: unknown if `CUDA_VISIBLE_DEVICES` is set, otherwise visible.
     pub visible: Option<bool>,
+    /// The state that prevents CUDA programs from using it, if it is in one.
+    pub state: Option<GpuState>,
     /// True if the driver listed the GPU and therefore supports it.
     pub listed: bool,
 }
@@ -425,6 +429,7 @@ impl Machine {
                 Some(_) => gpu.visible != Some(false),
                 None => shown.next().unwrap_or(true),
             };
+            let visible = visible && gpu.state.is_none();
             let guaranteed_from = guaranteed_from(gpu).filter(|_| undriven.is_none());
             facts::HostGpu { cc: cc(gpu), name: gpu.name.clone(), uuid: None, visible, undriven, guaranteed_from }
         };

@@ -36,9 +36,12 @@ prop_compose! {
 }
 
 prop_compose! {
-    fn gpu()(name in label(), cc: Option<(u8, u8)>, uuid in label(), pci in label(), visible: Option<bool>) -> Gpu {
+    fn gpu()(
+        name in label(), cc: Option<(u8, u8)>, uuid in label(), pci in label(), visible: Option<bool>,
+        state in proptest::option::of(proptest::sample::select(&GpuState::ALL[..])),
+    ) -> Gpu {
         let listed = uuid.is_some() || pci.is_some();
-        Gpu { name, cc, uuid, pci, visible, listed }
+        Gpu { name, cc, uuid, pci, visible, state, listed }
     }
 }
 
