@@ -5,6 +5,7 @@ mod closure;
 mod components;
 mod family;
 mod member;
+mod opened;
 mod output;
 mod packages;
 
@@ -101,6 +102,8 @@ struct ExternalLibrary<'a> {
     inside: Option<String>,
     /// The package requirement that provides it.
     brought: Option<&'a str>,
+    /// True if the members open it by name.
+    is_opened: bool,
 }
 
 /// The place where the dynamic linker finds a library that a member needs.
@@ -176,7 +179,7 @@ impl ArtifactReport {
 
     /// Returns the libraries of NVIDIA that must come from elsewhere, by soname.
     pub(crate) fn sonames_from_elsewhere(&self) -> Vec<String> {
-        self.externally_needed().into_keys().map(str::to_owned).collect()
+        self.externally_needed().into_iter().filter(|(_, wanted)| !wanted.is_opened).map(|(soname, _)| soname).collect()
     }
 
     /// Returns what the packages require of NVIDIA's packages: name and range.
@@ -248,6 +251,7 @@ impl ArtifactReport {
         let (wheels, closures) = (wheels.collect(), Vec::new());
         let mut report =
             Self { archive, walked, parts, files, links, loaders, closures, wheels, needed, packages, not_examined };
+        report.report_opened();
         report.find_closures();
         Ok(report)
     }
@@ -440,9 +444,9 @@ impl ArtifactReport {
         self.parts.iter().filter(lacks).map(|part| part.name.as_str()).collect()
     }
 
-    /// Returns each needed NVIDIA library that no search path reaches within the archive.
-    fn externally_needed(&self) -> BTreeMap<&str, ExternalLibrary<'_>> {
-        let mut all: BTreeMap<&str, ExternalLibrary<'_>> = BTreeMap::new();
+    /// Returns each NVIDIA library that a member needs or opens, and that no search path reaches within the archive.
+    fn externally_needed(&self) -> BTreeMap<String, ExternalLibrary<'_>> {
+        let mut all: BTreeMap<String, ExternalLibrary<'_>> = BTreeMap::new();
         for part in &self.parts {
             for soname in part.binary.needed.iter().filter(|name| is_cuda(&name.as_str())) {
                 let inside = match self.find_library(part, soname) {
@@ -450,12 +454,13 @@ impl ArtifactReport {
                     LibraryPlace::OutOfReach(name) => Some(name),
                     LibraryPlace::External => None,
                 };
-                let wanted = all.entry(soname).or_default();
+                let wanted = all.entry(soname.clone()).or_default();
                 wanted.by.push(&part.name);
                 wanted.brought = wanted.brought.or_else(|| self.required_package(part, soname));
                 wanted.inside = inside;
             }
         }
+        self.add_opened(&mut all);
         all
     }
 }

@@ -3,6 +3,7 @@
 mod compilers;
 mod descriptors;
 mod member;
+mod opened;
 mod rules;
 mod version;
 
@@ -10,5 +11,6 @@ pub use compilers::RuntimeCompiler;
 pub(crate) use compilers::{compiler_findings, compilers};
 pub(crate) use descriptors::{BUILTINS, Descriptor, NVRTC};
 pub(crate) use member::Member;
+pub(crate) use opened::{LIBRARIES_OF_PACKAGES, OpenedLibrary, opened_libraries};
 pub(crate) use rules::findings;
 pub(crate) use version::{FileVersion, Release};

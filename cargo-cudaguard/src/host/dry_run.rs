@@ -7,6 +7,7 @@
 mod closure;
 mod family;
 mod missing;
+mod opened;
 mod symbols;
 
 use std::path::{Path, PathBuf};
@@ -224,10 +225,15 @@ fn simulate_loading(
     examined: Option<&Binary>,
     machine: impl FnOnce(&mut LoadGraph) -> Option<Machine>,
 ) -> Result<DryRun, String> {
-    let graph = loader::resolve_with(program, env, files)?;
+    let mut graph = loader::resolve_with(program, env, files)?;
     let (objects, components) = match examined {
         None => guarded_manifests(&graph),
-        Some(program) => Closure::new(&graph, program, Scope::Loaded).components(),
+        Some(program) => {
+            let missing = opened::load_opened(&mut graph, Scope::Loaded);
+            let (objects, mut components) = Closure::new(&graph, program, Scope::Loaded).components();
+            components.not_examined.extend(missing);
+            (objects, components)
+        }
     };
     let Components { manifests, alternatives, findings: of_files, not_examined, .. } = components;
     let notes: Vec<(usize, Manifest)> = objects.into_iter().zip(manifests).collect();

@@ -14,6 +14,7 @@ use super::guarded_programs::{self, link};
 pub(crate) fn tests() -> Vec<Test> {
     let mut tests = tests![
         library_needs_newer_driver,
+        opened_library_is_judged,
         #[slow]
         library_lacks_code_for_gpu,
         unchecked_problems_are_marked,
@@ -91,6 +92,37 @@ fn library_needs_newer_driver() {
     for (release, cudart, code) in [("11.8", "libcudart.so.11.0", None), ("13.0", "libcudart.so.13", Some("CG301"))] {
         let scratch = Scratch::new("closure-driver");
         expect_all(&app_with_library(&scratch, release, cudart, &[]), (RELEASE, 12020), code);
+    }
+}
+
+/// A program with GPU code names NVIDIA's package of cuFFT in its search path and does not link it, so it opens it by name.
+fn opened_library_is_judged() {
+    world::need();
+    let container = "__asm__(\".section .nv_fatbin,\\\"a\\\"\\n.quad 0x00100001ba55ed50, 0\\n.text\");\n";
+    for (release, cudart, code) in [
+        ("11.8", Some("libcudart.so.11.0"), None),
+        ("13.0", Some("libcudart.so.13"), Some("CG301")),
+        ("11.8", None, None),
+    ] {
+        let scratch = Scratch::new("closure-opened");
+        let app = scratch.join("app");
+        let lib = app.join("nvidia/cufft/lib");
+        fs::create_dir_all(&lib).expect("a folder");
+        let main = format!("{container}int main(void) {{ return 0; }}\n");
+        link(&main, &app.join("prog"), &[], &["-Wl,-rpath,$ORIGIN/nvidia/cufft/lib".to_owned()]).expect("a program");
+        let Some(cudart) = cudart else {
+            for (front_end, outcome) in ask_all(&app, (RELEASE, 12020)).into_iter().filter(|(name, _)| *name != "exec")
+            {
+                assert_eq!(outcome.status(), Some(2), "{front_end}: {outcome}");
+                assert!(outcome.stdout.contains("libcufft.so"), "{front_end}: {outcome}");
+            }
+            continue;
+        };
+        fs::copy(parts::cuda(release).join("lib64").join(cudart), lib.join(cudart)).expect("a library");
+        let shared = ["-shared", "-fPIC", "-Wl,-soname,libcufft.so.11", "-Wl,-rpath,$ORIGIN"].map(str::to_owned);
+        let needed = [lib.join(cudart).display().to_string()];
+        link(LIBRARY, &lib.join("libcufft.so.11"), &[], &[&shared[..], &needed].concat()).expect("a library");
+        expect_all(&app, (RELEASE, 12020), code);
     }
 }
 

@@ -1,5 +1,6 @@
 //! The graph of all objects that the loader loads, in load order.
 
+mod open;
 mod search;
 
 use std::cell::RefCell;

@@ -109,6 +109,15 @@ impl ArtifactReport {
                     loaded.push(LoadedMember { at, wanted_by: Some(next), name: name.clone(), picked_by });
                 }
             }
+            for opened in &self.loaders[loaded[next].at].opens {
+                *searches += 1;
+                let Some((name, found)) = self.find_opened(&self.loaders[loaded[next].at], opened) else { continue };
+                let Some(at) = places.get(found.as_str()).copied() else { continue };
+                if !loaded.iter().any(|member| member.at == at) {
+                    let picked_by = format!("opened by {}", self.loaders[loaded[next].at].name);
+                    loaded.push(LoadedMember { at, wanted_by: Some(next), name, picked_by });
+                }
+            }
             next += 1;
         }
         MemberClosure { loaded }

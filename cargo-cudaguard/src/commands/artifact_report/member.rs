@@ -13,7 +13,7 @@ use crate::binary::kernels::Kernels;
 use crate::binary::mapped_file::Contents;
 use crate::binary::vendor_symbols::VendorSymbols;
 use crate::commands::inspect::{self, is_cuda};
-use crate::family::{Member, Release};
+use crate::family::{Member, OpenedLibrary, Release, opened_libraries};
 use crate::host::machine::Components;
 use crate::host::machine::oldest_driver::{driver_needs, machine_with_gpu};
 use crate::linked::evidence::Evidence;
@@ -32,6 +32,8 @@ pub(super) struct MemberLoader {
     pub(super) rpath: Option<String>,
     pub(super) runpath: Option<String>,
     pub(super) needed: Vec<String>,
+    /// The libraries of NVIDIA that it opens by name.
+    pub(super) opens: Vec<OpenedLibrary>,
     /// True for a program for Linux.
     pub(super) is_program: bool,
 }
@@ -44,6 +46,7 @@ impl MemberLoader {
             rpath: binary.rpath.clone().filter(|_| binary.runpath.is_none()),
             runpath: binary.runpath.clone(),
             needed: binary.needed.clone(),
+            opens: opened_libraries(binary.data()),
             is_program: binary.kind == BinaryKind::Executable && binary.os == Some(TargetOs::Linux),
         }
     }

@@ -45,6 +45,7 @@ impl ArtifactReport {
         value.insert_some("one_of", (!one_of.is_empty()).then(|| array(one_of)));
         let elsewhere = self.externally_needed().into_iter().map(|(soname, wanted)| {
             let mut value = object([("soname", Value::from(soname)), ("needed_by", array(wanted.by))]);
+            value.insert_some("opened", wanted.is_opened.then_some(true));
             value.insert_some("inside", wanted.inside);
             value.insert_some("required", wanted.brought);
             value
@@ -159,7 +160,8 @@ impl ArtifactReport {
                 (Some(inside), None) => format!("; their RPATH or RUNPATH does not contain {inside}"),
                 (None, None) => String::new(),
             };
-            page.push_line(name, &format!("{soname}, needed by {}{out}", join_some(&wanted.by)));
+            let how = if wanted.is_opened { "opened by name by" } else { "needed by" };
+            page.push_line(name, &format!("{soname}, {how} {}{out}", join_some(&wanted.by)));
             name = "";
         }
         if elsewhere.is_empty() {

@@ -228,6 +228,11 @@ impl ArtifactPackage {
             .map(|one| one.text)
     }
 
+    /// Returns the text of a requirement for a library with this name, also of an extra.
+    pub(super) fn any_requirement_for(&self, name: &str) -> Option<&str> {
+        self.promises().find(|one| self.kind != PackageKind::Image && one.provides(name)).map(|one| one.text)
+    }
+
     /// The package as a bill of materials names it. `None` for an image.
     pub(super) fn to_billed(&self) -> Option<BilledPackage> {
         let kind = match self.kind {

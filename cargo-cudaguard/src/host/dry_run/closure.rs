@@ -1,6 +1,6 @@
 //! The files that run together: a program or library, and the libraries that the dynamic linker loads for it.
 
-use super::{family, resolve_cudnn, symbols};
+use super::{family, opened, resolve_cudnn, symbols};
 use crate::binary::examined;
 use crate::binary::file::{self, Binary};
 use crate::binary::loader::{self, LoadGraph, LoadOutcome, Object, SearchSource};
@@ -122,8 +122,10 @@ pub fn components_of(file: &Binary, env: &Env) -> Components {
     let Ok(mut graph) = loader::resolve_with(&file.path, env, &files) else {
         return Components::from_binary(&file.path, file);
     };
+    let missing = opened::load_opened(&mut graph, Scope::Brought);
     let closure = Closure::new(&graph, file, Scope::Brought);
     let (objects, mut all) = closure.components();
+    all.not_examined.extend(missing);
     let sonames: Vec<Option<String>> = closure.files().map(|(_, file)| linked_cudnn(file)).collect();
     let indices: Vec<usize> = closure.files().map(|(index, _)| index).collect();
     for (object, soname) in indices.into_iter().zip(sonames) {

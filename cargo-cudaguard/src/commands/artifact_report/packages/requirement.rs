@@ -1,6 +1,7 @@
 //! Requirements of NVIDIA packages, as a package or an image writes them: the libraries and the range of releases.
 
 use super::PackageKind;
+use crate::family::LIBRARIES_OF_PACKAGES as BRING;
 use cudaguard::internal::vendor::{CUDNN, major_of};
 use cudaguard::internal::version::Version;
 
@@ -15,35 +16,6 @@ pub(super) struct Promise<'a> {
     pub(super) below: Option<Version>,
 }
 
-/// NVIDIA packages that contain libraries, with the libraries: the pip packages without `nvidia-` and the CUDA major
-/// version, and the conda packages.
-const BRING: &[(&str, &[&str])] = &[
-    ("cublas", &["cublas", "cublasLt"]),
-    ("cuda-cudart", &["cudart"]),
-    ("cuda-cudart-linux-64", &["cudart"]),
-    ("cuda-cupti", &["cupti"]),
-    ("cuda-nvrtc", &["nvrtc"]),
-    ("cuda-runtime", &["cudart"]),
-    // Each of these packages selects the CUDA version of all other conda packages.
-    ("cuda-libraries", &["cudart"]),
-    ("cuda-toolkit", &["cudart"]),
-    ("cuda-version", &["cudart"]),
-    ("cudatoolkit", &["cudart"]),
-    ("pytorch-cuda", &["cudart"]),
-    (CUDNN.key, &[CUDNN.key]),
-    ("cufft", &["cufft"]),
-    ("cufile", &["cufile"]),
-    ("curand", &["curand"]),
-    ("cusolver", &["cusolver"]),
-    ("cusparse", &["cusparse"]),
-    ("cusparselt", &["cusparseLt"]),
-    ("nccl", &["nccl"]),
-    ("npp", &["nppc", "nppial", "nppicc", "nppidei", "nppif", "nppig", "nppim", "nppist", "nppisu", "nppitc", "npps"]),
-    ("nvjitlink", &["nvJitLink"]),
-    ("nvjpeg", &["nvjpeg"]),
-    ("nvshmem", &["nvshmem_host"]),
-    ("nvtx", &["nvToolsExt"]),
-];
 /// Packages whose release is unrelated to the sonames of their libraries: cuFile 1.13 is `libcufile.so.0`, NVTX 12.8
 /// `libnvToolsExt.so.1`.
 const NUMBERED_OTHERWISE: [&str; 2] = ["cufile", "nvtx"];

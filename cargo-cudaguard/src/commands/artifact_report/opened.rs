@@ -1,0 +1,69 @@
+//! Libraries that members open by name.
+
+use std::collections::BTreeMap;
+
+use super::member::{MemberLoader, file_name};
+use super::{ArtifactReport, ExternalLibrary};
+use crate::binary::examined::NotExamined;
+use crate::family::OpenedLibrary;
+
+impl ArtifactReport {
+    /// Returns the name and the member under which a member opens a library.
+    pub(super) fn find_opened(&self, loader: &MemberLoader, opened: &OpenedLibrary) -> Option<(String, String)> {
+        let path = loader.runpath.as_deref().or(loader.rpath.as_deref()).unwrap_or_default();
+        if !opened.names.is_empty() {
+            let look = |name: &String| Some((name.clone(), self.resolve_path(&loader.name, path, name)?));
+            let anywhere = |name: &String| {
+                let mut all = self.files.iter().filter(|file| file_name(file) == name);
+                Some((name.clone(), all.next()?.clone()))
+            };
+            return opened.names.iter().find_map(look).or_else(|| opened.names.iter().find_map(anywhere));
+        }
+        // The name of a file in one of the directories; the dynamic linker then finds it there.
+        let mut names: Vec<&str> = self.files.iter().chain(self.links.keys()).map(|name| file_name(name)).collect();
+        names.retain(|name| opened.is_named(name));
+        names.sort_by_key(|name| (name.len(), *name));
+        names.dedup();
+        let dirs = opened.dirs.join(":");
+        names.into_iter().find_map(|name| Some((name.to_owned(), self.resolve_path(&loader.name, &dirs, name)?)))
+    }
+
+    /// Returns each member that opens libraries by name which are not in the artifact, with these libraries.
+    fn opened_elsewhere(&self) -> impl Iterator<Item = (&MemberLoader, Vec<&OpenedLibrary>)> {
+        self.loaders.iter().filter_map(|loader| {
+            let is_absent = |opened: &&OpenedLibrary| self.find_opened(loader, opened).is_none();
+            let absent: Vec<&OpenedLibrary> = loader.opens.iter().filter(is_absent).collect();
+            (!absent.is_empty()).then_some((loader, absent))
+        })
+    }
+
+    /// Adds the libraries that members open by name to those that must come from elsewhere.
+    pub(super) fn add_opened<'a>(&'a self, all: &mut BTreeMap<String, ExternalLibrary<'a>>) {
+        for (loader, absent) in self.opened_elsewhere() {
+            for opened in absent {
+                let name = opened.describe();
+                let mut packages = self.packages.iter().filter(|package| package.owns_member(&loader.name));
+                let brought = packages.find_map(|package| package.any_requirement_for(&format!("{}.so", opened.stem)));
+                let wanted = all.entry(name).or_default();
+                wanted.is_opened |= wanted.by.is_empty();
+                wanted.brought = wanted.brought.or(brought);
+                wanted.by.push(&loader.name);
+            }
+        }
+    }
+
+    /// Reports libraries that members open by name, if everything that runs with them should be in the artifact: an
+    /// environment or an image, in contrast to a package.
+    pub(super) fn report_opened(&mut self) {
+        let is_environment = matches!(self.walked.kind, "directory" | "container image") || self.packages.is_empty();
+        let is_complete = self.wheels.is_empty() && is_environment;
+        let part = |(loader, absent): (&MemberLoader, Vec<&OpenedLibrary>)| {
+            let names: Vec<String> = absent.into_iter().map(OpenedLibrary::describe).collect();
+            let why = format!("opens libraries by name that are not in it: {}", names.join(", "));
+            NotExamined::new(&*loader.name, why)
+        };
+        let missing: Vec<NotExamined> = self.opened_elsewhere().filter(|_| is_complete).map(part).collect();
+        self.not_examined.extend(missing);
+        self.not_examined.sort();
+    }
+}

@@ -1,0 +1,137 @@
+//! Libraries of NVIDIA that a file opens by name when it runs, as far as the file shows them.
+
+use cudaguard::internal::elf::{Elf, tag};
+use cudaguard::internal::vendor;
+
+use crate::binary::file::texts_starting_with;
+
+/// NVIDIA packages that contain libraries, with the libraries: the pip packages without `nvidia-` and the CUDA major
+/// version, and the conda packages.
+pub(crate) const LIBRARIES_OF_PACKAGES: &[(&str, &[&str])] = &[
+    ("cublas", &["cublas", "cublasLt"]),
+    ("cuda-cudart", &["cudart"]),
+    ("cuda-cudart-linux-64", &["cudart"]),
+    ("cuda-cupti", &["cupti"]),
+    ("cuda-nvrtc", &["nvrtc"]),
+    ("cuda-runtime", &["cudart"]),
+    // Each of these packages selects the CUDA version of all other conda packages.
+    ("cuda-libraries", &["cudart"]),
+    ("cuda-toolkit", &["cudart"]),
+    ("cuda-version", &["cudart"]),
+    ("cudatoolkit", &["cudart"]),
+    ("pytorch-cuda", &["cudart"]),
+    ("cudnn", &["cudnn"]),
+    ("cufft", &["cufft"]),
+    ("cufile", &["cufile"]),
+    ("curand", &["curand"]),
+    ("cusolver", &["cusolver"]),
+    ("cusparse", &["cusparse"]),
+    ("cusparselt", &["cusparseLt"]),
+    ("nccl", &["nccl"]),
+    ("npp", &["nppc", "nppial", "nppicc", "nppidei", "nppif", "nppig", "nppim", "nppist", "nppisu", "nppitc", "npps"]),
+    ("nvjitlink", &["nvJitLink"]),
+    ("nvjpeg", &["nvjpeg"]),
+    ("nvshmem", &["nvshmem_host"]),
+    ("nvtx", &["nvToolsExt"]),
+];
+
+/// Libraries that programs open by name because they cannot work without them, if the whole name is a text in the program.
+const OPENED_BY_TEXT: [&str; 6] = ["cublas", "cublasLt", "cufft", "curand", "cusolver", "cusparse"];
+
+/// A library that a file opens by name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct OpenedLibrary {
+    /// The file name before `.so`: `libcublas`.
+    pub(crate) stem: String,
+    /// The names that it may try. Empty if only the directory is known.
+    pub(crate) names: Vec<String>,
+    /// The entries of the search path that name its package; empty if a text names the file.
+    pub(crate) dirs: Vec<String>,
+}
+
+impl OpenedLibrary {
+    /// Returns true if a file of this name is the library.
+    pub(crate) fn is_named(&self, file: &str) -> bool {
+        let rest = file.strip_prefix(&self.stem).and_then(|rest| rest.strip_prefix(".so"));
+        if self.names.is_empty() {
+            rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+        } else {
+            self.names.iter().any(|name| name == file)
+        }
+    }
+
+    /// Returns the name of the library, or those that the file may try: `libcublas.so`.
+    pub(crate) fn describe(&self) -> String {
+        if self.names.is_empty() { format!("{}.so", self.stem) } else { self.names.join(" or ") }
+    }
+}
+
+/// Returns the libraries that a file opens by name. NVIDIA's own libraries open others only for some of their functions, so they
+/// are not included, nor are parts of the driver.
+pub(crate) fn opened_libraries(data: &[u8]) -> Vec<OpenedLibrary> {
+    let Ok(elf) = Elf::parse(data) else { return Vec::new() };
+    if elf.soname().is_some_and(vendor::is_nvidia_soname) || !elf.is_dynamic() {
+        return Vec::new();
+    }
+    let needed: Vec<String> =
+        elf.dynamic_texts(tag::NEEDED).map(|name| String::from_utf8_lossy(name).into_owned()).collect();
+    let is_needed = |stem: &str| needed.iter().any(|name| vendor::plain_name(name).split(".so").next() == Some(stem));
+    let mut found: Vec<OpenedLibrary> = Vec::new();
+    // A file that links some of NVIDIA's libraries has search paths for these.
+    let links = needed.iter().any(|name| vendor::is_nvidia_soname(name));
+    let has_kernels = || elf.sections().any(|section| section.name == ".nv_fatbin");
+    if !links && has_kernels() {
+        for dir in elf.runpath().or_else(|| elf.rpath()).unwrap_or_default().split(':') {
+            for stem in libraries_of_dir(dir).map(|stem| format!("lib{stem}")).filter(|stem| !is_needed(stem)) {
+                match found.iter_mut().find(|known| known.stem == stem) {
+                    Some(known) => known.dirs.push(dir.to_owned()),
+                    None => found.push(OpenedLibrary { stem, names: Vec::new(), dirs: vec![dir.to_owned()] }),
+                }
+            }
+        }
+    }
+    let opens = elf.undefined_symbols().any(|name| name == "dlopen" || name == "dlmopen");
+    for name in opens.then(|| texts_starting_with(data, "libcu")).into_iter().flatten() {
+        let Some(stem) = name.split(".so.").next().filter(|stem| *stem != name && !is_needed(stem)) else { continue };
+        let is_known = stem.strip_prefix("lib").is_some_and(|stem| OPENED_BY_TEXT.contains(&stem));
+        if !is_known || vendor::major_of(&name).is_none() {
+            continue;
+        }
+        match found.iter_mut().find(|known| known.stem == stem) {
+            Some(known) if known.dirs.is_empty() => known.names.push(name),
+            Some(_) => {}
+            None => found.push(OpenedLibrary { stem: stem.to_owned(), names: vec![name], dirs: Vec::new() }),
+        }
+    }
+    found
+}
+
+/// Returns the libraries of the package of NVIDIA that this entry of a search path names: `$ORIGIN/../nvidia/cublas/lib`.
+fn libraries_of_dir(dir: &str) -> impl Iterator<Item = &'static str> {
+    let package = dir.trim_end_matches('/').strip_suffix("/lib").and_then(|dir| dir.rsplit_once("nvidia/"));
+    let package = package.map(|(_, package)| package.replace('_', "-"));
+    let stems = LIBRARIES_OF_PACKAGES.iter().find(|(known, _)| package.as_deref() == Some(*known));
+    stems.into_iter().flat_map(|(_, stems)| stems.iter().copied())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn packages_in_search_paths_are_known() {
+        for (dir, expected) in [
+            ("$ORIGIN/../../nvidia/cublas/lib", &["cublas", "cublasLt"][..]),
+            ("$ORIGIN/../nvidia/cuda_runtime/lib/", &["cudart"]),
+            ("${ORIGIN}/../nvidia/cudnn/lib", &["cudnn"]),
+            ("$ORIGIN/../nvidia/unknown/lib", &[]),
+            ("$ORIGIN/../tensorrt", &[]),
+            ("/usr/lib", &[]),
+        ] {
+            assert_eq!(libraries_of_dir(dir).collect::<Vec<_>>(), expected, "{dir}");
+        }
+        let opened = OpenedLibrary { stem: "libcublas".to_owned(), names: Vec::new(), dirs: vec!["x".to_owned()] };
+        assert!(opened.is_named("libcublas.so.12") && opened.is_named("libcublas.so"));
+        assert!(!opened.is_named("libcublasLt.so.12") && !opened.is_named("libcublas.so12"));
+    }
+}
