@@ -27,6 +27,7 @@ pub fn check_build(policy: &Policy, toolchain: &Toolchain) -> Vec<Finding> {
     let mut findings = Vec::new();
     check_toolkit(policy, toolchain, &mut findings);
     host_compiler(toolchain, &mut findings);
+    check_math_headers(toolchain, &mut findings);
     check_stubs(toolchain, &mut findings);
     if policy.library_linkage != Some(Linkage::None) {
         check_cudnn(policy, toolchain, false, &mut findings);
@@ -279,6 +280,23 @@ fn host_compiler(toolchain: &Toolchain, findings: &mut Vec<Finding>) {
         finding.severity = Severity::Info;
     } else if !toolchain.host.as_ref().is_some_and(HostCompiler::is_named) {
         // Only the build script knows if it calls nvcc, and with which `-ccbin`; nvcc itself rejects this compiler.
+        finding.severity = Severity::Warning;
+    }
+    findings.push(finding);
+}
+
+fn check_math_headers(toolchain: &Toolchain, findings: &mut Vec<Finding>) {
+    let Some((conflict, release)) = toolchain.math_conflict.as_ref().zip(toolchain.sourced_toolkit_version()) else {
+        return;
+    };
+    let values = Values::default().with("nvcc_cuda", CudaVersion::from(release.value)).with("first", conflict.first);
+    let values = values.with("found", &conflict.glibc).with("newest", &conflict.newest);
+    let compiler = format!("{} ({})", conflict.compiler.value.display(), conflict.compiler.source);
+    let values = values.with("symbols", &conflict.functions).with("path", conflict.header.display());
+    let values = values.with("compiler", compiler);
+    let mut finding = MessageTemplate::MathHeadersConflict.to_finding(&values);
+    if !toolchain.host.as_ref().is_some_and(HostCompiler::is_named) {
+        // Only the build script knows if it calls nvcc, and with which `-ccbin`.
         finding.severity = Severity::Warning;
     }
     findings.push(finding);

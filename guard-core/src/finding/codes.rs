@@ -46,6 +46,9 @@ codes! {
     114 CudnnUnreadable Warning Informs 255 false
         "the version of cuDNN's headers cannot be read"
         "There is a cudnn.h or cudnn_version.h without CUDNN_MAJOR, CUDNN_MINOR and CUDNN_PATCHLEVEL. The version cannot be recorded, so nothing can be checked at start-up.\nWhat to do: reinstall the headers of cuDNN. cuDNN 8 and newer keep the version in cudnn_version.h next to cudnn.h.";
+    115 MathHeadersConflict Error Refuses 255 false
+        "the C library is newer than this toolkit supports"
+        "glibc 2.41 declares sinpi and cospi, and glibc 2.42 rsqrt. CUDA's crt/math_functions.h declares these functions too. If it does so without glibc's exception specification, each file that nvcc or clang compiles as CUDA fails with `exception specification is incompatible with that of previous function`. If no variable names the host compiler, this is a warning, because the build may not call nvcc.\nWhat to do: use CUDA 13.0 or newer for glibc 2.41, and CUDA 13.2 or newer for glibc 2.42; or build where the headers of glibc are older.";
     120 ArchTooNew Error Refuses 255 false
         "the toolkit does not support this architecture yet"
         "A later release than the toolkit in use introduced this architecture. nvcc stops with `Unsupported gpu architecture`.\nWhat to do: use the toolkit that introduced it, or declare an older architecture with PTX, which newer GPUs compile.";
@@ -493,9 +496,12 @@ words! {
     CudnnUnreadable CudnnUnreadable "cuDNN"
         "the version of cuDNN's headers is unknown.\nfile:\t{path}"
         "reinstall cuDNN's headers: cudnn_version.h should define CUDNN_MAJOR, CUDNN_MINOR and CUDNN_PATCHLEVEL";
+    MathHeadersConflict MathHeadersConflict "glibc {found}"
+        "CUDA {nvcc_cuda} cannot compile with glibc {found}: its headers declare {symbols} differently.\nheader:\t{path}\ncompiler:\t{compiler}"
+        "build with CUDA {first} or newer, or with a host compiler whose headers are of glibc {newest} or older (a container of an older distribution, or conda's gxx_linux-64)";
     ArchTooNew ArchTooNew "{targets}"
         "CUDA {toolkit_cuda} cannot compile for {targets}: the first release that can is {first}.\ndeclared:\t{declared}\nnvcc:\t{nvcc}"
-        "build with CUDA {first} or newer[, or declare compute_{ptx}: newer GPUs run its PTX, which the driver compiles at start-up]";
+        "build with CUDA {first} or newer[, such as the installed {others}][, or declare compute_{ptx}: newer GPUs run its PTX, which the driver compiles at start-up]";
     ArchTooNewUnknown ArchTooNew "{targets}"
         "CUDA {toolkit_cuda} cannot compile for {targets}: no known release can.\ndeclared:\t{declared}\nnvcc:\t{nvcc}"
         "correct the arch, or build with a toolkit that supports it[, or declare compute_{ptx}: newer GPUs run its PTX, which the driver compiles at start-up]";

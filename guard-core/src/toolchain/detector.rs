@@ -10,11 +10,15 @@ use std::time::Duration;
 use super::archs::{DeclaredArchs, Native, ProjectNvccFlags};
 use super::build_system::BuildSystem;
 use super::host_compiler::HostCompiler;
+use super::math_headers::{self, MathConflict};
 use super::nvcc::{Nvcc, NvccCandidate};
 use super::places::{Layout, Precedence, ToolkitPlace};
 use super::toolkit_files::{headers_in, read_lossy, read_start};
 use super::toolkits::{Detector, ToolkitList};
 use super::{DetectOptions, Sourced, Toolchain, archs, host_compiler, nvcc, pkg_config, places};
+use crate::knowledge::tables::{self, CcSupport};
+use crate::model::arch::Target;
+use crate::model::version::Version;
 use crate::sys::{files, subprocess};
 
 use selection::NvccAnswers;
@@ -52,13 +56,17 @@ pub(super) fn detect_toolchain(request: &DetectOptions) -> Toolchain {
         host: other_host.map_or(host, |given| given.host_known.clone()),
         host_of_cc,
         any_host: other_host.is_some() || flags.allows_any_host(),
+        math_conflict: None,
+        sufficient: None,
         archs: DeclaredArchs { native: answers.native, ..declared },
         stubs: detector.find_stubs(),
         dangling: dangling.into_iter().chain(missing).collect(),
         files: BTreeSet::new(),
     };
     let release = toolchain.toolkit_version();
-    Toolchain { files: used_files(&toolchain), archs: toolchain.archs.clone().resolved(release), ..toolchain }
+    let math_conflict = detector.find_math_conflict(&toolchain);
+    let toolchain = Toolchain { archs: toolchain.archs.clone().resolved(release), math_conflict, ..toolchain };
+    Toolchain { sufficient: detector.find_sufficient(&toolchain), files: used_files(&toolchain), ..toolchain }
 }
 
 /// The answers of the programs that a detection runs.
@@ -174,6 +182,38 @@ impl Detector<'_> {
             }
         }
         ToolAnswers { nvccs, hosts, native: gpus }
+    }
+
+    fn find_math_conflict(&self, toolchain: &Toolchain) -> Option<MathConflict> {
+        let limits = toolchain.compiling_toolkit()?.limits.as_ref();
+        let variables = self.request.env.for_child();
+        let conflict = |host: &Option<HostCompiler>| {
+            math_headers::detect_conflict(limits, host.as_ref(), variables.as_ref(), self.request.patience)
+        };
+        let by_nvcc = conflict(&toolchain.host)?;
+        // Only the build script decides which of the two compilers is used.
+        (toolchain.host_of_cc.is_none() || conflict(&toolchain.host_of_cc).is_some()).then_some(by_nvcc)
+    }
+
+    /// Returns the oldest installed toolkit that compiles for all architectures, if the one in use is too old for one.
+    fn find_sufficient(&self, toolchain: &Toolchain) -> Option<Sourced<Version>> {
+        let release = toolchain.compiling_toolkit()?.version()?.value;
+        let targets = &toolchain.archs.in_force;
+        let is_too_new = |target: &Target| matches!(tables::can_make(release, *target), CcSupport::TooNew { .. });
+        if !targets.iter().any(is_too_new) {
+            return None;
+        }
+        let DetectOptions { env, system_root, given, .. } = self.request;
+        // Facts of a build system name one toolkit only.
+        let usual = given
+            .as_ref()
+            .map(|_| ToolkitList::at_places(&places::toolkit_places(env, system_root), &self.layout).toolkits);
+        let installed = usual.as_ref().unwrap_or(&toolchain.toolkits).iter().filter(|toolkit| toolkit.nvcc.is_some());
+        let versions = installed
+            .filter_map(|toolkit| Some(Sourced::new(toolkit.version()?.value, toolkit.root.display().to_string())));
+        let makes_all =
+            |version: Version| targets.iter().all(|target| tables::can_make(version, *target) == CcSupport::Made);
+        versions.filter(|one| makes_all(one.value)).min_by_key(|one| one.value)
     }
 
     /// Selects the host compiler that this nvcc would call, and its source.

@@ -30,6 +30,7 @@ mod display;
 mod host_compiler;
 mod installs;
 mod library;
+mod math_headers;
 mod nvcc;
 mod pkg_config;
 mod places;
@@ -43,6 +44,7 @@ pub use host_compiler::{CompilerFamily, HostCompiler, Limits};
 pub use installs::{
     CudnnHeaders as LibraryHeaders, Install, InstalledLibrary as LibraryFile, InstalledPart as LibraryPart,
 };
+pub use math_headers::MathConflict;
 pub use nvcc::Nvcc;
 use places::Precedence;
 pub use toolkit_files::cuda_h_release;
@@ -203,6 +205,10 @@ pub struct Toolchain {
     pub host_of_cc: Option<HostCompiler>,
     /// True if nvcc's flags contain `-allow-unsupported-compiler`.
     pub any_host: bool,
+    /// Functions that CUDA's math header and the C library of the host compiler declare differently.
+    pub math_conflict: Option<MathConflict>,
+    /// An installed toolkit that compiles for the architectures that the one in use is too old for, and its root.
+    pub sufficient: Option<Sourced<Version>>,
     /// The architectures, by source.
     pub archs: DeclaredArchs,
     /// Stub directories in a runtime path, with the variable.

@@ -50,6 +50,9 @@ pub(super) fn check_archs(policy: &Policy, toolchain: &Toolchain, findings: &mut
                 let ptx = oldest.and_then(|cc| tables::only_ptx(toolkit.value, cc));
                 let words =
                     if first.is_some() { MessageTemplate::ArchTooNew } else { MessageTemplate::ArchTooNewUnknown };
+                let installed = toolchain.sufficient.as_ref();
+                let installed = installed.map(|one| format!("{} in {}", one.value, one.source));
+                let values = values.with_known("others", installed);
                 words.to_finding(&values.with_known("first", first).with_known("ptx", ptx))
             }
             _ => continue,
