@@ -327,6 +327,7 @@ impl<'a> Call<'a> {
             Requirement::Driver { release, .. } => Some(*release).filter(|release| release.branch != 0),
             _ => narrow(found.needs_release),
         };
+        let needs_release = needs_release.filter(|_| !self.is_on_jetson(found));
         let values = match message {
             MessageTemplate::DriverCannotTellUnsure => self.driver_values(None),
             _ => self.driver_values(Some(found.gpus)),
@@ -374,9 +375,29 @@ impl<'a> Call<'a> {
                     _ => values,
                 };
                 let values = values.with_known("needs_cuda", needs_cuda);
-                message.to_finding(&values.with_known("needs_release", needs_release))
+                let finding = message.to_finding(&values.with_known("needs_release", needs_release));
+                self.name_jetpack(finding, found, needs_cuda)
             }
         }
+    }
+
+    /// Returns true if all GPUs of the finding are those of a Jetson: its driver is a part of JetPack.
+    fn is_on_jetson(&self, found: &JudgedFinding) -> bool {
+        let ccs = self.capabilities(Some(found.gpus).filter(|gpus| *gpus != 0));
+        !ccs.is_empty() && ccs.into_iter().all(tables::is_tegra)
+    }
+
+    /// Replaces the update of the driver in the hint by the JetPack that contains a sufficient one.
+    fn name_jetpack(&self, mut finding: Finding, found: &JudgedFinding, cuda: Option<CudaVersion>) -> Finding {
+        let Some(cuda) = cuda.filter(|_| self.is_on_jetson(found)) else { return finding };
+        let ccs = self.capabilities(Some(found.gpus).filter(|gpus| *gpus != 0));
+        let jetpack = ccs.first().and_then(|cc| tables::jetpack_for(*cc, cuda));
+        let action = match jetpack {
+            Some(jetpack) => format!("install {jetpack} or newer"),
+            None => "use a newer Jetson, because no JetPack for this one has such a driver".to_owned(),
+        };
+        finding.hint = finding.hint.replacen("update the driver", &action, 1);
+        finding
     }
 
     /// Writes that GPUs have no code. The hint differs if the toolkit in use cannot compile for them.

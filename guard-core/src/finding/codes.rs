@@ -502,12 +502,18 @@ words! {
     ArchTooNew ArchTooNew "{targets}"
         "CUDA {toolkit_cuda} cannot compile for {targets}: the first release that can is {first}.\ndeclared:\t{declared}\nnvcc:\t{nvcc}"
         "build with CUDA {first} or newer[, such as the installed {others}][, or declare compute_{ptx}: newer GPUs run its PTX, which the driver compiles at start-up]";
+    ArchTooNewCMake ArchTooNew "{targets}"
+        "CUDA {toolkit_cuda} cannot compile for {targets}: the first release that can is {first}.\ndeclared:\t{declared}\nnvcc:\t{nvcc}"
+        "configure a new build directory with CUDA {first} or newer (CMAKE_CUDA_COMPILER)[, such as the installed {others}][, or replace {targets} in {variable} by {ptx}-virtual: newer GPUs run its PTX, which the driver compiles at start-up]";
     ArchTooNewUnknown ArchTooNew "{targets}"
         "CUDA {toolkit_cuda} cannot compile for {targets}: no known release can.\ndeclared:\t{declared}\nnvcc:\t{nvcc}"
         "correct the arch, or build with a toolkit that supports it[, or declare compute_{ptx}: newer GPUs run its PTX, which the driver compiles at start-up]";
     ArchDropped ArchDropped "{targets}"
         "CUDA {toolkit_cuda} cannot compile for {targets} any more[: the last release that could is {last}].\ndeclared:\t{declared}\nnvcc:\t{nvcc}"
         "remove it, if no GPU needs it, or build with [CUDA {last} or ]an older toolkit";
+    ArchDroppedCMake ArchDropped "{targets}"
+        "CUDA {toolkit_cuda} cannot compile for {targets} any more[: the last release that could is {last}].\ndeclared:\t{declared}\nnvcc:\t{nvcc}"
+        "remove it from {variable}, if no GPU needs it, or configure a new build directory with [CUDA {last} or ]an older toolkit (CMAKE_CUDA_COMPILER)";
     NoPtx NoPtx "{file}"
         "{file} has no PTX for GPUs newer than those it is built for.\nbuilt for:\t{built_for}\ndeclared:\t{declared}"
         "add compute_{ptx} to the archs, or allow the finding with a reason";
@@ -535,6 +541,9 @@ words! {
     NativeOutsideFleet NativeOutsideFleet "native"
         "`native` builds for this machine's GPU ({here}), and that code does not run on the fleet's {gpus}.\n{variable}:\t{value}\nthis machine:\t{here} ({source})\nfleet:\t{fleet} ([gpu] fleet[ in {policy}])"
         "name the archs of the fleet instead of `native`";
+    NativeOutsideFleetCMake NativeOutsideFleet "native"
+        "`native` builds for this machine's GPU ({here}), and that code does not run on the fleet's {gpus}.\n{variable}:\t{value}\nthis machine:\t{here} ({source})\nfleet:\t{fleet} ([gpu] fleet[ in {policy}])"
+        "replace `native` in {variable} by the architectures of the fleet: {archs}";
     ArchUnreadable ArchUnreadable "{variable}"
         "{variable} names an architecture that cannot be read: {why}.\n{variable}:\t{value}"
         "correct {variable}, for example to `80;90`";
@@ -544,6 +553,9 @@ words! {
     ArchOnlyByPtxDeclared ArchOnlyByPtx "{gpu}"
         "CUDA {toolkit_cuda} cannot compile machine code for {gpus}, only PTX.\nfleet:\t{fleet} ([gpu] fleet[ in {policy}])\nnvcc:\t{nvcc}\ndeclared:\t{declared}"
         "to avoid the compilation at the first start, build with a newer toolkit";
+    ArchOnlyByPtxCMake ArchOnlyByPtx "{gpu}"
+        "CUDA {toolkit_cuda} cannot compile machine code for {gpus}, only PTX.\nfleet:\t{fleet} ([gpu] fleet[ in {policy}])\nnvcc:\t{nvcc}\ndeclared:\t{declared}"
+        "configure a new build directory with a newer toolkit (CMAKE_CUDA_COMPILER), or add {ptx}-virtual to {variable}";
     ArchMissing ArchMissing "{file}"
         "kernels of this package in {file} are not built for {targets}, which the policy requires.\nkernels:\t{kernels}\nfound:\t{built_for}\ndeclared:\t{declared} ([gpu] archs[ in {policy}])"
         "compile them for every arch in [gpu] archs and delete objects of earlier builds; if fewer are intended, allow it with a reason";

@@ -6,6 +6,7 @@
 //! unknown.
 
 mod gpus;
+mod jetpack;
 mod parser;
 pub mod pci;
 
@@ -16,6 +17,7 @@ use std::sync::OnceLock;
 use crate::model::arch::{Arch, Suffix, Target};
 use crate::model::version::{CudaVersion, DriverRelease, Version};
 pub use gpus::{gpu_cc, gpu_examples, gpu_typed, is_tegra, other_name, same_chip, same_family, suggest_gpu};
+pub use jetpack::jetpack_for;
 use parser::is_date;
 pub use parser::kind_of;
 pub(crate) use parser::{A_CC, not_toml, parse_cc, parse_list, parse_number, parse_text, read_file};

@@ -6,6 +6,7 @@ use std::fmt;
 use crate::host::facts::HostGpu;
 use cudaguard::internal::json::{Value, object};
 use cudaguard::internal::manifest::{GpuCoverage, Manifest, PtxFallback, Requirement};
+use cudaguard::internal::tables;
 use cudaguard::internal::version::{CudaVersion, DriverRelease};
 
 /// The support of a GPU by the code of a component.
@@ -139,7 +140,9 @@ impl GpuAnswer {
             "containers",
             self.containers.map(|(served, all)| object([("serve", number(served).into()), ("of", number(all).into())])),
         );
-        let driver = self.cuda.map(|cuda| driver_to_json(cuda, self.release));
+        // Releases of desktop drivers do not apply to a Jetson.
+        let release = self.release.filter(|_| !tables::is_tegra(self.cc));
+        let driver = self.cuda.map(|cuda| driver_to_json(cuda, release));
         value.insert_some("driver", driver);
         value.insert_some("sure_from", self.guaranteed_from.map(|(cuda, release)| driver_to_json(cuda, Some(release))));
         value
@@ -171,6 +174,12 @@ impl fmt::Display for GpuAnswer {
         }
         if !self.code.is_empty() {
             write!(f, ", {}", self.code)?;
+        }
+        if let Some(cuda) = self.cuda.filter(|_| tables::is_tegra(self.cc)) {
+            return match tables::jetpack_for(self.cc, cuda) {
+                Some(jetpack) => write!(f, "; the driver must support CUDA {cuda} ({jetpack} or newer)"),
+                None => write!(f, "; the driver must support CUDA {cuda}, and no JetPack for it is known"),
+            };
         }
         match (self.cuda, self.release) {
             (Some(cuda), Some(release)) => write!(f, "; the driver must support CUDA {cuda} ({release} or newer)")?,

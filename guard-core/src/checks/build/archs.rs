@@ -43,13 +43,22 @@ pub(super) fn check_archs(policy: &Policy, toolchain: &Toolchain, findings: &mut
         let declaring = declaring(&targets);
         let sources: Vec<_> = declaring.iter().map(|one| format!("{} = {}", one.source, one.text)).collect();
         let values = values.clone().with("targets", list).with("declared", sources.join("; "));
+        let values = values.with_known("variable", declaring.first().map(|one| &one.source));
+        // The names of the other build systems are in the line `declared`.
+        let by_cmake = toolchain.by.choose(false, !declaring.is_empty(), false);
         let finding = match answer {
-            CcSupport::Dropped { last } => MessageTemplate::ArchDropped.to_finding(&values.with_known("last", last)),
+            CcSupport::Dropped { last } => {
+                let words = if by_cmake { MessageTemplate::ArchDroppedCMake } else { MessageTemplate::ArchDropped };
+                words.to_finding(&values.with_known("last", last))
+            }
             CcSupport::TooNew { first } => {
                 let oldest = targets.iter().map(|target| target.base_arch().cc()).min();
                 let ptx = oldest.and_then(|cc| tables::only_ptx(toolkit.value, cc));
-                let words =
-                    if first.is_some() { MessageTemplate::ArchTooNew } else { MessageTemplate::ArchTooNewUnknown };
+                let words = match first {
+                    Some(_) if by_cmake => MessageTemplate::ArchTooNewCMake,
+                    Some(_) => MessageTemplate::ArchTooNew,
+                    None => MessageTemplate::ArchTooNewUnknown,
+                };
                 let installed = toolchain.sufficient.as_ref();
                 let installed = installed.map(|one| format!("{} in {}", one.value, one.source));
                 let values = values.with_known("others", installed);
@@ -59,11 +68,14 @@ pub(super) fn check_archs(policy: &Policy, toolchain: &Toolchain, findings: &mut
         };
         findings.push(unless_torch(finding, declaring));
     }
-    only_by_ptx(policy, toolkit.value, &archs.in_force, &values, findings);
+    only_by_ptx(policy, toolkit.value, toolchain, &values, findings);
 }
 
 /// Returns the GPUs of the fleet for which this toolkit compiles no machine code.
-fn only_by_ptx(policy: &Policy, toolkit: Version, in_force: &[Target], values: &Values, findings: &mut Vec<Finding>) {
+fn only_by_ptx(policy: &Policy, toolkit: Version, toolchain: &Toolchain, values: &Values, findings: &mut Vec<Finding>) {
+    let in_force = &toolchain.archs.in_force;
+    let variable = toolchain.archs.declared.iter().find(|declared| !declared.targets.is_empty());
+    let variable = variable.map(|declared| &declared.source).filter(|_| toolchain.by.choose(false, true, false));
     for gpu in &policy.fleet {
         let Some(cc) = tables::gpu_cc(gpu) else { continue };
         let Some(own) = Arch::from_cc(cc) else { continue };
@@ -84,7 +96,12 @@ fn only_by_ptx(policy: &Policy, toolkit: Version, in_force: &[Target], values: &
         let shown = if cc == *gpu { cc } else { format!("{gpu} ({cc})") };
         let values = values.clone().with("gpu", gpu).with("fleet", gpu).with("gpus", shown).with("ptx", ptx);
         let values = values.with_known("policy", policy_file(policy)).with("declared", join_targets(in_force));
-        let words = if declared { MessageTemplate::ArchOnlyByPtxDeclared } else { MessageTemplate::ArchOnlyByPtx };
+        let values = values.with_known("variable", variable);
+        let words = match variable {
+            _ if declared => MessageTemplate::ArchOnlyByPtxDeclared,
+            Some(_) => MessageTemplate::ArchOnlyByPtxCMake,
+            None => MessageTemplate::ArchOnlyByPtx,
+        };
         findings.push(words.to_finding(&values));
     }
 }
@@ -153,7 +170,14 @@ fn check_native(policy: &Policy, toolchain: &Toolchain, findings: &mut Vec<Findi
                 let here: Vec<_> = gpus.value.iter().map(|(major, minor)| format!("{major}.{minor}")).collect();
                 let values = values.with("here", here.join(", ")).with("source", &gpus.source);
                 let values = values.with("gpus", missing.join(", ")).with("fleet", policy.fleet.join(", "));
-                findings.push(MessageTemplate::NativeOutsideFleet.to_finding(&values));
+                let named: BTreeSet<_> = policy.fleet.iter().filter_map(|gpu| tables::gpu_cc(gpu)).collect();
+                let named: Vec<_> = named.into_iter().map(|(major, minor)| format!("{major}{minor}")).collect();
+                let words = toolchain.by.choose(
+                    MessageTemplate::NativeOutsideFleet,
+                    MessageTemplate::NativeOutsideFleetCMake,
+                    MessageTemplate::NativeOutsideFleet,
+                );
+                findings.push(words.to_finding(&values.with("archs", named.join(";"))));
             }
         }
         Some(Native::Unknown(why)) => {
