@@ -94,11 +94,14 @@ fn nested_archives_are_searched() {
     );
     let dir = tempfile::tempdir().unwrap();
     std::fs::write(dir.path().join("a.whl"), &wheel).unwrap();
-    std::os::unix::fs::symlink("/etc", dir.path().join("out")).unwrap();
     let expected = expected.map(|name| format!("a.whl!{name}"));
-    let found = walked_at(dir.path()).unwrap();
-    assert_eq!(found[..2], expected);
-    assert_eq!(found[2..], ["out: not examined: a link to the directory /etc"]);
+    assert_eq!(walked_at(dir.path()).unwrap(), expected);
+    #[cfg(unix)]
+    {
+        std::os::unix::fs::symlink("/etc", dir.path().join("out")).unwrap();
+        let found = walked_at(dir.path()).unwrap();
+        assert_eq!(found[2..], ["out: not examined: a link to the directory /etc"]);
+    }
 }
 
 #[test]

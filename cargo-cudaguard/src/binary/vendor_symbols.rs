@@ -8,6 +8,7 @@ use cudaguard::internal::vendor;
 
 use crate::binary::elf_links::dynamic_links;
 use crate::binary::file::Binary;
+use crate::binary::pe::Pe;
 use crate::binary::symbols;
 
 /// Maximum number of symbols that are kept of one file.
@@ -21,6 +22,8 @@ pub(crate) struct VendorImport {
     pub(crate) name: String,
     /// The version, and the soname of the library that has to define it.
     pub(crate) version: Option<(String, String)>,
+    /// The DLL that has to define it.
+    pub(crate) dll: Option<String>,
     /// True if the symbol is resolved at the first call.
     pub(crate) lazy: bool,
 }
@@ -42,8 +45,11 @@ pub(crate) struct VendorSymbols {
 }
 
 impl VendorSymbols {
-    /// Reads the symbols of a program or library for Linux. Other files have none.
+    /// Reads the symbols of a program or library. Other files have none.
     pub(crate) fn from_binary(binary: &Binary) -> Self {
+        if let Ok(image) = Pe::parse(binary.data()) {
+            return Self::from_pe(&image);
+        }
         let Ok(elf) = Elf::parse(binary.data()) else { return Self::default() };
         let Some(links) = dynamic_links(&elf) else { return Self::default() };
         let needed: Vec<&str> = binary.needed.iter().map(String::as_str).filter(|name| is_vendors(name)).collect();
@@ -57,7 +63,7 @@ impl VendorSymbols {
                 None => needed.iter().any(|soname| symbols::releases_with(soname, &name).is_some()),
             };
             if of_vendor {
-                imports.push(VendorImport { name, version, lazy: wish.lazy });
+                imports.push(VendorImport { name, version, dll: None, lazy: wish.lazy });
             }
         }
         let own = binary.soname.as_deref().is_some_and(is_vendors);
@@ -73,6 +79,25 @@ impl VendorSymbols {
             exports.entry(name.into()).or_default().push((version.map(Box::from), is_default));
         }
         Self { imports, exports, has_versions: links.has_versions(), is_unknown }
+    }
+
+    fn from_pe(image: &Pe<'_>) -> Self {
+        let dlls = image.imports().into_iter().filter(|dll| is_vendors(dll.name));
+        let imports = dlls.flat_map(|dll| {
+            let import = move |name: &str| VendorImport {
+                name: name.to_owned(),
+                version: None,
+                dll: Some(dll.name.to_owned()),
+                lazy: dll.is_delayed,
+            };
+            dll.functions.into_iter().map(import)
+        });
+        let is_own = image.dll_name().is_some_and(is_vendors);
+        let names = image.exported_names().filter(|_| is_own).take(MOST);
+        let exports: Exports = names.map(|name| (name.as_bytes().into(), vec![(None, true)])).collect();
+        // The name in the file may differ from the name of the file.
+        let is_unknown = exports.len() == MOST || !is_own;
+        Self { imports: imports.take(MOST).collect(), exports, has_versions: false, is_unknown }
     }
 
     /// Returns true if the file defines the imported symbol, by the rules of glibc.

@@ -30,7 +30,13 @@ pub(crate) fn read_at(file: &File, buffer: &mut [u8], offset: u64) -> io::Result
     }
     #[cfg(windows)]
     {
-        std::os::windows::fs::FileExt::seek_read(file, buffer, offset)
+        use std::io::Seek as _;
+        // The call moves the position of the file, which other readers use.
+        let mut file = file;
+        let before = file.stream_position()?;
+        let length = std::os::windows::fs::FileExt::seek_read(file, buffer, offset);
+        file.seek(io::SeekFrom::Start(before))?;
+        length
     }
 }
 

@@ -4,7 +4,9 @@ use std::fmt::Write as _;
 use std::process::ExitCode;
 
 use crate::cli::json_output;
-use crate::host::machine::{self, Driver, DriverProbe, Gpu, HostLibrary, Machine, MachineKind};
+use crate::host::machine::detect::LIBCUDA;
+use crate::host::machine::windows::NVCUDA;
+use crate::host::machine::{self, Driver, DriverProbe, HostLibrary, Machine, MachineKind};
 use cudaguard::internal::env::Env;
 use cudaguard::internal::sanitize;
 use cudaguard::internal::vendor;
@@ -50,7 +52,7 @@ pub(crate) fn driver_and_gpus(machine: &Machine) -> String {
     page.push_title("driver");
     write_driver(&mut page, machine, machine.driver.as_ref());
     page.push_title("GPUs");
-    write_gpus(&mut page, machine.gpus.as_deref());
+    write_gpus(&mut page, machine);
     for (name, value) in &machine.variables {
         page.push_line(name, if value.is_empty() { "(set, and empty)" } else { value });
     }
@@ -77,10 +79,11 @@ fn write_driver(page: &mut ProbePage, machine: &Machine, driver: Option<&Driver>
         let found = machine.sources.iter().find(|(known, _)| known == key);
         found.map_or(String::new(), |(_, place)| format!("  ({place})"))
     };
+    let (name, file) = if machine.is_windows() { ("nvcuda", NVCUDA) } else { ("libcuda", LIBCUDA) };
     if driver.absent {
-        page.push_line("libcuda", "the loader does not find libcuda.so.1");
+        page.push_line(name, &format!("the loader does not find {file}"));
     } else if let Some(path) = &driver.library {
-        page.push_line("libcuda", &format!("{path}{}", source("driver.library")));
+        page.push_line(name, &format!("{path}{}", source("driver.library")));
     }
     if let Some(release) = driver.user {
         page.push_line("release", &format!("{release}{}", source("driver.user")));
@@ -88,9 +91,10 @@ fn write_driver(page: &mut ProbePage, machine: &Machine, driver: Option<&Driver>
     if let Some(cuda) = driver.cuda {
         page.push_line("supports", &format!("CUDA {cuda}{}", source("driver.cuda")));
     }
+    let module = if machine.is_windows() { "display driver" } else { "kernel module" };
     match driver.kernel {
-        Some(release) => page.push_line("kernel module", &format!("{release}{}", source("driver.kernel"))),
-        None => page.push_line("kernel module", "not found"),
+        Some(release) => page.push_line(module, &format!("{release}{}", source("driver.kernel"))),
+        None => page.push_line(module, "not found"),
     }
     if let Some(init) = driver.init {
         page.push_line("cuInit", &format!("answers {init}: {}", describe_cuda_error(init)));
@@ -122,9 +126,10 @@ fn describe_cuda_error(answer: u32) -> &'static str {
     }
 }
 
-fn write_gpus(page: &mut ProbePage, gpus: Option<&[Gpu]>) {
-    let Some(gpus) = gpus else {
-        return page.push_line("not known", "the kernel module lists none, and the driver showed none");
+fn write_gpus(page: &mut ProbePage, machine: &Machine) {
+    let Some(gpus) = &machine.gpus else {
+        let source = if machine.is_windows() { "nvidia-smi" } else { "the kernel module" };
+        return page.push_line("not known", &format!("{source} lists none, and the driver showed none"));
     };
     if gpus.is_empty() {
         page.push_line("", "none");

@@ -1,18 +1,20 @@
 //! Diagnosis of this machine, for CUDA programs in general or for one program, with every candidate file for a library and the
 //! reason why the loader picks it or not.
 
+mod windows;
+
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::binary::file::Binary;
 use crate::binary::loader::{Inspection, LoadGraph};
 use crate::binary::mapped_file::OpenFiles;
-use crate::host::dry_run::{self, DryRun};
+use crate::host::dry_run;
 use crate::host::facts::LoaderVersion;
 use crate::host::judge::missing_parts;
 use crate::host::libcuda_fix;
 use crate::host::library_version::{file_version, numbers_in_name};
-use crate::host::machine::{DriverProbe, HostLibrary, HostLibraryPart, Machine, MachineKind, detect};
+use crate::host::machine::{DriverProbe, HostLibrary, HostLibraryPart, Machine, MachineKind, detect, redact};
 use cudaguard::Status;
 use cudaguard::internal::env::Env;
 use cudaguard::internal::finding::{self, Code, Effect, Finding, MessageTemplate, Severity, Values, Verdict};
@@ -102,20 +104,24 @@ pub fn examine_host(program: Option<&Path>, env: &Env, asker: &DriverProbe) -> R
     let mut needs_gpu = None;
     let (mut findings, graph, mut names) = match program {
         None => (Vec::new(), own, Vec::new()),
+        Some(program) if cfg!(windows) => {
+            let start = windows::check_program(program, env, &machine)?;
+            not_judged.extend(start.not_judged);
+            needs_gpu = start.needs_gpu;
+            (start.findings, None, Vec::new())
+        }
         Some(program) => {
             let files = own.map(|graph| graph.files().clone()).unwrap_or_default();
             let program = Binary::from_contents(program, files.open(program)?)?;
             let predicted = dry_run::simulate_and_check(&program, env, &files, Some(asker))?;
             let names = asked_for(&predicted.graph, &predicted.manifests);
             if predicted.manifests.is_empty() && predicted.by_loader.is_empty() {
-                not_judged.push(if names.is_empty() {
-                    "the program: it has no manifest, no GPU code and needs no CUDA library".to_owned()
-                } else {
-                    format!("the requirements of the program on {}: it has no manifest", names.join(", "))
-                });
+                not_judged.extend(describe_unguarded(&predicted.manifests, &names));
             }
             not_judged.extend(predicted.manifests.iter().filter_map(Manifest::not_judged).map(str::to_owned));
-            needs_gpu = component_that_needs_cuda(&program.path, &predicted);
+            let links = |name: &str| ["libcuda.so", "libcudart.so"].iter().any(|start| name.starts_with(start));
+            let links = predicted.graph.requests.iter().any(|request| links(&request.name));
+            needs_gpu = component_that_needs_cuda(&program.path, &predicted.manifests, links);
             not_judged.extend(predicted.not_examined.iter().map(ToString::to_string));
             (predicted.all_findings(), Some(predicted.graph), names)
         }
@@ -128,8 +134,11 @@ pub fn examine_host(program: Option<&Path>, env: &Env, asker: &DriverProbe) -> R
     names.insert(0, detect::LIBCUDA.to_owned());
     let mut seen = Vec::new();
     names.retain(|name| !seen.contains(name) && (seen.push(name.clone()), true).1);
-    let choices: Vec<DriverCandidate> =
-        graph.iter().flat_map(|graph| names.iter().flat_map(move |name| driver_candidates(env, graph, name))).collect();
+    let choices: Vec<DriverCandidate> = if machine.is_windows() {
+        windows::candidates(&machine)
+    } else {
+        graph.iter().flat_map(|graph| names.iter().flat_map(move |name| driver_candidates(env, graph, name))).collect()
+    };
     let signs = HostSymptoms::from_candidates(&choices);
     let absent = needs_gpu.and_then(|component| without_gpu(&machine, &component));
     let mut of_host = diagnose_host(&machine, &signs);
@@ -176,17 +185,26 @@ pub fn examine_host(program: Option<&Path>, env: &Env, asker: &DriverProbe) -> R
     Ok(Checkup { machine, verdict, status, not_judged, findings, choices })
 }
 
+/// Describes what is not examined of a program without components.
+fn describe_unguarded(manifests: &[Manifest], names: &[String]) -> Option<String> {
+    if !manifests.is_empty() {
+        return None;
+    }
+    Some(if names.is_empty() {
+        "the program: it has no manifest, no GPU code and needs no CUDA library".to_owned()
+    } else {
+        format!("the requirements of the program on {}: it has no manifest", names.join(", "))
+    })
+}
+
 /// Returns the component that cannot work without a driver and a GPU. `None` if there is none, or if `[runtime] gpu` is optional.
-fn component_that_needs_cuda(program: &Path, predicted: &DryRun) -> Option<String> {
+/// `links`: the program is linked to the driver or to cudart.
+fn component_that_needs_cuda(program: &Path, manifests: &[Manifest], links: bool) -> Option<String> {
     let needs = |row: &Requirement| matches!(row, Requirement::Driver { .. } | Requirement::Gpu { .. });
-    let manifests = || predicted.manifests.iter();
-    if let Some(manifest) = manifests().find(|manifest| manifest.requires.iter().any(needs)) {
+    if let Some(manifest) = manifests.iter().find(|manifest| manifest.requires.iter().any(needs)) {
         return (manifest.runtime.gpu != GpuNeed::Optional).then(|| manifest.component.to_string());
     }
-    let optional = manifests().any(|manifest| manifest.runtime.gpu == GpuNeed::Optional);
-    let mut requests = predicted.graph.requests.iter();
-    let links =
-        requests.any(|request| ["libcuda.so", "libcudart.so"].iter().any(|name| request.name.starts_with(name)));
+    let optional = manifests.iter().any(|manifest| manifest.runtime.gpu == GpuNeed::Optional);
     let name = || program.file_name().unwrap_or(program.as_os_str()).to_string_lossy().into_owned();
     (links && !optional).then(name)
 }
@@ -269,10 +287,10 @@ fn inspect_candidate(
     };
     DriverCandidate {
         name: name.to_owned(),
-        path: detect::redact_home(env, &path.display()),
+        path: redact::redact_home(env, &path.display()),
         version,
         fate,
-        why: detect::redact_home(env, &why),
+        why: redact::redact_home(env, &why),
     }
 }
 

@@ -5,6 +5,7 @@
 //! than a failure that the loader explains.
 
 mod closure;
+mod dlls;
 mod family;
 mod missing;
 mod opened;
@@ -23,9 +24,9 @@ use crate::host::library_version::{
     self, exported_version, file_version, in_name, inner_file, made_with, part_version,
 };
 use crate::host::machine::{Alternatives, Components, DriverProbe, Machine, detect_for_graph};
-pub use closure::components_of;
 pub(crate) use closure::mark_unchecked;
 use closure::{Closure, Scope};
+pub use closure::{components_here, components_of};
 use cudaguard::internal::elf::machine;
 use cudaguard::internal::env::Env;
 use cudaguard::internal::finding::{self, Finding, MessageTemplate, Severity, Values, Verdict};
@@ -161,6 +162,9 @@ fn fatal_findings(env: &Env, predicted: DryRun) -> Vec<Finding> {
 pub fn start_here(program: &Path, env: &Env, asker: &DriverProbe) -> Vec<Finding> {
     let files = OpenFiles::default();
     let read = || Binary::from_contents(program, files.open(program)?);
+    if cfg!(windows) {
+        return read().map(|binary| dlls::start_here(&binary, env, asker)).unwrap_or_default();
+    }
     let Some(binary) = read().ok().filter(|binary| binary.os == Some(TargetOs::Linux)) else { return Vec::new() };
     let Ok(mut predicted) = simulate_closure(&binary, env, &files, None) else { return Vec::new() };
     let refuses =

@@ -4,7 +4,8 @@ use std::path::Path;
 
 use crate::binary::loader::{Inspection, LoadGraph, SearchSource};
 use crate::host::machine::Driver;
-use crate::host::machine::detect::{LIBCUDA, in_compat_dir, redact_home, release_in_name};
+use crate::host::machine::detect::{LIBCUDA, in_compat_dir, release_in_name};
+use crate::host::machine::redact::redact_home;
 use cudaguard::internal::env::Env;
 use cudaguard::internal::finding::{Code, Finding, MessageTemplate, Values};
 use cudaguard::internal::tables;

@@ -7,9 +7,10 @@ use memchr::memmem;
 use crate::binary::file;
 use crate::binary::loader::{Inspection, LoadGraph};
 use crate::binary::mapped_file::OpenFiles;
+use crate::binary::pe::{Pe, version_in_resource};
 use crate::host::facts::LoaderVersion;
 use cudaguard::internal::elf::{Elf, machine};
-use cudaguard::internal::vendor::{InCode, Library, Part, VersionGetter};
+use cudaguard::internal::vendor::{InCode, Library, Part, VersionGetter, plain_name};
 use cudaguard::internal::version::{CudaVersion, Version};
 
 /// Returns the version of this library file: from its real file name, otherwise from one of its parts in the same
@@ -23,6 +24,22 @@ pub(crate) fn file_version(files: &OpenFiles, library: &Library, file: &Path) ->
     in_name(library, file)
         .or_else(by_part)
         .or_else(|| library.has_version_text.then(|| file::version_inside(library, &files.open(file).ok()?))?)
+}
+
+/// Returns the version of this DLL: from its version resource, otherwise from one of its parts in the same directory.
+pub(crate) fn dll_version(files: &OpenFiles, library: &Library, dll: &Path) -> Option<Version> {
+    let data = files.open(dll).ok()?;
+    let by_resource = || version_in_resource(library, &Pe::parse(&data).ok()?.version()?);
+    let by_part = || {
+        let parts: Vec<&Part> = library.needed_parts(library.major(dll.file_name()?.to_str()?)?).collect();
+        let mut entries = dll.parent()?.read_dir().ok()?.flatten();
+        entries.find_map(|entry| {
+            let name = entry.file_name();
+            let part = parts.iter().find(|part| part.file == plain_name(&name.to_string_lossy()))?;
+            exported_version(files, &entry.path(), part.symbol)
+        })
+    };
+    by_resource().or_else(by_part)
 }
 
 /// Returns the version in the name of the file, after all links are resolved.

@@ -195,7 +195,9 @@ pub(crate) fn seal_open(
     if let Some(to) = to {
         replace_file(to, &file, &changes).map_err(|error| format!("cannot write {}: {error}", to.display()))?;
     } else if !changes.is_empty() {
-        let in_place = observed.fresh && has_one_name(&file) && write_changes(&file, &changes).is_ok();
+        // Windows does not replace a file that this process has mapped.
+        let may_patch = cfg!(windows) || observed.fresh && has_one_name(&file);
+        let in_place = may_patch && write_changes(&file, &changes).is_ok();
         let done = if in_place { Ok(()) } else { replace_file(&file, &file, &changes) };
         done.map_err(|error| format!("{}: cannot be sealed: {error}", file.display()))?;
     }

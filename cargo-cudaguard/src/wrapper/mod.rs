@@ -337,7 +337,10 @@ impl<'a> CrateBuild<'a> {
                 for object in [note, shim] {
                     command.arg("-C").arg(link_argument(object));
                 }
-                for argument in guard::windows::link_arguments(&self.of.target) {
+                let manifest = self.judged.as_ref().map(|judged| judged.to_manifest(&self.of.build_inputs()));
+                let delayed = manifest.as_ref().map(guard::windows::delay_load_arguments).unwrap_or_default();
+                let own = guard::windows::link_arguments(&self.of.target).iter().copied();
+                for argument in own.chain(delayed.iter().map(String::as_str)) {
                     command.arg("-C").arg(link_argument(Path::new(argument)));
                 }
                 if guard::is_static(&self.of.target, self.unit.crt_static, &call.words[0]) {

@@ -104,6 +104,8 @@ impl CrateBuild<'_> {
         let mut dirs = vec![(target_dir.to_owned(), "cargo's target directory")];
         dirs.extend(env.var_os("HOME").map(|home| (PathBuf::from(home), "the home directory of the building user")));
         let in_use = toolchain.named_releases();
+        // The linker binds a delay-loaded DLL, too.
+        let is_delayed = binary.delay_loaded.iter().any(|name| CUDNN.is_named(name));
         let linked = Linked {
             name: &self.unit.name,
             release: self.of.release,
@@ -115,7 +117,7 @@ impl CrateBuild<'_> {
             by: BuildSystem::Cargo,
             needed: &binary.needed,
             cudart: binary.linkage(&CUDART),
-            library: binary.linkage(CUDNN),
+            library: if is_delayed { Linkage::Linked } else { binary.linkage(CUDNN) },
             rpath: binary.rpath.as_deref(),
             runpath: binary.runpath.as_deref(),
             dirs: &dirs,

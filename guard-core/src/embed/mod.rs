@@ -164,6 +164,9 @@ impl Embed {
                     );
                 }
                 push_link_directives(env, &mut cargo_lines, &component, &package, &note, &shim)?;
+                for argument in guard::windows::delay_load_arguments(&judged.to_manifest(&facts)) {
+                    push_directive(&mut cargo_lines, "rustc-link-arg", &argument);
+                }
             }
             GuardObjects::Unguarded(why) => {
                 let applied = facts.apply_policy(&judged.policy, vec![not_guarded(&component, &why)]).findings;

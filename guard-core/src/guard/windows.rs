@@ -4,6 +4,8 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 use super::{GuardCompiler, NoteSource, inline_includes_of};
+use crate::knowledge::vendor::dll_of_soname;
+use crate::manifest::model::{Linkage, Manifest, Requirement};
 use crate::manifest::note::{OWNER, SIZE, TYPE};
 use crate::sys::digest::Digest;
 use crate::sys::env::Env;
@@ -19,6 +21,25 @@ pub fn link_arguments(target: &str) -> &'static [&'static str] {
         (true, true) => &["kernel32.lib"],
         (true, false) => &["-lmsvcrt", "-lkernel32"],
     }
+}
+
+/// Returns linker arguments that delay-load cuDNN and cudart, so that the guard and not the loader reports a missing DLL or function.
+/// The linkers of MSVC's ABI support this; GNU ld does not.
+pub fn delay_load_arguments(manifest: &Manifest) -> Vec<String> {
+    if !is_windows(&manifest.target) || !is_msvc(&manifest.target) {
+        return Vec::new();
+    }
+    let linked = manifest.requires.iter().filter_map(|row| match row {
+        Requirement::Library { soname, linkage: Linkage::Linked, .. } => Some(soname.clone()),
+        _ => None,
+    });
+    let sonames = linked.chain(manifest.shared_cudart().map(|(soname, _)| soname));
+    let mut arguments: Vec<String> =
+        sonames.filter_map(|soname| Some(format!("/delayload:{}", dll_of_soname(&soname)?))).collect();
+    if !arguments.is_empty() {
+        arguments.push("delayimp.lib".to_owned());
+    }
+    arguments
 }
 
 /// The parts of the shim: those of Windows come before those of the same name that Linux uses.
@@ -147,6 +168,10 @@ mod tests {
     use std::fs;
 
     use super::*;
+    use crate::config::policy::Policy;
+    use crate::manifest::model::{BuiltWith, Component};
+    use crate::model::version::Version;
+    use crate::toolchain::Toolchain;
 
     #[test]
     fn supported_windows_targets_are_recognized() {
@@ -157,6 +182,26 @@ mod tests {
             ["i686-pc-windows-msvc", "aarch64-pc-windows-msvc", "x86_64-pc-windows-gnullvm", "x86_64-uwp-windows-x"]
         {
             assert!(check_target(bad).unwrap_err().contains(bad), "{bad}");
+        }
+    }
+
+    #[test]
+    fn linked_cudnn_is_delay_loaded() {
+        let arguments = |target: &str, linkage: Linkage| {
+            let (component, policy) = (Component::unrecorded("app"), Policy::default());
+            let mut manifest = Manifest::from_build(component, target, "", &policy, &Toolchain::default());
+            let built = BuiltWith { version: Version::new(9, 15, 1), linkage };
+            manifest.requires.extend(built.requirement_rows(&policy));
+            delay_load_arguments(&manifest)
+        };
+        let msvc = "x86_64-pc-windows-msvc";
+        assert_eq!(arguments(msvc, Linkage::Linked), ["/delayload:cudnn64_9.dll", "delayimp.lib"]);
+        for (target, linkage) in [
+            ("x86_64-pc-windows-gnu", Linkage::Linked),
+            (msvc, Linkage::Dlopened),
+            ("x86_64-unknown-linux-gnu", Linkage::Linked),
+        ] {
+            assert_eq!(arguments(target, linkage), [""; 0], "{target}");
         }
     }
 

@@ -288,6 +288,8 @@ mod tests {
         assert_eq!(parse_numbers("__nvcc_device_query failed to call cudaLoader::cuInit(0) with error 0x64"), []);
     }
 
+    // The program of nvcc is a script here.
+    #[cfg(unix)]
     #[test]
     fn gpu_query_tries_each_source() {
         let scratch = tempfile::tempdir().unwrap();

@@ -19,8 +19,8 @@ pub(crate) fn tests() -> Vec<Test> {
     ]
 }
 
-const OLD: &str = "9.1.0";
-const NEW: &str = "9.28.0";
+pub(super) const OLD: &str = "9.1.0";
+pub(super) const NEW: &str = "9.28.0";
 
 /// Wine with a directory for its files.
 pub(crate) struct Wine(Scratch);
@@ -34,11 +34,11 @@ impl Wine {
         wine
     }
 
-    fn call(&self, program: impl AsRef<std::ffi::OsStr>, directory: &Path) -> Call {
+    pub(super) fn call(&self, program: impl AsRef<std::ffi::OsStr>, directory: &Path) -> Call {
         Call::new(WINE)
             .arg(program)
             .dir(directory)
-            .env("WINEPREFIX", self.0.path().join("prefix"))
+            .env("WINEPREFIX", self.prefix())
             .env("WINEDEBUG", "-all")
             .limit(Duration::from_secs(120))
     }
@@ -58,16 +58,32 @@ impl Wine {
 
     /// Adds the DLL that Rust's standard library gets random numbers from, which the Wine of Debian 12 does not have.
     pub(crate) fn add_random_numbers(&self) {
-        let system = self.0.path().join("prefix/drive_c/windows/system32");
         self.0.file(
             "random.c",
-            "__declspec(dllexport) int ProcessPrng(unsigned char *to, unsigned long long size) {
-               while (size) to[--size] = 4;
+            "#include <windows.h>
+             __declspec(dllexport) int ProcessPrng(unsigned char *to, unsigned long long size) {
+               static LONG64 count;
+               LARGE_INTEGER now;
+               QueryPerformanceCounter(&now);
+               while (size) {
+                 unsigned long long next = now.QuadPart + InterlockedIncrement64(&count) * 0x9e3779b97f4a7c15ull;
+                 to[--size] = (unsigned char)(next >> 56);
+               }
                return 1;
              }",
         );
-        let call = Call::new(COMPILER).args(["-shared", "random.c", "-o"]).arg(system.join("bcryptprimitives.dll"));
+        let call =
+            Call::new(COMPILER).args(["-shared", "random.c", "-o"]).arg(self.system().join("bcryptprimitives.dll"));
         let _ = call.dir(self.0.path()).run().success();
+    }
+
+    /// Returns the directory of the system's DLLs.
+    pub(super) fn system(&self) -> PathBuf {
+        self.prefix().join("drive_c/windows/system32")
+    }
+
+    pub(super) fn prefix(&self) -> PathBuf {
+        self.0.path().join("prefix")
     }
 
     fn report(&self) -> String {
@@ -106,7 +122,7 @@ pub(crate) fn starts_only_with_newer_cudnn(wine: &Wine, program: &Path) {
 }
 
 /// Writes the guard of a component for a compiler.
-fn embed(scratch: &Scratch, policy: &str, compiler: &str, object: &str) -> PathBuf {
+pub(super) fn embed(scratch: &Scratch, policy: &str, compiler: &str, object: &str) -> PathBuf {
     scratch.file("cudaguard.toml", policy);
     let object = scratch.path().join(object);
     let call = command::call(["embed", "--name", "app", "--version", "1.0.0", "--release", "--compiler", compiler]);
@@ -121,12 +137,12 @@ fn embed(scratch: &Scratch, policy: &str, compiler: &str, object: &str) -> PathB
     object
 }
 
-const LINKED: &str = "[cudnn]\nlinkage = \"linked\"\n";
+pub(super) const LINKED: &str = "[cudnn]\nlinkage = \"linked\"\n";
 const OPENED: &str = "[cudnn]\nlinkage = \"dlopened\"\nrequired = true\n";
-const DEFINITION: &str = "LIBRARY cudnn64_9.dll\nEXPORTS\ncudnnGetVersion\ncudnnNowhere\n";
+pub(super) const DEFINITION: &str = "LIBRARY cudnn64_9.dll\nEXPORTS\ncudnnGetVersion\ncudnnNowhere\n";
 
 /// Writes main.c, which calls cuDNN, and returns the path.
-fn main_c(scratch: &Scratch) -> PathBuf {
+pub(super) fn main_c(scratch: &Scratch) -> PathBuf {
     scratch.file(
         "main.c",
         r#"#include <stdio.h>
@@ -145,7 +161,7 @@ fn main_c(scratch: &Scratch) -> PathBuf {
     )
 }
 
-fn gcc(scratch: &Scratch, arguments: &[&str], guard: &Path) -> PathBuf {
+pub(super) fn gcc(scratch: &Scratch, arguments: &[&str], guard: &Path) -> PathBuf {
     let program = scratch.path().join("app.exe");
     let call = Call::new(COMPILER).args(["-O2", "main.c"]).arg(guard).args(arguments).arg("-o").arg(&program);
     let _ = call.dir(scratch.path()).run().success();
@@ -272,8 +288,8 @@ fn clang_program_is_judged_before_main() {
         let call = Call::new("lld-link").args(flags).args(["main.obj", "guard.obj", "kernel32.lib", "cudnn.lib"]);
         let _ = call.args(arguments).dir(scratch.path()).run().success();
     };
-    for arguments in [&[][..], &["/delayload:cudnn64_9.dll"]] {
-        link(&[], arguments);
+    for (compiled, linked) in [(&[][..], &[][..]), (&["-flto"], &[]), (&["-flto"], &["/delayload:cudnn64_9.dll"])] {
+        link(compiled, linked);
         starts_only_with_newer_cudnn(&wine, &program);
     }
     // The guard reports what a delay-loaded DLL lacks, before the first call.

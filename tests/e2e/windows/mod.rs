@@ -1,6 +1,8 @@
 //! Windows files: the DLLs that the Windows loader picks, compared with Wine, and findings about PE files.
 
+mod closure;
 pub(crate) mod guard;
+mod on_wine;
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -16,7 +18,9 @@ pub(crate) fn tests() -> Vec<Test> {
         #[slow]
         wine_picks_the_same_dlls
     ];
+    tests.extend(closure::tests());
     tests.extend(guard::tests());
+    tests.extend(on_wine::tests());
     tests
 }
 
@@ -155,8 +159,9 @@ fn wine_picks_the_same_dlls() {
             (search.resolve_extension(&at("module/ext.pyd")), vec![host, extension, windows_path(&at("added"))]),
         ] {
             let outcome = built.wine(&at("cwd"), &at("path"), &arguments).run();
-            let ours = closure.iter().filter(|(name, _)| DLLS.iter().any(|dll| **name == format!("{dll}.dll")));
-            let ours: BTreeMap<_, _> = ours.collect();
+            let ours = closure.iter().filter(|request| DLLS.iter().any(|dll| request.is_named(&format!("{dll}.dll"))));
+            let ours: BTreeMap<_, _> =
+                ours.map(|request| (request.name.to_ascii_lowercase(), request.found.as_ref())).collect();
             if ours.values().any(|dll| dll.is_none()) {
                 missing += 1;
                 assert_ne!(outcome.status(), Some(0), "arrangement {number}: {ours:?}\n{outcome}");

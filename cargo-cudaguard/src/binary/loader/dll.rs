@@ -5,12 +5,13 @@
 //! Wine's loader agrees (`tests/e2e/windows`). Not followed: manifests for side-by-side assemblies, `.local` redirection, packaged
 //! applications.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::binary::mapped_file::Contents;
 use crate::binary::pe::Pe;
+use cudaguard::internal::env::Env;
 
 /// The directories in which a process searches for DLLs.
 #[derive(Clone, Debug, Default)]
@@ -48,7 +49,20 @@ pub enum DllSource {
     Path,
 }
 
-/// A DLL of a process.
+/// A DLL that a process requests by name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DllRequest {
+    /// The name as written in the first file that needs it.
+    pub name: String,
+    /// The first file that needs it.
+    pub needed_by: PathBuf,
+    /// True if the DLL is loaded at the first call of one of its functions, not when the process starts.
+    pub is_delayed: bool,
+    /// The file that Windows loads; `None` if no directory contains it.
+    pub found: Option<FoundDll>,
+}
+
+/// The file of a DLL.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FoundDll {
     /// The file; `None` if Windows provides it and its directory is not known.
@@ -57,19 +71,69 @@ pub struct FoundDll {
     pub by: DllSource,
 }
 
-/// The DLLs that loading a file needs, by lower-case name; `None` for one that no directory contains.
-pub type DllClosure = BTreeMap<String, Option<FoundDll>>;
+/// The DLLs that loading a file needs, each once, in the order in which they are requested.
+pub type DllClosure = Vec<DllRequest>;
+
+impl DllRequest {
+    /// Returns true if the request is for a DLL of this name, in any case.
+    pub fn is_named(&self, name: &str) -> bool {
+        self.name.eq_ignore_ascii_case(name)
+    }
+
+    /// Returns the file that comes with the program: one that is no part of Windows.
+    pub fn own_file(&self) -> Option<&Path> {
+        let found = self.found.as_ref().filter(|found| !matches!(found.by, DllSource::Windows | DllSource::System))?;
+        found.path.as_deref()
+    }
+}
+
+/// The directories of a load, in search order, with their files by lower-case name.
+pub(crate) type SearchedDirs = Vec<(DllSource, BTreeMap<String, PathBuf>)>;
 
 /// A crafted directory must not keep the search busy.
 const MOST_MODULES: usize = 4096;
 
 impl DllSearch {
+    /// Returns the search for this file, on this machine or in the directories that come with the file.
+    /// A library below `site-packages` is loaded by Python.
+    pub fn for_file(file: &Path, is_program: bool, here: Option<&Env>) -> Self {
+        let dir = |path: &Path| path.parent().map(Path::to_path_buf).unwrap_or_default();
+        let packages = file.ancestors().skip(1).find(|at| at.file_name().is_some_and(|name| name == "site-packages"));
+        let mut search = Self { application: dir(file), ..Self::default() };
+        if let Some(packages) = packages.filter(|_| !is_program) {
+            // `python.exe` is two directories above: `Lib\site-packages`.
+            search.application = packages.ancestors().nth(2).map(Path::to_path_buf).unwrap_or_default();
+            search.added = dirs_of_packages(packages);
+            search.added.push(search.application.join("Library").join("bin"));
+        }
+        if let Some(env) = here {
+            let windows = env.var_os("SystemRoot").map(PathBuf::from);
+            search.system = windows.into_iter().flat_map(|windows| [windows.join("System32"), windows]).collect();
+            search.current = Some(env.current_dir().to_owned());
+            search.path = env.path_list("PATH");
+        }
+        search
+    }
+
+    /// Returns the directories in which a process searches for the DLLs of this file.
+    pub(crate) fn dirs_for(&self, file: &Path) -> SearchedDirs {
+        let own = file.parent().map(Path::to_path_buf);
+        let application = (DllSource::Application, std::slice::from_ref(&self.application));
+        let system = (DllSource::System, &*self.system);
+        let dirs = if self.added.is_empty() {
+            vec![application, system, (DllSource::Current, self.current.as_slice()), (DllSource::Path, &self.path)]
+        } else {
+            vec![(DllSource::LoadDirectory, own.as_slice()), application, (DllSource::Added, &self.added), system]
+        };
+        list_dirs(&dirs)
+    }
+
     /// Returns the DLLs of a program as it starts, or of a plain `LoadLibrary`.
     pub fn resolve_program(&self, program: &Path) -> DllClosure {
         let directories =
             [(DllSource::Application, std::slice::from_ref(&self.application)), (DllSource::System, &self.system)];
         let later = [(DllSource::Current, self.current.as_slice()), (DllSource::Path, &self.path)];
-        self.resolve(program, &directories.into_iter().chain(later).collect::<Vec<_>>())
+        self.resolve(program, &list_dirs(&directories.into_iter().chain(later).collect::<Vec<_>>()))
     }
 
     /// Returns the DLLs of an extension module of Python 3.8 or newer, which searches neither `PATH` nor the current directory.
@@ -81,34 +145,49 @@ impl DllSearch {
             (DllSource::Added, &self.added),
             (DllSource::System, &self.system),
         ];
-        self.resolve(module, &directories)
+        self.resolve(module, &list_dirs(&directories))
     }
 
     /// Resolves the DLLs of a file and of the DLLs that it needs. All of them use the same directories, so the order of loading
     /// does not matter.
-    fn resolve(&self, file: &Path, directories: &[(DllSource, &[PathBuf])]) -> DllClosure {
-        let listed: Vec<(DllSource, BTreeMap<String, PathBuf>)> =
-            directories.iter().flat_map(|(by, all)| all.iter().map(|one| (*by, list_files(one)))).collect();
+    pub(crate) fn resolve(&self, file: &Path, dirs: &SearchedDirs) -> DllClosure {
         let mut closure = DllClosure::new();
-        let mut waiting = imported_names(file);
-        while let Some(name) = waiting.pop() {
-            if closure.contains_key(&name) || closure.len() == MOST_MODULES {
+        let mut known = BTreeSet::new();
+        let (mut now, mut later) = (VecDeque::new(), VecDeque::new());
+        let wait_for = |by: &Path, after_start: bool, now: &mut VecDeque<_>, later: &mut VecDeque<_>| {
+            for (name, is_delayed) in imported_names(by) {
+                let is_delayed = is_delayed || after_start;
+                if is_delayed { &mut *later } else { &mut *now }.push_back((name, by.to_owned(), is_delayed));
+            }
+        };
+        wait_for(file, false, &mut now, &mut later);
+        while let Some((name, needed_by, is_delayed)) = now.pop_front().or_else(|| later.pop_front()) {
+            if closure.len() == MOST_MODULES {
+                break;
+            }
+            let key = name.to_ascii_lowercase();
+            if !known.insert(key.clone()) {
                 continue;
             }
-            let find = || listed.iter().find_map(|(by, files)| Some((*by, files.get(&name)?.clone())));
-            let found = if self.is_of_windows(&name) {
-                let mut files = listed.iter().filter(|(by, _)| *by == DllSource::System);
-                let path = files.find_map(|(_, files)| files.get(&name)).cloned();
-                Some(FoundDll { path, by: DllSource::Windows })
-            } else {
-                find().map(|(by, path)| FoundDll { path: Some(path), by })
-            };
-            let not_of_windows = |found: &&FoundDll| found.by != DllSource::Windows;
-            let next = found.as_ref().filter(not_of_windows).and_then(|found| found.path.as_deref());
-            waiting.extend(next.map(imported_names).unwrap_or_default());
-            closure.insert(name, found);
+            let found = self.find(&key, dirs);
+            let request = DllRequest { name, needed_by, is_delayed, found };
+            if let Some(path) = request.found.as_ref().filter(|found| found.by != DllSource::Windows) {
+                let path = path.path.clone().unwrap_or_default();
+                wait_for(&path, is_delayed, &mut now, &mut later);
+            }
+            closure.push(request);
         }
         closure
+    }
+
+    /// Finds a DLL by its lower-case name.
+    fn find(&self, name: &str, dirs: &SearchedDirs) -> Option<FoundDll> {
+        if self.is_of_windows(name) {
+            let mut system = dirs.iter().filter(|(by, _)| *by == DllSource::System);
+            let path = system.find_map(|(_, files)| files.get(name)).cloned();
+            return Some(FoundDll { path, by: DllSource::Windows });
+        }
+        dirs.iter().find_map(|(by, files)| Some(FoundDll { path: Some(files.get(name)?.clone()), by: *by }))
     }
 
     fn is_of_windows(&self, name: &str) -> bool {
@@ -117,14 +196,39 @@ impl DllSearch {
 }
 
 /// Returns the files of a directory by lower-case name, because Windows ignores case.
-fn list_files(directory: &Path) -> BTreeMap<String, PathBuf> {
-    let entries = fs::read_dir(directory).into_iter().flatten().flatten();
-    entries.map(|entry| (entry.file_name().to_string_lossy().to_ascii_lowercase(), entry.path())).collect()
+fn list_files(dir: &Path) -> BTreeMap<String, PathBuf> {
+    let listed = if dir.as_os_str().is_empty() { Path::new(".") } else { dir };
+    let names = fs::read_dir(listed).into_iter().flatten().flatten().map(|entry| entry.file_name());
+    names.map(|name| (name.to_string_lossy().to_ascii_lowercase(), dir.join(name))).collect()
 }
 
-/// Returns the DLLs that a file loads when it is loaded itself; delay-loaded ones come later.
-fn imported_names(file: &Path) -> Vec<String> {
+fn list_dirs(dirs: &[(DllSource, &[PathBuf])]) -> SearchedDirs {
+    dirs.iter().flat_map(|(by, all)| all.iter().map(|one| (*by, list_files(one)))).collect()
+}
+
+/// Returns the directories that packages of NVIDIA and PyTorch, and packages that `delvewheel` repaired, add when they are
+/// imported. `packages`: the directory `site-packages`.
+fn dirs_of_packages(packages: &Path) -> Vec<PathBuf> {
+    let list = |dir: &Path| {
+        let mut dirs: Vec<PathBuf> =
+            fs::read_dir(dir).into_iter().flatten().flatten().map(|entry| entry.path()).collect();
+        dirs.sort();
+        dirs
+    };
+    let mut dirs = vec![packages.join("torch").join("lib")];
+    for library in list(&packages.join("nvidia")) {
+        let bin = library.join("bin");
+        // Packages of CUDA 13 have a directory for each processor.
+        dirs.extend([bin.join("x86_64"), bin]);
+    }
+    dirs.extend(list(packages).into_iter().filter(|dir| dir.extension().is_some_and(|extension| extension == "libs")));
+    dirs.retain(|dir| dir.is_dir());
+    dirs
+}
+
+/// Returns the DLLs that a file imports; true for those that it loads at the first call of one of their functions.
+fn imported_names(file: &Path) -> Vec<(String, bool)> {
     let Ok(contents) = Contents::open(file) else { return Vec::new() };
     let imports = Pe::parse(&contents).map(|image| image.imports()).unwrap_or_default();
-    imports.iter().filter(|dll| !dll.is_delayed).map(|dll| dll.name.to_ascii_lowercase()).collect()
+    imports.iter().map(|dll| (dll.name.to_owned(), dll.is_delayed)).collect()
 }

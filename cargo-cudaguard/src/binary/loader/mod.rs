@@ -19,7 +19,8 @@ use std::path::{Path, PathBuf};
 use crate::binary::mapped_file::OpenFiles;
 use cudaguard::internal::env::Env;
 
-pub use dll::{DllClosure, DllSearch, DllSource, FoundDll};
+pub(crate) use dll::SearchedDirs;
+pub use dll::{DllClosure, DllRequest, DllSearch, DllSource, FoundDll};
 pub use graph::{LibraryRequest, LoadGraph, LoadOutcome, Object};
 pub use symbols::MissingSymbol;
 pub use versions::MissingVersion;

@@ -51,7 +51,18 @@ impl ArtifactReport {
                 }
             }
         }
-        let only = |name: &str| {
+        let mut dlls: BTreeMap<String, Vec<&str>> = BTreeMap::new();
+        for loader in self.loaders.iter().filter(|loader| loader.is_for_windows) {
+            dlls.entry(file_name(&loader.name).to_ascii_lowercase()).or_default().push(&loader.name);
+        }
+        let only = |by: &MemberLoader, name: &str| {
+            if by.is_for_windows {
+                // Of several copies in other directories, any may be used.
+                let files = dlls.get(&name.to_ascii_lowercase())?;
+                let dir = |name: &str| name.len() - file_name(name).len();
+                let same_dir = files.iter().find(|file| file[..dir(file)] == by.name[..dir(&by.name)]);
+                return same_dir.or(files.first().filter(|_| files.len() == 1)).copied();
+            }
             let mut files = by_name.get(name)?.iter();
             files.next().filter(|_| files.next().is_none()).copied()
         };
@@ -87,7 +98,7 @@ impl ArtifactReport {
         &'a self,
         root: usize,
         places: &BTreeMap<&str, usize>,
-        only: &dyn Fn(&str) -> Option<&'a str>,
+        only: &dyn Fn(&MemberLoader, &str) -> Option<&'a str>,
         searches: &mut usize,
     ) -> MemberClosure {
         let first =
@@ -95,14 +106,16 @@ impl ArtifactReport {
         let mut loaded = vec![first];
         let mut next = 0;
         while next < loaded.len() {
-            for name in &self.loaders[loaded[next].at].needed {
+            let of_next = &self.loaders[loaded[next].at];
+            for name in of_next.needed.iter().chain(&of_next.delay_loaded) {
                 let is_it = |member: &LoadedMember| member.name == *name || self.loaders[member.at].is_named(name);
                 if loaded.iter().any(is_it) {
                     continue;
                 }
                 *searches += 1;
                 let found = self.search_closure(&loaded, next, name);
-                let found = found.or_else(|| Some((only(name)?.to_owned(), "a directory of the image".to_owned())));
+                let place = if of_next.is_for_windows { "the search for DLLs" } else { "a directory of the image" };
+                let found = found.or_else(|| Some((only(of_next, name)?.to_owned(), place.to_owned())));
                 let Some((found, picked_by)) = found else { continue };
                 let Some(at) = places.get(found.as_str()).copied() else { continue };
                 if !loaded.iter().any(|member| member.at == at) {
@@ -162,6 +175,20 @@ impl ArtifactReport {
             let mut missing = Vec::new();
             for (by, (part, _)) in members.iter().enumerate() {
                 for import in &part.symbols.imports {
+                    if let Some(dll) = &import.dll {
+                        let is_it = |file: &SymbolFile| file_name(&file.path).eq_ignore_ascii_case(dll);
+                        let of = files.iter().position(is_it).filter(|at| !members[*at].0.symbols.defines(import));
+                        let (name, lazy) = (import.name.clone(), import.lazy);
+                        missing.extend(of.map(|at| MissingSymbol {
+                            name,
+                            version: None,
+                            by,
+                            of: Some(at),
+                            lazy,
+                            unversioned: false,
+                        }));
+                        continue;
+                    }
                     let defines = |(other, _): &&(&ArtifactMember, &str)| other.symbols.defines(import);
                     let of = import.version.as_ref().and_then(|(_, of)| owner(of));
                     let found = members.iter().position(|member| defines(&member));

@@ -34,8 +34,9 @@ pub(super) struct MemberLoader {
     pub(super) needed: Vec<String>,
     /// The libraries of NVIDIA that it opens by name.
     pub(super) opens: Vec<OpenedLibrary>,
-    /// True for a program for Linux.
+    pub(super) delay_loaded: Vec<String>,
     pub(super) is_program: bool,
+    pub(super) is_for_windows: bool,
 }
 
 impl MemberLoader {
@@ -47,7 +48,9 @@ impl MemberLoader {
             runpath: binary.runpath.clone(),
             needed: binary.needed.clone(),
             opens: opened_libraries(binary.data()),
-            is_program: binary.kind == BinaryKind::Executable && binary.os == Some(TargetOs::Linux),
+            delay_loaded: binary.delay_loaded.clone(),
+            is_program: binary.kind == BinaryKind::Executable,
+            is_for_windows: binary.os == Some(TargetOs::Windows),
         }
     }
 

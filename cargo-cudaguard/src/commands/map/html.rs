@@ -17,7 +17,7 @@ pub(super) fn render_html(title: &str, map: &Map) -> String {
          <thead><tr><th scope=\"col\">GPU</th>"
     );
     for branch in &map.branches {
-        let _ = write!(text, "<th scope=\"col\">{}<small>CUDA {}</small></th>", branch.number, branch.cuda);
+        let _ = write!(text, "<th scope=\"col\">{}<small>CUDA {}</small></th>", branch.shown, branch.cuda);
     }
     text.push_str("</tr></thead>\n<tbody>\n");
     for row in &map.rows {

@@ -10,7 +10,7 @@ use crate::cli::markdown::{escape, push_table};
 pub(super) fn render_markdown(title: &str, map: &Map) -> String {
     let mut text = format!("### {}\n", escape(&format!("{title}: GPU × driver")));
     let mut head = vec!["GPU".to_owned()];
-    head.extend(map.branches.iter().map(|branch| format!("{} (CUDA {})", branch.number, branch.cuda)));
+    head.extend(map.branches.iter().map(|branch| format!("{} (CUDA {})", branch.shown, branch.cuda)));
     let rows = map.rows.iter().map(|row| {
         std::iter::once(row_label(row)).chain(row.cells.iter().map(|cell| symbol(cell.state).to_owned())).collect()
     });

@@ -95,9 +95,9 @@ fn describe_cell(row: &MapRow, branch: &Branch, cell: &Cell) -> String {
         let message = finding.message.lines().next().unwrap_or_default();
         format!(" ({}: {message})", finding.code)
     });
-    let Branch { number, cuda } = branch;
+    let Branch { shown, cuda, .. } = branch;
     format!(
-        "{} with driver {number}, CUDA {cuda}: {}{}",
+        "{} with driver {shown}, CUDA {cuda}: {}{}",
         row_label(row),
         state_meaning(cell.state),
         why.unwrap_or_default()

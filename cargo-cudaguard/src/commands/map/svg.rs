@@ -29,9 +29,9 @@ pub(super) fn render_svg(title: &str, map: &Map) -> String {
             text,
             "<text class=\"ink\" transform=\"translate({},{y}) rotate(-55)\" font-size=\"11\"><title>driver {}: CUDA {}</title>{}</text>",
             x + 4,
-            branch.number,
+            branch.shown,
             branch.cuda,
-            branch.number
+            branch.shown
         );
     }
     for (line, row) in map.rows.iter().enumerate() {

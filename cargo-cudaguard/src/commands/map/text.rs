@@ -22,7 +22,9 @@ pub(super) fn render_text(title: &str, map: &Map) -> String {
             let _ = writeln!(text, "  {name:<width$} {}", cells.trim_end());
         };
         text.push('\n');
-        line(&mut text, "driver", &mut map.branches[from..to].iter().map(|branch| branch.number.to_string()));
+        let is_for_windows = map.branches.iter().any(|branch| branch.shown != branch.number);
+        let name = if is_for_windows { "driver for Windows" } else { "driver" };
+        line(&mut text, name, &mut map.branches[from..to].iter().map(|branch| branch.shown.to_string()));
         line(&mut text, "CUDA", &mut map.branches[from..to].iter().map(|branch| branch.cuda.to_string()));
         for row in &map.rows {
             line(

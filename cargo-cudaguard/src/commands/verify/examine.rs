@@ -32,7 +32,8 @@ pub(crate) fn read_components(env: &Env, file: &Path) -> Result<Components, CliE
     match OpenArtifact::open(file)? {
         OpenArtifact::Whole(report) => report.checkable_components(),
         OpenArtifact::File(path, contents) => {
-            components_of(env, &Binary::from_contents(path, contents).map_err(CliError::operational)?)
+            let binary = Binary::from_contents(path, contents).map_err(CliError::operational)?;
+            checkable(&binary, dry_run::components_of(&binary, env))
         }
     }
 }
@@ -64,7 +65,7 @@ impl<'a> OpenArtifact<'a> {
                 if is_loaded_here(&binary) {
                     simulate_start(env, &binary, &asker)
                 } else {
-                    check_binary(env, &binary, &here(), HERE)
+                    check_binary(&binary, dry_run::components_here(&binary, env), &here(), HERE)
                 }
             }
         }
@@ -76,7 +77,7 @@ impl<'a> OpenArtifact<'a> {
             Self::Whole(report) => check_archive(report, machines, place),
             Self::File(path, contents) => {
                 let binary = Binary::from_contents(path, contents.clone()).map_err(CliError::operational)?;
-                check_binary(env, &binary, machines, place)
+                check_binary(&binary, dry_run::components_of(&binary, env), machines, place)
             }
         }
     }
@@ -94,12 +95,12 @@ impl<'a> OpenArtifact<'a> {
 
 /// Returns true for programs and libraries that the dynamic linker of this machine may load.
 fn is_loaded_here(binary: &Binary) -> bool {
-    let is_foreign = binary.os.is_some_and(|os| os != TargetOs::Linux);
+    let is_foreign = cfg!(windows) || binary.os.is_some_and(|os| os != TargetOs::Linux);
     !is_foreign && !matches!(binary.kind, BinaryKind::Object | BinaryKind::Archive | BinaryKind::GpuCode)
 }
 
-fn components_of(env: &Env, binary: &Binary) -> Result<Components, CliError> {
-    let components = dry_run::components_of(binary, env);
+/// Returns the components, or an error if there is nothing to check.
+fn checkable(binary: &Binary, components: Components) -> Result<Components, CliError> {
     if components.manifests.is_empty() && components.findings.is_empty() && components.not_examined.is_empty() {
         return Err(nothing_to_judge(binary));
     }
@@ -215,8 +216,13 @@ fn check_archive(report: &ArtifactReport, machines: &[Machine], place: &str) -> 
     Ok(answer_on(components, gpus, &machines, place))
 }
 
-fn check_binary(env: &Env, binary: &Binary, machines: &[Machine], place: &str) -> Result<MachineAnswer, CliError> {
-    let components = components_of(env, binary)?;
+fn check_binary(
+    binary: &Binary,
+    components: Components,
+    machines: &[Machine],
+    place: &str,
+) -> Result<MachineAnswer, CliError> {
+    let components = checkable(binary, components)?;
     let machines = with_default_os(machines, &components);
     let on = |machine| on_each_of(binary, &components, Some(machine));
     let gpus = machines.iter().flat_map(on).collect();

@@ -1,8 +1,8 @@
 //! The files that run together: a program or library, and the libraries that the dynamic linker loads for it.
 
-use super::{family, opened, resolve_cudnn, symbols};
+use super::{dlls, family, opened, resolve_cudnn, symbols};
 use crate::binary::examined;
-use crate::binary::file::{self, Binary};
+use crate::binary::file::{self, Binary, BinaryKind, TargetOs};
 use crate::binary::loader::{self, LoadGraph, LoadOutcome, Object, SearchSource};
 use crate::binary::mapped_file::OpenFiles;
 use crate::host::facts::CudnnState;
@@ -53,52 +53,8 @@ impl<'a> Closure<'a> {
     /// Returns the requirements of all files, and for each manifest the index of its file in [`LoadGraph::objects`].
     /// Needed libraries that are files of the closure are not required of a machine.
     pub(super) fn components(&self) -> (Vec<usize>, Components) {
-        let mut all = Components::from_binary(&self.program.path, self.program);
-        let mut objects = vec![0; all.manifests.len()];
-        let runtime =
-            all.manifests.iter().find(|manifest| !manifest.component.is_unrecorded()).map(|manifest| manifest.runtime);
-        all.needed.retain(|needed| !self.is_inside(0, &needed.soname));
-        all.bound.retain(|bound| !self.is_inside(0, &bound.soname));
-        let mut of_others: Vec<usize> = (0..objects.len()).collect();
-        let mut of_vendor: Vec<usize> = Vec::new();
-        for (index, binary) in &self.libraries {
-            let mut own = Components::from_binary(&binary.path, binary);
-            own.findings.retain(|finding| finding.code != Code::NoManifest);
-            // `[runtime]` of the program also applies to its libraries without a guard.
-            for manifest in own.manifests.iter_mut().filter(|manifest| manifest.component.is_unrecorded()) {
-                manifest.runtime = runtime.unwrap_or(manifest.runtime);
-            }
-            let places = objects.len()..objects.len() + own.manifests.len();
-            if is_of_vendor(&self.graph.objects[*index]) {
-                if let Ok(kernels) = binary.kernels() {
-                    mark_fallback(&mut kernels.clone(), &mut own.manifests, |cc| self.has_machine_code(cc));
-                }
-                of_vendor.extend(places);
-            } else {
-                of_others.extend(places);
-            }
-            objects.extend(own.manifests.iter().map(|_| *index));
-            all.manifests.extend(own.manifests);
-            all.findings.extend(own.findings);
-            all.not_examined.extend(own.not_examined);
-            for needed in own.needed.into_iter().filter(|needed| !self.is_inside(*index, &needed.soname)) {
-                if !all.needed.iter().any(|known| known.soname == needed.soname) {
-                    all.needed.push(needed);
-                }
-            }
-            all.bound.extend(own.bound.into_iter().filter(|bound| !self.is_inside(*index, &bound.soname)));
-        }
-        all.drop_implied_rows(&of_vendor);
-        // The functions of NVIDIA's libraries need a GPU only when they are called.
-        if !of_vendor.is_empty() {
-            (all.alternatives.in_part, all.alternatives.serving) = (of_vendor, of_others);
-        }
-        (objects, all)
-    }
-
-    /// Returns true if a file has machine code for GPUs of this compute capability.
-    fn has_machine_code(&self, cc: (u8, u8)) -> bool {
-        self.files().any(|(_, file)| file.kernels().is_ok_and(|kernels| kernels.has_machine_code(cc)))
+        let is_of_vendor = |index: usize| is_of_vendor(&self.graph.objects[index]);
+        components_together(self.program, &self.libraries, &is_of_vendor, &|by, soname| self.is_inside(by, soname))
     }
 
     /// Returns true if the loader satisfies this object's request for a library with a file of the closure.
@@ -114,10 +70,83 @@ impl<'a> Closure<'a> {
     }
 }
 
+/// Returns the requirements of a program and its libraries, and for each manifest the index of its file: 0 for the program.
+/// `is_inside` returns true if a file gets a library of this name from the closure.
+pub(super) fn components_together(
+    program: &Binary,
+    libraries: &[(usize, Binary)],
+    is_of_vendor: &dyn Fn(usize) -> bool,
+    is_inside: &dyn Fn(usize, &str) -> bool,
+) -> (Vec<usize>, Components) {
+    let has_machine_code = |cc: (u8, u8)| {
+        let mut files = std::iter::once(program).chain(libraries.iter().map(|(_, binary)| binary));
+        files.any(|file| file.kernels().is_ok_and(|kernels| kernels.has_machine_code(cc)))
+    };
+    let mut all = Components::from_binary(&program.path, program);
+    let mut objects = vec![0; all.manifests.len()];
+    let runtime =
+        all.manifests.iter().find(|manifest| !manifest.component.is_unrecorded()).map(|manifest| manifest.runtime);
+    all.needed.retain(|needed| !is_inside(0, &needed.soname));
+    all.bound.retain(|bound| !is_inside(0, &bound.soname));
+    let mut of_others: Vec<usize> = (0..objects.len()).collect();
+    let mut of_vendor: Vec<usize> = Vec::new();
+    for (index, binary) in libraries {
+        let mut own = Components::from_binary(&binary.path, binary);
+        own.findings.retain(|finding| finding.code != Code::NoManifest);
+        // `[runtime]` of the program also applies to its libraries without a guard.
+        for manifest in own.manifests.iter_mut().filter(|manifest| manifest.component.is_unrecorded()) {
+            manifest.runtime = runtime.unwrap_or(manifest.runtime);
+        }
+        let places = objects.len()..objects.len() + own.manifests.len();
+        if is_of_vendor(*index) {
+            if let Ok(kernels) = binary.kernels() {
+                mark_fallback(&mut kernels.clone(), &mut own.manifests, has_machine_code);
+            }
+            of_vendor.extend(places);
+        } else {
+            of_others.extend(places);
+        }
+        objects.extend(own.manifests.iter().map(|_| *index));
+        all.manifests.extend(own.manifests);
+        all.findings.extend(own.findings);
+        all.not_examined.extend(own.not_examined);
+        for needed in own.needed.into_iter().filter(|needed| !is_inside(*index, &needed.soname)) {
+            if !all.needed.iter().any(|known| known.soname == needed.soname) {
+                all.needed.push(needed);
+            }
+        }
+        all.bound.extend(own.bound.into_iter().filter(|bound| !is_inside(*index, &bound.soname)));
+    }
+    all.drop_implied_rows(&of_vendor);
+    // The functions of NVIDIA's libraries need a GPU only when they are called.
+    if !of_vendor.is_empty() {
+        (all.alternatives.in_part, all.alternatives.serving) = (of_vendor, of_others);
+    }
+    (objects, all)
+}
+
+/// Returns the requirements of this file and of the libraries that Windows loads for it on this machine. On another system,
+/// does the same as [`components_of`].
+pub fn components_here(file: &Binary, env: &Env) -> Components {
+    if cfg!(windows) && has_dlls(file) {
+        dlls::components_of_dlls(file, Some(env), &OpenFiles::default())
+    } else {
+        components_of(file, env)
+    }
+}
+
+/// Returns true for a program or library for Windows.
+fn has_dlls(file: &Binary) -> bool {
+    file.os == Some(TargetOs::Windows) && matches!(file.kind, BinaryKind::Executable | BinaryKind::SharedLibrary)
+}
+
 /// Returns the requirements of this file and of the libraries that come with it, for any machine.
 pub fn components_of(file: &Binary, env: &Env) -> Components {
     let files = OpenFiles::default();
     files.insert(&file.path, file.data());
+    if has_dlls(file) {
+        return dlls::components_of_dlls(file, None, &files);
+    }
     // A file that no loader loads, such as an archive, is checked alone.
     let Ok(mut graph) = loader::resolve_with(&file.path, env, &files) else {
         return Components::from_binary(&file.path, file);

@@ -230,6 +230,12 @@ impl Components {
         findings.extend(self.missing_functions(machine));
         findings.extend(machine.compiler_findings(&self.compilers));
         findings.extend(self.findings.iter().cloned());
+        if self.os == Some(TargetOs::Windows) {
+            for finding in &mut findings {
+                finding.message = vendor::in_words_of_windows(&finding.message);
+                finding.hint = vendor::in_words_of_windows(&finding.hint);
+            }
+        }
         finding::sort_findings(&mut findings);
         findings
     }

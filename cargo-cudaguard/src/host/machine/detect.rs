@@ -6,6 +6,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use super::asker::{DriverAnswers, DriverProbe};
+use super::redact::redact_home;
 use super::{CompatPackage, Driver, Gpu, GpuState, HostLibrary, HostLibraryPart, Machine, MachineKind, VARIABLES};
 use crate::binary::loader::{self, Inspection, LibraryCandidate, LoadGraph};
 use crate::binary::mapped_file::OpenFiles;
@@ -30,6 +31,9 @@ pub fn detect_machine(env: &Env, asker: Option<&DriverProbe>) -> Machine {
 
 /// Detects this machine, and returns the load graph of the program that was used for it.
 pub(crate) fn with_graph(env: &Env, asker: Option<&DriverProbe>) -> (Machine, Option<LoadGraph>) {
+    if cfg!(windows) {
+        return (super::windows::detect_windows(env, asker.is_some()), None);
+    }
     let mut machine = Machine::default();
     // A static build of this program has no loader. Use a program that every system has instead.
     let graph = ["/proc/self/exe", "/bin/sh", "/usr/bin/env"]
@@ -115,14 +119,6 @@ fn detect_libraries(env: &Env, machine: &mut Machine, root: &Root, graph: &mut L
 
 fn push_note(machine: &mut Machine, key: &str, source: impl Into<String>) {
     machine.sources.push((key.to_owned(), source.into()));
-}
-
-/// Replaces the home directory in a text that may be published, because it contains the user's name.
-pub(crate) fn redact_home(env: &Env, text: &dyn std::fmt::Display) -> String {
-    let text = text.to_string();
-    let home = env.var("HOME").filter(|home| home.starts_with('/') && home.trim_end_matches('/').len() > 1);
-    let Some(home) = home else { return text };
-    replace_word(&text, home.trim_end_matches('/'), "~")
 }
 
 /// Extracts the release after `libcuda.so.` from the file name that all links resolve to. On WSL and Jetson the name is
@@ -367,31 +363,6 @@ fn kernel_module(text: &str) -> Option<DriverRelease> {
         .split_whitespace()
         .find_map(|word| word.parse::<DriverRelease>().ok())
         .filter(|release| release.branch >= 100)
-}
-
-/// Replaces each separate occurrence of `word` by `written`: `al` does not occur in `alice`, `bea-1` or `libal.so`, and
-/// `/home/al` occurs in `-L/home/al/lib` but not in `/home/al.fredo`.
-fn replace_word(text: &str, word: &str, written: &str) -> String {
-    let letter = |c: &char| c.is_alphanumeric() || *c == '_';
-    // A dot or a hyphen continues a name if a letter follows; otherwise it ends a sentence.
-    let goes_on = |next: &mut dyn Iterator<Item = char>| match next.next() {
-        Some('.' | '-') => next.next().as_ref().is_some_and(letter),
-        other => other.as_ref().is_some_and(letter),
-    };
-    if word.is_empty() {
-        return text.to_owned();
-    }
-    let begins = word.chars().next().as_ref().is_some_and(letter);
-    let ends = word.chars().next_back().as_ref().is_some_and(letter);
-    let mut out = String::new();
-    let mut at = 0;
-    for (found, _) in text.match_indices(word) {
-        let (before, behind) = (&text[..found], &text[found + word.len()..]);
-        let inside = begins && goes_on(&mut before.chars().rev()) || ends && goes_on(&mut behind.chars());
-        out = out + &text[at..found] + if inside { word } else { written };
-        at = found + word.len();
-    }
-    out + &text[at..]
 }
 
 #[cfg(test)]

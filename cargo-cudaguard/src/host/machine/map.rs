@@ -5,6 +5,7 @@
 
 use super::placement::PlacementQuery;
 use super::{Components, Driver, Gpu, Machine};
+use crate::binary::file::TargetOs;
 use crate::host::judge::answer::Service;
 use cudaguard::internal::finding::{Code, Finding, Verdict};
 use cudaguard::internal::tables;
@@ -24,8 +25,10 @@ pub struct Map {
 /// A driver branch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Branch {
-    /// The first number of its releases.
+    /// The first number of its releases for Linux.
     pub number: u32,
+    /// The first number of its oldest release for the operating system of the files.
+    pub shown: u32,
     /// The CUDA version that it supports.
     pub cuda: CudaVersion,
 }
@@ -91,7 +94,13 @@ impl Map {
         let mut ccs: Vec<(u8, u8)> = tables::arch_rows().iter().map(|row| row.cc).filter(can_be).collect();
         ccs.dedup();
         let exact = tables::branch_rows().iter().filter(|row| row.exact);
-        let all: Vec<Branch> = exact.map(|row| Branch { number: row.branch, cuda: row.least }).collect();
+        let is_for_windows = files.iter().all(|file| file.os == Some(TargetOs::Windows));
+        let shown = |row: &tables::BranchRow| match is_for_windows {
+            true => tables::windows_release(row.least, DriverRelease::new(row.branch, 0, 0)).branch,
+            false => row.branch,
+        };
+        let branch = |row: &tables::BranchRow| Branch { number: row.branch, shown: shown(row), cuda: row.least };
+        let all: Vec<Branch> = exact.map(branch).collect();
         let row = |cc: &(u8, u8)| MapRow {
             cc: *cc,
             names: tables::gpu_examples(*cc),

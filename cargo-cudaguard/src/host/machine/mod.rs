@@ -16,6 +16,8 @@ mod host_file_writer;
 pub mod map;
 pub mod oldest_driver;
 pub mod placement;
+pub(crate) mod redact;
+pub(crate) mod windows;
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -323,7 +325,7 @@ impl Machine {
     }
 
     /// Returns true for a machine with Windows.
-    fn is_windows(&self) -> bool {
+    pub(crate) fn is_windows(&self) -> bool {
         self.platform
             .as_deref()
             .is_some_and(|platform| platform.to_ascii_lowercase().contains(TargetOs::Windows.name()))

@@ -462,5 +462,6 @@ impl ArchUse {
     }
 }
 
-#[cfg(test)]
+// nvcc is a script there.
+#[cfg(all(test, unix))]
 mod tests;

@@ -69,6 +69,7 @@ fn gpus_are_read_from_procfs() {
         pci: text("0000:3b:00.0"),
         visible: None,
         listed: true,
+        state: None,
     };
     let other = Gpu { pci: text("0000:af:00.0"), visible: Some(false), listed: true, ..Gpu::default() };
     assert_eq!(machine.gpus, Some(vec![a100, other]));
@@ -132,36 +133,4 @@ fn driver_facts_precede_files() {
         [(Some((7, 5)), Some(true)), (Some((8, 0)), Some(false))]
     );
     assert_eq!(gpus[0].name.as_deref(), Some("NVIDIA T4"));
-}
-
-#[test]
-fn user_name_is_not_shown() {
-    for (home, text, expected) in [
-        ("/home/al", "/home/al/cudnn/lib", "~/cudnn/lib"),
-        ("/home/al/", "LD_LIBRARY_PATH: /home/al:/home/alice", "LD_LIBRARY_PATH: ~:/home/alice"),
-        ("/", "/opt/cudnn", "/opt/cudnn"),
-        ("al", "/home/al", "/home/al"),
-        ("/root", "/root", "~"),
-    ] {
-        let env = Env::from_variables([("HOME".to_owned(), home.into())].into(), "/");
-        assert_eq!(redact_home(&env, &text), expected);
-    }
-}
-
-#[test]
-fn only_standalone_words_are_replaced() {
-    for (text, word, expected) in [
-        ("/home/al/lib", "/home/al", "~/lib"),
-        ("-L/home/al:/home/alice", "/home/al", "-L~:/home/alice"),
-        ("/home/al.fredo, /home/al-2 and /home/al_", "/home/al", "/home/al.fredo, /home/al-2 and /home/al_"),
-        ("in /home/al. (/home/al)", "/home/al", "in ~. (~)"),
-        ("libal.so al al-1 alal AL", "al", "libal.so ~ al-1 alal AL"),
-        ("al", "al", "~"),
-        ("x.al -al", "al", "x.al -~"),
-        ("grün-ü", "grün", "grün-ü"),
-        ("", "al", ""),
-        ("al", "", "al"),
-    ] {
-        assert_eq!(replace_word(text, word, "~"), expected, "{text}");
-    }
 }

@@ -1,0 +1,63 @@
+//! The diagnosis of a program on a Windows machine.
+
+use std::path::Path;
+
+use super::{CandidateState, DriverCandidate, component_that_needs_cuda, describe_unguarded};
+use crate::binary::file::Binary;
+use crate::host::dry_run;
+use crate::host::machine::windows::NVCUDA;
+use crate::host::machine::{HostLibrary, Machine, detect};
+use cudaguard::internal::env::Env;
+use cudaguard::internal::finding::Finding;
+use cudaguard::internal::manifest::Manifest;
+use cudaguard::internal::vendor::{self, CUDART};
+
+/// The result for one program.
+pub(super) struct ProgramCheck {
+    pub(super) findings: Vec<Finding>,
+    pub(super) not_judged: Vec<String>,
+    /// The component that cannot work without a GPU.
+    pub(super) needs_gpu: Option<String>,
+}
+
+/// Checks a program with its DLLs on this machine.
+pub(super) fn check_program(program: &Path, env: &Env, machine: &Machine) -> Result<ProgramCheck, String> {
+    let program = Binary::read(program)?;
+    let components = dry_run::components_here(&program, env);
+    let imported = program.needed.iter().chain(&program.delay_loaded);
+    let names: Vec<String> = imported.filter(|name| vendor::is_nvidia_soname(name)).cloned().collect();
+    let mut not_judged: Vec<String> = describe_unguarded(&components.manifests, &names).into_iter().collect();
+    not_judged.extend(components.manifests.iter().filter_map(Manifest::not_judged).map(str::to_owned));
+    not_judged.extend(components.not_examined.iter().map(ToString::to_string));
+    let needs = |name: &String| CUDART.is_named(name) || vendor::plain_name(name) == detect::LIBCUDA;
+    let links = program.needed.iter().any(needs);
+    let needs_gpu = component_that_needs_cuda(&program.path, &components.manifests, links);
+    let mut findings = components.check_on(machine, "this machine");
+    dry_run::mark_unchecked(&mut findings, &components.manifests);
+    Ok(ProgramCheck { findings, not_judged, needs_gpu })
+}
+
+/// Returns the driver and the libraries that a program finds on this Windows machine.
+pub(super) fn candidates(machine: &Machine) -> Vec<DriverCandidate> {
+    let driver = machine.driver.as_ref().and_then(|driver| {
+        Some(DriverCandidate {
+            name: NVCUDA.to_owned(),
+            path: driver.library.clone()?,
+            version: driver.user.map(|release| release.to_string()),
+            fate: CandidateState::Picked,
+            why: "system".to_owned(),
+        })
+    });
+    let library = |file: &HostLibrary| {
+        Some(DriverCandidate {
+            name: file.soname.clone()?,
+            path: file.path.clone()?,
+            version: file.version.map(|version| version.to_string()),
+            fate: if file.taken { CandidateState::Picked } else { CandidateState::Behind },
+            why: file.by.clone().unwrap_or_default(),
+        })
+    };
+    let mut libraries: Vec<_> = machine.libraries.values().flatten().filter_map(library).collect();
+    libraries.sort_by(|one, other| one.name.cmp(&other.name));
+    driver.into_iter().chain(libraries).collect()
+}

@@ -1,0 +1,202 @@
+//! The DLLs that Windows loads for a program or a library, as far as their directories are known.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+use super::closure::{components_here, components_together};
+use super::symbols::{SymbolFile, findings_of_missing};
+use crate::binary::examined::{self, NotExamined};
+use crate::binary::file::{Binary, BinaryKind};
+use crate::binary::loader::{DllClosure, DllRequest, DllSearch, DllSource, MissingSymbol, SearchedDirs};
+use crate::binary::mapped_file::OpenFiles;
+use crate::binary::pe::Pe;
+use crate::family::{Member, compilers, findings};
+use crate::host::library_version::dll_version;
+use crate::host::machine::{Components, DriverProbe, HostLibrary, detect_machine, is_cudnn_row};
+use cudaguard::internal::env::Env;
+use cudaguard::internal::finding::{Finding, MessageFragment, MessageTemplate, Values, Verdict};
+use cudaguard::internal::manifest::Requirement;
+use cudaguard::internal::vendor::{self, CUDNN};
+
+/// A program or library with its DLLs. Files are numbered: 0 is the file itself, and request `n` of the closure is file `n + 1`.
+struct DllFiles<'a> {
+    file: &'a Binary,
+    requests: DllClosure,
+    /// The DLLs that do not come with Windows and have a trace of CUDA.
+    libraries: Vec<(usize, Binary)>,
+}
+
+/// Returns the requirements of this file and of the DLLs that it loads, or that it may load at the first call. `here`: the
+/// environment of this Windows machine, on which a DLL that does not exist is a finding. Without it, the DLLs are those that come with the
+/// file.
+pub(super) fn components_of_dlls(file: &Binary, here: Option<&Env>, files: &OpenFiles) -> Components {
+    let search = DllSearch::for_file(&file.path, file.kind == BinaryKind::Executable, here);
+    let dirs = search.dirs_for(&file.path);
+    let closure = DllFiles::new(file, search.resolve(&file.path, &dirs), files);
+    let is_of_vendor = |index: usize| vendor::is_nvidia_soname(&closure.requests[index - 1].name);
+    let is_inside = |_: usize, name: &str| closure.file_of(name).is_some();
+    let (objects, mut all) = components_together(file, &closure.libraries, &is_of_vendor, &is_inside);
+    closure.check_cudnn(&dirs, &objects, &mut all, files);
+    let members = closure.members();
+    let resolve = |_: usize, name: &str| {
+        let index = closure.file_of(name)?;
+        members.iter().position(|(at, _)| *at == index)
+    };
+    let listed: Vec<&Member> = members.iter().map(|(_, member)| member).collect();
+    all.findings.extend(findings(&listed, &resolve));
+    all.compilers = compilers(listed);
+    all.findings.extend(closure.missing_functions());
+    if here.is_some() {
+        closure.report_missing_dlls(&mut all);
+    }
+    all
+}
+
+/// Returns the findings that refuse a program on this Windows machine. The guard of a program reports the rest itself.
+pub(super) fn start_here(program: &Binary, env: &Env, asker: &DriverProbe) -> Vec<Finding> {
+    let components = components_here(program, env);
+    let is_guarded = components.manifests.iter().any(|manifest| !manifest.component.is_unrecorded());
+    let mut findings = components.check_on(&detect_machine(env, Some(asker)), "this machine");
+    findings.retain(|finding| {
+        Verdict::from_findings([finding]) == Verdict::Refused && (!is_guarded || finding.code.is_of_loader())
+    });
+    findings
+}
+
+/// Returns the file of a library in the first directory outside of Windows that contains it.
+fn find_own<'a>(dirs: &'a SearchedDirs, name: &str) -> Option<&'a PathBuf> {
+    let wanted = vendor::plain_name(name);
+    let is_it = |(file, _): &(&String, &PathBuf)| file.ends_with(".dll") && vendor::plain_name(file) == wanted;
+    let mut own = dirs.iter().filter(|(by, _)| *by != DllSource::System);
+    own.find_map(|(_, files)| files.iter().find(is_it).map(|(_, path)| path))
+}
+
+impl<'a> DllFiles<'a> {
+    fn new(file: &'a Binary, requests: DllClosure, files: &OpenFiles) -> Self {
+        let read = |path: &Path| {
+            let data = files.open(path).ok()?;
+            if examined::has_trace_of_cuda(&data) { Binary::from_contents(path, data).ok() } else { None }
+        };
+        let libraries = requests.iter().enumerate().filter_map(|(at, request)| {
+            let is_driver = matches!(&*vendor::plain_name(&request.name), "libcuda.so.1" | "libnvidia-ml.so.1");
+            Some((at + 1, read(request.own_file().filter(|_| !is_driver)?)?))
+        });
+        Self { file, libraries: libraries.collect(), requests }
+    }
+
+    /// Returns the number of the library with this name.
+    fn file_of(&self, name: &str) -> Option<usize> {
+        let is_it = |(index, _): &&(usize, Binary)| self.requests[index - 1].is_named(name);
+        self.libraries.iter().find(is_it).map(|(index, _)| *index)
+    }
+
+    fn files(&self) -> impl Iterator<Item = (usize, &Binary)> {
+        std::iter::once((0, self.file)).chain(self.libraries.iter().map(|(index, binary)| (*index, binary)))
+    }
+
+    fn members(&self) -> Vec<(usize, Member)> {
+        let read =
+            |(index, file): (usize, &Binary)| Some((index, Member::read(&file.path.to_string_lossy(), file.data())?));
+        self.files().filter_map(read).collect()
+    }
+
+    /// Checks the cuDNN that each file gets, and drops the requirements that it fulfils.
+    fn check_cudnn(&self, dirs: &SearchedDirs, objects: &[usize], all: &mut Components, files: &OpenFiles) {
+        for (index, file) in self.files() {
+            let places: Vec<usize> = (0..objects.len()).filter(|at| objects[*at] == index).collect();
+            let rows = places.iter().flat_map(|at| &all.manifests[*at].requires);
+            let asked = rows.filter_map(|row| match row {
+                Requirement::Library { soname, .. } => Some(soname.as_str()),
+                _ => None,
+            });
+            let imported =
+                file.needed.iter().chain(&file.delay_loaded).map(String::as_str).filter(|name| CUDNN.is_named(name));
+            let Some(path) = imported.chain(asked).find_map(|name| find_own(dirs, name)) else { continue };
+            let manifests = places.iter().map(|at| all.manifests[*at].clone()).collect();
+            let library = HostLibrary {
+                soname: path.file_name().map(|name| name.to_string_lossy().into_owned()),
+                version: dll_version(files, CUDNN, path),
+                path: Some(path.display().to_string()),
+                taken: true,
+                ..HostLibrary::default()
+            };
+            let one = Components { manifests, os: all.os, ..Components::default() };
+            all.findings.extend(one.check_bundled_cudnn(library, "the program"));
+            for at in places {
+                all.manifests[at].requires.retain(|row| !is_cudnn_row(row));
+            }
+        }
+    }
+
+    /// Reports functions that a file imports and that the DLL lacks.
+    fn missing_functions(&self) -> Vec<Finding> {
+        let name = |index: usize| if index == 0 { "" } else { self.requests[index - 1].name.as_str() };
+        let path = |index: usize| match index {
+            0 => Some(self.file.path.display().to_string()),
+            _ => Some(self.requests[index - 1].own_file()?.display().to_string()),
+        };
+        let files: Vec<SymbolFile> = (0..=self.requests.len())
+            .map(|index| SymbolFile {
+                path: path(index).unwrap_or_default(),
+                soname: name(index).to_owned(),
+                picked_by: Some("the search for DLLs".to_owned()),
+            })
+            .collect();
+        let mut missing = Vec::new();
+        for (by, file) in self.files() {
+            let Ok(image) = Pe::parse(file.data()) else { continue };
+            for dll in image.imports() {
+                let library = self.file_of(dll.name);
+                let Some((of, library)) = self.libraries.iter().find(|(index, _)| Some(*index) == library) else {
+                    continue;
+                };
+                let Ok(exporter) = Pe::parse(library.data()) else { continue };
+                let exports: BTreeSet<&str> = exporter.exported_names().collect();
+                let lacks = dll.functions.iter().filter(|function| !exports.contains(**function));
+                missing.extend(lacks.map(|function| MissingSymbol {
+                    name: (*function).to_owned(),
+                    version: None,
+                    by,
+                    of: Some(*of),
+                    lazy: dll.is_delayed,
+                    unversioned: false,
+                }));
+            }
+        }
+        findings_of_missing(&files, missing, |_| false)
+    }
+
+    /// Returns the requests for DLLs that no directory contains. The driver, cuDNN and cudart are checked by their requirements.
+    fn missing_dlls(&self) -> impl Iterator<Item = &DllRequest> {
+        let is_checked = |name: &str| {
+            vendor::plain_name(name) == "libcuda.so.1" || vendor::ALL.into_iter().any(|library| library.is_named(name))
+        };
+        let is_missing = |request: &DllRequest| request.found.is_none() && !request.is_delayed;
+        let requests = self.requests.iter();
+        requests.filter(move |request| {
+            is_missing(request) && !is_checked(&request.name) && !is_side_by_side(&request.name.to_ascii_lowercase())
+        })
+    }
+
+    /// Reports the DLLs without which Windows ends a program. The program that loads a library may have them in its directory.
+    fn report_missing_dlls(&self, all: &mut Components) {
+        for request in self.missing_dlls() {
+            let by = request.needed_by.display();
+            if self.file.kind == BinaryKind::Executable {
+                let values = Values::default().with("library", &request.name).with("needed_by", by);
+                let cure = MessageFragment::InstallPackage.render(&Values::default());
+                all.findings.push(MessageTemplate::LibraryAbsent.to_finding(&values.with("cure", cure)));
+            } else {
+                let why = format!("{by} needs it, and only the directory of the program may contain it");
+                all.not_examined.push(NotExamined::new(request.name.as_str(), why));
+            }
+        }
+    }
+}
+
+/// Returns true for a C runtime that Windows loads from a side-by-side assembly: Visual C++ 2005 and 2008.
+fn is_side_by_side(dll: &str) -> bool {
+    const STEMS: [&str; 6] = ["msvcr", "msvcp", "msvcm", "mfc", "atl", "vcomp"];
+    let stem = dll.strip_suffix("80.dll").or_else(|| dll.strip_suffix("90.dll"));
+    stem.is_some_and(|stem| STEMS.contains(&stem))
+}

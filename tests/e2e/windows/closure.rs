@@ -1,0 +1,66 @@
+//! Programs for Windows, judged with the DLLs next to them: a single file and its directory.
+
+use std::fs;
+
+use cudaguard_tests::{Call, Scratch, Test, command, tests, tools};
+
+use super::COMPILER;
+use super::guard::{DEFINITION, LINKED, NEW, OLD, cudnn_dll, embed, gcc, main_c};
+
+pub(super) fn tests() -> Vec<Test> {
+    tests![dll_next_to_program_is_judged]
+}
+
+const HOST: &str =
+    r#"{"platform": "x86_64-windows", "driver": {"user": "581.57"}, "gpus": [{"name": "RTX 4090"}], "cudnn": []}"#;
+
+/// The real cuDNN of several releases is next to the program. The host has none.
+fn dll_next_to_program_is_judged() {
+    tools::need(COMPILER);
+    let scratch = Scratch::without_blanks("windows-closure");
+    main_c(&scratch);
+    scratch.file("cudnn.def", DEFINITION);
+    let tool = Call::new("x86_64-w64-mingw32-dlltool").args(["-d", "cudnn.def", "-l", "libcudnn.a"]);
+    let _ = tool.dir(scratch.path()).run().success();
+    let guard = embed(&scratch, LINKED, COMPILER, "guard.o");
+    let program = gcc(&scratch, &["-DUSE", "libcudnn.a"], &guard);
+    let host = scratch.file("host.json", HOST);
+    let dir = scratch.path().join("run");
+    for (release, status, text) in [
+        ("", 1, "error[CG205]: no cuDNN was found: the loader finds no cudnn64_9.dll"),
+        (NEW, 0, "runs"),
+        (OLD, 1, "error[CG202]: cuDNN 9.1.0 is older than cuDNN 9.15.1"),
+        ("8.9.7", 1, "error[CG201]: cuDNN 8.9.7 is another major version than cuDNN 9.15.1"),
+    ] {
+        let _ = fs::remove_dir_all(&dir);
+        fs::create_dir(&dir).unwrap();
+        fs::copy(&program, dir.join("App.exe")).unwrap();
+        if !release.is_empty() {
+            // Windows ignores case.
+            fs::copy(cudnn_dll(release).0, dir.join("CUDNN64_9.dll")).unwrap();
+        }
+        for file in [dir.join("App.exe"), dir.clone()] {
+            let outcome = command::call(["verify", "--host"]).arg(&host).arg(&file).run().expect(status);
+            assert!(format!("{}{}", outcome.stdout, outcome.stderr).contains(text), "{release} {text}: {outcome}");
+        }
+    }
+    // The real DLL lacks this function, so Windows would end the program with 0xC0000139.
+    scratch.file("main.c", "__declspec(dllimport) int cudnnNowhere(void); int main(void) { return cudnnNowhere(); }");
+    let _ = fs::remove_file(dir.join("CUDNN64_9.dll"));
+    fs::copy(cudnn_dll(NEW).0, dir.join("cudnn64_9.dll")).unwrap();
+    fs::copy(gcc(&scratch, &["libcudnn.a"], &guard), dir.join("App.exe")).unwrap();
+    for file in [dir.join("App.exe"), dir.clone()] {
+        let outcome = command::call(["verify", "--host"]).arg(&host).arg(&file).run().expect(1);
+        assert!(outcome.stderr.contains("error[CG214]: cudnn64_9.dll lacks cudnnNowhere"), "{outcome}");
+    }
+    // Python loads a module below `site-packages`, and NVIDIA's packages add their directories.
+    let packages = scratch.path().join("Lib").join("site-packages");
+    for name in ["nvidia/cudnn/bin", "app"] {
+        fs::create_dir_all(packages.join(name)).unwrap();
+    }
+    fs::copy(cudnn_dll(NEW).0, packages.join("nvidia/cudnn/bin/cudnn64_9.dll")).unwrap();
+    let module = packages.join("app/app.pyd");
+    fs::copy(gcc(&scratch, &["-shared", "libcudnn.a"], &guard), &module).unwrap();
+    let outcome = command::call(["verify", "--host"]).arg(&host).arg(&module).run().expect(1);
+    assert!(outcome.stderr.contains("nvidia/cudnn/bin/cudnn64_9.dll"), "{outcome}");
+}
