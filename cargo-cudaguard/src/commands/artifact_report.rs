@@ -355,29 +355,11 @@ impl ArtifactReport {
     }
 
     fn find_library(&self, part: &ArtifactMember, soname: &str) -> LibraryPlace {
-        let binary = &part.binary;
-        if binary.os == Some(TargetOs::Windows) {
+        if part.binary.os == Some(TargetOs::Windows) {
             return self.find_dll(&part.name, soname).map_or(LibraryPlace::External, LibraryPlace::Inside);
         }
-        let path = binary.runpath.as_deref().or(binary.rpath.as_deref()).unwrap_or_default();
-        if let Some(real) = self.resolve_path(&part.name, path, soname) {
-            return LibraryPlace::Inside(real);
-        }
-        if binary.runpath.is_none() {
-            // The RPATH of members that need this one, directly or indirectly, applies too.
-            let (mut names, mut looked) = (vec![file_name(&part.name)], BTreeSet::new());
-            while let Some(name) = names.pop() {
-                let with_rpath = self.loaders.iter().filter(|loader| loader.rpath.is_some());
-                for loader in with_rpath.filter(|loader| loader.needed.iter().any(|needed| needed == name)) {
-                    if looked.insert(&loader.name) {
-                        let rpath = loader.rpath.as_deref().unwrap_or_default();
-                        if let Some(real) = self.resolve_path(&loader.name, rpath, soname) {
-                            return LibraryPlace::Inside(real);
-                        }
-                        names.push(file_name(&loader.name));
-                    }
-                }
-            }
+        if let Some(found) = self.find_in_closures(&part.name, soname) {
+            return LibraryPlace::Inside(found);
         }
         let elsewhere = self.files.iter().chain(self.links.keys()).find(|name| file_name(name) == soname);
         elsewhere.map_or(LibraryPlace::External, |name| LibraryPlace::OutOfReach(name.clone()))

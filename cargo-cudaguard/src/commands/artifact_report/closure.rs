@@ -31,6 +31,12 @@ struct LoadedMember {
     picked_by: String,
 }
 
+impl LoadedMember {
+    fn root(at: usize) -> Self {
+        Self { at, wanted_by: None, name: String::new(), picked_by: "the program".to_owned() }
+    }
+}
+
 impl ArtifactReport {
     /// Determines which members run together.
     pub(super) fn find_closures(&mut self) {
@@ -101,9 +107,7 @@ impl ArtifactReport {
         only: &dyn Fn(&MemberLoader, &str) -> Option<&'a str>,
         searches: &mut usize,
     ) -> MemberClosure {
-        let first =
-            LoadedMember { at: root, wanted_by: None, name: String::new(), picked_by: "the program".to_owned() };
-        let mut loaded = vec![first];
+        let mut loaded = vec![LoadedMember::root(root)];
         let mut next = 0;
         while next < loaded.len() {
             let of_next = &self.loaders[loaded[next].at];
@@ -134,6 +138,16 @@ impl ArtifactReport {
             next += 1;
         }
         MemberClosure { loaded }
+    }
+
+    /// Returns the member that the dynamic linker finds for a library that this member needs, alone or in any closure.
+    pub(super) fn find_in_closures(&self, name: &str, soname: &str) -> Option<String> {
+        let at = self.loaders.binary_search_by(|loader| loader.name.as_str().cmp(name)).ok()?;
+        let closures = self.closures.iter().map(|closure| closure.loaded.as_slice());
+        let mut with_it = closures.filter_map(|loaded| Some((loaded, loaded.iter().position(|own| own.at == at)?)));
+        let alone = || self.search_closure(&[LoadedMember::root(at)], 0, soname);
+        let found = with_it.find_map(|(loaded, own)| self.search_closure(loaded, own, soname)).or_else(alone);
+        found.map(|(found, _)| found)
     }
 
     /// Returns the member that the dynamic linker finds for a library, and the search path that contains it.
