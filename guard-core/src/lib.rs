@@ -80,7 +80,7 @@ pub mod internal {
     pub use crate::manifest::{model as manifest, note};
     pub use crate::model::{arch, linkage, version};
     pub use crate::sys::{digest, elf, env, files, subprocess};
-    pub use crate::text::{json, sanitize, shell_words, suggest};
+    pub use crate::text::{glob, json, sanitize, shell_words, suggest};
 
     /// The checks of a build.
     pub mod checks {

@@ -12,6 +12,7 @@ use cudaguard::internal::arch::{Suffix, Target};
 use cudaguard::internal::coverage::compatibility::Compatibility;
 use cudaguard::internal::env::Env;
 use cudaguard::internal::finding::{self, Code, Effect, Finding, MessageTemplate, Severity, Values, Verdict};
+use cudaguard::internal::glob;
 use cudaguard::internal::json::{Value, array, object};
 use cudaguard::internal::manifest::{GpuCoverage, Manifest, Requirement};
 use cudaguard::internal::policy::{ReleaseRequirements, parse_archs, parse_driver_floor};
@@ -223,35 +224,11 @@ fn uses_cuda(part: &ArtifactMember) -> bool {
 }
 
 /// Matches a glob: `*` and `?` match any characters, also `/`. A glob without `/` is compared with file names.
-fn matches_glob(glob: &str, artifact: &Path, member: &str) -> bool {
+fn matches_glob(pattern: &str, artifact: &Path, member: &str) -> bool {
     let own = member.rsplit(['/', '!']).next().unwrap_or_default();
     let artifact_name = artifact.file_name().unwrap_or(artifact.as_os_str()).to_string_lossy();
     let names = [member, own, &artifact_name, &artifact.to_string_lossy()];
-    names.iter().filter(|name| !name.is_empty()).any(|name| is_match(glob.as_bytes(), name.as_bytes()))
-}
-
-fn is_match(glob: &[u8], text: &[u8]) -> bool {
-    let (mut at, mut from) = (0, 0);
-    // The last `*`, and where the text after it begins.
-    let mut star: Option<(usize, usize)> = None;
-    while from < text.len() {
-        match glob.get(at) {
-            Some(b'*') => {
-                star = Some((at, from));
-                at += 1;
-            }
-            Some(byte) if *byte == b'?' || *byte == text[from] => {
-                at += 1;
-                from += 1;
-            }
-            _ => {
-                let Some((place, begun)) = star else { return false };
-                star = Some((place, begun + 1));
-                (at, from) = (place + 1, begun + 1);
-            }
-        }
-    }
-    glob[at..].iter().all(|byte| *byte == b'*')
+    names.iter().filter(|name| !name.is_empty()).any(|name| glob::matches(pattern, name))
 }
 
 /// Code of the same number that runs on every known GPU that the required code runs on.

@@ -10,6 +10,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::sys::files;
+use crate::text::glob;
 
 /// The package's own files.
 pub(super) struct PackageSources {
@@ -176,7 +177,7 @@ impl IgnoreRule {
         if self.anchored {
             return path_matches(&segments, names);
         }
-        matches!((&segments[..], names.last()), ([pattern], Some(name)) if name_matches(pattern.as_bytes(), name.as_bytes()))
+        matches!((&segments[..], names.last()), ([pattern], Some(name)) if glob::matches(pattern, name))
     }
 }
 
@@ -188,37 +189,10 @@ fn path_matches(patterns: &[&str], names: &[&str]) -> bool {
             (0..=names.len()).any(|skipped| path_matches(patterns_left, &names[skipped..]))
         }
         (Some((pattern, patterns_left)), Some((name, names_left))) => {
-            name_matches(pattern.as_bytes(), name.as_bytes()) && path_matches(patterns_left, names_left)
+            glob::matches(pattern, name) && path_matches(patterns_left, names_left)
         }
         _ => false,
     }
-}
-
-/// Matches `*` and `?`. The time is at most proportional to the product of both lengths.
-fn name_matches(pattern: &[u8], name: &[u8]) -> bool {
-    let (mut p, mut n) = (0, 0);
-    let mut star: Option<(usize, usize)> = None;
-    while n < name.len() {
-        match pattern.get(p) {
-            Some(b'*') => {
-                star = Some((p, n));
-                p += 1;
-            }
-            Some(b) if *b == b'?' || *b == name[n] => {
-                p += 1;
-                n += 1;
-            }
-            _ => match star {
-                Some((at, from)) => {
-                    p = at + 1;
-                    n = from + 1;
-                    star = Some((at, n));
-                }
-                None => return false,
-            },
-        }
-    }
-    pattern[p..].iter().all(|b| *b == b'*')
 }
 
 #[cfg(test)]
@@ -324,7 +298,7 @@ mod tests {
             ("*", "", true),
             ("", "a", false),
         ] {
-            assert_eq!(name_matches(pattern.as_bytes(), name.as_bytes()), expected, "{pattern} {name}");
+            assert_eq!(glob::matches(pattern, name), expected, "{pattern} {name}");
         }
     }
 }

@@ -1,5 +1,6 @@
 //! Reading and writing text.
 
+pub mod glob;
 pub mod json;
 pub mod sanitize;
 pub mod shell_words;
