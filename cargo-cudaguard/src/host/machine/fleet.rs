@@ -3,7 +3,6 @@
 
 use std::borrow::Cow;
 use std::collections::HashMap;
-use std::hash::{BuildHasherDefault, Hasher};
 use std::rc::Rc;
 
 pub use super::change::Change;
@@ -42,57 +41,13 @@ pub struct Outcomes {
 pub struct Fleet<T, F> {
     files: Vec<Components>,
     made_of: F,
-    known: HashMap<Machine, Rc<T>, BuildHasherDefault<Quick>>,
-}
-
-/// A hash with few multiplications. The map is small and is cleared when it is full, so a list that is crafted to
-/// collide only slows down its own check.
-#[derive(Default)]
-struct Quick(u64);
-
-impl Quick {
-    fn add(&mut self, word: u64) {
-        // The constant of Firefox's hasher, derived from the golden ratio.
-        self.0 = (self.0.rotate_left(5) ^ word).wrapping_mul(0x517c_c1b7_2722_0a95);
-    }
-}
-
-impl Hasher for Quick {
-    fn write(&mut self, bytes: &[u8]) {
-        let mut chunks = bytes.chunks_exact(8);
-        for chunk in &mut chunks {
-            self.add(u64::from_le_bytes(chunk.try_into().unwrap_or_default()));
-        }
-        let mut word = [0; 8];
-        word[..chunks.remainder().len()].copy_from_slice(chunks.remainder());
-        self.add(u64::from_le_bytes(word));
-    }
-
-    fn write_u8(&mut self, number: u8) {
-        self.add(number.into());
-    }
-
-    fn write_u32(&mut self, number: u32) {
-        self.add(number.into());
-    }
-
-    fn write_usize(&mut self, number: usize) {
-        self.add(number as u64);
-    }
-
-    fn write_isize(&mut self, number: isize) {
-        self.add(number.unsigned_abs() as u64);
-    }
-
-    fn finish(&self) -> u64 {
-        self.0
-    }
+    known: HashMap<Machine, Rc<T>>,
 }
 
 impl<T, F: Fn(Outcomes) -> T> Fleet<T, F> {
     /// Creates a fleet check of these files.
     pub fn new(files: Vec<Components>, made_of: F) -> Self {
-        Self { files, made_of, known: HashMap::default() }
+        Self { files, made_of, known: HashMap::new() }
     }
 
     /// Checks the machine on one line. Returns its label, if it has one, and the value derived from the outcomes.
