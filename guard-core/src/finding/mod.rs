@@ -1,11 +1,12 @@
 //! Findings: problems, and facts that cannot be determined. Codes are stable; texts may change.
 //!
-//! `data/findings.toml` contains codes, severities and texts; `codes.rs` is generated from it.
+//! `data/findings.toml` contains codes, severities and texts; `codes.rs` and `data/findings.tsv` are generated from it.
 
 pub mod render;
 mod values;
 
 use std::fmt;
+use std::sync::LazyLock;
 
 pub use crate::check::Severity;
 
@@ -87,7 +88,7 @@ pub enum Effect {
 }
 
 macro_rules! codes {
-    ($($number:literal $name:ident $severity:ident $effect:ident $rank:literal $at_start:literal $title:literal $text:literal;)*) => {
+    ($($number:literal $name:ident $severity:ident $effect:ident $rank:literal $at_start:literal;)*) => {
         /// Code of a finding: `CG` and three digits. 1xx: build, 2xx: start of a program, 3xx: GPU and driver, 4xx:
         /// kernels, 5xx: unknown facts.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -120,20 +121,24 @@ macro_rules! codes {
             }
 
             /// Returns the title: a short description.
-            pub const fn title(self) -> &'static str {
-                match self { $(Self::$name => $title,)* }
+            pub fn title(self) -> &'static str {
+                texts().codes[self.index()][0]
             }
 
             /// Returns the long text of `cargo cudaguard explain`: meaning, consequence and action.
-            pub const fn explanation(self) -> &'static str {
-                match self { $(Self::$name => $text,)* }
+            pub fn explanation(self) -> &'static str {
+                texts().codes[self.index()][1]
+            }
+
+            fn index(self) -> usize {
+                Self::ALL.binary_search(&self).unwrap_or_default()
             }
         }
     };
 }
 
 macro_rules! words {
-    ($($name:ident $code:ident $subject:literal $message:literal $hint:literal;)*) => {
+    ($($name:ident $code:ident;)*) => {
         /// The message of a finding. A code may have several.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         #[allow(missing_docs)]
@@ -149,40 +154,80 @@ macro_rules! words {
             }
 
             /// Returns the template of the subject.
-            pub const fn subject(self) -> &'static str {
-                match self { $(Self::$name => $subject,)* }
+            pub fn subject(self) -> &'static str {
+                texts().templates[self as usize][0]
             }
 
             /// Returns the template of the sentence and its fact lines.
-            pub const fn message(self) -> &'static str {
-                match self { $(Self::$name => $message,)* }
+            pub fn message(self) -> &'static str {
+                texts().templates[self as usize][1]
             }
 
             /// Returns the template of the hint.
-            pub const fn hint(self) -> &'static str {
-                match self { $(Self::$name => $hint,)* }
+            pub fn hint(self) -> &'static str {
+                texts().templates[self as usize][2]
             }
         }
     };
 }
 
 macro_rules! phrases {
-    ($($name:ident $text:literal;)*) => {
+    ($($name:ident)*) => {
         /// A text for a value that several findings share.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         #[allow(missing_docs)]
         pub enum MessageFragment { $($name,)* }
 
         impl MessageFragment {
+            /// All fragments.
+            const ALL: &'static [Self] = &[$(Self::$name,)*];
+
             /// Returns the template.
-            const fn template(self) -> &'static str {
-                match self { $(Self::$name => $text,)* }
+            fn template(self) -> &'static str {
+                texts().fragments[self as usize][0]
             }
         }
     };
 }
 
 include!("codes.rs");
+
+/// The texts of `data/findings.tsv`, in the order of the variants.
+struct Texts {
+    /// Title and explanation of each code.
+    codes: Vec<[&'static str; 2]>,
+    /// Subject, message and hint of each template.
+    templates: Vec<[&'static str; 3]>,
+    /// The text of each fragment.
+    fragments: Vec<[&'static str; 1]>,
+}
+
+const TEXTS: &str = include_str!("../../data/findings.tsv");
+
+fn texts() -> &'static Texts {
+    static TABLE: LazyLock<Texts> = LazyLock::new(|| {
+        let mut lines = TEXTS.lines().skip(1);
+        Texts {
+            codes: text_rows(&mut lines, Code::ALL.len()),
+            templates: text_rows(&mut lines, MessageTemplate::ALL.len()),
+            fragments: text_rows(&mut lines, MessageFragment::ALL.len()),
+        }
+    });
+    &TABLE
+}
+
+/// Reads rows: a name, which is skipped, and the texts.
+fn text_rows<const N: usize>(lines: impl Iterator<Item = &'static str>, count: usize) -> Vec<[&'static str; N]> {
+    let unescape = |text: &'static str| match text.contains('\\') {
+        true => text.replace("\\n", "\n").replace("\\t", "\t").leak(),
+        false => text,
+    };
+    let row = |line: &'static str| {
+        let mut texts = line.split('\t').skip(1).map(unescape);
+        std::array::from_fn(|_| texts.next().unwrap_or_default())
+    };
+    lines.take(count).map(row).collect()
+}
 
 pub use values::Values;
 
@@ -283,6 +328,15 @@ impl std::str::FromStr for Code {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn every_variant_has_its_texts() {
+        let names = TEXTS.lines().skip(1).map(|line| line.split('\t').next().unwrap().to_owned());
+        let codes = Code::ALL.iter().map(|code| format!("{code:?}"));
+        let templates = MessageTemplate::ALL.iter().map(|template| format!("{template:?}"));
+        let fragments = MessageFragment::ALL.iter().map(|fragment| format!("{fragment:?}"));
+        assert!(codes.chain(templates).chain(fragments).eq(names));
+    }
 
     #[test]
     fn codes_are_unique_sorted_and_explained() {
