@@ -294,10 +294,10 @@ fn drivers() -> String {
                     version. The manifest records this requirement.\n\n| CUDA version | driver must support | newest function |\n\
                     | --- | --- | --- |\n"
         .to_owned();
-    for row in &table().driver {
+    for row in &table().driver.levels {
         let _ = writeln!(text, "| {} | {} | {} |", row.level, row.needs, row.symbol);
     }
-    let _ = write!(text, "\nSource: {}.\n", table().driver_source);
+    let _ = write!(text, "\nSource: {}.\n", table().driver.source);
     text
 }
 

@@ -130,7 +130,7 @@ fn levels_need_driver_with_their_functions() {
         .filter_map(|symbol| symbol.name())
         .collect();
     let looked_up = functions(&text);
-    for row in table().driver.iter().filter(|row| row.level <= CudaVersion::new(13, 0)) {
+    for row in table().driver.levels.iter().filter(|row| row.level <= CudaVersion::new(13, 0)) {
         let feature = format!("cuda-{}", row.level.to_int());
         let of_level: Vec<_> =
             looked_up.iter().filter(|(_, levels)| levels.is_empty() || levels.contains(&feature)).collect();

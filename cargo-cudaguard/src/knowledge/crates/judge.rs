@@ -199,7 +199,7 @@ fn check_driver_level(policy: &Policy, one: &CrateUse, findings: &mut Vec<Findin
     }
     let rule = one.of.table_row().and_then(|row| row.level.as_ref());
     // The newest level that the driver of the fleet supports.
-    let fit = table::table().driver.iter().rev().find(|row| {
+    let fit = table::table().driver.levels.iter().rev().find(|row| {
         let feature = rule.map(|rule| format!("{}{}", rule.features, LevelRule::number_of(row.level)));
         supports.covers(row.needs) == Some(true) && feature.is_some_and(|feature| one.of.known.contains(&feature))
     });

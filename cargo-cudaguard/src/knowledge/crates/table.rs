@@ -4,18 +4,19 @@ use std::collections::BTreeSet;
 use std::sync::OnceLock;
 
 use semver::VersionReq;
-use toml::Spanned;
-use toml::de::{DeTable, DeValue};
+use serde::Deserialize;
 
-use crate::knowledge::entry::DataEntry;
+use crate::knowledge::from_text;
 use cudaguard::internal::version::{CudaVersion, Version};
 
 /// A range of versions of a crate with the same behaviour.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct CrateRow {
     /// The name of the crate.
     pub name: String,
     /// The range.
+    #[serde(deserialize_with = "from_text")]
     pub versions: VersionReq,
     /// The version whose source was read.
     pub read: String,
@@ -28,37 +29,50 @@ pub struct CrateRow {
     /// The place from which it reads the CUDA release of its bindings, if it generates them.
     pub header_level: Option<HeaderLevelRule>,
     /// How it selects the cuDNN release of its bindings.
+    #[serde(rename = "cudnn")]
     pub library: Option<LibraryRule>,
     /// How it reaches libraries, by feature (empty: without any). The first enabled feature decides.
+    #[serde(default)]
     pub modes: Vec<(String, Mode)>,
     /// The stems of its libraries, by feature (empty: always).
+    #[serde(default)]
     pub libraries: Vec<(String, String)>,
     /// The file names that it tries for a stem, in order: patterns with `{lib}`, `{major}` and `{minor}`.
+    #[serde(default)]
     pub names: Vec<String>,
     /// When it resolves the functions of a library.
+    #[serde(default)]
     pub symbols: Symbols,
     /// The search order for the compiler.
+    #[serde(default)]
     pub nvcc: Vec<String>,
     /// The search order for `cuda.h`.
+    #[serde(default)]
     pub headers: Vec<String>,
     /// The crates that pass these headers to the compiler through it.
+    #[serde(default)]
     pub headers_for: Vec<String>,
     /// The search order for libraries.
+    #[serde(default)]
     pub link: Vec<String>,
     /// The crates that call it in their build scripts to stop if none of `link` has any. Others only query it.
+    #[serde(default)]
     pub stops_without_link: Vec<String>,
     /// How it converts `CUDA_COMPUTE_CAP`.
     pub arch: Option<ArchRule>,
     /// The variables that trigger its build script.
+    #[serde(default)]
     pub reruns: Vec<String>,
     /// The variables in which its build script reports its choice.
+    #[serde(default)]
     pub tells: Vec<String>,
     /// The sources: (fact, file and lines).
     pub source: Vec<(String, String)>,
 }
 
 /// How a crate selects its CUDA level, in this order.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct LevelRule {
     /// A variable, `12080` for 12.8.
     pub variable: String,
@@ -71,28 +85,34 @@ pub struct LevelRule {
 }
 
 /// How a crate selects the `cuda.h` from which it generates its bindings.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct HeaderLevelRule {
     /// The roots of toolkits, in order. A variable that is set ends the search.
     pub roots: Vec<String>,
     /// The variable that names the only directory below `targets/` with headers.
     pub target: String,
     /// The oldest release that it accepts.
+    #[serde(deserialize_with = "from_text")]
     pub oldest: CudaVersion,
 }
 
 /// How a crate selects its cuDNN level.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(untagged, deny_unknown_fields)]
 pub enum LibraryRule {
     /// A feature selects the bindings of one major.
     Fixed {
         /// The feature.
+        #[serde(rename = "fixed")]
         feature: String,
         /// The major.
         major: u32,
         /// The oldest release that has every function.
+        #[serde(deserialize_with = "from_text")]
         has: Version,
         /// The newest release that lacks one.
+        #[serde(deserialize_with = "from_text")]
         lacks: Version,
         /// A function that it lacks.
         symbol: String,
@@ -111,7 +131,8 @@ pub enum LibraryRule {
 }
 
 /// How a crate reaches its libraries.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Mode {
     /// The library is in `DT_NEEDED`.
     Linked,
@@ -122,22 +143,27 @@ pub enum Mode {
     /// Through other crates only.
     None,
     /// Unknown: its source was not read.
+    #[serde(skip)]
     Unknown,
 }
 
 /// When the functions of a library that is opened by name are resolved.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Symbols {
     /// All when it is opened; the program panics if one is missing.
     Opened,
     /// Each at its first call; a missing one panics then.
+    #[default]
+    #[serde(rename = "called")]
     ResolvedAtFirstCall,
     /// Each at its first call; a missing one is an error of that call.
     Checked,
 }
 
 /// How a build script converts `CUDA_COMPUTE_CAP`.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct ArchRule {
     /// The variable.
     pub variable: String,
@@ -146,34 +172,48 @@ pub struct ArchRule {
 }
 
 /// The CUDA version that a driver must support to have all driver functions of a level.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct DriverLevel {
     /// The level of the bindings.
+    #[serde(deserialize_with = "from_text")]
     pub level: CudaVersion,
     /// The newest release that introduced one of them.
+    #[serde(deserialize_with = "from_text")]
     pub needs: CudaVersion,
     /// A function that it introduced.
     pub symbol: String,
 }
 
 /// The whole table.
-#[derive(Debug)]
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct CrateTable {
     /// The crates, one row for each range of versions.
+    #[serde(rename = "crate")]
     pub crates: Vec<CrateRow>,
-    /// Driver functions by level, oldest first.
-    pub driver: Vec<DriverLevel>,
-    /// The source of these.
-    pub driver_source: String,
+    /// Driver functions by level.
+    pub driver: DriverTable,
 }
 
-const FILE: &str = "crates.toml";
+/// Driver functions by level.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct DriverTable {
+    /// The source.
+    pub source: String,
+    /// The date on which it was read.
+    pub date: String,
+    /// The levels, oldest first.
+    pub levels: Vec<DriverLevel>,
+}
+
 const TEXT: &str = include_str!("../../../data/crates.toml");
 
 /// Returns the compiled-in table.
 pub fn table() -> &'static CrateTable {
     static TABLE: OnceLock<CrateTable> = OnceLock::new();
-    TABLE.get_or_init(|| parse_table(TEXT).unwrap_or_else(|error| unreachable!("built-in table: {error}")))
+    TABLE.get_or_init(|| toml::from_str(TEXT).unwrap_or_else(|error| unreachable!("built-in table: {error}")))
 }
 
 /// Returns the row for this version of a crate.
@@ -190,7 +230,7 @@ pub fn is_known(name: &str) -> bool {
 /// Returns the CUDA version that a driver must support to have every function of this level. `None` if the table has no
 /// row for the level.
 pub fn driver_level(level: CudaVersion) -> Option<&'static DriverLevel> {
-    table().driver.iter().find(|row| row.level == level)
+    table().driver.levels.iter().find(|row| row.level == level)
 }
 
 impl CrateRow {
@@ -260,168 +300,6 @@ impl LibraryRule {
     }
 }
 
-/// Parses the table. An error names the row, the key and the expected value.
-pub fn parse_table(text: &str) -> Result<CrateTable, String> {
-    let whole = DeTable::parse(text).map_err(|error| format!("{FILE}: {}", error.message()))?;
-    let whole = whole.get_ref();
-    let top = DataEntry { file: FILE, key: String::new(), table: whole };
-    top.check_known_keys(&["crate", "driver"])?;
-    let rows = whole.get("crate").map(Spanned::get_ref).and_then(DeValue::as_array);
-    let rows = rows.ok_or_else(|| format!("{FILE}: `crate`: expected an array of tables"))?;
-    let crates = rows
-        .iter()
-        .enumerate()
-        .map(|(index, row)| {
-            let key = format!("crate[{index}]");
-            let table = row.get_ref().as_table().ok_or_else(|| format!("{FILE}: `{key}`: expected a table"))?;
-            crate_row(&DataEntry { file: FILE, key: format!("{key}."), table })
-        })
-        .collect::<Result<Vec<_>, _>>()?;
-    let driver = top.inner_table("driver")?.ok_or_else(|| format!("{FILE}: `driver`: expected a table"))?;
-    driver.check_known_keys(&["source", "date", "levels"])?;
-    let levels = driver.value_of("levels").and_then(DeValue::as_array);
-    let levels = levels.ok_or_else(|| driver.key_error("levels", "an array of tables"))?;
-    let levels = levels
-        .iter()
-        .enumerate()
-        .map(|(index, row)| {
-            let key = format!("driver.levels[{index}]");
-            let table = row.get_ref().as_table().ok_or_else(|| format!("{FILE}: `{key}`: expected a table"))?;
-            let row = DataEntry { file: FILE, key: format!("{key}."), table };
-            row.check_known_keys(&["level", "needs", "symbol"])?;
-            Ok(DriverLevel {
-                level: row.parsed_value("level")?,
-                needs: row.parsed_value("needs")?,
-                symbol: row.string_of("symbol")?,
-            })
-        })
-        .collect::<Result<Vec<_>, String>>()?;
-    Ok(CrateTable { crates, driver: levels, driver_source: driver.string_of("source")? })
-}
-
-const KEYS: [&str; 21] = [
-    "header_level",
-    "name",
-    "versions",
-    "read",
-    "date",
-    "about",
-    "level",
-    "cudnn",
-    "modes",
-    "libraries",
-    "names",
-    "symbols",
-    "nvcc",
-    "headers",
-    "headers_for",
-    "link",
-    "stops_without_link",
-    "arch",
-    "reruns",
-    "tells",
-    "source",
-];
-
-fn crate_row(row: &DataEntry<'_>) -> Result<CrateRow, String> {
-    row.check_known_keys(&KEYS)?;
-    let level = row.inner_table("level")?.map(|rule| {
-        rule.check_known_keys(&["variable", "features", "nvcc", "newest"])?;
-        Ok::<_, String>(LevelRule {
-            variable: rule.string_of("variable")?,
-            features: rule.string_of("features")?,
-            nvcc: rule.string_of("nvcc")?,
-            newest: rule.optional_text("newest")?,
-        })
-    });
-    let header_level = row.inner_table("header_level")?.map(|rule| {
-        rule.check_known_keys(&["roots", "target", "oldest"])?;
-        Ok::<_, String>(HeaderLevelRule {
-            roots: rule.strings_of("roots")?,
-            target: rule.string_of("target")?,
-            oldest: rule.parsed_value("oldest")?,
-        })
-    });
-    let library = row.inner_table("cudnn")?.map(|rule| {
-        if rule.value_of("fixed").is_some() {
-            rule.check_known_keys(&["fixed", "major", "has", "lacks", "symbol"])?;
-            let major =
-                rule.value_of("major").and_then(DeValue::as_integer).and_then(|number| number.as_str().parse().ok());
-            return Ok::<_, String>(LibraryRule::Fixed {
-                feature: rule.string_of("fixed")?,
-                major: major.ok_or_else(|| rule.key_error("major", "a whole number"))?,
-                has: rule.parsed_value("has")?,
-                lacks: rule.parsed_value("lacks")?,
-                symbol: rule.string_of("symbol")?,
-            });
-        }
-        rule.check_known_keys(&["features", "headers", "places", "newest"])?;
-        Ok(LibraryRule::Named {
-            features: rule.string_of("features")?,
-            headers: rule.string_of("headers")?,
-            places: rule.strings_of("places")?,
-            newest: rule.string_of("newest")?,
-        })
-    });
-    let modes = row.pairs_of("modes")?.into_iter().map(|(feature, mode)| {
-        let mode = match mode.as_str() {
-            "linked" => Mode::Linked,
-            "static" => Mode::Static,
-            "loaded" => Mode::Loaded,
-            "none" => Mode::None,
-            _ => return Err(row.key_error("modes", "linked, static, loaded or none")),
-        };
-        Ok((feature, mode))
-    });
-    let arch = row.inner_table("arch")?.map(|rule| {
-        rule.check_known_keys(&["variable", "suffix"])?;
-        let suffix = rule.value_of("suffix").and_then(DeValue::as_bool);
-        Ok::<_, String>(ArchRule {
-            variable: rule.string_of("variable")?,
-            suffix: suffix.ok_or_else(|| rule.key_error("suffix", "true or false"))?,
-        })
-    });
-    let read = row.string_of("read")?;
-    if read.parse::<semver::Version>().is_err() {
-        return Err(row.key_error("read", "a crate's version"));
-    }
-    let source = row.pairs_of("source")?;
-    if source.is_empty() {
-        return Err(row.key_error("source", "what was read where"));
-    }
-    Ok(CrateRow {
-        name: row.string_of("name")?,
-        versions: row.parsed_value("versions")?,
-        read,
-        date: row.string_of("date")?,
-        about: row.string_of("about")?,
-        level: level.transpose()?,
-        header_level: header_level.transpose()?,
-        library: library.transpose()?,
-        modes: modes.collect::<Result<_, _>>()?,
-        libraries: row.pairs_of("libraries")?,
-        names: row.strings_of("names")?,
-        symbols: match row.optional_text("symbols")?.as_deref() {
-            Some("opened") => Symbols::Opened,
-            None | Some("called") => Symbols::ResolvedAtFirstCall,
-            Some("checked") => Symbols::Checked,
-            Some(_) => return Err(row.key_error("symbols", "opened, called or checked")),
-        },
-        nvcc: row.strings_of("nvcc")?,
-        headers: row.strings_of("headers")?,
-        headers_for: row.strings_of("headers_for")?,
-        link: row.strings_of("link")?,
-        stops_without_link: row.strings_of("stops_without_link")?,
-        arch: arch.transpose()?,
-        reruns: row.strings_of("reruns")?,
-        tells: row
-            .optional_text("tells")?
-            .map(|text| text.split(", ").map(str::to_owned).collect())
-            .unwrap_or_default(),
-        source,
-    })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -435,9 +313,10 @@ mod tests {
                 assert!(!other.versions.matches(&read), "{} {} is in {}", row.name, row.read, other.versions);
             }
             assert_eq!(row.date.len(), 10, "{}", row.name);
+            assert!(!row.source.is_empty(), "{}: what was read where", row.name);
             assert!(!row.names.is_empty() || !row.modes.iter().any(|(_, mode)| *mode == Mode::Loaded), "{}", row.name);
         }
-        for pair in table().driver.windows(2) {
+        for pair in table().driver.levels.windows(2) {
             assert!(pair[0].level < pair[1].level && pair[0].needs <= pair[1].needs, "{pair:?}");
             assert!(pair[1].needs <= pair[1].level, "{pair:?}");
         }
@@ -494,29 +373,15 @@ mod tests {
     }
 
     #[test]
-    fn invalid_row_is_reported_by_key() {
-        let wrong = |from: &str, to: &str| parse_table(&TEXT.replacen(from, to, 1)).unwrap_err();
-        assert_eq!(
-            wrong("symbols = \"opened\"", "symbols = \"never\""),
-            "crates.toml: `crate[0].symbols`: expected opened, called or checked, found \"never\""
-        );
-        assert_eq!(
-            wrong("level = { variable = \"CUDARC_CUDA_VERSION\"", "level = { variable = 1"),
-            "crates.toml: `crate[0].level.variable`: expected a text, found an integer"
-        );
-        assert_eq!(
-            wrong("date = ", "dated = "),
-            "crates.toml: `crate[0].dated`: expected no such key, found \"2026-11-22\""
-        );
-    }
-
-    proptest::proptest! {
-        #[test]
-        fn parsing_never_panics(cut in 0..TEXT.len(), noise in "[\\PC]{0,12}") {
-            if let (Some(head), Some(tail)) = (TEXT.get(..cut), TEXT.get(cut..)) {
-                let _ = parse_table(&format!("{head}{noise}{tail}"));
-                let _ = parse_table(&format!("{head}{noise}"));
-            }
+    fn invalid_row_is_an_error() {
+        for (from, to, error) in [
+            ("symbols = \"opened\"", "symbols = \"never\"", "unknown variant `never`"),
+            ("date = ", "dated = ", "unknown field `dated`"),
+            ("versions = \">=0.16", "versions = \">=a.16", "is not valid here"),
+            ("fixed = ", "fixes = ", "LibraryRule"),
+        ] {
+            let found = toml::from_str::<CrateTable>(&TEXT.replacen(from, to, 1)).unwrap_err().to_string();
+            assert!(found.contains(error), "{found}");
         }
     }
 }

@@ -1,12 +1,14 @@
 //! Error messages and their most frequent causes (`data/symptoms.toml`). [`diagnose`] takes a number, the name of a
 //! status, an error message or a whole log, and returns the symptoms that match.
 
+use std::collections::BTreeMap;
+use std::str::FromStr;
 use std::sync::OnceLock;
 
-use toml::Spanned;
-use toml::de::{DeTable, DeValue};
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer};
 
-use crate::knowledge::entry::DataEntry;
+use crate::knowledge::from_text;
 use cudaguard::internal::finding::Code;
 
 mod pattern;
@@ -14,33 +16,43 @@ mod pattern;
 use pattern::{NormalizedText, Pattern};
 
 /// An error as users see it.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Symptom {
     /// The name that `explain` accepts.
     pub name: String,
     /// A short title.
     pub title: String,
     /// The numbers of this error.
+    #[serde(default)]
     pub numbers: Vec<Number>,
     /// Names of status codes.
+    #[serde(default)]
     pub names: Vec<String>,
     /// Patterns of the message, in the syntax of the data file.
+    #[serde(default)]
     pub texts: Vec<String>,
     /// A description of what happened.
     pub means: String,
     /// Public pages that show it.
+    #[serde(default)]
     pub sources: Vec<String>,
     /// The most frequent one first.
+    #[serde(rename = "cause")]
     pub causes: Vec<Cause>,
+    /// Names and texts.
+    #[serde(skip)]
     patterns: Vec<Pattern>,
 }
 
 /// A cause of a symptom.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Cause {
     /// The cause, in one sentence.
     pub why: String,
     /// The findings that detect it.
+    #[serde(deserialize_with = "codes_of_numbers")]
     pub codes: Vec<Code>,
     /// The command that shows whether it is this cause.
     pub see: String,
@@ -48,7 +60,7 @@ pub struct Cause {
     pub fix: String,
 }
 
-/// An error number of one family.
+/// An error number of one family, in the data file `CUDA: 35`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Number {
     /// `CUDA`, `NVML`, …: who assigns the number.
@@ -58,7 +70,8 @@ pub struct Number {
 }
 
 /// The contents of the data file.
-#[derive(Debug)]
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
 struct SymptomTable {
     /// The families of numbers, in the order in which a bare number is looked up.
     families: Vec<String>,
@@ -66,8 +79,9 @@ struct SymptomTable {
     numbered: Vec<(String, Pattern)>,
     /// Ordinary log lines that look like errors.
     harmless: Vec<Pattern>,
-    /// Patterns in other languages, with the English text.
-    translated: Vec<(Pattern, String)>,
+    /// English texts, with their patterns in other languages.
+    translated: BTreeMap<String, Vec<Pattern>>,
+    #[serde(rename = "symptom")]
     symptoms: Vec<Symptom>,
 }
 
@@ -84,7 +98,6 @@ pub enum SymptomMatches {
     Nothing,
 }
 
-const FILE: &str = "symptoms.toml";
 const TEXT: &str = include_str!("../../../data/symptoms.toml");
 
 /// Returns the symptoms in the order of their priority.
@@ -122,8 +135,10 @@ pub fn diagnose(text: &str) -> SymptomMatches {
 /// Translates messages of glibc and GNU ld to English, and removes harmless log lines.
 fn normalize(text: &str) -> NormalizedText {
     let mut text = NormalizedText::new(text);
-    for (pattern, english) in &compiled_in().translated {
-        text.replace(pattern, &NormalizedText::new(english));
+    for (english, patterns) in &compiled_in().translated {
+        for pattern in patterns {
+            text.replace(pattern, &NormalizedText::new(english));
+        }
     }
     for pattern in &compiled_in().harmless {
         text.replace(pattern, &NormalizedText::new(""));
@@ -190,72 +205,35 @@ fn find_numbered(text: &NormalizedText) -> Vec<&'static Symptom> {
     found
 }
 
-/// Parses the table; an error names the row, the key and the expected value.
-fn parse_table(text: &str) -> Result<SymptomTable, String> {
-    let whole = DeTable::parse(text).map_err(|error| format!("{FILE}: {}", error.message()))?;
-    let top = DataEntry { file: FILE, key: String::new(), table: whole.get_ref() };
-    top.check_known_keys(&["families", "numbered", "harmless", "translated", "symptom"])?;
-    let families = top.strings_of("families")?;
-    let numbered = top.pairs_of("numbered")?.into_iter().map(|(family, text)| (family, Pattern::new(&text))).collect();
-    let harmless = top.strings_of("harmless")?.iter().map(|text| Pattern::new(text)).collect();
-    let mut translated = Vec::new();
-    if let Some(languages) = top.inner_table("translated")? {
-        for english in languages.table.keys() {
-            let english = english.get_ref().as_ref();
-            translated
-                .extend(languages.strings_of(english)?.iter().map(|text| (Pattern::new(text), english.to_owned())));
-        }
+/// Parses the table.
+fn parse_table(text: &str) -> Result<SymptomTable, toml::de::Error> {
+    let mut table: SymptomTable = toml::from_str(text)?;
+    for symptom in &mut table.symptoms {
+        symptom.patterns = symptom.names.iter().chain(&symptom.texts).map(|text| Pattern::new(text)).collect();
     }
-    let symptoms =
-        parse_rows(&top, "symptom")?.iter().map(|row| parse_symptom(row, &families)).collect::<Result<_, _>>()?;
-    Ok(SymptomTable { families, numbered, harmless, translated, symptoms })
+    Ok(table)
 }
 
-fn parse_rows<'a>(entry: &DataEntry<'a>, key: &str) -> Result<Vec<DataEntry<'a>>, String> {
-    let rows =
-        entry.value_of(key).and_then(DeValue::as_array).ok_or_else(|| entry.key_error(key, "an array of tables"))?;
-    let row = |(index, row): (usize, &'a Spanned<DeValue<'a>>)| {
-        let table = row.get_ref().as_table().ok_or_else(|| entry.key_error(key, "an array of tables"))?;
-        Ok(DataEntry { file: FILE, key: format!("{}{key}[{index}].", entry.key), table })
-    };
-    rows.iter().enumerate().map(row).collect()
+impl FromStr for Number {
+    type Err = ();
+
+    fn from_str(text: &str) -> Result<Self, ()> {
+        let (family, number) = text.rsplit_once(": ").ok_or(())?;
+        Ok(Self { family: family.to_owned(), number: number.parse().map_err(|_| ())? })
+    }
 }
 
-fn parse_symptom(row: &DataEntry<'_>, families: &[String]) -> Result<Symptom, String> {
-    row.check_known_keys(&["name", "title", "numbers", "names", "texts", "means", "sources", "cause"])?;
-    let number = |text: String| {
-        let (family, number) = text.rsplit_once(": ")?;
-        let number = number.parse().ok()?;
-        families.iter().any(|one| one == family).then(|| Number { family: family.to_owned(), number })
-    };
-    let numbers = row.strings_of("numbers")?.into_iter().map(number).collect::<Option<_>>();
-    let (names, texts) = (row.strings_of("names")?, row.strings_of("texts")?);
-    Ok(Symptom {
-        name: row.string_of("name")?,
-        title: row.string_of("title")?,
-        numbers: numbers.ok_or_else(|| row.key_error("numbers", "a list of \"FAMILY: NUMBER\""))?,
-        patterns: names.iter().chain(&texts).map(|text| Pattern::new(text)).collect(),
-        names,
-        texts,
-        means: row.string_of("means")?,
-        sources: row.strings_of("sources")?,
-        causes: parse_rows(row, "cause")?.iter().map(parse_cause).collect::<Result<_, _>>()?,
-    })
+impl<'de> Deserialize<'de> for Number {
+    fn deserialize<D: Deserializer<'de>>(input: D) -> Result<Self, D::Error> {
+        from_text(input)
+    }
 }
 
-fn parse_cause(row: &DataEntry<'_>) -> Result<Cause, String> {
-    row.check_known_keys(&["why", "codes", "see", "fix"])?;
-    let code = |value: &Spanned<DeValue<'_>>| {
-        let number = value.get_ref().as_integer()?.as_str();
-        format!("CG{number}").parse::<Code>().ok()
+fn codes_of_numbers<'de, D: Deserializer<'de>>(input: D) -> Result<Vec<Code>, D::Error> {
+    let code = |number: u16| {
+        format!("CG{number}").parse::<Code>().map_err(|()| D::Error::custom(format_args!("no CG{number}")))
     };
-    let codes = row.value_of("codes").and_then(DeValue::as_array).and_then(|codes| codes.iter().map(code).collect());
-    Ok(Cause {
-        why: row.string_of("why")?,
-        codes: codes.ok_or_else(|| row.key_error("codes", "numbers of findings"))?,
-        see: row.string_of("see")?,
-        fix: row.string_of("fix")?,
-    })
+    Vec::deserialize(input)?.into_iter().map(code).collect()
 }
 
 #[cfg(test)]
@@ -287,6 +265,7 @@ mod tests {
             assert!(sources.iter().all(|source| source.starts_with("https://")), "{name}: {sources:?}");
             assert!(means.ends_with(['.', ')']) && !title.ends_with('.'), "{name}: {means} {title}");
             for number in numbers {
+                assert!(compiled_in().families.contains(&number.family), "{name}: {number:?}");
                 assert!(seen.insert(format!("{}: {}", number.family, number.number)), "{name}: duplicate {number:?}");
             }
             for text in texts.iter().chain(names) {
@@ -365,16 +344,14 @@ mod tests {
     #[test]
     fn malformed_rows_are_errors() {
         let row = |rest: &str| format!("[[symptom]]\nname = \"a\"\ntitle = \"b\"\nmeans = \"c.\"\n{rest}");
+        let cause = "[[symptom.cause]]\nwhy = \"d.\"\nsee = \"e\"\nfix = \"f\"\n";
         for (text, expected) in [
-            ("x = 1".to_owned(), "symptoms.toml: `x`: expected no such key"),
-            (row(""), "`symptom[0].cause`: expected an array of tables, found nothing"),
-            (row("numbers = [\"Cuda: 1\"]"), "`symptom[0].numbers`: expected a list of \"FAMILY: NUMBER\""),
-            (
-                row("[[symptom.cause]]\nwhy = \"d.\"\ncodes = [999]\nsee = \"e\"\nfix = \"f\""),
-                "`symptom[0].cause[0].codes`: expected numbers of findings",
-            ),
+            ("x = 1".to_owned(), "unknown field `x`"),
+            (row(""), "missing field `cause`"),
+            (row("numbers = [\"Cuda\"]"), "`Cuda` is not valid here"),
+            (row(&format!("{cause}codes = [999]")), "no CG999"),
         ] {
-            let error = parse_table(&text).expect_err("a malformed row");
+            let error = parse_table(&text).expect_err("a malformed row").to_string();
             assert!(error.contains(expected), "{error}");
         }
     }

@@ -1,6 +1,8 @@
 //! Patterns of error messages. Pasted texts contain paths, numbers, line breaks of a terminal, colours and escaped
 //! quotes, so blanks and quotes are ignored on both sides.
 
+use serde::Deserialize;
+
 /// The longest match of `*`, in bytes.
 const WORD: usize = 60;
 /// The longest match of ` ... `, in bytes.
@@ -108,7 +110,8 @@ enum PatternPiece {
 }
 
 /// A pattern in the syntax of the data file.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Deserialize)]
+#[serde(from = "String")]
 pub(super) struct Pattern {
     pieces: Vec<PatternPiece>,
     whole_line: bool,
@@ -121,6 +124,12 @@ pub(super) struct Match {
     end: usize,
     /// The last whole number that matched a `#`.
     pub(super) number: Option<u32>,
+}
+
+impl From<String> for Pattern {
+    fn from(pattern: String) -> Self {
+        Self::new(&pattern)
+    }
 }
 
 impl Pattern {
