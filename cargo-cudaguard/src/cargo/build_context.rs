@@ -14,11 +14,11 @@ use cudaguard::internal::digest::Digest;
 use cudaguard::internal::env::Env;
 use cudaguard::internal::files::write_where_new;
 use cudaguard::internal::finding::{Finding, Severity};
-use serde_json::{Value, json};
+use serde::{Deserialize, Serialize};
 
 use crate::cargo::build_records::{BuildRecord, BuildRecords};
 use crate::cargo::graph::CrateGraph;
-use crate::cargo::project::{Artefact, ArtefactKind};
+use crate::cargo::project::Artefact;
 use crate::cli::findings;
 use crate::cli::report::{self, CliError, Level};
 
@@ -34,7 +34,7 @@ pub(crate) const STARTED: &str = "CUDAGUARD_STARTED";
 pub(crate) const RUNNER: &str = "CUDAGUARD_RUNNER";
 
 /// The data of a build that the wrapper and the runner need.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Serialize, Deserialize)]
 pub(crate) struct BuildContext {
     /// cudaguard's directory in the target directory.
     pub(crate) own: PathBuf,
@@ -87,36 +87,7 @@ pub(crate) fn build_start_time(env: &Env) -> Option<SystemTime> {
 impl BuildContext {
     /// Writes the build context to the file that the wrapper reads, and returns its path. Equal builds share one file.
     pub(crate) fn write(&self) -> Result<PathBuf, CliError> {
-        let variables: serde_json::Map<String, Value> =
-            self.variables.iter().map(|(name, value)| (name.clone(), value.to_string_lossy().into())).collect();
-        let made: Vec<Value> = self
-            .made
-            .iter()
-            .map(|(target, package, artefact)| {
-                json!([target, package, artefact.kind.name(), artefact.name, artefact.file])
-            })
-            .collect();
-        let text = json!({
-            "own": self.own,
-            "kept": self.kept,
-            "message_format": self.message_format,
-            "top": self.top,
-            "members": self.members,
-            "host": self.host,
-            "profile": self.profile,
-            "release": self.release,
-            "outer": self.outer,
-            "inner": self.inner,
-            "variables": variables,
-            "made": made,
-            "rust_libraries": self.rust_libraries,
-            "bare_archives": self.bare_archives,
-            "static_libraries": self.static_libraries,
-            "quiet": self.quiet,
-            "verbose": self.verbose,
-            "graph": self.graph.to_json(),
-        })
-        .to_string();
+        let text = serde_json::to_string(self).map_err(CliError::operational)?;
         let file = self.own.join("builds").join(format!("{}.json", Digest::from_bytes(text.as_bytes())));
         write_where_new(&file, text.as_bytes()).map_err(CliError::operational)?;
         Ok(file)
@@ -124,43 +95,7 @@ impl BuildContext {
 
     /// Reads what [`Self::write`] wrote.
     pub(crate) fn read(file: &Path) -> Option<Self> {
-        let value: Value = serde_json::from_slice(&fs::read(file).ok()?).ok()?;
-        let text = |value: &Value| value.as_str().map(str::to_owned);
-        let texts = |value: &Value| value.as_array()?.iter().map(text).collect::<Option<Vec<String>>>();
-        let made = |one: &Value| {
-            let kind = match one[2].as_str()? {
-                "bin" => ArtefactKind::Bin,
-                "example" => ArtefactKind::Example,
-                "cdylib" => ArtefactKind::Cdylib,
-                _ => ArtefactKind::ExampleCdylib,
-            };
-            let (name, file) = (text(&one[3])?, text(&one[4])?);
-            Some((text(&one[0])?, text(&one[1])?, Artefact { kind, name, file }))
-        };
-        Some(Self {
-            own: text(&value["own"])?.into(),
-            kept: text(&value["kept"])?.into(),
-            message_format: texts(&value["message_format"])?,
-            top: text(&value["top"])?.into(),
-            members: texts(&value["members"])?.into_iter().map(PathBuf::from).collect(),
-            host: text(&value["host"])?,
-            profile: text(&value["profile"])?,
-            release: value["release"].as_bool()?,
-            outer: texts(&value["outer"])?,
-            inner: texts(&value["inner"])?,
-            variables: value["variables"]
-                .as_object()?
-                .iter()
-                .map(|(name, value)| Some((name.clone(), text(value)?.into())))
-                .collect::<Option<_>>()?,
-            made: value["made"].as_array()?.iter().map(made).collect::<Option<_>>()?,
-            rust_libraries: texts(&value["rust_libraries"])?,
-            bare_archives: texts(&value["bare_archives"])?,
-            static_libraries: texts(&value["static_libraries"])?,
-            quiet: value["quiet"].as_bool()?,
-            verbose: value["verbose"].as_bool()?,
-            graph: CrateGraph::from_json(&value["graph"])?,
-        })
+        serde_json::from_slice(&fs::read(file).ok()?).ok()
     }
 
     /// Returns the path of the wrapper that cargo calls, which is the running executable. Cargo separates the outputs
@@ -377,7 +312,11 @@ mod tests {
             outer: vec!["/usr/bin/sccache".into()],
             inner: vec!["/usr/bin/clippy-driver".into()],
             variables: [("A".to_owned(), "b".into())].into(),
-            made: vec![("t".into(), "p".into(), Artefact::from_target(ArtefactKind::Cdylib, "x"))],
+            made: vec![(
+                "t".into(),
+                "p".into(),
+                Artefact::from_target(crate::cargo::project::ArtefactKind::Cdylib, "x"),
+            )],
             rust_libraries: vec!["libx.so".into()],
             bare_archives: vec!["liby.a".into()],
             static_libraries: vec!["libx.a".into()],

@@ -7,12 +7,13 @@ use std::path::{Path, PathBuf};
 
 use cudaguard::internal::files::write_where_new;
 use cudaguard::internal::finding::{Finding, Severity};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::{Value, json};
 
 use crate::cargo::project::{Artefact, ArtefactKind};
 
 /// The record of one built file.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct BuildRecord {
     pub(crate) package: String,
     pub(crate) kind: String,
@@ -26,11 +27,12 @@ pub(crate) struct BuildRecord {
     /// The toolchain of each component in the file, as its notes record it.
     pub(crate) built_with: Vec<String>,
     /// Findings that each build reports again.
+    #[serde(serialize_with = "write_findings", deserialize_with = "read_findings")]
     pub(crate) findings: Vec<Finding>,
 }
 
 /// Properties that change when a file changes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct FileFingerprint {
     inode: u64,
     seconds: i64,
@@ -93,17 +95,7 @@ impl BuildRecords {
 
     /// Writes the record of a file.
     pub(crate) fn write_entry(&self, entry: &BuildRecord) -> Result<(), String> {
-        let FileFingerprint { inode, seconds, nanoseconds, size } = entry.mark;
-        let text = json!({
-            "package": entry.package,
-            "kind": entry.kind,
-            "name": entry.name,
-            "file": entry.file,
-            "mark": [inode, seconds, nanoseconds, size],
-            "unguarded": entry.unguarded,
-            "built_with": entry.built_with,
-            "findings": entry.findings.iter().map(finding_to_json).collect::<Vec<_>>(),
-        });
+        let text = serde_json::to_string(entry).map_err(|error| error.to_string())?;
         write_where_new(&self.record_path(&entry.package, &entry.kind, &entry.name), format!("{text}\n").as_bytes())
             .map(drop)
     }
@@ -111,24 +103,15 @@ impl BuildRecords {
 
 fn read_entry(path: &Path) -> Option<BuildRecord> {
     // An unreadable record is treated as missing: the file is then built again.
-    let value: Value = serde_json::from_slice(&fs::read(path).ok()?).ok()?;
-    let text = |key: &str| value[key].as_str().map(str::to_owned);
-    let mark = &value["mark"];
-    Some(BuildRecord {
-        package: text("package")?,
-        kind: text("kind")?,
-        name: text("name")?,
-        file: text("file")?.into(),
-        mark: FileFingerprint {
-            inode: mark[0].as_u64()?,
-            seconds: mark[1].as_i64()?,
-            nanoseconds: mark[2].as_i64()?,
-            size: mark[3].as_u64()?,
-        },
-        unguarded: text("unguarded"),
-        built_with: value["built_with"].as_array()?.iter().filter_map(|one| one.as_str().map(str::to_owned)).collect(),
-        findings: value["findings"].as_array()?.iter().filter_map(finding_from_json).collect(),
-    })
+    serde_json::from_slice(&fs::read(path).ok()?).ok()
+}
+
+fn write_findings<S: Serializer>(findings: &[Finding], output: S) -> Result<S::Ok, S::Error> {
+    output.collect_seq(findings.iter().map(finding_to_json))
+}
+
+fn read_findings<'de, D: Deserializer<'de>>(input: D) -> Result<Vec<Finding>, D::Error> {
+    Ok(Vec::<Value>::deserialize(input)?.iter().filter_map(finding_from_json).collect())
 }
 
 fn finding_to_json(finding: &Finding) -> Value {

@@ -24,6 +24,7 @@ use cargo_metadata::{DependencyKind, Metadata, Node, Package, PackageId, TargetK
 use cudaguard::internal::digest::Digest;
 use cudaguard::internal::files;
 use cudaguard::internal::files::write_where_new;
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use toml::Value as Toml;
 
@@ -34,10 +35,11 @@ use query::{GraphQuery, ScratchCopy};
 pub(crate) use stale::{StaleCheck, stale_by_messages, stale_crates};
 
 /// The crates of each package, for each target.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct CrateGraph {
     crates: BTreeMap<String, BTreeMap<String, Vec<Crate>>>,
     /// The reason why the crates are unknown.
+    #[serde(skip)]
     pub(crate) unchecked: Option<&'static str>,
 }
 
@@ -92,7 +94,7 @@ impl CrateGraph {
             graph.crates.insert(target.clone(), crates_by_package(&metadata, project, call));
         }
         let inputs: Vec<Value> = inputs.into_iter().map(|path| json!([path, digest_of(&path)])).collect();
-        let text = json!({ "inputs": inputs, "targets": graph.to_json() }).to_string();
+        let text = json!({ "inputs": inputs, "targets": graph }).to_string();
         // The result is cached only if a build has already created the directory, so that a check of a project writes
         // nothing into it. If the cache cannot be written, the graph is read again next time.
         let _ = own.is_dir().then(|| write_where_new(&file, text.as_bytes()));
@@ -121,56 +123,6 @@ impl CrateGraph {
             unchecked("there is no Cargo.lock, and cargo cannot create one: run `cargo generate-lockfile` to see why")
         })
     }
-
-    pub(crate) fn to_json(&self) -> Value {
-        let packages = |packages: &BTreeMap<String, Vec<Crate>>| {
-            let named =
-                packages.iter().map(|(name, crates)| (name.clone(), crates.iter().map(crate_to_json).collect()));
-            Value::Object(named.collect())
-        };
-        Value::Object(self.crates.iter().map(|(target, all)| (target.clone(), packages(all))).collect())
-    }
-
-    pub(crate) fn from_json(value: &Value) -> Option<Self> {
-        let mut graph = Self::default();
-        for (target, packages) in value.as_object()? {
-            let all = graph.crates.entry(target.clone()).or_default();
-            for (name, crates) in packages.as_object()? {
-                all.insert(name.clone(), crates.as_array()?.iter().map(crate_of).collect::<Option<_>>()?);
-            }
-        }
-        Some(graph)
-    }
-}
-
-fn crate_to_json(one: &Crate) -> Value {
-    json!({
-        "name": one.name,
-        "version": one.version,
-        "features": one.features,
-        "known": one.known,
-        "links": one.links,
-        "path": one.path,
-        "tool": one.tool,
-        "named_in": one.named_in,
-        "assumed": one.assumed,
-    })
-}
-
-fn crate_of(value: &Value) -> Option<Crate> {
-    let text = |value: &Value| value.as_str().map(str::to_owned);
-    let texts = |value: &Value| value.as_array()?.iter().map(text).collect::<Option<Vec<_>>>();
-    Some(Crate {
-        name: text(&value["name"])?,
-        version: text(&value["version"])?,
-        features: texts(&value["features"])?.into_iter().collect(),
-        known: texts(&value["known"])?.into_iter().collect(),
-        links: text(&value["links"]),
-        path: texts(&value["path"])?,
-        tool: value["tool"].as_bool()?,
-        named_in: texts(&value["named_in"])?,
-        assumed: text(&value["assumed"]),
-    })
 }
 
 /// Reads the cached graph if none of its inputs has changed.
@@ -181,7 +133,7 @@ fn read_cached(file: &Path) -> Option<CrateGraph> {
         (input[1].as_str()? == digest_of(path)).then_some(())
     };
     value["inputs"].as_array()?.iter().try_for_each(same)?;
-    CrateGraph::from_json(&value["targets"])
+    CrateGraph::deserialize(&value["targets"]).ok()
 }
 
 /// Returns true if a lock names a package that could use CUDA.

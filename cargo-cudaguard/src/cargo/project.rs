@@ -11,6 +11,7 @@ use cudaguard::internal::env::Env;
 use cudaguard::internal::files;
 use cudaguard::internal::lock::is_locked;
 use cudaguard::internal::suggest::closest_match;
+use serde::{Deserialize, Serialize};
 
 use crate::cargo::config::Config;
 use crate::cli::arguments::{Call, CargoVerb};
@@ -37,7 +38,7 @@ pub(crate) struct Package {
 }
 
 /// Kind of a file that can contain a guard.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub(crate) enum ArtefactKind {
     /// A program.
     Bin,
@@ -62,7 +63,7 @@ impl ArtefactKind {
 }
 
 /// A file that can contain a guard.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub(crate) struct Artefact {
     pub(crate) kind: ArtefactKind,
     /// The crate's name, with underscores.

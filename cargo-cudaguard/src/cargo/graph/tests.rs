@@ -29,7 +29,7 @@ fn cached_graph_is_reused_until_change() {
     let (file, input) = (dir.join("graph.json"), dir.join("Cargo.lock"));
     fs::write(&input, "one").unwrap();
     let inputs = json!([[input, digest_of(&input)]]);
-    fs::write(&file, json!({ "inputs": inputs, "targets": graph.to_json() }).to_string()).unwrap();
+    fs::write(&file, json!({ "inputs": inputs, "targets": graph }).to_string()).unwrap();
     assert_eq!(read_cached(&file), Some(graph));
     fs::write(&input, "two").unwrap();
     assert_eq!(read_cached(&file), None);

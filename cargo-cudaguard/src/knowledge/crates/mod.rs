@@ -21,10 +21,11 @@ pub use detect::{
 pub use judge::{Ran, check_crates, check_stale_builds, driver_floors};
 
 use cudaguard::internal::vendor::{CUDNN, NVML, is_nvidias};
+use serde::{Deserialize, Serialize};
 use table::{CrateRow, Mode};
 
 /// A crate of a graph that is linked into the built file, or runs in the build script of such a crate.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Crate {
     /// Requested name.
     pub name: String,
