@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use crate::binary::file::Binary;
 
 use super::facts::TargetDescription;
+use cudaguard::internal::shell_words::split_words;
 
 /// Beginning of the line with the post-build steps of a target in a Ninja file.
 const POST_BUILD: &str = "POST_BUILD = ";
@@ -66,7 +67,7 @@ fn ninja_lines(binary: &Path, file: &Path) -> Vec<Line> {
             let (behind, own) =
                 (line.trim_start().strip_prefix(POST_BUILD), line.trim_start().strip_prefix("COMMAND = "));
             if let Some(text) = behind.or(own).map(unescape_ninja).filter(|text| mentions_file(text, file)) {
-                lines.push(Line { words: split_shell_words(&text), with_linker: behind.is_some() });
+                lines.push(Line { words: split_words(&text), with_linker: behind.is_some() });
             }
         }
     }
@@ -81,7 +82,7 @@ fn make_lines(binary: &Path, file: &Path) -> Vec<Line> {
         for rule in text.split("\n\n").filter(|rule| mentions_file(&unescape_make(rule), file)) {
             let with_linker = rule.contains("cmake_link_script");
             let recipe = rule.lines().filter(|line| line.starts_with('\t')).map(unescape_make);
-            lines.extend(recipe.map(|text| Line { words: split_shell_words(&text), with_linker }));
+            lines.extend(recipe.map(|text| Line { words: split_words(&text), with_linker }));
         }
     }
     lines
@@ -130,37 +131,4 @@ pub(super) fn unescape_ninja(line: &str) -> String {
 /// Removes make's escapes from a line, as make does for a shell.
 fn unescape_make(line: &str) -> String {
     line.trim_start().trim_start_matches('@').replace("$$", "$").replace("\\#", "#")
-}
-
-/// Splits a command line into arguments, as a shell does.
-fn split_shell_words(line: &str) -> Vec<String> {
-    let (mut words, mut word, mut quote) = (Vec::new(), None::<String>, None::<char>);
-    let mut letters = line.chars();
-    while let Some(letter) = letters.next() {
-        match (letter, quote) {
-            ('\\', None | Some('"')) => word.get_or_insert_default().extend(letters.next()),
-            (_, Some(open)) if letter == open => quote = None,
-            ('"' | '\'', None) => {
-                quote = Some(letter);
-                word.get_or_insert_default();
-            }
-            (' ' | '\t', None) => words.extend(word.take()),
-            _ => word.get_or_insert_default().push(letter),
-        }
-    }
-    words.extend(word);
-    words
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn commands_are_split_like_a_shell() {
-        assert_eq!(
-            split_shell_words(r#"cd "/a b" && cp 'x y' z\ w "" "#),
-            ["cd", "/a b", "&&", "cp", "x y", "z w", ""]
-        );
-    }
 }
