@@ -29,7 +29,7 @@ use bounds::{Budget, MOST_NESTED};
 /// Number of bytes at the beginning of a member that suffice to detect its format.
 const HEAD: usize = 4096;
 /// Maximum length of a text that describes a package, in bytes.
-const LONGEST_TEXT: u64 = 4 << 20;
+const LONGEST_TEXT: u64 = 16 << 20;
 
 /// A member of an archive, or a file of a directory.
 pub(crate) struct ArchiveMember {
@@ -254,6 +254,10 @@ impl ArchivePlace<'_> {
     /// Passes on a text that describes a package.
     fn text(&self, member: &str, text: &[u8]) -> Result<(), String> {
         self.budget.keep(text.len()).map_err(|why| self.error_for("", why))?;
+        if text.len() as u64 == LONGEST_TEXT {
+            let why = format!("package metadata after the first {} MiB", LONGEST_TEXT >> 20);
+            self.hand_on(member, Content::NotExamined(why))?;
+        }
         self.hand_on(member, Content::Text(String::from_utf8_lossy(text).into_owned()))
     }
 

@@ -15,6 +15,7 @@ pub(crate) fn tests() -> Vec<Test> {
     let mut tests = tests![
         library_needs_newer_driver,
         opened_library_is_judged,
+        absent_library_is_unknown,
         #[slow]
         library_lacks_code_for_gpu,
         unchecked_problems_are_marked,
@@ -123,6 +124,31 @@ fn opened_library_is_judged() {
         let needed = [lib.join(cudart).display().to_string()];
         link(LIBRARY, &lib.join("libcufft.so.11"), &[], &[&shared[..], &needed].concat()).expect("a library");
         expect_all(&app, (RELEASE, 12020), code);
+    }
+}
+
+/// A library of the program that is nowhere may contain GPU code. Libraries of the system do not.
+fn absent_library_is_unknown() {
+    for (soname, status) in [("libkernels.so.1", 2), ("libGL.so.1", 0), ("libgomp.so.1", 0)] {
+        let scratch = Scratch::new("closure-absent");
+        let app = app_with_library(&scratch, "11.8", "libcudart.so.11.0", &[]);
+        let library = scratch.join(soname);
+        link(
+            "int x(void) { return 1; }\n",
+            &library,
+            &[],
+            &["-shared".to_owned(), "-fPIC".to_owned(), format!("-Wl,-soname,{soname}")],
+        )
+        .expect("a library");
+        let program = app.join("absent");
+        let needed = [library, app.join("lib/libcudart.so.11.0")].map(|path| path.display().to_string());
+        let needed = [&["-Wl,--no-as-needed,-rpath,$ORIGIN/lib".to_owned()][..], &needed].concat();
+        link("int main(void) { return 0; }\n", &program, &[], &needed).expect("a program");
+        fs::remove_file(scratch.join(soname)).expect("the library");
+        let verify = Call::new(command::path()).arg("verify").arg(&program).args(["--driver", RELEASE, "--gpu", "T4"]);
+        let outcome = verify.run();
+        assert_eq!(outcome.status(), Some(status), "{soname}: {outcome}");
+        assert_eq!(outcome.stdout.contains(soname), status == 2, "{soname}: {outcome}");
     }
 }
 

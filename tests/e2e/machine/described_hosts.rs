@@ -4,7 +4,9 @@ use std::fs;
 use std::path::Path;
 
 use cargo_cudaguard::host::facts::LoaderVersion;
-use cargo_cudaguard::host::machine::{CompatPackage, Driver, Gpu, HostLibrary, HostLibraryPart, Machine, MachineKind};
+use cargo_cudaguard::host::machine::{
+    CompatPackage, Driver, Gpu, GpuState, HostLibrary, HostLibraryPart, Machine, MachineKind,
+};
 use cudaguard::internal::manifest::Linkage;
 use cudaguard::internal::vendor;
 use cudaguard::internal::version::{CudaVersion, DriverRelease, Version};
@@ -386,6 +388,7 @@ fn schema_and_page_list_all_keys() {
             uuid: text("x"),
             pci: text("x"),
             visible: Some(true),
+            state: Some(GpuState::ResetRequired),
             listed: true,
             state: None,
         }]),

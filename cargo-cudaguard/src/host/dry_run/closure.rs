@@ -155,6 +155,7 @@ pub fn components_of(file: &Binary, env: &Env) -> Components {
     let closure = Closure::new(&graph, file, Scope::Brought);
     let (objects, mut all) = closure.components();
     all.not_examined.extend(missing);
+    all.not_examined.extend(opened::absent_libraries(&graph));
     let sonames: Vec<Option<String>> = closure.files().map(|(_, file)| linked_cudnn(file)).collect();
     let indices: Vec<usize> = closure.files().map(|(index, _)| index).collect();
     for (object, soname) in indices.into_iter().zip(sonames) {

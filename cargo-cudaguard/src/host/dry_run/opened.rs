@@ -5,7 +5,8 @@ use std::path::Path;
 use super::closure::Scope;
 use crate::binary::examined::NotExamined;
 use crate::binary::loader::{LoadGraph, Object};
-use crate::family::{OpenedLibrary, opened_libraries};
+use crate::family::{Descriptor, OpenedLibrary, opened_libraries};
+use cudaguard::internal::vendor;
 
 /// Loads the libraries that the files of the graph open by name, and returns those that are not found. Of a described machine
 /// ([`Scope::Brought`]) only libraries that should come with the program are reported.
@@ -37,6 +38,73 @@ pub(super) fn load_opened(graph: &mut LoadGraph, scope: Scope) -> Vec<NotExamine
         at += 1;
     }
     missing
+}
+
+/// The start of the names of libraries that a system provides, after `lib`: those of glibc and gcc, and those that PEP 600 lets
+/// every wheel need. They contain no GPU code.
+const OF_SYSTEM: [&str; 40] = [
+    "c.",
+    "m.",
+    "dl.",
+    "rt.",
+    "pthread.",
+    "util.",
+    "resolv.",
+    "crypt.",
+    "nsl.",
+    "anl.",
+    "mvec.",
+    "atomic.",
+    "gcc_s.",
+    "stdc++.",
+    "gomp.",
+    "gfortran.",
+    "quadmath.",
+    "omp.",
+    "numa.",
+    "z.",
+    "expat.",
+    "ffi.",
+    "ssl.",
+    "crypto.",
+    "python",
+    "X11",
+    "Xext.",
+    "Xrender.",
+    "ICE.",
+    "SM.",
+    "xcb",
+    "GL.",
+    "GLX.",
+    "GLES",
+    "EGL.",
+    "OpenGL.",
+    "OpenCL.",
+    "vulkan.",
+    "glib-",
+    "gobject-",
+];
+
+/// Returns the libraries that files of the program need and that are not found here. They may contain GPU code. Libraries of
+/// NVIDIA and of the system are part of a machine.
+pub(super) fn absent_libraries(graph: &LoadGraph) -> Vec<NotExamined> {
+    let is_of_machine = |name: &str| {
+        let stem = name.strip_prefix("lib").unwrap_or(name);
+        vendor::is_nvidias(stem.split(".so").next().unwrap_or_default())
+            || vendor::is_nvidia_soname(name)
+            || Descriptor::named(name).is_some()
+            || name.starts_with("ld-")
+            || OF_SYSTEM.iter().any(|start| stem.starts_with(start))
+    };
+    let mut parts: Vec<NotExamined> = Vec::new();
+    for request in graph.unresolved_requests().filter(|request| !is_of_machine(&request.name)) {
+        let by = graph.objects[request.by].path.display();
+        let part = NotExamined::new(request.name.clone(), format!("needed by {by}, and not found"));
+        if !parts.iter().any(|known| known.name == part.name) {
+            parts.push(part);
+        }
+    }
+    parts
 }
 
 /// Returns the names that the file may try: those in its texts, or the files of the directories in its search path.

@@ -68,6 +68,7 @@ fn gpus_are_read_from_procfs() {
         uuid: text("GPU-5c6e1fb4-0d1f-2c34-8c1b-3a0f0b6ce2d1"),
         pci: text("0000:3b:00.0"),
         visible: None,
+        state: None,
         listed: true,
         state: None,
     };
