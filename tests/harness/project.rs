@@ -56,10 +56,10 @@ impl Project {
 
     /// Creates such a project in a directory with this name, which may contain blanks and non-ASCII characters.
     pub fn in_dir(name: &str, dir: &str) -> Self {
+        static SEED: OnceLock<PathBuf> = OnceLock::new();
         let scratch = Scratch::new(name);
         let root = scratch.join(dir);
         fs::create_dir_all(&root).expect("a temporary directory takes directories");
-        static SEED: OnceLock<PathBuf> = OnceLock::new();
         let seed = SEED.get_or_init(|| build_seed("scenes-seed", &["dev", "release"], None));
         copy(seed, &root, "-a", &["Cargo.lock"]);
         copy(&seed.join("target"), &root.join("target"), "-a", &[".rustc_info.json", "CACHEDIR.TAG"]);

@@ -162,6 +162,7 @@ impl Call {
     }
 
     /// Runs the process to its end.
+    #[expect(clippy::zombie_processes, reason = "the function wait() of this file reaps it")]
     pub fn run(mut self) -> Outcome {
         let what = self.spelled();
         let program = self.command.get_program().to_owned();

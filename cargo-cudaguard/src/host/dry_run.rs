@@ -10,6 +10,7 @@ mod family;
 mod missing;
 mod opened;
 mod symbols;
+mod together;
 
 use std::path::{Path, PathBuf};
 
@@ -24,8 +25,8 @@ use crate::host::library_version::{
     self, exported_version, file_version, in_name, inner_file, made_with, part_version,
 };
 use crate::host::machine::{Alternatives, Components, DriverProbe, Machine, detect_for_graph};
+use closure::Closure;
 pub(crate) use closure::mark_unchecked;
-use closure::{Closure, Scope};
 pub use closure::{components_here, components_of};
 use cudaguard::internal::elf::machine;
 use cudaguard::internal::env::Env;
@@ -38,6 +39,7 @@ use cudaguard::internal::version::Version;
 pub(crate) use missing::in_usual_dirs;
 use missing::missing_library_finding;
 pub(crate) use symbols::{SymbolFile, findings_of_missing};
+use together::Scope;
 
 /// Prediction for the start of a program.
 #[derive(Debug)]
@@ -163,7 +165,7 @@ pub fn start_here(program: &Path, env: &Env, asker: &DriverProbe) -> Vec<Finding
     let files = OpenFiles::default();
     let read = || Binary::from_contents(program, files.open(program)?);
     if cfg!(windows) {
-        return read().map(|binary| dlls::start_here(&binary, env, asker)).unwrap_or_default();
+        return read().map(|binary| dlls::start_here(&components_here(&binary, env), env, asker)).unwrap_or_default();
     }
     let Some(binary) = read().ok().filter(|binary| binary.os == Some(TargetOs::Linux)) else { return Vec::new() };
     let Ok(mut predicted) = simulate_closure(&binary, env, &files, None) else { return Vec::new() };

@@ -218,9 +218,8 @@ fn texts() -> &'static Texts {
 
 /// Reads rows: a name, which is skipped, and the texts.
 fn text_rows<const N: usize>(lines: impl Iterator<Item = &'static str>, count: usize) -> Vec<[&'static str; N]> {
-    let unescape = |text: &'static str| match text.contains('\\') {
-        true => text.replace("\\n", "\n").replace("\\t", "\t").leak(),
-        false => text,
+    let unescape = |text: &'static str| {
+        if text.contains('\\') { text.replace("\\n", "\n").replace("\\t", "\t").leak() } else { text }
     };
     let row = |line: &'static str| {
         let mut texts = line.split('\t').skip(1).map(unescape);

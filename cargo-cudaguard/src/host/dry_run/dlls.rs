@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use super::closure::{components_here, components_together};
 use super::symbols::{SymbolFile, findings_of_missing};
+use super::together::components_together;
 use crate::binary::examined::{self, NotExamined};
 use crate::binary::file::{Binary, BinaryKind};
 use crate::binary::loader::{DllClosure, DllRequest, DllSearch, DllSource, MissingSymbol, SearchedDirs};
@@ -52,9 +52,8 @@ pub(super) fn components_of_dlls(file: &Binary, here: Option<&Env>, files: &Open
     all
 }
 
-/// Returns the findings that refuse a program on this Windows machine. The guard of a program reports the rest itself.
-pub(super) fn start_here(program: &Binary, env: &Env, asker: &DriverProbe) -> Vec<Finding> {
-    let components = components_here(program, env);
+/// Returns the findings that refuse a program with these requirements on this Windows machine. The guard of a program reports the rest itself.
+pub(super) fn start_here(components: &Components, env: &Env, asker: &DriverProbe) -> Vec<Finding> {
     let is_guarded = components.manifests.iter().any(|manifest| !manifest.component.is_unrecorded());
     let mut findings = components.check_on(&detect_machine(env, Some(asker)), "this machine");
     findings.retain(|finding| {

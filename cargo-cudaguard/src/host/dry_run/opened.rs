@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use super::closure::Scope;
+use super::together::Scope;
 use crate::binary::examined::NotExamined;
 use crate::binary::loader::{LoadGraph, Object};
 use crate::family::{Descriptor, OpenedLibrary, opened_libraries};
@@ -114,7 +114,7 @@ fn names_of(library: &OpenedLibrary, origin: Option<&Path>) -> Vec<String> {
     }
     let origin = origin.unwrap_or(Path::new("")).display().to_string();
     let dirs = library.dirs.iter().map(|dir| dir.replace("${ORIGIN}", &origin).replace("$ORIGIN", &origin));
-    let entries = dirs.filter_map(|dir| std::fs::read_dir(dir).ok()).flat_map(|entries| entries.flatten());
+    let entries = dirs.filter_map(|dir| std::fs::read_dir(dir).ok()).flat_map(Iterator::flatten);
     let mut names: Vec<String> = entries.filter_map(|entry| entry.file_name().into_string().ok()).collect();
     names.retain(|name| library.is_named(name));
     names.sort_by_key(|name| (name.len(), name.clone()));

@@ -95,9 +95,12 @@ impl Map {
         ccs.dedup();
         let exact = tables::branch_rows().iter().filter(|row| row.exact);
         let is_for_windows = files.iter().all(|file| file.os == Some(TargetOs::Windows));
-        let shown = |row: &tables::BranchRow| match is_for_windows {
-            true => tables::windows_release(row.least, DriverRelease::new(row.branch, 0, 0)).branch,
-            false => row.branch,
+        let shown = |row: &tables::BranchRow| {
+            if is_for_windows {
+                tables::windows_release(row.least, DriverRelease::new(row.branch, 0, 0)).branch
+            } else {
+                row.branch
+            }
         };
         let branch = |row: &tables::BranchRow| Branch { number: row.branch, shown: shown(row), cuda: row.least };
         let all: Vec<Branch> = exact.map(branch).collect();

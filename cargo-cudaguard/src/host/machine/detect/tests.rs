@@ -70,7 +70,6 @@ fn gpus_are_read_from_procfs() {
         visible: None,
         state: None,
         listed: true,
-        state: None,
     };
     let other = Gpu { pci: text("0000:af:00.0"), visible: Some(false), listed: true, ..Gpu::default() };
     assert_eq!(machine.gpus, Some(vec![a100, other]));
