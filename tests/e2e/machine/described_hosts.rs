@@ -390,7 +390,6 @@ fn schema_and_page_list_all_keys() {
             visible: Some(true),
             state: Some(GpuState::ResetRequired),
             listed: true,
-            state: None,
         }]),
         libraries: vendor::ALL.into_iter().map(|of| (of.key, vec![library.clone()])).collect(),
         variables: vec![("CUDA_VISIBLE_DEVICES".to_owned(), "0".to_owned())],
