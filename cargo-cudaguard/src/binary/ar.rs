@@ -18,6 +18,9 @@ pub fn is_archive(data: &[u8]) -> bool {
     data.starts_with(b"!<arch>\n") || data.starts_with(b"!<thin>\n")
 }
 
+/// The longest name that is read from the table of long names. No file system has longer paths.
+const LONGEST_NAME: usize = 4096;
+
 /// Returns the members of an `ar` archive, in order, without the archive's symbol and name tables. Supports the long
 /// names of GNU and BSD. Damage ends the iteration with an error that contains its position.
 pub fn archive_members(data: &[u8]) -> Result<impl Iterator<Item = Result<ArMember<'_>, String>> + use<'_>, String> {
@@ -72,6 +75,8 @@ impl<'data> ArArchive<'data> {
             name.split(|byte| *byte == 0).next().unwrap_or_default()
         } else if let Some(place) = field.strip_prefix(b"/") {
             let rest = number(place).and_then(|place| self.names.get(place..));
+            // Each member searches the end of its name, which takes quadratic time without a limit.
+            let rest = rest.map(|rest| &rest[..rest.len().min(LONGEST_NAME)]);
             let rest = rest.ok_or_else(|| damaged("the offset of a long name"))?;
             // Microsoft's librarian ends names with NUL.
             let line = rest.split(|byte| matches!(byte, b'\n' | 0)).next().unwrap_or_default();

@@ -5,6 +5,7 @@ mod artifacts;
 mod closed_output;
 mod conda;
 mod family;
+mod memory;
 mod python;
 mod special_files;
 mod workflows;
@@ -17,6 +18,7 @@ pub(crate) fn tests() -> Vec<Test> {
     tests.extend(conda::tests());
     tests.extend(family::tests());
     tests.extend(closed_output::tests());
+    tests.extend(memory::tests());
     tests.extend(python::tests());
     tests.extend(workflows::tests());
     tests
