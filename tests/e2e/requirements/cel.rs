@@ -19,8 +19,8 @@ fn evaluate(requests: &[Value]) -> Vec<Result<bool, String>> {
         project
     });
     let scratch = Scratch::new("cel-requests");
-    let lines: String = requests.iter().map(|request| format!("{request}\n")).collect();
-    let file = scratch.file("requests", lines);
+    let lines: Vec<String> = requests.iter().map(ToString::to_string).collect();
+    let file = scratch.file("requests", lines.join("\n") + "\n");
     let call = Call::new("sh").args(["-c", "exec \"$0\" <\"$1\""]).arg(program.built("debug/evaluator")).arg(file);
     let printed = call.run().success().stdout;
     let answers: Vec<_> = printed.lines().map(|line| line.parse::<bool>().map_err(|_| line.to_owned())).collect();

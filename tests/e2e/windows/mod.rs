@@ -162,7 +162,7 @@ fn wine_picks_the_same_dlls() {
             let ours = closure.iter().filter(|request| DLLS.iter().any(|dll| request.is_named(&format!("{dll}.dll"))));
             let ours: BTreeMap<_, _> =
                 ours.map(|request| (request.name.to_ascii_lowercase(), request.found.as_ref())).collect();
-            if ours.values().any(|dll| dll.is_none()) {
+            if ours.values().any(Option::is_none) {
                 missing += 1;
                 assert_ne!(outcome.status(), Some(0), "arrangement {number}: {ours:?}\n{outcome}");
                 continue;
