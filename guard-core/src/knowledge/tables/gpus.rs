@@ -86,7 +86,7 @@ pub(super) fn products() -> impl Iterator<Item = (u16, &'static str)> {
     })
 }
 
-/// Suggests a GPU for a name that [`gpu_cc`] does not know: a typing mistake, or a single word of a name (`Orin`).
+/// Suggests a GPU for a name that [`gpu_cc`] does not know: a typing mistake, or a single word of a name (`Spark`).
 pub fn suggest_gpu(name: &str) -> Option<&'static str> {
     let typed = gpu_words(name).concat();
     let known: Vec<(String, &str)> = gpu_names().map(|name| (gpu_words(name).concat(), name)).collect();

@@ -220,7 +220,7 @@ fn gpus_are_found_by_name() {
     for (typed, expected_gpu) in [
         ("T4s", Some("Tesla T4")),
         ("RTX 4091", Some("GeForce RTX 4090")),
-        ("Orin", Some("Jetson AGX Orin")),
+        ("Spark", Some("DGX Spark")),
         ("Voodoo", None),
     ] {
         assert_eq!((gpu_cc(typed), suggest_gpu(typed)), (None, expected_gpu), "{typed}");
