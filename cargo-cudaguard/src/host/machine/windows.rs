@@ -100,8 +100,8 @@ fn ask_smi(env: &Env, machine: &mut Machine, driver: &mut Driver, smi: &Path) {
             machine.sources.extend(["driver.kernel", "gpus"].map(|key| (key.to_owned(), SMI.to_owned())));
         }
         Ok(answer) => {
-            let said = answer.out.lines().chain(answer.err.lines()).find(|line| !line.trim().is_empty());
-            machine.warnings.push(format!("{SMI} failed: {}", said.unwrap_or("without a message").trim()));
+            let message = answer.out.lines().chain(answer.err.lines()).find(|line| !line.trim().is_empty());
+            machine.warnings.push(format!("{SMI} failed: {}", message.unwrap_or("without a message").trim()));
         }
         Err(why) => machine.warnings.push(format!("{SMI} {why}, so the GPUs are unknown")),
     }
