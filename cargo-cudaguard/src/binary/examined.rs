@@ -74,6 +74,7 @@ pub fn kind_from_head(head: &[u8]) -> Option<&'static str> {
 }
 
 const AMD: &str = "GPU code for AMD";
+const INTEL: &str = "GPU code for Intel (SYCL)";
 
 /// Returns true if these bytes contain the name of an NVIDIA library or a container of its GPU code. A file of any
 /// format without such a trace does not use CUDA.
@@ -82,12 +83,32 @@ pub fn has_trace_of_cuda(bytes: &[u8]) -> bool {
     TRACES.iter().any(|trace| memmem::find(bytes, trace).is_some())
 }
 
+/// Returns what the section with this name contains if clang or hipcc wrote GPU code to it. The name of a bundle ends with its
+/// target, such as `sycl-spir64_gen` or `hip-amdgcn-amd-amdhsa--gfx90a`.
+fn foreign_code(section: &str) -> Option<&'static str> {
+    if section == ".hip_fatbin" {
+        return Some(AMD);
+    }
+    let target = section.strip_prefix("__CLANG_OFFLOAD_BUNDLE__")?;
+    Some(if target.contains("amdgcn") {
+        AMD
+    } else if target.contains("spir") {
+        INTEL
+    } else {
+        "GPU code in clang's bundle format"
+    })
+}
+
 /// Returns the reasons why parts of a linked file or an object are not examined.
 pub(crate) fn unexamined_parts_of_elf(elf: &Elf<'_>) -> Vec<String> {
     let mut reasons = Vec::new();
-    let is_amd = |name: &str| name == ".hip_fatbin" || name.starts_with("__CLANG_OFFLOAD_BUNDLE__");
-    if elf.machine() == AMDGPU || elf.sections().any(|section| is_amd(section.name)) {
+    if elf.machine() == AMDGPU {
         reasons.push(AMD.to_owned());
+    }
+    for reason in elf.sections().filter_map(|section| foreign_code(section.name)) {
+        if !reasons.iter().any(|known| known == reason) {
+            reasons.push(reason.to_owned());
+        }
     }
     if elf.sections().any(|section| section.name == OFFLOADING) {
         reasons.push(format!("GPU code in clang's format ({OFFLOADING})"));
@@ -166,6 +187,19 @@ pub(crate) fn unexamined_parts_of_archive(unread: &[(String, String)]) -> Vec<St
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn foreign_code_is_named_by_its_target() {
+        for (section, expected) in [
+            (".hip_fatbin", Some(AMD)),
+            ("__CLANG_OFFLOAD_BUNDLE__hip-amdgcn-amd-amdhsa--gfx90a", Some(AMD)),
+            ("__CLANG_OFFLOAD_BUNDLE__sycl-spir64_gen", Some(INTEL)),
+            ("__CLANG_OFFLOAD_BUNDLE__sycl-nvptx64-nvidia-cuda", Some("GPU code in clang's bundle format")),
+            (".text", None),
+        ] {
+            assert_eq!(foreign_code(section), expected, "{section}");
+        }
+    }
 
     #[test]
     fn formats_are_known_by_magic_bytes() {
