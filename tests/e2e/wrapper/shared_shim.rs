@@ -251,13 +251,13 @@ const LINKS: &str = "#[link(name = \"cuda\")]\nextern \"C\" {\n    fn cuInit(fla
 fn link_attribute_is_guarded() {
     let fixture = one("once-attribute", LINKS);
     let (_, flags) = driver(&fixture);
-    let built = fixture.guard(["build"]).env("RUSTFLAGS", &flags).run().success();
+    let built = fixture.guard(["build"]).env("CARGO_ENCODED_RUSTFLAGS", &flags).run().success();
     let _ = sealed(&fixture.built("debug/app"), "app");
     assert!(summary(&built).starts_with("cudaguard: 1 of 1 target guarded"), "{built}");
-    let again = fixture.guard(["build", "-v"]).env("RUSTFLAGS", &flags).run().success();
+    let again = fixture.guard(["build", "-v"]).env("CARGO_ENCODED_RUSTFLAGS", &flags).run().success();
     assert_eq!(compiled(&again), set(&[]), "{again}");
     fixture.change("src/main.rs", &format!("{LINKS}// changed\n"));
-    let _ = fixture.guard(["build"]).env("RUSTFLAGS", &flags).run().success();
+    let _ = fixture.guard(["build"]).env("CARGO_ENCODED_RUSTFLAGS", &flags).run().success();
     let _ = sealed(&fixture.built("debug/app"), "app");
 }
 
@@ -269,8 +269,8 @@ fn vendor_library_is_guarded() {
     shared_library(&cudart, "int cudaInit(void) { return 0; }\n", &["-Wl,-soname,libcudart.so.13"]);
     let text = "int cudaInit(void);\nint vendorInit(unsigned flags) { return cudaInit() + (int)flags; }\n";
     shared_library(&dir.join("libvendor.so"), text, &["-Wl,-soname,libvendor.so.1", &cudart.display().to_string()]);
-    let flags = format!("-Clink-arg=-L{0} -Clink-arg=-Wl,--allow-shlib-undefined", dir.display());
-    let _ = fixture.guard(["build"]).env("RUSTFLAGS", &flags).run().success();
+    let flags = format!("-Clink-arg=-L{}\u{1f}-Clink-arg=-Wl,--allow-shlib-undefined", dir.display());
+    let _ = fixture.guard(["build"]).env("CARGO_ENCODED_RUSTFLAGS", &flags).run().success();
     let _ = sealed(&fixture.built("debug/app"), "app");
 }
 
@@ -287,7 +287,7 @@ fn opened_library_is_guarded() {
 fn dropped_cuda_drops_guard() {
     let fixture = one("once-no-longer", LINKS);
     let (_, flags) = driver(&fixture);
-    let build = || fixture.guard(["build"]).env("RUSTFLAGS", &flags).run().success();
+    let build = || fixture.guard(["build"]).env("CARGO_ENCODED_RUSTFLAGS", &flags).run().success();
     let _ = build();
     let _ = sealed(&fixture.built("debug/app"), "app");
     fixture.change("src/main.rs", MAIN);
@@ -299,7 +299,7 @@ fn dropped_cuda_drops_guard() {
 fn warnings_are_shown_once() {
     let fixture = one("once-warnings", &format!("{LINKS}fn never_called() {{}}\n"));
     let (_, flags) = driver(&fixture);
-    let built = fixture.guard(["build"]).env("RUSTFLAGS", &flags).run().success();
+    let built = fixture.guard(["build"]).env("CARGO_ENCODED_RUSTFLAGS", &flags).run().success();
     let _ = sealed(&fixture.built("debug/app"), "app");
     assert_eq!(
         built.stderr.matches("never_called").count(),
