@@ -132,7 +132,8 @@ const MISMATCHES: &[(&str, &str, &str)] = &[
     ),
     (
         "A stale build script: CUDA",
-        "cudarc 0.19.10 was built with nvcc 13.0 in PATH. After 11.8 is put first in PATH, cargo prints `Finished`, and the program still prints `CUDA_VERSION` 13000.",
+        "cudarc 0.19.10 was built with nvcc 13.0 in PATH. After another toolkit is put first \
+         in PATH, cargo prints `Finished`, and the program still prints `CUDA_VERSION` 13000.",
         "kept",
     ),
     (
@@ -190,8 +191,7 @@ fn page() -> String {
     }
     page.push_str(PROGRAMS);
     page.push_str(
-        "\n## The crates\n\nThese facts come from the source of the named version. cudaguard applies them to the whole range.\n\n\
-         `cargo test` generates this page from `cargo-cudaguard/data/crates.toml` and from test snapshots.\n",
+        "\n## The crates\n\nThese facts come from the source of the named version. cudaguard applies them to the whole range.\n",
     );
     for row in &table().crates {
         describe(&mut page, row);
