@@ -75,7 +75,7 @@ enum Source {
 
 /// Summary of a walk.
 pub(crate) struct Walked {
-    /// Description such as `wheel`, `tar archive` or `dir`.
+    /// Description such as `wheel`, `tar archive` or `directory`.
     pub(crate) kind: &'static str,
     /// The number of members of any type.
     pub(crate) members: u64,
