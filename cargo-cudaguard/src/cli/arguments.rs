@@ -736,7 +736,8 @@ pub(crate) fn cargo_help(verb: CargoVerb) -> String {
     let mut command = with_cargo_options(Command::new(name), name);
     let about = command.get_about().map(ToString::to_string).unwrap_or_default();
     let usage = command.render_usage();
-    format!("{about}\n\n{usage}\n\nHelp of `cargo {name}`:\n\n")
+    let examples = command.get_after_long_help().map(ToString::to_string).unwrap_or_default();
+    format!("{about}\n\n{usage}\n\n{examples}\n\nHelp of `cargo {name}`:\n\n")
 }
 
 /// Declares all subcommands. `by_cargo` selects the name that the help shows.

@@ -69,6 +69,7 @@ fn help_lists_subcommands() {
         let printed = command::call([verb, "--help"]).run().success().stdout;
         let (ours, cargos) = printed.split_once("Help of `cargo ").expect("both");
         assert!(ours.contains(&format!("Usage: cargo cudaguard {verb} [CARGO OPTIONS]")), "{printed}");
+        assert!(ours.contains("Example") && ours.contains("Exit status:"), "{printed}");
         assert!(cargos.contains("--target-dir"), "{printed}");
     }
     let by_name = command::call(["--help"]).run().success().stdout;
