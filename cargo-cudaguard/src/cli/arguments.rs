@@ -185,6 +185,7 @@ pub(crate) enum Verb {
     Seal(SealArgs),
     #[command(
         about = "Install the CMake package for find_package(CudaGuard)",
+        after_long_help = help::CMAKE,
         subcommand,
         arg_required_else_help = true
     )]
@@ -634,6 +635,7 @@ pub(crate) enum CmakeStep {
         targets: PathBuf,
     },
     /// Write the CMake package to PREFIX/lib/cmake/CudaGuard and the header to PREFIX/include/cudaguard
+    #[command(after_long_help = help::CMAKE)]
     Install {
         #[arg(help = "Directory that CMAKE_PREFIX_PATH contains", long)]
         prefix: PathBuf,

@@ -246,6 +246,14 @@ Exit status:
   2   the program cannot be read, or a usage error
   Otherwise the status of the program.";
 
+pub(crate) const CMAKE: &str = "\
+Example:
+  cargo cudaguard cmake install --prefix ~/.local
+
+Exit status:
+  0  success
+  2  usage or I/O error";
+
 pub(crate) const EMBED: &str = "\
 Examples:
   cargo cudaguard embed --name my-model --nvcc /usr/local/cuda/bin/nvcc --nvcc-flags -arch=sm_80 -o guard.o
