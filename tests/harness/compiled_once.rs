@@ -51,6 +51,29 @@ pub fn prepare() {
     }
 }
 
+/// Returns a function for build scripts. It runs nvcc, which compiles `source` into `object`, or copies the object of an equal
+/// call. nvcc needs seconds even for one kernel.
+pub fn nvcc_once() -> String {
+    let shared = places::target().join("kernels-once");
+    fs::create_dir_all(&shared).expect("it is a directory of ours");
+    NVCC_ONCE.replace("SHARED", &shared.display().to_string())
+}
+
+const NVCC_ONCE: &str = r#"
+fn nvcc_once(mut nvcc: std::process::Command, source: &std::path::Path, object: &std::path::Path) {
+    use std::hash::{DefaultHasher, Hash, Hasher};
+    let mut hasher = DefaultHasher::new();
+    let variables = ["NVCC_CCBIN", "NVCC_APPEND_FLAGS"].map(std::env::var_os);
+    (format!("{nvcc:?} {source:?} {variables:?}"), std::fs::read(source).unwrap()).hash(&mut hasher);
+    let shared = format!("SHARED/{:x}.o", hasher.finish());
+    if std::fs::copy(&shared, object).is_err() {
+        assert!(nvcc.arg("-c").arg(source).arg("-o").arg(object).status().unwrap().success());
+        let temporary = format!("{shared}-{}", std::process::id());
+        std::fs::copy(object, &temporary).and_then(|_| std::fs::rename(&temporary, &shared)).unwrap();
+    }
+}
+"#;
+
 /// Returns a `PATH` without these scripts, for programs that need the real path of a compiler.
 pub fn left_out(path: &OsStr) -> OsString {
     let dir = dir();

@@ -9,7 +9,7 @@ mod toolkits;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-use cudaguard_tests::{Call, Outcome, Test, parts, tests, tools};
+use cudaguard_tests::{Call, Outcome, Test, once, parts, tests, tools};
 use serde_json::{Value, json};
 
 use super::fixture::manifest;
@@ -59,11 +59,15 @@ fn object(tree: &Tree, toolkit: &str) -> PathBuf {
 fn object_of(tree: &Tree, toolkit: &str, text: &str) -> PathBuf {
     let (source, object) = (tree.sibling().join("elsewhere/kernel.cu"), tree.sibling().join("elsewhere/kernel.o"));
     cudaguard_tests::scratch::write(&source, text);
-    let mut call = Call::new(parts::cuda(toolkit).join("bin/nvcc"));
-    if toolkit == "11.8" {
-        call = call.arg("-ccbin").arg(tools::need("g++-11"));
-    }
-    let _ = call.args(["-arch=sm_80", "-c"]).arg(source).arg("-o").arg(&object).run().success();
+    let made = once(&format!("kernel {toolkit} {text}"), || {
+        let mut call = Call::new(parts::cuda(toolkit).join("bin/nvcc"));
+        if toolkit == "11.8" {
+            call = call.arg("-ccbin").arg(tools::need("g++-11"));
+        }
+        let _ = call.args(["-arch=sm_80", "-c"]).arg(source).arg("-o").arg(&object).run().success();
+        std::fs::read(&object).expect("nvcc made it")
+    });
+    cudaguard_tests::scratch::write(&object, made);
     object
 }
 

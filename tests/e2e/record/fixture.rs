@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
+use cudaguard_tests::compiled_once::nvcc_once;
 use cudaguard_tests::{Call, Outcome, Scratch, command, parts, tools};
 use serde_json::Value;
 
@@ -25,14 +26,13 @@ fn main() {
             "nvcc" => {
                 let object = format!("{out}/kernel{number}.o");
                 let mut nvcc = Command::new(format!("{value}/bin/nvcc"));
-                if value.ends_with("11.8") {
-                    nvcc.args(["-ccbin", "g++-11"]);
-                }
+                nvcc.arg("-arch=sm_80");
                 if let Some(ccbin) = &ccbin {
                     nvcc.args(["-ccbin", ccbin]);
+                } else if value.ends_with("11.8") {
+                    nvcc.args(["-ccbin", "g++-11"]);
                 }
-                let made = nvcc.args(["-arch=sm_80", "-c", "kernel.cu", "-o", &object]).status().unwrap();
-                assert!(made.success());
+                nvcc_once(nvcc, "kernel.cu".as_ref(), object.as_ref());
                 println!("cargo:rustc-link-arg={object}");
             }
             "ccbin" => ccbin = Some(value.to_owned()),
@@ -93,7 +93,7 @@ pub(crate) fn package(name: &str, policy: &str) -> Fixture {
         name,
         &[
             ("Cargo.toml", &(crate::wrapper::fixture::package("app", "") + "\n[workspace]\n")),
-            ("build.rs", BUILD_RS),
+            ("build.rs", &(BUILD_RS.to_owned() + &nvcc_once())),
             ("kernel.cu", KERNEL),
             ("src/main.rs", MAIN),
             ("cudaguard.toml", policy),

