@@ -61,7 +61,6 @@ fn package_with_embed_is_guarded() {
     }
     let outcome = start(&built(&project, AARCH64, "app"), Path::new("/nowhere")).success();
     assert_eq!((outcome.stdout.as_str(), outcome.stderr.as_str()), ("ran\n", ""));
-    cudnn_is_judged(&project);
 }
 
 fn all_linkers_keep_the_guard() {
@@ -98,11 +97,7 @@ fn release(project: &Project, version: (u32, u32, u32)) -> std::path::PathBuf {
 
 fn target_cudnn_is_checked() {
     need();
-    cudnn_is_judged(&plain("arm-cudnn"));
-}
-
-#[track_caller]
-fn cudnn_is_judged(project: &Project) {
+    let project = &plain("arm-cudnn");
     project.change("src/main.rs", ASKS);
     let with = release(project, (9, 15, 1));
     let outcome = guard(project, ["build", "--target", AARCH64])

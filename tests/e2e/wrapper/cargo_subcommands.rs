@@ -178,11 +178,8 @@ fn nextest_runs_guarded() {
     fixture.write(".config/nextest.toml", "[profile.ci]\nfail-fast = false\n");
     fixture.write("Cargo.toml", package("app", "[workspace]\n[profile.dist]\ninherits = \"release\"\n"));
     for (words, built, profile) in [
-        (&["nextest", "run"][..], "debug/app", "dev"),
-        (&["nextest", "r", "--profile", "ci", "starts"], "debug/app", "dev"),
-        (&["nextest", "run", "--release"], "release/app", "release"),
+        (&["nextest", "r", "--profile", "ci", "starts"][..], "debug/app", "dev"),
         (&["nextest", "run", "--cargo-profile", "dist"], "dist/app", "dist"),
-        (&["nextest", "list"], "debug/app", "dev"),
         (&["nextest", "archive", "--archive-file", "tests.tar.zst"], "debug/app", "dev"),
     ] {
         let printed = anew(&fixture, words).env("PATH", &path).run().success();

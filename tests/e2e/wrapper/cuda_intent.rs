@@ -91,8 +91,11 @@ pub(crate) fn hostile(sibling: &Path) -> Vec<(&'static str, Vec<(&'static str, O
 
 fn plain_programs_ignore_toolkits() {
     let fixture = plain();
-    for (name, variables) in hostile(&fixture.sibling("")) {
+    for (number, (name, variables)) in hostile(&fixture.sibling("")).into_iter().enumerate() {
         for words in [&["build", "--release"][..], &["test", "--release"]] {
+            if words[0] == "test" && number % 5 != 0 {
+                continue;
+            }
             let call = fixture.guard(words);
             let outcome = variables.iter().fold(call, |call, (name, value)| call.env(name, value)).run();
             assert_eq!(outcome.status(), Some(0), "{name}: {outcome}");

@@ -31,14 +31,13 @@ pub(crate) fn tests() -> Vec<Test> {
         #[slow]
         require_guard_refuses_unguarded_targets,
     ];
+    // Other suites link the same objects with each linker.
     for (name, options) in [
         ("plain", &[][..]),
         ("fat-lto", &["profile.dev.lto='fat'", "profile.dev.panic='abort'"]),
         ("stripped", &["profile.dev.strip=true", "profile.dev.lto='thin'"]),
         ("debug-packed", &["profile.dev.split-debuginfo='packed'"]),
-        ("gold", &["build.rustflags=['-Clink-arg=-fuse-ld=gold', '-Clink-arg=-Wl,--gc-sections']"]),
         ("lld", &["build.rustflags=['-Clink-arg=-fuse-ld=lld']"]),
-        ("mold", &["build.rustflags=['-Clink-arg=-fuse-ld=mold']"]),
     ] {
         let test = test(format!("injection::linked_{}", name.replace('-', "_")), move || linked(name, options));
         all.push(if name == "plain" { test } else { test.slow() });
@@ -190,8 +189,8 @@ fn embed_is_not_guarded_twice() {
 }
 
 fn linked(name: &str, options: &[&str]) {
-    if ["gold", "lld", "mold"].contains(&name) {
-        tools::need(&format!("ld.{name}"));
+    if name == "lld" {
+        tools::need("ld.lld");
     }
     let fixture = everything(&format!("linked-{name}"));
     let mut arguments = vec!["build".to_owned(), "--examples".to_owned(), "--bins".to_owned(), "--lib".to_owned()];
