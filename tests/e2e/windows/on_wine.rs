@@ -27,22 +27,29 @@ const TARGET: &str = "x86_64-pc-windows-gnu";
 /// A build takes minutes.
 const LIMIT: Duration = Duration::from_secs(1800);
 
-/// Returns a call of cargo for Windows.
-fn cargo<'a>(arguments: impl IntoIterator<Item = &'a str>) -> Call {
-    Call::new("cargo")
-        .args(arguments)
-        .args(["--target", TARGET])
+/// Returns true if the default Rust has the libraries for tests on Windows. The component with other targets lacks them.
+fn has_test_library() -> bool {
+    let libraries = Call::new("rustc").args(["--print", "target-libdir", "--target", TARGET]).run().success().stdout;
+    let mut names = fs::read_dir(libraries.trim()).into_iter().flatten().flatten().map(|entry| entry.file_name());
+    names.any(|name| name.to_string_lossy().starts_with("libtest-"))
+}
+
+/// Returns a call of cargo for Windows. All calls share the compiled dependencies.
+fn cargo(command: &str) -> Call {
+    let call = Call::new("cargo")
+        .args([command, "--quiet", "--package", "cargo-cudaguard", "--target", TARGET])
         .dir(places::workspace())
-        .env("RUSTC", parts::rustc_for_others())
+        .env("CARGO_PROFILE_DEV_DEBUG", "false")
         .env("CARGO_TARGET_DIR", places::target().join("windows"))
-        .limit(LIMIT)
+        .limit(LIMIT);
+    if has_test_library() { call } else { call.env("RUSTC", parts::rustc_for_others()) }
 }
 
 /// Returns the command for Windows, built once.
 fn program() -> &'static Path {
     static PROGRAM: OnceLock<PathBuf> = OnceLock::new();
     PROGRAM.get_or_init(|| {
-        let _ = cargo(["build", "--quiet", "--package", "cargo-cudaguard", "--bins"]).run().success();
+        let _ = cargo("build").args(["--package", "cudaguard", "--lib", "--bins"]).run().success();
         places::target().join("windows").join(TARGET).join("debug/cargo-cudaguard.exe")
     })
 }
@@ -81,33 +88,15 @@ const FOR_UNIX: [&str; 21] = [
 
 fn unit_tests_pass() {
     let wine = start_wine("windows-units");
-    let libraries = Call::new("rustc").args(["--print", "target-libdir", "--target", TARGET]).run().success().stdout;
-    let names = fs::read_dir(libraries.trim()).into_iter().flatten().flatten().map(|entry| entry.file_name());
-    // The component with other targets has no library for tests.
-    if !names.into_iter().any(|name| name.to_string_lossy().starts_with("libtest-")) {
+    if !has_test_library() {
         skip_machine("Rust for x86_64-pc-windows-gnu", "rustup target add x86_64-pc-windows-gnu");
     }
-    let outcome = Call::new("cargo")
-        .args([
-            "test",
-            "--quiet",
-            "--lib",
-            "--package",
-            "cudaguard",
-            "--package",
-            "cargo-cudaguard",
-            "--no-fail-fast",
-            "--target",
-            TARGET,
-            "--",
-        ])
+    let outcome = cargo("test")
+        .args(["--package", "cudaguard", "--lib", "--no-fail-fast", "--"])
         .args(FOR_UNIX.iter().flat_map(|test| ["--skip", test]))
-        .dir(places::workspace())
-        .env("CARGO_TARGET_DIR", places::target().join("windows-units"))
         .env("CARGO_TARGET_X86_64_PC_WINDOWS_GNU_RUNNER", WINE)
         .env("WINEPREFIX", wine.prefix())
         .env("WINEDEBUG", "-all")
-        .limit(LIMIT)
         .run()
         .success();
     assert_eq!(outcome.stdout.matches("test result: ok").count(), 2, "{outcome}");
