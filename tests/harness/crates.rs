@@ -31,13 +31,6 @@ pub fn settle_with_listed(package: &Path) {
     let _ = in_hand(fetch(["--offline"]).dir(package).run());
 }
 
-/// Resolves a package with its published lock.
-#[track_caller]
-pub fn settle_as_published(package: &Path) {
-    parts::crates();
-    let _ = in_hand(fetch(["--locked", "--offline"]).dir(package).run());
-}
-
 fn fetch<const N: usize>(words: [&str; N]) -> Call {
     Call::new(cargo()).args(["fetch", "--target", "x86_64-unknown-linux-gnu"]).args(words)
 }

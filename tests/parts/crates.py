@@ -5,7 +5,7 @@ import json, os, re, shutil, subprocess, tempfile, time
 HERE = os.path.dirname(os.path.abspath(__file__))
 MANIFEST = os.path.join(HERE, "../crates/Cargo.toml")
 # Built as published, with their own Cargo.lock.
-PROGRAMS = ["hexyl", "ripgrep"]
+PROGRAMS = ["hexyl"]
 TARGET = "x86_64-unknown-linux-gnu"
 PAUSES = [5, 20, 60]
 # Parts of error messages of cargo and its HTTP client that indicate a network error.

@@ -4,7 +4,6 @@
 
 mod accepted_starts;
 mod fixture;
-mod linkers;
 mod process_invariants;
 mod real_gpu;
 mod real_libraries;
@@ -21,7 +20,6 @@ pub(crate) fn tests() -> Vec<Test> {
     tests.extend(process_invariants::tests());
     tests.extend(system_calls::tests());
     tests.extend(seccomp::tests());
-    tests.extend(linkers::tests());
     tests.extend(real_gpu::tests());
     tests.extend(real_libraries::tests());
     tests

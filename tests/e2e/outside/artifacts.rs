@@ -25,9 +25,6 @@ pub(crate) fn tests() -> Vec<Test> {
         #[slow]
         sarif_output_is_valid,
         non_archive_is_reported,
-        hostile_archives_need_little_memory,
-        #[slow]
-        many_sections_need_little_memory,
         foreign_members_are_not_examined,
         package_of_a_driver_is_named,
         files_are_opened_once
@@ -452,92 +449,6 @@ fn non_archive_is_reported() {
         for verb in ["inspect", "verify"] {
             let outcome = command::call([verb]).arg(&file).run().expect(2);
             assert!(outcome.stderr.contains("error: ") && outcome.stderr.contains(says), "{says}: {outcome}");
-        }
-    }
-}
-
-/// Inputs that request gigabytes of memory: a dictionary, a window, a name, a text, tables.
-const HOSTILE: &str = r"
-import gzip, lzma, os, struct, tarfile, zipfile, zlib
-block = bytearray(lzma.compress(b'x' * 2000, format=lzma.FORMAT_XZ))
-end = (block[12] + 1) * 4
-header = block[12:12 + end]
-header[header.index(0x21) + 2] = 40
-header[-4:] = struct.pack('<I', zlib.crc32(bytes(header[:-4])))
-block[12:12 + end] = header
-open('dictionary.tar.xz', 'wb').write(block)
-with zipfile.ZipFile('dictionary.whl', 'w') as wheel:
-    wheel.writestr('a/data.xz', bytes(block))
-open('window.tar.zst', 'wb').write(b'\x28\xb5\x2f\xfd\x00' + bytes([21 << 3]) + b'\x01\x00\x00' + bytes(64))
-def header(name, size, kind):
-    block = bytearray(512)
-    block[:len(name)] = name
-    block[124:136] = b'%011o\0' % size
-    block[156:157] = kind
-    block[257:265] = b'ustar  \0'
-    block[148:156] = b' ' * 8
-    block[148:156] = b'%06o\0 ' % sum(block)
-    return bytes(block)
-for name, kind in [('name', b'L'), ('link', b'K'), ('pax', b'x')]:
-    with gzip.open(name + '.tar.gz', 'wb', compresslevel=1) as tar:
-        tar.write(header(b'long', 300 << 20, kind))
-        for _ in range(300):
-            tar.write(b'a' * (1 << 20))
-        tar.write(header(b'a', 0, b'0') + bytes(1024))
-os.makedirs('text/a.dist-info')
-with open('text/a.dist-info/METADATA', 'wb') as text:
-    text.truncate(2 << 30)
-entry = struct.pack('<4s4B4HL2L5H2L', b'PK\1\2', 20, 3, 20, 0, 0, 0, 0, 0, 0, 0, 0, 9, 0, 0, 0, 0, 0, 0)
-names = [entry + b'd/%07d' % number for number in range(600000)]
-directory = b''.join(names)
-large = struct.pack('<4sQ2H2L4Q', b'PK\6\6', 44, 45, 45, 0, 0, len(names), len(names), len(directory), 4)
-locator = struct.pack('<4sLQL', b'PK\6\7', 0, 4 + len(directory), 1)
-last = struct.pack('<4s4H2LH', b'PK\5\6', 0, 0, 0xffff, 0xffff, 0xffffffff, 0xffffffff, 0)
-open('directory.zip', 'wb').write(b'PK\3\4' + directory + large + locator + last)
-elf = bytearray(64)
-elf[:7] = b'\x7fELF\2\1\1'
-elf[16:20] = struct.pack('<2H', 3, 62)
-elf[40:48] = struct.pack('<Q', 64)
-elf[52:54] = struct.pack('<H', 64)
-elf[58:60] = struct.pack('<H', 64)
-sections = bytearray(64)
-sections[32:40] = struct.pack('<Q', 1 << 19)
-with open('sections.so', 'wb') as library:
-    library.write(elf + sections)
-    library.truncate(64 + 64 * (1 << 19))
-";
-
-fn hostile_archives_need_little_memory() {
-    examine_in_little_memory(&[
-        "dictionary.tar.xz",
-        "dictionary.whl",
-        "window.tar.zst",
-        "name.tar.gz",
-        "link.tar.gz",
-        "pax.tar.gz",
-        "text",
-        "directory.zip",
-    ]);
-}
-
-fn many_sections_need_little_memory() {
-    examine_in_little_memory(&["sections.so"]);
-}
-
-/// Examines files that `HOSTILE` writes, in 256 MiB of private memory. Mapped files do not count.
-fn examine_in_little_memory(files: &[&str]) {
-    tools::need("python3");
-    let scratch = Scratch::without_blanks("artefact-memory");
-    let _ = Call::new("python3").args(["-c", HOSTILE]).dir(scratch.path()).run().success();
-    // `ulimit` takes KiB.
-    let script = format!("ulimit -d {} && exec \"$0\" \"$1\" \"$2\"", 256 << 10);
-    for file in files {
-        for verb in ["inspect", "verify", "map", "requirements"] {
-            let call = Call::new("sh").args(["-c", &script]).arg(command::path());
-            let outcome = call.args([verb, file]).dir(scratch.path()).run();
-            assert!(matches!(outcome.status(), Some(0..=2)), "{verb} {file}: {outcome}");
-            let explained = outcome.stderr.contains("error: ") || outcome.stdout.contains("not checked: ");
-            assert!(outcome.status() != Some(2) || explained, "{verb} {file}: {outcome}");
         }
     }
 }

@@ -58,10 +58,17 @@ write("window.tar.zst", zstd + b"\0\xff\1\0\0" + b"\0" * 50)
 write("segment.tar.zst", zstd + b"\xe0" + struct.pack("<Q", 1 << 40) + b"\1\0\0" + b"\0" * 50)
 write("zeros.tar.bz2", bz2.compress(b"\0" * (64 << 20)))
 write("zeros.xz", lzma.compress(b"\0" * (300 << 20), preset=0))
-write("names.tar.gz", gzip.compress(tar(*[(b"L", "././@LongLink", 8 << 20), (b"0", "a.so", 0)] * 40), 1))
+for kind in b"L", b"K", b"x":
+    write("names-%s.tar.gz" % kind.decode(), gzip.compress(tar(*[(kind, "././@LongLink", 8 << 20), (b"0", "a.so", 0)] * 40), 1))
 write("short-names.tar.gz", gzip.compress(tar(*[(b"L", "././@LongLink", (2 << 20) - 1), (b"0", "a.so", 0)] * 150), 1))
 for name in "METADATA", "RECORD", "WHEEL":
     write(name + ".whl", zipped("a-1.dist-info/" + name, b"Name: a\n" * (40 << 20)))
+entry = struct.pack("<4s4B4HL2L5H2L", b"PK\1\2", 20, 3, 20, 0, 0, 0, 0, 0, 0, 0, 0, 9, 0, 0, 0, 0, 0, 0)
+listed = b"".join(entry + b"d/%07d" % number for number in range(600000))
+large = struct.pack("<4sQ2H2L4Q", b"PK\6\6", 44, 45, 45, 0, 0, 600000, 600000, len(listed), 4)
+locator = struct.pack("<4sLQL", b"PK\6\7", 0, 4 + len(listed), 1)
+last = struct.pack("<4s4H2LH", b"PK\5\6", 0, 0, 0xffff, 0xffff, 0xffffffff, 0xffffffff, 0)
+write("directory.zip", b"PK\3\4" + listed + large + locator + last)
 nested = zipped("a.so", b"\x7fELF" + b"\0" * (300 << 20))
 for _ in range(6):
     nested = zipped("a.whl", nested)
@@ -86,7 +93,10 @@ note = struct.pack("<III", 10, 8, 1) + b"cudaguard\0\0\0" + b"x" * 8
 for number, kind in enumerate([2, 7, 11]):
     section = struct.pack("<IIQQQQIIQQ", 0, kind, 2, 0, 64, 4 << 20, 0, 0, 8, 24)
     write("sections-%d.so" % number, elf([section] * 20000, note * (1 << 17)))
-write("counted.so", elf([struct.pack("<IIQQQQIIQQ", 0, 0, 0, 0, 0, 1 << 40, 0, 0, 0, 0)], b"")[:60] + b"\0" * 4 + b"\0" * 200)
+# The first section has the number of sections.
+for name, count, size in ("counted", 1 << 40, 200), ("sections", 1 << 19, 64 << 19):
+    image = elf([struct.pack("<IIQQQQIIQQ", 0, 0, 0, 0, 0, count, 0, 0, 0, 0)], bytes(size))
+    write(name + ".so", image[:60] + bytes(4) + image[64:])
 member = b"%-16s%-12d%-6d%-6d%-8s%-10d`\n"
 table = member % (b"//", 0, 0, 0, b"644", 20 << 20) + b"a" * (20 << 20)
 write("names.a", b"!<arch>\n" + table + member % (b"/0", 0, 0, 0, b"644", 0) * 50000)

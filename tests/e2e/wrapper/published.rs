@@ -4,9 +4,8 @@
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
-use cudaguard_tests::{Call, Outcome, Scratch, Test, command, crates, parts, places, scratch, tests};
+use cudaguard_tests::{Call, Outcome, Test, command, crates, parts, places, scratch, tests};
 
-use super::cuda_intent::hostile;
 use super::fixture::{cargo, notes, package, sealed, summary};
 
 pub(crate) fn tests() -> Vec<Test> {
@@ -14,11 +13,7 @@ pub(crate) fn tests() -> Vec<Test> {
         #[slow]
         hexyl_builds_without_cuda,
         #[slow]
-        ripgrep_builds_anywhere,
-        #[slow]
         linked_cudarc_is_guarded,
-        #[slow]
-        loading_cudarc_is_guarded,
         #[slow]
         cust_program_is_guarded
     ]
@@ -81,40 +76,6 @@ fn hexyl_builds_without_cuda() {
     assert!(printed.stderr.is_empty(), "{printed}");
 }
 
-/// A program with fifty crates without CUDA is built in environments with broken CUDA settings.
-fn ripgrep_builds_anywhere() {
-    parts::crates();
-    let unpacked = crates::source("ripgrep", "14.1.1").expect("it was fetched");
-    // Uses the published sources with their own Cargo.lock. Dependencies are compiled once.
-    let root = kept("ripgrep");
-    if !root.join("Cargo.toml").exists() {
-        std::fs::create_dir_all(root.parent().expect("a folder")).expect("a directory can be made");
-        let _ = Call::new("cp").args(["-r", "--no-preserve=mode"]).arg(&unpacked).arg(&root).run().success();
-    }
-    // The package would otherwise belong to the workspace of the target directory.
-    let manifest = std::fs::read_to_string(root.join("Cargo.toml")).expect("it was copied");
-    if !manifest.contains("\n[workspace]\n") {
-        scratch::write(&root.join("Cargo.toml"), format!("{manifest}\n[workspace]\n"));
-    }
-    crates::settle_as_published(&root);
-    let scratch = Scratch::new("ripgrep");
-    let version = Path::new("target/release/rg");
-    for (name, variables) in hostile(scratch.path()) {
-        let words = ["build", "--release", "--locked", "--offline"];
-        let call = settled(command::call(words), None).dir(&root);
-        let call = call.env("CARGO_PROFILE_RELEASE_OPT_LEVEL", "0").env("CARGO_PROFILE_RELEASE_DEBUG", "false");
-        let outcome = variables.iter().fold(call, |call, (name, value)| call.env(name, value)).run();
-        assert_eq!(outcome.status(), Some(0), "{name}: {outcome}");
-        for word in ["CG1", "error", "nvcc", "toolkit"] {
-            assert!(!outcome.stderr.contains(word), "{name}: {word}: {outcome}");
-        }
-        assert_eq!(summary(&outcome), "cudaguard: 0 of 1 target guarded", "{name}");
-        assert!(notes(&root.join(version)).is_empty(), "{name}");
-    }
-    let printed = Call::new(root.join(version)).arg("--version").run().success();
-    assert!(printed.stdout.starts_with("ripgrep 14.1.1") && printed.stderr.is_empty(), "{printed}");
-}
-
 /// Program that initializes the driver API, with a driver but without a GPU.
 const CUDARC: &str = "fn main() {\n    match cudarc::driver::result::init() {\n        Ok(()) => println!(\"a GPU\"),\n        \
                       Err(error) => println!(\"no GPU: {error:?}\"),\n    }\n}\n";
@@ -136,18 +97,6 @@ fn linked_cudarc_is_guarded() {
         let outcome = outcome.expect(78);
         assert!(outcome.stderr.contains("libcuda.so.1"), "{outcome}");
     }
-}
-
-fn loading_cudarc_is_guarded() {
-    let cuda = parts::cuda("13.0");
-    let features = "cudarc = { version = \"=0.19.10\", default-features = false, features = [\"std\", \"driver\", \
-                    \"cuda-version-from-build-system\", \"dynamic-loading\"] }";
-    let (program, _) = build("cudarc-loading", features, CUDARC, &cuda);
-    let _ = sealed(&program, "cudarc-loading");
-    let driver = parts::driver("535");
-    let printed = Call::new(&program).env("LD_LIBRARY_PATH", &driver).run();
-    // An old driver lacks symbols of 13.0, and cudarc itself panics. The guard does not refuse this start.
-    assert_ne!(printed.status(), Some(78), "{printed}");
 }
 
 fn cust_program_is_guarded() {
