@@ -113,7 +113,8 @@ fn readme_rust_program_works() {
     section.write(&dir, &[("../cudaguard/guard-core", &library), ("version = \"0.19\"", "version = \"=0.19.10\"")]);
     crates::settle(&dir);
     let path = parts::path(&["cuda-13.0"]);
-    section.typed(&dir, |call| call.env("PATH", &path));
+    // cudarc compiles faster without optimization.
+    section.typed(&dir, |call| call.env("PATH", &path).env("CARGO_PROFILE_RELEASE_OPT_LEVEL", "0"));
 }
 
 fn readme_cmake_project_works() {
@@ -155,7 +156,8 @@ fn candle_example_is_guarded() {
     scratch::write(&manifest, old.replace("version = \"0.19\"", "version = \"=0.19.10\""));
     crates::settle(&dir);
     let path = parts::path(&["cuda-13.0"]);
-    let _ = command::call(["build", "--release"]).dir(&dir).env("PATH", &path).run().success();
+    let call = command::call(["build", "--release"]).dir(&dir).env("PATH", &path);
+    let _ = call.env("CARGO_PROFILE_RELEASE_OPT_LEVEL", "0").run().success();
     let verify = |driver| {
         command::call(["verify", "target/release/my-model", "--driver", driver, "--gpu", "A100,H100"]).dir(&dir).run()
     };
