@@ -229,17 +229,19 @@ fn dropped_guard_is_reported() {
         "#!/bin/bash\ncc \"$@\" || exit\nwhile [ \"$1\" != -o ]; do shift; done\n\
          case $2 in *build_script*) ;; *) objcopy -R .note.cudaguard \"$2\";; esac\n",
     );
-    let variable = format!("CARGO_TARGET_{}_LINKER", host().to_uppercase().replace('-', "_"));
     let message = "[CG170]: injection_dropped is linked without its guard: it is not in the file.";
-    let built = project.cudaguard(["build", "--release"]).env(&variable, &linker).run();
+    // As an option of the program: the variable would recompile all dependencies.
+    let option = format!("-Clinker={}", linker.display());
+    let built = project.cudaguard(["--", "rustc", "--release", "--", &option]).run();
     assert_eq!(built.status(), Some(101), "{built}");
     assert!(built.stderr.contains(&format!("error{message}")), "{built}");
     assert!(!project.built("release/injection-dropped").exists(), "{built}");
-    let built = project.cudaguard(["build"]).env(&variable, &linker).run().success();
+    let built = project.cudaguard(["--", "rustc", "--", &option]).run().success();
     assert!(built.stderr.contains(&format!("warning{message}")), "{built}");
     assert!(built.stderr.contains("  not guarded: injection_dropped: "), "{built}");
     assert!(project.built("debug/injection-dropped").exists(), "{built}");
 
+    let variable = format!("CARGO_TARGET_{}_LINKER", host().to_uppercase().replace('-', "_"));
     let fixture =
         Fixture::new("injection-left", &[("Cargo.toml", &package("app", "[workspace]\n")), ("src/main.rs", MAIN)]);
     let built = fixture.guard(["build", "--release"]).env(&variable, &linker).run().success();
