@@ -1,11 +1,10 @@
 //! The command under test: `cargo-cudaguard`, built once for all suites.
 
 use std::ffi::OsStr;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, Stdio};
-use std::sync::OnceLock;
 
-use crate::{Call, places};
+use crate::{BuiltOnce, Call, places};
 
 /// Environment variable that passes the path of the command to programs of this package that tests start.
 pub const GIVEN: &str = "CUDAGUARD_COMMAND_UNDER_TEST";
@@ -16,10 +15,10 @@ pub const GIVEN: &str = "CUDAGUARD_COMMAND_UNDER_TEST";
 /// the profile of the caller. Programs that a test starts get the path in [`GIVEN`]: in another environment, cargo
 /// would build another file at this path while other tests run it.
 pub fn path() -> &'static Path {
-    static PROGRAM: OnceLock<PathBuf> = OnceLock::new();
-    PROGRAM.get_or_init(|| {
+    static PROGRAM: BuiltOnce = BuiltOnce::new();
+    PROGRAM.path(|| {
         if let Some(given) = std::env::var_os(GIVEN) {
-            return given.into();
+            return Ok(given.into());
         }
         let profile = if cfg!(debug_assertions) { "dev" } else { "release" };
         let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
@@ -30,9 +29,11 @@ pub fn path() -> &'static Path {
             .stdin(Stdio::null())
             .status()
             .expect("cargo can be started");
-        assert!(built.success(), "cargo-cudaguard does not build");
         let directory = places::target().join(if profile == "dev" { "debug" } else { profile });
-        directory.join("cargo-cudaguard")
+        built
+            .success()
+            .then(|| directory.join("cargo-cudaguard"))
+            .ok_or_else(|| "cargo-cudaguard does not build".to_owned())
     })
 }
 

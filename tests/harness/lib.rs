@@ -36,7 +36,7 @@ mod summary;
 pub mod tools;
 pub mod world;
 
-pub use once::once;
+pub use once::{BuiltOnce, once};
 pub use project::Project;
 pub use run::{Call, Outcome};
 pub use scratch::Scratch;

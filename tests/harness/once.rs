@@ -1,6 +1,7 @@
 //! Cache for values that take long to compute and are equal for all tests.
 
 use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 /// Returns the bytes for this key. The first caller computes them; callers with the same key wait, and callers with
@@ -11,4 +12,39 @@ pub fn once(key: &str, make: impl FnOnce() -> Vec<u8>) -> Vec<u8> {
     let cell = Arc::clone(made.entry(key.to_owned()).or_default());
     drop(made);
     cell.get_or_init(make).clone()
+}
+
+/// A file or directory that is built once. After a failure, each caller panics with its message, and no one builds again.
+#[derive(Debug, Default)]
+pub struct BuiltOnce(OnceLock<Result<PathBuf, String>>);
+
+impl BuiltOnce {
+    /// Returns the path of something that is not built yet.
+    pub const fn new() -> Self {
+        Self(OnceLock::new())
+    }
+
+    /// Returns the path. The first caller builds.
+    pub fn path(&self, build: impl FnOnce() -> Result<PathBuf, String>) -> &Path {
+        self.0.get_or_init(build).as_ref().unwrap_or_else(|why| panic!("{why}"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn failed_build_is_not_repeated() {
+        let (built, mut times) = (BuiltOnce::new(), 0);
+        for _ in 0..2 {
+            let mut build = || {
+                times += 1;
+                Err("no compiler".to_owned())
+            };
+            let ended = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| built.path(&mut build).to_owned()));
+            assert_eq!(ended.expect_err("it fails").downcast_ref::<String>().expect("a text"), "no compiler");
+        }
+        assert_eq!(times, 1);
+    }
 }

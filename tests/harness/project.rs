@@ -3,10 +3,9 @@
 use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::sync::OnceLock;
 use std::time::{Duration, SystemTime};
 
-use crate::{Call, Scratch, command, places, scratch};
+use crate::{BuiltOnce, Call, Scratch, command, places, scratch};
 
 /// Variables that would select another toolkit or cuDNN than that of a test, or change the format of the output.
 pub const LEAD_ELSEWHERE: &[&str] = &[
@@ -56,11 +55,11 @@ impl Project {
 
     /// Creates such a project in a directory with this name, which may contain blanks and non-ASCII characters.
     pub fn in_dir(name: &str, dir: &str) -> Self {
-        static SEED: OnceLock<PathBuf> = OnceLock::new();
+        static SEED: BuiltOnce = BuiltOnce::new();
         let scratch = Scratch::new(name);
         let root = scratch.join(dir);
         fs::create_dir_all(&root).expect("a temporary directory takes directories");
-        let seed = SEED.get_or_init(|| build_seed("scenes-seed", &["dev", "release"], None));
+        let seed = SEED.path(|| build_seed("scenes-seed", &["dev", "release"], None));
         copy(seed, &root, "-a", &["Cargo.lock"]);
         copy(&seed.join("target"), &root.join("target"), "-a", &[".rustc_info.json", "CACHEDIR.TAG"]);
         let project = Self { scratch, root };
@@ -71,8 +70,8 @@ impl Project {
     /// Adds the same dependencies, compiled in dev builds by another compiler.
     #[must_use]
     pub fn with_compiler(self, rustc: &Path) -> Self {
-        static SEED: OnceLock<PathBuf> = OnceLock::new();
-        let seed = SEED.get_or_init(|| build_seed("scenes-seed-cross", &["dev"], Some(rustc)));
+        static SEED: BuiltOnce = BuiltOnce::new();
+        let seed = SEED.path(|| build_seed("scenes-seed-cross", &["dev"], Some(rustc)));
         self.copy_outputs(seed, &["target/debug"]);
         self
     }
@@ -184,7 +183,7 @@ fn guard_core() -> PathBuf {
 
 /// Builds a package with `cudaguard` as build-dependency and returns its directory. Every project starts with a copy of its
 /// target directory, so that no test compiles those crates again. Cargo keeps it up to date and locks it.
-fn build_seed(name: &str, profiles: &[&str], rustc: Option<&Path>) -> PathBuf {
+fn build_seed(name: &str, profiles: &[&str], rustc: Option<&Path>) -> Result<PathBuf, String> {
     let dir = places::target().join(name);
     let settle = |name: &str, content: &[u8]| {
         let path = dir.join(name);
@@ -203,9 +202,12 @@ fn build_seed(name: &str, profiles: &[&str], rustc: Option<&Path>) -> PathBuf {
     }
     for profile in profiles {
         let call = cargo(["build", "--quiet", "--profile", profile]).dir(&dir);
-        let _ = rustc.into_iter().fold(call, |call, rustc| call.env("RUSTC", rustc)).run().success();
+        let built = rustc.into_iter().fold(call, |call, rustc| call.env("RUSTC", rustc)).run();
+        if built.status() != Some(0) {
+            return Err(built.to_string());
+        }
     }
-    dir
+    Ok(dir)
 }
 
 /// Copies these files and directories with their times, which cargo compares. `-al` creates hard links.

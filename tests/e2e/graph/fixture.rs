@@ -87,6 +87,7 @@ impl Tree {
             .fold(command::call(arguments).dir(self.root()), Call::env_remove)
             .env("CARGO", cargo)
             .env("CARGO_TERM_COLOR", "never")
+            .env("CARGO_PROFILE_DEV_DEBUG", "false")
             .env("PATH", format!("{}/bin:{path}", toolkit.display()))
             .env("CUDA_HOME", &toolkit)
     }

@@ -1,11 +1,10 @@
 //! The command and its unit tests, built for Windows and run by Wine.
 
 use std::fs;
-use std::path::{Path, PathBuf};
-use std::sync::OnceLock;
+use std::path::Path;
 use std::time::Duration;
 
-use cudaguard_tests::{Call, Scratch, Test, command, parts, places, skip_machine, tests, tools};
+use cudaguard_tests::{BuiltOnce, Call, Scratch, Test, command, parts, places, skip_machine, tests, tools};
 
 use super::guard::{LINKED, NEW, Wine, cudnn_dll};
 use super::{COMPILER, WINE};
@@ -47,10 +46,11 @@ fn cargo(command: &str) -> Call {
 
 /// Returns the command for Windows, built once.
 fn program() -> &'static Path {
-    static PROGRAM: OnceLock<PathBuf> = OnceLock::new();
-    PROGRAM.get_or_init(|| {
-        let _ = cargo("build").args(["--package", "cudaguard", "--lib", "--bins"]).run().success();
-        places::target().join("windows").join(TARGET).join("debug/cargo-cudaguard.exe")
+    static PROGRAM: BuiltOnce = BuiltOnce::new();
+    PROGRAM.path(|| {
+        let built = cargo("build").args(["--package", "cudaguard", "--lib", "--bins"]).run();
+        let program = places::target().join("windows").join(TARGET).join("debug/cargo-cudaguard.exe");
+        if built.status() == Some(0) { Ok(program) } else { Err(built.to_string()) }
     })
 }
 

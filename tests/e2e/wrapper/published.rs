@@ -25,7 +25,7 @@ fn kept(name: &str) -> PathBuf {
 }
 
 fn settled(call: Call, cuda: Option<&Path>) -> Call {
-    let call = call.env("CARGO", cargo()).env("CARGO_TERM_COLOR", "never");
+    let call = call.env("CARGO", cargo()).env("CARGO_TERM_COLOR", "never").env("CARGO_PROFILE_DEV_DEBUG", "false");
     let Some(root) = cuda else { return call };
     let path = std::env::var_os("PATH").unwrap_or_default();
     let dirs = std::iter::once(root.join("bin")).chain(std::env::split_paths(&path));
