@@ -50,18 +50,18 @@ fn shared_cudart(version: &str) -> PathBuf {
 }
 
 fn nvcc_and_cudart_mismatch_is_reported() {
-    for (used, other) in [("13.0", "13.2"), ("11.8", "13.0")] {
+    for (used, other, library, linkage) in
+        [("13.0", "13.2", cudart("13.2"), "static"), ("11.8", "13.0", shared_cudart("13.0"), "linked")]
+    {
         let (tree, known) = (project("cudarts"), compiler(&toolkit(used)));
-        for (library, linkage) in [(cudart(other), "static"), (shared_cudart(other), "linked")] {
-            judged_as(&tree, "CG145", |configuration| build(&tree, &known, configuration, &[&library]));
-            let file = tree.built("app");
-            let manifest = manifest(&file);
-            assert_eq!(manifest["cudart"], json!({"linkage": linkage, "version": other}), "{manifest:#}");
-            assert_eq!(manifest["toolkit"]["known"], "observed");
-            assert!(manifest["toolkit"]["version"].as_str().is_some_and(|version| version.starts_with(used)));
-            assert_eq!(external_tools::makers(&file), [used.to_owned()].into());
-            assert_eq!(external_tools::has_cudart(&file, other), linkage == "static", "{used} {other} {linkage}");
-        }
+        judged_as(&tree, "CG145", |configuration| build(&tree, &known, configuration, &[&library]));
+        let file = tree.built("app");
+        let manifest = manifest(&file);
+        assert_eq!(manifest["cudart"], json!({"linkage": linkage, "version": other}), "{manifest:#}");
+        assert_eq!(manifest["toolkit"]["known"], "observed");
+        assert!(manifest["toolkit"]["version"].as_str().is_some_and(|version| version.starts_with(used)));
+        assert_eq!(external_tools::makers(&file), [used.to_owned()].into());
+        assert_eq!(external_tools::has_cudart(&file, other), linkage == "static", "{used} {other} {linkage}");
     }
 }
 
