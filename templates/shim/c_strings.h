@@ -41,7 +41,7 @@ SHIM_FN int texts_are_equal(const char *a, const char *b) {
 
 SHIM_FN const char *find_text(const char *s, const char *what) {
   for (; *s; s++)
-    if (starts_with(s, what)) return s;
+    if (*s == *what && starts_with(s, what)) return s;
   return 0;
 }
 

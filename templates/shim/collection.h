@@ -31,19 +31,19 @@ SHIM_FN struct finding *make_room(struct context *cx, int more) {
 /* Stores the string that start_kept_text() began, and returns its offset. Equal strings are stored
  * once. */
 SHIM_FN uint16_t store_last_text(struct context *cx, const struct text *t) {
-  struct stored_texts *stored = &cx->texts;
-  size_t at;
+  const char *stored = cx->texts.at;
+  size_t at, *used = &cx->findings.texts_used;
   if (!*t->at || t->used + 1 == t->size) return 0;
-  for (at = 0; at < stored->used; at += text_length(stored->at + at) + 1)
-    if (texts_are_equal(stored->at + at, t->at)) return (uint16_t)at;
-  stored->used += t->used + 1;
+  for (at = 0; at < *used; at += text_length(stored + at) + 1)
+    if (texts_are_equal(stored + at, t->at)) return (uint16_t)at;
+  *used += t->used + 1;
   return (uint16_t)at;
 }
 
 SHIM_FN struct text start_stored_text(struct context *cx) {
-  struct stored_texts *stored = &cx->texts;
-  if (!stored->used) stored->used = 1;
-  return start_text(stored->at + stored->used, sizeof stored->at - stored->used);
+  size_t *used = &cx->findings.texts_used;
+  if (!*used) *used = 1;
+  return start_text(cx->texts.at + *used, sizeof cx->texts.at - *used);
 }
 
 /* Stores a string without changes. */

@@ -28,8 +28,8 @@ enum { MAX_PHDRS = 48 };
 struct elf {
   long fd;
   int n;
-  ElfW(Ehdr) eh;
   struct tags tags;
+  ElfW(Ehdr) eh;
   ElfW(Phdr) ph[MAX_PHDRS];
   ElfW(Dyn) dynamic[128];
 };
@@ -50,7 +50,8 @@ struct fork_page {
   int process; /* ID of the process that set up this page; 0 in its children */
 };
 
-/* The state of the shim. It is in .bss, so it does not increase the size of the file. */
+/* The state of the shim. It is in .bss, so it does not increase the size of the file. The members
+ * that every start writes are adjacent, because each page that is written costs time. */
 struct context {
   int lookup_failed; /* a lookup failed with an error other than ENOENT, so absence is not proven */
   struct fork_page *fork_page, without_page; /* without_page: without MADV_WIPEONFORK */
@@ -64,6 +65,7 @@ struct context {
   int seen; /* cuDNNs for the report */
   uint32_t dropped_notes;
   int driver_asked;
+  int is_elf_open; /* `elf`: a search leaves the library open that it found */
   int by_name; /* the libraries of the driver are searched by name, without opening them */
   int outcome, level;
   long patience; /* time limit of all probes in seconds; `left`: remaining time */
@@ -77,30 +79,31 @@ struct context {
   int codes;
   const struct record *first_record;
   const struct note *gpu_rows_of; /* the note that the rows of GPUs belong to, or null */
-  union row seen_row[1 + MAX_GPUS]; /* of cudart, and of each GPU */
-  struct driver driver, probed; /* probed: result of the real driver in a child */
+  struct judge_call call;
+  struct seen_cudnn seen_cudnn[MAX_SEEN];
+  char text[1024];
   union {
     struct {
-      struct cudnn cudnn; /* of the note that is being checked */
       union {
-        char runpath[4096]; /* RUNPATH or RPATH of its file */
         struct judge_finding findings[MAX_FINDINGS];
+        char runpath[4096]; /* RUNPATH or RPATH of its file */
       } room;
+      struct cudnn cudnn; /* of the note that is being checked */
     } note;
     char page[16 * 1024]; /* output buffer, used after all notes are checked */
   } shared;
-  struct judge_call call;
-  struct seen_cudnn seen_cudnn[MAX_SEEN];
-  struct note note[MAX_NOTES];
+  struct driver probed, driver; /* probed: result of the real driver in a child */
   struct findings findings;
+  struct verdict verdict[2]; /* one is published while the other is filled */
+  struct note note[MAX_NOTES];
   struct stored_texts texts;
+  union row seen_row[1 + MAX_GPUS]; /* of cudart, and of each GPU */
   char self[PATH_MAX], scratch[PATH_MAX];
   char asked[PATH_MAX], answer[8192]; /* the request to the child, and its answer */
-  char real[PATH_MAX], found[PATH_MAX], text[1024];
+  char real[PATH_MAX], found[PATH_MAX];
   uint64_t entries[256]; /* buffer for directory entries */
   struct elf elf;
-  const char *loader_name;   /* path in the command line of `ld.so program`, or null */
-  struct verdict verdict[2]; /* one is published while the other is filled */
+  const char *loader_name; /* path in the command line of `ld.so program`, or null */
 };
 
 #endif

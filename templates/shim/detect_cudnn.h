@@ -33,12 +33,11 @@ SHIM_FN void read_part(struct context *cx, struct part *p, const struct note *n,
   p->is.state = FOUND;
   p->is.version = p->cuda = 0;
   copy_text(p->path, sizeof p->path, path);
-  if (read_note_text(n, row.inner.symbol, &symbol) && *symbol &&
-      open_elf(cx, e, path) == IS_THERE) {
+  if (read_note_text(n, row.inner.symbol, &symbol) && *symbol && open_found(cx, path) == IS_THERE) {
     p->is.version = check_version(read_elf_word(e, symbol));
     if (read_note_text(n, row.inner.made_with, &getter)) p->cuda = read_cuda_version(cx, e, getter);
-    close_file(e->fd);
   }
+  close_elf(cx);
   if (p->is.version) return;
   resolve_links(cx, path, &cx->real);
   p->is.version = parse_version_in_name(base_name(cx->real));
@@ -69,20 +68,22 @@ SHIM_FN void read_cudnn(struct context *cx, struct cudnn *c, const struct note *
   struct image of;
   char own[NOTE_TEXT], *runpath = cx->shared.note.room.runpath;
   uint32_t i;
+  /* Usually no sublibrary is loaded, so one walk answers for all. */
+  const int are_loaded = is_loaded("libcudnn_", 0, 0);
   c->is.state = FOUND;
   c->parts = 0;
   resolve_links(cx, c->path, &cx->found);
   c->is.loader = parse_version_in_name(base_name(cx->found));
   memset(&of, 0, sizeof of);
   of.name = c->path;
-  if (open_elf(cx, e, c->path) == IS_THERE) {
+  if (open_found(cx, c->path) == IS_THERE) {
     /* The name may be libcudnn.so, or a link with another major than the file. */
     if (read_elf_string(e, DT_SONAME, own, sizeof own) && parse_major_in_name(own))
       copy_text(c->soname, NOTE_TEXT, own);
     of.runpath = read_elf_string(e, DT_RUNPATH, runpath, sizeof cx->shared.note.room.runpath);
     if (!of.runpath)
       of.rpath = read_elf_string(e, DT_RPATH, runpath, sizeof cx->shared.note.room.runpath);
-    close_file(e->fd);
+    close_elf(cx);
   }
   for (i = 0; i < n->head.rows && c->parts < MAX_INNER; i++) {
     const union row row = read_note_row(n, i);
@@ -96,7 +97,8 @@ SHIM_FN void read_cudnn(struct context *cx, struct cudnn *c, const struct note *
       continue;
     p->is.row = i;
     p->needed = row.inner.needed & 1;
-    if (is_loaded(p->file, &cx->found, 0) || find_part(cx, c, p, &of, &cx->found))
+    if ((are_loaded && is_loaded(p->file, &cx->found, 0)) ||
+        find_part(cx, c, p, &of, &cx->found))
       read_part(cx, p, n, cx->found);
     else p->is.state = cx->lookup_failed ? UNKNOWN : ABSENT;
     c->parts++;
@@ -149,7 +151,7 @@ SHIM_FN void detect_cudnn(struct context *cx, struct cudnn *c, const struct note
   const char *needed = find_needed(&of, CUDNN_FILE);
   enum lookup is;
   cx->lookup_failed = 0;
-  memset(c, 0, sizeof *c); /* UNKNOWN */
+  reset_cudnn(c);
   c->is.source = BY_FILES;
   read_note_text(n, row->soname, &c->soname);
   if (!read_note_text(n, row->names, &c->names) || !c->names[0])
@@ -168,8 +170,10 @@ SHIM_FN void detect_cudnn(struct context *cx, struct cudnn *c, const struct note
     copy_text(c->why, WHY, "the program itself");
   }
   if (is == IS_LOADED && (search_library(cx, c->soname, &of, &cx->scratch, &c->why) != IS_THERE ||
-                          !texts_are_equal(cx->scratch, c->path)))
+                          !texts_are_equal(cx->scratch, c->path))) {
     copy_text(c->why, WHY, "another library, LD_PRELOAD or its full path");
+    close_elf(cx);
+  }
   if (is != IS_LOADED && is != IS_THERE) return;
   read_cudnn(cx, c, n);
   settle_version(c);

@@ -142,22 +142,22 @@ SHIM_FN void detect_gpus(struct context *cx, struct driver *d) {
 SHIM_FN void detect_driver(struct context *cx, const struct note *n) {
   struct driver *d = &cx->driver;
   const struct image of = read_image(&n->file);
-  const char *others = "/dev/dxg\n/dev/nvmap\n/dev/nvhost-ctrl";
+  const char *others = "/dev/dxg\n/dev/nvmap"; /* WSL2; Jetson */
   int k, there;
-  memset(d, 0, sizeof *d);
+  reset_driver(d);
   d->is.state = ABSENT;
   d->is.source = BY_FILES;
-  d->is.init = d->is.gpu_count = -1;
   cx->lookup_failed = 0;
   cx->gpu_rows_of = 0;
   there = read_file_text(cx, "/proc/driver/nvidia/version", cx->text, sizeof cx->text) != 0;
   if (there) d->is.kernel = parse_release(cx->text);
-  /* /dev/nvidiactl alone proves nothing, because libcuda creates it if it runs as root. */
-  for (k = 0; k < 16 && !there; k++)
-    there = is_accessible(cx, format_device_path(&cx->found, (uint32_t)k), F_OK);
-  /* WSL2; Jetson. */
-  while (!there && (others = read_name(others, cx->found)))
-    there = is_accessible(cx, cx->found, F_OK);
+  /* No GPU works without /dev/nvidiactl, but alone it proves nothing, because libcuda creates it if
+   * it runs as root. */
+  if (!there && is_accessible(cx, "/dev/nvidiactl", F_OK))
+    for (k = 0; k < 16 && !there; k++)
+      there = is_accessible(cx, format_device_path(&cx->found, (uint32_t)k), F_OK);
+  while (!there && (others = read_name(others, cx->text)))
+    there = is_accessible(cx, cx->text, F_OK);
   if (there || cx->lookup_failed) d->is.state = UNKNOWN;
   if (!there) return;
   cx->by_name = 1;
@@ -207,6 +207,7 @@ SHIM_FN void probe_driver(struct context *cx) {
   BY_REGISTER(d);
   cx->level = 1;
   if (!cx->driver_asked++) {
+    if (cx->driver.is.state != FOUND) cx->driver.path[0] = 0;
     *d = cx->driver;
     d->is.source = DETECTED;
     d->chosen = 0;

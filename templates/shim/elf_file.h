@@ -5,6 +5,7 @@
 
 #include "files.h"
 #include "image.h"
+#include "returned_constant.h"
 
 SHIM_FN int read_at(long fd, uint64_t at, void *to, size_t size) {
   size_t done = 0;
@@ -51,24 +52,37 @@ SHIM_FN enum lookup read_headers(struct elf *e) {
   return IS_THERE;
 }
 
-/* Opens a library for this processor. IS_THERE: it is open. NOT_THERE: it does not exist or is for
- * another processor, so the dynamic linker would continue. UNREADABLE: the dynamic linker would
- * stop with an error. */
-SHIM_FN enum lookup open_elf(struct context *cx, struct elf *e, const char *path) {
+SHIM_NOINLINE void close_elf(struct context *cx) {
+  if (cx->is_elf_open) close_file(cx->elf.fd);
+  cx->is_elf_open = 0;
+}
+
+/* Opens a library for this processor, and closes the one that was open. IS_THERE: it is open.
+ * NOT_THERE: it does not exist or is for another processor, so the dynamic linker would continue.
+ * UNREADABLE: the dynamic linker would stop with an error. */
+SHIM_NOINLINE enum lookup open_elf(struct context *cx, const char *path) {
+  struct elf *e = &cx->elf;
   enum lookup is;
-  memset(e, 0, sizeof *e);
+  close_elf(cx);
+  memset(e, 0, offsetof(struct elf, eh));
   e->fd = open_file(cx, path, O_RDONLY);
   if (e->fd < 0) return NOT_THERE;
+  cx->is_elf_open = 1;
   is = read_headers(e);
-  if (is != IS_THERE) close_file(e->fd);
+  if (is != IS_THERE) close_elf(cx);
   return is;
+}
+
+/* Opens the library that the last search found, unless it is still open. */
+SHIM_FN enum lookup open_found(struct context *cx, const char *path) {
+  return cx->is_elf_open ? IS_THERE : open_elf(cx, path);
 }
 
 /* Returns whether the file has the program headers of a loaded image. */
 SHIM_FN int is_file_of_image(struct context *cx, const char *path, const struct image *im) {
   struct elf *e = &cx->elf;
-  if (open_elf(cx, e, path) != IS_THERE) return 0;
-  close_file(e->fd);
+  if (open_elf(cx, path) != IS_THERE) return 0;
+  close_elf(cx);
   return e->n <= im->n && bytes_are_equal(e->ph, im->ph, (size_t)e->n * sizeof *e->ph);
 }
 
@@ -123,69 +137,15 @@ SHIM_FN uint32_t read_elf_word(const struct elf *e, const char *name) {
              : 0;
 }
 
-#if defined(__x86_64__)
-/* Returns the constant of `mov $imm32, %eax` if only pop, leave and additions to the stack pointer
- * are between it and the return; otherwise 0. */
-SHIM_FN uint32_t read_return(const unsigned char *code, size_t size) {
-  uint32_t n;
-  size_t at = 5;
-  if (size < 6 || code[0] != 0xb8) return 0;
-  memcpy(&n, code + 1, sizeof n);
-  while (at + 1 < size && code[at] != 0xc3) {
-    if (code[at] == 0x41 && code[at + 1] >> 3 == 0x58 >> 3) at += 2;
-    else if (code[at] >> 3 == 0x58 >> 3 || code[at] == 0xc9) at++;
-    else if (code[at] == 0x48 && code[at + 1] == 0x83) at += 4;
-    else if (code[at] == 0x48 && code[at + 1] == 0x81) at += 7;
-    else return 0;
-  }
-  return at < size && code[at] == 0xc3 ? n : 0;
-}
-#elif defined(__aarch64__)
-/* Returns the constant of `mov w0, #imm16` if only movk of w0, ldp and ldr from the stack,
- * additions to the stack pointer, and autiasp are between it and the return; otherwise 0. */
-SHIM_FN uint32_t read_return(const unsigned char *code, size_t size) {
-  uint32_t n = 0, w;
-  size_t at;
-  for (at = 0; at + 4 <= size; at += 4) {
-    memcpy(&w, code + at, sizeof w);
-    if (!at && (w & 0x7fe0001f) != 0x52800000) return 0;
-    if (!at) n = w >> 5 & 0xffff;
-    else if ((w & 0x7fe0001f) == 0x72a00000) n |= (w >> 5 & 0xffff) << 16;
-    else if (w == 0xd65f03c0) return n;
-    else if ((w & 0xfe4003e0) != 0xa84003e0 && (w & 0xfec003e0) != 0xf84003e0 &&
-             (w & 0xff00001f) != 0x9100001f && w != 0xd50323bf)
-      return 0;
-  }
-  return 0;
-}
-#else
-SHIM_FN uint32_t read_return(const unsigned char *code, size_t size) {
-  (void)code;
-  (void)size;
-  return 0;
-}
-#endif
-
-/* Returns the constant that an exported getter returns, or 0 if it is unknown. Recognises one form
- * only: on x86-64 `mov $imm32, %eax`, on aarch64 `mov w0, #imm16` with an optional `movk w0,
- * #imm16, lsl #16`, directly before the instructions that restore registers and return. If there
- * are several returns, all must have the same constant. Code before these instructions (endbr64,
- * bti, tracing) is ignored. cargo-cudaguard/src/host/library_version.rs has the same function. */
+/* Returns the constant that an exported getter returns, or 0 if it is unknown. */
 SHIM_FN uint32_t read_returned_constant(struct context *cx, const struct elf *e, const char *name) {
-  enum { MOST = 2048, STEP = NATIVE_MACHINE == EM_AARCH64 ? 4 : 1 };
   unsigned char *code = (unsigned char *)cx->scratch;
-  uint32_t found = 0;
-  size_t size, at;
+  size_t size;
   ElfW(Sym) s;
   if (!find_elf_symbol(e, name, &s)) return 0;
-  size = s.st_size < MOST ? (size_t)s.st_size : (size_t)MOST;
+  size = s.st_size < GETTER_SIZE ? (size_t)s.st_size : (size_t)GETTER_SIZE;
   if (!read_elf(e, s.st_value, code, size)) return 0;
-  for (at = 0; at < size; at += STEP) {
-    const uint32_t n = read_return(code + at, size - at);
-    if (n && found && n != found) return 0;
-    if (n) found = n;
-  }
-  return found;
+  return find_returned_constant(code, size, NATIVE_MACHINE);
 }
 
 #endif

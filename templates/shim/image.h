@@ -5,7 +5,7 @@
 #include "context.h"
 #include "c_strings.h"
 
-SHIM_FN void read_tags(struct tags *t, const ElfW(Dyn) * d, size_t n) {
+SHIM_NOINLINE void read_tags(struct tags *t, const ElfW(Dyn) * d, size_t n) {
   memset(t, 0, sizeof *t);
   for (; n && d->d_tag != DT_NULL; n--, d++)
     if (d->d_tag > 0 && d->d_tag < 32) t->at[d->d_tag] = d->d_un.d_ptr;

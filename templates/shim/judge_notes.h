@@ -191,7 +191,7 @@ SHIM_NOINLINE void judge_note(struct context *cx, struct note *n, int level, int
   struct cudnn *c = &cx->shared.note.cudnn;
   uint32_t library;
   if (!judge_bytes(cx, n)) return;
-  memset(c, 0, sizeof *c);
+  reset_cudnn(c);
   call_judge(cx, n, level, late);
   n->usable_gpus = cx->call.result.usable_gpus;
   add_judged_findings(cx);
@@ -226,11 +226,10 @@ SHIM_FN void judge(struct context *cx, int level, int late) {
   int k;
   cx->findings.count = 0;
   cx->findings.dropped = 0;
-  cx->texts.used = 1;
+  cx->findings.texts_used = 1;
   cx->gpu_rows_of = 0;
   cx->seen = cx->level = 0;
-  memset(&cx->driver, 0, sizeof cx->driver);
-  cx->driver.is.init = cx->driver.is.gpu_count = -1;
+  reset_driver(&cx->driver);
   for (k = 0; k < cx->notes; k++) {
     struct note *n = cx->now = &cx->note[k];
     n->usable_gpus = 0;

@@ -29,12 +29,9 @@ SHIM_FN int join_path(struct context *cx, char (*to)[PATH_MAX], const char *dir,
 }
 
 SHIM_FN enum lookup look_up_elf(struct context *cx, const char *path) {
-  enum lookup is;
   /* Container images contain empty files as mount points for the files of the host. */
   if (cx->by_name) return get_file_size(cx, path) > 0 ? IS_THERE : NOT_THERE;
-  is = open_elf(cx, &cx->elf, path);
-  if (is == IS_THERE) close_file(cx->elf.fd);
-  return is;
+  return open_elf(cx, path);
 }
 
 /* The state of a library search, and its result. */
@@ -47,8 +44,9 @@ struct library_search {
 };
 
 /* Searches the directories of a path list, unless the library is found already. */
-SHIM_FN void search_list(struct context *cx, struct library_search *s, const char *list, char also,
+SHIM_FN void search_list(struct context *cx, struct library_search *s, const char *list,
                          const char *place, const struct image *owner) {
+  const char also = owner ? ':' : ';'; /* LD_LIBRARY_PATH has two separators */
   while (list && *list && s->is == NOT_THERE) {
     size_t n = 0;
     while (list[n] && list[n] != ':' && list[n] != also) n++;
@@ -133,7 +131,8 @@ static const char default_dirs[] =
     "/lib64:/usr/lib64:/lib:/usr/lib";
 
 /* Searches a library as the dynamic linker does for the object `of`. Sets the path, also of an
- * unreadable file. `why`, if it is not null, receives the source of the directory. */
+ * unreadable file. Leaves the library open for open_found(). `why`, if it is not null, receives the
+ * source of the directory. */
 SHIM_FN enum lookup search_library(struct context *cx, const char *file, const struct image *of,
                                    char (*to)[PATH_MAX], char (*why)[WHY]) {
   struct library_search s;
@@ -145,16 +144,16 @@ SHIM_FN enum lookup search_library(struct context *cx, const char *file, const s
   /* The RPATH of an object with a RUNPATH is ignored. The RPATH of the program applies to objects
    * without a RUNPATH. */
   if (!of->runpath) {
-    search_list(cx, &s, of->rpath, ':', "RPATH of ", of);
-    if (!cx->first.runpath) search_list(cx, &s, cx->first.rpath, ':', "RPATH of ", &cx->first);
+    search_list(cx, &s, of->rpath, "RPATH of ", of);
+    if (!cx->first.runpath) search_list(cx, &s, cx->first.rpath, "RPATH of ", &cx->first);
   }
-  search_list(cx, &s, cx->library_path, ';', "LD_LIBRARY_PATH", 0);
-  search_list(cx, &s, of->runpath, ':', "RUNPATH of ", of);
+  search_list(cx, &s, cx->library_path, "LD_LIBRARY_PATH", 0);
+  search_list(cx, &s, of->runpath, "RUNPATH of ", of);
   if (s.is == NOT_THERE && search_cache(cx, file, to)) {
     s.is = look_up_elf(cx, *to);
     if (s.is != NOT_THERE) s.place = CACHE;
   }
-  search_list(cx, &s, default_dirs, ':', "the system's library directories", 0);
+  search_list(cx, &s, default_dirs, "the system's library directories", 0);
   if (s.place && why) {
     struct text t = start_text(*why, WHY);
     put(&t, s.place);

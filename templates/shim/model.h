@@ -49,14 +49,14 @@ struct finding {
 struct findings {
   int count;
   uint32_t dropped;
-  struct finding at[MAX_FINDINGS + 2]; /* two more report dropped findings and notes */
+  size_t texts_used;                   /* bytes of struct stored_texts */
   struct finding spare;                /* receives a finding if the table is full */
+  struct finding at[MAX_FINDINGS + 2]; /* two more report dropped findings and notes */
 };
 
 /* NUL-terminated strings of findings, each stored once. The first one is empty; a string that does
  * not fit is replaced by it. */
 struct stored_texts {
-  size_t used;
   char at[MAX_TEXTS];
 };
 
@@ -82,9 +82,15 @@ struct cudnn {
   const char *from;      /* name of the source of the version */
   const char *by;        /* the sublibrary that contains the version, or null */
   char names[NOTE_TEXT]; /* names that the program passes to dlopen, one per line */
-  char soname[NOTE_TEXT], path[PATH_MAX], why[WHY];
+  char soname[NOTE_TEXT], why[WHY];
+  char path[PATH_MAX]; /* reset_cudnn() resets everything before the end of the empty path */
   struct part part[MAX_INNER];
 };
+
+/* Resets the facts, but touches no unused page. */
+SHIM_NOINLINE void reset_cudnn(struct cudnn *c) {
+  memset(c, 0, offsetof(struct cudnn, path) + 1);
+}
 
 /* A detected cuDNN, for the report. */
 struct seen_cudnn {
@@ -96,12 +102,18 @@ struct seen_cudnn {
 
 /* The driver and GPUs of this process. */
 struct driver {
+  char path[PATH_MAX]; /* if its state is FOUND */
   struct judge_driver is;
-  int chosen; /* CUDA_VISIBLE_DEVICES selects GPUs */
-  uint16_t cc[MAX_GPUS];
+  int chosen;       /* CUDA_VISIBLE_DEVICES selects GPUs */
   char error[SHOW]; /* why an existing libcuda cannot be loaded */
-  char path[PATH_MAX];
+  uint16_t cc[MAX_GPUS];
 };
+
+/* Resets the facts to unknown, but touches no unused page. */
+SHIM_NOINLINE void reset_driver(struct driver *d) {
+  memset(&d->is, 0, offsetof(struct driver, error) + 1 - offsetof(struct driver, is));
+  d->is.init = d->is.gpu_count = -1;
+}
 
 /* The result of cudaguard_check_verdict(). cudaguard.h has the same structure. */
 struct verdict {

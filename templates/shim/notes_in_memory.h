@@ -23,9 +23,11 @@ SHIM_FN int collect_notes(struct context *cx, const struct image *im, int own, i
   int taken = 0, k;
   for (k = 0; k < im->n; k++) {
     const ElfW(Phdr) *ph = &im->ph[k];
-    const unsigned char *p = (const unsigned char *)find_segment(im, ph);
+    const unsigned char *p;
     size_t left = ph->p_filesz;
-    if (ph->p_type != PT_NOTE || !p || left > count_mapped(im, (uintptr_t)p)) continue;
+    if (ph->p_type != PT_NOTE) continue;
+    p = (const unsigned char *)find_segment(im, ph);
+    if (!p || left > count_mapped(im, (uintptr_t)p)) continue;
     while (left >= NOTE_HEADER) {
       const long size = get_descriptor_size(p, left);
       const size_t step = size < 0 ? 4 : NOTE_HEADER + (((size_t)size + 3) & ~(size_t)3);

@@ -42,14 +42,6 @@
  * there is no level 1. */
 #pragma weak dlopen
 #pragma weak dlsym
-#pragma weak dlerror
-
-/* Every C library has it; no header declares it. */
-#ifdef __cplusplus
-extern "C"
-#endif
-    int
-    __cxa_atexit(void (*)(void *), void *, void *);
 
 #include "limits.h"
 

@@ -104,7 +104,7 @@ SHIM_FN int renew_code(struct dl_phdr_info *info, size_t size, void *data) {
   struct elf *e = &cx->elf;
   int k;
   (void)size;
-  if (open_elf(cx, e, info->dlpi_name[0] ? info->dlpi_name : find_program(cx)) != IS_THERE)
+  if (open_elf(cx, info->dlpi_name[0] ? info->dlpi_name : find_program(cx)) != IS_THERE)
     return 0;
   for (k = 0; k < e->n && bytes_are_equal(e->ph, info->dlpi_phdr, (size_t)e->n * sizeof *e->ph);
        k++) {
@@ -114,7 +114,7 @@ SHIM_FN int renew_code(struct dl_phdr_info *info, size_t size, void *data) {
     sys6(SYS_mmap, (long)(info->dlpi_addr + ph->p_vaddr - into), (long)(ph->p_filesz + into),
          PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_FIXED, e->fd, (long)(ph->p_offset - into));
   }
-  close_file(e->fd);
+  close_elf(cx);
   return 0;
 }
 
@@ -172,10 +172,14 @@ SHIM_FN void answer_for_library(struct context *cx, long fd, void *library, cons
 SHIM_FN void run_child(struct context *cx, long to, const char *names, const struct cudnn *c,
                        int traced) {
   const long fd = prepare_child(cx, to);
+  /* Only the child needs these, so the file does not import them. */
+  int (*at_exit)(void (*)(void *), void *, void *) =
+      FUNCTION(int (*)(void (*)(void *), void *, void *), dlsym(RTLD_DEFAULT, "__cxa_atexit"));
+  char *(*get_error)(void) = FUNCTION(char *(*)(void), dlsym(RTLD_DEFAULT, "dlerror"));
   void *library = 0;
   int there = 0;
   if (traced) dl_iterate_phdr(renew_code, cx);
-  __cxa_atexit(exit_without_handlers, 0, 0);
+  if (at_exit) at_exit(exit_without_handlers, 0, 0);
   cx->lookup_failed = 0;
   send_answer(fd, 'B', "");
   while (!library && (names = read_name(names, cx->real))) {
@@ -187,7 +191,7 @@ SHIM_FN void run_child(struct context *cx, long to, const char *names, const str
   } else {
     /* If no file can be opened, absence is not proven. */
     close_file(open_file(cx, "/", O_RDONLY));
-    if (there && !c) send_answer(fd, 'T', dlerror());
+    if (there && !c) send_answer(fd, 'T', get_error ? get_error() : "");
     else if (!cx->lookup_failed) send_answer(fd, 'N', "");
   }
   send_answer(fd, 'E', "");

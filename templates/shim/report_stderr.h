@@ -15,7 +15,7 @@ SHIM_FN void copy_version(char (*to)[32], void (*how)(struct text *, uint32_t), 
 
 /* Returns the verdict that is not published. */
 SHIM_NOINLINE struct verdict *get_next_verdict(struct context *cx) {
-  return &cx->verdict[cx->current == 1];
+  return &cx->verdict[cx->current != 2]; /* the second one first: it is next to the notes */
 }
 
 /* Fills the unpublished verdict, except its result. The message has one fact per line. */

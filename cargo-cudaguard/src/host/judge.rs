@@ -20,6 +20,7 @@ use cudaguard::internal::version::{CudaVersion, Version};
 
 use crate::host::facts::{CudartState, CudnnState, DriverState, Host, HostDriver, Inner, LoaderVersion};
 use encoding::{cudnn_facts, driver_facts, gpu_facts, known, narrow, pack, to_row, unpack};
+pub(crate) use judge_ffi::find_returned_constant;
 use judge_ffi::{CudartFacts, GpuFacts, Judged, JudgedFinding, Requirements, Row, judge_start};
 
 /// Numbers of `judge.h`.

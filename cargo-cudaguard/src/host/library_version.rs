@@ -9,6 +9,7 @@ use crate::binary::loader::{Inspection, LoadGraph};
 use crate::binary::mapped_file::OpenFiles;
 use crate::binary::pe::{Pe, version_in_resource};
 use crate::host::facts::LoaderVersion;
+use crate::host::judge::find_returned_constant;
 use cudaguard::internal::elf::{Elf, machine};
 use cudaguard::internal::vendor::{InCode, Library, Part, VersionGetter, plain_name};
 use cudaguard::internal::version::{CudaVersion, Version};
@@ -103,52 +104,9 @@ pub(crate) fn made_with(files: &OpenFiles, library: &Library, part: &Path) -> Op
     CudaVersion::is_plausible(number).then(|| CudaVersion::from_int(number))
 }
 
-/// Returns the constant that an exported getter returns, if it is known. The shim's `read_returned_constant` documents which form is
-/// understood; this is the same function.
+/// Returns the constant that an exported getter returns, if it is known.
 pub(crate) fn returned_constant(elf: &Elf<'_>, getter: &str) -> Option<u32> {
-    let code = first_function(elf.exported_code(getter)?);
-    let found: Vec<u32> = match elf.machine() {
-        machine::X86_64 => (0..code.len()).filter_map(|at| returned_by_x86(&code[at..])).collect(),
-        machine::AARCH64 => {
-            let words: Vec<u32> = code.chunks_exact(4).map(read_u32).collect();
-            (0..words.len()).filter_map(|at| returned_by_aarch64(&words[at..])).collect()
-        }
-        _ => Vec::new(),
-    };
-    only_value(found.into_iter())
-}
-
-fn returned_by_x86(code: &[u8]) -> Option<u32> {
-    let [0xb8, imm @ ..] = code else { return None };
-    let (imm, mut rest) = imm.split_at_checked(4)?;
-    loop {
-        let length = match rest {
-            [0xc3, ..] => return Some(read_u32(imm)),
-            [0x41, 0x58..=0x5f, ..] => 2,
-            [0x58..=0x5f | 0xc9, ..] => 1,
-            [0x48, 0x83, _, _, ..] => 4,
-            [0x48, 0x81, _, _, _, _, _, ..] => 7,
-            _ => return None,
-        };
-        rest = rest.get(length..)?;
-    }
-}
-
-fn returned_by_aarch64(words: &[u32]) -> Option<u32> {
-    let (&first, rest) = words.split_first().filter(|(first, _)| **first & 0x7fe0_001f == 0x5280_0000)?;
-    let mut constant = first >> 5 & 0xffff;
-    for &word in rest {
-        match word {
-            0xd65f_03c0 => return Some(constant),
-            _ if word & 0x7fe0_001f == 0x72a0_0000 => constant |= (word >> 5 & 0xffff) << 16,
-            0xd503_23bf => {}
-            _ if word & 0xfe40_03e0 == 0xa840_03e0
-                || word & 0xfec0_03e0 == 0xf840_03e0
-                || word & 0xff00_001f == 0x9100_001f => {}
-            _ => return None,
-        }
-    }
-    None
+    find_returned_constant(first_function(elf.exported_code(getter)?), elf.machine())
 }
 
 /// Returns the version of a part from its code, if the code contains a release of its major.
@@ -231,6 +189,15 @@ fn only_value<T: PartialEq>(mut all: impl Iterator<Item = T>) -> Option<T> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn returned_by_x86(code: &[u8]) -> Option<u32> {
+        find_returned_constant(code, machine::X86_64)
+    }
+
+    fn returned_by_aarch64(words: &[u32]) -> Option<u32> {
+        let code: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
+        find_returned_constant(&code, machine::AARCH64)
+    }
 
     #[test]
     fn x86_getter_returns_its_constant() {

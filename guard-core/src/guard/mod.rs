@@ -77,7 +77,7 @@ type Parts = &'static [(&'static str, &'static str)];
 
 const PARTS: Parts = parts!(
     "attributes.h" "limits.h" "platform.h" "kernel.h" "c_strings.h" "text.h" "vendors.h" "versions.h" "note_layout.h" "judge.h" "findings.h" "model.h" "context.h" "files.h"
-    "image.h" "elf_file.h" "process.h" "note.h" "message.h" "scope.h" "collection.h" "stored_notes.h" "notes_in_memory.h" "loaded.h"
+    "image.h" "returned_constant.h" "elf_file.h" "process.h" "note.h" "message.h" "scope.h" "collection.h" "stored_notes.h" "notes_in_memory.h" "loaded.h"
     "library_search.h" "probe.h" "detect_cudnn.h" "pci.h" "detect_driver.h" "tables.h" "coverage.h" "own_kernels.h"
     "weak_symbols.h" "archs.h" "judge.c" "judged_findings.h" "detection.h" "judge_notes.h" "report_stderr.h" "report_json.h"
     "report_file.h" "start.h" "entry.h"
@@ -391,6 +391,7 @@ impl GuardCompiler {
         let for_size: &[&str] = if self.is_clang {
             // clang's -Os inlines and vectorizes far more than gcc's, which costs ten KiB.
             // Moving constants out of loops takes registers that must be saved, and placing blocks for speed takes jumps: one KiB.
+            // The other options avoid copies of instructions: a quarter of a KiB.
             &[
                 "-Oz",
                 "-fno-plt",
@@ -399,6 +400,16 @@ impl GuardCompiler {
                 "-disable-machine-licm",
                 "-mllvm",
                 "-disable-block-placement",
+                "-mllvm",
+                "-enable-pre=false",
+                "-mllvm",
+                "-tail-merge-size=1",
+                "-mllvm",
+                "-jump-threading-threshold=2",
+                "-mllvm",
+                "-phi-node-folding-threshold=1",
+                "-mllvm",
+                "-regalloc-csr-first-time-cost=10",
             ]
         } else {
             // gcc's -Os applies these optimizations, which cost three quarters of a KiB.
@@ -411,6 +422,9 @@ impl GuardCompiler {
             ]
         };
         flags.extend(for_size);
+        if self.is_clang && self.target.starts_with("x86_64") {
+            flags.extend(["-mllvm", "-x86-cmov-converter=false"]);
+        }
         // The unwind tables would be a fifth of the shim, and no exception passes through it.
         flags.extend(["-fno-asynchronous-unwind-tables", "-fno-unwind-tables"]);
         if language == "c" {

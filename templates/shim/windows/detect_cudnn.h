@@ -88,7 +88,7 @@ SHIM_FN void detect_cudnn(struct context *cx, struct cudnn *c, const struct note
                           const struct library_row *row) {
   struct dll dll;
   enum lookup is;
-  memset(c, 0, sizeof *c); /* UNKNOWN */
+  reset_cudnn(c);
   c->is.source = DETECTED;
   if (!read_note_text(n, row->names, &c->names) || !c->names[0])
     read_note_text(n, row->soname, &c->names);

@@ -93,9 +93,8 @@ SHIM_FN void detect_nvcuda(struct context *cx, struct driver *d) {
 SHIM_FN void detect_driver(struct context *cx) {
   struct driver *d = &cx->driver;
   const char *devices;
-  memset(d, 0, sizeof *d);
+  reset_driver(d);
   d->is.source = DETECTED;
-  d->is.init = d->is.gpu_count = -1;
   detect_nvcuda(cx, d);
   if (d->is.state != FOUND) return;
   d->is.kernel = read_display_driver(cx);
