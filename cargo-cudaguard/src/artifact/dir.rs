@@ -6,7 +6,10 @@ use std::path::Path;
 
 use crate::binary::examined;
 
-use super::{ArchivePlace, Content, LONGEST_TEXT, bounds, form_of, image, is_code, is_package_metadata, read_head};
+use super::{
+    ArchivePlace, Content, LONGEST_TEXT, bounds, form_of, image, is_code, is_package_metadata, library_without_code,
+    read_head,
+};
 
 pub(super) fn walk_dir(dir: &Path, of: &ArchivePlace<'_>) -> Result<&'static str, String> {
     if image::is_layout(dir) {
@@ -90,7 +93,10 @@ fn visit_file(path: &Path, name: &str, of: &ArchivePlace<'_>) -> Result<(), Stri
         io::Read::chain(&head[..], &file).take(LONGEST_TEXT).read_to_end(&mut text).map_err(fails)?;
         return of.text(name, &text);
     }
-    let Some(form) = form_of(&file, &head).map_err(fails)? else { return Ok(()) };
+    let Some(form) = form_of(&file, &head).map_err(fails)? else {
+        let why = library_without_code(name, &head);
+        return why.map_or(Ok(()), |why| of.hand_on(name, Content::NotExamined(why.to_owned())));
+    };
     match of.archive(name, file, form) {
         // Only this archive is skipped: the rest of the directory is examined.
         Err(why) if !of.budget.is_exceeded() => {

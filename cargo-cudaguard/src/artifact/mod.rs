@@ -23,6 +23,7 @@ use crate::binary::mapped_file::{Contents, open_regular};
 use crate::binary::pe::Pe;
 use crate::binary::{examined, kernels};
 use cudaguard::internal::elf::Elf;
+use cudaguard::internal::vendor;
 
 use bounds::{Budget, MOST_NESTED};
 
@@ -273,6 +274,9 @@ impl ArchivePlace<'_> {
         // Scripts are small, so the end of one is at hand.
         let script = head.starts_with(b"#!") && stated > 22;
         if !is_code(&head) && form.is_none() && !script && !is_package_metadata(member) {
+            if let Some(why) = library_without_code(member, &head) {
+                return self.hand_on(member, Content::NotExamined(why.to_owned()));
+            }
             return Ok(());
         }
         if is_package_metadata(member) && form.is_none() && !is_code(&head) {
@@ -326,6 +330,16 @@ fn is_code(head: &[u8]) -> bool {
         || Pe::may_be_pe(head)
         || kernels::are_bare(head)
         || ar::is_archive(head) && ArchiveFormat::from_magic(head).is_none()
+}
+
+/// Returns why a member that starts with these bytes is not examined if it has the name of a library of NVIDIA's, but no code: an
+/// interrupted copy, a pointer of Git LFS.
+fn library_without_code(member: &str, head: &[u8]) -> Option<&'static str> {
+    let name = member.rsplit('/').next()?;
+    let ending = name.rsplit('.').next()?;
+    let is_library = ending.eq_ignore_ascii_case("dll") || ending.bytes().all(|byte| byte.is_ascii_digit());
+    let is_it = is_library && vendor::ALL.into_iter().any(|library| library.is_named(name));
+    is_it.then_some(if head.is_empty() { "is empty" } else { "is no library, although it has the name of one" })
 }
 
 /// Returns true if a member with this name describes a package.

@@ -122,7 +122,8 @@ pub(crate) fn unexamined_parts_of_elf(elf: &Elf<'_>) -> Vec<String> {
 }
 
 /// Returns what of a program or DLL for Windows is not examined.
-pub(crate) fn of_pe(image: &Pe<'_>) -> Vec<String> {
+/// `uses_cuda`: whether the file has a trace of CUDA.
+pub(crate) fn of_pe(image: &Pe<'_>, uses_cuda: &dyn Fn() -> bool) -> Vec<String> {
     let mut reasons = Vec::new();
     let has = |start: &str| image.sections().any(|section| section.name.starts_with(start));
     if has(".hip_fat") {
@@ -132,6 +133,7 @@ pub(crate) fn of_pe(image: &Pe<'_>) -> Vec<String> {
     if has(&OFFLOADING[..8]) {
         reasons.push(format!("GPU code in clang's format ({OFFLOADING})"));
     }
+    reasons.extend(image.foreign_code().filter(|_| uses_cuda()));
     if image.is_packed() {
         reasons.push("code and data that UPX packed: `upx -d` unpacks them".to_owned());
     }

@@ -260,7 +260,7 @@ impl Binary {
         let strings = FileStrings::from_pe(image);
         self.reaches = vendor::ALL.map(|library| detect_dll_linkage(library, &imports, &strings));
         self.bound = symbols::newest_imported(&imports);
-        self.not_examined = examined::of_pe(image);
+        self.not_examined = examined::of_pe(image, &|| examined::has_trace_of_cuda(&self.data));
         self.notes = find_pe_notes(image);
     }
 
@@ -351,6 +351,12 @@ impl Binary {
     pub fn linkage(&self, library: &Library) -> Linkage {
         let at = vendor::ALL.iter().position(|known| known.key == library.key);
         at.map_or(Linkage::None, |at| self.reaches[at])
+    }
+
+    /// Returns how the build bound this library: the linker also binds a delay-loaded DLL.
+    pub fn linkage_in_build(&self, library: &Library) -> Linkage {
+        let is_delayed = self.delay_loaded.iter().any(|name| library.is_named(name));
+        if is_delayed { Linkage::Linked } else { self.linkage(library) }
     }
 
     /// Returns true if anything other than GPU code shows that the file uses CUDA: an NVIDIA library that it needs,

@@ -138,7 +138,34 @@ impl<'data> Pe<'data> {
 
     /// Returns the processor as an ELF file would number it ([`machine`]); 0 if it has no number there.
     pub fn machine(&self) -> u16 {
-        machine_number(self.machine)
+        // The header of an ARM64EC image names x86-64.
+        let is_for_arm = self.machine == pe::IMAGE_FILE_MACHINE_AMD64 && self.is_hybrid();
+        if is_for_arm { machine::AARCH64 } else { machine_number(self.machine) }
+    }
+
+    /// Returns true for an image with code for ARM64 and x86-64 (ARM64EC, ARM64X): its load configuration has a table of both.
+    pub fn is_hybrid(&self) -> bool {
+        const HYBRID_TABLE: usize = 200;
+        let directory = self.directories.get(pe::IMAGE_DIRECTORY_ENTRY_LOAD_CONFIG);
+        let load_config = directory.and_then(|directory| self.at_address(directory.virtual_address.get(LE)));
+        let Some(bytes) = load_config.filter(|_| self.is_64_bit) else { return false };
+        let size = bytes.first_chunk().map_or(0, |size| u32::from_le_bytes(*size) as usize);
+        let table = bytes.get(..size).and_then(|bytes| bytes.get(HYBRID_TABLE..HYBRID_TABLE + 8));
+        table.is_some_and(|pointer| pointer.iter().any(|byte| *byte != 0))
+    }
+
+    /// Returns the processor that the image is for; `None` if it is for several.
+    pub fn processor(&self) -> Option<u16> {
+        (!self.is_hybrid()).then(|| self.machine())
+    }
+
+    /// Returns what of the image no rule of this crate covers: code for an unknown processor, or code for .NET.
+    pub fn foreign_code(&self) -> Option<String> {
+        if machine_number(self.machine) == 0 {
+            return Some(format!("code for an unknown processor ({:#06x})", self.machine.0));
+        }
+        let is_managed = self.directories.get(pe::IMAGE_DIRECTORY_ENTRY_COM_DESCRIPTOR).is_some();
+        is_managed.then(|| "code for .NET, whose metadata names the libraries that it loads".to_owned())
     }
 
     /// Returns true for a 64-bit image.
@@ -224,8 +251,12 @@ impl<'data> Pe<'data> {
                 if dlls.len() - at_start == MOST_DLLS {
                     break;
                 }
-                let thunks = table.thunks(descriptor.import_name_table_rva.get(LE)).ok();
-                if let Some(name) = self.name_at(descriptor.dll_name_rva.get(LE)) {
+                // Linkers before Visual C++ 7 wrote addresses in memory. Visual C++ 6 exists for 32 bits only.
+                let base = if descriptor.attributes.get(LE) & 1 == 1 { 0 } else { self.image_base as u32 };
+                let [names, name] = [descriptor.import_name_table_rva, descriptor.dll_name_rva]
+                    .map(|address| address.get(LE).wrapping_sub(base));
+                let thunks = table.thunks(names).ok().filter(|_| base == 0);
+                if let Some(name) = self.name_at(name) {
                     let functions = self.functions_of::<Headers>(thunks, &mut left);
                     dlls.push(ImportedDll { name, functions, is_delayed: true });
                 }

@@ -260,6 +260,7 @@ impl ArtifactReport {
     /// directories may legitimately contain such files.
     fn package_findings(&self) -> Vec<Finding> {
         let mut findings = self.symbol_findings();
+        findings.extend(self.processor_findings());
         findings.extend(self.family_findings());
         for package in &self.packages {
             let mine = || self.parts.iter().filter(|part| package.owns_member(&part.name));

@@ -23,7 +23,7 @@ use cudaguard::internal::vendor::CUDNN;
 
 use crate::cli::report::{self, CliError, EXIT_ERROR, REFUSED};
 use crate::commands::verify::{self, not_judged, put_not_judged, read_components, to_json};
-use crate::host::formats::{self, InputKind, OPENING};
+use crate::host::formats::{self, InputKind, OPENING, decode_utf16};
 use kubernetes::Found;
 use smi_xml::SmiLog;
 
@@ -131,6 +131,7 @@ struct Run<'a, F> {
 impl<F: Fn(Outcomes) -> FleetReport> Run<'_, F> {
     fn input(&mut self, name: &str, label: Option<&str>, input: &mut dyn BufRead) -> Result<(), CliError> {
         let fail = |error: std::io::Error| CliError::operational(format_args!("{name}: {error}"));
+        let input = &mut *decode_utf16(input).map_err(fail)?;
         let first = peek_opening(input).map_err(fail)?;
         let mut first = first.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&first);
         let kind = InputKind::detect(first);

@@ -1,6 +1,10 @@
 //! Detects the formats of texts that describe machines by their first bytes.
 
+use std::io::{self, BufRead, Read};
+
 use crate::host::machine::parse_release;
+
+const LONGEST_UTF16: u64 = 64 << 20;
 
 /// Number of bytes at the beginning of an input that suffice to detect its format.
 pub(crate) const OPENING: usize = 4096;
@@ -36,7 +40,6 @@ impl InputKind {
             Some(b'{') if (has("\"metadata\"") || has("\"items\"")) && !has("\"driver\"") => Self::Json,
             Some(b'{') if line.len() == 1 => Self::HostFile,
             Some(b'{') | None => Self::Lines,
-            Some(0xff | 0xfe) => Self::Other("is UTF-16, as Windows shells write it; expected UTF-8"),
             _ if is_header(line) => Self::Csv,
             _ if xml_start(beginning).is_some() => Self::Xml,
             _ => {
@@ -49,6 +52,27 @@ impl InputKind {
             }
         }
     }
+}
+
+/// Returns the input in UTF-8 if it starts with the byte order mark of UTF-16: Windows PowerShell writes the output of programs
+/// to files in this encoding.
+///
+/// # Errors
+/// If the input cannot be read, or is longer than `LONGEST_UTF16`.
+pub(crate) fn decode_utf16<'a>(mut input: impl BufRead + 'a) -> io::Result<Box<dyn BufRead + 'a>> {
+    let unit: fn([u8; 2]) -> u16 = match input.fill_buf()? {
+        [0xff, 0xfe, ..] => u16::from_le_bytes,
+        [0xfe, 0xff, ..] => u16::from_be_bytes,
+        _ => return Ok(Box::new(input)),
+    };
+    let mut bytes = Vec::new();
+    input.take(LONGEST_UTF16 + 1).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > LONGEST_UTF16 {
+        return Err(io::Error::other("is UTF-16 and longer than 64 MiB; expected UTF-8"));
+    }
+    let units: Vec<u16> = bytes.chunks_exact(2).skip(1).map(|pair| unit([pair[0], pair[1]])).collect();
+    let text = String::from_utf16(&units).map_err(|_| io::Error::other("is not valid UTF-16"))?;
+    Ok(Box::new(io::Cursor::new(text)))
 }
 
 /// Returns the start of the XML. A command line and warnings may precede it.

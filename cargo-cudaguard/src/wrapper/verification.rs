@@ -104,8 +104,6 @@ impl CrateBuild<'_> {
         let mut dirs = vec![(target_dir.to_owned(), "cargo's target directory")];
         dirs.extend(env.var_os("HOME").map(|home| (PathBuf::from(home), "the home directory of the building user")));
         let in_use = toolchain.named_releases();
-        // The linker binds a delay-loaded DLL, too.
-        let is_delayed = binary.delay_loaded.iter().any(|name| CUDNN.is_named(name));
         let linked = Linked {
             name: &self.unit.name,
             release: self.of.release,
@@ -116,8 +114,8 @@ impl CrateBuild<'_> {
             in_use: &in_use,
             by: BuildSystem::Cargo,
             needed: &binary.needed,
-            cudart: binary.linkage(&CUDART),
-            library: if is_delayed { Linkage::Linked } else { binary.linkage(CUDNN) },
+            cudart: binary.linkage_in_build(&CUDART),
+            library: binary.linkage_in_build(CUDNN),
             rpath: binary.rpath.as_deref(),
             runpath: binary.runpath.as_deref(),
             dirs: &dirs,
@@ -148,7 +146,7 @@ impl CrateBuild<'_> {
             let named = real(&dir.join(CUDNN.link_name())).or_else(|| real(&dir.join(&soname)));
             named.is_some() && named != found
         };
-        binary.linkage(CUDNN) == Linkage::Linked
+        binary.linkage_in_build(CUDNN) == Linkage::Linked
             && binary.needed.contains(&soname)
             && !self.unit.searched.iter().any(other)
     }

@@ -152,6 +152,12 @@ impl DriverRelease {
         Self { branch, minor, patch }
     }
 
+    /// Decodes the release in the last two numbers of a driver's version on Windows: the last five digits of 31.0.15.5222 are 552.22.
+    pub fn from_windows(third: u32, fourth: u32) -> Option<Self> {
+        let digits = third % 10 * 10_000 + Some(fourth).filter(|fourth| *fourth <= 9999)?;
+        (digits >= 10_000).then(|| Self::new(digits / 100, digits % 100, 0))
+    }
+
     /// Returns true if the branch has three digits, as for every driver of a current GPU. `12.4` is a CUDA version
     /// instead.
     pub const fn is_one(self) -> bool {
@@ -191,6 +197,10 @@ impl FromStr for DriverRelease {
             [branch] => Ok(Self::new(branch, 0, 0)),
             [branch, minor] => Ok(Self::new(branch, minor, 0)),
             [branch, minor, patch] => Ok(Self::new(branch, minor, patch)),
+            // The version in the device manager of Windows: 31.0.15.5222.
+            [_, 0, third, fourth] => {
+                Self::from_windows(third, fourth).ok_or_else(|| ParseVersionError(text.to_owned()))
+            }
             _ => Err(ParseVersionError(text.to_owned())),
         }
     }
@@ -217,6 +227,10 @@ mod tests {
         assert_eq!(DriverRelease::new(535, 261, 3).to_string(), "535.261.03");
         for text in ["580.65.06", "576.02", "540.4.0", "550", "535.54.03"] {
             assert_eq!(text.parse::<DriverRelease>().unwrap().to_string(), text);
+        }
+        assert_eq!("31.0.15.5222".parse(), Ok(DriverRelease::new(552, 22, 0)));
+        for bad in ["31.1.15.5222", "31.0.10.9", "31.0.15.10000"] {
+            assert!(bad.parse::<DriverRelease>().is_err(), "{bad}");
         }
         for bad in ["", ".", "12.", "v12", "12.x", "1.2.3.4.5", "4294967296.0", "+1.2"] {
             assert!(bad.parse::<Version>().is_err(), "{bad}");

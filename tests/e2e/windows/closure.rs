@@ -44,6 +44,23 @@ fn dll_next_to_program_is_judged() {
             assert!(format!("{}{}", outcome.stdout, outcome.stderr).contains(text), "{release} {text}: {outcome}");
         }
     }
+    // Windows does not continue the search after a file that it cannot load: it ends the program with 0xC000007B.
+    let dll = fs::read(cudnn_dll(NEW).0).unwrap();
+    let machine = u32::from_le_bytes(dll[60..64].try_into().unwrap()) as usize + 4;
+    let for_arm = [&dll[..machine], &[0x64, 0xaa], &dll[machine + 2..]].concat();
+    for (contents, status, text, in_dir) in [
+        (&for_arm[..], 1, "error[CG211]: cudnn64_9.dll is for aarch64, but App.exe is x86_64", "CG211"),
+        (b"version https://git-lfs", 1, "error[CG212]: the loader would pick", "CUDNN64_9.dll: is no library"),
+        (b"", 1, "CUDNN64_9.dll and fail: it is empty", "CUDNN64_9.dll: is empty"),
+        (&dll[..1 << 16], 2, "is truncated or damaged", "is truncated or damaged"),
+    ] {
+        fs::write(dir.join("CUDNN64_9.dll"), contents).unwrap();
+        let outcome = command::call(["verify", "--host"]).arg(&host).arg(dir.join("App.exe")).run().expect(status);
+        assert!(format!("{}{}", outcome.stdout, outcome.stderr).contains(text), "{text}: {outcome}");
+        let outcome = command::call(["verify", "--host"]).arg(&host).arg(&dir).run();
+        assert_ne!(outcome.status(), Some(0), "{outcome}");
+        assert!(format!("{}{}", outcome.stdout, outcome.stderr).contains(in_dir), "{in_dir}: {outcome}");
+    }
     // The real DLL lacks this function, so Windows would end the program with 0xC0000139.
     scratch.file("main.c", "__declspec(dllimport) int cudnnNowhere(void); int main(void) { return cudnnNowhere(); }");
     let _ = fs::remove_file(dir.join("CUDNN64_9.dll"));

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use cudaguard_tests::{Call, Outcome, Scratch, Test, command, parts, tests, tools};
+use cudaguard_tests::{Call, Outcome, Scratch, Test, command, parts, places, tests, tools};
 
 use super::{COMPILER, WINE};
 
@@ -191,6 +191,46 @@ fn gcc_program_is_judged_before_main() {
     assert!(inspected.stdout.contains("component app 1.0.0"), "{inspected}");
 }
 
+/// Builds the program of [`RUNTIME`] by CMake, Ninja, clang-cl and lld-link, with an empty library for the helper of delay-loading.
+fn build_by_cmake(scratch: &Scratch) -> PathBuf {
+    let bin = fs::canonicalize(tools::need("clang")).unwrap();
+    let clang = |name: &str| bin.with_file_name(name).display().to_string();
+    scratch.file("CMakeLists.txt", CMAKE_PROJECT);
+    let _ = Call::new("llvm-ar").args(["rc", "delayimp.lib"]).dir(scratch.path()).run().success();
+    let call = |arguments: &[&str]| {
+        let cmake = Call::new(parts::program("cmake-3.24", "cmake")).args(arguments).dir(scratch.path());
+        cmake.env("PATH", parts::path(&["ninja"]))
+    };
+    let _ =
+        call(&["-S", ".", "-B", "build", "-G", "Ninja", "-DCMAKE_BUILD_TYPE=Release", "-DCMAKE_SYSTEM_NAME=Windows"])
+            .arg("-DCMAKE_SYSTEM_PROCESSOR=AMD64")
+            .arg("-DCMAKE_TRY_COMPILE_TARGET_TYPE=STATIC_LIBRARY")
+            .arg("-DCMAKE_C_COMPILER_TARGET=x86_64-pc-windows-msvc")
+            .arg(format!("-DCMAKE_C_COMPILER={}", clang("clang-cl")))
+            .arg(format!("-DCMAKE_LINKER={}", clang("lld-link")))
+            .arg(format!("-DCMAKE_RC_COMPILER={}", clang("llvm-rc")))
+            .arg(format!("-DCMAKE_MT={}", clang("llvm-mt")))
+            .arg(format!("-DCudaGuard_DIR={}", places::workspace().join("cmake").display()))
+            .arg(format!("-DCUDAGUARD_COMMAND={}", command::path().display()))
+            .arg(format!("-DCUDNN={}", parts::cudnn("9.15.1-cu12").join("include").display()))
+            .run()
+            .success();
+    let _ = call(&["--build", "build"]).run().success();
+    scratch.path().join("build/app.exe")
+}
+
+const CMAKE_PROJECT: &str = "cmake_minimum_required(VERSION 3.24)
+project(app VERSION 1.0.0 LANGUAGES C)
+find_package(CudaGuard REQUIRED)
+add_executable(app main.c)
+target_compile_options(app PRIVATE -clang:-ffreestanding -GS-)
+target_link_options(app PRIVATE /entry:start /subsystem:console /nodefaultlib /opt:ref /opt:icf)
+target_link_directories(app PRIVATE ${CMAKE_SOURCE_DIR})
+target_link_libraries(app PRIVATE cudnn)
+set(CMAKE_C_STANDARD_LIBRARIES kernel32.lib)
+cudaguard_embed(app CUDNN_INCLUDE_DIR ${CUDNN})
+";
+
 fn missing_cudnn_and_driver_are_refused() {
     tools::need(COMPILER);
     let wine = Wine::new("windows-guard-missing");
@@ -294,6 +334,12 @@ fn clang_program_is_judged_before_main() {
         link(compiled, linked);
         older_cudnn_is_refused(&wine, &program);
     }
+    // CMake with clang-cl: the launcher of the linker seals the program and delay-loads cuDNN.
+    let built = build_by_cmake(&scratch);
+    let inspected = command::call(["inspect"]).arg(&built).run().success();
+    assert!(inspected.stdout.contains("delayed    cudnn64_9.dll"), "{inspected}");
+    starts_only_with_newer_cudnn(&wine, &built);
+    assert!(wine.start(&built, &[], &[]).expect(78).stderr.contains("error[CG205]"));
     // The guard reports what a delay-loaded DLL lacks, before the first call.
     let refused = wine.start(&program, &[], &[]).expect(78);
     assert!(

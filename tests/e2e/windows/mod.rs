@@ -226,6 +226,13 @@ fn answers_about_pe_files() {
         let outcome = command::call(["verify", "--host"]).arg(file).arg(&program).run().expect(status);
         assert!(format!("{}{}", outcome.stdout, outcome.stderr).contains(text), "{text}: {outcome}");
     }
+    // Windows PowerShell writes UTF-16 into files. The device manager has the driver's version in another form.
+    let text = fs::read_to_string(scratch.path().join("new.json")).unwrap().replace("566.36", "32.0.15.6636");
+    let wide: Vec<u8> = format!("\u{feff}{text}\r\n").encode_utf16().flat_map(u16::to_le_bytes).collect();
+    let wide = scratch.file("wide.json", wide);
+    for option in ["--host", "--fleet"] {
+        let _ = command::call(["verify", option]).arg(&wide).arg(&program).run().success();
+    }
     let here = command::call(["verify"]).arg(&program).run().expect(1);
     assert!(here.stderr.contains("is for x86_64-windows"), "{here}");
     let dir = command::call(["inspect"]).arg(scratch.path()).run().success();

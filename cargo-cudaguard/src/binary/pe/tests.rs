@@ -263,6 +263,31 @@ fn bytes_after_the_image_are_reported() {
     assert_eq!(read(signed).unwrap().not_examined, ["1 byte after the end of the PE image"]);
 }
 
+/// Bits of headers that other compilers set.
+#[test]
+fn rare_headers_are_read() {
+    const DIRECTORIES: usize = 0x80 + 24 + 112;
+    let image = library().bytes();
+    let machine = |number: [u8; 2]| [&image[..0x84], &number, &image[0x86..]].concat();
+    assert_eq!(read(machine([0x64, 0xaa])).unwrap().machine, machine::AARCH64);
+    let reasons = read(machine([0x64, 0x50])).unwrap().not_examined;
+    assert_eq!(reasons, ["code for an unknown processor (0x5064)"]);
+    let mut managed = image.clone();
+    managed[DIRECTORIES + 14 * 8..][..8].copy_from_slice(&[0, 0x10, 0, 0, 72, 0, 0, 0]);
+    let reasons = read(managed).unwrap().not_examined;
+    assert!(reasons.len() == 1 && reasons[0].starts_with("code for .NET"), "{reasons:?}");
+    // The load configuration of ARM64EC has a table of its code for both processors.
+    let mut load_config = vec![0; 256];
+    load_config[..4].copy_from_slice(&256u32.to_le_bytes());
+    for (table, expected) in [(0, machine::X86_64), (1, machine::AARCH64)] {
+        load_config[200] = table;
+        let section = Written { sections: vec![("config", CONSTANTS, load_config.clone())], ..Written::default() };
+        let mut hybrid = section.bytes();
+        hybrid[DIRECTORIES + 10 * 8..][..8].copy_from_slice(&[0, 0x20, 0, 0, 0, 1, 0, 0]);
+        assert_eq!(read(hybrid).unwrap().machine, expected);
+    }
+}
+
 #[test]
 fn foreign_and_packed_code_is_reported() {
     let with =

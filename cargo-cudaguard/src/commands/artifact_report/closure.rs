@@ -6,7 +6,7 @@ use super::member::{MemberLoader, file_name};
 use super::{ArtifactMember, ArtifactReport};
 use crate::binary::examined::NotExamined;
 use crate::binary::loader::MissingSymbol;
-use crate::host::dry_run::{SymbolFile, findings_of_missing};
+use crate::host::dry_run::{SymbolFile, finding_of_processor, findings_of_missing};
 use cudaguard::internal::finding::Finding;
 
 /// Maximum number of searches for a library. A real environment with 5000 files needs fewer than 100000.
@@ -173,6 +173,25 @@ impl ArtifactReport {
             let members = closure.loaded.iter().filter_map(|member| Some((part(member)?, member.picked_by.as_str())));
             members.collect()
         })
+    }
+
+    /// Reports DLLs next to a program that are for another processor: Windows ends the program with 0xC000007B.
+    pub(super) fn processor_findings(&self) -> Vec<Finding> {
+        let mut findings = Vec::new();
+        let dir = |loader: &MemberLoader| loader.name.len() - file_name(&loader.name).len();
+        for closure in &self.closures {
+            let root = &self.loaders[closure.loaded[0].at];
+            for member in &closure.loaded[1..] {
+                let dll = &self.loaders[member.at];
+                let by = member.wanted_by.map(|by| &self.loaders[closure.loaded[by].at]);
+                let is_imported = by.is_some_and(|by| by.is_for_windows && by.needed.contains(&member.name));
+                let is_adjacent = root.name[..dir(root)] == dll.name[..dir(dll)];
+                if let Some(program) = root.processor.filter(|_| is_imported && is_adjacent) {
+                    findings.extend(finding_of_processor((&dll.name, dll.processor), (&root.name, program)));
+                }
+            }
+        }
+        findings
     }
 
     /// Reports functions that a member needs of a library of NVIDIA and that the library which runs with it lacks.

@@ -11,6 +11,7 @@ use super::packages;
 use crate::binary::file::{Binary, BinaryKind, TargetOs};
 use crate::binary::kernels::Kernels;
 use crate::binary::mapped_file::Contents;
+use crate::binary::pe::Pe;
 use crate::binary::vendor_symbols::VendorSymbols;
 use crate::commands::inspect::{self, is_cuda};
 use crate::family::{Member, OpenedLibrary, Release, opened_libraries};
@@ -37,6 +38,8 @@ pub(super) struct MemberLoader {
     pub(super) delay_loaded: Vec<String>,
     pub(super) is_program: bool,
     pub(super) is_for_windows: bool,
+    /// The processor of a file for Windows; `None` if it is for several.
+    pub(super) processor: Option<u16>,
 }
 
 impl MemberLoader {
@@ -51,6 +54,7 @@ impl MemberLoader {
             delay_loaded: binary.delay_loaded.clone(),
             is_program: binary.kind == BinaryKind::Executable,
             is_for_windows: binary.os == Some(TargetOs::Windows),
+            processor: Pe::parse(binary.data()).ok().and_then(|image| image.processor()),
         }
     }
 

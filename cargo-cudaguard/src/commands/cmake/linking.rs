@@ -3,14 +3,35 @@
 //! The arguments of the linker are therefore read from the files of CMake's generator.
 
 use std::fs;
-use std::path::PathBuf;
+use std::io::{self, ErrorKind::NotFound};
+use std::path::{Path, PathBuf};
 
+use cudaguard::internal::guard;
+use cudaguard::internal::manifest::Manifest;
 use cudaguard::internal::shell_words::split_words;
 use cudaguard::internal::toolchain::BuildSystem;
 
 use super::copies::unescape_ninja;
 use super::facts::TargetDescription;
 use crate::linked::linker;
+
+/// File with the arguments that delay-load DLLs of Windows, next to the objects of the guard. It is absent if there are none.
+pub(super) const DELAYED: &str = "delayed";
+
+pub(super) fn write_delayed(file: &Path, manifest: &Manifest) -> io::Result<()> {
+    let arguments = guard::windows::delay_load_arguments(manifest);
+    if arguments.is_empty() {
+        return fs::remove_file(file).or_else(|error| if error.kind() == NotFound { Ok(()) } else { Err(error) });
+    }
+    fs::write(file, arguments.join("\n"))
+}
+
+/// Returns these arguments as the linker expects them, or as the driver of a compiler does.
+pub(super) fn read_delayed(dir: &Path, is_driver: bool) -> Vec<String> {
+    let text = fs::read_to_string(dir.join(DELAYED)).unwrap_or_default();
+    let prefix = |line: &str| if is_driver && line.starts_with('/') { "-Wl," } else { "" };
+    text.lines().map(|line| format!("{}{line}", prefix(line))).collect()
+}
 
 /// Returns the directories in the order of the linker.
 pub(super) fn library_dirs(facts: &TargetDescription) -> Vec<PathBuf> {

@@ -126,6 +126,9 @@ fn compile_guard(env: &Env, job: &CmakeJob, dir: &Path, depfile: Option<&Path>) 
         GuardObjects::Unguarded(why.clone())
     } else {
         let descriptor = judged.encode_note(&facts).map_err(CliError::operational)?;
+        let delayed = dir.join(linking::DELAYED);
+        linking::write_delayed(&delayed, &judged.to_manifest(&facts))
+            .map_err(|error| cannot("write", &delayed, error))?;
         guard::compile_with(&job.facts.tool, &descriptor, &facts.component, facts.target, dir)
             .map_err(CliError::operational)?
     };
@@ -229,7 +232,8 @@ fn run_link_step(env: &Env, facts: &Path, judge: bool, words: &[OsString]) -> Re
         })?;
         compile_guard(env, job, dir, None)?;
     }
-    let status = Command::new(program).args(arguments).status();
+    let delayed = of_target.as_ref().map(|(dir, _)| linking::read_delayed(dir, of_windows.is_none()));
+    let status = Command::new(program).args(arguments).args(delayed.unwrap_or_default()).status();
     let status = status.map_err(|error| {
         CliError::operational(format_args!("cannot start {}: {error}", Path::new(program).display()))
     })?;
@@ -394,13 +398,13 @@ fn verify_linked_file(
         in_use: &in_use,
         by: job.facts.given.by,
         needed: &binary.needed,
-        cudart: binary.linkage(&CUDART),
-        library: binary.linkage(CUDNN),
+        cudart: binary.linkage_in_build(&CUDART),
+        library: binary.linkage_in_build(CUDNN),
         rpath: rpath.as_deref(),
         runpath: runpath.as_deref(),
         dirs: &dirs,
     };
-    let linked_to = binary.linkage(CUDNN) == Linkage::Linked;
+    let linked_to = binary.linkage_in_build(CUDNN) == Linkage::Linked;
     let mut library = if linked_to { linked_library(env, job, policy, binary, linked_from) } else { Vec::new() };
     let mut taken = None;
     // CMake knows the include path of the compiler, so the detected headers are the included ones.

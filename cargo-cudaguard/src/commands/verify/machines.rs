@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
-use std::io::Read as _;
+use std::io::{BufReader, Read as _};
 use std::path::Path;
 
 use cudaguard::internal::finding::Code;
@@ -100,9 +100,9 @@ pub(crate) fn open_input(path: &Path, what: &str, largest: u64) -> Result<File, 
 fn read_host(file: &Path) -> Result<Machine, CliError> {
     let name = file.display();
     let mut bytes = Vec::new();
-    open_input(file, "host", ENOUGH)?
-        .take(ENOUGH + 1)
-        .read_to_end(&mut bytes)
+    let input = BufReader::new(open_input(file, "host", ENOUGH)?);
+    formats::decode_utf16(input)
+        .and_then(|input| input.take(ENOUGH + 1).read_to_end(&mut bytes))
         .map_err(|error| CliError::operational(format_args!("{name}: {error}")))?;
     if bytes.len() as u64 > ENOUGH {
         return Err(CliError::operational(format_args!("{name}: is larger than 16 MiB: not a host file")));

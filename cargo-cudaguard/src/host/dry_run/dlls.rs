@@ -13,10 +13,13 @@ use crate::binary::pe::Pe;
 use crate::family::{Member, compilers, findings};
 use crate::host::library_version::dll_version;
 use crate::host::machine::{Components, DriverProbe, HostLibrary, detect_machine, is_cudnn_row};
+use cudaguard::internal::elf::machine::machine_name;
 use cudaguard::internal::env::Env;
 use cudaguard::internal::finding::{Finding, MessageFragment, MessageTemplate, Values, Verdict};
 use cudaguard::internal::manifest::Requirement;
 use cudaguard::internal::vendor::{self, CUDNN};
+
+const SEARCH: &str = "the search for DLLs";
 
 /// A program or library with its DLLs. Files are numbered: 0 is the file itself, and request `n` of the closure is file `n + 1`.
 struct DllFiles<'a> {
@@ -46,6 +49,7 @@ pub(super) fn components_of_dlls(file: &Binary, here: Option<&Env>, files: &Open
     all.findings.extend(findings(&listed, &resolve));
     all.compilers = compilers(listed);
     all.findings.extend(closure.missing_functions());
+    closure.report_unusable_dlls(&mut all, files);
     if here.is_some() {
         closure.report_missing_dlls(&mut all);
     }
@@ -127,6 +131,37 @@ impl<'a> DllFiles<'a> {
         }
     }
 
+    /// Reports DLLs that Windows would pick and fail to load, with 0xC000007B. It does not continue the search.
+    fn report_unusable_dlls(&self, all: &mut Components, files: &OpenFiles) {
+        let program = self.file.path.file_name().unwrap_or_default().to_string_lossy();
+        for request in &self.requests {
+            let Some(path) = request.own_file() else { continue };
+            let damaged = |why: &str| {
+                let values = Values::default().with("library", &request.name).with("path", path.display());
+                let values = values.with("why", why).with("needed_by", request.needed_by.display());
+                MessageTemplate::LibraryDamaged.to_finding(&values.with("picked_by", SEARCH))
+            };
+            let contents = files.open(path);
+            let finding = match contents.as_deref().map(|data| Pe::parse(data)) {
+                Ok(Ok(image)) => {
+                    finding_of_processor((&request.name, image.processor()), (&program, self.file.machine))
+                }
+                Ok(Err(why)) => Some(damaged(&format!("it {why}"))),
+                Err(why) if why.ends_with(": is empty") => Some(damaged("it is empty")),
+                Err(why) => {
+                    all.not_examined.push(NotExamined::new(request.name.as_str(), why.as_str()));
+                    continue;
+                }
+            };
+            match finding {
+                Some(finding) if request.is_delayed => {
+                    all.not_examined.push(NotExamined::new(request.name.as_str(), finding.message));
+                }
+                finding => all.findings.extend(finding),
+            }
+        }
+    }
+
     /// Reports functions that a file imports and that the DLL lacks.
     fn missing_functions(&self) -> Vec<Finding> {
         let name = |index: usize| if index == 0 { "" } else { self.requests[index - 1].name.as_str() };
@@ -138,7 +173,7 @@ impl<'a> DllFiles<'a> {
             .map(|index| SymbolFile {
                 path: path(index).unwrap_or_default(),
                 soname: name(index).to_owned(),
-                picked_by: Some("the search for DLLs".to_owned()),
+                picked_by: Some(SEARCH.to_owned()),
             })
             .collect();
         let mut missing = Vec::new();
@@ -191,6 +226,14 @@ impl<'a> DllFiles<'a> {
             }
         }
     }
+}
+
+/// Returns the finding for a DLL that is for another processor than the program: each with its name and processor.
+pub(crate) fn finding_of_processor(dll: (&str, Option<u16>), program: (&str, u16)) -> Option<Finding> {
+    let processor = dll.1.filter(|processor| ![0, program.1].contains(processor) && program.1 != 0)?;
+    let values = Values::default().with("file", dll.0).with("processor", machine_name(processor));
+    let values = values.with("place", program.0).with("machine", machine_name(program.1));
+    Some(MessageTemplate::WrongMachine.to_finding(&values))
 }
 
 /// Returns true for a C runtime that Windows loads from a side-by-side assembly: Visual C++ 2005 and 2008.

@@ -69,13 +69,7 @@ fn detect_driver(env: &Env, machine: &mut Machine, system: &Path, asks: bool) {
 fn release_of_dll(file: &Path) -> Option<DriverRelease> {
     let data = Contents::open(file).ok()?;
     let [.., third, fourth] = Pe::parse(&data).ok()?.version()?.numbers;
-    decode_release(third, fourth)
-}
-
-/// Decodes the release in a version of Windows: the last five digits of 31.0.15.5222 are 552.22.
-fn decode_release(third: u16, fourth: u16) -> Option<DriverRelease> {
-    let digits = u32::from(third % 10) * 10_000 + u32::from(fourth);
-    (fourth <= 9999 && digits >= 10_000).then(|| DriverRelease::new(digits / 100, digits % 100, 0))
+    DriverRelease::from_windows(third.into(), fourth.into())
 }
 
 /// Queries the GPUs and the release of the display driver.
@@ -171,7 +165,7 @@ mod tests {
 
     #[test]
     fn release_is_in_last_digits() {
-        let release = |third, fourth| decode_release(third, fourth).map(|release| release.to_string());
+        let release = |third, fourth| DriverRelease::from_windows(third, fourth).map(|release| release.to_string());
         assert_eq!(release(15, 5222).as_deref(), Some("552.22"));
         assert_eq!(release(15, 8157).as_deref(), Some("581.57"));
         assert_eq!(release(14, 11).as_deref(), Some("400.11"));
