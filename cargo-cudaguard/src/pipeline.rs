@@ -111,7 +111,7 @@ pub fn resolve_cudnn(
     binary: &Binary,
     seen: &LinkEvidence,
 ) -> (Option<ResolvedCudnn>, Vec<Finding>) {
-    let Some(soname) = binary.needed.iter().find(|name| CUDNN.is_named(name)) else { return (None, Vec::new()) };
+    let Some(soname) = binary.imported().find(|name| CUDNN.is_named(name)) else { return (None, Vec::new()) };
     let library = seen.library_taken.clone();
     let known = library.as_ref().and_then(|library| Some((library.version.as_ref()?.value, &library.path)));
     let judged = toolchain.library_used().and_then(|library| library.path.canonicalize().ok());
@@ -190,7 +190,7 @@ pub fn compiled_with(
 
 /// Returns the deferred findings that apply to the linked file.
 pub fn deferred_findings(judged: &CheckedBuild, seen: &LinkEvidence, binary: &Binary) -> Vec<Finding> {
-    let takes_library = binary.needed.iter().any(|name| CUDNN.is_named(name));
+    let takes_library = binary.imported().any(|name| CUDNN.is_named(name));
     let named = judged.toolchain.named_releases();
     let holds = |finding: &&Finding| {
         let found = takes_library && is_library_absent(finding, &judged.toolchain);

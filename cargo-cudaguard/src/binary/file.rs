@@ -353,6 +353,11 @@ impl Binary {
         at.map_or(Linkage::None, |at| self.reaches[at])
     }
 
+    /// Returns the libraries that the linker bound: those that load with the file, then the delay-loaded ones.
+    pub fn imported(&self) -> impl Iterator<Item = &String> {
+        self.needed.iter().chain(&self.delay_loaded)
+    }
+
     /// Returns how the build bound this library: the linker also binds a delay-loaded DLL.
     pub fn linkage_in_build(&self, library: &Library) -> Linkage {
         let is_delayed = self.delay_loaded.iter().any(|name| library.is_named(name));
@@ -371,7 +376,7 @@ impl Binary {
             stem != NVML && is_nvidias(stem)
         };
         let bound = self.bound.iter().map(|bound| bound.soname.as_str());
-        let mut names = self.needed.iter().chain(&self.delay_loaded).map(String::as_str).chain(bound);
+        let mut names = self.imported().map(String::as_str).chain(bound);
         if names.any(named) || self.reaches.iter().any(|linkage| *linkage != Linkage::None) {
             return Ok(true);
         }

@@ -431,13 +431,14 @@ impl ArtifactReport {
     fn externally_needed(&self) -> BTreeMap<String, ExternalLibrary<'_>> {
         let mut all: BTreeMap<String, ExternalLibrary<'_>> = BTreeMap::new();
         for part in &self.parts {
-            for soname in part.binary.needed.iter().filter(|name| is_cuda(&name.as_str())) {
+            for soname in part.binary.imported().filter(|name| is_cuda(&name.as_str())) {
                 let inside = match self.find_library(part, soname) {
                     LibraryPlace::Inside(_) => continue,
                     LibraryPlace::OutOfReach(name) => Some(name),
                     LibraryPlace::External => None,
                 };
                 let wanted = all.entry(soname.clone()).or_default();
+                wanted.is_opened |= wanted.by.is_empty() && !part.binary.needed.contains(soname);
                 wanted.by.push(&part.name);
                 wanted.brought = wanted.brought.or_else(|| self.required_package(part, soname));
                 wanted.inside = inside;

@@ -237,7 +237,9 @@ impl InspectedFile<'_> {
             }
             page.push_title("libraries");
             let (of_cuda, others): (Vec<&str>, Vec<&str>) = binary.needed.iter().map(String::as_str).partition(is_cuda);
-            page.push_line("CUDA", &join_names(&of_cuda, "none needed"));
+            let delays = binary.delay_loaded.iter().any(|name| is_cuda(&name.as_str()));
+            let none = if delays { "delay-loaded, as listed below" } else { "none needed" };
+            page.push_line("CUDA", &join_names(&of_cuda, none));
             for library in vendor::ALL {
                 let linkage = binary.linkage(library);
                 if linkage != Linkage::None {

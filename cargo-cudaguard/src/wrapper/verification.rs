@@ -40,7 +40,7 @@ impl CrateBuild<'_> {
 
     /// Returns the cuDNN headers that the code was compiled with, as far as the outputs of build scripts show them.
     fn included_headers(&self, env: &Env, binary: &Binary, open: &OpenFiles) -> Vec<Included> {
-        if !binary.needed.iter().any(|name| CUDNN.is_named(name)) {
+        if !binary.imported().any(|name| CUDNN.is_named(name)) {
             return Vec::new();
         }
         let objects = self.linked_objects();

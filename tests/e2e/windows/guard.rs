@@ -189,6 +189,12 @@ fn gcc_program_is_judged_before_main() {
     older_cudnn_is_refused(&wine, &program);
     let inspected = command::call(["inspect"]).arg(scratch.path().join("app.exe")).run().success();
     assert!(inspected.stdout.contains("component app 1.0.0"), "{inspected}");
+    // GNU ld delay-loads by a library of `dlltool`, so the guard reports a missing DLL.
+    let tool = Call::new("x86_64-w64-mingw32-dlltool").args(["-d", "cudnn.def", "--output-delaylib", "libdelayed.a"]);
+    let _ = tool.dir(scratch.path()).run().success();
+    let program = gcc(&scratch, &["-DUSE", "libdelayed.a"], &guard);
+    starts_only_with_newer_cudnn(&wine, &program);
+    assert!(wine.start(&program, &[], &[]).expect(78).stderr.contains("error[CG205]"));
 }
 
 /// Builds the program of [`RUNTIME`] by CMake, Ninja, clang-cl and lld-link, with an empty library for the helper of delay-loading.

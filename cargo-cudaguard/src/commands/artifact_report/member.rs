@@ -108,7 +108,7 @@ impl ArtifactMember {
         let not_examined = binary.not_examined.clone();
         let reached = vendor::ALL.iter().any(|library| binary.linkage(library) != Linkage::None);
         let (own, loader) = (file_name(name), MemberLoader::from_binary(name, &binary));
-        let needs = binary.needed.iter().any(|name| is_cuda(&name.as_str()));
+        let needs = binary.imported().any(|name| is_cuda(&name.as_str()));
         let family = Member::read(name, binary.data());
         let released = family.as_ref().is_some_and(|member| member.release.is_some());
         let matters = released || !kernels.entries().is_empty() || !binary.notes.is_empty() || reached || needs;

@@ -113,7 +113,7 @@ fn nothing_to_judge(binary: &Binary) -> CliError {
         let why = "its GPU code contains no kernels, only input for the device linker";
         return CliError::operational(format_args!("{}: nothing to check: {why}", file.display()));
     }
-    let needed: Vec<&str> = binary.needed.iter().map(String::as_str).filter(is_cuda).collect();
+    let needed: Vec<&str> = binary.imported().map(String::as_str).filter(is_cuda).collect();
     let rest = if needed.is_empty() {
         "contains no GPU code and needs no CUDA library".to_owned()
     } else {

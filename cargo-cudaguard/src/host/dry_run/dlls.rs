@@ -112,8 +112,7 @@ impl<'a> DllFiles<'a> {
                 Requirement::Library { soname, .. } => Some(soname.as_str()),
                 _ => None,
             });
-            let imported =
-                file.needed.iter().chain(&file.delay_loaded).map(String::as_str).filter(|name| CUDNN.is_named(name));
+            let imported = file.imported().map(String::as_str).filter(|name| CUDNN.is_named(name));
             let Some(path) = imported.chain(asked).find_map(|name| find_own(dirs, name)) else { continue };
             let manifests = places.iter().map(|at| all.manifests[*at].clone()).collect();
             let library = HostLibrary {
@@ -134,8 +133,10 @@ impl<'a> DllFiles<'a> {
     /// Reports DLLs that Windows would pick and fail to load, with 0xC000007B. It does not continue the search.
     fn report_unusable_dlls(&self, all: &mut Components, files: &OpenFiles) {
         let program = self.file.path.file_name().unwrap_or_default().to_string_lossy();
-        for request in &self.requests {
+        for (at, request) in self.requests.iter().enumerate() {
             let Some(path) = request.own_file() else { continue };
+            // The files with a trace of CUDA report their damage themselves.
+            let is_reported = self.libraries.iter().any(|(index, _)| *index == at + 1);
             let damaged = |why: &str| {
                 let values = Values::default().with("library", &request.name).with("path", path.display());
                 let values = values.with("why", why).with("needed_by", request.needed_by.display());
@@ -144,6 +145,9 @@ impl<'a> DllFiles<'a> {
             let contents = files.open(path);
             let finding = match contents.as_deref().map(|data| Pe::parse(data)) {
                 Ok(Ok(image)) => {
+                    if let Some(damage) = image.find_damage().filter(|_| !is_reported) {
+                        all.not_examined.push(NotExamined::new(request.name.as_str(), damage));
+                    }
                     finding_of_processor((&request.name, image.processor()), (&program, self.file.machine))
                 }
                 Ok(Err(why)) => Some(damaged(&format!("it {why}"))),

@@ -62,11 +62,11 @@ impl LinkEvidence {
         if kernels.has_kernels() || cudart == Linkage::Static {
             seen = Self::from_evidence(&Evidence::from_binary(binary, kernels), kernels);
         }
-        if let Some(soname) = binary.needed.iter().find(|name| vendor::cudart_named(name).is_some()) {
+        if let Some(soname) = binary.imported().find(|name| vendor::cudart_named(name).is_some()) {
             seen.cudart_named = vendor::cudart_named(soname);
             seen.cudart_taken = resolve_library(soname, searched);
         }
-        let library = binary.needed.iter().find(|name| CUDNN.is_named(name));
+        let library = binary.imported().find(|name| CUDNN.is_named(name));
         seen.library_taken = library.and_then(|soname| Toolchain::library_taken(soname, searched));
         seen.torch_cuda = UnloadedTorchCuda::detect(&binary.needed, searched);
         // Kernels and cudart may be from different toolkits, because objects were reused after the toolkit was changed.
