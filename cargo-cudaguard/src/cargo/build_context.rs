@@ -108,8 +108,8 @@ impl BuildContext {
             return Ok(exe);
         }
         let dir = self.own.join(format!("around-{}", Digest::from_bytes(self.inner.join("\0").as_bytes())));
-        let link = dir.join("cargo-cudaguard");
-        if fs::read_link(&link).is_ok_and(|to| to == exe) {
+        let link = dir.join(format!("cargo-cudaguard{}", std::env::consts::EXE_SUFFIX));
+        if platform::is_link_to(&link, &exe) {
             return Ok(link);
         }
         let fail =

@@ -56,7 +56,8 @@ pub(crate) fn read_exact_at(file: &File, mut buffer: &mut [u8], mut offset: u64)
     Ok(())
 }
 
-/// Makes a link to a file or a directory.
+/// Makes a link to a file or a directory. Windows allows symbolic links only to administrators and developers, so a file gets a hard
+/// link there, or is copied to another volume.
 pub(crate) fn symlink(target: impl AsRef<Path>, link: impl AsRef<Path>) -> io::Result<()> {
     #[cfg(unix)]
     {
@@ -66,7 +67,26 @@ pub(crate) fn symlink(target: impl AsRef<Path>, link: impl AsRef<Path>) -> io::R
     if target.as_ref().is_dir() {
         std::os::windows::fs::symlink_dir(target, link)
     } else {
-        std::os::windows::fs::symlink_file(target, link)
+        match std::fs::hard_link(&target, &link) {
+            Err(error) if error.kind() != io::ErrorKind::AlreadyExists => std::fs::copy(target, link).map(drop),
+            made => made,
+        }
+    }
+}
+
+/// Returns true if [`symlink`] has made this link to this file.
+pub(crate) fn is_link_to(link: &Path, target: &Path) -> bool {
+    #[cfg(unix)]
+    {
+        std::fs::read_link(link).is_ok_and(|to| to == target)
+    }
+    #[cfg(windows)]
+    {
+        let [link, target] = [link, target].map(|path| std::fs::metadata(path).ok());
+        let is_copy = |(link, target): (std::fs::Metadata, std::fs::Metadata)| {
+            link.len() == target.len() && link.modified().ok() >= target.modified().ok()
+        };
+        link.zip(target).is_some_and(is_copy)
     }
 }
 

@@ -3,7 +3,7 @@
 use crate::cli::platform::symlink;
 use std::ffi::OsStr;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::SystemTime;
 
@@ -44,7 +44,9 @@ impl ScratchCopy {
 
     /// Returns the path in the copy.
     pub(super) fn path_in_copy(&self, path: &Path) -> PathBuf {
-        self.0.join(path.strip_prefix("/").unwrap_or(path))
+        // An absolute path would replace the path of the copy: a root, and a drive on Windows.
+        let names = path.components().filter(|part| matches!(part, Component::Normal(_)));
+        self.0.join(names.collect::<PathBuf>())
     }
 }
 
