@@ -26,6 +26,20 @@ impl NotExamined {
     }
 }
 
+impl NotExamined {
+    /// Returns true if this part may contradict an answer about NVIDIA's GPUs. Code for GPUs of AMD and Intel does not.
+    pub fn may_contradict(&self) -> bool {
+        ![AMD, INTEL].contains(&self.reason.as_str())
+    }
+}
+
+/// Marks the code for GPUs of others in an artifact without code for NVIDIA's: no answer is possible.
+pub fn mark_only_code(not_examined: &mut [NotExamined]) {
+    for part in not_examined.iter_mut().filter(|part| !part.may_contradict()) {
+        part.reason += ", and none for NVIDIA";
+    }
+}
+
 impl fmt::Display for NotExamined {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}: {}", self.name, self.reason)
@@ -38,10 +52,10 @@ impl From<&NotExamined> for Value {
     }
 }
 
-/// Returns the verdict of these findings on an artifact: `runs` only if all of it was examined.
+/// Returns the verdict of these findings on an artifact: `runs` only if all that may contradict it was examined.
 pub fn verdict(findings: &[Finding], not_examined: &[NotExamined]) -> Verdict {
     match Verdict::from_findings(findings) {
-        Verdict::Runs if !not_examined.is_empty() => Verdict::Unknown,
+        Verdict::Runs if not_examined.iter().any(NotExamined::may_contradict) => Verdict::Unknown,
         other => other,
     }
 }

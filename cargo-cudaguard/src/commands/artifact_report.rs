@@ -1,6 +1,7 @@
 //! Reports of `inspect` and `verify` for an entire archive or directory: one result for all members that contain GPU
 //! code or need an NVIDIA library.
 
+mod absent;
 mod closure;
 mod components;
 mod family;

@@ -332,7 +332,8 @@ fn findings_without_kernels(artifact: &ArtifactReport, archs: &[Target]) -> Opti
     }
     // The rest may be what was not examined.
     let values = file_values(&name).with("targets", join_targets(archs.iter().copied()));
-    artifact.not_examined.is_empty().then(|| MessageTemplate::ReleaseArchMissingEverywhere.to_finding(&values))
+    let is_examined = !artifact.not_examined.iter().any(NotExamined::may_contradict);
+    is_examined.then(|| MessageTemplate::ReleaseArchMissingEverywhere.to_finding(&values))
 }
 
 /// Reports members that need a newer driver than the floor, or than the first driver of the GPU if that is newer.

@@ -107,10 +107,9 @@ fn exit_status(answers: &[FileAnswer<'_>], gate: Option<&Gate>, machines: &Machi
     let is_refused = |answer: &FileAnswer<'_>| {
         answer.verdict() == Verdict::Refused || is_strict && (is_unknown(answer) || answer.is_partial())
     };
-    let is_open = |answer: &FileAnswer<'_>| is_unknown(answer) || !answer.not_examined().is_empty();
     if answers.iter().any(is_refused) {
         ExitCode::from(REFUSED)
-    } else if answers.iter().any(is_open) {
+    } else if answers.iter().any(is_unknown) {
         ExitCode::from(EXIT_ERROR)
     } else {
         ExitCode::SUCCESS

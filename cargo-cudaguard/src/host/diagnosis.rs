@@ -100,7 +100,7 @@ impl DriverCandidate {
 /// Diagnoses this machine, for one program if one is named. The error is the reason why the program cannot be read.
 pub fn examine_host(program: Option<&Path>, env: &Env, asker: &DriverProbe) -> Result<Checkup, String> {
     let (machine, own) = detect::with_graph(env, Some(asker));
-    let mut not_judged = Vec::new();
+    let (mut not_judged, mut not_covered) = (Vec::new(), Vec::new());
     let mut needs_gpu = None;
     let (mut findings, graph, mut names) = match program {
         None => (Vec::new(), own, Vec::new()),
@@ -122,7 +122,10 @@ pub fn examine_host(program: Option<&Path>, env: &Env, asker: &DriverProbe) -> R
             let links = |name: &str| ["libcuda.so", "libcudart.so"].iter().any(|start| name.starts_with(start));
             let links = predicted.graph.requests.iter().any(|request| links(&request.name));
             needs_gpu = component_that_needs_cuda(&program.path, &predicted.manifests, links);
-            not_judged.extend(predicted.not_examined.iter().map(ToString::to_string));
+            let (open, others): (Vec<_>, Vec<_>) =
+                predicted.not_examined.iter().partition(|part| part.may_contradict());
+            not_judged.extend(open.into_iter().map(ToString::to_string));
+            not_covered.extend(others.into_iter().map(ToString::to_string));
             (predicted.all_findings(), Some(predicted.graph), names)
         }
     };
@@ -182,6 +185,7 @@ pub fn examine_host(program: Option<&Path>, env: &Env, asker: &DriverProbe) -> R
     } else {
         Status::Unknown
     };
+    not_judged.extend(not_covered);
     Ok(Checkup { machine, verdict, status, not_judged, findings, choices })
 }
 

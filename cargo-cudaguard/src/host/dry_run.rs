@@ -4,6 +4,7 @@
 //! file for another machine. If something cannot be determined, there is no finding, because a false alarm costs more
 //! than a failure that the loader explains.
 
+mod absent;
 mod closure;
 mod dlls;
 mod family;
@@ -14,7 +15,7 @@ mod together;
 
 use std::path::{Path, PathBuf};
 
-use crate::binary::examined::NotExamined;
+use crate::binary::examined::{NotExamined, mark_only_code};
 use crate::binary::file::{self, Binary, TargetOs};
 use crate::binary::loader::{self, Inspection, LibraryCandidate, LoadGraph, LoadOutcome, Object};
 use crate::binary::mapped_file::OpenFiles;
@@ -25,6 +26,7 @@ use crate::host::library_version::{
     self, exported_version, file_version, in_name, inner_file, made_with, part_version,
 };
 use crate::host::machine::{Alternatives, Components, DriverProbe, Machine, detect_for_graph};
+pub(crate) use absent::{is_of_nvidia, is_of_program};
 use closure::Closure;
 pub(crate) use closure::mark_unchecked;
 pub use closure::{components_here, components_of};
@@ -239,6 +241,9 @@ fn simulate_loading(
             let missing = opened::load_opened(&mut graph, Scope::Loaded);
             let (objects, mut components) = Closure::new(&graph, program, Scope::Loaded).components();
             components.not_examined.extend(missing);
+            if components.manifests.is_empty() {
+                mark_only_code(&mut components.not_examined);
+            }
             (objects, components)
         }
     };

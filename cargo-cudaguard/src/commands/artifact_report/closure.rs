@@ -19,6 +19,13 @@ pub(super) struct MemberClosure {
     loaded: Vec<LoadedMember>,
 }
 
+impl MemberClosure {
+    /// Returns the indices of the members in [`ArtifactReport::loaders`], the first is the root.
+    pub(super) fn members(&self) -> impl Iterator<Item = usize> {
+        self.loaded.iter().map(|member| member.at)
+    }
+}
+
 /// A member of a closure.
 struct LoadedMember {
     /// Index in [`ArtifactReport::loaders`].
@@ -88,9 +95,7 @@ impl ArtifactReport {
                     reached.insert(file_name(&loaded.name));
                     reached.extend(loaded.soname.as_deref());
                 }
-                if closure.loaded.len() > 1 {
-                    closures.push(closure);
-                }
+                closures.push(closure);
             }
         }
         if searches > MOST_SEARCHES {
@@ -168,7 +173,7 @@ impl ArtifactReport {
     /// Returns the members with CUDA that run together, each with the search path that contains it.
     pub(super) fn closures(&self) -> impl Iterator<Item = Vec<(&ArtifactMember, &str)>> {
         let parts: BTreeMap<&str, &ArtifactMember> = self.parts.iter().map(|part| (part.name.as_str(), part)).collect();
-        self.closures.iter().map(move |closure| {
+        self.closures.iter().filter(|closure| closure.loaded.len() > 1).map(move |closure| {
             let part = |member: &'_ LoadedMember| parts.get(self.loaders[member.at].name.as_str()).copied();
             let members = closure.loaded.iter().filter_map(|member| Some((part(member)?, member.picked_by.as_str())));
             members.collect()

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::packages::ArtifactPackage;
 use super::{ArtifactMember, ArtifactReport, LibraryPlace, common_os};
+use crate::binary::examined::mark_only_code;
 use crate::cli::report::CliError;
 use crate::host::judge::answer::{GpuAnswer, Service};
 use crate::host::machine::{Alternatives, Components, HostLibrary as Found, is_cudnn_row};
@@ -31,7 +32,8 @@ impl ArtifactReport {
     /// Returns the requirements of all members. A library that a member finds in the artifact is not required of a machine.
     pub(crate) fn components(&self) -> Components {
         let whole = self;
-        let not_examined = whole.not_examined.clone();
+        let mut not_examined = whole.not_examined.clone();
+        not_examined.extend(whole.absent_libraries());
         let mut all = Components { file: whole.archive.display().to_string(), not_examined, ..Components::default() };
         let processors: BTreeSet<&str> =
             whole.parts.iter().map(|part| part.components.processor.as_str()).filter(|name| !name.is_empty()).collect();
@@ -90,6 +92,9 @@ impl ArtifactReport {
         all.alternatives.one_of = one_of.into_values().collect();
         all.findings.extend(whole.package_findings());
         all.compilers = whole.compilers();
+        if all.manifests.is_empty() {
+            mark_only_code(&mut all.not_examined);
+        }
         all
     }
 

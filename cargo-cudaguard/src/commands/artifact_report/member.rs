@@ -8,6 +8,7 @@ use std::sync::Arc;
 use sha2::{Digest as _, Sha256};
 
 use super::packages;
+use crate::binary::examined::has_trace_of_cuda;
 use crate::binary::file::{Binary, BinaryKind, TargetOs};
 use crate::binary::kernels::Kernels;
 use crate::binary::mapped_file::Contents;
@@ -15,6 +16,7 @@ use crate::binary::pe::Pe;
 use crate::binary::vendor_symbols::VendorSymbols;
 use crate::commands::inspect::{self, is_cuda};
 use crate::family::{Member, OpenedLibrary, Release, opened_libraries};
+use crate::host::dry_run::{is_of_nvidia, is_of_program};
 use crate::host::machine::Components;
 use crate::host::machine::oldest_driver::{driver_needs, machine_with_gpu};
 use crate::linked::evidence::Evidence;
@@ -33,6 +35,10 @@ pub(super) struct MemberLoader {
     pub(super) rpath: Option<String>,
     pub(super) runpath: Option<String>,
     pub(super) needed: Vec<String>,
+    /// Those of them that come with a program.
+    pub(super) wants: Vec<String>,
+    /// True if it may use CUDA. Not determined without [`Self::wants`].
+    pub(super) has_trace: bool,
     /// The libraries of NVIDIA that it opens by name.
     pub(super) opens: Vec<OpenedLibrary>,
     pub(super) delay_loaded: Vec<String>,
@@ -44,8 +50,14 @@ pub(super) struct MemberLoader {
 
 impl MemberLoader {
     fn from_binary(name: &str, binary: &Binary) -> Self {
+        let is_for_windows = binary.os == Some(TargetOs::Windows);
+        let names = [binary.soname.as_deref(), Some(file_name(name))];
+        let wants = binary.needed.iter().filter(|name| !is_for_windows && is_of_program(name));
+        let wants: Vec<String> = if is_of_nvidia(names) { Vec::new() } else { wants.cloned().collect() };
         Self {
             name: name.to_owned(),
+            has_trace: !wants.is_empty() && has_trace_of_cuda(binary.data()),
+            wants,
             soname: binary.soname.clone(),
             rpath: binary.rpath.clone().filter(|_| binary.runpath.is_none()),
             runpath: binary.runpath.clone(),
@@ -53,7 +65,7 @@ impl MemberLoader {
             opens: opened_libraries(binary.data()),
             delay_loaded: binary.delay_loaded.clone(),
             is_program: binary.kind == BinaryKind::Executable,
-            is_for_windows: binary.os == Some(TargetOs::Windows),
+            is_for_windows,
             processor: Pe::parse(binary.data()).ok().and_then(|image| image.processor()),
         }
     }

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use super::packages::ArtifactPackage;
 use super::{ArtifactMember, ArtifactReport, EXIT_NOT_FOUND, TOLD};
 use crate::artifact::Walked;
+use crate::binary::examined::NotExamined;
 use crate::binary::kernels::Coverage;
 use crate::cli::counts::{count_of, join_some};
 use crate::cli::findings::{to_json, to_text};
@@ -177,7 +178,8 @@ impl ArtifactReport {
 
     /// Qualifies an answer if it holds only for the examined parts.
     fn limited(&self, answer: &str) -> String {
-        if self.not_examined.is_empty() { answer.to_owned() } else { format!("{answer}, as far as examined") }
+        let is_examined = !self.not_examined.iter().any(NotExamined::may_contradict);
+        if is_examined { answer.to_owned() } else { format!("{answer}, as far as examined") }
     }
 
     /// Lists the members without code for GPUs of this compute capability, and those that lack some of their kernels.

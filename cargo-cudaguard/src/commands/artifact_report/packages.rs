@@ -27,6 +27,8 @@ pub(super) struct ArtifactPackage {
     version: String,
     /// The requirements of NVIDIA packages, unchanged.
     pub(super) requires: Vec<String>,
+    /// The names of the other packages that it requires.
+    others: Vec<String>,
     /// Requirements that it adds to packages that link to it (conda's `run_exports`), unchanged.
     exports: Vec<String>,
     /// The CUDA version in its version, its build string or a variable, with a description of the source.
@@ -122,6 +124,10 @@ impl ArtifactPackage {
             name: first("Name:"),
             version,
             requires: all("Requires-Dist:").filter(|text| is_nvidias(text)).collect(),
+            others: all("Requires-Dist:")
+                .filter(|text| !is_nvidias(text))
+                .map(|text| normalize_name(name_of(&text)))
+                .collect(),
             exports: Vec::new(),
             tag,
             top: top.to_owned(),
@@ -145,11 +151,14 @@ impl ArtifactPackage {
         let exported = list(&exports).into_iter().chain(["weak", "strong"].iter().flat_map(|key| list(&exports[*key])));
         let build = text("build").unwrap_or_default();
         let tag = cuda_of_build(&build).map(|cuda| (format!("the build string is {build}"), cuda));
+        let depends = list(&index["depends"]);
+        let others = depends.iter().filter(|text| !named(text)).map(|text| normalize_name(name_of(text))).collect();
         Some(Self {
             kind: PackageKind::Conda,
             name: text("name")?,
             version: text("version")?,
             requires: index["depends"].as_array().map(|_| list(&index["depends"]))?.into_iter().filter(named).collect(),
+            others,
             exports: exported.filter(named).collect(),
             tag,
             top: top.to_owned(),
@@ -175,6 +184,7 @@ impl ArtifactPackage {
             name: "of the image".to_owned(),
             version: String::new(),
             requires,
+            others: Vec::new(),
             exports: Vec::new(),
             tag,
             top: String::new(),
@@ -231,6 +241,17 @@ impl ArtifactPackage {
     /// Returns the text of a requirement for a library with this name, also of an extra.
     pub(super) fn any_requirement_for(&self, name: &str) -> Option<&str> {
         self.promises().find(|one| self.kind != PackageKind::Image && one.provides(name)).map(|one| one.text)
+    }
+
+    /// Returns the name of a required package, not of NVIDIA, that a library is named after: `torch` for `libtorch_cuda.so`.
+    pub(super) fn other_supplier(&self, soname: &str) -> Option<&str> {
+        let stem = normalize_name(soname.strip_prefix("lib").unwrap_or(soname));
+        // PyTorch's core library has the name of its project.
+        let of_torch = stem.starts_with("c10");
+        let is_it = |name: &&String| stem.starts_with(name.as_str()) || of_torch && *name == "torch";
+        let plain = |name: &&String| stem.starts_with(name.strip_prefix("lib").unwrap_or(name));
+        let found = self.others.iter().find(is_it).or_else(|| self.others.iter().find(plain));
+        found.map(String::as_str)
     }
 
     /// The package as a bill of materials names it. `None` for an image.

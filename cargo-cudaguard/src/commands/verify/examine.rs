@@ -9,7 +9,7 @@ use cudaguard::internal::manifest::Manifest;
 
 use super::machines::HERE;
 use crate::artifact::{self, Opened};
-use crate::binary::examined::NotExamined;
+use crate::binary::examined::{NotExamined, mark_only_code};
 use crate::binary::file::{Binary, BinaryKind, TargetOs};
 use crate::binary::mapped_file::{Contents, OpenFiles};
 use crate::cli::report::CliError;
@@ -103,6 +103,10 @@ fn is_loaded_here(binary: &Binary) -> bool {
 fn checkable(binary: &Binary, components: Components) -> Result<Components, CliError> {
     if components.manifests.is_empty() && components.findings.is_empty() && components.not_examined.is_empty() {
         return Err(nothing_to_judge(binary));
+    }
+    let mut components = components;
+    if components.manifests.is_empty() {
+        mark_only_code(&mut components.not_examined);
     }
     Ok(components)
 }

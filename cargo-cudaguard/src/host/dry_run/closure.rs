@@ -1,7 +1,7 @@
 //! The files that run together: a program or library, and the libraries that the dynamic linker loads for it.
 
 use super::together::{Scope, components_together};
-use super::{dlls, family, opened, resolve_cudnn, symbols};
+use super::{absent, dlls, family, opened, resolve_cudnn, symbols};
 use crate::binary::examined;
 use crate::binary::file::{self, Binary, BinaryKind, TargetOs};
 use crate::binary::loader::{self, LoadGraph, LoadOutcome, Object, SearchSource};
@@ -92,7 +92,7 @@ pub fn components_of(file: &Binary, env: &Env) -> Components {
     let closure = Closure::new(&graph, file, Scope::Brought);
     let (objects, mut all) = closure.components();
     all.not_examined.extend(missing);
-    all.not_examined.extend(opened::absent_libraries(&graph));
+    all.not_examined.extend(absent::absent_libraries(&graph));
     let sonames: Vec<Option<String>> = closure.files().map(|(_, file)| linked_cudnn(file)).collect();
     let indices: Vec<usize> = closure.files().map(|(index, _)| index).collect();
     for (object, soname) in indices.into_iter().zip(sonames) {

@@ -4,9 +4,11 @@ use std::path::Path;
 
 use super::together::Scope;
 use crate::binary::examined::NotExamined;
+use crate::binary::file;
 use crate::binary::loader::{LoadGraph, Object};
-use crate::family::{Descriptor, OpenedLibrary, opened_libraries};
-use cudaguard::internal::vendor;
+use crate::family::{OpenedLibrary, opened_libraries};
+use cudaguard::internal::manifest::Opens;
+use cudaguard::internal::vendor::{CUDNN, NVML};
 
 /// Loads the libraries that the files of the graph open by name, and returns those that are not found. Of a described machine
 /// ([`Scope::Brought`]) only libraries that should come with the program are reported.
@@ -31,6 +33,12 @@ pub(super) fn load_opened(graph: &mut LoadGraph, scope: Scope) -> Vec<NotExamine
                 absent.push(library.describe());
             }
         }
+        // Their absence is reported by other rules, or only matters for some functions.
+        for names in names_of_others(&graph.objects[at]) {
+            if !names.iter().any(|name| graph.objects.iter().any(|object| object.is_named(name))) {
+                let _ = names.iter().any(|name| graph.open_library(at, name).is_some());
+            }
+        }
         if !absent.is_empty() {
             let why = format!("opens libraries by name that are not found: {}", absent.join(", "));
             missing.push(NotExamined::new(graph.objects[at].path.display().to_string(), why));
@@ -40,71 +48,21 @@ pub(super) fn load_opened(graph: &mut LoadGraph, scope: Scope) -> Vec<NotExamine
     missing
 }
 
-/// The start of the names of libraries that a system provides, after `lib`: those of glibc and gcc, and those that PEP 600 lets
-/// every wheel need. They contain no GPU code.
-const OF_SYSTEM: [&str; 40] = [
-    "c.",
-    "m.",
-    "dl.",
-    "rt.",
-    "pthread.",
-    "util.",
-    "resolv.",
-    "crypt.",
-    "nsl.",
-    "anl.",
-    "mvec.",
-    "atomic.",
-    "gcc_s.",
-    "stdc++.",
-    "gomp.",
-    "gfortran.",
-    "quadmath.",
-    "omp.",
-    "numa.",
-    "z.",
-    "expat.",
-    "ffi.",
-    "ssl.",
-    "crypto.",
-    "python",
-    "X11",
-    "Xext.",
-    "Xrender.",
-    "ICE.",
-    "SM.",
-    "xcb",
-    "GL.",
-    "GLX.",
-    "GLES",
-    "EGL.",
-    "OpenGL.",
-    "OpenCL.",
-    "vulkan.",
-    "glib-",
-    "gobject-",
-];
-
-/// Returns the libraries that files of the program need and that are not found here. They may contain GPU code. Libraries of
-/// NVIDIA and of the system are part of a machine.
-pub(super) fn absent_libraries(graph: &LoadGraph) -> Vec<NotExamined> {
-    let is_of_machine = |name: &str| {
-        let stem = name.strip_prefix("lib").unwrap_or(name);
-        vendor::is_nvidias(stem.split(".so").next().unwrap_or_default())
-            || vendor::is_nvidia_soname(name)
-            || Descriptor::named(name).is_some()
-            || name.starts_with("ld-")
-            || OF_SYSTEM.iter().any(|start| stem.starts_with(start))
-    };
-    let mut parts: Vec<NotExamined> = Vec::new();
-    for request in graph.unresolved_requests().filter(|request| !is_of_machine(&request.name)) {
-        let by = graph.objects[request.by].path.display();
-        let part = NotExamined::new(request.name.clone(), format!("needed by {by}, and not found"));
-        if !parts.iter().any(|known| known.name == part.name) {
-            parts.push(part);
-        }
+/// Returns the names of each part of cuDNN that this cuDNN may open, and of each library that a crate in this file may open.
+fn names_of_others(object: &Object) -> Vec<Vec<String>> {
+    let own = object.soname.as_deref().unwrap_or(&object.name);
+    if CUDNN.is_named(own) {
+        let parts = CUDNN.major(own).into_iter().flat_map(|major| CUDNN.parts_of_major(major));
+        return parts.map(|part| vec![part.file.to_owned()]).collect();
     }
-    parts
+    let notes = file::notes_in(object.data()).unwrap_or_default();
+    let manifests = notes.iter().filter_map(|note| Some(note.decode().ok()?.manifest));
+    let opens = manifests.flat_map(|manifest| manifest.opens);
+    let of_crate = |opens: Opens| {
+        let libraries = opens.libraries.iter().filter(|stem| !matches!(stem.as_str(), "cuda" | NVML));
+        libraries.map(|stem| opens.candidate_names(stem)).collect::<Vec<_>>()
+    };
+    opens.flat_map(of_crate).collect()
 }
 
 /// Returns the names that the file may try: those in its texts, or the files of the directories in its search path.

@@ -1,0 +1,190 @@
+//! Libraries that files need and that are not found. Every way to name the files, alone or in an archive, has the same rule.
+
+use crate::binary::examined::NotExamined;
+use crate::binary::loader::LoadGraph;
+use crate::family::Descriptor;
+use cudaguard::internal::vendor;
+
+/// Libraries that every system provides, by their names between `lib` and `.so`: those that every wheel may need (PEP 600; the
+/// lists of `auditwheel`), and the others of glibc and musl.
+const OF_SYSTEM: &[&str] = &[
+    "c",
+    "m",
+    "dl",
+    "rt",
+    "pthread",
+    "util",
+    "resolv",
+    "nsl",
+    "anl",
+    "mvec",
+    "crypt",
+    "gcc_s",
+    "stdc++",
+    "atomic",
+    "z",
+    "expat",
+    "X11",
+    "Xext",
+    "Xrender",
+    "ICE",
+    "SM",
+    "GL",
+    "glib-2.0",
+    "gobject-2.0",
+    "gthread-2.0",
+];
+
+/// Run-time libraries of compilers and interpreters.
+const OF_LANGUAGES: &[&str] = &[
+    "gomp", "gfortran", "quadmath", "itm", "ssp", "asan", "tsan", "ubsan", "omp", "c++", "c++abi", "unwind", "python",
+];
+
+/// Libraries that select a driver: of a GPU for graphics, or of an RDMA network.
+const OF_DRIVERS: &[&str] = &[
+    "GLX",
+    "GLdispatch",
+    "OpenGL",
+    "EGL",
+    "GLESv1_CM",
+    "GLESv2",
+    "OpenCL",
+    "vulkan",
+    "drm",
+    "gbm",
+    "ibverbs",
+    "rdmacm",
+    "mlx5",
+    "numa",
+];
+
+/// Other packages that every distribution has.
+const OF_DISTRIBUTIONS: &[&str] = &["ffi", "ssl", "crypto", "bz2", "lzma", "zstd", "xcb"];
+
+/// The start of the names of libraries of AMD and Intel, which contain no code for NVIDIA's GPUs.
+const OF_OTHER_VENDORS: &[&str] = &[
+    "amdhip64",
+    "hip",
+    "roc",
+    "rccl",
+    "MIOpen",
+    "hsa-runtime",
+    "amd_comgr",
+    "sycl",
+    "ze_loader",
+    "mkl_",
+    "iomp5",
+    "svml",
+    "irng",
+    "imf",
+    "intlc",
+    "irc",
+];
+
+/// The start of the names of NVIDIA's libraries without kernels of their own, in addition to those in [`vendor`].
+const OF_NVIDIA: &[&str] = &[
+    "nvidia-",
+    "nvinfer",
+    "nvonnxparser",
+    "nvparsers",
+    "nvshmem",
+    "nvToolsExt",
+    "nvperf",
+    "nvrtc",
+    "nvJitLink",
+    "nvptxcompiler",
+    "nvfatbin",
+    "nvvm",
+    "nvcuvid",
+    "nvrm_",
+    "nvbufsurf",
+    "cudss",
+];
+
+/// Returns true for the library of NVIDIA's that has one of these names. What it needs is a part of the machine.
+pub(crate) fn is_of_nvidia<'a>(names: impl IntoIterator<Item = Option<&'a str>>) -> bool {
+    let is_it = |name: &str| {
+        let plain = vendor::plain_name(name);
+        let stem = plain.strip_prefix("lib").and_then(|name| name.split(".so").next()).unwrap_or_default();
+        let is_known =
+            vendor::is_nvidias(stem) || vendor::is_nvidia_soname(&plain) || Descriptor::named(&plain).is_some();
+        is_known || OF_NVIDIA.iter().any(|start| stem.starts_with(start))
+    };
+    names.into_iter().flatten().any(is_it)
+}
+
+/// Returns true if a program works on a machine only if it brings this library, which may therefore contain GPU code of the
+/// program. NVIDIA's libraries may be a part of the machine, like those of the system.
+pub(crate) fn is_of_program(soname: &str) -> bool {
+    let file = soname.rsplit('/').next().unwrap_or_default();
+    let plain = vendor::plain_name(file);
+    let Some(stem) = plain.strip_prefix("lib").and_then(|name| name.split(".so").next()) else {
+        return !plain.starts_with("ld-") && !plain.starts_with("ld64.");
+    };
+    // `libpython3.12.so.1.0`, `libxcb-shm.so.0`, `libc.musl-x86_64.so.1`
+    let root = stem.split(['-', '.']).next().unwrap_or_default().trim_end_matches(|c: char| c.is_ascii_digit());
+    let is_in = |names: &[&str]| names.contains(&stem);
+    let is_system = is_in(OF_SYSTEM) || is_in(OF_LANGUAGES) || is_in(OF_DRIVERS) || is_in(OF_DISTRIBUTIONS);
+    let is_variant = matches!(root, "python" | "xcb") || stem.starts_with("c.musl-");
+    let is_others = OF_OTHER_VENDORS.iter().any(|start| stem.starts_with(start));
+    !(is_system || is_variant || is_others || is_of_nvidia([Some(file)]))
+}
+
+/// Returns the libraries that files of the program need and that are not found here. They may contain GPU code.
+pub(super) fn absent_libraries(graph: &LoadGraph) -> Vec<NotExamined> {
+    let mut parts: Vec<NotExamined> = Vec::new();
+    let by_nvidia = |by: usize| {
+        let object = &graph.objects[by];
+        is_of_nvidia([object.soname.as_deref(), object.path.file_name().and_then(|name| name.to_str())])
+    };
+    for request in graph.unresolved_requests().filter(|request| is_of_program(&request.name) && !by_nvidia(request.by))
+    {
+        let by = graph.objects[request.by].path.display();
+        let part = NotExamined::new(request.name.clone(), format!("needed by {by}, and not found"));
+        if !parts.iter().any(|known| known.name == part.name) {
+            parts.push(part);
+        }
+    }
+    parts
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn libraries_of_programs_are_distinguished() {
+        for of_machine in [
+            "libc.so.6",
+            "ld-linux-x86-64.so.2",
+            "libc.musl-x86_64.so.1",
+            "libgcc_s.so.1",
+            "libgomp-a34b3233.so.1.0.0",
+            "libpython3.12.so.1.0",
+            "libxcb-shm.so.0",
+            "libGL.so.1",
+            "libglib-2.0.so.0",
+            "libcuda.so.1",
+            "libcublas.so.12",
+            "libnvinfer.so.10",
+            "libcudnn_ops.so.9",
+            "libnvidia-ml.so.1",
+            "libamdhip64.so.6",
+            "libhipblaslt.so.0",
+            "libmkl_rt.so.2",
+        ] {
+            assert!(!is_of_program(of_machine), "{of_machine}");
+        }
+        for own in [
+            "libtorch_cuda.so",
+            "libc10.so",
+            "libggml-cuda.so.0",
+            "libzmq.so.5",
+            "libmine.so",
+            "plugin.so",
+            "/opt/libx.so",
+        ] {
+            assert!(is_of_program(own), "{own}");
+        }
+    }
+}
