@@ -145,10 +145,14 @@ fn absent_library_is_unknown() {
         let needed = [&["-Wl,--no-as-needed,-rpath,$ORIGIN/lib".to_owned()][..], &needed].concat();
         link("int main(void) { return 0; }\n", &program, &[], &needed).expect("a program");
         fs::remove_file(scratch.join(soname)).expect("the library");
-        let verify = Call::new(command::path()).arg("verify").arg(&program).args(["--driver", RELEASE, "--gpu", "T4"]);
-        let outcome = verify.run();
-        assert_eq!(outcome.status(), Some(status), "{soname}: {outcome}");
-        assert_eq!(outcome.stdout.contains(soname), status == 2, "{soname}: {outcome}");
+        let tar = scratch.join("app.tar");
+        let _ = Call::new("tar").arg("-cf").arg(&tar).arg("-C").arg(&app).arg(".").run().success();
+        for path in [&program, &app, &tar] {
+            let verify = Call::new(command::path()).arg("verify").arg(path).args(["--driver", RELEASE, "--gpu", "T4"]);
+            let outcome = verify.run();
+            assert_eq!(outcome.status(), Some(status), "{soname}: {outcome}");
+            assert_eq!(outcome.stdout.contains(soname), status == 2, "{soname}: {outcome}");
+        }
     }
 }
 

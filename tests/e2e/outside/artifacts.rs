@@ -466,12 +466,21 @@ fn foreign_members_are_not_examined() {
     };
     let outcome = verify().expect(0);
     assert_eq!(parts(&outcome), [] as [&str; 0]);
+    // Code for AMD does not contradict an answer about NVIDIA's GPUs, unless there is no other code.
+    let bundle = tree.join("app/k.co");
+    fs::write(&bundle, b"__CLANG_OFFLOAD_BUNDLE__").expect("a file");
+    let outcome = verify().expect(0);
+    assert_eq!(parts(&outcome), ["app/k.co: GPU code for AMD"], "{outcome}");
+    let only = scratch.join("only");
+    fs::create_dir(&only).expect("a folder");
+    fs::copy(&bundle, only.join("k.co")).expect("a copy");
+    let outcome = command::call(["verify", "--json"]).arg(&only).args(flags).run().expect(2);
+    assert_eq!(parts(&outcome), ["k.co: GPU code for AMD, and none for NVIDIA"], "{outcome}");
     let mut dll = vec![0; 512];
     dll[..2].copy_from_slice(b"MZ");
     dll[60] = 128;
     dll[128..132].copy_from_slice(b"PE\0\0");
     fs::write(tree.join("app/k.pyd"), &dll).expect("a file");
-    fs::write(tree.join("app/k.co"), b"__CLANG_OFFLOAD_BUNDLE__").expect("a file");
     let mut packed = fs::read("/bin/true").expect("a program");
     packed.extend_from_slice(b"hsqs and more");
     fs::write(tree.join("app/packed"), &packed).expect("a file");
