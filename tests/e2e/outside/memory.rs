@@ -40,7 +40,7 @@ def image(manifest):
 
 def zipped(name, data):
     out = io.BytesIO()
-    with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:
+    with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
         archive.writestr(name, data)
         archive.writestr("second/" + name, data)
     return out.getvalue()
@@ -94,7 +94,7 @@ for number, kind in enumerate([2, 7, 11]):
     section = struct.pack("<IIQQQQIIQQ", 0, kind, 2, 0, 64, 4 << 20, 0, 0, 8, 24)
     write("sections-%d.so" % number, elf([section] * 20000, note * (1 << 17)))
 # The first section has the number of sections.
-for name, count, size in ("counted", 1 << 40, 200), ("sections", 1 << 19, 64 << 19):
+for name, count, size in ("counted", 1 << 40, 200), ("sections", 1 << 18, 64 << 18):
     image = elf([struct.pack("<IIQQQQIIQQ", 0, 0, 0, 0, 0, count, 0, 0, 0, 0)], bytes(size))
     write(name + ".so", image[:60] + bytes(4) + image[64:])
 member = b"%-16s%-12d%-6d%-6d%-8s%-10d`\n"
