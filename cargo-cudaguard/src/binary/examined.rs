@@ -17,26 +17,29 @@ pub struct NotExamined {
     pub reason: String,
     /// Name of the file, or of the archive member.
     pub name: String,
+    /// See [`Self::may_contradict`].
+    may_contradict: bool,
 }
 
 impl NotExamined {
     /// Creates a part with this name and reason.
     pub fn new(name: impl Into<String>, reason: impl Into<String>) -> Self {
-        Self { name: name.into(), reason: reason.into() }
+        let reason = reason.into();
+        let may_contradict = ![AMD, INTEL].contains(&reason.as_str());
+        Self { reason, name: name.into(), may_contradict }
     }
-}
 
-impl NotExamined {
     /// Returns true if this part may contradict an answer about NVIDIA's GPUs. Code for GPUs of AMD and Intel does not.
     pub fn may_contradict(&self) -> bool {
-        ![AMD, INTEL].contains(&self.reason.as_str())
+        self.may_contradict
     }
 }
 
 /// Marks the code for GPUs of others in an artifact without code for NVIDIA's: no answer is possible.
 pub fn mark_only_code(not_examined: &mut [NotExamined]) {
-    for part in not_examined.iter_mut().filter(|part| !part.may_contradict()) {
+    for part in not_examined.iter_mut().filter(|part| !part.may_contradict) {
         part.reason += ", and none for NVIDIA";
+        part.may_contradict = true;
     }
 }
 
