@@ -70,7 +70,11 @@ impl Env {
     pub fn var_os_raw(&self, name: &str) -> Option<OsString> {
         self.read.borrow_mut().insert(name.to_owned());
         match &self.variables {
-            Some(variables) => variables.get(name).cloned(),
+            Some(variables) => variables.get(name).cloned().or_else(|| {
+                // Windows ignores case, and calls `PATH` `Path`.
+                let is_it = |(key, _): &(&String, &OsString)| cfg!(windows) && key.eq_ignore_ascii_case(name);
+                variables.iter().find(is_it).map(|(_, value)| value.clone())
+            }),
             None => std::env::var_os(name),
         }
     }

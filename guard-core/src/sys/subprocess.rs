@@ -1,6 +1,7 @@
 //! Runs a program and captures its output, bounded in time and in size.
 
 use std::collections::BTreeMap;
+use std::env::consts::EXE_SUFFIX;
 use std::ffi::{OsStr, OsString};
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -119,7 +120,10 @@ fn kill_and_wait(child: &mut Child) {
 
 /// Returns the first executable file with this name in `PATH`.
 pub fn in_path(name: &str, env: &Env) -> Option<PathBuf> {
-    env.path_list("PATH").into_iter().map(|dir| env.current_dir().join(dir).join(name)).find(|file| is_executable(file))
+    // `clang` is `clang.exe` on Windows.
+    let suffix = if name.ends_with(EXE_SUFFIX) { "" } else { EXE_SUFFIX };
+    let file = |dir| env.current_dir().join(dir).join(format!("{name}{suffix}"));
+    env.path_list("PATH").into_iter().map(file).find(|file| is_executable(file))
 }
 
 /// Returns true if this is a file with an execute permission for any user.

@@ -4,6 +4,7 @@ mod libraries;
 mod selection;
 
 use std::collections::BTreeSet;
+use std::env::consts::EXE_SUFFIX;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -119,7 +120,8 @@ impl Detector<'_> {
             return (Some(NvccCandidate { path, flags: Vec::new(), source, reason }), dangling);
         }
         let usual = places.iter().filter(|place| place.reach < Precedence::Listed).find_map(|place| {
-            let path = Some(place.root.join("bin/nvcc")).filter(|path| subprocess::is_executable(path))?;
+            let path = Some(place.root.join("bin").join(format!("nvcc{EXE_SUFFIX}")))
+                .filter(|path| subprocess::is_executable(path))?;
             let reason = match place.reach {
                 Precedence::Named => format!("{} names it; PATH has no nvcc", place.source),
                 _ => format!("found in {}; no variable names a toolkit, and PATH has no nvcc", place.source),

@@ -6,7 +6,10 @@ use std::path::{Path, PathBuf};
 
 use super::library::LibraryImage;
 use super::pkg_config;
-use super::places::{Layout, Precedence, ToolkitPlace, entries_with_prefix, path_below, site_packages};
+use super::places::{
+    Layout, Precedence, ToolkitPlace, entries_with_prefix, newest_first, path_below, releases_of_installer,
+    site_packages,
+};
 use super::{SearchDir, Selection, Sourced};
 use crate::knowledge::vendor::{CUDNN, major_of, numbers_of};
 use crate::model::version::Version;
@@ -377,6 +380,12 @@ pub(super) fn search_installs(
         let wide = if layout.cross { None } else { Some(root.join("lib64")) };
         for dir in layout.library_dirs(&root).into_iter().chain(wide) {
             library(dir, SYSTEM, Precedence::Usual);
+        }
+    }
+    // It has a directory for each CUDA: `v9.15\include\13.0`.
+    for release in releases_of_installer(env, "NVIDIA/CUDNN") {
+        for dir in newest_first(entries_with_prefix(&release.join("include"), "")) {
+            include(dir, &release.display().to_string(), Precedence::Listed);
         }
     }
     if let Some(conda) = named("CONDA_PREFIX") {

@@ -148,9 +148,15 @@ pub(super) fn version_in_name(dir: &Path) -> Vec<u32> {
 }
 
 /// Sorts directories by the versions in their names, newest first.
-fn newest_first(mut dirs: Vec<PathBuf>) -> Vec<PathBuf> {
+pub(super) fn newest_first(mut dirs: Vec<PathBuf>) -> Vec<PathBuf> {
     dirs.sort_by_key(|dir| std::cmp::Reverse(version_in_name(dir)));
     dirs
+}
+
+/// Returns the directories `v13.0` that NVIDIA's installer for Windows creates below this one, newest first.
+pub(super) fn releases_of_installer(env: &Env, below: &str) -> Vec<PathBuf> {
+    let programs = env.var_os("ProgramFiles").filter(|_| cfg!(windows)).map(PathBuf::from);
+    programs.map(|programs| newest_first(entries_with_prefix(&programs.join(below), "v"))).unwrap_or_default()
 }
 
 /// Returns the `site-packages` directories of the active virtual environment and of conda's Python, which may contain
@@ -189,6 +195,10 @@ pub(super) fn toolkit_places(env: &Env, system_root: &Path) -> Vec<ToolkitPlace>
     }
     for dir in newest_first(entries_with_prefix(&path_below(system_root, "/usr/local"), "cuda-")) {
         let source = format!("/usr/local/{}", name_of(&dir));
+        add(dir, source, Precedence::Usual);
+    }
+    for dir in releases_of_installer(env, "NVIDIA GPU Computing Toolkit/CUDA") {
+        let source = dir.display().to_string();
         add(dir, source, Precedence::Usual);
     }
     if let Some(conda) = env.var_os("CONDA_PREFIX") {

@@ -1,5 +1,6 @@
 //! The detected toolkits, and the ones that a build uses.
 
+use std::env::consts::EXE_SUFFIX;
 use std::path::Path;
 
 use super::nvcc::Nvcc;
@@ -56,7 +57,8 @@ impl ToolkitList {
         if apart && self.toolkits.iter().any(|toolkit| toolkit.found.iter().any(|found| found == "/usr")) {
             return None;
         }
-        let nvcc = Some(place.root.join("bin/nvcc")).filter(|path| subprocess::is_executable(path));
+        let nvcc = Some(place.root.join("bin").join(format!("nvcc{EXE_SUFFIX}")))
+            .filter(|path| subprocess::is_executable(path));
         let headers = headers_in(&layout.include_dirs(&place.root));
         let known = self.find_known(&place.root, headers.as_ref());
         if let Some(index) = known {
