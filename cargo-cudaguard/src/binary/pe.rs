@@ -252,7 +252,8 @@ impl<'data> Pe<'data> {
                     break;
                 }
                 // Linkers before Visual C++ 7 wrote addresses in memory. Visual C++ 6 exists for 32 bits only.
-                let base = if descriptor.attributes.get(LE) & 1 == 1 { 0 } else { self.image_base as u32 };
+                let base = u32::try_from(self.image_base).ok().filter(|_| descriptor.attributes.get(LE) & 1 == 0);
+                let base = base.unwrap_or_default();
                 let [names, name] = [descriptor.import_name_table_rva, descriptor.dll_name_rva]
                     .map(|address| address.get(LE).wrapping_sub(base));
                 let thunks = table.thunks(names).ok().filter(|_| base == 0);
