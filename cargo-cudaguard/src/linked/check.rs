@@ -149,16 +149,28 @@ fn check_archs(
         }
         let found = if group.targets.is_empty() { "nothing".to_owned() } else { join_targets(&group.targets) };
         let values = values.clone().with("kernels", join_unique(mine)).with("built_for", found);
+        let values = values.with("variable", cmake_archs(linked));
         let missing = missing_targets(group, &demanded);
         if !missing.is_empty() {
-            findings
-                .push(MessageTemplate::ArchMissing.to_finding(&values.clone().with("targets", join_targets(missing))));
+            let words = by_build_system(linked, MessageTemplate::ArchMissing, MessageTemplate::ArchMissingCMake);
+            findings.push(words.to_finding(&values.clone().with("targets", join_targets(missing))));
         }
         let surplus = surplus_targets(group, &demanded);
         if !surplus.is_empty() {
-            findings.push(MessageTemplate::ArchSurplus.to_finding(&values.with("targets", join_targets(surplus))));
+            let words = by_build_system(linked, MessageTemplate::ArchSurplus, MessageTemplate::ArchSurplusCMake);
+            findings.push(words.to_finding(&values.with("targets", join_targets(surplus))));
         }
     }
+}
+
+/// Selects the wording of a hint.
+fn by_build_system(linked: &Linked<'_>, others: MessageTemplate, cmake: MessageTemplate) -> MessageTemplate {
+    linked.by.choose(others, cmake, others)
+}
+
+/// Returns the name of CMake's list of architectures: `CUDA_ARCHITECTURES of my-model`.
+fn cmake_archs<'a>(linked: &Linked<'a>) -> &'a str {
+    linked.declared_by.unwrap_or("CUDA_ARCHITECTURES of the target")
 }
 
 /// Reports own kernels without code for an arch that a variable, a build script or a target's property declares.
@@ -254,9 +266,16 @@ fn gpu_fleet(policy: &Policy, manifest: &Manifest, linked: &Linked<'_>, findings
     }
     for (lacking, partial) in reported {
         let Some((_, cc)) = partial.first() else { continue };
-        let words = if lacking.len() == 1 { MessageTemplate::FleetPartialOne } else { MessageTemplate::FleetPartial };
+        let words = if lacking.len() == 1 {
+            by_build_system(linked, MessageTemplate::FleetPartialOne, MessageTemplate::FleetPartialOneCMake)
+        } else {
+            by_build_system(linked, MessageTemplate::FleetPartial, MessageTemplate::FleetPartialCMake)
+        };
+        let archs = join_archs(&partial);
+        // CMake's lists have numbers: 75 is sm_75.
+        let archs = linked.by.choose(archs.clone(), archs.replace("sm_", ""), archs);
         let values = values.clone().with("gpus", join_gpus(&partial)).with("left_out", lacking.len());
-        let values = values.with("without", containers_without(kernels, *cc)).with("archs", join_archs(&partial));
+        let values = values.with("without", containers_without(kernels, *cc)).with("archs", archs);
         let mut finding = words.to_finding(&values);
         if policy.partial_refuse {
             // The program would refuse to start on these GPUs.
@@ -362,10 +381,11 @@ fn check_ptx(policy: &Policy, manifest: &Manifest, linked: &Linked<'_>, groups: 
     let values = values.with("declared", join_targets(&declared)).with("ptx", newest.number);
     let of_newest = |target: &&Target| matches!(target, Target::Ptx(arch) if *arch == newest);
     let words = if declared.iter().any(|target| of_newest(&target)) {
-        MessageTemplate::NoPtxDeclared
+        by_build_system(linked, MessageTemplate::NoPtxDeclared, MessageTemplate::NoPtxDeclaredCMake)
     } else {
-        MessageTemplate::NoPtx
+        by_build_system(linked, MessageTemplate::NoPtx, MessageTemplate::NoPtxCMake)
     };
+    let values = values.with("variable", cmake_archs(linked));
     findings.push(words.to_finding(&values.with_known("targets", declared.iter().find(of_newest))));
 }
 

@@ -223,7 +223,11 @@ fn check_cudart(toolchain: &Toolchain, mixed: bool, findings: &mut Vec<Finding>)
     let words = match cudart.source.as_str() {
         "the directory of the toolkit" => MessageTemplate::CudartMixedOneRoot,
         "the system directory" => MessageTemplate::CudartMixedOfSystem,
-        _ => MessageTemplate::CudartMixed,
+        _ => toolchain.by.choose(
+            MessageTemplate::CudartMixed,
+            MessageTemplate::CudartMixedCMake,
+            MessageTemplate::CudartMixed,
+        ),
     };
     let values = Values::default().with("found", cudart.version_text()).with("path", cudart.path.display());
     let values = values.with("source", &cudart.source).with("nvcc_cuda", CudaVersion::from(toolkit.value));

@@ -134,6 +134,7 @@ words! {
     CudartMixed CudartMixed;
     CudartMixedOneRoot CudartMixed;
     CudartMixedOfSystem CudartMixed;
+    CudartMixedCMake CudartMixed;
     ToolkitNotAllowed ToolkitNotAllowed;
     ToolkitNotAllowedCMake ToolkitNotAllowed;
     ToolkitNotAllowedOptions ToolkitNotAllowed;
@@ -176,6 +177,8 @@ words! {
     ArchDroppedCMake ArchDropped;
     NoPtx NoPtx;
     NoPtxDeclared NoPtx;
+    NoPtxCMake NoPtx;
+    NoPtxDeclaredCMake NoPtx;
     ArchsContradict ArchsContradict;
     ArchsContradictCMake ArchsContradict;
     ArchsContradictOptions ArchsContradict;
@@ -192,11 +195,15 @@ words! {
     ArchMissingDeclared ArchMissing;
     ArchMissingDeclaredCMake ArchMissing;
     ArchMissingDeclaredOptions ArchMissing;
+    ArchMissingCMake ArchMissing;
     ArchSurplus ArchSurplus;
+    ArchSurplusCMake ArchSurplus;
     FleetUnserved FleetUnserved;
     FleetPartial FleetPartial;
     FleetPartialOne FleetPartial;
     FleetPartialNoFleet FleetPartial;
+    FleetPartialCMake FleetPartial;
+    FleetPartialOneCMake FleetPartial;
     FleetUndeclared FleetUndeclared;
     DriverFleetOlder DriverFleetOlder;
     DriverFleetOlderInside DriverFleetOlder;

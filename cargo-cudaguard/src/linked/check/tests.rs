@@ -150,6 +150,22 @@ fn unknown_kernel_owner_is_not_blamed() {
     assert!(found.iter().all(|finding| finding.code != Code::OwnKernelsUnknown), "there is no requirement");
 }
 
+/// Hints of a CMake build name CMake's list of architectures.
+#[test]
+fn cmake_hints_name_its_property() {
+    let kernels = plain(&[fatbin(&[sm(80)]), fatbin(&[sm(75)])]);
+    let archs = policy("[gpu]\narchs = [\"sm_80\"]\n");
+    for (by, listed) in [(BuildSystem::CMake, true), (BuildSystem::Cargo, false)] {
+        let list = Some("CUDA_ARCHITECTURES of demo");
+        let file = Linked { by, declared_by: list, ..linked(&kernels, &[true, true]) };
+        let found = check_linked(&archs, &manifest(), &file);
+        for code in [Code::ArchMissing, Code::ArchSurplus, Code::NoPtx] {
+            let finding = found.iter().find(|one| one.code == code).unwrap_or_else(|| panic!("{code}: {found:?}"));
+            assert_eq!(finding.render().contains("CUDA_ARCHITECTURES"), listed, "{}", finding.render());
+        }
+    }
+}
+
 #[test]
 fn implied_ptx_is_not_surplus() {
     let archs = policy("[gpu]\narchs = [\"sm_80\"]\n");
