@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::fs;
 
-use cargo_cudaguard::knowledge::symptoms::{Symptom, SymptomMatches, all_symptoms, diagnose};
+use cargo_cudaguard::knowledge::symptoms::{Symptom, SymptomMatches, all_statuses, all_symptoms, diagnose};
 use cudaguard_tests::{Call, Scratch, Test, command, places, snapshot, test, tests};
 
 use crate::policy::pages::held;
@@ -307,7 +307,32 @@ fn index() -> String {
     for (number, symptom) in numbers {
         let _ = writeln!(page, "| {} | {} | [{}]({}.md) |", number.number, number.family, symptom.title, symptom.name);
     }
-    page.push_str("\nThese pages are generated from `cargo-cudaguard/data/symptoms.toml`.\n");
+    page.push_str(
+        "\n[Other statuses](other-statuses.md) of CUDA and its libraries have one page.\n\nThese pages are generated from \
+         `cargo-cudaguard/data/symptoms.toml`.\n",
+    );
+    page
+}
+
+/// Returns the page of the statuses that have no symptom of their own.
+fn statuses_page() -> String {
+    let mut page =
+        "# Other statuses of CUDA and its libraries\n\n`cargo cudaguard explain` answers for these numbers and \
+                    names, too. Statuses with one cause are listed together.\n"
+            .to_owned();
+    for group in all_statuses().chunk_by(|one, next| one.means == next.means) {
+        let cause = &group[0].causes[0];
+        let _ = write!(page, "\n## `{}`\n\n{} {}\n\n", group[0].name, group[0].means, cause.why);
+        let _ = write!(page, "- Check: `{}`\n- Fix: {}\n", cause.see, cause.fix);
+        let _ = writeln!(page, "- Reports: <{}>", group[0].sources.join(">, <"));
+        page.push_str("\n| number | status | text |\n| --- | --- | --- |\n");
+        for status in group {
+            let number = &status.numbers[0];
+            let names = status.names.join("`, `");
+            let _ = writeln!(page, "| {} {} | `{names}` | {} |", number.family, number.number, status.title);
+        }
+    }
+    page.push_str("\nThis page is generated from `cargo-cudaguard/data/statuses.toml`.\n");
     page
 }
 
@@ -362,6 +387,7 @@ fn navigation() -> String {
             let _ = writeln!(pages, "          - troubleshooting/{}.md", symptom.name);
         }
     }
+    pages.push_str("      - troubleshooting/other-statuses.md\n");
     [before, MARKS.0, &pages, MARKS.1, behind].concat()
 }
 
@@ -382,7 +408,8 @@ fn pages_match_the_table() {
     let titles = findings.rows.into_iter().map(|row| (format!("CG{}", row.code), row.title)).collect();
     held("docs/troubleshooting/index.md", &index());
     held("mkdocs.yml", &navigation());
-    let mut expected = BTreeSet::from(["index.md".to_owned()]);
+    held("docs/troubleshooting/other-statuses.md", &statuses_page());
+    let mut expected = BTreeSet::from(["index.md".to_owned(), "other-statuses.md".to_owned()]);
     for symptom in all_symptoms() {
         let name = format!("{}.md", symptom.name);
         held(&format!("docs/troubleshooting/{name}"), &page(symptom, &titles));

@@ -12,6 +12,7 @@ use crate::knowledge::from_text;
 use cudaguard::internal::finding::Code;
 
 mod pattern;
+mod statuses;
 
 use pattern::{NormalizedText, Pattern};
 
@@ -105,6 +106,12 @@ pub fn all_symptoms() -> &'static [Symptom] {
     &compiled_in().symptoms
 }
 
+/// Returns the statuses that have no symptom of their own. Their names are the names of the statuses.
+pub fn all_statuses() -> &'static [Symptom] {
+    static STATUSES: OnceLock<Vec<Symptom>> = OnceLock::new();
+    STATUSES.get_or_init(|| statuses::parse_statuses().unwrap_or_else(|error| unreachable!("built-in table: {error}")))
+}
+
 fn compiled_in() -> &'static SymptomTable {
     static TABLE: OnceLock<SymptomTable> = OnceLock::new();
     TABLE.get_or_init(|| parse_table(TEXT).unwrap_or_else(|error| unreachable!("built-in table: {error}")))
@@ -121,14 +128,19 @@ pub fn diagnose(text: &str) -> SymptomMatches {
         return SymptomMatches::Findings(codes);
     }
     if let Some((number, families)) = parse_bare_number(trimmed) {
-        let matching: Vec<_> = families.iter().filter_map(|family| find_by_number(family, number)).collect();
+        let mut matching: Vec<_> =
+            families.iter().filter_map(|family| find_by_number(all_symptoms(), family, number)).collect();
+        matching.extend(families.iter().filter_map(|family| find_by_number(all_statuses(), family, number)));
         return if matching.is_empty() { SymptomMatches::Nothing } else { SymptomMatches::Number(number, matching) };
     }
     let text = normalize(text);
     let numbered = find_numbered(&text);
     let is_shown =
         |symptom: &&Symptom| symptom.matches(&text) || numbered.iter().any(|other| other.name == symptom.name);
-    let shown: Vec<_> = all_symptoms().iter().filter(is_shown).collect();
+    let mut shown: Vec<_> = all_symptoms().iter().filter(is_shown).collect();
+    if shown.is_empty() {
+        shown = all_statuses().iter().filter(is_shown).collect();
+    }
     if shown.is_empty() { SymptomMatches::Nothing } else { SymptomMatches::Shown(shown) }
 }
 
@@ -152,9 +164,9 @@ impl Symptom {
     }
 }
 
-fn find_by_number(family: &str, number: u32) -> Option<&'static Symptom> {
+fn find_by_number(table: &'static [Symptom], family: &str, number: u32) -> Option<&'static Symptom> {
     let has = |symptom: &&Symptom| symptom.numbers.iter().any(|one| one.family == family && one.number == number);
-    all_symptoms().iter().find(has)
+    table.iter().find(has)
 }
 
 /// Returns the findings that a message of cudaguard names: `error[CG202]`.
@@ -199,7 +211,11 @@ fn find_numbered(text: &NormalizedText) -> Vec<&'static Symptom> {
     for (family, pattern) in &compiled_in().numbered {
         for number in pattern.find_matches(text).filter_map(|found| found.number) {
             let families = compiled_in().families.iter().filter(|one| one.starts_with(family.as_str()));
-            found.extend(families.filter_map(|family| find_by_number(family, number)).take(1));
+            let by_family = |family: &String| {
+                find_by_number(all_symptoms(), family, number)
+                    .or_else(|| find_by_number(all_statuses(), family, number))
+            };
+            found.extend(families.filter_map(by_family).take(1));
         }
     }
     found
@@ -274,6 +290,31 @@ mod tests {
             for cause in causes {
                 assert!(cause.why.ends_with(['.', ')']) && !cause.fix.ends_with('.'), "{name}: {cause:?}");
             }
+        }
+    }
+
+    /// Each status of the second table has one row, and none in the first table.
+    #[test]
+    fn statuses_are_complete_and_unique() {
+        let mut seen: BTreeSet<String> = BTreeSet::new();
+        for number in all_symptoms().iter().flat_map(|symptom| &symptom.numbers) {
+            seen.insert(format!("{}: {}", number.family, number.number));
+        }
+        seen.extend(all_symptoms().iter().flat_map(|symptom| symptom.names.clone()));
+        for status in all_statuses() {
+            let Number { family, number } = &status.numbers[0];
+            assert!(compiled_in().families.contains(family), "{}: {family}", status.name);
+            assert!(seen.insert(format!("{family}: {number}")), "{}: duplicate {family} {number}", status.name);
+            assert!(status.means.ends_with('.') && status.causes[0].why.ends_with('.'), "{}", status.name);
+            assert!(!status.causes[0].fix.ends_with('.') && !status.sources.is_empty(), "{}", status.name);
+            for name in &status.names {
+                assert!(seen.insert(name.clone()), "duplicate {name}");
+                assert_eq!(first(name), status.name, "{name}");
+            }
+            let library = family.split(' ').next().unwrap_or_default();
+            assert_eq!(first(&format!("{library} error {number}")), status.name, "{family} {number}");
+            let text = format!("x.cu:3: CUDA error: {}", status.title);
+            assert!(family != "CUDA" || first(&text) == status.name, "{text}");
         }
     }
 
