@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 
 use crate::host::judge::answer::Service;
 use crate::host::machine::oldest_driver::OldestDriver;
+use crate::host::machine::placement::GpuRange;
 use cudaguard::internal::sanitize;
 use cudaguard::internal::tables;
 use cudaguard::internal::vendor::CUDNN;
@@ -31,7 +32,7 @@ pub(super) fn write_text(asked: &RequirementsQuery<'_>) -> String {
                 "{}{}{by}; driver: {}",
                 span_of(gpus),
                 example_gpus(gpus.from, gpus.to),
-                describe_driver(gpus.driver)
+                describe_driver_of(gpus, placement.processor == "x86_64")
             ),
         );
         name = "";
@@ -80,13 +81,38 @@ pub(super) fn describe_driver(driver: Option<OldestDriver>) -> String {
     }
 }
 
+/// Returns the driver for these GPUs. That of a Jetson is a part of JetPack, and its releases have other numbers.
+fn describe_driver_of(gpus: &GpuRange, is_x86: bool) -> String {
+    let text = describe_driver(gpus.driver);
+    let Some(cuda) = gpus.driver.filter(|_| !is_x86).map(|driver| driver.cuda) else { return text };
+    let jetsons = ccs_between(gpus.from, gpus.to).filter(|cc| tables::is_tegra(*cc));
+    let jetpacks: Vec<String> = jetsons
+        .map(|cc| match tables::jetpack_for(cc, cuda) {
+            Some(jetpack) => format!("{jetpack} or newer on {}.{}", cc.0, cc.1),
+            None => format!("no known JetPack for {}.{}", cc.0, cc.1),
+        })
+        .collect();
+    if jetpacks.is_empty() {
+        text
+    } else if ccs_between(gpus.from, gpus.to).all(tables::is_tegra) {
+        format!("one that supports CUDA {cuda} ({})", jetpacks.join(", "))
+    } else {
+        format!("{text}; Jetson: {}", jetpacks.join(", "))
+    }
+}
+
+/// Returns the known compute capabilities in this range.
+fn ccs_between(from: (u8, u8), to: Option<(u8, u8)>) -> impl Iterator<Item = (u8, u8)> {
+    let mut ccs: Vec<(u8, u8)> = tables::arch_rows().iter().map(|row| row.cc).collect();
+    ccs.dedup();
+    ccs.into_iter().filter(move |cc| *cc >= from && to.is_none_or(|to| *cc <= to))
+}
+
 /// Returns ` (A100, A10)`: the best-known product of each compute capability, limited to the width of a line.
 fn example_gpus(from: (u8, u8), to: Option<(u8, u8)>) -> String {
     const SHOWN: usize = 4;
-    let mut ccs: Vec<(u8, u8)> = tables::arch_rows().iter().map(|row| row.cc).collect();
-    ccs.dedup();
-    let inside = ccs.into_iter().filter(|cc| *cc >= from && to.is_none_or(|to| *cc <= to));
-    let mut names: Vec<&str> = inside.filter_map(|cc| tables::gpu_examples(cc).first()).map(String::as_str).collect();
+    let mut names: Vec<&str> =
+        ccs_between(from, to).filter_map(|cc| tables::gpu_examples(cc).first()).map(String::as_str).collect();
     names.dedup();
     let more = if names.len() > SHOWN { ", …" } else { "" };
     names.truncate(SHOWN);
