@@ -1,9 +1,14 @@
-//! Compiles the judge of a start, which the shim contains too.
+//! Compiles the judge of a start, and the reader of getters. The shim contains both too.
 
 fn main() {
     for file in ["attributes.h", "coverage.h", "judge.c", "judge.h", "note_layout.h", "returned_constant.h", "tables.h"]
     {
         println!("cargo::rerun-if-changed=templates/shim/{file}");
     }
-    cc::Build::new().file("templates/shim/judge.c").define("CUDAGUARD_EXPORT_JUDGE", None).compile("cudaguard_judge");
+    println!("cargo::rerun-if-changed=src/host/judge/returned_constant.c");
+    cc::Build::new()
+        .files(["templates/shim/judge.c", "src/host/judge/returned_constant.c"])
+        .include("templates/shim")
+        .define("CUDAGUARD_EXPORT_JUDGE", None)
+        .compile("cudaguard_judge");
 }

@@ -739,12 +739,3 @@ JUDGE_LINKAGE void cudaguard_judge_start(const struct judge_manifest *manifest,
   j.last = JUDGE_CODES;
   judge_all(&j, facts);
 }
-
-#ifdef CUDAGUARD_EXPORT_JUDGE
-#include "returned_constant.h"
-
-uint32_t cudaguard_find_returned_constant(const unsigned char *code, size_t size,
-                                          uint32_t machine) {
-  return find_returned_constant(code, size, machine);
-}
-#endif

@@ -265,7 +265,6 @@ struct judge_result {
 #define JUDGE_LINKAGE
 void cudaguard_judge_start(const struct judge_manifest *manifest, const struct judge_facts *facts,
                            struct judge_result *result);
-uint32_t cudaguard_find_returned_constant(const unsigned char *code, size_t size, uint32_t machine);
 #else
 #define JUDGE_LINKAGE SHIM_FN
 #endif

@@ -1,5 +1,5 @@
 /* The constant that an exported getter returns. No other code of a library is read. The command
- * compiles this file, too (judge.c). */
+ * compiles this file, too. */
 #ifndef CUDAGUARD_RETURNED_CONSTANT_H
 #define CUDAGUARD_RETURNED_CONSTANT_H
 

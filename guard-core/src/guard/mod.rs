@@ -446,10 +446,16 @@ impl GuardCompiler {
         let object = dir.join(format!("{name}.o"));
         fs::write(&source, text).map_err(|error| format!("cannot write {}: {error}", source.display()))?;
         let _ = fs::remove_file(&object);
-        let mut command = Command::new(&self.program);
-        command.args(&self.flags).args(self.own_flags(language));
         let compiler = self.program.display();
-        let output = match command.arg(&source).arg("-o").arg(&object).output() {
+        let run = |own: &[&str]| {
+            Command::new(&self.program).args(&self.flags).args(own).arg(&source).arg("-o").arg(&object).output()
+        };
+        let own = self.own_flags(language);
+        let mut output = run(&own);
+        if output.as_ref().is_ok_and(|output| !output.status.success()) && own.contains(&"-mllvm") {
+            output = run(&without_llvm_options(&own));
+        }
+        let output = match output {
             Ok(output) => output,
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
                 return Ok(Err(format!("no C compiler for {}: `{compiler}` was not found", self.target)));
@@ -476,6 +482,12 @@ impl GuardCompiler {
             .unwrap_or_default();
         Ok(Err(one_line(&format!("the C compiler `{compiler}` failed on the guard ({}): {line}", output.status))))
     }
+}
+
+/// Removes the options of LLVM itself, which a release of clang may lack. Without them the shim is larger, and otherwise the same.
+fn without_llvm_options<'a>(flags: &[&'a str]) -> Vec<&'a str> {
+    let is_llvm = |at: usize| flags[at] == "-mllvm" || at > 0 && flags[at - 1] == "-mllvm";
+    (0..flags.len()).filter(|&at| !is_llvm(at)).map(|at| flags[at]).collect()
 }
 
 /// Returns true if a linker for this target accepts the file: an object for its processor, in the format of its system. On Linux that
