@@ -85,17 +85,14 @@ pub(super) fn describe_driver(driver: Option<OldestDriver>) -> String {
 fn describe_driver_of(gpus: &GpuRange, is_x86: bool) -> String {
     let text = describe_driver(gpus.driver);
     let Some(cuda) = gpus.driver.filter(|_| !is_x86).map(|driver| driver.cuda) else { return text };
-    let jetsons = ccs_between(gpus.from, gpus.to).filter(|cc| tables::is_tegra(*cc));
-    let jetpacks: Vec<String> = jetsons
-        .map(|cc| match tables::jetpack_for(cc, cuda) {
-            Some(jetpack) => format!("{jetpack} or newer on {}.{}", cc.0, cc.1),
-            None => format!("no known JetPack for {}.{}", cc.0, cc.1),
-        })
+    let jetpacks: Vec<String> = ccs_between(gpus.from, gpus.to)
+        .filter_map(|cc| Some(format!("{} or newer on {}.{}", tables::jetpack_for(cc, cuda)?, cc.0, cc.1)))
         .collect();
-    if jetpacks.is_empty() {
+    if ccs_between(gpus.from, gpus.to).all(tables::is_tegra) {
+        let known = if jetpacks.is_empty() { "no known JetPack".to_owned() } else { jetpacks.join(", ") };
+        format!("one that supports CUDA {cuda} ({known})")
+    } else if jetpacks.is_empty() {
         text
-    } else if ccs_between(gpus.from, gpus.to).all(tables::is_tegra) {
-        format!("one that supports CUDA {cuda} ({})", jetpacks.join(", "))
     } else {
         format!("{text}; Jetson: {}", jetpacks.join(", "))
     }
