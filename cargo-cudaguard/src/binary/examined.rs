@@ -72,6 +72,16 @@ const COMPRESSED_BUNDLE: &[u8] = b"CCOB";
 /// Section that clang's newer driver writes for any GPU.
 const OFFLOADING: &str = ".llvm.offloading";
 
+/// Formats that can contain programs and that are not read, by their first bytes.
+const PACKED: [(&[u8], &str); 6] = [
+    (b"7z\xbc\xaf\x27\x1c", "a 7z archive"),
+    (b"Rar!\x1a\x07", "a RAR archive"),
+    (b"MSCF\0\0\0\0", "a cabinet file of Windows"),
+    (b"\x04\x22\x4d\x18", "a file compressed with LZ4"),
+    (b"hsqs", "a squashfs image"),
+    (b"#!/usr/bin/env run-singularity\n", "a Singularity image"),
+];
+
 /// Returns the reason why a file or member with these first bytes is not examined. `None` if it can be examined or cannot
 /// contain code.
 pub fn kind_from_head(head: &[u8]) -> Option<&'static str> {
@@ -86,7 +96,7 @@ pub fn kind_from_head(head: &[u8]) -> Option<&'static str> {
     } else if head.starts_with(BUNDLE) || head.starts_with(COMPRESSED_BUNDLE) {
         Some(AMD)
     } else {
-        None
+        PACKED.iter().find(|(magic, _)| head.starts_with(magic)).map(|(_, format)| *format)
     }
 }
 
@@ -227,6 +237,7 @@ mod tests {
             (b"\xcf\xfa\xed\xfe\x07", Some("a macOS file (Mach-O)")),
             (b"\xca\xfe\xba\xbe\0\0\0\x3d", None),
             (b"__CLANG_OFFLOAD_BUNDLE__\x02", Some(AMD)),
+            (b"7z\xbc\xaf\x27\x1c\0\x04", Some("a 7z archive")),
             (b"", None),
         ] {
             assert_eq!(kind_from_head(head), expected, "{head:?}");
