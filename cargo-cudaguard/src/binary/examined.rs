@@ -17,8 +17,8 @@ pub struct NotExamined {
     pub reason: String,
     /// Name of the file, or of the archive member.
     pub name: String,
-    /// See [`Self::may_contradict`].
-    may_contradict: bool,
+    /// True if this part may contradict an answer about NVIDIA's GPUs. Code for GPUs of AMD and Intel does not.
+    pub may_contradict: bool,
 }
 
 impl NotExamined {
@@ -27,11 +27,6 @@ impl NotExamined {
         let reason = reason.into();
         let may_contradict = ![AMD, INTEL].contains(&reason.as_str());
         Self { reason, name: name.into(), may_contradict }
-    }
-
-    /// Returns true if this part may contradict an answer about NVIDIA's GPUs. Code for GPUs of AMD and Intel does not.
-    pub fn may_contradict(&self) -> bool {
-        self.may_contradict
     }
 }
 
@@ -58,7 +53,7 @@ impl From<&NotExamined> for Value {
 /// Returns the verdict of these findings on an artifact: `runs` only if all that may contradict it was examined.
 pub fn verdict(findings: &[Finding], not_examined: &[NotExamined]) -> Verdict {
     match Verdict::from_findings(findings) {
-        Verdict::Runs if not_examined.iter().any(NotExamined::may_contradict) => Verdict::Unknown,
+        Verdict::Runs if not_examined.iter().any(|part| part.may_contradict) => Verdict::Unknown,
         other => other,
     }
 }

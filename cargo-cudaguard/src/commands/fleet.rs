@@ -13,7 +13,6 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::rc::Rc;
 
-use crate::binary::examined::NotExamined;
 use crate::host::machine::Machine;
 use crate::host::machine::fleet::{Change, Fleet, FleetOutcome, Outcomes};
 use cudaguard::internal::env::Env;
@@ -46,7 +45,7 @@ pub(crate) fn run_fleet(env: &Env, files: &[PathBuf], list: &Path, json: bool) -
     let open: Vec<_> =
         read.iter().map(|components| not_judged(&components.manifests, &components.not_examined)).collect();
     let fleet_report = |outcomes: Outcomes| FleetReport::from_outcomes(&outcomes, files, &open, json);
-    let not_examined = read.iter().flat_map(|components| &components.not_examined).any(NotExamined::may_contradict);
+    let not_examined = read.iter().flat_map(|components| &components.not_examined).any(|part| part.may_contradict);
     let mut run = Run {
         files,
         not_examined,

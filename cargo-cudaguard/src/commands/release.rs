@@ -140,10 +140,15 @@ impl Gate {
 
     /// Reports exceptions that matched none of these files.
     pub(crate) fn stale_exceptions(&self, reports: &[(&Path, &GateReport)]) -> Vec<Finding> {
-        let all = || reports.iter().flat_map(|(path, report)| report.files.iter().map(move |file| (path, file)));
+        let names = |report: &GateReport| {
+            let of_files = report.files.iter().map(|file| file.name.clone());
+            of_files.chain(report.not_examined.iter().map(|part| part.name.clone())).collect::<Vec<_>>()
+        };
         let is_used = |glob: &&String| {
-            all().any(|(path, file)| matches_glob(glob, path, &file.name))
-                || reports.iter().any(|(path, _)| matches_glob(glob, path, ""))
+            let matches = |(path, report): &(&Path, &GateReport)| {
+                matches_glob(glob, path, "") || names(report).iter().any(|name| matches_glob(glob, path, name))
+            };
+            reports.iter().any(matches)
         };
         let stale = self.requirements.except.iter().filter(|glob| !is_used(glob));
         stale
@@ -206,7 +211,11 @@ impl Gate {
             }
         }
         finding::sort_findings(&mut findings);
-        GateReport { findings, not_examined: artifact.not_examined.clone(), files }
+        let mut not_examined = artifact.not_examined.clone();
+        for part in &mut not_examined {
+            part.may_contradict = !is_excepted(&part.name) && (wanted.strict || part.may_contradict);
+        }
+        GateReport { findings, not_examined, files }
     }
 }
 
@@ -332,7 +341,7 @@ fn findings_without_kernels(artifact: &ArtifactReport, archs: &[Target]) -> Opti
     }
     // The rest may be what was not examined.
     let values = file_values(&name).with("targets", join_targets(archs.iter().copied()));
-    let is_examined = !artifact.not_examined.iter().any(NotExamined::may_contradict);
+    let is_examined = !artifact.not_examined.iter().any(|part| part.may_contradict);
     is_examined.then(|| MessageTemplate::ReleaseArchMissingEverywhere.to_finding(&values))
 }
 

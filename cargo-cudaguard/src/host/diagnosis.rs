@@ -122,8 +122,7 @@ pub fn examine_host(program: Option<&Path>, env: &Env, asker: &DriverProbe) -> R
             let links = |name: &str| ["libcuda.so", "libcudart.so"].iter().any(|start| name.starts_with(start));
             let links = predicted.graph.requests.iter().any(|request| links(&request.name));
             needs_gpu = component_that_needs_cuda(&program.path, &predicted.manifests, links);
-            let (open, others): (Vec<_>, Vec<_>) =
-                predicted.not_examined.iter().partition(|part| part.may_contradict());
+            let (open, others): (Vec<_>, Vec<_>) = predicted.not_examined.iter().partition(|part| part.may_contradict);
             not_judged.extend(open.into_iter().map(ToString::to_string));
             not_covered.extend(others.into_iter().map(ToString::to_string));
             (predicted.all_findings(), Some(predicted.graph), names)

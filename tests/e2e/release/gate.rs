@@ -209,9 +209,17 @@ fn unexamined_parts_are_not_fine() {
     link(&scratch, "tree/lib.so", &[&kernels]);
     scratch.file("tree/gpu.co", b"__CLANG_OFFLOAD_BUNDLE__\x02\0\0\0\0\0\0\0");
     wheel(&scratch, "app.whl");
-    let outcome = verify(&scratch, &["app.whl", "--archs", "80"]).expect(2);
+    // Code for AMD's GPUs is named. It decides only with --strict, unless it is excepted.
+    let outcome = verify(&scratch, &["app.whl", "--archs", "80"]).success();
+    assert!(outcome.stdout.contains("gpu.co: GPU code for AMD"), "{outcome}");
+    let outcome = verify(&scratch, &["app.whl", "--archs", "80", "--strict"]).expect(1);
     assert!(outcome.stdout.contains("it is unknown whether") && outcome.stdout.contains("gpu.co"), "{outcome}");
-    let _ = verify(&scratch, &["app.whl", "--archs", "80", "--strict"]).expect(1);
+    let outcome = verify(&scratch, &["app.whl", "--archs", "80", "--strict", "--except", "*.co"]).success();
+    assert!(!outcome.stderr.contains("CG607"), "{outcome}");
+    // So does an archive that is not read, without --strict too.
+    scratch.file("tree/more.7z", b"7z\xbc\xaf\x27\x1c\0\x04");
+    let outcome = verify(&scratch, &["tree", "--archs", "80"]).expect(2);
+    assert!(outcome.stdout.contains("it is unknown whether") && outcome.stdout.contains("more.7z"), "{outcome}");
     // Code that is compiled when the program runs.
     let lto = Call::new(parts::cuda("13.0").join("bin/nvcc"))
         .args(["-fatbin", "-gencode", "arch=compute_80,code=lto_80", "kernels.cu", "-o", "lto.fatbin"])

@@ -46,7 +46,6 @@ const OF_DRIVERS: &[&str] = &[
     "GLdispatch",
     "OpenGL",
     "EGL",
-    "GLESv1_CM",
     "GLESv2",
     "OpenCL",
     "vulkan",
