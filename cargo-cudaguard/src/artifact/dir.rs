@@ -50,7 +50,10 @@ fn visit_child(entries: fs::ReadDir, name: &str, of: &ArchivePlace<'_>) -> Resul
 /// because environments of uv, Bazel and Nix consist of such links. Other targets outside do not belong to the
 /// directory.
 fn link(path: &Path, name: &str, of: &ArchivePlace<'_>) -> Result<(), String> {
-    let target = fs::read_link(path).map_err(|error| of.error_for(name, error))?;
+    let target = match fs::read_link(path) {
+        Ok(target) => target,
+        Err(error) => return not_read(name, &error, of),
+    };
     let written = bounds::shown(target.as_os_str().as_encoded_bytes());
     if let Ok(target) = bounds::resolve_link(name, &written, false) {
         return of.hand_on(name, Content::Link(target));
