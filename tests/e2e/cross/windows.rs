@@ -4,7 +4,7 @@ use cudaguard::internal::elf::machine;
 use cudaguard_tests::{Test, parts, tests, tools};
 
 use super::fixture::{WINDOWS, built, embedding, guard, plain, printed, sealed};
-use crate::windows::guard::{Wine, starts_only_with_newer_cudnn};
+use crate::windows::guard::{NEEDS_BOTH, Wine, missing_libraries_are_refused, starts_only_with_newer_cudnn};
 
 pub(crate) fn tests() -> Vec<Test> {
     tests![
@@ -49,12 +49,19 @@ fn rust_program_is_judged_before_main() {
             cudaguard_tests::project::package("app") + "\n[profile.release]\ncodegen-units = 1\nstrip = true\n",
         )
         .file("src/main.rs", MAIN);
-    let outcome = guard(&project, ["build", "--release", "--target", WINDOWS])
-        .env("CUDNN_INCLUDE_DIR", parts::cudnn("9.15.1-cu12").join("include"))
-        .run()
-        .success();
-    assert_eq!(printed(&outcome, "cudaguard: 1 of 1 target guarded (cuDNN 9.15.1)"), 1, "{outcome}");
-    let program = project.built(&format!("{WINDOWS}/release/app.exe"));
-    let _ = sealed(&program, machine::X86_64, WINDOWS);
-    starts_only_with_newer_cudnn(&wine, &program);
+    let build = |count: &str| {
+        let outcome = guard(&project, ["build", "--release", "--target", WINDOWS])
+            .env("CUDNN_INCLUDE_DIR", parts::cudnn("9.15.1-cu12").join("include"))
+            .run()
+            .success();
+        assert_eq!(printed(&outcome, count), 1, "{outcome}");
+        let program = project.built(&format!("{WINDOWS}/release/app.exe"));
+        let _ = sealed(&program, machine::X86_64, WINDOWS);
+        program
+    };
+    starts_only_with_newer_cudnn(&wine, &build("cudaguard: 1 of 1 target guarded (cuDNN 9.15.1)"));
+    // The loader ends a program whose DLL is missing, before the guard runs. This one opens cuDNN.
+    project.write("cudaguard.toml", NEEDS_BOTH);
+    project.write("src/main.rs", "fn main() {\n    println!(\"main starts\");\n}\n");
+    missing_libraries_are_refused(&wine, &build("cudaguard: 1 of 1 target guarded (cuDNN 9.15.1)"));
 }

@@ -123,6 +123,22 @@ fn older_cudnn_is_refused(wine: &Wine, program: &Path) {
     assert!(refused.stdout.is_empty() && refused.stderr.contains("error[CG202]"), "{refused}");
 }
 
+/// A program that opens cuDNN and uses a GPU.
+pub(crate) const NEEDS_BOTH: &str = "[cudnn]\nlinkage = \"dlopened\"\nrequired = true\n[runtime]\ngpu = \"required\"\n";
+
+/// Checks that the program of [`NEEDS_BOTH`] is refused without cuDNN, and without a driver.
+#[track_caller]
+pub(crate) fn missing_libraries_are_refused(wine: &Wine, program: &Path) {
+    let cudnn = [cudnn_dll(NEW)];
+    for (libraries, text) in [
+        (&[][..], "error[CG205]: no cuDNN was found: the loader finds no cudnn64_9.dll"),
+        (&cudnn[..], "error[CG307]: there is no nvcuda.dll, and app "),
+    ] {
+        let refused = wine.start(program, libraries, &[]).expect(78);
+        assert!(refused.stdout.is_empty() && refused.stderr.contains(text), "{text}: {refused}");
+    }
+}
+
 /// Writes the guard of a component for a compiler.
 pub(super) fn embed(scratch: &Scratch, policy: &str, compiler: &str, object: &str) -> PathBuf {
     scratch.file("cudaguard.toml", policy);
@@ -242,12 +258,8 @@ fn missing_cudnn_and_driver_are_refused() {
     let wine = Wine::new("windows-guard-missing");
     let scratch = Scratch::without_blanks("windows-missing");
     main_c(&scratch);
+    missing_libraries_are_refused(&wine, &gcc(&scratch, &[], &embed(&scratch, NEEDS_BOTH, COMPILER, "both.o")));
     let program = gcc(&scratch, &[], &embed(&scratch, OPENED, COMPILER, "guard.o"));
-    let refused = wine.start(&program, &[], &[]).expect(78);
-    assert!(
-        refused.stderr.contains("error[CG205]: no cuDNN was found: the loader finds no cudnn64_9.dll"),
-        "{refused}"
-    );
     let _ = wine.start(&program, &[cudnn_dll(NEW)], &[]).success();
     // A program that adds directories to the search may find it later.
     let adds = scratch.file(
@@ -257,14 +269,9 @@ fn missing_cudnn_and_driver_are_refused() {
     let guard = scratch.path().join("guard.o");
     let other = gcc(&scratch, &[adds.to_str().unwrap()], &guard);
     assert_eq!(wine.start(&other, &[], &[]).success().stderr, "");
-    for (gpu, status, text) in
-        [("required", 78, "error[CG307]: there is no nvcuda.dll, and app 1.0.0 requires a GPU"), ("auto", 0, "")]
-    {
-        let policy = format!("{OPENED}[runtime]\ngpu = \"{gpu}\"\n");
-        let program = gcc(&scratch, &[], &embed(&scratch, &policy, COMPILER, "gpu.o"));
-        let outcome = wine.start(&program, &[cudnn_dll(NEW)], &[]).expect(status);
-        assert!(outcome.stderr.contains(text), "{outcome}");
-    }
+    let program =
+        gcc(&scratch, &[], &embed(&scratch, &format!("{OPENED}[runtime]\ngpu = \"auto\"\n"), COMPILER, "gpu.o"));
+    assert_eq!(wine.start(&program, &[cudnn_dll(NEW)], &[]).success().stderr, "");
 }
 
 /// What MSVC's C runtime provides, which is not installed here: the TLS directory, functions that compilers call, and a helper of
@@ -356,4 +363,7 @@ fn clang_program_is_judged_before_main() {
     let refused = wine.start(&program, &[cudnn_dll(NEW)], &[]).expect(78);
     assert!(refused.stderr.contains("error[CG214]: app 1.0.0 uses cudnnNowhere, which no library has"), "{refused}");
     assert!(refused.stderr.contains("run\\cudnn64_9.dll"), "{refused}");
+    let _ = embed(&scratch, NEEDS_BOTH, "clang --target=x86_64-pc-windows-msvc", "guard.obj");
+    link(&[], &["/delayload:cudnn64_9.dll"]);
+    missing_libraries_are_refused(&wine, &program);
 }
