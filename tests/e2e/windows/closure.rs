@@ -2,10 +2,10 @@
 
 use std::fs;
 
-use cudaguard_tests::{Call, Scratch, Test, command, tests, tools};
+use cudaguard_tests::{Scratch, Test, command, tests, tools};
 
 use super::COMPILER;
-use super::guard::{DEFINITION, LINKED, NEW, OLD, cudnn_dll, embed, gcc, main_c};
+use super::guard::{NEW, OLD, cudnn_dll, gcc, gcc_program_linking_cudnn};
 
 pub(super) fn tests() -> Vec<Test> {
     tests![dll_next_to_program_is_judged]
@@ -18,12 +18,7 @@ const HOST: &str =
 fn dll_next_to_program_is_judged() {
     tools::need(COMPILER);
     let scratch = Scratch::without_blanks("windows-closure");
-    main_c(&scratch);
-    scratch.file("cudnn.def", DEFINITION);
-    let tool = Call::new("x86_64-w64-mingw32-dlltool").args(["-d", "cudnn.def", "-l", "libcudnn.a"]);
-    let _ = tool.dir(scratch.path()).run().success();
-    let guard = embed(&scratch, LINKED, COMPILER, "guard.o");
-    let program = gcc(&scratch, &["-DUSE", "libcudnn.a"], &guard);
+    let (guard, program) = gcc_program_linking_cudnn(&scratch);
     let host = scratch.file("host.json", HOST);
     let dir = scratch.path().join("run");
     for (release, status, text) in [

@@ -186,16 +186,22 @@ pub(super) fn gcc(scratch: &Scratch, arguments: &[&str], guard: &Path) -> PathBu
     program
 }
 
+/// Builds a guarded program that imports cuDNN from `libcudnn.a`. Returns the object of the guard, and the program.
+pub(super) fn gcc_program_linking_cudnn(scratch: &Scratch) -> (PathBuf, PathBuf) {
+    main_c(scratch);
+    scratch.file("cudnn.def", DEFINITION);
+    let tool = Call::new("x86_64-w64-mingw32-dlltool").args(["-d", "cudnn.def", "-l", "libcudnn.a"]);
+    let _ = tool.dir(scratch.path()).run().success();
+    let guard = embed(scratch, LINKED, COMPILER, "guard.o");
+    let program = gcc(scratch, &["-DUSE", "libcudnn.a"], &guard);
+    (guard, program)
+}
+
 fn gcc_program_is_judged_before_main() {
     tools::need(COMPILER);
     let wine = Wine::new("windows-guard-gcc");
     let scratch = Scratch::without_blanks("windows-gcc");
-    main_c(&scratch);
-    scratch.file("cudnn.def", DEFINITION);
-    let tool = Call::new("x86_64-w64-mingw32-dlltool").args(["-d", "cudnn.def", "-l", "libcudnn.a"]);
-    let _ = tool.dir(scratch.path()).run().success();
-    let guard = embed(&scratch, LINKED, COMPILER, "guard.o");
-    let program = gcc(&scratch, &["-DUSE", "libcudnn.a"], &guard);
+    let (guard, program) = gcc_program_linking_cudnn(&scratch);
     starts_only_with_newer_cudnn(&wine, &program);
     // The loader ends the program before the guard runs, without a text.
     let outcome = wine.start(&program, &[], &[]);
