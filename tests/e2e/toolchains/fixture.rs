@@ -71,6 +71,12 @@ impl ReportedFinding {
         declared.iter().filter_map(Value::as_str).collect()
     }
 
+    /// Returns the hints of the findings.
+    pub(crate) fn hints(&self) -> Vec<&str> {
+        let findings = self.value["findings"].as_array().expect("a list");
+        findings.iter().filter_map(|finding| finding["hint"].as_str()).collect()
+    }
+
     /// Returns codes and severities, such as `CG101 error`.
     pub(crate) fn findings(&self) -> Vec<String> {
         let findings = self.value["findings"].as_array().expect("a list");

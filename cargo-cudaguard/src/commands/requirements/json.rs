@@ -6,6 +6,7 @@ use crate::host::machine::placement::{GpuRange, OfLibrary, Unfit};
 use cudaguard::internal::json::{Value, array, object};
 use cudaguard::internal::vendor::CUDNN;
 
+use super::text::jetpack_of;
 use super::{RequirementsQuery, dotted_cc, unfit_reason};
 use crate::cli::json_output;
 use crate::commands::verify::put_not_judged;
@@ -37,13 +38,16 @@ fn interval_value(from: (u8, u8), to: Option<(u8, u8)>) -> Value {
 fn fit_value(gpus: &GpuRange) -> Value {
     let mut value = interval_value(gpus.from, gpus.to);
     value.insert_some("by", gpus.by.map(Service::name));
-    value.insert_some("driver", gpus.driver.map(driver_value));
+    value.insert_some("driver", gpus.driver.map(|driver| driver_value(driver, jetpack_of(gpus))));
     value
 }
 
-fn driver_value(driver: OldestDriver) -> Value {
+fn driver_value(driver: OldestDriver, jetpack: Option<String>) -> Value {
     let mut value = object([("cuda", driver.cuda.to_string().into())]);
-    value.insert_some("release", driver.release.map(|release| release.to_string()));
+    match jetpack {
+        Some(jetpack) => value.insert_some("jetpack", Some(jetpack)),
+        None => value.insert_some("release", driver.release.map(|release| release.to_string())),
+    }
     value
 }
 

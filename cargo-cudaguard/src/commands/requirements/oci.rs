@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 
 use cudaguard::internal::vendor::CUDNN;
 
+use super::text::jetpack_of;
 use super::{RequirementsQuery, comment_lines, nvidia_require, span_of};
 
 /// Prefix of the keys. It starts with the name of the project, as the OCI image specification 1.1 requires for
@@ -27,7 +28,8 @@ pub(super) fn write_oci(asked: &RequirementsQuery<'_>) -> Result<String, String>
     label("gpus", &gpus.collect::<Vec<_>>().join(", "));
     let drivers = placement.fit.iter().filter_map(|gpus| {
         let driver = gpus.driver?;
-        let release = driver.release.map(|release| format!(" ({release})")).unwrap_or_default();
+        let release = jetpack_of(gpus).or_else(|| driver.release.map(|release| release.to_string()));
+        let release = release.map(|release| format!(" ({release})")).unwrap_or_default();
         Some(format!("{}: CUDA {}{release}", span_of(gpus), driver.cuda))
     });
     let drivers = drivers.collect::<Vec<_>>().join(", ");

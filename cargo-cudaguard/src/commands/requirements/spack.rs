@@ -31,7 +31,12 @@ pub(super) fn write_spack(asked: &RequirementsQuery<'_>) -> Result<String, Strin
     heading.extend(processor_comes_with(asked, "the target"));
     heading
         .push("Spack cannot express a driver: exclude nodes with older drivers by other means. Required:".to_owned());
-    heading.extend(placement.fit.iter().map(|gpus| format!("  {}: {}", span_of(gpus), describe_driver(gpus.driver))));
+    heading.extend(
+        placement
+            .fit
+            .iter()
+            .map(|gpus| format!("  {}: {}", span_of(gpus), describe_driver(gpus, placement.processor == "x86_64"))),
+    );
     let mut text = comment_lines(&heading);
     for (value, cc) in unfit {
         let why = placement.unfit.iter().find(|gpus| gpus.contains(cc));

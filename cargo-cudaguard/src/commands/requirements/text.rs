@@ -8,6 +8,7 @@ use crate::host::machine::placement::GpuRange;
 use cudaguard::internal::sanitize;
 use cudaguard::internal::tables;
 use cudaguard::internal::vendor::CUDNN;
+use cudaguard::internal::version::CudaVersion;
 
 use super::{RequirementsQuery, describe_span, span_of, unfit_reason};
 
@@ -32,7 +33,7 @@ pub(super) fn write_text(asked: &RequirementsQuery<'_>) -> String {
                 "{}{}{by}; driver: {}",
                 span_of(gpus),
                 example_gpus(gpus.from, gpus.to),
-                describe_driver_of(gpus, placement.processor == "x86_64")
+                describe_driver(gpus, placement.processor == "x86_64")
             ),
         );
         name = "";
@@ -71,31 +72,31 @@ fn describe_support(by: Service) -> &'static str {
     }
 }
 
-pub(super) fn describe_driver(driver: Option<OldestDriver>) -> String {
-    match driver {
-        None => "any that supports it".to_owned(),
-        Some(OldestDriver { cuda, release: None }) => format!("one that supports CUDA {cuda}"),
-        Some(OldestDriver { cuda, release: Some(release) }) => {
-            format!("one that supports CUDA {cuda} ({release} or newer)")
-        }
+/// Returns the driver that these GPUs need. That of a Jetson is a part of JetPack, and its releases have other numbers.
+pub(super) fn describe_driver(gpus: &GpuRange, is_x86: bool) -> String {
+    let Some(OldestDriver { cuda, release }) = gpus.driver else { return "any that supports it".to_owned() };
+    if let Some(jetpack) = jetpack_of(gpus) {
+        return format!("one that supports CUDA {cuda} ({jetpack})");
     }
+    let release = release.map(|release| format!(" ({release} or newer)")).unwrap_or_default();
+    let jetpacks = if is_x86 { String::new() } else { join_jetpacks(gpus, cuda) };
+    let jetpacks = if jetpacks.is_empty() { jetpacks } else { format!("; Jetson: {jetpacks}") };
+    format!("one that supports CUDA {cuda}{release}{jetpacks}")
 }
 
-/// Returns the driver for these GPUs. That of a Jetson is a part of JetPack, and its releases have other numbers.
-fn describe_driver_of(gpus: &GpuRange, is_x86: bool) -> String {
-    let text = describe_driver(gpus.driver);
-    let Some(cuda) = gpus.driver.filter(|_| !is_x86).map(|driver| driver.cuda) else { return text };
-    let jetpacks: Vec<String> = ccs_between(gpus.from, gpus.to)
-        .filter_map(|cc| Some(format!("{} or newer on {}.{}", tables::jetpack_for(cc, cuda)?, cc.0, cc.1)))
-        .collect();
-    if ccs_between(gpus.from, gpus.to).all(tables::is_tegra) {
-        let known = if jetpacks.is_empty() { "no known JetPack".to_owned() } else { jetpacks.join(", ") };
-        format!("one that supports CUDA {cuda} ({known})")
-    } else if jetpacks.is_empty() {
-        text
-    } else {
-        format!("{text}; Jetson: {}", jetpacks.join(", "))
+/// Returns the JetPacks whose driver is sufficient, if all of these GPUs are those of a Jetson.
+pub(super) fn jetpack_of(gpus: &GpuRange) -> Option<String> {
+    let cuda = gpus.driver?.cuda;
+    if !ccs_between(gpus.from, gpus.to).all(tables::is_tegra) {
+        return None;
     }
+    let known = join_jetpacks(gpus, cuda);
+    Some(if known.is_empty() { "no known JetPack".to_owned() } else { known })
+}
+
+fn join_jetpacks(gpus: &GpuRange, cuda: CudaVersion) -> String {
+    let jetpack = |cc: (u8, u8)| Some(format!("{} or newer on {}.{}", tables::jetpack_for(cc, cuda)?, cc.0, cc.1));
+    ccs_between(gpus.from, gpus.to).filter_map(jetpack).collect::<Vec<_>>().join(", ")
 }
 
 /// Returns the known compute capabilities in this range.
@@ -114,4 +115,26 @@ fn example_gpus(from: (u8, u8), to: Option<(u8, u8)>) -> String {
     let more = if names.len() > SHOWN { ", …" } else { "" };
     names.truncate(SHOWN);
     if names.is_empty() { String::new() } else { format!(" ({}{more})", names.join(", ")) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_driver_of_a_jetson_is_named_as_jetpack() {
+        let driver = OldestDriver { cuda: CudaVersion::new(12, 2), release: "535.54.03".parse().ok() };
+        for (from, to, is_x86, expected) in [
+            ((8, 7), Some((8, 7)), false, "(JetPack 6.0 with L4T 36.3 or newer on 8.7)"),
+            ((8, 7), Some((8, 7)), true, "(JetPack 6.0 with L4T 36.3 or newer on 8.7)"),
+            ((7, 2), Some((7, 2)), false, "(no known JetPack)"),
+            ((8, 6), Some((8, 6)), false, "(535.54.03 or newer)"),
+            ((8, 6), Some((8, 7)), true, "(535.54.03 or newer)"),
+            ((8, 6), Some((8, 7)), false, "(535.54.03 or newer); Jetson: JetPack 6.0 with L4T 36.3 or newer on 8.7"),
+        ] {
+            let gpus = GpuRange { from, to, by: None, driver: Some(driver) };
+            let text = describe_driver(&gpus, is_x86);
+            assert_eq!(text, format!("one that supports CUDA 12.2 {expected}"), "{from:?} {to:?}");
+        }
+    }
 }

@@ -128,9 +128,15 @@ pub fn diagnose(text: &str) -> SymptomMatches {
         return SymptomMatches::Findings(codes);
     }
     if let Some((number, families)) = parse_bare_number(trimmed) {
-        let mut matching: Vec<_> =
-            families.iter().filter_map(|family| find_by_number(all_symptoms(), family, number)).collect();
-        matching.extend(families.iter().filter_map(|family| find_by_number(all_statuses(), family, number)));
+        let mut matching: Vec<&Symptom> = Vec::new();
+        for table in [all_symptoms(), all_statuses()] {
+            for found in families.iter().filter_map(|family| find_by_number(table, family, number)) {
+                // One symptom can have this number in several families.
+                if matching.iter().all(|other| other.name != found.name) {
+                    matching.push(found);
+                }
+            }
+        }
         return if matching.is_empty() { SymptomMatches::Nothing } else { SymptomMatches::Number(number, matching) };
     }
     let text = normalize(text);
@@ -373,6 +379,16 @@ mod tests {
             ("cudaGetDeviceProperties returned 802", "fabric-manager"),
         ] {
             assert_eq!(first(text), name, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_number_lists_each_symptom_once() {
+        for number in 0..=1000 {
+            if let SymptomMatches::Number(_, matching) = diagnose(&number.to_string()) {
+                let names: BTreeSet<&str> = matching.iter().map(|symptom| symptom.name.as_str()).collect();
+                assert_eq!(names.len(), matching.len(), "{number}: {names:?}");
+            }
         }
     }
 

@@ -7,7 +7,7 @@ use crate::config::policy::Policy;
 use crate::coverage::compatibility::Compatibility;
 use crate::finding::{Finding, MessageTemplate, Severity, Values};
 use crate::knowledge::tables::{self, CcSupport};
-use crate::model::arch::{Arch, ArchRequest, Target};
+use crate::model::arch::{Arch, ArchRequest, Dialect, Target};
 use crate::model::version::{CudaVersion, Version};
 use crate::toolchain::{Declared, Native, Toolchain, Toolkit};
 
@@ -15,7 +15,14 @@ pub(super) fn check_archs(policy: &Policy, toolchain: &Toolchain, findings: &mut
     let archs = &toolchain.archs;
     for declared in &archs.declared {
         if let Err(error) = &declared.requests {
+            // Each tool reads its variable in its own spelling.
+            let example = match Dialect::from_variable(&declared.source) {
+                Some(Dialect::Torch) => "8.0;9.0",
+                Some(Dialect::ComputeCap) => "90",
+                _ => "80;90",
+            };
             let values = Values::default().with("variable", &declared.source).with("value", &declared.text);
+            let values = values.with("example", example);
             findings
                 .push(unless_torch(MessageTemplate::ArchUnreadable.to_finding(&values.with("why", error)), [declared]));
         }
