@@ -2,10 +2,10 @@
 
 use std::cell::OnceCell;
 
-use aho_corasick::{AhoCorasick, MatchKind, packed};
 use memchr::memmem;
 
 use crate::binary::pe::{Pe, PeSection};
+use crate::binary::searcher::Searcher;
 use cudaguard::internal::elf::{self, Elf};
 use cudaguard::internal::vendor::{self, CodeMark, Library, Traces};
 
@@ -119,18 +119,11 @@ impl<'data> FileStrings<'data> {
 
     /// Returns the first occurrence of any of these texts at or after this place, and the index of the text.
     fn first_of(&self, sought: &[usize], texts: &[&str], (part, at): Place) -> Option<(usize, Place)> {
-        let words = || sought.iter().map(|text| texts[*text]);
-        // This searcher is several times as fast as an automaton, but some processors have none.
-        let packed = packed::Searcher::new(words());
-        let automaton = || AhoCorasick::builder().match_kind(MatchKind::LeftmostFirst).build(words()).ok();
-        // Fails only for far more texts than there are.
-        let automaton = if packed.is_none() && !sought.is_empty() { automaton() } else { None };
-        let find =
-            |data: &[u8]| packed.as_ref().map_or_else(|| automaton.as_ref()?.find(data), |packed| packed.find(data));
+        let words: Vec<&str> = sought.iter().map(|text| texts[*text]).collect();
+        let searcher = Searcher::new(&words);
         self.parts.iter().enumerate().skip(part).find_map(|(number, data)| {
-            let skipped = if number == part { at } else { 0 };
-            let found = find(&data[skipped..])?;
-            Some((sought[found.pattern().as_usize()], (number, skipped + found.start())))
+            let (word, place) = searcher.find(data, if number == part { at } else { 0 })?;
+            Some((sought[word], (number, place)))
         })
     }
 

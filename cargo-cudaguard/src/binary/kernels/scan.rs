@@ -1,6 +1,9 @@
 //! Searches data for GPU code that is not in a section for it, at the speed of memory.
 
 use std::ops::Range;
+use std::sync::OnceLock;
+
+use crate::binary::searcher::Searcher;
 
 /// The kind of mark that was found. The caller must parse what follows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,9 +28,10 @@ pub(super) enum Marks {
 /// Minimum alignment of the containers that compilers and assemblers write.
 pub(super) const ALIGNED: u64 = 4;
 
-/// Block size: a multiple of the vector width, so that the comparisons compile to vector instructions without a
-/// remainder.
-const BLOCK: usize = 256;
+const PTX: &[u8] = b".version";
+const MARKS: [(&[u8], Hit); 3] = [(&super::fatbin::MAGIC, Hit::Fatbin), (b"\x7fELF", Hit::Elf), (PTX, Hit::Ptx)];
+/// [`PTX`] and a blank.
+const LONGEST_MARK: usize = 9;
 
 /// A search through a section, from its beginning to its end. The section may be mapped from a file.
 pub(super) struct MarkSearch<'data> {
@@ -83,105 +87,24 @@ fn populate_pages(map: &memmap2::Mmap, at: usize, length: usize) {
 
 /// Returns the first position in a range at which a mark begins; the mark may end after the range.
 pub(super) fn next_hit(data: &[u8], range: Range<usize>, marks: Marks) -> Option<(usize, Hit)> {
+    static SEARCHER: OnceLock<Searcher> = OnceLock::new();
+    let searcher = SEARCHER.get_or_init(|| Searcher::new(&MARKS.map(|(text, _)| text)));
     let to = range.end.min(data.len());
-    let mut at = match marks {
-        Marks::Anywhere => range.start,
-        Marks::Aligned => range.start.checked_next_multiple_of(4)?,
-    };
-    while at < to {
-        at = skip_clean_blocks(data, at..to, marks);
-        let end = at.saturating_add(BLOCK).min(to);
-        if let Some(hit) = search_exactly(data, at, end, marks) {
-            return Some(hit);
+    let data = &data[..to.saturating_add(LONGEST_MARK).min(data.len())];
+    let mut from = range.start;
+    while let Some((text, at)) = searcher.find(data, from).filter(|(_, at)| *at < to) {
+        let hit = MARKS[text].1;
+        let is_mark = match marks {
+            Marks::Aligned => hit != Hit::Ptx && (at as u64) % ALIGNED == 0,
+            Marks::Anywhere if hit == Hit::Ptx => data.get(at + PTX.len()).is_some_and(u8::is_ascii_whitespace),
+            Marks::Anywhere => true,
+        };
+        if is_mark {
+            return Some((at, hit));
         }
-        at = end;
+        from = at + 1;
     }
     None
-}
-
-/// Skips blocks without a suspicious pair. Returns the start of the first other block, or of the rest that is too short
-/// for a block.
-fn skip_clean_blocks(data: &[u8], range: Range<usize>, marks: Marks) -> usize {
-    #[cfg(target_arch = "x86_64")]
-    if std::arch::is_x86_feature_detected!("avx2") {
-        // SAFETY: the processor supports AVX2, which the function requires.
-        #[allow(unsafe_code)]
-        return unsafe { pass_wide(data, range, marks) };
-    }
-    pass_blocks(data, range, marks)
-}
-
-/// Runs [`pass_blocks`] with AVX2, which doubles the vector width. (Rust before 1.86 requires `unsafe` here.)
-#[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "avx2")]
-#[allow(unsafe_code)]
-unsafe fn pass_wide(data: &[u8], range: Range<usize>, marks: Marks) -> usize {
-    pass_blocks(data, range, marks)
-}
-
-// Inlined into each caller, so that it is compiled for the processor features of the caller.
-#[allow(clippy::inline_always)]
-#[inline(always)]
-fn pass_blocks(data: &[u8], range: Range<usize>, marks: Marks) -> usize {
-    // Includes the byte after the block, because a pair may cross its end.
-    let data = &data[..range.end.saturating_add(1).min(data.len())];
-    let mut at = range.start;
-    while let Some(block) = data.get(at..).and_then(|rest| rest.get(..=BLOCK)) {
-        let suspicious = match marks {
-            Marks::Anywhere => pair_within(block),
-            Marks::Aligned => word_within(block),
-        };
-        if suspicious {
-            break;
-        }
-        at += BLOCK;
-    }
-    at
-}
-
-/// Returns true if the block contains the first two bytes of a mark, pairs that are rare in code and text. Has no
-/// branches, so that it compiles to vector code.
-#[allow(clippy::inline_always)]
-#[inline(always)]
-fn pair_within(block: &[u8]) -> bool {
-    let mut found = 0u8;
-    for (first, second) in block[..BLOCK].iter().zip(&block[1..=BLOCK]) {
-        let fatbin = u8::from(*first == 0x50) & u8::from(*second == 0xed);
-        let elf = u8::from(*first == 0x7f) & u8::from(*second == b'E');
-        let ptx = u8::from(*first == b'.') & u8::from(*second == b'v');
-        found |= fatbin | elf | ptx;
-    }
-    found != 0
-}
-
-/// Returns true if the block contains a mark at a multiple of four.
-#[allow(clippy::inline_always)]
-#[inline(always)]
-fn word_within(block: &[u8]) -> bool {
-    const FATBIN: u32 = u32::from_ne_bytes(super::fatbin::MAGIC);
-    const ELF: u32 = u32::from_ne_bytes(*b"\x7fELF");
-    let mut found = 0u32;
-    for word in block[..BLOCK].chunks_exact(4) {
-        let word = word.try_into().map_or(0, u32::from_ne_bytes);
-        found |= u32::from(word == FATBIN) | u32::from(word == ELF);
-    }
-    found != 0
-}
-
-fn search_exactly(data: &[u8], from: usize, to: usize, marks: Marks) -> Option<(usize, Hit)> {
-    let step = if marks == Marks::Aligned { 4 } else { 1 };
-    (from..to).step_by(step).find_map(|at| {
-        let rest = &data[at..];
-        let hit = match rest.first()? {
-            0x50 if rest.starts_with(&super::fatbin::MAGIC) => Hit::Fatbin,
-            0x7f if rest.starts_with(b"\x7fELF") => Hit::Elf,
-            b'.' if step == 1 && rest.starts_with(b".version") && rest.get(8).is_some_and(u8::is_ascii_whitespace) => {
-                Hit::Ptx
-            }
-            _ => return None,
-        };
-        Some((at, hit))
-    })
 }
 
 #[cfg(test)]
@@ -206,7 +129,18 @@ mod tests {
             }
             for marks in [Marks::Anywhere, Marks::Aligned] {
                 let step = if marks == Marks::Aligned { 4 } else { 1 };
-                let slowly = |at: usize| search_exactly(&data, at.next_multiple_of(step), to.min(data.len()), marks);
+                let slowly = |at: usize| {
+                    (at.next_multiple_of(step)..to.min(data.len())).step_by(step).find_map(|at| {
+                        let rest = &data[at..];
+                        let is_ptx = step == 1 && rest.starts_with(b".version") && rest.get(8).is_some_and(u8::is_ascii_whitespace);
+                        let marks = [
+                            (rest.starts_with(&super::super::fatbin::MAGIC), Hit::Fatbin),
+                            (rest.starts_with(b"\x7fELF"), Hit::Elf),
+                            (is_ptx, Hit::Ptx),
+                        ];
+                        marks.into_iter().find(|(is_here, _)| *is_here).map(|(_, hit)| (at, hit))
+                    })
+                };
                 let mut at = from;
                 while let Some((hit, what)) = next_hit(&data, at..to, marks) {
                     prop_assert_eq!(slowly(at), Some((hit, what)));
