@@ -11,8 +11,8 @@ pub const GIVEN: &str = "CUDAGUARD_COMMAND_UNDER_TEST";
 
 /// Returns the path of `cargo-cudaguard`, and builds it if it is not up to date.
 ///
-/// `cargo test` builds only the programs of the package under test, so this function calls cargo for the command, in
-/// the profile of the caller. Programs that a test starts get the path in [`GIVEN`]: in another environment, cargo
+/// `cargo test` builds only the programs of the package under test, so this function calls cargo for the command: in
+/// the profile `dev`, or for benchmarks in the one that releases use. Programs that a test starts get the path in [`GIVEN`]: in another environment, cargo
 /// would build another file at this path while other tests run it.
 pub fn path() -> &'static Path {
     static PROGRAM: BuiltOnce = BuiltOnce::new();
@@ -20,7 +20,7 @@ pub fn path() -> &'static Path {
         if let Some(given) = std::env::var_os(GIVEN) {
             return Ok(given.into());
         }
-        let profile = if cfg!(debug_assertions) { "dev" } else { "release" };
+        let profile = if cfg!(debug_assertions) { "dev" } else { "dist" };
         let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
         let built = Command::new(cargo)
             .args(["build", "--quiet", "--bin", "cargo-cudaguard", "--workspace", "--profile", profile, "--target-dir"])
