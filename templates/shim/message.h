@@ -81,38 +81,22 @@ SHIM_FN const char *get_text(uint32_t offset) { return (const char *)&texts + of
 
 enum { TEXT_VALUE, NUMBER_VALUE, VERSION_VALUE, CUDA_VALUE, RELEASE_VALUE };
 
-/* The names of the placeholders, each terminated by a brace, and their kinds. */
-static const char field_names[] =
-#define FIELD(name, kind) #name "}"
-    FIELDS(FIELD)
-#undef FIELD
-        ;
-
+/* The placeholders: % and a letter. */
 static const struct field {
+  char letter;
   uint8_t kind, at;
 } fields[] = {
-#define FIELD(name, kind) {kind##_VALUE, (uint8_t)offsetof(struct finding, name)},
+#define FIELD(name, letter, kind) {letter, kind##_VALUE, (uint8_t)offsetof(struct finding, name)},
     FIELDS(FIELD)
 #undef FIELD
 };
 
-/* Returns whether two placeholder names are equal. A brace terminates each. */
-SHIM_FN int names_are_equal(const char *a, const char *b) {
-  for (; *a == *b; b++)
-    if (*a++ == '}') return 1;
-  return 0;
-}
-
-/* Appends the value of a placeholder, whose name a brace terminates; returns whether the value
- * exists. */
-SHIM_FN int put_value(struct context *cx, struct text *t, const struct finding *f,
-                      const char *name) {
+/* Appends the value of a placeholder; returns whether the value exists. */
+SHIM_FN int put_value(struct context *cx, struct text *t, const struct finding *f, char letter) {
   const struct field *field = fields;
-  const char *known = field_names, *at;
+  const char *at;
   uint32_t n;
-  for (; !names_are_equal(known, name); field++)
-    while (*known++ != '}')
-      ;
+  while (field->letter != letter) field++;
   at = (const char *)f + field->at;
   if (field->kind == TEXT_VALUE) {
     const size_t before = t->used;
@@ -146,11 +130,10 @@ SHIM_FN int put_filled(struct context *cx, struct text *t, const char *format,
     } else if (*format == ']') {
       if (inside_lacks) shorten_text(t, optional);
       inside = 0;
-    } else if (*format == '{') {
-      if (put_value(cx, t, f, format + 1)) any = 1;
+    } else if (*format == '%') {
+      if (put_value(cx, t, f, *++format)) any = 1;
       else if (inside) inside_lacks = 1;
       else lacks = 1;
-      while (*format != '}') format++;
     } else {
       put_char(t, *format);
     }
