@@ -48,7 +48,9 @@ SHIM_FN struct text start_stored_text(struct context *cx) {
 
 /* Stores a string without changes. */
 SHIM_FN uint16_t store_text(struct context *cx, const char *s) {
-  struct text t = start_stored_text(cx);
+  struct text t;
+  if (!*s) return 0; /* touches no page */
+  t = start_stored_text(cx);
   put(&t, s);
   return store_last_text(cx, &t);
 }

@@ -30,7 +30,7 @@ struct elf {
   int n;
   struct tags tags;
   ElfW(Ehdr) eh;
-  ElfW(Phdr) ph[MAX_PHDRS];
+  ElfW(Phdr) ph[MAX_PHDRS]; /* read together with `eh` */
   ElfW(Dyn) dynamic[128];
 };
 
@@ -50,8 +50,9 @@ struct fork_page {
   int process; /* ID of the process that set up this page; 0 in its children */
 };
 
-/* The state of the shim. It is in .bss, so it does not increase the size of the file. The members
- * that every start writes are adjacent, because each page that is written costs time. */
+/* The state of the shim. It is in .bss, so it does not increase the size of the file. Each page that
+ * is written costs time, so members that every start writes are at the beginning, at the beginning
+ * of `findings`, and around the beginning of `note`. */
 struct context {
   int lookup_failed; /* a lookup failed with an error other than ENOENT, so absence is not proven */
   struct fork_page *fork_page, without_page; /* without_page: without MADV_WIPEONFORK */
@@ -72,6 +73,8 @@ struct context {
   struct timespec left;
   size_t answered;
   const char *library_path;
+  const char *loader_name;     /* path in the command line of `ld.so program`, or null */
+  int is_shared_used;          /* `shared` may contain other bytes than zeros */
   int library_path_is_unknown; /* started as `ld.so program`, perhaps with --library-path */
   struct note *now;            /* the note that is being checked */
   struct image first, own;     /* own: the file that contains this guard */
@@ -79,31 +82,30 @@ struct context {
   int codes;
   const struct record *first_record;
   const struct note *gpu_rows_of; /* the note that the rows of GPUs belong to, or null */
-  struct judge_call call;
-  struct seen_cudnn seen_cudnn[MAX_SEEN];
   char text[1024];
+  struct judge_call call;
+  struct driver driver;
+  struct findings findings;
+  struct verdict verdict[2]; /* one is published while the other is filled */
+  struct judge_finding judged[MAX_FINDINGS];
+  struct note note[MAX_NOTES];
+  struct stored_texts texts;
   union {
     struct {
-      union {
-        struct judge_finding findings[MAX_FINDINGS];
-        char runpath[4096]; /* RUNPATH or RPATH of its file */
-      } room;
-      struct cudnn cudnn; /* of the note that is being checked */
+      struct cudnn cudnn;     /* of the note that is being checked */
+      char runpath[PATH_MAX]; /* RUNPATH or RPATH of its file */
     } note;
     char page[16 * 1024]; /* output buffer, used after all notes are checked */
   } shared;
-  struct driver probed, driver; /* probed: result of the real driver in a child */
-  struct findings findings;
-  struct verdict verdict[2]; /* one is published while the other is filled */
-  struct note note[MAX_NOTES];
-  struct stored_texts texts;
+  struct driver probed; /* result of the real driver in a child */
+  struct judge_gpu gpus[MAX_GPUS];
+  struct seen_cudnn seen_cudnn[MAX_SEEN];
   union row seen_row[1 + MAX_GPUS]; /* of cudart, and of each GPU */
-  char self[PATH_MAX], scratch[PATH_MAX];
-  char asked[PATH_MAX], answer[8192]; /* the request to the child, and its answer */
-  char real[PATH_MAX], found[PATH_MAX];
-  uint64_t entries[256]; /* buffer for directory entries */
+  char scratch[PATH_MAX] __attribute__((aligned(8))); /* also for directory entries */
   struct elf elf;
-  const char *loader_name; /* path in the command line of `ld.so program`, or null */
+  char libcuda[PATH_MAX], probed_libcuda[PATH_MAX];
+  char real[PATH_MAX], found[PATH_MAX], self[PATH_MAX];
+  char asked[PATH_MAX], answer[8192]; /* the request to the child, and its answer */
 };
 
 #endif

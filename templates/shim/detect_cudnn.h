@@ -5,14 +5,18 @@
 #include "note.h"
 #include "probe.h"
 
-SHIM_FN void resolve_links(struct context *cx, const char *path, char (*real)[PATH_MAX]) {
+/* Returns the path of a file after all its links are resolved. `real` has room for it. */
+SHIM_FN const char *resolve_links(struct context *cx, const char *path, char (*real)[PATH_MAX]) {
   char *to = *real;
   int hops;
-  copy_path(real, path);
-  for (hops = 0; hops < 16 && read_link(to, &cx->scratch) > 0; hops++) {
-    char *base = cx->scratch[0] == '/' ? to : to + (base_name(to) - to);
+  for (hops = 0; hops < 16 && read_link(path, &cx->scratch) > 0; hops++) {
+    char *base;
+    if (path != to) copy_path(real, path);
+    path = to;
+    base = cx->scratch[0] == '/' ? to : to + (base_name(to) - to);
     copy_text(base, (size_t)(to + PATH_MAX - base), cx->scratch);
   }
+  return path;
 }
 
 SHIM_FN uint32_t check_version(uint32_t packed) {
@@ -39,8 +43,7 @@ SHIM_FN void read_part(struct context *cx, struct part *p, const struct note *n,
   }
   close_elf(cx);
   if (p->is.version) return;
-  resolve_links(cx, path, &cx->real);
-  p->is.version = parse_version_in_name(base_name(cx->real));
+  p->is.version = parse_version_in_name(base_name(resolve_links(cx, path, &cx->real)));
 }
 
 /* Finds a sublibrary as cuDNN does: first with the full version in the name, then with shorter
@@ -66,23 +69,22 @@ SHIM_NOINLINE int find_part(struct context *cx, const struct cudnn *c, struct pa
 SHIM_FN void read_cudnn(struct context *cx, struct cudnn *c, const struct note *n) {
   struct elf *e = &cx->elf;
   struct image of;
-  char own[NOTE_TEXT], *runpath = cx->shared.note.room.runpath;
+  char own[NOTE_TEXT], *runpath = cx->shared.note.runpath;
   uint32_t i;
   /* Usually no sublibrary is loaded, so one walk answers for all. */
   const int are_loaded = is_loaded("libcudnn_", 0, 0);
   c->is.state = FOUND;
   c->parts = 0;
-  resolve_links(cx, c->path, &cx->found);
-  c->is.loader = parse_version_in_name(base_name(cx->found));
+  c->is.loader = parse_version_in_name(base_name(resolve_links(cx, c->path, &cx->found)));
   memset(&of, 0, sizeof of);
   of.name = c->path;
   if (open_found(cx, c->path) == IS_THERE) {
     /* The name may be libcudnn.so, or a link with another major than the file. */
     if (read_elf_string(e, DT_SONAME, own, sizeof own) && parse_major_in_name(own))
       copy_text(c->soname, NOTE_TEXT, own);
-    of.runpath = read_elf_string(e, DT_RUNPATH, runpath, sizeof cx->shared.note.room.runpath);
+    of.runpath = read_elf_string(e, DT_RUNPATH, runpath, sizeof cx->shared.note.runpath);
     if (!of.runpath)
-      of.rpath = read_elf_string(e, DT_RPATH, runpath, sizeof cx->shared.note.room.runpath);
+      of.rpath = read_elf_string(e, DT_RPATH, runpath, sizeof cx->shared.note.runpath);
     close_elf(cx);
   }
   for (i = 0; i < n->head.rows && c->parts < MAX_INNER; i++) {

@@ -90,9 +90,9 @@ SHIM_FN int list_gpus(struct context *cx, struct driver *d) {
   int n = 0;
   long fd = open_file(cx, GPUS, O_RDONLY | O_DIRECTORY), got = 0, at;
   if (fd < 0) return 0;
-  while (n >= 0 && (got = sys3(SYS_getdents64, fd, (long)cx->entries, sizeof cx->entries)) > 0)
+  while (n >= 0 && (got = sys3(SYS_getdents64, fd, (long)cx->scratch, sizeof cx->scratch)) > 0)
     for (at = 0; n >= 0 && at < got;) {
-      const struct linux_dirent64 *e = (const struct linux_dirent64 *)((const char *)cx->entries + at);
+      const struct linux_dirent64 *e = (const struct linux_dirent64 *)(cx->scratch + at);
       at += e->size;
       if (e->name[0] == '.') continue;
       switch (n < MAX_GPUS ? detect_gpu(cx, e->name, &d->cc[n]) : UNREADABLE) {
@@ -161,12 +161,11 @@ SHIM_FN void detect_driver(struct context *cx, const struct note *n) {
   if (there || cx->lookup_failed) d->is.state = UNKNOWN;
   if (!there) return;
   cx->by_name = 1;
-  there =
-      is_loaded(LIBCUDA, &d->path, 0) || search_library(cx, LIBCUDA, &of, &d->path, 0) != NOT_THERE;
+  d->path = &cx->libcuda;
+  there = is_loaded(LIBCUDA, d->path, 0) || search_library(cx, LIBCUDA, &of, d->path, 0) != NOT_THERE;
   cx->by_name = 0;
   if (!there) return;
-  resolve_links(cx, d->path, &cx->found);
-  d->is.user = parse_release(base_name(cx->found));
+  d->is.user = parse_release(base_name(resolve_links(cx, *d->path, &cx->found)));
   d->is.state = FOUND;
   if (is_variable_one("CUDA_FORCE_PTX_JIT")) d->is.forces_ptx = FOUND;
   if (is_variable_one("CUDA_DISABLE_PTX_JIT")) d->is.disables_ptx = FOUND;
@@ -177,7 +176,8 @@ SHIM_FN void detect_driver(struct context *cx, const struct note *n) {
 SHIM_FN void detect_compiler(struct context *cx) {
   struct judge_driver *d = &cx->driver.is;
   d->compiler_source = BY_FILES;
-  if (has_driver_library(cx, LIBJIT)) d->compiler = FOUND;
+  join_compiler_path(cx->scratch, sizeof cx->scratch, *cx->driver.path);
+  if (get_file_size(cx, cx->scratch) > 0 || has_driver_library(cx, LIBJIT)) d->compiler = FOUND;
 }
 
 /* Reads the answers of the driver after cuInit. */
@@ -186,9 +186,9 @@ SHIM_FN void read_driver_answers(struct context *cx, struct driver *d) {
   if (text) d->is.cuda = (uint32_t)parse_number(&text, 999999);
   text = get_answer(cx, 'L');
   if (text) {
-    copy_path(&d->path, text);
-    resolve_links(cx, text, &cx->real);
-    d->is.user = parse_release(base_name(cx->real));
+    d->path = &cx->probed_libcuda;
+    copy_path(d->path, text);
+    d->is.user = parse_release(base_name(resolve_links(cx, text, &cx->real)));
   }
   text = get_answer(cx, 'G');
   if (!text) return;
@@ -207,8 +207,11 @@ SHIM_FN void probe_driver(struct context *cx) {
   BY_REGISTER(d);
   cx->level = 1;
   if (!cx->driver_asked++) {
-    if (cx->driver.is.state != FOUND) cx->driver.path[0] = 0;
     *d = cx->driver;
+    if (d->is.state != FOUND) {
+      d->path = &cx->probed_libcuda;
+      **d->path = 0;
+    }
     d->is.source = DETECTED;
     d->chosen = 0;
     d->is.state = UNKNOWN;

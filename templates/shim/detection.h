@@ -14,9 +14,9 @@ SHIM_FN void detect_cudart(struct context *cx, const struct note *n) {
   if (!is_loaded(soname, &cx->found, 0)) return;
   call->cudart_soname = store_untrusted_text(cx, soname);
   call->cudart_path = store_untrusted_text(cx, cx->found);
-  resolve_links(cx, cx->found, &cx->real);
   call->cudart.state = FOUND;
-  call->cudart.version = parse_version_in_name(base_name(cx->real));
+  call->cudart.version =
+      parse_version_in_name(base_name(resolve_links(cx, cx->found, &cx->real)));
 }
 
 /* Detects the first group of facts among those that the judge needs. */

@@ -7,16 +7,21 @@
 #include "image.h"
 #include "returned_constant.h"
 
-SHIM_FN int read_at(long fd, uint64_t at, void *to, size_t size) {
+/* Reads until the end of the file at most, and returns the number of bytes. */
+SHIM_FN size_t read_part_of_file(long fd, uint64_t at, void *to, size_t size) {
   size_t done = 0;
   while (done < size) {
     long got =
         sys4(SYS_pread64, fd, (long)((char *)to + done), (long)(size - done), (long)(at + done));
     if (got == -EINTR) continue;
-    if (got <= 0) return 0;
+    if (got <= 0) break;
     done += (size_t)got;
   }
-  return 1;
+  return done;
+}
+
+SHIM_FN int read_at(long fd, uint64_t at, void *to, size_t size) {
+  return read_part_of_file(fd, at, to, size) == size;
 }
 
 SHIM_FN int read_elf(const struct elf *e, ElfW(Addr) at, void *to, size_t size) {
@@ -33,14 +38,17 @@ SHIM_FN int read_elf(const struct elf *e, ElfW(Addr) at, void *to, size_t size) 
 /* Reads the program headers and the dynamic table of a file. Returns the result that the dynamic
  * linker would have. */
 SHIM_FN enum lookup read_headers(struct elf *e) {
+  /* Usually the program headers follow directly, so one read is enough. */
+  enum { FIRST_READ = sizeof e->eh + 16 * sizeof *e->ph };
   const ElfW(Phdr) *end = e->ph;
   const int machine = NATIVE_MACHINE;
-  if (!read_at(e->fd, 0, &e->eh, sizeof e->eh) || !bytes_are_equal(e->eh.e_ident, ELFMAG, SELFMAG))
-    return UNREADABLE;
+  const size_t got = read_part_of_file(e->fd, 0, &e->eh, FIRST_READ);
+  if (got < sizeof e->eh || !bytes_are_equal(e->eh.e_ident, ELFMAG, SELFMAG)) return UNREADABLE;
   if (e->eh.e_ident[EI_CLASS] != NATIVE_CLASS || (machine != EM_NONE && e->eh.e_machine != machine))
     return NOT_THERE;
   e->n = e->eh.e_phnum < (int)MAX_PHDRS ? e->eh.e_phnum : (int)MAX_PHDRS;
-  if (!e->n || e->eh.e_phentsize != sizeof *e->ph ||
+  if (!e->n || e->eh.e_phentsize != sizeof *e->ph) return UNREADABLE;
+  if ((e->eh.e_phoff != sizeof e->eh || got < sizeof e->eh + (size_t)e->n * sizeof *e->ph) &&
       !read_at(e->fd, e->eh.e_phoff, e->ph, (size_t)e->n * sizeof *e->ph))
     return UNREADABLE;
   for (end += e->n; end-- > e->ph;)

@@ -37,8 +37,7 @@ SHIM_FN void make_fork_page(struct context *cx) {
   else cx->fork_page = (struct fork_page *)page;
 }
 
-SHIM_FN void lock(struct context *cx) {
-  const int holder = get_process();
+SHIM_FN void lock(struct context *cx, int holder) {
   int seen = 0;
   while (!__atomic_compare_exchange_n(&cx->fork_page->lock, &seen, holder, 0, __ATOMIC_ACQUIRE,
                                       __ATOMIC_RELAXED)) {
@@ -71,8 +70,9 @@ SHIM_FN void publish(struct context *cx, int result, const char *why) {
   const struct finding *f = why ? 0 : find_decisive(cx, result);
   struct text open;
   int k;
-  memset(v, 0, sizeof *v);
-  if (why) copy_text(v->message, sizeof v->message, why);
+  memset(v, 0, offsetof(struct verdict, message));
+  v->hint[0] = 0;
+  copy_text(v->message, sizeof v->message, why ? why : "");
   if (f) compose_verdict(cx, f);
   open = start_text(v->not_judged, sizeof v->not_judged);
   for (k = 0; !why && k < cx->notes; k++)
@@ -135,7 +135,7 @@ SHIM_SHARED int SHARED(check)(char *text, size_t size) {
   const struct verdict *v;
   int result;
   make_fork_page(cx);
-  lock(cx);
+  lock(cx, get_process());
   v = complete_verdict(cx);
   result = v->verdict;
   if (text && size) {
@@ -159,7 +159,7 @@ SHIM_SHARED int SHARED(verdict)(void *to) {
   memcpy(&size, to, sizeof size); /* the size in the caller's version of cudaguard.h */
   if (size > sizeof *v) size = sizeof *v;
   make_fork_page(cx);
-  lock(cx);
+  lock(cx, get_process());
   v = complete_verdict(cx);
   result = v->verdict;
   if (size > sizeof size)
@@ -174,8 +174,9 @@ SHIM_SHARED void SHARED(start)(void) {
   if (cx->started) return;
   cx->started = 1;
   make_fork_page(cx);
-  lock(cx);
-  cx->fork_page->process = cx->process = get_process();
+  cx->process = get_process();
+  lock(cx, cx->process);
+  cx->fork_page->process = cx->process;
   read_process(cx, 1);
   if (cx->mode != MODE_OFF && cx->notes) judge_start(cx);
   publish_result(cx);

@@ -136,6 +136,16 @@ SHIM_FN void set_manifest(struct context *cx, const struct note *n) {
   read_driver_rows(cx, n, m->rows[0].count + m->rows[1].count);
 }
 
+SHIM_FN void set_gpu_facts(struct context *cx) {
+  struct driver *d = &cx->driver;
+  struct judge_gpu *gpus = cx->gpus;
+  int k;
+  BY_REGISTER(d);
+  BY_REGISTER(gpus);
+  d->is.gpus = gpus;
+  for (k = 0; k < d->is.gpu_count; k++) gpus[k].cc = d->cc[k];
+}
+
 SHIM_FN void set_cudnn_facts(struct cudnn *c) {
   BY_REGISTER(c);
   c->is.parts = &c->part[0].is;
@@ -143,16 +153,6 @@ SHIM_FN void set_cudnn_facts(struct cudnn *c) {
   c->is.part_count = (uint32_t)c->parts;
   c->is.has_file = c->path[0] != 0;
   c->is.major = parse_major_in_name(c->soname);
-}
-
-SHIM_FN void set_gpu_facts(struct context *cx) {
-  struct driver *d = &cx->driver;
-  struct judge_gpu *gpus = cx->call.gpus;
-  int k;
-  BY_REGISTER(d);
-  BY_REGISTER(gpus);
-  d->is.gpus = gpus;
-  for (k = 0; k < d->is.gpu_count; k++) gpus[k].cc = d->cc[k];
 }
 
 /* Returns the facts that the judge may request. If the GPU is optional and no report is requested,
@@ -175,15 +175,16 @@ SHIM_FN void call_judge(struct context *cx, struct note *n, int level, int late)
   call->facts.cudnn = &cx->shared.note.cudnn.is;
   call->facts.cudart = &call->cudart;
   call->facts.driver = &cx->driver.is;
-  call->result.findings = cx->shared.note.room.findings;
+  call->result.findings = cx->judged;
   call->result.capacity = MAX_FINDINGS;
   for (;;) {
     set_manifest(cx, n);
     set_gpu_facts(cx);
-    set_cudnn_facts(&cx->shared.note.cudnn);
     cudaguard_judge_start(&call->manifest, &call->facts, &call->result);
     if (!(call->result.needs & allowed)) return;
     detect_needed(cx, n, call->result.needs & allowed, late);
+    if (call->result.needs & NEED_CUDNN) cx->is_shared_used = 1;
+    if (cx->is_shared_used) set_cudnn_facts(&cx->shared.note.cudnn);
   }
 }
 
@@ -191,13 +192,14 @@ SHIM_NOINLINE void judge_note(struct context *cx, struct note *n, int level, int
   struct cudnn *c = &cx->shared.note.cudnn;
   uint32_t library;
   if (!judge_bytes(cx, n)) return;
-  reset_cudnn(c);
+  if (cx->is_shared_used) reset_cudnn(c);
   call_judge(cx, n, level, late);
   n->usable_gpus = cx->call.result.usable_gpus;
   add_judged_findings(cx);
   library = cx->call.result.library;
   if (library == NO_ROW) return;
   if (c->is.source == NOT_DETECTED) { /* it is linked into the program */
+    cx->is_shared_used = 1;
     c->is.state = INSIDE;
     c->is.version = read_note_row(n, library).cudnn.built;
     c->from = "the build";

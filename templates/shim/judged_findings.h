@@ -103,7 +103,9 @@ SHIM_FN void put_gpus(struct context *cx, struct text *t, uint64_t which, int as
 }
 
 SHIM_FN void name_gpus(struct context *cx, struct finding *f, uint64_t which) {
-  struct text t = start_stored_text(cx);
+  struct text t;
+  if (cx->driver.is.gpu_count <= 0) return;
+  t = start_stored_text(cx);
   put_gpus(cx, &t, which, 0);
   f->gpus = store_last_text(cx, &t);
   t = start_stored_text(cx);
@@ -120,7 +122,7 @@ SHIM_FN void set_driver_values(struct context *cx, struct finding *f) {
   f->driver = d->is.user;
   f->cuda = d->is.cuda;
   f->kernel = d->is.kernel == d->is.user ? 0 : d->is.kernel;
-  f->libcuda = store_untrusted_text(cx, d->path);
+  f->libcuda = store_untrusted_text(cx, *d->path);
 }
 
 /* Stores a text of the judged note, and returns its index; 0 if there is none. */

@@ -81,6 +81,7 @@ SHIM_FN int search_cache(struct context *cx, const char *file, char (*to)[PATH_M
   const int32_t kind = -1;
 #endif
   size_t length = text_length(file), size, at = 0, i;
+  struct stat is;
   long fd = open_file(cx, CACHE, O_RDONLY), end;
   int found = 0;
   const char *map;
@@ -88,7 +89,7 @@ SHIM_FN int search_cache(struct context *cx, const char *file, char (*to)[PATH_M
   const struct head *h;
   const struct cached *all;
   if (fd < 0) return 0;
-  end = get_file_size(cx, CACHE);
+  end = stat_at(fd, "", &is, AT_EMPTY_PATH) ? -1 : (long)is.st_size;
   size = end > 0 && end < (64 << 20) ? (size_t)end : 0;
   map =
       (const char *)(size > sizeof *h ? sys6(SYS_mmap, 0, (long)size, PROT_READ, MAP_PRIVATE, fd, 0)

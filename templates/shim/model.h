@@ -83,13 +83,13 @@ struct cudnn {
   const char *by;        /* the sublibrary that contains the version, or null */
   char names[NOTE_TEXT]; /* names that the program passes to dlopen, one per line */
   char soname[NOTE_TEXT], why[WHY];
-  char path[PATH_MAX]; /* reset_cudnn() resets everything before the end of the empty path */
+  char path[PATH_MAX];
   struct part part[MAX_INNER];
 };
 
-/* Resets the facts, but touches no unused page. */
 SHIM_NOINLINE void reset_cudnn(struct cudnn *c) {
-  memset(c, 0, offsetof(struct cudnn, path) + 1);
+  memset(c, 0, offsetof(struct cudnn, names));
+  c->names[0] = c->soname[0] = c->why[0] = c->path[0] = 0;
 }
 
 /* A detected cuDNN, for the report. */
@@ -102,7 +102,7 @@ struct seen_cudnn {
 
 /* The driver and GPUs of this process. */
 struct driver {
-  char path[PATH_MAX]; /* if its state is FOUND */
+  char (*path)[PATH_MAX]; /* of libcuda, if its state is FOUND */
   struct judge_driver is;
   int chosen;       /* CUDA_VISIBLE_DEVICES selects GPUs */
   char error[SHOW]; /* why an existing libcuda cannot be loaded */
@@ -130,7 +130,6 @@ struct judge_call {
   struct judge_result result;
   uint32_t cudart_row;
   uint16_t cudart_soname, cudart_path; /* stored texts */
-  struct judge_gpu gpus[MAX_GPUS];
 };
 
 #endif

@@ -48,6 +48,16 @@ SHIM_FN int has_driver_library(struct context *cx, const char *library) {
   return is;
 }
 
+/* Returns the path of the PTX compiler in the directory of libcuda, where the driver searches it,
+ * too. */
+SHIM_FN const char *join_compiler_path(char *to, size_t size, const char *libcuda) {
+  struct text t = start_text(to, size);
+  const char *name = base_name(libcuda);
+  while (libcuda < name) put_char(&t, *libcuda++);
+  put(&t, LIBJIT);
+  return to;
+}
+
 /* POSIX guarantees the conversion of an object pointer from dlsym to a function pointer; C does
  * not. */
 #define FUNCTION(type, address) (__extension__(type)(address))
@@ -88,12 +98,8 @@ SHIM_FN void call_driver(struct context *cx, long to, void *library, const char 
   }
   send_answer(to, 'G', line);
   if (cx->driver.is.compiler) return;
-  /* The driver also searches its own directory. */
-  t = start_text(line, sizeof cx->answer);
-  while (path < base_name(path)) put_char(&t, *path++);
-  put(&t, LIBJIT);
-  if (has_driver_library(cx, LIBJIT) || dlopen(LIBJIT, RTLD_LAZY) || dlopen(line, RTLD_LAZY) ||
-      cx->lookup_failed)
+  if (has_driver_library(cx, LIBJIT) || dlopen(LIBJIT, RTLD_LAZY) ||
+      dlopen(join_compiler_path(line, sizeof cx->answer, path), RTLD_LAZY) || cx->lookup_failed)
     send_answer(to, 'J', "");
 }
 

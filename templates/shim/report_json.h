@@ -62,7 +62,7 @@ SHIM_FN void report_driver(struct context *cx, struct text *t) {
   const struct driver *d = &cx->driver;
   int k;
   put(t, ",\"driver\":{");
-  put_member(t, "path", d->path);
+  put_member(t, "path", *d->path);
   put_version_member(t, "user", put_release, d->is.user);
   put_version_member(t, "kernel", put_release, d->is.kernel);
   put_version_member(t, "cuda", put_cuda, d->is.cuda);

@@ -129,15 +129,15 @@ SHIM_NOINLINE void put_printed(struct context *cx, struct text *t, const struct 
 }
 
 SHIM_FN void print_findings(struct context *cx, int refuse) {
-  const struct finding *f = 0, *first = 0;
-  struct text t = start_text(cx->shared.page, sizeof cx->shared.page);
+  const struct finding *first = find_next_printed(cx, 0, refuse), *f = first;
+  struct text t;
   uint32_t n = 0;
-  while ((f = find_next_printed(cx, f, refuse))) {
-    if (find_same_cause(cx, f, refuse) != f) continue;
-    if (!n++) first = f;
-    if (n <= MAX_PRINTED) put_printed(cx, &t, f, first, refuse);
-  }
-  if (!n) return;
+  if (!f) return;
+  cx->is_shared_used = 1;
+  t = start_text(cx->shared.page, sizeof cx->shared.page);
+  for (; f; f = find_next_printed(cx, f, refuse))
+    if (find_same_cause(cx, f, refuse) == f && n++ < MAX_PRINTED)
+      put_printed(cx, &t, f, first, refuse);
   if (n > MAX_PRINTED) {
     put(&t, "cudaguard: and ");
     put_number(&t, n - MAX_PRINTED);

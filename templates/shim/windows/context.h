@@ -12,6 +12,7 @@ struct context {
   int program, mode, notes, seen, outcome, level, searches_kernels;
   int changes_search; /* this file calls functions that add directories to the search of DLLs */
   int library_path_is_unknown;
+  int is_shared_used; /* `shared` may contain other bytes than zeros */
   uint32_t dropped_notes;
   long patience; /* 0: no other process is asked */
   struct {
@@ -26,13 +27,12 @@ struct context {
   struct {
     struct {
       struct cudnn cudnn; /* of the note that is being checked */
-      union {
-        struct judge_finding findings[MAX_FINDINGS];
-      } room;
     } note;
     char page[16 * 1024];
   } shared;
   struct judge_call call;
+  struct judge_gpu gpus[MAX_GPUS];
+  struct judge_finding judged[MAX_FINDINGS];
   struct seen_cudnn seen_cudnn[MAX_SEEN];
   struct note note[MAX_NOTES];
   struct findings findings;
@@ -43,6 +43,7 @@ struct context {
     char at[16 * 1024];
   } names; /* of modules with a note */
   wide wide[PATH_MAX], device[PATH_MAX];
+  char libcuda[PATH_MAX]; /* nvcuda.dll */
   char self[PATH_MAX], found[PATH_MAX], real[PATH_MAX], text[1024];
   char value[PATH_MAX]; /* of the variable that was read last */
   struct verdict verdict[2];

@@ -61,13 +61,14 @@ SHIM_FN void detect_nvcuda(struct context *cx, struct driver *d) {
   uint16_t v[4];
   struct text path;
   struct dll dll;
+  d->path = &cx->libcuda;
   GetSystemDirectoryW(cx->wide, PATH_MAX);
-  narrow(cx->wide, d->path, PATH_MAX);
-  path.at = d->path;
-  path.used = text_length(d->path);
+  narrow(cx->wide, *d->path, PATH_MAX);
+  path.at = *d->path;
+  path.used = text_length(*d->path);
   path.size = PATH_MAX;
   put(&path, "\\nvcuda.dll");
-  dll.module = LoadLibraryExW(widen(cx, d->path), 0, AS_DATA);
+  dll.module = LoadLibraryExW(widen(cx, *d->path), 0, AS_DATA);
   dll.is_data = dll.module != 0;
   if (dll.is_data) {
     d->is.state = FOUND;
@@ -76,7 +77,7 @@ SHIM_FN void detect_nvcuda(struct context *cx, struct driver *d) {
     /* Others provide a DLL of this name for GPUs of another vendor, with its own releases. */
     switch (find_dll(cx, "nvcuda.dll", &dll)) {
     case NOT_THERE:
-      d->path[0] = 0;
+      **d->path = 0;
       d->is.state = cx->changes_search ? UNKNOWN : ABSENT;
       break;
     case UNREADABLE:
@@ -84,7 +85,7 @@ SHIM_FN void detect_nvcuda(struct context *cx, struct driver *d) {
       break;
     default:
       d->is.state = FOUND;
-      get_dll_path(cx, &dll, &d->path);
+      get_dll_path(cx, &dll, d->path);
     }
   }
   release_dll(&dll);
