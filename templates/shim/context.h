@@ -47,7 +47,7 @@ struct record; /* a record of a fatbin container (own_kernels.h) */
 /* A page that the kernel zeroes in a forked child, so that the child inherits no lock. */
 struct fork_page {
   int lock;    /* ID of the process that holds the lock, or 0 */
-  int process; /* ID of the process that set up this page; 0 in its children */
+  int process; /* ID of the process that checks; 0 in its children */
 };
 
 /* The state of the shim. It is in .bss, so it does not increase the size of the file. Each page that
@@ -55,8 +55,10 @@ struct fork_page {
  * of `findings`, and around the beginning of `note`. */
 struct context {
   int lookup_failed; /* a lookup failed with an error other than ENOENT, so absence is not proven */
-  struct fork_page *fork_page, without_page; /* without_page: without MADV_WIPEONFORK */
+  struct fork_page *fork_page; /* the first check() creates it; null before */
+  struct fork_page without_page; /* without MADV_WIPEONFORK */
   int process; /* the process that may call the dynamic linker; a forked child must test it */
+  struct timespec began; /* time of the start */
   int loader_is_stuck;
   int current; /* the published one of the two verdicts: 1 or 2; 0: none yet */
   int ready, started, program, mode;

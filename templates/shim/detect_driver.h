@@ -128,7 +128,7 @@ SHIM_FN int names_some_gpus(const char *list, int gpus) {
 /* Detects the GPUs that this process sees. If no GPU can be opened, they are unknown, because the
  * driver may still create the device files. */
 SHIM_FN void detect_gpus(struct context *cx, struct driver *d) {
-  const char *list = secure_getenv("CUDA_VISIBLE_DEVICES");
+  const char *list = find_variable("CUDA_VISIBLE_DEVICES");
   int n;
   if (list && (!*list || texts_are_equal(list, "-1"))) {
     d->is.gpu_count = 0;
@@ -162,7 +162,8 @@ SHIM_FN void detect_driver(struct context *cx, const struct note *n) {
   if (!there) return;
   cx->by_name = 1;
   d->path = &cx->libcuda;
-  there = is_loaded(LIBCUDA, d->path, 0) || search_library(cx, LIBCUDA, &of, d->path, 0) != NOT_THERE;
+  there = is_loaded(LIBCUDA, d->path, 0) ||
+          search_library(cx, LIBCUDA, &of, d->path, 0) != NOT_THERE;
   cx->by_name = 0;
   if (!there) return;
   d->is.user = parse_release(base_name(resolve_links(cx, *d->path, &cx->found)));

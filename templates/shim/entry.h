@@ -25,20 +25,27 @@ SHIM_FN void read_process(struct context *cx, int all) {
   read_mode(cx, cx->first_noted);
 }
 
+/* Creates the fork page, unless there is one. Several threads may do so at the same time. */
 SHIM_FN void make_fork_page(struct context *cx) {
-  long page;
-  if (cx->fork_page) return;
-  cx->fork_page = &cx->without_page;
-  page = sys6(SYS_mmap, 0, sizeof *cx->fork_page, PROT_READ | PROT_WRITE,
-              MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  if ((unsigned long)page > (unsigned long)-4096) return;
-  if (sys3(SYS_madvise, page, sizeof *cx->fork_page, MADV_WIPEONFORK) < 0)
-    sys2(SYS_munmap, page, sizeof *cx->fork_page);
-  else cx->fork_page = (struct fork_page *)page;
+  struct fork_page *page = &cx->without_page, *none = 0;
+  long room;
+  if (__atomic_load_n(&cx->fork_page, __ATOMIC_ACQUIRE)) return;
+  room = sys6(SYS_mmap, 0, sizeof *page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if ((unsigned long)room <= (unsigned long)-4096) {
+    if (sys3(SYS_madvise, room, sizeof *page, MADV_WIPEONFORK) >= 0)
+      page = (struct fork_page *)room;
+    else sys2(SYS_munmap, room, sizeof *page);
+  }
+  if (!__atomic_compare_exchange_n(&cx->fork_page, &none, page, 0, __ATOMIC_ACQ_REL,
+                                   __ATOMIC_ACQUIRE) &&
+      page != &cx->without_page)
+    sys2(SYS_munmap, room, sizeof *page);
 }
 
-SHIM_FN void lock(struct context *cx, int holder) {
+SHIM_FN void lock(struct context *cx) {
+  const int holder = get_process();
   int seen = 0;
+  make_fork_page(cx);
   while (!__atomic_compare_exchange_n(&cx->fork_page->lock, &seen, holder, 0, __ATOMIC_ACQUIRE,
                                       __ATOMIC_RELAXED)) {
     if (seen != holder)
@@ -52,11 +59,23 @@ SHIM_FN void unlock(struct context *cx) {
   __atomic_store_n(&cx->fork_page->lock, 0, __ATOMIC_RELEASE);
 }
 
+/* Returns whether this is the process that ran the start, and not a forked child with its ID. The
+ * kernel gives an ID to another process much later, or in another PID namespace, where it is 1. */
+SHIM_FN int is_started_process(struct context *cx) {
+  const char *text;
+  long ticks, began;
+  if (cx->process != get_process()) return 0;
+  text = read_start_time(cx);
+  ticks = parse_number(&text, LONG_MAX / 10 - 1);
+  began = (long)cx->began.tv_sec * 100 + cx->began.tv_nsec / 10000000;
+  return ticks >= 0 && (ticks < began || (ticks == began && cx->process != 1));
+}
+
 /* Returns whether this process may call the dynamic linker. */
 SHIM_FN int may_use_loader(struct context *cx) {
   const int process = get_process();
   if (cx->fork_page->process == process && cx->process == process) return 1;
-  if (cx->process && cx->loader_is_stuck != process && !is_loader_free())
+  if (cx->process && !is_started_process(cx) && cx->loader_is_stuck != process && !is_loader_free())
     cx->loader_is_stuck = process;
   if (cx->process && cx->loader_is_stuck == process) return 0;
   cx->fork_page->process = cx->process = process;
@@ -134,8 +153,7 @@ SHIM_SHARED int SHARED(check)(char *text, size_t size) {
   struct context *cx = &the_context;
   const struct verdict *v;
   int result;
-  make_fork_page(cx);
-  lock(cx, get_process());
+  lock(cx);
   v = complete_verdict(cx);
   result = v->verdict;
   if (text && size) {
@@ -158,8 +176,7 @@ SHIM_SHARED int SHARED(verdict)(void *to) {
   size_t size;
   memcpy(&size, to, sizeof size); /* the size in the caller's version of cudaguard.h */
   if (size > sizeof *v) size = sizeof *v;
-  make_fork_page(cx);
-  lock(cx, get_process());
+  lock(cx);
   v = complete_verdict(cx);
   result = v->verdict;
   if (size > sizeof size)
@@ -171,18 +188,20 @@ SHIM_SHARED int SHARED(verdict)(void *to) {
 SHIM_SHARED void SHARED(start)(void) {
   struct context *cx = &the_context;
   const ElfW(Sym) * slot;
+  int shares;
   if (cx->started) return;
   cx->started = 1;
-  make_fork_page(cx);
+  /* Only if a constructor or .preinit_array called check(), other threads may do so now. */
+  shares = cx->fork_page != 0;
+  if (shares) lock(cx);
   cx->process = get_process();
-  lock(cx, cx->process);
-  cx->fork_page->process = cx->process;
+  sys2(SYS_clock_gettime, CLOCK_BOOTTIME, (long)&cx->began);
   read_process(cx, 1);
   if (cx->mode != MODE_OFF && cx->notes) judge_start(cx);
   publish_result(cx);
   slot = find_empty_slot(cx);
   if (slot) fail_like_loader(cx, slot);
-  unlock(cx);
+  if (shares) unlock(cx);
 }
 
 #ifdef __cplusplus
