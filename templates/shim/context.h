@@ -58,7 +58,7 @@ struct context {
   struct fork_page *fork_page; /* the first check() creates it; null before */
   struct fork_page without_page; /* without MADV_WIPEONFORK */
   int process; /* the process that may call the dynamic linker; a forked child must test it */
-  struct timespec began; /* time of the start */
+  int parent;  /* of `process` at the start */
   int loader_is_stuck;
   int current; /* the published one of the two verdicts: 1 or 2; 0: none yet */
   int ready, started, program, mode;

@@ -59,16 +59,11 @@ SHIM_FN void unlock(struct context *cx) {
   __atomic_store_n(&cx->fork_page->lock, 0, __ATOMIC_RELEASE);
 }
 
-/* Returns whether this is the process that ran the start, and not a forked child with its ID. The
- * kernel gives an ID to another process much later, or in another PID namespace, where it is 1. */
-SHIM_FN int is_started_process(struct context *cx) {
-  const char *text;
-  long ticks, began;
-  if (cx->process != get_process()) return 0;
-  text = read_start_time(cx);
-  ticks = parse_number(&text, LONG_MAX / 10 - 1);
-  began = (long)cx->began.tv_sec * 100 + cx->began.tv_nsec / 10000000;
-  return ticks >= 0 && (ticks < began || (ticks == began && cx->process != 1));
+/* Returns whether this is certainly the process that ran the start. A forked child may have its ID
+ * in another PID namespace, where the first ID is 1, or much later, with another parent. */
+SHIM_FN int is_started_process(const struct context *cx) {
+  const int process = get_process();
+  return cx->process == process && process != 1 && cx->parent == (int)sys1(SYS_getppid, 0);
 }
 
 /* Returns whether this process may call the dynamic linker. */
@@ -195,7 +190,7 @@ SHIM_SHARED void SHARED(start)(void) {
   shares = cx->fork_page != 0;
   if (shares) lock(cx);
   cx->process = get_process();
-  sys2(SYS_clock_gettime, CLOCK_BOOTTIME, (long)&cx->began);
+  cx->parent = (int)sys1(SYS_getppid, 0);
   read_process(cx, 1);
   if (cx->mode != MODE_OFF && cx->notes) judge_start(cx);
   publish_result(cx);
