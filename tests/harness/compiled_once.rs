@@ -1,6 +1,6 @@
 //! A cache for the compiled shim, one entry for each compiler and its flags. Hundreds of tests build a guard, and gcc
 //! needs a second for the same object each time, which was two fifths of a complete run. As with ccache, scripts
-//! precede the real `cc` and `gcc` in `PATH`: they copy the object of the shim from the cache, and run the compiler for
+//! precede the real compilers in `PATH`: they copy the object of the shim from the cache, and run the compiler for
 //! everything else. Tests that set `PATH`, or specify a compiler by its path, do not use the cache.
 
 use std::ffi::{OsStr, OsString};
@@ -16,6 +16,9 @@ use crate::{places, scratch, tools};
 
 /// The first argument of the program that runs all suites, if it is called in place of a compiler.
 const COMPILE: &str = "--compile-once";
+/// `musl-gcc` calls gcc.
+const COMPILERS: [&str; 9] =
+    ["aarch64-linux-gnu-gcc", "c++", "cc", "clang", "g++", "g++-11", "gcc", "gcc-11", "x86_64-w64-mingw32-gcc"];
 /// Environment variables that affect the output of a compiler.
 const FROM_OUTSIDE: [&str; 4] = ["CPATH", "C_INCLUDE_PATH", "COMPILER_PATH", "GCC_EXEC_PREFIX"];
 
@@ -34,7 +37,7 @@ pub fn prepare() {
         return;
     }
     let own = std::env::current_exe().expect("a program has a file");
-    for name in ["cc", "gcc"] {
+    for name in COMPILERS {
         let Some(compiler) = tools::find(name) else { continue };
         let quoted = |path: &Path| format!("'{}'", path.display().to_string().replace('\'', "'\\''"));
         let script = format!("#!/bin/sh\nexec {} {COMPILE} {} \"$@\"\n", quoted(&own), quoted(&compiler));

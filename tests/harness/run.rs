@@ -70,11 +70,14 @@ fn wait(child: u32, options: libc::c_int) -> Option<ExitStatus> {
     }
 }
 
+/// Prepares a process. Returns a function to call after its success.
+type Preparation = Box<dyn FnOnce(&Command) -> Option<Box<dyn FnOnce()>> + Send>;
+
 /// A process to run.
-#[derive(Debug)]
 pub struct Call {
     command: Command,
     limit: Duration,
+    preparation: Option<Preparation>,
 }
 
 /// Starts a program that may have just been written. A child that another test forks meanwhile has the file open for
@@ -105,7 +108,9 @@ impl Call {
         }));
         // Progress lines are disabled, because they depend on the load of the machine.
         command.env("CUDAGUARD_LOG", "warn");
-        Self { command, limit: Duration::from_secs(600) }
+        // Small packages are compiled once or twice.
+        command.env("CARGO_INCREMENTAL", "0");
+        Self { command, limit: Duration::from_secs(600), preparation: None }
     }
 
     /// Adds an argument.
@@ -151,6 +156,13 @@ impl Call {
         self
     }
 
+    /// Calls this function with the complete call just before it runs, and the function that it returns after a success.
+    #[must_use]
+    pub fn prepared(mut self, by: impl FnOnce(&Command) -> Option<Box<dyn FnOnce()>> + Send + 'static) -> Self {
+        self.preparation = Some(Box::new(by));
+        self
+    }
+
     /// Returns the call as a command line: directory, changed variables, program and arguments.
     fn spelled(&self) -> String {
         let dir = self.command.get_current_dir().map(|dir| format!("cd {} && ", dir.display()));
@@ -167,6 +179,7 @@ impl Call {
         let what = self.spelled();
         let program = self.command.get_program().to_owned();
         let arguments: Vec<_> = self.command.get_args().map(OsStr::to_owned).collect();
+        let after_success = self.preparation.take().and_then(|prepare| prepare(&self.command));
         self.command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0);
         let mut child =
             unless_busy(|| self.command.spawn()).unwrap_or_else(|error| panic!("cannot start {what}: {error}"));
@@ -190,6 +203,9 @@ impl Call {
         };
         let outcome = Outcome { what, status, stdout: text(stdout), stderr: text(stderr) };
         assert!(!late, "stopped after {:?}: {outcome}", self.limit);
+        if let Some(after_success) = after_success.filter(|_| status.success()) {
+            after_success();
+        }
         let checked =
             json_schema::check_output(&program, arguments.iter().map(std::ffi::OsString::as_os_str), &outcome.stdout);
         assert!(checked.is_ok(), "{}: {outcome}", checked.unwrap_err());

@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::ops::Deref;
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process;
 use std::sync::Once;
@@ -19,7 +20,7 @@ impl Scratch {
         static NEXT: AtomicUsize = AtomicUsize::new(0);
         static SWEPT: Once = Once::new();
         let scenes = places::target().join("scenes");
-        SWEPT.call_once(|| sweep(&scenes));
+        SWEPT.call_once(|| remove_abandoned(&scenes, |name| name.rsplit('-').nth(1)?.parse().ok()));
         Self::below(&scenes, name, NEXT.fetch_add(1, Ordering::Relaxed))
     }
 
@@ -89,6 +90,38 @@ pub(crate) fn temporary_without_blanks() -> PathBuf {
     temporary
 }
 
+/// The `TMPDIR` of a run. Some tools leave files there: dlltool, clang as the compiler of CUDA, Wine.
+#[derive(Debug)]
+pub(crate) struct TemporaryFiles(PathBuf);
+
+impl TemporaryFiles {
+    /// Creates a directory with a short path, because sockets are in it, and sets `TMPDIR`.
+    ///
+    /// # Safety
+    ///
+    /// No other thread runs.
+    pub(crate) unsafe fn new() -> Self {
+        let outer = std::env::temp_dir();
+        remove_abandoned(&outer, |name| name.strip_prefix(TEMPORARY)?.parse().ok());
+        let dir = outer.join(format!("{TEMPORARY}{}", process::id()));
+        // As in /tmp, programs of other users can write.
+        fs::create_dir_all(&dir)
+            .and_then(|()| fs::set_permissions(&dir, fs::Permissions::from_mode(0o1777)))
+            .unwrap_or_else(|error| panic!("cannot create {}: {error}", dir.display()));
+        // SAFETY: see the comment of the function.
+        unsafe { std::env::set_var("TMPDIR", &dir) };
+        Self(dir)
+    }
+}
+
+impl Drop for TemporaryFiles {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+const TEMPORARY: &str = "cudaguard-tests-";
+
 /// Writes a file and creates the parent directories.
 pub fn write(path: &Path, content: impl AsRef<[u8]>) {
     let dir = path.parent().expect("a file has a parent directory");
@@ -97,11 +130,11 @@ pub fn write(path: &Path, content: impl AsRef<[u8]>) {
         .unwrap_or_else(|error| panic!("cannot write {}: {error}", path.display()));
 }
 
-/// Removes the directories of processes that were killed and could not remove them.
-fn sweep(scenes: &Path) {
-    for entry in fs::read_dir(scenes).into_iter().flatten().flatten() {
-        let name = entry.file_name().to_string_lossy().into_owned();
-        let owner = name.rsplit('-').nth(1).and_then(|number| number.parse::<u32>().ok());
+/// Removes the directories of processes that were killed and could not remove them. `owner` parses a name into the
+/// number of the process.
+fn remove_abandoned(dir: &Path, owner: fn(&str) -> Option<u32>) {
+    for entry in fs::read_dir(dir).into_iter().flatten().flatten() {
+        let owner = owner(&entry.file_name().to_string_lossy());
         if owner.is_some_and(|owner| !Path::new("/proc").join(owner.to_string()).exists()) {
             // Another suite may remove the same directory at the same time; the second one finds it missing.
             let _ = fs::remove_dir_all(entry.path());

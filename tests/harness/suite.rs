@@ -12,6 +12,7 @@ use std::time::Instant;
 use libtest_mimic::{Arguments, Completion, Failed, FormatSetting};
 
 use crate::run::used_by_processes;
+use crate::scratch::TemporaryFiles;
 use crate::skip::{Remedy, Skip};
 use crate::summary::{End, Summary};
 use crate::{cost, parts};
@@ -89,7 +90,10 @@ pub fn run(suites: Vec<(&'static str, Vec<Test>)>) -> ! {
         });
     }
     let began = Instant::now();
+    // SAFETY: no test has started a thread.
+    let temporary = unsafe { TemporaryFiles::new() };
     let conclusion = libtest_mimic::run(&arguments, tests);
+    drop(temporary);
     if !arguments.list && arguments.format != Some(FormatSetting::Json) {
         let summary = summary.lock().expect("nothing panics with it");
         let slowest = std::env::var("CUDAGUARD_SLOWEST").ok().and_then(|number| number.parse().ok()).unwrap_or(0);

@@ -110,9 +110,15 @@ impl Tree {
         let call = self.cmake(&["-G", self.generator, "-S"]).arg(self.source()).arg("-B").arg(self.out());
         // Passes the full path, because some tests set their own `PATH`.
         let tool = if self.generator == MAKE { "make" } else { "ninja" };
-        call.arg(format!("-DCMAKE_MAKE_PROGRAM={}", parts::program(tool, tool).display()))
+        let call = call
+            .arg(format!("-DCMAKE_MAKE_PROGRAM={}", parts::program(tool, tool).display()))
             .arg(format!("-DCUDAGUARD_COMMAND={}", command::path().display()))
-            .args(words)
+            .args(words);
+        if self.machine.is_some() {
+            return call;
+        }
+        let tree = self.scratch.path().to_owned();
+        call.prepared(move |command| super::detected::reuse(&tree, command))
     }
 
     /// Builds with these arguments, for example `["--config", "Release"]`. Uses one job so that the order of the output is

@@ -6,6 +6,7 @@
 mod building;
 mod cargo_parity;
 mod cudnn;
+mod detected;
 mod failing_builds;
 pub(crate) mod fixture;
 mod header;

@@ -221,7 +221,7 @@ fn gcc_program_is_judged_before_main() {
 
 /// Builds the program of [`RUNTIME`] by CMake, Ninja, clang-cl and lld-link, with an empty library for the helper of delay-loading.
 fn build_by_cmake(scratch: &Scratch) -> PathBuf {
-    let bin = fs::canonicalize(tools::need("clang")).unwrap();
+    let bin = fs::canonicalize(tools::need("lld-link")).unwrap();
     let clang = |name: &str| bin.with_file_name(name).display().to_string();
     scratch.file("CMakeLists.txt", CMAKE_PROJECT);
     let _ = Call::new("llvm-ar").args(["rc", "delayimp.lib"]).dir(scratch.path()).run().success();
