@@ -59,7 +59,7 @@ impl Project {
         let scratch = Scratch::new(name);
         let root = scratch.join(dir);
         fs::create_dir_all(&root).expect("a temporary directory takes directories");
-        let seed = SEED.path(|| build_seed("scenes-seed", &["dev", "release"], None));
+        let seed = SEED.path(|| build_seed("scenes-seed", &["dev", "release"], &check_dependency(), None));
         copy(seed, &root, "-a", &["Cargo.lock"]);
         copy(&seed.join("target"), &root.join("target"), "-a", &[".rustc_info.json", "CACHEDIR.TAG"]);
         let project = Self { scratch, root };
@@ -67,11 +67,11 @@ impl Project {
         project
     }
 
-    /// Adds the same dependencies, compiled in dev builds by another compiler.
+    /// Adds the build-dependencies, compiled in dev builds by another compiler.
     #[must_use]
     pub fn with_compiler(self, rustc: &Path) -> Self {
         static SEED: BuiltOnce = BuiltOnce::new();
-        let seed = SEED.path(|| build_seed("scenes-seed-cross", &["dev"], Some(rustc)));
+        let seed = SEED.path(|| build_seed("scenes-seed-cross", &["dev"], "", Some(rustc)));
         self.copy_outputs(seed, &["target/debug"]);
         self
     }
@@ -181,9 +181,9 @@ fn guard_core() -> PathBuf {
     places::workspace().join("guard-core")
 }
 
-/// Builds a package with `cudaguard` as build-dependency and returns its directory. Every project starts with a copy of its
+/// Builds a package with `cudaguard` as build-dependency and these dependencies, and returns its directory. Every project starts with a copy of its
 /// target directory, so that no test compiles those crates again. Cargo keeps it up to date and locks it.
-fn build_seed(name: &str, profiles: &[&str], rustc: Option<&Path>) -> Result<PathBuf, String> {
+fn build_seed(name: &str, profiles: &[&str], dependencies: &str, rustc: Option<&Path>) -> Result<PathBuf, String> {
     let dir = places::target().join(name);
     let settle = |name: &str, content: &[u8]| {
         let path = dir.join(name);
@@ -191,7 +191,7 @@ fn build_seed(name: &str, profiles: &[&str], rustc: Option<&Path>) -> Result<Pat
             scratch::write(&path, content);
         }
     };
-    settle("Cargo.toml", (package("seed") + &build_dependency() + &check_dependency()).as_bytes());
+    settle("Cargo.toml", (package("seed") + &build_dependency() + dependencies).as_bytes());
     settle("build.rs", b"fn main() {}\n");
     settle("src/lib.rs", b"");
     let lock = dir.join("Cargo.lock");

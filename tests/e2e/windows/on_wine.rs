@@ -33,13 +33,14 @@ fn has_test_library() -> bool {
     names.any(|name| name.to_string_lossy().starts_with("libtest-"))
 }
 
-/// Returns a call of cargo for Windows. All calls share the compiled dependencies.
+/// Returns a call of cargo for Windows. All calls share the compiled dependencies, and build scripts and macros with the
+/// workspace.
 fn cargo(command: &str) -> Call {
     let call = Call::new("cargo")
         .args([command, "--quiet", "--package", "cargo-cudaguard", "--target", TARGET])
         .dir(places::workspace())
         .env("CARGO_PROFILE_DEV_DEBUG", "false")
-        .env("CARGO_TARGET_DIR", places::target().join("windows"))
+        .env("CARGO_TARGET_DIR", places::target())
         .limit(LIMIT);
     if has_test_library() { call } else { call.env("RUSTC", parts::rustc_for_others()) }
 }
@@ -49,7 +50,7 @@ fn program() -> &'static Path {
     static PROGRAM: BuiltOnce = BuiltOnce::new();
     PROGRAM.path(|| {
         let built = cargo("build").args(["--package", "cudaguard", "--lib", "--bins"]).run();
-        let program = places::target().join("windows").join(TARGET).join("debug/cargo-cudaguard.exe");
+        let program = places::target().join(TARGET).join("debug/cargo-cudaguard.exe");
         if built.status() == Some(0) { Ok(program) } else { Err(built.to_string()) }
     })
 }
