@@ -181,8 +181,9 @@ fn guard_core() -> PathBuf {
     places::workspace().join("guard-core")
 }
 
-/// Builds a package with `cudaguard` as build-dependency and these dependencies, and returns its directory. Every project starts with a copy of its
-/// target directory, so that no test compiles those crates again. Cargo keeps it up to date and locks it.
+/// Builds a package with `cudaguard` as build-dependency and these dependencies, and returns its directory. Every project
+/// starts with a copy of its target directory, so that no test compiles those crates again. Cargo keeps it up to date and
+/// locks it.
 fn build_seed(name: &str, profiles: &[&str], dependencies: &str, rustc: Option<&Path>) -> Result<PathBuf, String> {
     let dir = places::target().join(name);
     let settle = |name: &str, content: &[u8]| {
@@ -201,8 +202,12 @@ fn build_seed(name: &str, profiles: &[&str], dependencies: &str, rustc: Option<&
         fs::copy(&ours, &lock).expect("the workspace has a Cargo.lock");
     }
     for profile in profiles {
-        let call = cargo(["build", "--quiet", "--profile", profile]).dir(&dir);
-        let built = rustc.into_iter().fold(call, |call, rustc| call.env("RUSTC", rustc)).run();
+        let mut call = cargo(["build", "--quiet", "--profile", profile]).dir(&dir);
+        if let Some(rustc) = rustc {
+            // Without a target, cargo gives build scripts other debug information.
+            call = call.args(["--target", "x86_64-unknown-linux-gnu"]).env("RUSTC", rustc);
+        }
+        let built = call.run();
         if built.status() != Some(0) {
             return Err(built.to_string());
         }

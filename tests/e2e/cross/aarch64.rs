@@ -56,6 +56,7 @@ fn package_with_embed_is_guarded() {
     let project = embedding("arm-embeds");
     let outcome = guard(&project, ["build", "--bins", "--examples", "--target", AARCH64]).run().success();
     assert_eq!(printed(&outcome, "cudaguard: 2 of 2 targets guarded (no CUDA)"), 1, "{outcome}");
+    assert_eq!(printed(&outcome, "Compiling cudaguard v"), 0, "the tests share the compiled library: {outcome}");
     for file in ["app", "examples/libplugin.so"] {
         let _ = sealed(&built(&project, AARCH64, file), machine::AARCH64, AARCH64);
     }

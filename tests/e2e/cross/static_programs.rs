@@ -61,11 +61,11 @@ fn linkers() -> (Vec<&'static str>, Vec<String>) {
     (there, not.into_iter().map(|linker| format!("ld.{linker}")).collect())
 }
 
-/// Builds with the native compiler.
+/// Builds for this machine by a call of `build`.
 #[track_caller]
-fn build_static_pie(project: &Project, profile: &str, linker: &str) {
-    let outcome = project
-        .cudaguard(["build", "--target", HOST, "--profile", profile])
+fn build_static_pie(project: &Project, build: Call, profile: &str, linker: &str) {
+    let outcome = build
+        .args(["--target", HOST, "--profile", profile])
         .env("CUDNN_PATH", release(project, 15))
         .env("RUSTFLAGS", format!("-Ctarget-feature=+crt-static -Clink-arg=-fuse-ld={linker}"))
         .run()
@@ -81,15 +81,16 @@ fn static_pie_is_guarded() {
     project.write("Cargo.toml", manifest + "\n[profile.release]\nlto = true\npanic = \"abort\"\nstrip = true\n");
     let (there, missing) = linkers();
     for linker in there {
-        build_static_pie(&project, "dev", linker);
+        build_static_pie(&project, project.cudaguard(["build"]), "dev", linker);
     }
     // rustc performs LTO, so one linker is enough.
-    build_static_pie(&project, "release", "bfd");
+    build_static_pie(&project, project.cudaguard(["build"]), "release", "bfd");
     tools::done_without(&missing);
 }
 
 fn static_pie_with_embed_is_guarded() {
-    build_static_pie(&with_cudnn(embedding("static-pie-embeds")), "dev", "bfd");
+    let project = with_cudnn(embedding("static-pie-embeds"));
+    build_static_pie(&project, guard(&project, ["build"]), "dev", "bfd");
 }
 
 fn build(project: &Project, flags: &str) -> Outcome {
