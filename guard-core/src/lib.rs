@@ -78,7 +78,7 @@ pub mod internal {
     pub use crate::knowledge::{tables, vendor};
     pub use crate::manifest::windows::use_windows_releases;
     pub use crate::manifest::{model as manifest, note};
-    pub use crate::model::{arch, linkage, version};
+    pub use crate::model::{arch, linkage, sorted, version};
     pub use crate::sys::{digest, elf, env, files, subprocess};
     pub use crate::text::{glob, json, sanitize, shell_words, suggest};
 

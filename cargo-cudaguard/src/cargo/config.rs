@@ -241,7 +241,7 @@ mod tests {
 
     fn config(given: &[&str]) -> Config {
         let given: Vec<String> = given.iter().map(|text| (*text).to_owned()).collect();
-        Config::read(&Env::from_variables(BTreeMap::new(), "/nowhere/at/all"), &given).unwrap()
+        Config::read(&Env::from_variables([], "/nowhere/at/all"), &given).unwrap()
     }
 
     #[test]

@@ -161,7 +161,7 @@ mod tests {
     use cudaguard::internal::toolchain::Toolchain;
 
     fn uses(crates: &[Crate]) -> Vec<CrateUse> {
-        let env = Env::from_variables(std::collections::BTreeMap::new(), "/");
+        let env = Env::from_variables([], "/");
         detect_crates(&env, crates, &Toolchain::default(), Path::new("/nowhere"), false)
     }
 

@@ -139,7 +139,7 @@ fn join_lines<'a>(lines: impl Iterator<Item = &'a str>) -> String {
 
 /// Reports `allow` entries that match no finding. They are infos, because another machine may need them.
 fn unused_allows(facts: &BuildInputs<'_>, judged: &BuildCheck) -> Vec<Finding> {
-    let ours = |code: &&Code| **code != Code::StaleAllow && !judged.policy.allow.contains_key(&Code::StaleAllow);
+    let ours = |code: &&Code| **code != Code::StaleAllow && judged.policy.allow.get(&Code::StaleAllow).is_none();
     let policy = judged.policy.path.as_ref().map(|path| path.display());
     let say = |code: &Code| {
         let values = Values::default().with("component", &facts.component).with("finding", code);
@@ -153,14 +153,14 @@ fn unused_allows(facts: &BuildInputs<'_>, judged: &BuildCheck) -> Vec<Finding> {
 fn unknown_policy_packages(project: &Project, policy: &Policy) -> Vec<Finding> {
     let members = || project.members.iter().map(|member| member.name.as_str());
     let file = policy.path.as_ref().map(|path| path.display().to_string()).unwrap_or_default();
-    let unknown = policy.packages.iter().filter(|(name, _)| members().all(|member| member != name.as_str()));
-    let say = |(name, line): (&String, &usize)| {
+    let unknown = policy.packages.entries().iter().filter(|(name, _)| members().all(|member| member != name.as_str()));
+    let say = |(name, line): &(String, usize)| {
         let values = Values::default().with("package", name).with("policy", &file).with("line", line);
         let intent = closest_match(name, members());
         let words = if intent.is_some() { MessageTemplate::NoSuchPackageMeant } else { MessageTemplate::NoSuchPackage };
         words.to_finding(&values.with_known("meant", intent))
     };
-    unknown.filter(|_| !policy.allow.contains_key(&Code::NoSuchPackage)).map(say).collect()
+    unknown.filter(|_| policy.allow.get(&Code::NoSuchPackage).is_none()).map(say).collect()
 }
 
 /// Describes the toolchain of a package, in one line and as JSON.

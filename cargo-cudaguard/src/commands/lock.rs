@@ -67,12 +67,12 @@ pub(crate) fn run_lock(env: &Env, arguments: &[OsString]) -> Result<ExitCode, Cl
             let own = Pins::from_toolchain(&judged.policy, &judged.toolchain, workspace.lock_scope());
             pins.library = pins.library.or(own.library);
             if own.archs != pins.archs {
-                let _ = pins.packages.insert(member.name.clone(), own.archs);
+                pins.packages.insert(member.name.clone(), own.archs);
             }
         }
         let before = old.as_ref().and_then(|old| old.targets.get(target));
         describe_changes(&mut output, target, before, &pins, &base.toolchain);
-        let _ = lock.targets.insert(target.clone(), pins);
+        lock.targets.insert(target.clone(), pins);
     }
     write_lock(&file, old.as_ref(), &lock, output, call.locked)
 }
@@ -198,7 +198,7 @@ pub(crate) fn describe_changes(
             ("host-compiler".to_owned(), pins.host_compiler.clone()),
             ("archs".to_owned(), archs(&pins.archs)),
         ];
-        facts.extend(pins.packages.iter().map(|(name, own)| (format!("archs of {name}"), archs(own))));
+        facts.extend(pins.packages.entries().iter().map(|(name, own)| (format!("archs of {name}"), archs(own))));
         facts
     };
     let was: BTreeMap<String, Option<String>> =

@@ -1,7 +1,7 @@
 use super::*;
 
 fn read(line: &str, bin: bool) -> Option<RustcArgs> {
-    let variables = bin.then(|| ("CARGO_BIN_NAME".to_owned(), OsString::from("x"))).into_iter().collect();
+    let variables = bin.then(|| ("CARGO_BIN_NAME".to_owned(), OsString::from("x")));
     let words: Vec<OsString> = line.split_whitespace().map(OsString::from).collect();
     RustcArgs::parse(&Env::from_variables(variables, "/"), &words)
 }

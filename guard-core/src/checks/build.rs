@@ -14,6 +14,7 @@ use crate::config::policy::Policy;
 use crate::finding::{Code, Finding, MessageFragment, MessageTemplate, Severity, Values};
 use crate::knowledge::tables;
 use crate::manifest::model::Linkage;
+use crate::model::sorted;
 use crate::model::version::{CudaVersion, Version};
 use crate::toolchain::{CompilerFamily, Declared, HostCompiler, Nvcc, Sourced, Toolchain, Toolkit};
 
@@ -33,7 +34,7 @@ pub fn check_build(policy: &Policy, toolchain: &Toolchain) -> Vec<Finding> {
         check_cudnn(policy, toolchain, false, &mut findings);
     }
     check_archs(policy, toolchain, &mut findings);
-    findings.sort_by_key(|finding| finding.code);
+    sorted::sort_by(&mut findings, &|one, other| one.code.cmp(&other.code));
     findings
 }
 

@@ -10,6 +10,7 @@ use crate::knowledge::tables::{self, Cc, CcSupport, Floor, Supports};
 use crate::knowledge::vendor::{CUDNN, serves_later};
 use crate::manifest::model::Linkage;
 use crate::model::arch::{Arch, ArchRequest, Target};
+use crate::model::sorted;
 use crate::model::version::{CudaVersion, Version};
 use crate::toolchain::Toolchain;
 
@@ -58,8 +59,8 @@ const NAMED: usize = 6;
 
 /// Lists each name once, in one line.
 pub fn join_unique(mut all: Vec<String>) -> String {
-    let mut seen = std::collections::BTreeSet::new();
-    all.retain(|name| seen.insert(name.clone()));
+    let mut seen = Vec::new();
+    all.retain(|name| sorted::insert(&mut seen, name.clone()));
     let more = all.len().saturating_sub(NAMED);
     all.truncate(NAMED);
     let text = all.join(", ");
@@ -78,7 +79,7 @@ pub fn join_gpus(gpus: &[(&str, Cc)]) -> String {
 /// The machine code that serves these GPUs: `sm_75`.
 pub fn join_archs(gpus: &[(&str, Cc)]) -> String {
     let mut ccs: Vec<Cc> = gpus.iter().map(|(_, cc)| *cc).collect();
-    ccs.sort_unstable();
+    sorted::sort(&mut ccs);
     ccs.dedup();
     join_unique(ccs.into_iter().map(tables::code_to_add).collect())
 }

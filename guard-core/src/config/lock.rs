@@ -4,7 +4,6 @@
 //! without paths, so that branches with different changes merge. Parsing is strict, because an entry that is ignored
 //! is not enforced. [`check_lock`] is a pure comparison.
 
-use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::fs;
 use std::io::ErrorKind;
@@ -19,6 +18,7 @@ use crate::knowledge::tables::{kind_of, not_toml};
 use crate::knowledge::vendor::CUDNN;
 use crate::model::arch::Target;
 use crate::model::linkage::Linkage;
+use crate::model::sorted::{self, SortedMap};
 use crate::model::version::Version;
 use crate::sys::env::Env;
 use crate::text::sanitize;
@@ -47,7 +47,7 @@ const HEAD: &str = "# The toolchain of this project. `cargo cudaguard lock`, or 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Lock {
     /// By target triple.
-    pub targets: BTreeMap<String, Pins>,
+    pub targets: SortedMap<String, Pins>,
 }
 
 /// The locked facts of one target. A fact is absent if it was unknown when the lock was written.
@@ -62,7 +62,7 @@ pub struct Pins {
     /// The declared architectures of every package without an entry in `packages`.
     pub archs: Vec<String>,
     /// Packages with other architectures.
-    pub packages: BTreeMap<String, Vec<String>>,
+    pub packages: SortedMap<String, Vec<String>>,
 }
 
 impl Pins {
@@ -78,7 +78,7 @@ impl Pins {
                 .and(toolchain.host_compiler())
                 .filter(|_| scope.host_compiler),
             archs: if scope.archs { target_names(&declared_targets(toolchain)) } else { Vec::new() },
-            packages: BTreeMap::new(),
+            packages: SortedMap::default(),
         }
     }
 
@@ -109,7 +109,7 @@ pub fn short_version(version: Version) -> String {
 
 fn target_names(targets: &[Target]) -> Vec<String> {
     let mut targets = targets.to_vec();
-    targets.sort_unstable();
+    sorted::sort(&mut targets);
     targets.dedup();
     targets.iter().map(ToString::to_string).collect()
 }
@@ -174,7 +174,7 @@ impl Lock {
         if reader.errors.is_empty() {
             return Ok(lock);
         }
-        reader.errors.sort();
+        sorted::sort(&mut reader.errors);
         let lines: Vec<String> =
             reader.errors.iter().map(|(line, message)| at(*line, &sanitize::sanitize_line(message))).collect();
         Err(lines.join("\n"))
@@ -183,7 +183,7 @@ impl Lock {
     /// Formats the file: equal locks give equal bytes.
     pub fn to_text(&self) -> String {
         let mut text = format!("{HEAD}version = {FORMAT}\n");
-        for (target, pins) in &self.targets {
+        for (target, pins) in self.targets.entries() {
             let target = quote_key(target);
             let _ = writeln!(text, "\n[target.{target}]");
             if !pins.archs.is_empty() {
@@ -195,9 +195,9 @@ impl Lock {
                     let _ = writeln!(text, "{name} = {}", quote_string(fact));
                 }
             }
-            if !pins.packages.is_empty() {
+            if !pins.packages.entries().is_empty() {
                 let _ = writeln!(text, "\n[target.{target}.packages]");
-                for (package, archs) in &pins.packages {
+                for (package, archs) in pins.packages.entries() {
                     let _ = writeln!(text, "{} = {}", quote_key(package), quote_list(archs));
                 }
             }
@@ -513,7 +513,7 @@ fn means_library(policy: &Policy, toolchain: &Toolchain) -> bool {
 pub fn enforce_locked(findings: &mut [Finding], policy: &Policy) {
     for finding in findings {
         let ours = matches!(finding.code, Code::LockDrift | Code::LockLacksTarget);
-        if ours && finding.severity == Severity::Warning && !policy.allow.contains_key(&finding.code) {
+        if ours && finding.severity == Severity::Warning && policy.allow.get(&finding.code).is_none() {
             finding.severity = Severity::Error;
         }
     }

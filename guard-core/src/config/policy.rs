@@ -6,7 +6,6 @@
 mod parser;
 mod release;
 
-use std::collections::BTreeMap;
 use std::fmt;
 use std::fs;
 use std::io;
@@ -18,6 +17,7 @@ use crate::finding::{Code, Finding, Severity};
 use crate::knowledge::tables::{self, Cc};
 use crate::model::arch::{ArchRequest, Target};
 use crate::model::linkage::Linkage;
+use crate::model::sorted::SortedMap;
 use crate::model::version::{DriverRelease, Version};
 pub use release::{LossKind, PYPROJECT, ReleaseRequirements, parse_archs, parse_driver_floor};
 
@@ -69,11 +69,11 @@ pub struct Policy {
     /// `[release]`, if there is one.
     pub release_gate: Option<ReleaseRequirements>,
     /// `[allow]`: code → reason.
-    pub allow: BTreeMap<Code, String>,
+    pub allow: SortedMap<Code, String>,
     /// The `[package.NAME]` that overrides the other keys, if any.
     pub over: Option<String>,
     /// Every `NAME` of `[package.NAME]`, with its line. The parser does not know the packages of the workspace.
-    pub packages: BTreeMap<String, usize>,
+    pub packages: SortedMap<String, usize>,
 }
 
 /// A version requirement and its text.
@@ -304,9 +304,10 @@ impl Policy {
         let action = self.build_action(release);
         let allowed: Vec<(Code, String)> = self
             .allow
+            .entries()
             .iter()
-            .filter(|(code, _)| findings.iter().any(|finding| finding.code == **code))
-            .map(|(code, reason)| (*code, reason.clone()))
+            .filter(|(code, _)| findings.iter().any(|finding| finding.code == *code))
+            .cloned()
             .collect();
         let findings = findings
             .into_iter()
@@ -328,8 +329,9 @@ impl Policy {
             .collect();
         let stale_allows = self
             .allow
-            .keys()
-            .copied()
+            .entries()
+            .iter()
+            .map(|(code, _)| *code)
             .filter(|code| code.is_of_the_toolchain() && allowed.iter().all(|(applied, _)| applied != code))
             .collect();
         PolicyResult { findings, allowed, stale_allows }

@@ -1,9 +1,10 @@
 //! The PTX files that a build script compiled into `OUT_DIR` before it calls `embed!()`.
 
-use std::collections::BTreeSet;
 use std::fs::{self, File};
 use std::io::{BufRead as _, BufReader};
 use std::path::Path;
+
+use crate::model::sorted;
 
 /// The facts in the PTX files of a directory.
 #[derive(Debug, PartialEq, Eq)]
@@ -21,23 +22,26 @@ const LONGEST_LINE: usize = 1024;
 
 /// Reads the PTX files in a directory and below it. `None` if none contains a kernel.
 pub(super) fn read_ptx_files(dir: &Path) -> Option<CompiledPtx> {
-    let mut modules = BTreeSet::new();
-    visit_dir(dir, 0, &mut modules);
-    let isa = modules.iter().map(|(_, isa)| *isa).max()?;
-    let archs: BTreeSet<&str> = modules.iter().map(|(arch, _)| arch.as_str()).collect();
-    Some(CompiledPtx { archs: archs.into_iter().collect::<Vec<_>>().join(";"), isa })
+    let (mut archs, mut newest) = (Vec::new(), None);
+    visit_dir(dir, 0, &mut |arch, isa| {
+        sorted::insert(&mut archs, arch);
+        newest = newest.max(Some(isa));
+    });
+    Some(CompiledPtx { archs: archs.join(";"), isa: newest? })
 }
 
-fn visit_dir(dir: &Path, depth: usize, modules: &mut BTreeSet<(String, (u32, u32))>) {
+fn visit_dir(dir: &Path, depth: usize, add: &mut dyn FnMut(String, (u32, u32))) {
     for entry in fs::read_dir(dir).into_iter().flatten().flatten() {
         let path = entry.path();
         // A link to a directory may lead out of `OUT_DIR`, or back.
         if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
             if depth < DEEPEST {
-                visit_dir(&path, depth + 1, modules);
+                visit_dir(&path, depth + 1, add);
             }
         } else if path.extension().is_some_and(|ending| ending == "ptx") && path.is_file() {
-            modules.extend(File::open(&path).ok().and_then(read_module));
+            if let Some((arch, isa)) = File::open(&path).ok().and_then(read_module) {
+                add(arch, isa);
+            }
         }
     }
 }

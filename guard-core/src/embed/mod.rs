@@ -18,6 +18,7 @@ use crate::finding::render::{self, annotated_error};
 use crate::finding::{self, Finding, MessageTemplate, Severity, Values};
 use crate::guard::{self, GuardObjects, NoteSource};
 use crate::manifest::model::Component;
+use crate::model::sorted;
 use crate::pipeline::{self, BuildCheck, BuildInputs, CudaIntent};
 use crate::sys::env::{self, Env};
 use crate::sys::files;
@@ -439,7 +440,7 @@ fn announce_inputs(
         // package.
         files.push(rebuild_stamp::digest_file(Path::new(&dir), &package.component));
     }
-    files.sort();
+    sorted::sort(&mut files);
     files.dedup();
     // cargo treats a missing file as changed, every time.
     for file in files.iter().filter(|file| file.exists()) {

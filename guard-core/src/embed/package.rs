@@ -5,10 +5,10 @@
 //! the paths in it. As in cargo's own rule, files that git ignores, the target directory and nested packages do not
 //! count.
 
-use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use crate::model::sorted;
 use crate::sys::files;
 use crate::text::glob;
 
@@ -26,7 +26,7 @@ pub(super) fn package_files(root: &Path, out_dir: &Path) -> PackageSources {
     let mut walk = PackageWalk {
         out_dir: out_dir.canonicalize().unwrap_or_else(|_| out_dir.to_owned()),
         ignores: Ignore::from_ancestors(root),
-        inside: BTreeSet::new(),
+        inside: Vec::new(),
         root: root.to_owned(),
         kernels: false,
     };
@@ -34,7 +34,7 @@ pub(super) fn package_files(root: &Path, out_dir: &Path) -> PackageSources {
         DirState::Complete => vec![root.to_owned()],
         DirState::Parts(parts) => parts,
     };
-    announced.sort();
+    sorted::sort(&mut announced);
     PackageSources { announced, kernels: walk.kernels }
 }
 
@@ -49,7 +49,7 @@ struct PackageWalk {
     /// Rules of the directories from the top of the repository to the current one. `None` outside of a repository.
     ignores: Option<Vec<Ignore>>,
     /// Real paths of the directories that are being read, so that a link back to one of them is not followed.
-    inside: BTreeSet<PathBuf>,
+    inside: Vec<PathBuf>,
     kernels: bool,
 }
 
@@ -57,7 +57,7 @@ impl PackageWalk {
     fn visit_dir(&mut self, dir: &Path) -> DirState {
         let Ok(real) = dir.canonicalize() else { return DirState::Parts(Vec::new()) };
         let Ok(entries) = fs::read_dir(dir) else { return DirState::Parts(Vec::new()) };
-        self.inside.insert(real.clone());
+        self.inside.push(real);
         if dir != self.root {
             if let (Some(ignores), Some(ignore)) = (&mut self.ignores, Ignore::from_dir(dir)) {
                 ignores.push(ignore);
@@ -80,7 +80,7 @@ impl PackageWalk {
                 ignores.pop();
             }
         }
-        self.inside.remove(&real);
+        self.inside.pop();
         if whole { DirState::Complete } else { DirState::Parts(parts) }
     }
 

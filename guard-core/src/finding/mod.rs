@@ -9,6 +9,7 @@ use std::fmt;
 use std::sync::LazyLock;
 
 pub use crate::check::Severity;
+use crate::model::sorted;
 
 /// A problem, or a fact that cannot be determined.
 #[derive(Clone, Debug)]
@@ -263,8 +264,8 @@ impl Verdict {
 }
 
 /// Sorts findings in report order: by severity, then by rank, so that a cause precedes its consequences.
-pub fn sort_findings(findings: &mut [Finding]) {
-    findings.sort_by_key(sort_key);
+pub fn sort_findings(findings: &mut Vec<Finding>) {
+    sorted::sort_by(findings, &|one, other| sort_key(one).cmp(&sort_key(other)));
 }
 
 /// Returns the sort key of a finding for [`sort_findings`].
@@ -281,7 +282,7 @@ pub fn sorted_unique(findings: &[Finding]) -> Vec<&Finding> {
             unique.push(finding);
         }
     }
-    unique.sort_by_key(|finding| sort_key(finding));
+    sorted::sort_by(&mut unique, &|one, other| sort_key(one).cmp(&sort_key(other)));
     unique
 }
 

@@ -309,7 +309,7 @@ impl Manifest {
             host_compiler: toolchain.host_compiler(),
             runtime: policy.runtime,
             partial_refuse: policy.partial_refuse,
-            allow: policy.allow.iter().map(|(code, reason)| (*code, reason.clone())).collect(),
+            allow: policy.allow.entries().to_vec(),
             opens: Vec::new(),
             sealed: false,
         }

@@ -2,4 +2,5 @@
 
 pub mod arch;
 pub mod linkage;
+pub mod sorted;
 pub mod version;

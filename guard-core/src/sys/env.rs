@@ -2,11 +2,12 @@
 //! bans all other ways to read variables, so a build script that announces the log to cargo announces every variable.
 
 use std::cell::RefCell;
-use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
+
+use crate::model::sorted::{self, SortedMap};
 
 /// Variable with the directory of the stamp files, whose changes make cargo rerun the build scripts of guarded
 /// packages. Every build script that embeds a guard announces it.
@@ -16,9 +17,9 @@ pub const STAMP_DIR_VAR: &str = "CUDAGUARD_STAMPS";
 #[derive(Clone)]
 pub struct Env {
     /// `None`: the variables of this process.
-    variables: Option<BTreeMap<String, OsString>>,
+    variables: Option<SortedMap<String, OsString>>,
     dir: PathBuf,
-    read: Rc<RefCell<BTreeSet<String>>>,
+    read: Rc<RefCell<Vec<String>>>,
 }
 
 impl Env {
@@ -29,13 +30,13 @@ impl Env {
     }
 
     /// Creates an environment of only these variables, for tests and for a program that runs in another environment.
-    pub fn from_variables(variables: BTreeMap<String, OsString>, dir: impl Into<PathBuf>) -> Self {
-        Self { variables: Some(variables), dir: dir.into(), read: Rc::default() }
+    pub fn from_variables(variables: impl IntoIterator<Item = (String, OsString)>, dir: impl Into<PathBuf>) -> Self {
+        Self { variables: Some(variables.into_iter().collect()), dir: dir.into(), read: Rc::default() }
     }
 
     /// Creates an environment without variables, in the root directory.
     pub fn without_variables() -> Self {
-        Self::from_variables(BTreeMap::new(), "/")
+        Self::from_variables([], "/")
     }
 
     /// Returns a copy with additional or replaced variables. Both environments share one log.
@@ -45,7 +46,9 @@ impl Env {
         let mut variables = self.variables.clone().unwrap_or_else(|| {
             std::env::vars_os().map(|(name, value)| (name.to_string_lossy().into_owned(), value)).collect()
         });
-        variables.extend(more);
+        for (name, value) in more {
+            variables.insert(name, value);
+        }
         Self { variables: Some(variables), dir: self.dir.clone(), read: Rc::clone(&self.read) }
     }
 
@@ -68,12 +71,12 @@ impl Env {
     /// Returns the value of a variable if it is set, even if it is empty: `CUDA_VISIBLE_DEVICES=` hides every GPU.
     #[allow(clippy::disallowed_methods)]
     pub fn var_os_raw(&self, name: &str) -> Option<OsString> {
-        self.read.borrow_mut().insert(name.to_owned());
+        sorted::insert(&mut self.read.borrow_mut(), name.to_owned());
         match &self.variables {
             Some(variables) => variables.get(name).cloned().or_else(|| {
                 // Windows ignores case, and calls `PATH` `Path`.
-                let is_it = |(key, _): &(&String, &OsString)| cfg!(windows) && key.eq_ignore_ascii_case(name);
-                variables.iter().find(is_it).map(|(_, value)| value.clone())
+                let is_it = |(key, _): &&(String, OsString)| cfg!(windows) && key.eq_ignore_ascii_case(name);
+                variables.entries().iter().find(is_it).map(|(_, value)| value.clone())
             }),
             None => std::env::var_os(name),
         }
@@ -106,12 +109,12 @@ impl Env {
 
     /// Returns the variables that were read, sorted.
     pub fn accessed(&self) -> Vec<String> {
-        self.read.borrow().iter().cloned().collect()
+        self.read.borrow().clone()
     }
 
     /// Returns the variables for a child process. `None`: it inherits those of this process.
-    pub fn for_child(&self) -> Option<BTreeMap<String, OsString>> {
-        self.variables.clone()
+    pub fn for_child(&self) -> Option<&[(String, OsString)]> {
+        self.variables.as_ref().map(SortedMap::entries)
     }
 }
 
@@ -128,8 +131,7 @@ mod tests {
 
     #[test]
     fn overlay_reads_are_logged() {
-        let env =
-            Env::from_variables(BTreeMap::from([("A".to_owned(), "1".into()), ("EMPTY".to_owned(), "".into())]), "/");
+        let env = Env::from_variables([("A".to_owned(), "1".into()), ("EMPTY".to_owned(), "".into())], "/");
         let over = env.with_variables([("A".to_owned(), "2".into())]);
         assert_eq!((env.var("A").as_deref(), over.var("A").as_deref()), (Some("1"), Some("2")));
         assert_eq!((over.var_os("EMPTY"), over.var_os_raw("EMPTY")), (None, Some("".into())));
@@ -144,12 +146,13 @@ mod tests {
     fn child_inherits_process_environment() {
         let env = Env::from_process();
         assert!(env.for_child().is_none() && env.current_dir().is_absolute());
-        assert_eq!(env.with_variables([("A".to_owned(), "2".into())]).for_child().unwrap()["A"], "2");
+        let with_a = env.with_variables([("A".to_owned(), "2".into())]);
+        assert!(with_a.for_child().unwrap().contains(&("A".to_owned(), "2".into())));
     }
 
     #[test]
     fn path_lists_are_split() {
-        let env = Env::from_variables(BTreeMap::from([("PATH".to_owned(), "/a::/b".into())]), "/");
+        let env = Env::from_variables([("PATH".to_owned(), "/a::/b".into())], "/");
         assert_eq!(env.path_list("PATH"), ["/a", "/b"].map(PathBuf::from));
         assert_eq!(env.path_list("NOTHING"), [""; 0].map(PathBuf::from));
     }

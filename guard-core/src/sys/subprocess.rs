@@ -1,12 +1,11 @@
 //! Runs a program and captures its output, bounded in time and in size.
 
-use std::collections::BTreeMap;
 use std::env::consts::EXE_SUFFIX;
 use std::ffi::{OsStr, OsString};
 use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use crate::sys::env::Env;
@@ -33,14 +32,17 @@ pub struct ProcessOutput {
 pub fn run_with_timeout<A: AsRef<OsStr>>(
     program: &Path,
     arguments: &[A],
-    variables: Option<&BTreeMap<String, OsString>>,
+    variables: Option<&[(String, OsString)]>,
     patience: Duration,
 ) -> Result<ProcessOutput, String> {
     let until = Instant::now() + patience;
     let mut command = Command::new(program);
     command.args(arguments).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
     if let Some(variables) = variables {
-        command.env_clear().envs(variables);
+        command.env_clear();
+        for (name, value) in variables {
+            command.env(name, value);
+        }
     }
     // gcc translates even its version line.
     command.env("LC_ALL", "C");
@@ -48,10 +50,9 @@ pub fn run_with_timeout<A: AsRef<OsStr>>(
     #[cfg(unix)]
     std::os::unix::process::CommandExt::process_group(&mut command, 0);
     let mut child = spawn(&mut command).map_err(|error| format!("cannot be started: {error}"))?;
-    let out = read_in_thread(child.stdout.take());
-    let err = read_in_thread(child.stderr.take());
-    let heard = (receive_until(&out, until), receive_until(&err, until));
-    let (Ok(out), Ok(err)) = heard else {
+    let out = read_in_thread(child.stdout.take().map(|pipe| Box::new(pipe) as _));
+    let err = read_in_thread(child.stderr.take().map(|pipe| Box::new(pipe) as _));
+    let (Some(out), Some(err)) = (join_until(out, until), join_until(err, until)) else {
         kill_and_wait(&mut child);
         return Err(timeout_message(patience));
     };
@@ -61,7 +62,7 @@ pub fn run_with_timeout<A: AsRef<OsStr>>(
                 let failed = (!status.success()).then(|| status.to_string().replacen(": ", " ", 1));
                 return Ok(ProcessOutput { out, err, failed });
             }
-            Ok(None) if Instant::now() < until => std::thread::sleep(Duration::from_millis(1)),
+            Ok(None) if Instant::now() < until => thread::sleep(Duration::from_millis(1)),
             Ok(None) => {
                 kill_and_wait(&mut child);
                 return Err(timeout_message(patience));
@@ -81,7 +82,7 @@ fn spawn(command: &mut Command) -> std::io::Result<Child> {
     for _ in 0..20 {
         match command.spawn() {
             Err(error) if error.kind() == std::io::ErrorKind::ExecutableFileBusy => {
-                std::thread::sleep(Duration::from_millis(5));
+                thread::sleep(Duration::from_millis(5));
             }
             done => return done,
         }
@@ -89,21 +90,26 @@ fn spawn(command: &mut Command) -> std::io::Result<Child> {
     command.spawn()
 }
 
-fn read_in_thread(pipe: Option<impl Read + Send + 'static>) -> Receiver<String> {
-    let (sender, receiver) = channel();
-    // Not joined, because a grandchild may keep the pipe open forever.
-    std::thread::spawn(move || {
+fn read_in_thread(pipe: Option<Box<dyn Read + Send>>) -> JoinHandle<String> {
+    thread::spawn(move || {
         let mut bytes = Vec::new();
         if let Some(pipe) = pipe {
             let _ = pipe.take(ENOUGH).read_to_end(&mut bytes);
         }
-        let _ = sender.send(String::from_utf8_lossy(&bytes).into_owned());
-    });
-    receiver
+        String::from_utf8_lossy(&bytes).into_owned()
+    })
 }
 
-fn receive_until(from: &Receiver<String>, until: Instant) -> Result<String, RecvTimeoutError> {
-    from.recv_timeout(until.saturating_duration_since(Instant::now()))
+/// Returns the text that the thread read. `None` if it is still reading at this time: a grandchild may keep the pipe
+/// open forever.
+fn join_until(thread: JoinHandle<String>, until: Instant) -> Option<String> {
+    while !thread.is_finished() {
+        if Instant::now() >= until {
+            return None;
+        }
+        thread::sleep(Duration::from_millis(1));
+    }
+    thread.join().ok()
 }
 
 fn kill_and_wait(child: &mut Child) {
@@ -191,7 +197,7 @@ mod tests {
 
     #[test]
     fn variables_replace_inherited_ones() {
-        let variables = BTreeMap::from([("ONLY".to_owned(), OsString::from("this"))]);
+        let variables = [("ONLY".to_owned(), OsString::from("this"))];
         let answer =
             run_with_timeout(Path::new("/bin/sh"), &["-c", "echo $ONLY$HOME"], Some(&variables), LONG).unwrap();
         assert_eq!(answer.out, "this\n");

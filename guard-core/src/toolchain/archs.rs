@@ -1,6 +1,5 @@
 //! The declared architectures: the requests of policy, builder, variables and nvcc's flags.
 
-use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -9,6 +8,7 @@ use super::nvcc::NvccCandidate;
 use super::{BuildSystemFacts, DetectOptions, Sourced, nvcc};
 use crate::knowledge::tables;
 use crate::model::arch::{self, Arch, ArchError, ArchRequest, Dialect, Target};
+use crate::model::sorted;
 use crate::model::version::Version;
 use crate::sys::env::Env;
 use crate::sys::subprocess;
@@ -186,14 +186,14 @@ impl DeclaredArchs {
                 }
             }
             targets.extend(declared.from_13.filter(|_| toolkit.is_some_and(|toolkit| toolkit.major >= 13)));
-            targets.sort();
+            sorted::sort(&mut targets);
             targets.dedup();
             declared.targets = targets;
         }
         let strongest = self.declared.iter().find(|declared| !declared.adds);
         let adding = self.declared.iter().filter(|declared| declared.adds);
         let mut in_force: Vec<_> = strongest.into_iter().chain(adding).flat_map(|d| d.targets.clone()).collect();
-        in_force.sort();
+        sorted::sort(&mut in_force);
         in_force.dedup();
         self.in_force = in_force;
         self
@@ -220,7 +220,7 @@ pub(super) fn who_knows(env: &Env, given: Option<&BuildSystemFacts>) -> GpuListe
 type Parse = fn(&str) -> Vec<(u8, u8)>;
 
 /// Queries the GPUs.
-pub(super) fn ask_gpus(who: GpuLister, variables: Option<&BTreeMap<String, OsString>>, patience: Duration) -> Native {
+pub(super) fn ask_gpus(who: GpuLister, variables: Option<&[(String, OsString)]>, patience: Duration) -> Native {
     let (program, words, parse): (_, &[&str], Parse) = match who {
         GpuLister::Driver(None) => return Native::Unknown("no nvidia-smi in PATH".to_owned()),
         GpuLister::Driver(Some(smi)) => (smi, &["--query-gpu=compute_cap", "--format=csv,noheader"], parse_gpus),
@@ -229,7 +229,7 @@ pub(super) fn ask_gpus(who: GpuLister, variables: Option<&BTreeMap<String, OsStr
             let requests = arch::parse_list(&fact.value, Dialect::Cmake).unwrap_or_default();
             let mut gpus: Vec<_> =
                 requests.iter().filter_map(|one| one.as_target()).map(|one| one.base_arch().cc()).collect();
-            gpus.sort_unstable();
+            sorted::sort(&mut gpus);
             gpus.dedup();
             return Native::Gpus(Sourced::new(gpus, fact.source));
         }
@@ -256,7 +256,7 @@ pub(super) fn ask_gpus(who: GpuLister, variables: Option<&BTreeMap<String, OsStr
 fn parse_numbers(text: &str) -> Vec<(u8, u8)> {
     let mut gpus: Vec<(u8, u8)> =
         text.split(',').filter_map(|one| one.trim().parse::<u8>().ok()).map(|cc| (cc / 10, cc % 10)).collect();
-    gpus.sort_unstable();
+    sorted::sort(&mut gpus);
     gpus.dedup();
     gpus
 }
@@ -270,7 +270,7 @@ fn parse_gpus(text: &str) -> Vec<(u8, u8)> {
             Some((major.parse().ok()?, minor.parse().ok()?))
         })
         .collect();
-    gpus.sort_unstable();
+    sorted::sort(&mut gpus);
     gpus.dedup();
     gpus
 }
@@ -317,7 +317,7 @@ mod tests {
     }
 
     fn read(variables: &[(&str, &str)], policy: &[&str], builder: Option<&str>) -> DeclaredArchs {
-        let variables = variables.iter().map(|(name, value)| ((*name).to_owned(), (*value).into())).collect();
+        let variables = variables.iter().map(|(name, value)| ((*name).to_owned(), (*value).into()));
         let env = Env::from_variables(variables, "/");
         let mut request = DetectOptions::new(&env, "x86_64-unknown-linux-gnu");
         request.policy_archs = policy.iter().map(|arch| arch.parse::<Target>().unwrap().into()).collect();

@@ -3,7 +3,6 @@
 mod libraries;
 mod selection;
 
-use std::collections::BTreeSet;
 use std::env::consts::EXE_SUFFIX;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -19,6 +18,7 @@ use super::toolkits::{Detector, ToolkitList};
 use super::{DetectOptions, Sourced, Toolchain, archs, host_compiler, nvcc, pkg_config, places};
 use crate::knowledge::tables::{self, CcSupport};
 use crate::model::arch::Target;
+use crate::model::sorted;
 use crate::model::version::Version;
 use crate::sys::{files, subprocess};
 
@@ -62,7 +62,7 @@ pub(super) fn detect_toolchain(request: &DetectOptions) -> Toolchain {
         archs: DeclaredArchs { native: answers.native, ..declared },
         stubs: detector.find_stubs(),
         dangling: dangling.into_iter().chain(missing).collect(),
-        files: BTreeSet::new(),
+        files: Vec::new(),
     };
     let release = toolchain.toolkit_version();
     let math_conflict = detector.find_math_conflict(&toolchain);
@@ -141,7 +141,6 @@ impl Detector<'_> {
         wants_native: bool,
     ) -> ToolAnswers {
         let variables = self.request.env.for_child();
-        let variables = variables.as_ref();
         let patience = self.request.patience;
         let mut asked: Vec<(Option<usize>, PathBuf, bool)> = Vec::new();
         if let Some(candidate) = candidate {
@@ -157,40 +156,44 @@ impl Detector<'_> {
         let host = self.host_candidate(candidate, flags);
         let host_of_cc = host.as_ref().and_then(|(own, _)| self.host_of_cc_candidate(own));
         let native = wants_native.then(|| archs::who_knows(&self.request.env, self.request.given.as_ref()));
-        let (answers, hosts, gpus) = std::thread::scope(|scope| {
-            let running: Vec<_> = asked
-                .iter()
-                .map(|(_, path, top)| scope.spawn(move || ask_nvcc(path, *top, variables, patience)))
-                .collect();
-            let hosts = [host, host_of_cc].map(|host| {
-                let (path, source) = host?;
-                Some(scope.spawn(move || {
-                    let output =
-                        subprocess::run_with_timeout(&path, &["--version"], variables, patience).unwrap_or_default();
-                    let (family, version) = host_compiler::parse_version_output(&output.out);
-                    HostCompiler { path, source, family, version }
-                }))
-            });
-            let gpus = native.map(|who| scope.spawn(move || archs::ask_gpus(who, variables, patience)));
-            let answers: Vec<_> = running.into_iter().map(|thread| thread.join().unwrap_or_default()).collect();
-            let hosts = hosts.map(|thread| thread.and_then(|thread| thread.join().ok()));
-            (answers, hosts, gpus.and_then(|thread| thread.join().ok()))
+        let mut nvccs: Vec<Nvcc> = vec![Nvcc::default(); asked.len()];
+        let (mut hosts, mut gpus) = ([None, None], None);
+        let mut jobs: Vec<Box<dyn FnOnce() + Send + '_>> = Vec::new();
+        for ((_, path, top), nvcc) in asked.iter().zip(&mut nvccs) {
+            jobs.push(Box::new(|| *nvcc = ask_nvcc(path, *top, variables, patience)));
+        }
+        for (host, answer) in [host, host_of_cc].into_iter().zip(&mut hosts) {
+            let Some((path, source)) = host else { continue };
+            jobs.push(Box::new(move || {
+                let output =
+                    subprocess::run_with_timeout(&path, &["--version"], variables, patience).unwrap_or_default();
+                let (family, version) = host_compiler::parse_version_output(&output.out);
+                *answer = Some(HostCompiler { path, source, family, version });
+            }));
+        }
+        if let Some(who) = native {
+            jobs.push(Box::new(|| gpus = Some(archs::ask_gpus(who, variables, patience))));
+        }
+        std::thread::scope(|scope| {
+            for job in jobs {
+                scope.spawn(job);
+            }
         });
-        let mut nvccs = NvccAnswers::default();
-        for ((index, ..), nvcc) in asked.into_iter().zip(answers) {
+        let mut answers = NvccAnswers::default();
+        for ((index, ..), nvcc) in asked.into_iter().zip(nvccs) {
             match index {
-                Some(index) => nvccs.others.push((index, nvcc)),
-                None => nvccs.in_use = Some(nvcc),
+                Some(index) => answers.others.push((index, nvcc)),
+                None => answers.in_use = Some(nvcc),
             }
         }
-        ToolAnswers { nvccs, hosts, native: gpus }
+        ToolAnswers { nvccs: answers, hosts, native: gpus }
     }
 
     fn find_math_conflict(&self, toolchain: &Toolchain) -> Option<MathConflict> {
         let limits = toolchain.compiling_toolkit()?.limits.as_ref();
         let variables = self.request.env.for_child();
         let conflict = |host: &Option<HostCompiler>| {
-            math_headers::detect_conflict(limits, host.as_ref(), variables.as_ref(), self.request.patience)
+            math_headers::detect_conflict(limits, host.as_ref(), variables, self.request.patience)
         };
         let by_nvcc = conflict(&toolchain.host)?;
         // Only the build script decides which of the two compilers is used.
@@ -286,8 +289,8 @@ impl Detector<'_> {
 }
 
 /// Returns the files that were read for the parts in use.
-fn used_files(toolchain: &Toolchain) -> BTreeSet<PathBuf> {
-    let mut files: BTreeSet<PathBuf> = BTreeSet::new();
+fn used_files(toolchain: &Toolchain) -> Vec<PathBuf> {
+    let mut files: Vec<PathBuf> = Vec::new();
     if let Some(toolkit) = toolchain.compiling_toolkit() {
         files.extend(toolkit.nvcc.as_ref().map(|nvcc| nvcc.path.clone()));
         files.extend(toolkit.headers.as_ref().map(|headers| headers.path.clone()));
@@ -304,6 +307,8 @@ fn used_files(toolchain: &Toolchain) -> BTreeSet<PathBuf> {
     files.extend(toolchain.library_headers_used().map(|headers| headers.path.clone()));
     files.extend(toolchain.library_used().map(|library| library.path.clone()));
     files.extend([&toolchain.host, &toolchain.host_of_cc].into_iter().flatten().map(|host| host.path.clone()));
+    sorted::sort(&mut files);
+    files.dedup();
     files
 }
 
@@ -341,7 +346,7 @@ pub(super) fn same_file(one: &Path, other: &Path) -> bool {
 pub(super) fn ask_nvcc(
     path: &Path,
     top: bool,
-    variables: Option<&std::collections::BTreeMap<String, std::ffi::OsString>>,
+    variables: Option<&[(String, std::ffi::OsString)]>,
     patience: Duration,
 ) -> Nvcc {
     let mut nvcc = Nvcc { path: path.to_owned(), ..Nvcc::default() };

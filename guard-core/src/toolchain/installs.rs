@@ -1,7 +1,6 @@
 //! Detects cuDNN for a build: headers, the library that the linker would use, its inner libraries, and its CUDA
 //! major. Everything comes from files; no NVIDIA code runs.
 
-use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use super::library::LibraryImage;
@@ -12,6 +11,7 @@ use super::places::{
 };
 use super::{SearchDir, Selection, Sourced};
 use crate::knowledge::vendor::{CUDNN, major_of, numbers_of};
+use crate::model::sorted;
 use crate::model::version::Version;
 use crate::sys::env::Env;
 use crate::sys::files;
@@ -106,8 +106,9 @@ fn file_in(dir: &Path, layout: &Layout) -> Option<PathBuf> {
         // Wheels contain no link of this name. Prefer the newest major, and the soname itself within a major.
         let mut found = layout.libraries_in(dir, &format!("{}.", CUDNN.link_name()));
         found.retain(|file| file.is_file());
-        found.sort_by_key(|file| {
-            (std::cmp::Reverse(version_numbers(file).first().copied()), version_numbers(file).len())
+        sorted::sort_by(&mut found, &|one, other| {
+            let (one, other) = (version_numbers(one), version_numbers(other));
+            other.first().cmp(&one.first()).then(one.len().cmp(&other.len()))
         });
         found.into_iter().next()?
     };
@@ -148,7 +149,7 @@ fn library_from_path(path: &Path) -> Option<InstalledLibrary> {
     let suffix = format!(".so.{major}");
     let needed: Vec<_> = CUDNN.needed_parts(major).map(|part| part.file).collect();
     let asked = CUDNN.parts_of_major(major).filter(|part| !part.symbol.is_empty());
-    let mut names: BTreeSet<String> = asked.map(|part| part.file.to_owned()).collect();
+    let mut names: Vec<String> = asked.map(|part| part.file.to_owned()).collect();
     names.extend(entries_with_prefix(dir, &format!("{}_", CUDNN.stem)).iter().filter_map(|file| {
         let name = file.file_name()?.to_str()?;
         name.ends_with(&suffix).then(|| name.to_owned())
@@ -158,8 +159,9 @@ fn library_from_path(path: &Path) -> Option<InstalledLibrary> {
     let mut cuda_major = None;
     let mut word: Option<Sourced<Version>> = None;
     // The library with the exported version comes first.
-    let mut names: Vec<String> = names.into_iter().collect();
-    names.sort_by_key(|name| needed.first().is_none_or(|first| first != name));
+    let is_first = |name: &String| needed.first().is_some_and(|first| first == name);
+    sorted::sort_by(&mut names, &|one, other| is_first(other).cmp(&is_first(one)).then(one.cmp(other)));
+    names.dedup();
     for name in names {
         let file = dir.join(&name);
         let Ok(real) = file.canonicalize() else {

@@ -14,11 +14,11 @@
 //! A toolkit or library in a conda or virtual environment, the HPC SDK or a `.pc` file is listed. It is in use only
 //! if one of the above names it, because no build script searches there by itself.
 
-use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use crate::model::arch::{ArchRequest, Target};
+use crate::model::sorted;
 use crate::model::version::{CudaVersion, Version};
 use crate::sys::env::Env;
 use crate::sys::subprocess;
@@ -215,7 +215,7 @@ pub struct Toolchain {
     pub stubs: Vec<Sourced<PathBuf>>,
     /// Variables that name a missing file or directory.
     pub dangling: Vec<Sourced<PathBuf>>,
-    files: BTreeSet<PathBuf>,
+    files: Vec<PathBuf>,
 }
 
 impl Toolchain {
@@ -260,8 +260,8 @@ impl Toolchain {
             self.including_toolkit().into_iter().chain(self.also_named.iter().map(|(index, _)| &self.toolkits[*index]));
         let mut all: Vec<_> =
             self.sourced_toolkit_version().into_iter().chain(others.filter_map(Toolkit::version)).collect();
-        let mut seen = BTreeSet::new();
-        all.retain(|fact| seen.insert(CudaVersion::from(fact.value)));
+        let mut seen = Vec::new();
+        all.retain(|fact| sorted::insert(&mut seen, CudaVersion::from(fact.value)));
         all
     }
 
@@ -293,7 +293,7 @@ impl Toolchain {
     /// Returns the files that were read, sorted: a change requires a new detection. The inner libraries of cuDNN
     /// (hundreds of MB) are omitted; the loader library and the headers change with them.
     pub fn read_files(&self) -> Vec<PathBuf> {
-        self.files.iter().cloned().collect()
+        self.files.clone()
     }
 }
 
@@ -310,7 +310,7 @@ impl Toolchain {
             self.toolkits.iter().find(|toolkit| toolkit.nvcc.as_ref().is_some_and(|own| same_file(&own.path, nvcc)));
         match known.and_then(Toolkit::version) {
             Some(version) => Some(version.value),
-            None => ask_nvcc(nvcc, false, env.for_child().as_ref(), Duration::from_secs(10)).version,
+            None => ask_nvcc(nvcc, false, env.for_child(), Duration::from_secs(10)).version,
         }
     }
 
@@ -361,7 +361,7 @@ impl Toolchain {
 
     /// Returns the GPUs of this machine, from `nvidia-smi`.
     pub fn gpus_here(env: &Env) -> Native {
-        archs::ask_gpus(archs::who_knows(env, None), env.for_child().as_ref(), Duration::from_secs(10))
+        archs::ask_gpus(archs::who_knows(env, None), env.for_child(), Duration::from_secs(10))
     }
 }
 

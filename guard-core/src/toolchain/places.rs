@@ -2,11 +2,11 @@
 //! follow build scripts (`cudaforge`, `cudarc`, `bindgen_cuda`, `PyTorch`, CMake's `FindCUDAToolkit`).
 
 use std::cell::RefCell;
-use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
+use crate::model::sorted;
 use crate::sys::elf::machine;
 use crate::sys::env::Env;
 use crate::sys::files;
@@ -23,7 +23,7 @@ pub(super) struct Layout {
     /// The ELF machine number of the target, if CUDA supports it.
     machine: Option<u16>,
     /// Cached listings of library directories: listing `/usr/lib/x86_64-linux-gnu` takes longer than all other lookups.
-    listed: RefCell<BTreeMap<PathBuf, Vec<OsString>>>,
+    listed: RefCell<Vec<(PathBuf, Vec<OsString>)>>,
 }
 
 impl Layout {
@@ -56,7 +56,13 @@ impl Layout {
     /// Returns the files of a library directory with this prefix, sorted. Each directory is listed once.
     pub(super) fn libraries_in(&self, dir: &Path, prefix: &str) -> Vec<PathBuf> {
         let mut listed = self.listed.borrow_mut();
-        names_with_prefix(listed.entry(dir.to_owned()).or_insert_with(|| entry_names(dir)), dir, prefix)
+        if let Some((_, names)) = listed.iter().find(|(known, _)| known == dir) {
+            return names_with_prefix(names, dir, prefix);
+        }
+        let names = entry_names(dir);
+        let found = names_with_prefix(&names, dir, prefix);
+        listed.push((dir.to_owned(), names));
+        found
     }
 
     /// Returns true if the linker of a build for this target would use this library. It skips libraries of another
@@ -136,7 +142,7 @@ fn entry_names(dir: &Path) -> Vec<OsString> {
 fn names_with_prefix(names: &[OsString], dir: &Path, prefix: &str) -> Vec<PathBuf> {
     let begins = |name: &&OsString| name.as_encoded_bytes().starts_with(prefix.as_bytes());
     let mut found: Vec<PathBuf> = names.iter().filter(begins).map(|name| dir.join(name)).collect();
-    found.sort();
+    sorted::sort(&mut found);
     found
 }
 
@@ -149,7 +155,7 @@ pub(super) fn version_in_name(dir: &Path) -> Vec<u32> {
 
 /// Sorts directories by the versions in their names, newest first.
 pub(super) fn newest_first(mut dirs: Vec<PathBuf>) -> Vec<PathBuf> {
-    dirs.sort_by_key(|dir| std::cmp::Reverse(version_in_name(dir)));
+    sorted::sort_by(&mut dirs, &|one, other| version_in_name(other).cmp(&version_in_name(one)));
     dirs
 }
 

@@ -111,8 +111,7 @@ impl ToolkitChoice {
     pub(super) fn in_use_first(mut self) -> Self {
         let used: Vec<usize> =
             [&self.compiler, &self.headers].into_iter().flatten().map(|choice| choice.index).collect();
-        let mut order: Vec<usize> = (0..self.list.toolkits.len()).collect();
-        order.sort_by_key(|index| used.iter().position(|used| used == index).unwrap_or(usize::MAX));
+        let order = with_first(&used, self.list.toolkits.len());
         let new_place = |old: usize| order.iter().position(|index| *index == old).unwrap_or(old);
         for choice in [&mut self.compiler, &mut self.headers].into_iter().flatten() {
             choice.index = new_place(choice.index);
@@ -125,4 +124,15 @@ impl ToolkitChoice {
         self.list.reach = order.iter().map(|index| self.list.reach[*index]).collect();
         self
     }
+}
+
+/// Returns the indexes below `count`: the given ones first, then the others in their order.
+pub(super) fn with_first(first: &[usize], count: usize) -> Vec<usize> {
+    let mut order: Vec<usize> = Vec::new();
+    for index in first.iter().copied().chain(0..count) {
+        if !order.contains(&index) {
+            order.push(index);
+        }
+    }
+    order
 }

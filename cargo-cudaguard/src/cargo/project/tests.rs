@@ -37,7 +37,7 @@ fn package_specifications_are_parsed() {
 #[test]
 fn profiles_inherit() {
     let given = ["profile.dist.inherits='release'", "profile.measured.inherits='bench'"].map(str::to_owned);
-    let config = Config::read(&Env::from_variables(BTreeMap::new(), "/nowhere"), &given).unwrap();
+    let config = Config::read(&Env::from_variables([], "/nowhere"), &given).unwrap();
     let of = |words| {
         selected_profile(Some(CargoVerb::Build), &call(CargoVerb::Build, words), &config, Path::new("/nowhere"))
     };

@@ -187,7 +187,7 @@ pub(super) fn run_lock(env: &Env, list: &Path) -> Result<ExitCode, CliError> {
         }
         let before = old.as_ref().and_then(|old| old.targets.get(&triple));
         describe_changes(&mut lock_output, &triple, before, &pins, &toolchain);
-        let _ = lock.targets.insert(triple, pins);
+        lock.targets.insert(triple, pins);
     }
     write_lock(&file, old.as_ref(), &lock, lock_output, false)
 }

@@ -67,7 +67,7 @@ impl DriverProbe {
     pub(super) fn probe_library(&self, env: &Env, library: &Path) -> DriverAnswers {
         let (say, hear) = channel();
         let (program, library, patience) = (self.program.clone(), library.to_owned(), self.patience);
-        let variables = env.for_child();
+        let variables = env.for_child().map(<[_]>::to_vec);
         // Not joined: a child that hangs in the kernel cannot be killed, and joining it would hang as well.
         std::thread::spawn(move || {
             let seconds = patience.as_secs().max(1).to_string();
@@ -76,7 +76,7 @@ impl DriverProbe {
             let _ = say.send(subprocess::run_with_timeout(
                 &program,
                 &arguments,
-                variables.as_ref(),
+                variables.as_deref(),
                 patience + Duration::from_secs(2),
             ));
         });

@@ -51,7 +51,7 @@ mod tests {
             ("al", "/home/al", "/home/al"),
             ("/root", "/root", "~"),
         ] {
-            let env = Env::from_variables([("HOME".to_owned(), home.into())].into(), "/");
+            let env = Env::from_variables([("HOME".to_owned(), home.into())], "/");
             assert_eq!(redact_home(&env, &text), expected);
         }
     }

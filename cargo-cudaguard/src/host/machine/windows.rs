@@ -77,7 +77,7 @@ fn ask_smi(env: &Env, machine: &mut Machine, driver: &mut Driver, smi: &Path) {
     let variables = env.for_child();
     let ask = |columns: &[&str]| {
         let query = format!("--query-gpu={}", columns.join(","));
-        run_with_timeout(smi, &[query.as_str(), "--format=csv,noheader"], variables.as_ref(), PATIENCE)
+        run_with_timeout(smi, &[query.as_str(), "--format=csv,noheader"], variables, PATIENCE)
     };
     let is_refused = |answer: &Result<_, String>| {
         answer.as_ref().is_ok_and(|answer: &cudaguard::internal::subprocess::ProcessOutput| answer.failed.is_some())

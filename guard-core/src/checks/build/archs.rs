@@ -1,13 +1,12 @@
 //! Checks of the GPU architectures that the code is compiled for.
 
-use std::collections::BTreeSet;
-
 use crate::checks::wording::{describe, join_targets, policy_args, policy_file};
 use crate::config::policy::Policy;
 use crate::coverage::compatibility::Compatibility;
 use crate::finding::{Finding, MessageTemplate, Severity, Values};
 use crate::knowledge::tables::{self, CcSupport};
 use crate::model::arch::{Arch, ArchRequest, Dialect, Target};
+use crate::model::sorted;
 use crate::model::version::{CudaVersion, Version};
 use crate::toolchain::{Declared, Native, Toolchain, Toolkit};
 
@@ -116,8 +115,12 @@ fn only_by_ptx(policy: &Policy, toolkit: Version, toolchain: &Toolchain, values:
 /// Compares the architectures of all sources. The kind of code and suffixes are ignored, because tools differ in
 /// them.
 fn check_arch_sources(toolchain: &Toolchain, findings: &mut Vec<Finding>) {
-    let numbers = |declared: &Declared| -> BTreeSet<u16> {
-        declared.targets.iter().map(|target| target.base_arch().number).collect()
+    let numbers = |declared: &Declared| -> Vec<u16> {
+        let mut numbers = Vec::new();
+        for target in &declared.targets {
+            sorted::insert(&mut numbers, target.base_arch().number);
+        }
+        numbers
     };
     let mut speaking = toolchain.archs.declared.iter().filter(|declared| !declared.targets.is_empty());
     let Some(strongest) = speaking.clone().find(|declared| !declared.adds) else { return };
@@ -126,7 +129,7 @@ fn check_arch_sources(toolchain: &Toolchain, findings: &mut Vec<Finding>) {
         .by_ref()
         .filter(|declared| {
             let own = numbers(declared);
-            if declared.adds { !own.is_subset(&wanted) } else { own != wanted }
+            if declared.adds { own.iter().any(|number| !wanted.contains(number)) } else { own != wanted }
         })
         .collect();
     if against.is_empty() {
@@ -177,7 +180,9 @@ fn check_native(policy: &Policy, toolchain: &Toolchain, findings: &mut Vec<Findi
                 let here: Vec<_> = gpus.value.iter().map(|(major, minor)| format!("{major}.{minor}")).collect();
                 let values = values.with("here", here.join(", ")).with("source", &gpus.source);
                 let values = values.with("gpus", missing.join(", ")).with("fleet", policy.fleet.join(", "));
-                let named: BTreeSet<_> = policy.fleet.iter().filter_map(|gpu| tables::gpu_cc(gpu)).collect();
+                let mut named: Vec<_> = policy.fleet.iter().filter_map(|gpu| tables::gpu_cc(gpu)).collect();
+                sorted::sort(&mut named);
+                named.dedup();
                 let named: Vec<_> = named.into_iter().map(|(major, minor)| format!("{major}{minor}")).collect();
                 let words = toolchain.by.choose(
                     MessageTemplate::NativeOutsideFleet,

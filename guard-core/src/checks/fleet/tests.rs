@@ -1,4 +1,3 @@
-use std::collections::BTreeMap;
 use std::path::Path;
 
 use super::*;
@@ -19,7 +18,7 @@ fn toolchain(policy: &Policy, toolkit: &str, archs: &str, library: &str) -> Tool
         system_root: "/nowhere".into(),
         policy_archs: policy.arch_requests(),
         ..DetectOptions::new(
-            &Env::from_variables([("CUDAARCHS".to_owned(), archs.into())].into(), "/"),
+            &Env::from_variables([("CUDAARCHS".to_owned(), archs.into())], "/"),
             "x86_64-unknown-linux-gnu",
         )
     };
@@ -56,7 +55,7 @@ fn toolchain(policy: &Policy, toolkit: &str, archs: &str, library: &str) -> Tool
 fn crate_arch_expansion_is_checked() {
     let policy = policy("[gpu]\nfleet = [\"T4\", \"H100\"]\n");
     for (cap, code) in [("75", Code::FleetCannotTell), ("90", Code::FleetUndeclared)] {
-        let env = Env::from_variables([("CUDA_COMPUTE_CAP".to_owned(), cap.into())].into(), "/");
+        let env = Env::from_variables([("CUDA_COMPUTE_CAP".to_owned(), cap.into())], "/");
         let request =
             DetectOptions { system_root: "/nowhere".into(), ..DetectOptions::new(&env, "x86_64-unknown-linux-gnu") };
         let toolchain = Toolchain::detect(&request);
@@ -133,7 +132,7 @@ fn fix_names_arch_and_file() {
 #[test]
 fn cmake_target_archs_are_compared() {
     let policy = policy("[gpu]\nfleet = [\"T4\"]\n");
-    let env = Env::from_variables([("PATH".to_owned(), "".into())].into(), "/");
+    let env = Env::from_variables([("PATH".to_owned(), "".into())], "/");
     let check = |archs: &str, source: &str| {
         let request = DetectOptions {
             system_root: "/nowhere".into(),
@@ -153,25 +152,27 @@ fn cmake_target_archs_are_compared() {
 
 #[test]
 fn only_project_settings_are_errors() {
-    let by = |variables: BTreeMap<String, std::ffi::OsString>, builder: Option<&str>, archs: &str| {
+    let by = |variable: (&str, &str), builder: Option<&str>, archs: &str| {
         let policy = policy(&format!("[gpu]\nfleet = [\"T4\"]\n{archs}"));
         let request = DetectOptions {
             system_root: "/nowhere".into(),
             policy_archs: policy.arch_requests(),
             archs: builder.map(str::to_owned),
-            ..DetectOptions::new(&Env::from_variables(variables, "/"), "x86_64-unknown-linux-gnu")
+            ..DetectOptions::new(
+                &Env::from_variables([(variable.0.to_owned(), variable.1.into())], "/"),
+                "x86_64-unknown-linux-gnu",
+            )
         };
         let toolchain = Toolchain::detect(&request);
         let finding = check_declared_fleet(&policy, &toolchain).remove(0);
         assert_eq!(finding.code, Code::FleetUndeclared);
         (finding.severity, finding.hint)
     };
-    let set = |name: &str, value: &str| [(name.to_owned(), value.into())].into();
-    assert_eq!(by(set("PATH", ""), None, "archs = [\"sm_80\"]\n").0, Severity::Error);
-    assert_eq!(by(set("PATH", ""), Some("80"), "").0, Severity::Error);
-    assert_eq!(by(set("CUDAARCHS", "80"), None, "").0, Severity::Warning);
-    assert_eq!(by(set("CUDA_COMPUTE_CAP", "80"), None, "").0, Severity::Warning);
-    let (severity, hint) = by(set("TORCH_CUDA_ARCH_LIST", "8.0;9.0"), None, "");
+    assert_eq!(by(("PATH", ""), None, "archs = [\"sm_80\"]\n").0, Severity::Error);
+    assert_eq!(by(("PATH", ""), Some("80"), "").0, Severity::Error);
+    assert_eq!(by(("CUDAARCHS", "80"), None, "").0, Severity::Warning);
+    assert_eq!(by(("CUDA_COMPUTE_CAP", "80"), None, "").0, Severity::Warning);
+    let (severity, hint) = by(("TORCH_CUDA_ARCH_LIST", "8.0;9.0"), None, "");
     assert_eq!((severity, &*hint), (Severity::Info, "compile for sm_75, or remove T4 (7.5) from [gpu] fleet"));
 }
 

@@ -29,11 +29,11 @@ plain = []
 fn lock_roundtrips() {
     let lock = read(WHOLE).unwrap();
     assert_eq!(lock.to_text(), WHOLE);
-    assert_eq!(lock.targets[HOST].archs_of("engine"), ["sm_90a"]);
-    assert_eq!(lock.targets[HOST].archs_of("plain"), [""; 0]);
-    assert_eq!(lock.targets[HOST].archs_of("other"), ["sm_80", "compute_90"]);
+    assert_eq!(lock.targets.get(HOST).unwrap().archs_of("engine"), ["sm_90a"]);
+    assert_eq!(lock.targets.get(HOST).unwrap().archs_of("plain"), [""; 0]);
+    assert_eq!(lock.targets.get(HOST).unwrap().archs_of("other"), ["sm_80", "compute_90"]);
     let mut odd = Lock::default();
-    let _ = odd.targets.insert("thumbv8m.main".into(), Pins::default());
+    odd.targets.insert("thumbv8m.main".into(), Pins::default());
     assert_eq!(read(&odd.to_text()).unwrap(), odd);
 }
 
@@ -102,7 +102,7 @@ fn judged(lock: &Lock, toolchain: &Toolchain) -> Vec<Finding> {
 fn unchanged_toolchain_does_not_drift() {
     let toolchain = toolchain(Version::new(13, 0, 88));
     let pins = Pins::from_toolchain(&Policy::default(), &toolchain, Scope::WHOLE);
-    let lock = Lock { targets: [(HOST.to_owned(), pins)].into() };
+    let lock = Lock { targets: [(HOST.to_owned(), pins)].into_iter().collect() };
     assert_eq!(judged(&lock, &toolchain), []);
     assert_eq!(judged(&read(&lock.to_text()).unwrap(), &toolchain), []);
 }
@@ -110,8 +110,8 @@ fn unchanged_toolchain_does_not_drift() {
 #[test]
 fn drift_names_old_new_and_source() {
     let mut lock = Lock::default();
-    let pins = Pins::from_toolchain(&Policy::default(), &toolchain(Version::new(12, 4, 131)), Scope::WHOLE);
-    let _ = lock.targets.insert(HOST.to_owned(), pins);
+    let mut pins = Pins::from_toolchain(&Policy::default(), &toolchain(Version::new(12, 4, 131)), Scope::WHOLE);
+    lock.targets.insert(HOST.to_owned(), pins.clone());
     let found = judged(&lock, &toolchain(Version::new(13, 0, 88)));
     assert_eq!(
         found.iter().map(Finding::render).collect::<Vec<_>>(),
@@ -121,10 +121,12 @@ fn drift_names_old_new_and_source() {
               hint: restore the locked version, or accept the new one: run `cargo cudaguard lock` and commit cudaguard.lock"]
     );
     // Only cuda.h is known on one side, so there is no difference.
-    lock.targets.get_mut(HOST).unwrap().toolkit = Some("13.0".to_owned());
+    pins.toolkit = Some("13.0".to_owned());
+    lock.targets.insert(HOST.to_owned(), pins.clone());
     assert_eq!(judged(&lock, &toolchain(Version::new(13, 0, 88))), []);
-    lock.targets.get_mut(HOST).unwrap().host_compiler = Some("gcc 11.4.0".to_owned());
-    lock.targets.get_mut(HOST).unwrap().archs = vec!["sm_80".to_owned()];
+    pins.host_compiler = Some("gcc 11.4.0".to_owned());
+    pins.archs = vec!["sm_80".to_owned()];
+    lock.targets.insert(HOST.to_owned(), pins);
     let found = judged(&lock, &toolchain(Version::new(13, 0, 88)));
     let subjects: Vec<&str> = found.iter().map(|finding| finding.subject.as_str()).collect();
     assert_eq!(subjects, ["the host compiler", "the list of declared archs"]);
@@ -139,7 +141,8 @@ fn other_target_warns_unless_locked() {
     let lock = Lock::default();
     let mut found = judged(&lock, &toolchain(Version::new(13, 0, 88)));
     assert_eq!((found[0].code, found[0].severity), (Code::LockLacksTarget, Severity::Warning));
-    let allowing = Policy { allow: [(Code::LockLacksTarget, "x".to_owned())].into(), ..Policy::default() };
+    let allowing =
+        Policy { allow: [(Code::LockLacksTarget, "x".to_owned())].into_iter().collect(), ..Policy::default() };
     enforce_locked(&mut found, &allowing);
     assert_eq!(found[0].severity, Severity::Warning);
     enforce_locked(&mut found, &Policy::default());

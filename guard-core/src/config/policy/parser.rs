@@ -1,6 +1,5 @@
 //! Parser of `cudaguard.toml`.
 
-use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::Path;
 use std::str::FromStr;
@@ -11,6 +10,7 @@ use crate::knowledge::tables;
 use crate::knowledge::vendor::CUDNN;
 use crate::model::arch::{self, ArchRequest, Dialect};
 use crate::model::linkage::Linkage;
+use crate::model::sorted;
 use crate::model::version::{DriverRelease, Version};
 use crate::text::sanitize;
 use crate::text::suggest::{closest_match, edit_distance};
@@ -67,7 +67,7 @@ impl PolicyReader<'_> {
         if self.errors.is_empty() {
             return Ok(());
         }
-        self.errors.sort();
+        sorted::sort(&mut self.errors);
         let mut lines: Vec<String> = self
             .errors
             .iter()
@@ -375,8 +375,8 @@ impl PolicyReader<'_> {
 
     pub(super) fn read_allow(&mut self, key: &str, table: &DeTable<'_>, policy: &mut Policy) {
         let mut names: Vec<_> = table.iter().collect();
-        names.sort_by_key(|(name, _)| name.span().start);
-        let mut lines_of: BTreeMap<Code, (&str, usize)> = BTreeMap::new();
+        sorted::sort_by(&mut names, &|one, other| one.0.span().start.cmp(&other.0.span().start));
+        let mut lines_of: Vec<(Code, &str, usize)> = Vec::new();
         for (name, value) in names {
             let full = format!("{key}.{}", name.get_ref());
             let entry = PolicyEntry { key: &full, value };
@@ -396,12 +396,14 @@ impl PolicyReader<'_> {
                 continue;
             };
             let at = name.span().start;
-            if let Some((first, before)) = lines_of.insert(code, (name.get_ref(), at)) {
+            if let Some(&(_, first, before)) = lines_of.iter().find(|(known, ..)| *known == code) {
                 let line = self.line_at(before);
                 self.errors.push((
                     at,
                     format!("`{full}`: line {line} has `{key}.{first}` for the same code; keep one of them"),
                 ));
+            } else {
+                lines_of.push((code, name.get_ref(), at));
             }
             match value.get_ref().as_str() {
                 Some(reason) if !reason.trim().is_empty() => {

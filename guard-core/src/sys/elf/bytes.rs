@@ -2,6 +2,8 @@
 
 use std::ffi::CStr;
 
+use crate::model::sorted;
+
 /// Maximum length of a symbol, soname or path. Tools write none that is longer; the limit keeps the search for its end
 /// in a damaged table short.
 pub const LONGEST_TEXT: usize = 1 << 16;
@@ -73,7 +75,7 @@ impl<'data> StringTable<'data> {
 /// may have a thousand overlapping sections.
 pub fn read_before(pieces: &[(u64, usize)]) -> Vec<usize> {
     let mut order: Vec<usize> = (0..pieces.len()).collect();
-    order.sort_by_key(|at| pieces[*at].0);
+    sorted::sort_by(&mut order, &|one, other| pieces[*one].0.cmp(&pieces[*other].0));
     let mut read = 0;
     let mut known = vec![0; pieces.len()];
     for at in order {

@@ -1,8 +1,8 @@
 //! ELF notes.
 
-use std::collections::BTreeSet;
-
 use super::bytes::u32_at;
+use crate::model::sorted;
+
 use super::{Elf, PF_R, PT_LOAD, PT_NOTE, SHT_NOTE, Segment};
 
 /// An ELF note.
@@ -30,7 +30,7 @@ impl<'data> Elf<'data> {
             .sections()
             .filter(|section| section.kind == SHT_NOTE)
             .map(|section| (section.data, section.offset, section.align));
-        let mut seen = BTreeSet::new();
+        let mut seen = Vec::new();
         // A byte may be in one segment and one section. If many pieces overlap, only the first are read.
         let mut left = self.data.len().saturating_mul(4);
         in_segments
@@ -40,7 +40,7 @@ impl<'data> Elf<'data> {
                 left = left.saturating_sub(data.len());
                 Notes { data: if enough { &[] } else { data }, offset, align: if align == 8 { 8 } else { 4 } }
             })
-            .filter(move |note| seen.insert(note.offset))
+            .filter(move |note| sorted::insert(&mut seen, note.offset))
     }
 
     /// Returns true if the guard finds this note at start-up. It reads the program headers in memory: a `PT_NOTE` must contain the

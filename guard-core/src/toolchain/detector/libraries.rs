@@ -8,7 +8,7 @@ use crate::toolchain::build_system::BuildSystemFacts;
 use crate::toolchain::installs::{self, FoundInstalls};
 use crate::toolchain::places::{Precedence, ToolkitPlace, path_below};
 use crate::toolchain::toolkit_files::{OWN_DIR, cudart_in};
-use crate::toolchain::toolkits::{Detector, ToolkitChoice, ToolkitList};
+use crate::toolchain::toolkits::{Detector, ToolkitChoice, ToolkitList, with_first};
 use crate::toolchain::{LinkedCudart, SearchDir, Sourced};
 
 impl Detector<'_> {
@@ -67,9 +67,7 @@ impl Detector<'_> {
     pub(super) fn find_cudnn(&self, choice: &ToolkitChoice) -> FoundInstalls {
         let ToolkitList { toolkits: known, reach } = &choice.list;
         let used: Vec<usize> = choice.used().collect();
-        let mut toolkits: Vec<usize> = (0..known.len()).collect();
-        toolkits.sort_by_key(|index| used.iter().position(|used| used == index).unwrap_or(usize::MAX));
-        let toolkits: Vec<ToolkitPlace> = toolkits
+        let toolkits: Vec<ToolkitPlace> = with_first(&used, known.len())
             .into_iter()
             // System directories keep their own names, and those of virtual environments too.
             .filter(|index| used.contains(index) || reach[*index] < Precedence::Listed)

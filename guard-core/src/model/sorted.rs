@@ -1,0 +1,110 @@
+//! Sorted vectors instead of `BTreeMap`, `BTreeSet` and `slice::sort`, whose instances were a fifth of the code that a
+//! build script compiles, without optimization.
+
+use std::borrow::Borrow;
+use std::cmp::Ordering;
+
+/// Sorts stably, by insertion: the lists of this crate are short.
+pub fn sort_by<T>(items: &mut Vec<T>, compare: &dyn Fn(&T, &T) -> Ordering) {
+    for end in 1..items.len() {
+        let (mut low, mut high) = (0, end);
+        while low < high {
+            let middle = usize::midpoint(low, high);
+            if compare(&items[middle], &items[end]) == Ordering::Greater {
+                high = middle;
+            } else {
+                low = middle + 1;
+            }
+        }
+        if low < end {
+            let item = items.remove(end);
+            items.insert(low, item);
+        }
+    }
+}
+
+/// Sorts stably.
+pub fn sort<T: Ord>(items: &mut Vec<T>) {
+    sort_by(items, &T::cmp);
+}
+
+/// Inserts an item into a sorted list. Returns false if the list contains it.
+pub fn insert<T: Ord>(items: &mut Vec<T>, item: T) -> bool {
+    match items.binary_search(&item) {
+        Ok(_) => false,
+        Err(place) => {
+            items.insert(place, item);
+            true
+        }
+    }
+}
+
+/// A map, sorted by its keys.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SortedMap<K, V>(Vec<(K, V)>);
+
+impl<K: Ord, V> SortedMap<K, V> {
+    /// Inserts or replaces a value.
+    pub fn insert(&mut self, key: K, value: V) {
+        match self.0.binary_search_by(|(known, _)| known.cmp(&key)) {
+            Ok(place) => self.0[place].1 = value,
+            Err(place) => self.0.insert(place, (key, value)),
+        }
+    }
+
+    /// Returns the value of a key.
+    pub fn get<Q: Ord + ?Sized>(&self, key: &Q) -> Option<&V>
+    where
+        K: Borrow<Q>,
+    {
+        let place = self.0.binary_search_by(|(known, _)| known.borrow().cmp(key)).ok()?;
+        Some(&self.0[place].1)
+    }
+
+    /// Returns the entries, sorted.
+    pub fn entries(&self) -> &[(K, V)] {
+        &self.0
+    }
+}
+
+impl<K, V> Default for SortedMap<K, V> {
+    fn default() -> Self {
+        Self(Vec::new())
+    }
+}
+
+impl<K: Ord, V> FromIterator<(K, V)> for SortedMap<K, V> {
+    fn from_iter<I: IntoIterator<Item = (K, V)>>(entries: I) -> Self {
+        let mut map = Self::default();
+        for (key, value) in entries {
+            map.insert(key, value);
+        }
+        map
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sort_is_stable() {
+        let mut items = vec![(3, 'a'), (1, 'b'), (3, 'c'), (2, 'd'), (1, 'e')];
+        sort_by(&mut items, &|one, other| one.0.cmp(&other.0));
+        assert_eq!(items, [(1, 'b'), (1, 'e'), (2, 'd'), (3, 'a'), (3, 'c')]);
+    }
+
+    #[test]
+    fn known_item_is_not_inserted() {
+        let mut items = vec![1, 3];
+        assert!(insert(&mut items, 2) && !insert(&mut items, 3) && insert(&mut items, 0));
+        assert_eq!(items, [0, 1, 2, 3]);
+    }
+
+    #[test]
+    fn map_keeps_last_value() {
+        let map = SortedMap::from_iter([("b", 1), ("a", 2), ("b", 3)]);
+        assert_eq!(map.entries(), [("a", 2), ("b", 3)]);
+        assert_eq!((map.get("b"), map.get("c")), (Some(&3), None));
+    }
+}
