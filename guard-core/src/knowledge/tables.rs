@@ -10,11 +10,11 @@ mod jetpack;
 mod parser;
 pub mod pci;
 
-use std::collections::HashMap;
 use std::fmt;
 use std::sync::OnceLock;
 
 use crate::model::arch::{Arch, Suffix, Target};
+use crate::model::sorted::SortedMap;
 use crate::model::version::{CudaVersion, DriverRelease, Version};
 pub use gpus::{gpu_cc, gpu_examples, gpu_typed, is_tegra, other_name, same_chip, same_family, suggest_gpu};
 pub use jetpack::jetpack_for;
@@ -163,7 +163,7 @@ struct GpuTable {
     chips: Vec<(Cc, Vec<String>)>,
     /// The compute capability of each product and chip, including those of `PRODUCTS`, by its normalized name
     /// (`gpu_words`).
-    by_words: HashMap<String, Cc>,
+    by_words: SortedMap<String, Cc>,
 }
 
 struct Toolkits {
@@ -277,36 +277,41 @@ pub fn code_to_add(cc: Cc) -> String {
 }
 
 /// Returns the archs without suffix that the toolkit supports, oldest first.
-fn plain_archs(toolkit: Version) -> impl DoubleEndedIterator<Item = Arch> {
-    arch_rows()
-        .iter()
-        .map(|row| row.arch)
-        .filter(move |&arch| arch.suffix == Suffix::None && can_make(toolkit, Target::Cubin(arch)) == CcSupport::Made)
+fn plain_archs(toolkit: Version) -> Vec<Arch> {
+    let mut archs: Vec<Arch> = arch_rows().iter().map(|row| row.arch).collect();
+    archs.retain(|&arch| arch.suffix == Suffix::None && can_make(toolkit, Target::Cubin(arch)) == CcSupport::Made);
+    archs
 }
 
 /// Returns the newest PTX of this toolkit that the driver can compile for a GPU of this cc, for GPUs for which the
 /// toolkit cannot compile machine code; `None` if there is none.
 pub fn only_ptx(toolkit: Version, cc: Cc) -> Option<Arch> {
-    plain_archs(toolkit).rfind(|arch| arch.cc() <= cc)
+    plain_archs(toolkit).into_iter().rfind(|arch| arch.cc() <= cc)
 }
 
 /// Returns the meaning of `all` for this toolkit (nvcc's `-arch=all`, CMake's `all`): machine code of every arch
 /// without suffix, and PTX of the first arch of the newest major. Measured with nvcc 11.8, 13.0, 13.2 and 13.5.
 pub fn expand_all(toolkit: Version) -> Vec<Target> {
-    with_newest_ptx(toolkit, plain_archs(toolkit).collect())
+    with_newest_ptx(&plain_archs(toolkit), |_| true)
 }
 
 /// Returns the meaning of `all-major` for this toolkit: the oldest arch, the first of each major, and PTX of the first
 /// arch of the newest major. Measured like [`expand_all`].
 pub fn expand_all_major(toolkit: Version) -> Vec<Target> {
-    let oldest = plain_archs(toolkit).next();
-    with_newest_ptx(toolkit, plain_archs(toolkit).filter(|&arch| arch.cc().1 == 0 || Some(arch) == oldest).collect())
+    let archs = plain_archs(toolkit);
+    with_newest_ptx(&archs, |arch| arch.cc().1 == 0 || Some(&arch) == archs.first())
 }
 
-fn with_newest_ptx(toolkit: Version, archs: Vec<Arch>) -> Vec<Target> {
-    let newest_major = plain_archs(toolkit).next_back().map(|arch| arch.cc().0);
-    let ptx = plain_archs(toolkit).find(|arch| Some(arch.cc().0) == newest_major);
-    archs.into_iter().map(Target::Cubin).chain(ptx.map(Target::Ptx)).collect()
+fn with_newest_ptx(archs: &[Arch], is_included: impl Fn(Arch) -> bool) -> Vec<Target> {
+    let mut targets = Vec::new();
+    for arch in archs {
+        if is_included(*arch) {
+            targets.push(Target::Cubin(*arch));
+        }
+    }
+    let newest = archs.last().and_then(|last| archs.iter().find(|arch| arch.cc().0 == last.cc().0));
+    targets.extend(newest.map(|arch| Target::Ptx(*arch)));
+    targets
 }
 
 /// Returns the row of exactly this toolkit.

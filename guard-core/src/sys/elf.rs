@@ -411,8 +411,11 @@ impl<'data> Elf<'data> {
 
     /// Returns the sections, including the empty first one. Empty if the file has no section headers.
     pub fn sections(&self) -> impl Iterator<Item = Section<'data>> + use<'data> {
-        let (elf, mut names) = (*self, self.section_names());
-        (0..elf.sections.count).map_while(move |index| elf.section_called(index, &mut names))
+        let (elf, mut names, mut index) = (*self, self.section_names(), 0);
+        std::iter::from_fn(move || {
+            index += 1;
+            elf.section_called(index - 1, &mut names)
+        })
     }
 
     /// Returns the first section with this name.
@@ -440,8 +443,11 @@ impl<'data> Elf<'data> {
 
     /// Returns the program headers.
     pub fn segments(&self) -> impl Iterator<Item = Segment<'data>> + use<'data> {
-        let elf = *self;
-        (0..elf.segments.count).map_while(move |index| elf.segment_at(index))
+        let (elf, mut index) = (*self, 0);
+        std::iter::from_fn(move || {
+            index += 1;
+            elf.segment_at(index - 1)
+        })
     }
 
     /// Returns the bytes from this memory address to the end of the segment that contains it.

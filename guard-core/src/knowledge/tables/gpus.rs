@@ -70,29 +70,39 @@ pub fn gpu_typed(text: &str) -> Option<Cc> {
     dotted().or_else(arch).or_else(|| gpu_cc(text))
 }
 
-/// Iterates over every product and chip that [`gpu_cc`] knows by name.
-pub(super) fn gpu_names() -> impl Iterator<Item = &'static str> {
+/// Returns every product and chip that [`gpu_cc`] knows by name.
+pub(super) fn gpu_names() -> Vec<&'static str> {
     let table = gpu_table();
-    let rows = table.products.iter().chain(&table.chips).flat_map(|(_, names)| names);
-    rows.map(String::as_str).chain(products().map(|(_, name)| name))
+    let mut all = Vec::new();
+    for (_, names) in table.products.iter().chain(&table.chips) {
+        all.extend(names.iter().map(String::as_str));
+    }
+    all.extend(products().into_iter().map(|(_, name)| name));
+    all
 }
 
-/// Iterates over the PCI device ids and names of [`PRODUCTS`].
-pub(super) fn products() -> impl Iterator<Item = (u16, &'static str)> {
-    let lines = PRODUCTS.lines().filter(|line| !line.starts_with('#'));
-    lines.filter_map(|line| {
-        let (id, name) = line.split_once('\t')?;
-        Some((u16::from_str_radix(id, 16).ok()?, name))
-    })
+/// Returns the PCI device ids and names of [`PRODUCTS`].
+pub(super) fn products() -> Vec<(u16, &'static str)> {
+    let mut products = Vec::new();
+    for line in PRODUCTS.lines().filter(|line| !line.starts_with('#')) {
+        if let Some((id, name)) = line.split_once('\t') {
+            products.extend(u16::from_str_radix(id, 16).map(|id| (id, name)));
+        }
+    }
+    products
 }
 
 /// Suggests a GPU for a name that [`gpu_cc`] does not know: a typing mistake, or a single word of a name (`Spark`).
 pub fn suggest_gpu(name: &str) -> Option<&'static str> {
     let typed = gpu_words(name).concat();
-    let known: Vec<(String, &str)> = gpu_names().map(|name| (gpu_words(name).concat(), name)).collect();
-    let by_letters = closest_match(&typed, known.iter().map(|(words, _)| words.as_str()));
-    let by_letters = known.iter().find(|(words, _)| Some(words.as_str()) == by_letters).map(|(_, name)| *name);
-    by_letters.or_else(|| gpu_names().find(|name| gpu_words(name).contains(&typed)))
+    let names = gpu_names();
+    let known: Vec<String> = names.iter().map(|name| gpu_words(name).concat()).collect();
+    let by_letters = closest_match(&typed, known.iter().map(String::as_str))
+        .and_then(|meant| known.iter().position(|words| words == meant));
+    match by_letters {
+        Some(index) => Some(names[index]),
+        None => names.into_iter().find(|name| gpu_words(name).contains(&typed)),
+    }
 }
 
 /// Splits a product name into the parts that distinguish it from others: without product line, form factor and memory.

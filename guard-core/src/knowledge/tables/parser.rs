@@ -5,6 +5,7 @@ use super::{
     ArchRow, ArchTable, BranchRow, Cc, Drivers, Floor, GpuTable, HostLimits, TableError, ToolkitRow, Toolkits, pci,
 };
 use crate::model::arch::{Arch, Target};
+use crate::model::sorted::SortedMap;
 use crate::model::version::CudaVersion;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
@@ -35,24 +36,29 @@ impl<'a> TableRow<'a> {
         &self,
         key: &str,
         expected: &str,
-        read: impl Fn(&DeValue<'_>) -> Option<T>,
+        read: fn(&DeValue<'_>) -> Option<T>,
     ) -> Result<Option<T>, TableError> {
-        self.value_of(key)
-            .map(|value| read(value).ok_or_else(|| self.table_error(key, expected, Some(value))))
-            .transpose()
+        let Some(value) = self.value_of(key) else { return Ok(None) };
+        match read(value) {
+            None => Err(self.table_error(key, expected, Some(value))),
+            read => Ok(read),
+        }
     }
 
     pub(crate) fn read_required<T>(
         &self,
         key: &str,
         expected: &str,
-        read: impl Fn(&DeValue<'_>) -> Option<T>,
+        read: fn(&DeValue<'_>) -> Option<T>,
     ) -> Result<T, TableError> {
-        self.read_optional(key, expected, read)?.ok_or_else(|| self.table_error(key, expected, None))
+        match self.read_optional(key, expected, read)? {
+            Some(value) => Ok(value),
+            None => Err(self.table_error(key, expected, None)),
+        }
     }
 
     /// Checks that the row has only these keys, and a source that the file defines.
-    fn check_known_keys(self, keys: &[&str], sources: &[String]) -> Result<Self, TableError> {
+    fn check_known_keys(&self, keys: &[&str], sources: &[String]) -> Result<(), TableError> {
         for key in self.table.keys() {
             let key: &str = key.get_ref();
             if key != "source" && !keys.contains(&key) {
@@ -61,13 +67,17 @@ impl<'a> TableRow<'a> {
         }
         let known =
             |value: &DeValue<'_>| value.as_str().is_some_and(|name| sources.iter().any(|source| source == name));
-        self.read_required("source", "a name, or several, of the [source] table", |value| match value {
-            DeValue::Array(names) => {
-                (!names.is_empty() && names.iter().all(|name| known(name.get_ref()))).then_some(())
-            }
-            name => known(name).then_some(()),
-        })?;
-        Ok(self)
+        let source = self.value_of("source");
+        let is_known = match source {
+            Some(DeValue::Array(names)) => !names.is_empty() && names.iter().all(|name| known(name.get_ref())),
+            Some(name) => known(name),
+            None => false,
+        };
+        if is_known {
+            Ok(())
+        } else {
+            Err(self.table_error("source", "a name, or several, of the [source] table", source))
+        }
     }
 }
 
@@ -126,24 +136,31 @@ impl<'a> TableFile<'a> {
         &self,
         key: &str,
         keys: &[&str],
-        read: impl Fn(&TableRow<'a>) -> Result<T, TableError>,
+        read: &dyn Fn(&TableRow<'a>) -> Result<T, TableError>,
     ) -> Result<Vec<T>, TableError> {
+        let mut rows = Vec::new();
+        for row in self.checked_rows(key, keys)? {
+            rows.push(read(&row)?);
+        }
+        Ok(rows)
+    }
+
+    /// Apart from [`Self::read_rows`], so that there is one instance for all types.
+    fn checked_rows(&self, key: &str, keys: &[&str]) -> Result<Vec<TableRow<'a>>, TableError> {
         let fail = |key: &str, expected: &str| TableError(format!("{}: `{key}`: expected {expected}", self.name));
         let full = format!("table.{key}");
-        let array = self
-            .table
-            .get(key)
-            .and_then(|value| value.get_ref().as_array())
-            .ok_or_else(|| fail(&full, "an array of rows"))?;
-        array
-            .iter()
-            .enumerate()
-            .map(|(index, value)| {
-                let key = format!("{full}[{index}]");
-                let table = value.get_ref().as_table().ok_or_else(|| fail(&key, "a row: { … }"))?;
-                read(&TableRow { file: self.name, key, table }.check_known_keys(keys, &self.sources)?)
-            })
-            .collect()
+        let Some(array) = self.table.get(key).and_then(|value| value.get_ref().as_array()) else {
+            return Err(fail(&full, "an array of rows"));
+        };
+        let mut rows = Vec::new();
+        for (index, value) in array.iter().enumerate() {
+            let key = format!("{full}[{index}]");
+            let Some(table) = value.get_ref().as_table() else { return Err(fail(&key, "a row: { … }")) };
+            let row = TableRow { file: self.name, key, table };
+            row.check_known_keys(keys, &self.sources)?;
+            rows.push(row);
+        }
+        Ok(rows)
     }
 }
 
@@ -192,8 +209,12 @@ fn parse_arch(value: &DeValue<'_>) -> Option<Arch> {
     }
 }
 
-pub(crate) fn parse_list<T>(value: &DeValue<'_>, read: impl Fn(&DeValue<'_>) -> Option<T>) -> Option<Vec<T>> {
-    value.as_array()?.iter().map(|value| read(value.get_ref())).collect()
+pub(crate) fn parse_list<T>(value: &DeValue<'_>, read: fn(&DeValue<'_>) -> Option<T>) -> Option<Vec<T>> {
+    let mut values = Vec::new();
+    for value in value.as_array()? {
+        values.push(read(value.get_ref())?);
+    }
+    Some(values)
 }
 
 const A_RELEASE: &str = "a release such as \"12.4\"";
@@ -204,7 +225,7 @@ impl ArchTable {
     pub(super) fn read(name: &str, content: &str) -> Result<Self, TableError> {
         read_file(name, content, |file| {
             Ok(Self {
-                rows: file.read_rows("arch", &["name", "cc", "first", "last", "tegra"], |row| {
+                rows: file.read_rows("arch", &["name", "cc", "first", "last", "tegra"], &|row| {
                     Ok(ArchRow {
                         arch: row.read_required("name", "an arch such as \"sm_90a\"", parse_arch)?,
                         cc: row.read_required("cc", A_CC, parse_cc)?,
@@ -213,10 +234,10 @@ impl ArchTable {
                         tegra: row.read_optional("tegra", "true or false", parse_flag)?.unwrap_or(false),
                     })
                 })?,
-                families: file.read_rows("family", &["members"], |row| {
+                families: file.read_rows("family", &["members"], &|row| {
                     row.read_required("members", "compute capabilities", |value| parse_list(value, parse_cc))
                 })?,
-                renamed: file.read_rows("renamed", &["old", "new"], |row| {
+                renamed: file.read_rows("renamed", &["old", "new"], &|row| {
                     Ok((row.read_required("old", A_CC, parse_cc)?, row.read_required("new", A_CC, parse_cc)?))
                 })?,
             })
@@ -233,11 +254,19 @@ impl GpuTable {
                 })?;
                 Ok((row.read_required("cc", A_CC, parse_cc)?, names))
             };
-            let by_gpu = file.read_rows("gpu", &["cc", "names"], named)?;
-            let chips = file.read_rows("chip", &["cc", "names"], named)?;
-            let by_name = by_gpu.iter().chain(&chips).flat_map(|(cc, names)| names.iter().map(|name| (&**name, *cc)));
-            let by_id = products().filter_map(|(id, name)| Some((name, pci::compute_capability(id)?)));
-            let by_words = by_name.chain(by_id).map(|(name, cc)| (gpu_words(name).concat(), cc)).collect();
+            let by_gpu = file.read_rows("gpu", &["cc", "names"], &named)?;
+            let chips = file.read_rows("chip", &["cc", "names"], &named)?;
+            let mut by_words = SortedMap::default();
+            for (cc, names) in by_gpu.iter().chain(&chips) {
+                for name in names {
+                    by_words.insert(gpu_words(name).concat(), *cc);
+                }
+            }
+            for (id, name) in products() {
+                if let Some(cc) = pci::compute_capability(id) {
+                    by_words.insert(gpu_words(name).concat(), cc);
+                }
+            }
             Ok(Self { products: by_gpu, chips, by_words })
         })
     }
@@ -250,7 +279,7 @@ impl Toolkits {
         const A_MAJOR: &str = "a major number";
         read_file(name, content, |file| {
             Ok(Self {
-                rows: file.read_rows("toolkit", KEYS, |row| {
+                rows: file.read_rows("toolkit", KEYS, &|row| {
                     Ok(ToolkitRow {
                         version: row.read_required("version", A_RELEASE, parse_text)?,
                         ptx: row.read_required("ptx", AN_ISA, parse_pair)?,
@@ -264,7 +293,7 @@ impl Toolkits {
                         unreleased: row.read_optional("unreleased", "true or false", parse_flag)?.unwrap_or(false),
                     })
                 })?,
-                older_ptx: file.read_rows("older_ptx", &["ptx", "cuda"], |row| {
+                older_ptx: file.read_rows("older_ptx", &["ptx", "cuda"], &|row| {
                     Ok((
                         row.read_required("ptx", AN_ISA, parse_pair)?,
                         row.read_required("cuda", A_RELEASE, parse_text)?,
@@ -289,7 +318,7 @@ impl Drivers {
         };
         read_file(name, content, |file| {
             Ok(Self {
-                branches: file.read_rows("branch", &["branch", "cuda", "least", "most"], |row| {
+                branches: file.read_rows("branch", &["branch", "cuda", "least", "most"], &|row| {
                     let branch = row.read_required("branch", BRANCH, parse_number)?;
                     let most = row.read_optional("most", A_RELEASE, parse_text)?;
                     Ok(match row.read_optional("least", A_RELEASE, parse_text)? {
@@ -302,18 +331,18 @@ impl Drivers {
                         },
                     })
                 })?,
-                cudart: file.read_rows("cudart", &["major", "cuda", "driver", "windows"], floor)?,
-                cudart_on_windows: file.read_rows("cudart", &["major", "cuda", "driver", "windows"], |row| {
+                cudart: file.read_rows("cudart", &["major", "cuda", "driver", "windows"], &floor)?,
+                cudart_on_windows: file.read_rows("cudart", &["major", "cuda", "driver", "windows"], &|row| {
                     Ok((
                         row.read_required("driver", A_DRIVER, parse_text)?,
                         row.read_required("windows", A_DRIVER, parse_text)?,
                     ))
                 })?,
-                zstandard: file.read_rows("zstandard", &["major", "cuda", "driver"], floor)?,
-                left: file.read_rows("left", &["below", "last"], |row| {
+                zstandard: file.read_rows("zstandard", &["major", "cuda", "driver"], &floor)?,
+                left: file.read_rows("left", &["below", "last"], &|row| {
                     Ok((row.read_required("below", A_CC, parse_cc)?, row.read_required("last", BRANCH, parse_number)?))
                 })?,
-                compat: file.read_rows("compat", &["cuda", "kernels"], |row| {
+                compat: file.read_rows("compat", &["cuda", "kernels"], &|row| {
                     let kernels =
                         row.read_required("kernels", "branches of drivers", |value| parse_list(value, parse_number))?;
                     Ok((row.read_required("cuda", A_RELEASE, parse_text)?, kernels))

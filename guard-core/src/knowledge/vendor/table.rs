@@ -44,7 +44,7 @@ impl LibraryTable {
         const A_RELEASE: &str = "a release of the library such as \"9.11\"";
         read_file(name, content, |file| {
             Ok(Self {
-                builds: file.read_rows("build", &["major", "from", "min_cc", "newest_cc", "platform"], |row| {
+                builds: file.read_rows("build", &["major", "from", "min_cc", "newest_cc", "platform"], &|row| {
                     Ok(CudnnBuild {
                         cuda_major: row.read_required("major", A_MAJOR, parse_number)?,
                         from: row.read_required("from", A_RELEASE, parse_text)?,
@@ -55,16 +55,16 @@ impl LibraryTable {
                         })?,
                     })
                 })?,
-                known: file.read_rows("known", &["major", "versions"], |row| {
+                known: file.read_rows("known", &["major", "versions"], &|row| {
                     let versions = row.read_required("versions", "releases", |value| parse_list(value, parse_text))?;
                     Ok((row.read_required("major", A_MAJOR, parse_number)?, versions))
                 })?,
-                cuda: file.read_rows("cuda", &["from", "oldest", "newest"], |row| {
+                cuda: file.read_rows("cuda", &["from", "oldest", "newest"], &|row| {
                     let newest = row.read_optional("newest", A_MAJOR, parse_number)?.unwrap_or(u32::MAX);
                     let oldest = row.read_required("oldest", A_MAJOR, parse_number)?;
                     Ok((row.read_required("from", A_RELEASE, parse_text)?, oldest..=newest))
                 })?,
-                left: file.read_rows("left", &["major", "from", "min_cc"], |row| {
+                left: file.read_rows("left", &["major", "from", "min_cc"], &|row| {
                     let from = row.read_required("from", A_RELEASE, parse_text)?;
                     Ok((
                         row.read_required("major", "the library's major", parse_number)?,
@@ -123,10 +123,14 @@ impl LibraryTable {
     /// Returns the newest GPUs that the releases of this major have code for, if newer GPUs may not work; `None` if
     /// unknown.
     pub fn newest_gpus(&self, major: u32) -> Option<NewestGpus> {
-        let releases = self.known.iter().flat_map(|(cuda, versions)| versions.iter().map(|version| (*version, *cuda)));
-        let mine = releases.filter(|(version, cuda)| version.major == major && !serves_later(*version, *cuda));
-        let code = |(version, cuda): (Version, u32)| Some((self.newest_cc(version, cuda)?.0, version.minor));
-        let known: Vec<(u8, u32)> = mine.filter_map(code).collect();
+        let mut known: Vec<(u8, u32)> = Vec::new();
+        for (cuda, versions) in &self.known {
+            for version in versions {
+                if version.major == major && !serves_later(*version, *cuda) {
+                    known.extend(self.newest_cc(*version, *cuda).map(|cc| (cc.0, version.minor)));
+                }
+            }
+        }
         let newest = known.iter().map(|(gpus, _)| *gpus).max()?;
         let from_minor = known.iter().filter(|(gpus, _)| *gpus == newest).map(|(_, minor)| *minor).min()?;
         let before = known.iter().filter(|(_, minor)| *minor < from_minor).map(|(gpus, _)| *gpus).max();

@@ -80,11 +80,11 @@ impl<'data> Elf<'data> {
     pub fn dynamic(&self) -> impl Iterator<Item = (u64, u64)> + use<'data> {
         let class64 = self.class64;
         let width = if class64 { 8 } else { 4 };
-        self.dynamic_data()
-            .unwrap_or_default()
-            .chunks_exact(width * 2)
-            .filter_map(move |entry| Some((word_at(entry, 0, class64)?, word_at(entry, width, class64)?)))
-            .take_while(|(tag, _)| *tag != 0)
+        let mut entries = self.dynamic_data().unwrap_or_default().chunks_exact(width * 2);
+        std::iter::from_fn(move || {
+            let entry = entries.next()?;
+            Some((word_at(entry, 0, class64)?, word_at(entry, width, class64)?)).filter(|(tag, _)| *tag != 0)
+        })
     }
 
     /// Returns the value of the first entry with this tag.
@@ -111,8 +111,18 @@ impl<'data> Elf<'data> {
 
     /// Returns the texts of all entries with this tag, in order, as bytes, because a path need not be UTF-8.
     pub fn dynamic_texts(&self, tag: u64) -> impl Iterator<Item = &'data [u8]> + use<'data> {
-        let mut strings = StringTable::new(self.dynamic_strings(), 0);
-        self.dynamic().filter(move |(found, _)| *found == tag).filter_map(move |(_, at)| strings.name_at(at))
+        let (mut strings, mut entries) = (StringTable::new(self.dynamic_strings(), 0), self.dynamic());
+        std::iter::from_fn(move || {
+            loop {
+                match entries.next()? {
+                    (found, at) if found == tag => match strings.name_at(at) {
+                        None => {}
+                        text => return text,
+                    },
+                    _ => {}
+                }
+            }
+        })
     }
 
     fn dynamic_text(&self, tag: u64) -> Option<&'data str> {
