@@ -169,7 +169,8 @@ impl Project {
         let selected = selected_packages(&metadata, &members, call);
         let unexpected = |spec: &&String| !members.iter().any(|member| spec_matches(spec, member));
         if let Some(spec) = call.packages.iter().find(unexpected).filter(|_| verb.is_none()) {
-            let suggestion = closest_match(spec, members.iter().map(|member| member.name.as_str()));
+            let suggestion =
+                closest_match(spec, &members.iter().map(|member| member.name.as_str()).collect::<Vec<_>>());
             let suggestion = suggestion.map(|suggestion| format!("; did you mean `{suggestion}`?")).unwrap_or_default();
             return Err(CliError::operational(format_args!("this workspace has no package `{spec}`{suggestion}")));
         }

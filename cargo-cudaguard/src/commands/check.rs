@@ -156,7 +156,7 @@ fn unknown_policy_packages(project: &Project, policy: &Policy) -> Vec<Finding> {
     let unknown = policy.packages.entries().iter().filter(|(name, _)| members().all(|member| member != name.as_str()));
     let say = |(name, line): &(String, usize)| {
         let values = Values::default().with("package", name).with("policy", &file).with("line", line);
-        let intent = closest_match(name, members());
+        let intent = closest_match(name, &members().collect::<Vec<_>>());
         let words = if intent.is_some() { MessageTemplate::NoSuchPackageMeant } else { MessageTemplate::NoSuchPackage };
         words.to_finding(&values.with_known("meant", intent))
     };

@@ -242,15 +242,18 @@ fn render_error(env: &Env, why: &str) -> String {
 }
 
 /// Returns the findings that are printed, in report order: warnings and errors.
-fn with_severity(findings: &[Finding]) -> impl Iterator<Item = &Finding> {
-    finding::sorted_unique(findings).into_iter().filter(|finding| finding.severity > Severity::Info)
+fn with_severity(findings: &[Finding]) -> Vec<&Finding> {
+    let mut printed = finding::sorted_unique(findings);
+    printed.retain(|finding| finding.severity > Severity::Info);
+    printed
 }
 
 /// Returns the message for a refused build: its findings and the other options of the user.
 fn render_refusal(env: &Env, findings: &[Finding], component: &Component, release: bool) -> String {
-    let text = render::to_text(with_severity(findings));
+    let printed = with_severity(findings);
     let refusal = policy::not_built(component, release);
-    let annotations = render::to_github(with_severity(findings).filter(|_| env.is_github_workflow()));
+    let text = render::to_text(printed.iter().copied());
+    let annotations = if env.is_github_workflow() { render::to_github(printed) } else { String::new() };
     format!("{text}cudaguard: {refusal}\n{annotations}").trim_end().to_owned()
 }
 

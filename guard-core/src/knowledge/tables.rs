@@ -219,10 +219,13 @@ pub fn toolkit_rows() -> &'static [ToolkitRow] {
 /// Returns the date of the newest fact in the tables.
 pub fn date() -> &'static str {
     const CUDNN: &str = include_str!("../../data/cudnn.toml");
-    let dates = [ARCHS.1, GPUS.1, TOOLKITS.1, DRIVERS.1, CUDNN].into_iter().flat_map(|file| {
-        file.split("date = \"").skip(1).filter_map(|rest| rest.get(..10)).filter(|date| is_date(date))
-    });
-    dates.max().unwrap_or_default()
+    let mut newest = "";
+    for file in [ARCHS.1, GPUS.1, TOOLKITS.1, DRIVERS.1, CUDNN] {
+        for rest in file.split("date = \"").skip(1) {
+            newest = newest.max(rest.get(..10).filter(|date| is_date(date)).unwrap_or_default());
+        }
+    }
+    newest
 }
 
 /// Returns every driver branch in the table, oldest first.

@@ -1,17 +1,21 @@
 //! Suggestions for typing mistakes.
 
 /// Returns the candidate that a mistyped word most probably means: at most a third of its letters may differ.
-pub fn closest_match<'c>(word: &str, candidates: impl Iterator<Item = &'c str>) -> Option<&'c str> {
+pub fn closest_match<'c>(word: &str, candidates: &[&'c str]) -> Option<&'c str> {
     // A word of this length is not a typing mistake, and comparing it would take long.
     if word.len() > 64 {
         return None;
     }
-    candidates
-        .map(|candidate| (edit_distance(&word.to_ascii_lowercase(), &candidate.to_ascii_lowercase()), candidate))
-        .filter(|(distance, candidate)| *distance <= candidate.len().div_ceil(3).min(3))
+    let mut best = None;
+    for candidate in candidates {
+        let distance = edit_distance(&word.to_ascii_lowercase(), &candidate.to_ascii_lowercase());
         // If two candidates have the same distance, prefer a prefix of the word: for `A10G`, `A10` rather than `A100`.
-        .min_by_key(|(distance, candidate)| (*distance, !word.starts_with(candidate)))
-        .map(|(_, candidate)| candidate)
+        let rank = (distance, !word.starts_with(candidate));
+        if distance <= candidate.len().div_ceil(3).min(3) && best.is_none_or(|(least, _)| rank < least) {
+            best = Some((rank, *candidate));
+        }
+    }
+    best.map(|(_, candidate)| candidate)
 }
 
 /// Returns the edit distance: the number of letters to insert, delete or replace.
@@ -39,7 +43,7 @@ mod tests {
         for (word, expected) in
             [("archz", Some("archs")), ("ARCHS", Some("archs")), ("flet", Some("fleet")), ("x", None)]
         {
-            assert_eq!(closest_match(word, ["archs", "fleet", "partial"].into_iter()), expected, "{word}");
+            assert_eq!(closest_match(word, &["archs", "fleet", "partial"]), expected, "{word}");
         }
         assert_eq!(edit_distance("kitten", "sitting"), 3);
         assert_eq!(edit_distance("", "abc"), 3);

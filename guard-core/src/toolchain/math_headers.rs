@@ -43,25 +43,26 @@ pub(super) fn detect_conflict(
 ) -> Option<MathConflict> {
     let header = Path::new(&limits?.source).with_file_name("math_functions.h");
     let text = read_lossy(&header)?;
-    let unguarded = SHARED.map(|(functions, minor, first)| {
-        let bare = functions.iter().copied().filter(|function| is_unguarded(&text, function));
-        (bare.collect::<Vec<_>>(), minor, first)
-    });
-    if unguarded.iter().all(|(functions, ..)| functions.is_empty()) {
+    let mut unguarded = Vec::new();
+    for (functions, minor, first) in SHARED {
+        for function in functions.iter().filter(|function| is_unguarded(&text, function)) {
+            unguarded.push((*function, minor, first));
+        }
+    }
+    if unguarded.is_empty() {
         return None;
     }
     let host = host?;
     let arguments = ["-x", "c++", "-E", "-dM", "-include", "features.h", "/dev/null"];
     let macros = subprocess::run_with_timeout(&host.path, &arguments, variables, patience).ok()?.out;
     let glibc = parse_glibc_minor(&macros)?;
-    let conflicts: Vec<_> =
-        unguarded.iter().filter(|(functions, minor, _)| !functions.is_empty() && *minor <= glibc).collect();
+    unguarded.retain(|(_, minor, _)| *minor <= glibc);
     Some(MathConflict {
         header,
-        functions: conflicts.iter().flat_map(|(functions, ..)| functions).copied().collect::<Vec<_>>().join(", "),
+        functions: unguarded.iter().map(|(function, ..)| *function).collect::<Vec<_>>().join(", "),
         glibc: format!("2.{glibc}"),
-        newest: format!("2.{}", conflicts.iter().map(|(_, minor, _)| minor - 1).min()?),
-        first: conflicts.iter().map(|(.., first)| *first).max()?,
+        newest: format!("2.{}", unguarded.iter().map(|(_, minor, _)| minor - 1).min()?),
+        first: unguarded.iter().map(|(.., first)| *first).max()?,
         compiler: Sourced::new(host.path.clone(), host.source.clone()),
     })
 }

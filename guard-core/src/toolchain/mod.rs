@@ -256,10 +256,12 @@ impl Toolchain {
     /// Returns the releases of all toolkits that a build may use, with their sources: the one in use, then those of
     /// other variables.
     pub fn named_releases(&self) -> Vec<Sourced<Version>> {
-        let others =
-            self.including_toolkit().into_iter().chain(self.also_named.iter().map(|(index, _)| &self.toolkits[*index]));
-        let mut all: Vec<_> =
-            self.sourced_toolkit_version().into_iter().chain(others.filter_map(Toolkit::version)).collect();
+        let mut all: Vec<Sourced<Version>> = Vec::new();
+        all.extend(self.sourced_toolkit_version());
+        all.extend(self.including_toolkit().and_then(Toolkit::version));
+        for (index, _) in &self.also_named {
+            all.extend(self.toolkits[*index].version());
+        }
         let mut seen = Vec::new();
         all.retain(|fact| sorted::insert(&mut seen, CudaVersion::from(fact.value)));
         all

@@ -35,20 +35,29 @@ pub(super) fn toolkit_places(env: &Env, system_root: &Path, layout: &Layout) -> 
 /// Finds the packages with this prefix in the directories that `PKG_CONFIG_PATH` (or `PKG_CONFIG_LIBDIR`) lists and in
 /// the default directories of pkg-config. Paths in files below the system root are relative to that root.
 pub(super) fn find_packages(env: &Env, system_root: &Path, layout: &Layout, prefix: &str) -> Vec<PkgConfigPackage> {
-    let triplets = entries_with_prefix(&path_below(system_root, "/usr/lib"), "").into_iter();
-    let triplets = triplets.filter(|dir| layout.triplets.iter().any(|triplet| dir.ends_with(triplet)));
-    let usual = ["/usr/local/lib", "/usr/local/share", "/usr/lib64", "/usr/lib", "/usr/share"];
-    let usual = usual.iter().map(|dir| path_below(system_root, dir)).chain(triplets);
-    let usual = usual.map(|dir| (dir.join("pkgconfig"), true));
-    let named = ["PKG_CONFIG_PATH", "PKG_CONFIG_LIBDIR"].into_iter().flat_map(|name| env.path_list(name));
-    let named = named.map(|dir| (dir, false));
-    let files = named
-        .chain(usual)
-        .flat_map(|(dir, system)| entries_with_prefix(&dir, prefix).into_iter().map(move |file| (file, system)))
-        // pkg-config would block on something that is not a regular file.
-        .filter(|(file, _)| {
-            file.extension().is_some_and(|extension| extension == "pc") && files::read_bytes(file).is_ok()
-        });
+    let mut dirs: Vec<(PathBuf, bool)> = Vec::new();
+    for name in ["PKG_CONFIG_PATH", "PKG_CONFIG_LIBDIR"] {
+        for dir in env.path_list(name) {
+            dirs.push((dir, false));
+        }
+    }
+    for usual in ["/usr/local/lib", "/usr/local/share", "/usr/lib64", "/usr/lib", "/usr/share"] {
+        dirs.push((path_below(system_root, usual).join("pkgconfig"), true));
+    }
+    for dir in entries_with_prefix(&path_below(system_root, "/usr/lib"), "") {
+        if layout.triplets.iter().any(|triplet| dir.ends_with(triplet)) {
+            dirs.push((dir.join("pkgconfig"), true));
+        }
+    }
+    let mut files: Vec<(PathBuf, bool)> = Vec::new();
+    for (dir, system) in dirs {
+        for file in entries_with_prefix(&dir, prefix) {
+            // pkg-config would block on something that is not a regular file.
+            if file.extension().is_some_and(|extension| extension == "pc") && files::read_bytes(&file).is_ok() {
+                files.push((file, system));
+            }
+        }
+    }
     let mut packages: Vec<PkgConfigPackage> = Vec::new();
     let mut flags: Vec<String> = Vec::new();
     for (file, system) in files {

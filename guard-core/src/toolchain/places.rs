@@ -238,12 +238,12 @@ pub(super) fn toolkit_places(env: &Env, system_root: &Path) -> Vec<ToolkitPlace>
 /// Returns the releases of the HPC SDK: the one whose module is loaded, then those in the default location, newest
 /// first.
 fn hpc_sdks(env: &Env, system_root: &Path) -> Vec<PathBuf> {
-    let loaded = env.var_os("NVHPC_ROOT").map(PathBuf::from);
-    let machines = entries_with_prefix(&path_below(system_root, "/opt/nvidia/hpc_sdk"), "Linux_");
-    loaded
-        .into_iter()
-        .chain(machines.iter().flat_map(|machine| newest_first(entries_with_prefix(machine, ""))))
-        .collect()
+    let mut releases = Vec::new();
+    releases.extend(env.var_os("NVHPC_ROOT").map(PathBuf::from));
+    for machine in entries_with_prefix(&path_below(system_root, "/opt/nvidia/hpc_sdk"), "Linux_") {
+        releases.extend(newest_first(entries_with_prefix(&machine, "")));
+    }
+    releases
 }
 
 pub(super) fn name_of(path: &Path) -> String {

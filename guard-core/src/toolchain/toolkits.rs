@@ -109,19 +109,24 @@ impl ToolkitChoice {
 
     /// Moves the toolkits in use to the front; the order of the others does not change.
     pub(super) fn in_use_first(mut self) -> Self {
-        let used: Vec<usize> =
-            [&self.compiler, &self.headers].into_iter().flatten().map(|choice| choice.index).collect();
+        let mut used: Vec<usize> = Vec::new();
+        used.extend(self.compiler.as_ref().map(|choice| choice.index));
+        used.extend(self.headers.as_ref().map(|choice| choice.index));
         let order = with_first(&used, self.list.toolkits.len());
         let new_place = |old: usize| order.iter().position(|index| *index == old).unwrap_or(old);
-        for choice in [&mut self.compiler, &mut self.headers].into_iter().flatten() {
+        if let Some(choice) = &mut self.compiler {
+            choice.index = new_place(choice.index);
+        }
+        if let Some(choice) = &mut self.headers {
             choice.index = new_place(choice.index);
         }
         for (index, _) in &mut self.also_named {
             *index = new_place(*index);
         }
-        let mut old: Vec<_> = std::mem::take(&mut self.list.toolkits).into_iter().map(Some).collect();
-        self.list.toolkits = order.iter().filter_map(|index| old[*index].take()).collect();
-        self.list.reach = order.iter().map(|index| self.list.reach[*index]).collect();
+        let mut old = std::mem::take(&mut self.list);
+        for index in order {
+            self.list.push(std::mem::take(&mut old.toolkits[index]), old.reach[index]);
+        }
         self
     }
 }

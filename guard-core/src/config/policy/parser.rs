@@ -91,20 +91,20 @@ impl PolicyReader<'_> {
     }
 
     /// Reports a key that is not one of `valid`.
-    pub(super) fn unknown_key<'v>(&mut self, full: &str, at: usize, valid: impl Iterator<Item = &'v str> + Clone) {
+    pub(super) fn unknown_key(&mut self, full: &str, at: usize, valid: &[&str]) {
         if self.errors.len() > MOST {
             return;
         }
         let last = full.rsplit('.').next().unwrap_or(full);
         let mut message = format!("`{full}`: no such key");
-        if let Some(suggestion) = closest_match(last, valid.clone()) {
+        if let Some(suggestion) = closest_match(last, valid) {
             let _ = write!(message, "; did you mean `{suggestion}`?");
         } else if SECTIONS.iter().any(|(_, keys)| keys.contains(&last)) {
-            let homes =
-                SECTIONS.iter().filter(|(_, keys)| keys.contains(&last)).map(|(section, _)| format!("[{section}]"));
-            let _ = write!(message, "; it belongs to {}", homes.collect::<Vec<_>>().join(" or "));
+            let mut homes = SECTIONS.to_vec();
+            homes.retain(|(_, keys)| keys.contains(&last));
+            let homes: Vec<String> = homes.iter().map(|(section, _)| format!("[{section}]")).collect();
+            let _ = write!(message, "; it belongs to {}", homes.join(" or "));
         } else {
-            let valid: Vec<&str> = valid.collect();
             let _ = write!(message, "; expected one of {}", valid.join(", "));
         }
         self.errors.push((at, message));
@@ -136,18 +136,24 @@ impl PolicyReader<'_> {
     }
 
     pub(super) fn read_sections(&mut self, prefix: &str, table: &DeTable<'_>, policy: &mut Policy) {
+        let mut sections = SECTIONS.to_vec();
+        if prefix.is_empty() {
+            sections.push(("package", &[]));
+        } else {
+            // A release consists of files, not of packages.
+            sections.retain(|(section, _)| *section != "release");
+        }
         for (name, value) in table {
             let (section, at): (&str, usize) = (name.get_ref(), name.span().start);
             let key = format!("{prefix}{section}");
-            // A release consists of files, not of packages.
-            let sections = || SECTIONS.iter().filter(|(known, _)| prefix.is_empty() || *known != "release");
-            let Some((_, keys)) = sections().find(|(known, _)| *known == section) else {
-                if section != "package" || !prefix.is_empty() {
-                    let names = sections().map(|(name, _)| *name);
-                    self.unknown_key(&key, at, names.chain(prefix.is_empty().then_some("package")));
-                }
+            let Some((_, keys)) = sections.iter().find(|(known, _)| *known == section) else {
+                let names: Vec<&str> = sections.iter().map(|(name, _)| *name).collect();
+                self.unknown_key(&key, at, &names);
                 continue;
             };
+            if section == "package" {
+                continue;
+            }
             let Some(table) = self.read_table(PolicyEntry { key: &key, value }) else { continue };
             if section == "allow" {
                 self.read_allow(&key, table, policy);
@@ -158,7 +164,7 @@ impl PolicyReader<'_> {
                 if keys.contains(&&**name.get_ref()) {
                     self.read_key(section, name.get_ref(), PolicyEntry { key: &full, value }, policy);
                 } else {
-                    self.unknown_key(&full, name.span().start, keys.iter().copied());
+                    self.unknown_key(&full, name.span().start, keys);
                 }
             }
             if section == LIBRARY {
@@ -307,7 +313,7 @@ impl PolicyReader<'_> {
         &mut self,
         entry: PolicyEntry<'_>,
         expected: &str,
-        mut each: impl FnMut(&mut Self, PolicyEntry<'_>, &str),
+        each: &mut dyn FnMut(&mut Self, PolicyEntry<'_>, &str),
     ) {
         let Some(array) = entry.value.get_ref().as_array() else {
             self.push_error(entry, &format!("an array of {expected}"));
@@ -328,7 +334,7 @@ impl PolicyReader<'_> {
     pub(super) fn read_archs(&mut self, entry: PolicyEntry<'_>, policy: &mut Policy) {
         policy.archs.clear();
         policy.arch_words.clear();
-        self.read_strings(entry, "strings such as \"sm_90a\" or \"compute_90\"", |reader, entry, text| {
+        self.read_strings(entry, "strings such as \"sm_90a\" or \"compute_90\"", &mut |reader, entry, text| {
             let place = entry.value.span().start;
             let requests = match arch::parse_list(text, Dialect::Policy) {
                 Ok(requests) if requests.is_empty() => {
@@ -357,7 +363,7 @@ impl PolicyReader<'_> {
 
     pub(super) fn read_fleet(&mut self, entry: PolicyEntry<'_>, policy: &mut Policy) {
         policy.fleet.clear();
-        self.read_strings(entry, "strings such as \"T4\", \"A100\" or \"8.6\"", |reader, entry, text| {
+        self.read_strings(entry, "strings such as \"T4\", \"A100\" or \"8.6\"", &mut |reader, entry, text| {
             if tables::gpu_cc(text).is_none() {
                 let mut message = format!(
                     "`{}`: {text:?} is not a known GPU; expected its compute capability, such as \"8.6\"",

@@ -12,6 +12,7 @@ use super::parser::{PolicyEntry, PolicyReader, RELEASE_KEYS};
 use super::{LARGEST, Policy, PolicyError, check_regular_file, unreadable_error};
 use crate::knowledge::tables;
 use crate::model::arch::{self, ArchError, ArchRequest, Dialect, Target};
+use crate::model::sorted;
 use crate::model::version::{DriverRelease, Version};
 
 /// The name of the file of a Python project that may contain the same keys in `[tool.cudaguard]`.
@@ -176,13 +177,13 @@ impl PolicyReader<'_> {
             "strict" => release.strict = boolean(self),
             "except" => {
                 let mut globs = Vec::new();
-                self.read_strings(entry, "strings such as \"lib/*.so\"", |_, _, text| globs.push(text.to_owned()));
+                self.read_strings(entry, "strings such as \"lib/*.so\"", &mut |_, _, text| globs.push(text.to_owned()));
                 release.except = globs;
             }
             "allow-loss" => {
                 let mut kinds = Vec::new();
                 let expected = "\"gpu\", \"driver\", \"cudnn\" and \"guard\"";
-                self.read_strings(entry, expected, |reader, entry, text| match text.parse() {
+                self.read_strings(entry, expected, &mut |reader, entry, text| match text.parse() {
                     Ok(kind) => kinds.push(kind),
                     Err(_) => reader.push_error(entry, &format!("one of {expected}")),
                 });
@@ -190,7 +191,7 @@ impl PolicyReader<'_> {
             }
             "archs" => {
                 let mut archs: Vec<Target> = Vec::new();
-                self.read_strings(entry, "strings such as \"80\" or \"120+ptx\"", |reader, entry, text| {
+                self.read_strings(entry, "strings such as \"80\" or \"120+ptx\"", &mut |reader, entry, text| {
                     match parse_archs(text) {
                         Ok(found) if found.is_empty() => reader.push_error(entry, "an architecture such as \"80\""),
                         Ok(found) => archs.extend(found),
@@ -199,7 +200,7 @@ impl PolicyReader<'_> {
                         }
                     }
                 });
-                archs.sort_unstable();
+                sorted::sort(&mut archs);
                 archs.dedup();
                 release.archs = archs;
             }

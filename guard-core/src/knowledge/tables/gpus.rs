@@ -97,7 +97,7 @@ pub fn suggest_gpu(name: &str) -> Option<&'static str> {
     let typed = gpu_words(name).concat();
     let names = gpu_names();
     let known: Vec<String> = names.iter().map(|name| gpu_words(name).concat()).collect();
-    let by_letters = closest_match(&typed, known.iter().map(String::as_str))
+    let by_letters = closest_match(&typed, &known.iter().map(String::as_str).collect::<Vec<_>>())
         .and_then(|meant| known.iter().position(|words| words == meant));
     match by_letters {
         Some(index) => Some(names[index]),

@@ -93,24 +93,23 @@ impl Detector<'_> {
 
     /// Finds stub directories on the search path of the dynamic linker.
     pub(super) fn find_stubs(&self) -> Vec<Sourced<PathBuf>> {
-        let mut named: Vec<Sourced<PathBuf>> = self
-            .request
-            .env
-            .path_list("LD_LIBRARY_PATH")
-            .into_iter()
-            .map(|path| Sourced::new(path, "LD_LIBRARY_PATH"))
-            .collect();
+        let mut named = vec![("LD_LIBRARY_PATH".to_owned(), self.request.env.path_list("LD_LIBRARY_PATH"))];
         for (source, flags) in self.rust_flags() {
-            named.extend(rpath_dirs(&flags).into_iter().map(|path| Sourced::new(path, format!("-rpath in {source}"))));
+            named.push((format!("-rpath in {source}"), rpath_dirs(&flags)));
         }
         // CMake has read it when it configured; the linked file shows the result.
         if let Some(flags) = self.request.env.var("LDFLAGS").filter(|_| self.request.given.is_none()) {
-            named.extend(
-                rpath_dirs(&split_words(&flags)).into_iter().map(|path| Sourced::new(path, "-rpath in LDFLAGS")),
-            );
+            named.push(("-rpath in LDFLAGS".to_owned(), rpath_dirs(&split_words(&flags))));
         }
-        named.retain(|fact| fact.value.file_name().is_some_and(|name| name == "stubs") && fact.value.is_dir());
-        named
+        let mut stubs = Vec::new();
+        for (source, dirs) in named {
+            for dir in dirs {
+                if dir.file_name().is_some_and(|name| name == "stubs") && dir.is_dir() {
+                    stubs.push(Sourced::new(dir, source.as_str()));
+                }
+            }
+        }
+        stubs
     }
 }
 
@@ -137,7 +136,10 @@ fn rpath_dirs(flags: &[String]) -> Vec<PathBuf> {
     let mut found = Vec::new();
     // `link-args` contains several, separated by blanks; elsewhere a blank is part of a path.
     let divides = |flag: &str| if flag.contains("link-args") { &[',', '=', ' '][..] } else { &[',', '='] };
-    let words: Vec<&str> = flags.iter().flat_map(|flag| flag.split(divides(flag))).collect();
+    let mut words: Vec<&str> = Vec::new();
+    for flag in flags {
+        words.extend(flag.split(divides(flag)));
+    }
     for pair in words.windows(2) {
         if matches!(pair[0], "-rpath" | "--rpath" | "-R") {
             found.extend(pair[1].split(':').filter(|path| !path.is_empty()).map(PathBuf::from));
