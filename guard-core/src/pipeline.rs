@@ -59,7 +59,9 @@ impl BuildInputs<'_> {
         let lock = self.read_lock(lock_path.as_deref(), env)?;
 
         let mut found = self.check_toolchain(&policy, &toolchain, intent);
-        found.extend(lock.iter().flat_map(|lock| self.check_lock(lock, &policy, &toolchain)));
+        if let Some(lock) = &lock {
+            found.extend(self.check_lock(lock, &policy, &toolchain));
+        }
         let mut applied = self.apply_policy(&policy, found);
         if lock.is_some_and(|lock| lock.is_enforced) {
             lock::enforce_locked(&mut applied.findings, &policy);

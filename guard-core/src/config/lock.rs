@@ -93,7 +93,11 @@ fn declared_targets(toolchain: &Toolchain) -> Vec<Target> {
     let all = &toolchain.archs.declared;
     match all.iter().find(|one| !one.adds) {
         Some(strongest) if strongest.is_of_torch() => {
-            all.iter().filter(|one| one.adds).flat_map(|one| one.targets.clone()).collect()
+            let mut targets = Vec::new();
+            for adding in all.iter().filter(|one| one.adds) {
+                targets.extend(&adding.targets);
+            }
+            targets
         }
         _ => toolchain.declared_targets(),
     }

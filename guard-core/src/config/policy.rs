@@ -300,40 +300,30 @@ impl Policy {
 
     /// Applies `[build]` and `[allow]` to the findings of this kind of build: an allowed finding becomes an info, and
     /// errors become warnings if `[build]` requires it. No other place applies them.
-    pub fn apply_to(&self, findings: Vec<Finding>, release: bool) -> PolicyResult {
+    pub fn apply_to(&self, mut findings: Vec<Finding>, release: bool) -> PolicyResult {
         let action = self.build_action(release);
-        let allowed: Vec<(Code, String)> = self
-            .allow
-            .entries()
-            .iter()
-            .filter(|(code, _)| findings.iter().any(|finding| finding.code == *code))
-            .cloned()
-            .collect();
-        let findings = findings
-            .into_iter()
-            .map(|mut finding| {
-                if let Some(reason) = self.allow.get(&finding.code) {
-                    finding.severity = Severity::Info;
-                    finding.message.push_str("\nallowed: ");
-                    finding.message.push_str(reason);
-                    return finding;
-                }
-                if finding.code == Code::Unguarded && self.unguarded == Some(BuildAction::Deny) {
-                    finding.severity = Severity::Error;
-                }
-                if finding.severity == Severity::Error && action == BuildAction::Warn {
-                    finding.severity = Severity::Warning;
-                }
-                finding
-            })
-            .collect();
-        let stale_allows = self
-            .allow
-            .entries()
-            .iter()
-            .map(|(code, _)| *code)
-            .filter(|code| code.is_of_the_toolchain() && allowed.iter().all(|(applied, _)| applied != code))
-            .collect();
+        let (mut allowed, mut stale_allows) = (Vec::new(), Vec::new());
+        for (code, reason) in self.allow.entries() {
+            if findings.iter().any(|finding| finding.code == *code) {
+                allowed.push((*code, reason.clone()));
+            } else if code.is_of_the_toolchain() {
+                stale_allows.push(*code);
+            }
+        }
+        for finding in &mut findings {
+            if let Some(reason) = self.allow.get(&finding.code) {
+                finding.severity = Severity::Info;
+                finding.message.push_str("\nallowed: ");
+                finding.message.push_str(reason);
+                continue;
+            }
+            if finding.code == Code::Unguarded && self.unguarded == Some(BuildAction::Deny) {
+                finding.severity = Severity::Error;
+            }
+            if finding.severity == Severity::Error && action == BuildAction::Warn {
+                finding.severity = Severity::Warning;
+            }
+        }
         PolicyResult { findings, allowed, stale_allows }
     }
 }

@@ -251,12 +251,14 @@ impl PtxFallback {
             return Self::Nothing;
         }
         let undetermined = if by == Coverage::Ptx { Self::Nothing } else { Self::Undetermined };
-        let floor_of = |found: &BestCode| match found {
-            BestCode::Run { floor, .. } => *floor,
-            BestCode::Unknown | BestCode::Nothing => None,
-        };
-        let floors: Option<Vec<Floor>> = ptx.iter().map(floor_of).collect();
-        let Some(needs) = floors.into_iter().flatten().map(Some).fold(None, higher_floor) else { return undetermined };
+        let mut needs = None;
+        for found in ptx {
+            match found {
+                BestCode::Run { floor: Some(floor), .. } => needs = higher_floor(needs, Some(*floor)),
+                _ => return undetermined,
+            }
+        }
+        let Some(needs) = needs else { return undetermined };
         if by == Coverage::Ptx && floor.is_some_and(|floor| needs.cuda <= floor.cuda) {
             return Self::Undetermined;
         }

@@ -17,12 +17,16 @@ impl Values {
     #[must_use]
     #[allow(clippy::needless_pass_by_value)]
     pub fn with(mut self, name: &'static str, value: impl ToString) -> Self {
+        self.set(name, value.to_string());
+        self
+    }
+
+    /// Apart from [`Self::with`], so that there is one instance for all types.
+    fn set(&mut self, name: &'static str, value: String) {
         debug_assert!(FIELDS.contains(&name), "[fields] of the findings has no {name}");
         self.0.retain(|(known, _)| *known != name);
-        let value = value.to_string();
         let whole = OF_LINES.contains(&name) || !value.contains('\n');
         self.0.push((name, if whole { value } else { sanitize::sanitize_joined(&value).into_owned() }));
-        self
     }
 
     /// Sets a value if it is known.
@@ -37,7 +41,9 @@ impl Values {
     /// The known values, without what every finding has as a key.
     fn facts(&self) -> Box<[(&'static str, String)]> {
         let own = ["code", "component", "subject", "severity", "message", "hint"];
-        self.0.iter().filter(|(name, value)| !value.is_empty() && !own.contains(name)).cloned().collect()
+        let mut facts = self.0.clone();
+        facts.retain(|(name, value)| !value.is_empty() && !own.contains(name));
+        facts.into()
     }
 
     /// Returns a value; empty if it is unknown.
@@ -51,8 +57,13 @@ impl MessageTemplate {
     pub fn to_finding(self, values: &Values) -> Finding {
         let text = |template| fill_template(template, values).text;
         let (sentence, lines) = self.message().split_once('\n').unwrap_or((self.message(), ""));
-        let lines = lines.split('\n').map(|line| fill_template(line, values)).filter(|line| line.any && !line.lacks);
-        let message = lines.fold(text(sentence), |message, line| message + "\n" + &line.text);
+        let mut message = text(sentence);
+        for line in lines.split('\n') {
+            let line = fill_template(line, values);
+            if line.any && !line.lacks {
+                message = message + "\n" + &line.text;
+            }
+        }
         Finding {
             code: self.code(),
             severity: self.code().severity(),

@@ -53,15 +53,14 @@ impl fmt::Display for ParseVersionError {
 impl std::error::Error for ParseVersionError {}
 
 fn numbers(text: &str) -> Result<Vec<u32>, ParseVersionError> {
-    let fail = || ParseVersionError(text.to_owned());
-    text.split('.')
-        .map(|part| {
-            (!part.is_empty() && part.bytes().all(|b| b.is_ascii_digit()))
-                .then(|| part.parse().ok())
-                .flatten()
-                .ok_or_else(fail)
-        })
-        .collect()
+    let mut numbers = Vec::new();
+    for part in text.split('.') {
+        match part.parse() {
+            Ok(number) if part.bytes().all(|b| b.is_ascii_digit()) => numbers.push(number),
+            _ => return Err(ParseVersionError(text.to_owned())),
+        }
+    }
+    Ok(numbers)
 }
 
 impl FromStr for Version {

@@ -99,18 +99,18 @@ impl ProjectNvccFlags {
             None => candidate.map(|candidate| (candidate.source.clone(), candidate.flags.join(" "))),
         };
         let variable = |name: &str| Some((name.to_owned(), env.var(name)?));
-        let all = [variable("NVCC_PREPEND_FLAGS"), own, variable("NVCC_APPEND_FLAGS")];
-        Self(all.into_iter().flatten().filter(|(_, flags)| !flags.trim().is_empty()).collect())
-    }
-
-    /// Iterates over all flags.
-    fn all_flags(&self) -> impl Iterator<Item = String> + '_ {
-        self.0.iter().flat_map(|(_, flags)| split_words(flags))
+        let mut all = Vec::new();
+        all.extend(variable("NVCC_PREPEND_FLAGS"));
+        all.extend(own);
+        all.extend(variable("NVCC_APPEND_FLAGS"));
+        all.retain(|(_, flags)| !flags.trim().is_empty());
+        Self(all)
     }
 
     /// Returns true if the flags contain `-allow-unsupported-compiler`.
     pub(super) fn allows_any_host(&self) -> bool {
-        self.all_flags().any(|flag| flag.trim_start_matches('-') == "allow-unsupported-compiler")
+        let allows = |flag: &String| flag.trim_start_matches('-') == "allow-unsupported-compiler";
+        self.0.iter().any(|(_, flags)| split_words(flags).iter().any(allows))
     }
 
     /// Returns the host compiler in the flags, and its source. The last one wins.
@@ -192,7 +192,10 @@ impl DeclaredArchs {
         }
         let strongest = self.declared.iter().find(|declared| !declared.adds);
         let adding = self.declared.iter().filter(|declared| declared.adds);
-        let mut in_force: Vec<_> = strongest.into_iter().chain(adding).flat_map(|d| d.targets.clone()).collect();
+        let mut in_force = strongest.map(|declared| declared.targets.clone()).unwrap_or_default();
+        for adding in adding {
+            in_force.extend(&adding.targets);
+        }
         sorted::sort(&mut in_force);
         in_force.dedup();
         self.in_force = in_force;

@@ -296,17 +296,17 @@ fn used_files(toolchain: &Toolchain) -> Vec<PathBuf> {
         files.extend(toolkit.headers.as_ref().map(|headers| headers.path.clone()));
         files.extend(toolkit.limits.as_ref().map(|limits| PathBuf::from(&limits.source)));
     }
-    for toolkit in toolchain
-        .including_toolkit()
-        .into_iter()
-        .chain(toolchain.also_named.iter().map(|(index, _)| &toolchain.toolkits[*index]))
-    {
+    let mut included = Vec::new();
+    included.extend(toolchain.including_toolkit());
+    included.extend(toolchain.also_named.iter().map(|(index, _)| &toolchain.toolkits[*index]));
+    for toolkit in included {
         files.extend(toolkit.headers.as_ref().map(|headers| headers.path.clone()));
     }
     files.extend(toolchain.cudart.as_ref().map(|cudart| cudart.path.clone()));
     files.extend(toolchain.library_headers_used().map(|headers| headers.path.clone()));
     files.extend(toolchain.library_used().map(|library| library.path.clone()));
-    files.extend([&toolchain.host, &toolchain.host_of_cc].into_iter().flatten().map(|host| host.path.clone()));
+    files.extend(toolchain.host.as_ref().map(|host| host.path.clone()));
+    files.extend(toolchain.host_of_cc.as_ref().map(|host| host.path.clone()));
     sorted::sort(&mut files);
     files.dedup();
     files

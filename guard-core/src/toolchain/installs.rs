@@ -258,7 +258,9 @@ fn package_major(dir: &Path, major: u32) -> Option<Sourced<u32>> {
         }
     }
     let meta = dir.parent()?.join("conda-meta");
-    [CUDNN.key, CUDNN.stem].iter().flat_map(|name| entries_with_prefix(&meta, &format!("{name}-"))).find_map(|file| {
+    let mut records = entries_with_prefix(&meta, &format!("{}-", CUDNN.key));
+    records.extend(entries_with_prefix(&meta, &format!("{}-", CUDNN.stem)));
+    records.into_iter().find_map(|file| {
         let text = files::read_text(&file).ok()?;
         let source = format!("conda package {}", file.file_stem()?.to_string_lossy());
         Some(Sourced { value: conda_cuda(&text)?, source })
@@ -288,9 +290,15 @@ pub(super) const INCLUDE_PATHS: [&str; 3] = ["CPATH", "C_INCLUDE_PATH", "CPLUS_I
 /// Returns the library of this soname that a linker finds first in these directories.
 pub(super) fn resolve_library(soname: &str, dirs: &[PathBuf]) -> Option<InstalledLibrary> {
     let names = [CUDNN.link_name(), soname.to_owned()];
-    let files = dirs.iter().flat_map(|dir| names.iter().map(|name| dir.join(name)));
-    let found = files.filter(|file| file.is_file()).filter_map(|file| library_from_path(&file));
-    found.into_iter().find(|library| CUDNN.major(soname) == Some(library.major))
+    for dir in dirs {
+        for file in names.iter().map(|name| dir.join(name)).filter(|file| file.is_file()) {
+            let found = library_from_path(&file).filter(|library| CUDNN.major(soname) == Some(library.major));
+            if found.is_some() {
+                return found;
+            }
+        }
+    }
+    None
 }
 
 /// The directories that may contain headers or libraries, the most certain first, with their origins.
@@ -339,10 +347,16 @@ pub(super) fn search_installs(
         let Some(root) = named(name) else { continue };
         let plain = Some(root.join("lib")).filter(|dir| of_target(dir));
         let sibling_includes = plain.is_some().then(|| root.join("include"));
-        for dir in layout.include_dirs(&root).into_iter().chain(sibling_includes).chain([root.clone()]) {
+        let mut includes = layout.include_dirs(&root);
+        includes.extend(sibling_includes);
+        let mut below = layout.library_dirs(&root);
+        below.extend(plain);
+        includes.push(root.clone());
+        below.push(root);
+        for dir in includes {
             include(dir, name, Precedence::Named);
         }
-        for dir in layout.library_dirs(&root).into_iter().chain(plain).chain([root]) {
+        for dir in below {
             library(dir, name, Precedence::Named);
         }
     }
@@ -402,14 +416,15 @@ pub(super) fn search_installs(
     }
     for package in pkg_config::find_packages(env, system_root, layout, CUDNN.key) {
         let source = format!("pkg-config ({})", package.file);
-        let below_root = |dirs: Vec<PathBuf>, of: &dyn Fn(&Path) -> Vec<PathBuf>| {
-            let others = package.root.iter().flat_map(|root| of(root)).collect::<Vec<_>>();
-            dirs.into_iter().chain(others).collect::<Vec<_>>()
-        };
-        for dir in below_root(package.includes, &|root| layout.include_dirs(root)) {
+        let (mut includes, mut below) = (package.includes, package.libraries);
+        if let Some(root) = &package.root {
+            includes.extend(layout.include_dirs(root));
+            below.extend(layout.library_dirs(root));
+        }
+        for dir in includes {
             include(dir, &source, Precedence::Listed);
         }
-        for dir in below_root(package.libraries, &|root| layout.library_dirs(root)) {
+        for dir in below {
             library(dir, &source, Precedence::Listed);
         }
     }

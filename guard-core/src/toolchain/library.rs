@@ -81,10 +81,13 @@ impl LibraryImage {
     pub(super) fn dynamic_texts(&self) -> Vec<String> {
         let Some(elf) = self.as_elf() else { return Vec::new() };
         // If the strings are in a segment whose section was not read, the result is empty.
-        [tag::NEEDED, tag::RPATH, tag::RUNPATH]
-            .into_iter()
-            .flat_map(|tag| elf.dynamic_texts(tag).map(|text| String::from_utf8_lossy(text).into_owned()))
-            .collect()
+        let mut texts = Vec::new();
+        for tag in [tag::NEEDED, tag::RPATH, tag::RUNPATH] {
+            for text in elf.dynamic_texts(tag) {
+                texts.push(String::from_utf8_lossy(text).into_owned());
+            }
+        }
+        texts
     }
 
     /// Returns the number that follows `before` in the strings of `.rodata`: 12 for `libcublas.so.` and

@@ -171,7 +171,9 @@ pub(super) fn site_packages(env: &Env) -> Vec<(&'static str, PathBuf)> {
     let mut found: Vec<(&str, PathBuf)> = Vec::new();
     for name in ["VIRTUAL_ENV", "CONDA_PREFIX"] {
         let Some(environment) = env.var_os(name).map(PathBuf::from) else { continue };
-        for python in ["lib", "lib64"].iter().flat_map(|lib| entries_with_prefix(&environment.join(lib), "python")) {
+        let mut pythons = entries_with_prefix(&environment.join("lib"), "python");
+        pythons.extend(entries_with_prefix(&environment.join("lib64"), "python"));
+        for python in pythons {
             let site = python.join("site-packages");
             if site.join("nvidia").is_dir() && found.iter().all(|(_, known)| *known != site) {
                 found.push((name, site));

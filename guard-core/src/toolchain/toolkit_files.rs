@@ -68,11 +68,17 @@ pub(super) fn stated_in(root: &Path, layout: &Layout) -> Option<Sourced<Version>
     of(root.join("version.json"), &|text| parse_version_json(text, "cuda"))
         .or_else(|| of(root.join("version.txt"), &parse_version_txt))
         .or_else(|| {
-            let dirs = layout.library_dirs(root).into_iter().map(|dir| dir.join("pkgconfig"));
-            dirs.flat_map(|dir| places::entries_with_prefix(&dir, "cuda")).find_map(|file| {
-                let wanted = file.extension().is_some_and(|extension| extension == "pc");
-                wanted.then(|| of(file, &|text| pkg_config::field_value(text, "Version:")?.parse().ok()))?
-            })
+            for dir in layout.library_dirs(root) {
+                for file in places::entries_with_prefix(&dir.join("pkgconfig"), "cuda") {
+                    if file.extension().is_some_and(|extension| extension == "pc") {
+                        let stated = of(file, &|text| pkg_config::field_value(text, "Version:")?.parse().ok());
+                        if stated.is_some() {
+                            return stated;
+                        }
+                    }
+                }
+            }
+            None
         })
         .or_else(|| match places::version_in_name(root)[..] {
             [major, minor] if root.file_name()?.to_str()?.starts_with("cuda-") => Some(Sourced::new(
