@@ -64,14 +64,14 @@ fn link(path: &Path, name: &str, of: &ArchivePlace<'_>) -> Result<(), String> {
         Ok(_) => return Ok(()),
         Err(error) => format!("a link to {written}: {error}"),
     };
-    of.hand_on(name, Content::NotExamined(reason))
+    of.hand_on(name, Content::NotExamined(reason.into()))
 }
 
 /// Reports a file or a directory that cannot be read. One that was deleted after its parent was read is ignored.
 fn not_read(name: &str, error: &io::Error, of: &ArchivePlace<'_>) -> Result<(), String> {
     match error.kind() {
         ErrorKind::NotFound => Ok(()),
-        _ => of.hand_on(name, Content::NotExamined(format!("it cannot be read: {error}"))),
+        _ => of.hand_on(name, Content::NotExamined(format!("it cannot be read: {error}").into())),
     }
 }
 
@@ -89,7 +89,7 @@ fn visit_file(path: &Path, name: &str, of: &ArchivePlace<'_>) -> Result<(), Stri
         return of.hand_on(name, Content::Code(file));
     }
     if let Some(format) = examined::kind_from_head(&head) {
-        return of.hand_on(name, Content::NotExamined(format.to_owned()));
+        return of.hand_on(name, Content::NotExamined(format));
     }
     if is_package_metadata(name) {
         let mut text = Vec::new();
@@ -98,14 +98,14 @@ fn visit_file(path: &Path, name: &str, of: &ArchivePlace<'_>) -> Result<(), Stri
     }
     let Some(form) = form_of(&file, &head).map_err(fails)? else {
         let why = library_without_code(name, &head);
-        return why.map_or(Ok(()), |why| of.hand_on(name, Content::NotExamined(why.to_owned())));
+        return why.map_or(Ok(()), |why| of.hand_on(name, Content::NotExamined(why.into())));
     };
     match of.archive(name, file, form) {
         // Only this archive is skipped: the rest of the directory is examined.
         Err(why) if !of.budget.is_exceeded() => {
             let whole = of.error_for(name, "");
             let why = why.strip_prefix(&whole).unwrap_or(&why).to_owned();
-            of.hand_on(name, Content::NotExamined(why))
+            of.hand_on(name, Content::NotExamined(why.into()))
         }
         outcome => outcome,
     }

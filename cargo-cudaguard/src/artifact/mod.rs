@@ -19,9 +19,10 @@ use std::io::{self, Read, Seek as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use crate::binary::examined::{self, Reason};
+use crate::binary::kernels;
 use crate::binary::mapped_file::{Contents, open_regular};
 use crate::binary::pe::Pe;
-use crate::binary::{examined, kernels};
 use cudaguard::internal::elf::Elf;
 use cudaguard::internal::vendor;
 
@@ -51,7 +52,7 @@ pub(crate) enum Content {
     /// A link to the member with this path, as in [`ArchiveMember::name`].
     Link(String),
     /// A member that may hold code and is not examined, with the reason.
-    NotExamined(String),
+    NotExamined(Reason),
 }
 
 /// A file that a subcommand examines. It is opened only once.
@@ -257,7 +258,7 @@ impl ArchivePlace<'_> {
         self.budget.keep(text.len()).map_err(|why| self.error_for("", why))?;
         if text.len() as u64 == LONGEST_TEXT {
             let why = format!("package metadata after the first {} MiB", LONGEST_TEXT >> 20);
-            self.hand_on(member, Content::NotExamined(why))?;
+            self.hand_on(member, Content::NotExamined(why.into()))?;
         }
         self.hand_on(member, Content::Text(String::from_utf8_lossy(text).into_owned()))
     }
@@ -269,13 +270,13 @@ impl ArchivePlace<'_> {
         let form = ArchiveFormat::from_magic(&head);
         let rest = &mut io::Read::chain(&head[..], reader);
         if let Some(format) = examined::kind_from_head(&head) {
-            return self.hand_on(member, Content::NotExamined(format.to_owned()));
+            return self.hand_on(member, Content::NotExamined(format));
         }
         // Scripts are small, so the end of one is at hand.
         let script = head.starts_with(b"#!") && stated > 22;
         if !is_code(&head) && form.is_none() && !script && !is_package_metadata(member) {
             if let Some(why) = library_without_code(member, &head) {
-                return self.hand_on(member, Content::NotExamined(why.to_owned()));
+                return self.hand_on(member, Content::NotExamined(why.into()));
             }
             return Ok(());
         }
@@ -307,7 +308,8 @@ impl ArchivePlace<'_> {
                 Ok(PackedContent::Other) => return Ok(()),
                 Ok(PackedContent::Tar | PackedContent::Code) => {}
                 Err(error) => {
-                    return self.hand_on(member, Content::NotExamined(format!("it cannot be unpacked: {error}")));
+                    return self
+                        .hand_on(member, Content::NotExamined(format!("it cannot be unpacked: {error}").into()));
                 }
             }
         }

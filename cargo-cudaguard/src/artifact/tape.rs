@@ -256,7 +256,7 @@ pub(super) fn for_each_member(
         let sparse = kind == EntryType::GNUSparse || raw_path.contains("GNUSparseFile.");
         match (kind, target) {
             _ if skipped || name.is_empty() => {}
-            _ if sparse => of.hand_on(&name, super::Content::NotExamined("a sparse file of GNU tar".to_owned()))?,
+            _ if sparse => of.hand_on(&name, super::Content::NotExamined("a sparse file of GNU tar".into()))?,
             (EntryType::Symlink, Some(target)) => of.add_link(&name, &target)?,
             // The target is relative to the root of the archive, like the path of a member.
             (EntryType::Link, Some(target)) => {

@@ -23,11 +23,40 @@ pub struct NotExamined {
 
 impl NotExamined {
     /// Creates a part with this name and reason.
-    pub fn new(name: impl Into<String>, reason: impl Into<String>) -> Self {
+    pub fn new(name: impl Into<String>, reason: impl Into<Reason>) -> Self {
         let reason = reason.into();
-        let may_contradict = ![AMD, INTEL].contains(&reason.as_str());
-        Self { reason, name: name.into(), may_contradict }
+        let may_contradict = !matches!(reason, Reason::ForeignCode(_));
+        Self { reason: reason.to_string(), name: name.into(), may_contradict }
     }
+}
+
+/// The reason why a part was not examined.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Reason {
+    /// GPU code for this vendor.
+    ForeignCode(&'static str),
+    /// Anything else.
+    Other(String),
+}
+
+impl fmt::Display for Reason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::ForeignCode(vendor) => write!(f, "GPU code for {vendor}"),
+            Self::Other(reason) => f.write_str(reason),
+        }
+    }
+}
+
+impl<T: Into<String>> From<T> for Reason {
+    fn from(reason: T) -> Self {
+        Self::Other(reason.into())
+    }
+}
+
+/// Returns true if everything was examined that may contradict an answer about NVIDIA's GPUs.
+pub fn is_complete(not_examined: &[NotExamined]) -> bool {
+    !not_examined.iter().any(|part| part.may_contradict)
 }
 
 /// Marks the code for GPUs of others in an artifact without code for NVIDIA's: no answer is possible.
@@ -53,7 +82,7 @@ impl From<&NotExamined> for Value {
 /// Returns the verdict of these findings on an artifact: `runs` only if all that may contradict it was examined.
 pub fn verdict(findings: &[Finding], not_examined: &[NotExamined]) -> Verdict {
     match Verdict::from_findings(findings) {
-        Verdict::Runs if not_examined.iter().any(|part| part.may_contradict) => Verdict::Unknown,
+        Verdict::Runs if !is_complete(not_examined) => Verdict::Unknown,
         other => other,
     }
 }
@@ -79,7 +108,7 @@ const PACKED: [(&[u8], &str); 6] = [
 
 /// Returns the reason why a file or member with these first bytes is not examined. `None` if it can be examined or cannot
 /// contain code.
-pub fn kind_from_head(head: &[u8]) -> Option<&'static str> {
+pub fn kind_from_head(head: &[u8]) -> Option<Reason> {
     const MACH_O: [[u8; 4]; 4] =
         [[0xfe, 0xed, 0xfa, 0xce], [0xce, 0xfa, 0xed, 0xfe], [0xfe, 0xed, 0xfa, 0xcf], [0xcf, 0xfa, 0xed, 0xfe]];
     // Java class files start with the same bytes, but have their version where this format has the number of
@@ -87,16 +116,16 @@ pub fn kind_from_head(head: &[u8]) -> Option<&'static str> {
     let fat =
         head.starts_with(&[0xca, 0xfe, 0xba, 0xbe]) && head.get(4..8).is_some_and(|count| count < &[0, 0, 0, 20][..]);
     if fat || MACH_O.iter().any(|magic| head.starts_with(magic)) {
-        Some("a macOS file (Mach-O)")
+        Some("a macOS file (Mach-O)".into())
     } else if head.starts_with(BUNDLE) || head.starts_with(COMPRESSED_BUNDLE) {
         Some(AMD)
     } else {
-        PACKED.iter().find(|(magic, _)| head.starts_with(magic)).map(|(_, format)| *format)
+        PACKED.iter().find(|(magic, _)| head.starts_with(magic)).map(|(_, format)| Reason::from(*format))
     }
 }
 
-const AMD: &str = "GPU code for AMD";
-const INTEL: &str = "GPU code for Intel (SYCL)";
+const AMD: Reason = Reason::ForeignCode("AMD");
+const INTEL: Reason = Reason::ForeignCode("Intel (SYCL)");
 
 /// Returns true if these bytes contain the name of an NVIDIA library or a container of its GPU code. A file of any
 /// format without such a trace does not use CUDA.
@@ -107,7 +136,7 @@ pub fn has_trace_of_cuda(bytes: &[u8]) -> bool {
 
 /// Returns what the section with this name contains if clang or hipcc wrote GPU code to it. The name of a bundle ends with its
 /// target, such as `sycl-spir64_gen` or `hip-amdgcn-amd-amdhsa--gfx90a`.
-fn foreign_code(section: &str) -> Option<&'static str> {
+fn foreign_code(section: &str) -> Option<Reason> {
     if section == ".hip_fatbin" {
         return Some(AMD);
     }
@@ -117,54 +146,54 @@ fn foreign_code(section: &str) -> Option<&'static str> {
     } else if target.contains("spir") {
         INTEL
     } else {
-        "GPU code in clang's bundle format"
+        "GPU code in clang's bundle format".into()
     })
 }
 
 /// Returns the reasons why parts of a linked file or an object are not examined.
-pub(crate) fn unexamined_parts_of_elf(elf: &Elf<'_>) -> Vec<String> {
+pub(crate) fn unexamined_parts_of_elf(elf: &Elf<'_>) -> Vec<Reason> {
     let mut reasons = Vec::new();
     if elf.machine() == AMDGPU {
-        reasons.push(AMD.to_owned());
+        reasons.push(AMD);
     }
     for reason in elf.sections().filter_map(|section| foreign_code(section.name)) {
-        if !reasons.iter().any(|known| known == reason) {
-            reasons.push(reason.to_owned());
+        if !reasons.contains(&reason) {
+            reasons.push(reason);
         }
     }
     if elf.sections().any(|section| section.name == OFFLOADING) {
-        reasons.push(format!("GPU code in clang's format ({OFFLOADING})"));
+        reasons.push(format!("GPU code in clang's format ({OFFLOADING})").into());
     }
-    reasons.extend(elf.find_damage());
+    reasons.extend(elf.find_damage().map(Reason::from));
     let trailing = elf.trailing();
     if trailing.iter().any(|byte| *byte != 0) {
-        reasons.push(format!("{} after the end of the ELF image{}", size(trailing.len()), kind(trailing)));
+        reasons.push(format!("{} after the end of the ELF image{}", size(trailing.len()), kind(trailing)).into());
     }
     reasons
 }
 
 /// Returns what of a program or DLL for Windows is not examined.
 /// `uses_cuda`: whether the file has a trace of CUDA.
-pub(crate) fn of_pe(image: &Pe<'_>, uses_cuda: &dyn Fn() -> bool) -> Vec<String> {
+pub(crate) fn of_pe(image: &Pe<'_>, uses_cuda: &dyn Fn() -> bool) -> Vec<Reason> {
     let mut reasons = Vec::new();
     let has = |start: &str| image.sections().any(|section| section.name.starts_with(start));
     if has(".hip_fat") {
-        reasons.push(AMD.to_owned());
+        reasons.push(AMD);
     }
     // Names in an image end after eight characters.
     if has(&OFFLOADING[..8]) {
-        reasons.push(format!("GPU code in clang's format ({OFFLOADING})"));
+        reasons.push(format!("GPU code in clang's format ({OFFLOADING})").into());
     }
-    reasons.extend(image.foreign_code().filter(|_| uses_cuda()));
+    reasons.extend(image.foreign_code().filter(|_| uses_cuda()).map(Reason::from));
     if image.is_packed() {
-        reasons.push("code and data that UPX packed: `upx -d` unpacks them".to_owned());
+        reasons.push("code and data that UPX packed: `upx -d` unpacks them".into());
     }
-    reasons.extend(image.find_damage());
+    reasons.extend(image.find_damage().map(Reason::from));
     let trailing = image.trailing();
     // Python's launchers are programs with a small zip archive that contains one script.
     let is_launcher = trailing.len() <= LAUNCHER && kind(trailing) == ZIP && !has_trace_of_cuda(trailing);
     if !is_launcher && trailing.iter().any(|byte| *byte != 0) {
-        reasons.push(format!("{} after the end of the PE image{}", size(trailing.len()), kind(trailing)));
+        reasons.push(format!("{} after the end of the PE image{}", size(trailing.len()), kind(trailing)).into());
     }
     reasons
 }
@@ -198,14 +227,22 @@ fn size(bytes: usize) -> String {
 
 /// Returns the reason for members of a static library that are not examined. The metadata that `rustc` adds does not
 /// count.
-pub(crate) fn unexamined_parts_of_archive(unread: &[(String, String)]) -> Vec<String> {
-    let others = unread.iter().filter(|(name, _)| name != "lib.rmeta").collect::<Vec<_>>();
-    let Some((name, why)) = others.first() else { return Vec::new() };
+pub(crate) fn unexamined_parts_of_archive(unread: &[(String, Reason)]) -> Vec<Reason> {
+    let own = unread.iter().filter(|(name, _)| name != "lib.rmeta");
+    let (foreign, others): (Vec<_>, Vec<_>) = own.partition(|(_, why)| matches!(why, Reason::ForeignCode(_)));
+    let mut reasons: Vec<Reason> = Vec::new();
+    for (_, why) in foreign {
+        if !reasons.contains(why) {
+            reasons.push(why.clone());
+        }
+    }
+    let Some((name, why)) = others.first() else { return reasons };
     let more = match others.len() - 1 {
         0 => String::new(),
         more => format!(", and {more} more members"),
     };
-    vec![format!("its member {name} ({why}){more}")]
+    reasons.push(format!("its member {name} ({why}){more}").into());
+    reasons
 }
 
 #[cfg(test)]
@@ -218,7 +255,7 @@ mod tests {
             (".hip_fatbin", Some(AMD)),
             ("__CLANG_OFFLOAD_BUNDLE__hip-amdgcn-amd-amdhsa--gfx90a", Some(AMD)),
             ("__CLANG_OFFLOAD_BUNDLE__sycl-spir64_gen", Some(INTEL)),
-            ("__CLANG_OFFLOAD_BUNDLE__sycl-nvptx64-nvidia-cuda", Some("GPU code in clang's bundle format")),
+            ("__CLANG_OFFLOAD_BUNDLE__sycl-nvptx64-nvidia-cuda", Some("GPU code in clang's bundle format".into())),
             (".text", None),
         ] {
             assert_eq!(foreign_code(section), expected, "{section}");
@@ -229,10 +266,10 @@ mod tests {
     fn formats_are_known_by_magic_bytes() {
         for (head, expected) in [
             (&b"MZ\x90"[..], None),
-            (b"\xcf\xfa\xed\xfe\x07", Some("a macOS file (Mach-O)")),
+            (b"\xcf\xfa\xed\xfe\x07", Some("a macOS file (Mach-O)".into())),
             (b"\xca\xfe\xba\xbe\0\0\0\x3d", None),
             (b"__CLANG_OFFLOAD_BUNDLE__\x02", Some(AMD)),
-            (b"7z\xbc\xaf\x27\x1c\0\x04", Some("a 7z archive")),
+            (b"7z\xbc\xaf\x27\x1c\0\x04", Some("a 7z archive".into())),
             (b"", None),
         ] {
             assert_eq!(kind_from_head(head), expected, "{head:?}");

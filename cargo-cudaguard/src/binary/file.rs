@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::binary::dlopen_note;
-use crate::binary::examined;
+use crate::binary::examined::{self, Reason};
 use crate::binary::kernels::{self, Kernels};
 use crate::binary::manifest_decoder;
 use crate::binary::mapped_file::Contents;
@@ -144,11 +144,11 @@ pub struct Binary {
     /// For each NVIDIA library, the newest function that the file binds.
     pub bound: Vec<Bound>,
     /// Archive members that are not ELF objects, or that a thin archive only names: (name, reason).
-    pub unread: Vec<(String, String)>,
+    pub unread: Vec<(String, Reason)>,
     /// Damage: a table or section that is not within the file. The rest of the file is read.
     pub damage: Option<String>,
     /// Parts that were not examined and may contain GPU code, with the reason.
-    pub not_examined: Vec<String>,
+    pub not_examined: Vec<Reason>,
 }
 
 impl Binary {
@@ -315,7 +315,7 @@ impl Binary {
             };
             let name = member.name.into_owned();
             let Some(bytes) = member.data else {
-                self.unread.push((name, "the archive is thin, so its members are separate files".to_owned()));
+                self.unread.push((name, "the archive is thin, so its members are separate files".into()));
                 continue;
             };
             if let Some(object) = CoffObject::parse(bytes) {
@@ -327,7 +327,7 @@ impl Binary {
                 Ok(elf) => elf,
                 Err(error) => {
                     if examined::has_trace_of_cuda(bytes) {
-                        self.unread.push((name, error));
+                        self.unread.push((name, error.into()));
                     }
                     continue;
                 }

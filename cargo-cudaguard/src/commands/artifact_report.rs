@@ -20,8 +20,6 @@ use crate::binary::file::TargetOs;
 use crate::binary::kernels::{Coverage, Kernels};
 use crate::binary::mapped_file::{Contents, open_regular};
 use crate::host::machine::Components;
-use crate::host::machine::mark_fallback;
-use crate::linked::seal::require_cudart_of_package;
 use cudaguard::internal::finding::Finding;
 use cudaguard::internal::vendor::{CUDART, CUDNN, plain_name};
 use cudaguard::internal::version::{CudaVersion, Version};
@@ -86,10 +84,10 @@ struct Read {
 fn served_by_others(parts: &mut [ArtifactMember]) {
     for at in 0..parts.len() {
         let mut kernels = std::mem::take(&mut parts[at].kernels);
-        let mut manifests = std::mem::take(&mut parts[at].components.manifests);
+        let mut components = std::mem::take(&mut parts[at].components);
         let has_code = |cc| parts.iter().any(|other| other.kernels.has_machine_code(cc));
-        mark_fallback(&mut kernels, &mut manifests, has_code);
-        parts[at].components.manifests = manifests;
+        components.mark_fallback(&mut kernels, has_code);
+        parts[at].components = components;
         parts[at].kernels = kernels;
     }
 }
@@ -238,9 +236,7 @@ impl ArtifactReport {
         for package in &packages {
             let Some(major) = package.required_cudart() else { continue };
             let owned = parts.iter_mut().filter(|part| package.owns_member(&part.name) && !part.is_nvidias());
-            for manifest in owned.flat_map(|part| &mut part.components.manifests) {
-                require_cudart_of_package(manifest, CudaVersion::new(major, 0));
-            }
+            owned.for_each(|part| part.components.require_cudart_of_package(CudaVersion::new(major, 0)));
         }
         for part in &parts {
             let damage = &part.binary.damage;

@@ -13,6 +13,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::rc::Rc;
 
+use crate::binary::examined;
 use crate::host::machine::Machine;
 use crate::host::machine::fleet::{Change, Fleet, FleetOutcome, Outcomes};
 use cudaguard::internal::env::Env;
@@ -45,7 +46,7 @@ pub(crate) fn run_fleet(env: &Env, files: &[PathBuf], list: &Path, json: bool) -
     let open: Vec<_> =
         read.iter().map(|components| not_judged(&components.manifests, &components.not_examined)).collect();
     let fleet_report = |outcomes: Outcomes| FleetReport::from_outcomes(&outcomes, files, &open, json);
-    let not_examined = read.iter().flat_map(|components| &components.not_examined).any(|part| part.may_contradict);
+    let not_examined = read.iter().any(|components| !examined::is_complete(&components.not_examined));
     let mut run = Run {
         files,
         not_examined,

@@ -97,7 +97,7 @@ pub(crate) fn driver_needs(components: &Components, covers: &[((u8, u8), Coverag
             alike = false;
             continue;
         }
-        let needs = oldest_driver::driver_needs(&files, &machine_with_gpu(Some(cc))).on_gpu(cc, components.os);
+        let needs = oldest_driver::driver_needs(&files, &machine_with_gpu(Some(cc)));
         match all.last_mut() {
             Some(Needs { gpus: Some((_, to)), needs: last }) if alike && *last == needs => *to = cc,
             _ => all.push(Needs { gpus: Some((cc, cc)), needs }),
@@ -274,7 +274,7 @@ impl InspectedFile<'_> {
 
     fn not_examined(&self) -> Vec<NotExamined> {
         let name = self.file.file_name().unwrap_or(self.file.as_os_str()).to_string_lossy();
-        self.binary.not_examined.iter().map(|reason| NotExamined::new(&*name, reason)).collect()
+        self.binary.not_examined.iter().cloned().map(|reason| NotExamined::new(&*name, reason)).collect()
     }
 }
 

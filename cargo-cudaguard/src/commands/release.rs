@@ -341,7 +341,7 @@ fn findings_without_kernels(artifact: &ArtifactReport, archs: &[Target]) -> Opti
     }
     // The rest may be what was not examined.
     let values = file_values(&name).with("targets", join_targets(archs.iter().copied()));
-    let is_examined = !artifact.not_examined.iter().any(|part| part.may_contradict);
+    let is_examined = examined::is_complete(&artifact.not_examined);
     is_examined.then(|| MessageTemplate::ReleaseArchMissingEverywhere.to_finding(&values))
 }
 

@@ -107,6 +107,7 @@ pub fn examine_host(program: Option<&Path>, env: &Env, asker: &DriverProbe) -> R
         Some(program) if cfg!(windows) => {
             let start = windows::check_program(program, env, &machine)?;
             not_judged.extend(start.not_judged);
+            not_covered.extend(start.not_covered);
             needs_gpu = start.needs_gpu;
             (start.findings, None, Vec::new())
         }

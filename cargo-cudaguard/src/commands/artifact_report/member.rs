@@ -8,7 +8,7 @@ use std::sync::Arc;
 use sha2::{Digest as _, Sha256};
 
 use super::packages;
-use crate::binary::examined::has_trace_of_cuda;
+use crate::binary::examined::{Reason, has_trace_of_cuda};
 use crate::binary::file::{Binary, BinaryKind, TargetOs};
 use crate::binary::kernels::Kernels;
 use crate::binary::mapped_file::Contents;
@@ -100,7 +100,7 @@ impl ArtifactMember {
         name: &str,
         mut file: File,
         digests: bool,
-    ) -> Result<(Option<Self>, MemberLoader, Vec<String>), String> {
+    ) -> Result<(Option<Self>, MemberLoader, Vec<Reason>), String> {
         let sha256 = if digests { Some(sha256_of(&mut file).map_err(|error| error.to_string())?) } else { None };
         let contents = Contents::from_file(file, Path::new(name));
         let (part, loader, reasons) =
@@ -111,7 +111,7 @@ impl ArtifactMember {
     pub(super) fn from_contents(
         name: &str,
         contents: Arc<Contents>,
-    ) -> Result<(Option<Self>, MemberLoader, Vec<String>), String> {
+    ) -> Result<(Option<Self>, MemberLoader, Vec<Reason>), String> {
         let path = Path::new(name);
         let plain = |error: String| without_name(name, &error);
         let mut binary = Binary::with_kernels(path, contents).map_err(plain)?;

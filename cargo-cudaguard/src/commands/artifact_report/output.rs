@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use super::packages::ArtifactPackage;
 use super::{ArtifactMember, ArtifactReport, EXIT_NOT_FOUND, TOLD};
 use crate::artifact::Walked;
+use crate::binary::examined;
 use crate::binary::kernels::Coverage;
 use crate::cli::counts::{count_of, join_some};
 use crate::cli::findings::{to_json, to_text};
@@ -177,7 +178,7 @@ impl ArtifactReport {
 
     /// Qualifies an answer if it holds only for the examined parts.
     fn limited(&self, answer: &str) -> String {
-        let is_examined = !self.not_examined.iter().any(|part| part.may_contradict);
+        let is_examined = examined::is_complete(&self.not_examined);
         if is_examined { answer.to_owned() } else { format!("{answer}, as far as examined") }
     }
 

@@ -8,6 +8,7 @@ use cudaguard::internal::tables;
 use cudaguard::internal::version::Version;
 
 use super::facts::{DriverNeed, GpuState, ReleaseFacts, describe_driver, dotted};
+use crate::binary::examined;
 use crate::host::judge::answer::Service;
 
 /// A GPU whose support differs.
@@ -185,7 +186,8 @@ impl ReleaseDiff {
     /// Returns false if something that could be a loss was not examined or is unknown.
     pub(super) fn is_known(&self) -> bool {
         let unknown = |change: &GpuChange| change.new.service == Service::Unknown;
-        self.old.not_examined.is_empty() && self.new.not_examined.is_empty() && !self.gpus.iter().any(unknown)
+        let is_complete = |facts: &ReleaseFacts| examined::is_complete(&facts.not_examined);
+        is_complete(&self.old) && is_complete(&self.new) && !self.gpus.iter().any(unknown)
     }
 }
 

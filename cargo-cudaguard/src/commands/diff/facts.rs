@@ -7,6 +7,7 @@ use cudaguard::internal::manifest::Requirement;
 use cudaguard::internal::tables;
 use cudaguard::internal::version::{CudaVersion, DriverRelease, Version};
 
+use crate::binary::examined::NotExamined;
 use crate::cli::report::CliError;
 use crate::commands::artifact_report::{self, ArtifactReport};
 use crate::host::facts::HostGpu;
@@ -47,7 +48,7 @@ pub(super) struct ReleaseFacts {
     pub(super) sizes: BTreeMap<String, u64>,
     /// Files that use CUDA, and whether they are guarded.
     pub(super) guarded: BTreeMap<String, bool>,
-    pub(super) not_examined: Vec<String>,
+    pub(super) not_examined: Vec<NotExamined>,
 }
 
 impl ReleaseFacts {
@@ -116,7 +117,7 @@ impl ReleaseFacts {
             requires,
             sizes,
             guarded,
-            not_examined: artifact.not_examined.iter().map(ToString::to_string).collect(),
+            not_examined: components.not_examined,
         })
     }
 }
@@ -124,7 +125,6 @@ impl ReleaseFacts {
 /// Returns the oldest driver that certainly runs the artifact on any GPU, or on this one. `None`: every known one does.
 fn oldest_driver(components: &Components, cc: Option<(u8, u8)>) -> Option<DriverNeed> {
     let needs = driver_needs(std::slice::from_ref(components), &machine_with_gpu(cc));
-    let needs = cc.map_or(needs, |cc| needs.on_gpu(cc, components.os));
     needs.certain().map(|OldestDriver { cuda, release }| (cuda, release))
 }
 

@@ -30,7 +30,7 @@ impl ReleaseDiff {
             value.insert_some("gpu_code", Some(object(sizes)));
             let guarded = facts.guarded.iter().map(|(file, guarded)| (file.clone(), Value::from(*guarded)));
             value.insert_some("guarded", Some(object(guarded)));
-            let open = facts.not_examined.iter().map(String::as_str);
+            let open = facts.not_examined.iter().map(Value::from);
             value.insert_some("not_judged", (!facts.not_examined.is_empty()).then(|| array(open)));
             value
         };

@@ -49,7 +49,7 @@ pub(super) fn render_markdown(diff: &ReleaseDiff) -> String {
     let open = [("old", &diff.old), ("new", &diff.new)];
     let open = open
         .iter()
-        .flat_map(|(side, facts)| facts.not_examined.iter().map(|part| vec![(*side).to_owned(), part.clone()]));
+        .flat_map(|(side, facts)| facts.not_examined.iter().map(|part| vec![(*side).to_owned(), part.to_string()]));
     push_table(&mut text, &head(["release", "not examined"]), open);
     text
 }

@@ -16,6 +16,8 @@ use cudaguard::internal::vendor::{self, CUDART};
 pub(super) struct ProgramCheck {
     pub(super) findings: Vec<Finding>,
     pub(super) not_judged: Vec<String>,
+    /// Code for GPUs of others.
+    pub(super) not_covered: Vec<String>,
     /// The component that cannot work without a GPU.
     pub(super) needs_gpu: Option<String>,
 }
@@ -27,13 +29,15 @@ pub(super) fn check_program(program: &Path, env: &Env, machine: &Machine) -> Res
     let names: Vec<String> = program.imported().filter(|name| vendor::is_nvidia_soname(name)).cloned().collect();
     let mut not_judged: Vec<String> = describe_unguarded(&components.manifests, &names).into_iter().collect();
     not_judged.extend(components.manifests.iter().filter_map(Manifest::not_judged).map(str::to_owned));
-    not_judged.extend(components.not_examined.iter().map(ToString::to_string));
+    let (open, others): (Vec<_>, Vec<_>) = components.not_examined.iter().partition(|part| part.may_contradict);
+    not_judged.extend(open.into_iter().map(ToString::to_string));
+    let not_covered = others.into_iter().map(ToString::to_string).collect();
     let needs = |name: &String| CUDART.is_named(name) || vendor::plain_name(name) == detect::LIBCUDA;
     let links = program.needed.iter().any(needs);
     let needs_gpu = component_that_needs_cuda(&program.path, &components.manifests, links);
     let mut findings = components.check_on(machine, "this machine");
     dry_run::mark_unchecked(&mut findings, &components.manifests);
-    Ok(ProgramCheck { findings, not_judged, needs_gpu })
+    Ok(ProgramCheck { findings, not_judged, not_covered, needs_gpu })
 }
 
 /// Returns the driver and the libraries that a program finds on this Windows machine.

@@ -1,7 +1,7 @@
 //! Files that run together, and their common requirements.
 
 use crate::binary::file::Binary;
-use crate::host::machine::{Components, mark_fallback};
+use crate::host::machine::Components;
 use cudaguard::internal::finding::Code;
 
 /// The libraries of a load graph that are judged.
@@ -43,7 +43,7 @@ pub(super) fn components_together(
         let places = objects.len()..objects.len() + own.manifests.len();
         if is_of_vendor(*index) {
             if let Ok(kernels) = binary.kernels() {
-                mark_fallback(&mut kernels.clone(), &mut own.manifests, has_machine_code);
+                own.mark_fallback(&mut kernels.clone(), has_machine_code);
             }
             of_vendor.extend(places);
         } else {

@@ -108,7 +108,7 @@ impl Components {
             other => machine::machine_name(other).into_owned(),
         };
         let (needed, bound) = (needed_libraries(binary), binary.bound.clone());
-        let not_examined = binary.not_examined.iter().map(|reason| NotExamined::new(&name, reason)).collect();
+        let not_examined = binary.not_examined.iter().cloned().map(|reason| NotExamined::new(&name, reason)).collect();
         let mut components =
             Self { file: name.clone(), processor, os: binary.os, needed, bound, not_examined, ..Self::default() };
         for note in binary.manifests() {
@@ -134,12 +134,36 @@ impl Components {
                 .findings
                 .push(MessageTemplate::CudartInsideUnknown.to_finding(&Values::default().with("file", &name)));
         }
-        if components.os == Some(TargetOs::Windows) {
-            for row in components.manifests.iter_mut().flat_map(|manifest| &mut manifest.requires) {
-                use_windows_releases(row);
+        components.use_releases_of_os();
+        components
+    }
+
+    /// Replaces the driver releases, which are those of Linux, if the file is for Windows.
+    fn use_releases_of_os(&mut self) {
+        if self.os == Some(TargetOs::Windows) {
+            self.manifests.iter_mut().flat_map(|manifest| &mut manifest.requires).for_each(use_windows_releases);
+        }
+    }
+
+    /// Marks the GPUs that other files of the closure support with machine code, and derives the requirements of one of NVIDIA's
+    /// libraries again. Has no effect on other code.
+    pub(crate) fn mark_fallback(&mut self, kernels: &mut Kernels, others: impl Fn((u8, u8)) -> bool) {
+        kernels.mark_fallback(others);
+        let is_gpu = |row: &Requirement| matches!(row, Requirement::Gpu { .. });
+        for manifest in self.manifests.iter_mut().filter(|manifest| manifest.target.is_empty()) {
+            if let Some(first) = manifest.requires.iter().position(is_gpu) {
+                manifest.requires.retain(|row| !is_gpu(row));
+                manifest.requires.splice(first..first, kernels.requirement_rows());
+                drop_certain(manifest);
             }
         }
-        components
+        self.use_releases_of_os();
+    }
+
+    /// Adds the driver requirement of the cudart that the package of the file installs.
+    pub(crate) fn require_cudart_of_package(&mut self, cudart: CudaVersion) {
+        self.manifests.iter_mut().for_each(|manifest| seal::require_cudart_of_package(manifest, cudart));
+        self.use_releases_of_os();
     }
 
     /// Drops driver requirements of NVIDIA's libraries (`of_vendor`: the places of their manifests) that another file of
@@ -363,20 +387,6 @@ impl Alternatives {
             self.one_of.iter().partition(|group| group.iter().any(|at| refused(&findings[*at])));
         if !fit.is_empty() {
             out.into_iter().flatten().for_each(|at| findings[*at].iter_mut().for_each(reported));
-        }
-    }
-}
-
-/// Marks the GPUs that other files of the closure support with machine code, and derives the requirements of one of NVIDIA's
-/// libraries again. Has no effect on other code.
-pub(crate) fn mark_fallback(kernels: &mut Kernels, manifests: &mut [Manifest], others: impl Fn((u8, u8)) -> bool) {
-    kernels.mark_fallback(others);
-    let is_gpu = |row: &Requirement| matches!(row, Requirement::Gpu { .. });
-    for manifest in manifests.iter_mut().filter(|manifest| manifest.target.is_empty()) {
-        if let Some(first) = manifest.requires.iter().position(is_gpu) {
-            manifest.requires.retain(|row| !is_gpu(row));
-            manifest.requires.splice(first..first, kernels.requirement_rows());
-            drop_certain(manifest);
         }
     }
 }

@@ -36,22 +36,6 @@ impl DriverNeeds {
     pub fn certain(self) -> Option<OldestDriver> {
         self.guaranteed_from.or(self.driver)
     }
-
-    /// Adds the requirement of a GPU: the first driver that supports it.
-    #[must_use]
-    pub fn on_gpu(self, cc: (u8, u8), os: Option<TargetOs>) -> Self {
-        let release = |cuda, release| match os {
-            Some(TargetOs::Windows) => tables::windows_release(cuda, release),
-            _ => release,
-        };
-        let first = tables::first_driver(cc).map(|first| OldestDriver {
-            cuda: first.cuda,
-            release: first.release.map(|linux| release(first.cuda, linux)),
-        });
-        let driver = self.driver.max(first);
-        let newer = |sure: &OldestDriver| driver.is_none_or(|driver| driver.cuda < sure.cuda);
-        Self { driver, guaranteed_from: self.guaranteed_from.filter(newer) }
-    }
 }
 
 /// Returns a machine with one GPU of this compute capability, or of an unknown one.
@@ -59,8 +43,7 @@ pub fn machine_with_gpu(cc: Option<(u8, u8)>) -> Machine {
     Machine { gpus: Some(vec![Gpu { cc, visible: Some(true), ..Gpu::default() }]), ..Machine::default() }
 }
 
-/// Returns the driver that these files need on a machine, whatever driver the machine has. If its GPU is known, the driver
-/// counts as one that supports it.
+/// Returns the driver that these files need on a machine, whatever driver the machine has, and that supports the GPUs of the machine.
 pub fn driver_needs(files: &[Components], machine: &Machine) -> DriverNeeds {
     let cudas = cuda_versions(files);
     let verdict_with = |cuda: CudaVersion| {
@@ -83,18 +66,31 @@ pub fn driver_needs(files: &[Components], machine: &Machine) -> DriverNeeds {
             rows.flat_map(named_drivers).filter(|(of, _)| *of == cuda).filter_map(|(_, release)| release).max();
         Some(OldestDriver { cuda, release })
     };
-    let (driver, sure) = (first(Verdict::Refused), first(Verdict::Unknown));
-    DriverNeeds { driver: named(driver), guaranteed_from: named(sure).filter(|_| sure > driver) }
+    let (refused, unknown) = (first(Verdict::Refused), first(Verdict::Unknown));
+    let os = files.first().and_then(|file| file.os);
+    let driver = named(refused).max(first_driver(machine, os));
+    let newer = |sure: &OldestDriver| unknown > refused && driver.is_none_or(|driver| driver.cuda < sure.cuda);
+    DriverNeeds { driver, guaranteed_from: named(unknown).filter(newer) }
+}
+
+/// Returns the first driver that supports all GPUs of a machine. `None`: every driver in use does.
+fn first_driver(machine: &Machine, os: Option<TargetOs>) -> Option<OldestDriver> {
+    let first =
+        machine.gpus.iter().flatten().filter_map(|gpu| tables::first_driver(gpu.cc?)).max_by_key(|first| first.cuda)?;
+    let release = |linux| match os {
+        Some(TargetOs::Windows) => tables::windows_release(first.cuda, linux),
+        _ => linux,
+    };
+    Some(OldestDriver { cuda: first.cuda, release: first.release.map(release) })
 }
 
 /// Fills in the driver that a process with these files needs on each GPU that has code.
 pub fn add_driver_needs(answers: &mut [GpuAnswer], files: &[Components], machine: &Machine) {
-    let os = files.first().and_then(|file| file.os);
     for answer in answers.iter_mut().filter(|answer| answer.service != Service::None) {
         // Files for another processor have requirements too.
         let (libraries, variables) = (machine.libraries.clone(), machine.variables.clone());
         let on_gpu = Machine { libraries, variables, ..machine_with_gpu(Some(answer.cc)) };
-        let needs = driver_needs(files, &on_gpu).on_gpu(answer.cc, os);
+        let needs = driver_needs(files, &on_gpu);
         answer.cuda = needs.driver.map(|driver| driver.cuda);
         answer.release = needs.driver.and_then(|driver| driver.release);
         answer.guaranteed_from = needs.guaranteed_from.and_then(|driver| Some((driver.cuda, driver.release?)));
