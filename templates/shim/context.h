@@ -12,14 +12,10 @@ struct tags {
 };
 
 struct image {
-  uintptr_t base;
-  const ElfW(Phdr) * ph;
-  int n;
-  const char *name;
+  struct loaded_file file;
   const ElfW(Dyn) * dynamic;
   size_t entries;
   const char *strings;
-  size_t size;                          /* of the strings */
   const char *soname, *rpath, *runpath; /* in `strings`, or null */
 };
 
@@ -41,6 +37,8 @@ struct code {
   uint16_t is; /* 0: unreadable */
   uint16_t isa, how;
 };
+
+enum { MAX_PTX = 16 }; /* different PTX texts */
 
 struct record; /* a record of a fatbin container (own_kernels.h) */
 
@@ -83,6 +81,8 @@ struct context {
   int searches_kernels;        /* the shim searches for kernels, since this file is not sealed */
   int codes;
   const struct record *first_record;
+  const void *own_container; /* that of the shim */
+  int is_ptx_searched, ptx_count;
   const struct note *gpu_rows_of; /* the note that the rows of GPUs belong to, or null */
   char text[1024];
   struct judge_call call;
@@ -102,6 +102,7 @@ struct context {
   struct driver probed; /* result of the real driver in a child */
   struct judge_gpu gpus[MAX_GPUS];
   struct seen_cudnn seen_cudnn[MAX_SEEN];
+  struct code ptx[MAX_PTX];         /* PTX text in this file (ptx_text.h) */
   union row seen_row[1 + MAX_GPUS]; /* of cudart, and of each GPU */
   char scratch[PATH_MAX] __attribute__((aligned(8))); /* also for directory entries */
   struct elf elf;

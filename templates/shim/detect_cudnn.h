@@ -77,7 +77,7 @@ SHIM_FN void read_cudnn(struct context *cx, struct cudnn *c, const struct note *
   c->parts = 0;
   c->is.loader = parse_version_in_name(base_name(resolve_links(cx, c->path, &cx->found)));
   memset(&of, 0, sizeof of);
-  of.name = c->path;
+  of.file.name = c->path;
   if (open_found(cx, c->path) == IS_THERE) {
     /* The name may be libcudnn.so, or a link with another major than the file. */
     if (read_elf_string(e, DT_SONAME, own, sizeof own) && parse_major_in_name(own))

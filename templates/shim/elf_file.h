@@ -91,7 +91,7 @@ SHIM_FN int is_file_of_image(struct context *cx, const char *path, const struct 
   struct elf *e = &cx->elf;
   if (open_elf(cx, path) != IS_THERE) return 0;
   close_elf(cx);
-  return e->n <= im->n && bytes_are_equal(e->ph, im->ph, (size_t)e->n * sizeof *e->ph);
+  return e->n <= im->file.n && bytes_are_equal(e->ph, im->file.ph, (size_t)e->n * sizeof *e->ph);
 }
 
 /* Reads a string of the dynamic table, truncated to `size`. Returns null if the table has none. */

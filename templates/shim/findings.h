@@ -41,7 +41,6 @@
 #define VALUE_needs_release "%e"
 #define VALUE_newest_major "%E"
 #define VALUE_nvcc_major "%v"
-#define VALUE_other "%O"
 #define VALUE_part "%p"
 #define VALUE_path "%P"
 #define VALUE_picked_by "%Y"
@@ -145,6 +144,12 @@
     needed_by, found_driver, none, DRIVER_TOO_OLD_FOR_CODE_COMPRESSED, \
     "update the driver[ to " VALUE(needs_release) " or newer]; or compile with " \
     "--compress-mode=none") \
+  X(DRIVER_TOO_OLD_FOR_CODE_TEXT, 302, ERROR, REFUSES, 32, driver, \
+    DRIVER_TOO_OLD_FOR_CODE, \
+    "", \
+    needed_by, found_driver, none, DRIVER_TOO_OLD_FOR_CODE_TEXT, \
+    "update the driver[ to " VALUE(needs_release) " or newer]; or compile the PTX text " \
+    "with an older toolkit") \
   X(DRIVER_TOO_OLD_FOR_CODE_FORCED, 302, ERROR, REFUSES, 32, driver, \
     DRIVER_TOO_OLD_FOR_CODE_FORCED, \
     "CUDA_FORCE_PTX_JIT=1 needs " VALUE(code) " for compute capability " VALUE(gpus) ": " \
@@ -222,11 +227,6 @@
     built_for, found_driver, none, PARTIAL_CODE, \
     "rebuild all of it with " VALUE(archs) " added, or remove gpu.partial from " \
     "cudaguard.toml") \
-  X(NO_GPU_FOR_ALL, 312, WARNING, INFORMS, 50, driver, \
-    NO_GPU_FOR_ALL, \
-    "no GPU can run both " VALUE(component) " and " VALUE(other), \
-    found_driver, gpus, none, NO_GPU_FOR_ALL, \
-    "rebuild both for one of " VALUE(archs)) \
   X(CUDNN_TOO_NEW_FOR_GPU, 313, ERROR, REFUSES, 46, driver, \
     CUDNN_TOO_NEW_FOR_GPU, \
     "cuDNN " VALUE(found) " no longer works on compute capability " VALUE(gpus), \
@@ -261,12 +261,13 @@
     CUDNN_CANNOT_TELL, \
     "the version of this cuDNN is unknown", \
     built_with, found_cudnn, picked_by, CUDNN_CANNOT_TELL, \
-    "check that cuDNN's inner libraries are next to it: run `cargo cudaguard doctor`") \
+    "check that a complete cuDNN " VALUE(min) " or newer is installed: run `cargo " \
+    "cudaguard doctor`") \
   X(CUDNN_CANNOT_TELL_NOT_LOADED, 501, INFO, OPEN, 63, cudnn, \
     CUDNN_CANNOT_TELL_NOT_LOADED, \
     "it is unknown which cuDNN " VALUE(component) " would load", \
-    built_with, none, none, CUDNN_CANNOT_TELL_NOT_LOADED, \
-    "check that cuDNN " VALUE(min) " or newer is installed: run `cargo cudaguard doctor`") \
+    built_with, none, none, CUDNN_CANNOT_TELL, \
+    "") \
   X(NOTE_NEWER, 502, INFO, OPEN, 61, manifest, \
     NOTE_NEWER, \
     "the manifest of " VALUE(component) " is newer than this cudaguard: only its known " \
@@ -411,7 +412,6 @@
   X(needs_release, 'e', RELEASE) /* the oldest sufficient driver release */ \
   X(newest_major, 'E', NUMBER) /* the major of the newest compute capability that the library has code for */ \
   X(nvcc_major, 'v', NUMBER) /* the CUDA major of the nvcc that compiled the code */ \
-  X(other, 'O', TEXT) /* name and version of the second package */ \
   X(part, 'p', VERSION) /* the version of that library, if it differs from the others */ \
   X(path, 'P', TEXT) /* the file that was found */ \
   X(picked_by, 'Y', TEXT) /* why the loader takes that file */ \

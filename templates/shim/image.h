@@ -19,9 +19,9 @@ SHIM_NOINLINE void read_tags(struct tags *t, const ElfW(Dyn) * d, size_t n) {
 SHIM_FN size_t count_mapped(const struct image *im, uintptr_t address) {
   size_t size = 0;
   int k;
-  for (k = 0; k < im->n; k++) {
-    const ElfW(Phdr) *ph = &im->ph[k];
-    uintptr_t into = address + size - (im->base + ph->p_vaddr);
+  for (k = 0; k < im->file.n; k++) {
+    const ElfW(Phdr) *ph = &im->file.ph[k];
+    uintptr_t into = address + size - (im->file.base + ph->p_vaddr);
     if (ph->p_type == PT_LOAD && (ph->p_flags & PF_R) && into < ph->p_filesz)
       size += ph->p_filesz - into;
   }
@@ -33,48 +33,41 @@ SHIM_FN size_t count_mapped(const struct image *im, uintptr_t address) {
 SHIM_FN uintptr_t find_segment(const struct image *im, const ElfW(Phdr) * ph) {
   uintptr_t found = 0;
   int k;
-  for (k = 0; k < im->n; k++) {
-    const ElfW(Phdr) *load = &im->ph[k];
-    uintptr_t address = im->base + load->p_vaddr + (ph->p_offset - load->p_offset);
+  for (k = 0; k < im->file.n; k++) {
+    const ElfW(Phdr) *load = &im->file.ph[k];
+    uintptr_t address = im->file.base + load->p_vaddr + (ph->p_offset - load->p_offset);
     if (load->p_type != PT_LOAD || ph->p_offset < load->p_offset ||
         ph->p_offset - load->p_offset >= load->p_filesz)
       continue;
-    if (!found || address == im->base + ph->p_vaddr) found = address;
+    if (!found || address == im->file.base + ph->p_vaddr) found = address;
   }
   return found;
 }
 
-/* Returns a string of the object, or null if it is not terminated within the string table. */
-SHIM_FN const char *get_image_string(const struct image *im, ElfW(Addr) at) {
-  size_t end;
-  if (!at || at >= im->size) return 0;
-  for (end = at; im->strings[end]; end++)
-    if (end + 1 == im->size) return 0;
-  return im->strings + at;
-}
-
 /* Returns the pointer for an address in the dynamic table. */
 SHIM_FN const char *resolve_address(const struct image *im, ElfW(Addr) at) {
-  return (const char *)(at < im->base ? at + im->base : at); /* musl: not relocated */
+  return (const char *)(at < im->file.base ? at + im->file.base : at); /* musl: not relocated */
 }
 
+/* Returns a string of the object, or null if the dynamic table has none. */
+SHIM_FN const char *get_image_string(const struct image *im, ElfW(Addr) at) {
+  return at ? im->strings + at : 0;
+}
+
+/* Reads the names in the dynamic table. It is valid, because the dynamic linker has used it to load
+ * the object. */
 SHIM_FN void read_image_names(struct image *im) {
   struct tags t;
-  size_t mapped;
   int k;
   im->dynamic = 0;
   im->entries = 0;
-  for (k = 0; k < im->n; k++)
-    if (im->ph[k].p_type == PT_DYNAMIC) {
-      uintptr_t address = im->base + im->ph[k].p_vaddr;
-      mapped = address % sizeof(ElfW(Addr)) ? 0 : count_mapped(im, address);
-      im->dynamic = (const ElfW(Dyn) *)address;
-      im->entries = (mapped < im->ph[k].p_memsz ? mapped : im->ph[k].p_memsz) / sizeof *im->dynamic;
+  for (k = 0; k < im->file.n; k++)
+    if (im->file.ph[k].p_type == PT_DYNAMIC) {
+      im->dynamic = (const ElfW(Dyn) *)(im->file.base + im->file.ph[k].p_vaddr);
+      im->entries = im->file.ph[k].p_memsz / sizeof *im->dynamic;
     }
   read_tags(&t, im->dynamic, im->entries);
   im->strings = resolve_address(im, t.at[DT_STRTAB]);
-  mapped = count_mapped(im, (uintptr_t)im->strings);
-  im->size = t.at[DT_STRSZ] < mapped ? t.at[DT_STRSZ] : mapped;
   im->soname = get_image_string(im, t.at[DT_SONAME]);
   im->rpath = get_image_string(im, t.at[DT_RPATH]);
   im->runpath = get_image_string(im, t.at[DT_RUNPATH]);
@@ -83,29 +76,17 @@ SHIM_FN void read_image_names(struct image *im) {
 SHIM_NOINLINE struct image make_image(const struct dl_phdr_info *info) {
   struct image im;
   memset(&im, 0, sizeof im);
-  im.base = info->dlpi_addr;
-  im.ph = info->dlpi_phdr;
-  im.n = info->dlpi_phnum;
-  im.name = info->dlpi_name;
+  im.file.base = info->dlpi_addr;
+  im.file.ph = info->dlpi_phdr;
+  im.file.n = info->dlpi_phnum;
+  im.file.name = info->dlpi_name;
   return im;
-}
-
-SHIM_FN struct loaded_file get_loaded_file(const struct image *im) {
-  struct loaded_file file;
-  file.base = im->base;
-  file.ph = im->ph;
-  file.n = im->n;
-  file.name = im->name;
-  return file;
 }
 
 SHIM_FN struct image read_image(const struct loaded_file *file) {
   struct image im;
   memset(&im, 0, sizeof im);
-  im.base = file->base;
-  im.ph = file->ph;
-  im.n = file->n;
-  im.name = file->name;
+  im.file = *file;
   read_image_names(&im);
   return im;
 }

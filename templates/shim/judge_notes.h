@@ -194,7 +194,6 @@ SHIM_NOINLINE void judge_note(struct context *cx, struct note *n, int level, int
   if (!judge_bytes(cx, n)) return;
   if (cx->is_shared_used) reset_cudnn(c);
   call_judge(cx, n, level, late);
-  n->usable_gpus = cx->call.result.usable_gpus;
   add_judged_findings(cx);
   library = cx->call.result.library;
   if (library == NO_ROW) return;
@@ -207,23 +206,6 @@ SHIM_NOINLINE void judge_note(struct context *cx, struct note *n, int level, int
   remember_cudnn(cx);
 }
 
-/* Adds the warning about two components that no single GPU can run. */
-SHIM_FN void judge_together(struct context *cx) {
-  const struct note *end = cx->note + cx->notes, *other;
-  struct finding *f;
-  for (cx->now = cx->note; cx->now < end; cx->now++)
-    for (other = cx->now + 1; other < end; other++) {
-      if (!cx->now->usable_gpus || !other->usable_gpus ||
-          (cx->now->usable_gpus & other->usable_gpus))
-        continue;
-      f = add_finding(cx, NO_GPU_FOR_ALL);
-      name_gpus(cx, f, ~(uint64_t)0);
-      set_driver_values(cx, f);
-      f->other = (uint16_t)(other - cx->note + 1);
-      return;
-    }
-}
-
 SHIM_FN void judge(struct context *cx, int level, int late) {
   int k;
   cx->findings.count = 0;
@@ -234,10 +216,8 @@ SHIM_FN void judge(struct context *cx, int level, int late) {
   reset_driver(&cx->driver);
   for (k = 0; k < cx->notes; k++) {
     struct note *n = cx->now = &cx->note[k];
-    n->usable_gpus = 0;
     judge_note(cx, n, level && (late ? in_scope(cx, n) : reports_note(cx, n)), late);
   }
-  judge_together(cx);
   judge_slots(cx);
   report_all_dropped(cx);
 }

@@ -134,22 +134,27 @@ SHIM_FN uint16_t store_note_text(struct context *cx, struct text_ref ref) {
 /* Sets the toolkits that compile for all GPUs of a finding about missing code. If the toolkit of
  * the build does not, the message is another one. */
 SHIM_NOINLINE void set_makers(struct context *cx, struct finding *f, uint64_t gpus) {
+  /* Toolkits as 130 for 13.0. */
   static const struct {
-    uint16_t cc, from, to;
+    uint16_t cc;
+    uint8_t from, to;
   } archs[] = {
-#define ARCH(cc, from, to) {cc, from, to},
+#define ARCH(cc, from, to) {cc, (from) / 100 + (from) % 100 / 10, (to) / 100 + (to) % 100 / 10},
       ARCH_MAKERS(ARCH)
 #undef ARCH
   };
   const uint32_t built = read_toolkit(cx->now);
+  uint32_t from = 0, to = 0;
   size_t i;
   int k;
   for (k = 0; k < cx->driver.is.gpu_count; k++)
     for (i = 0; i < sizeof archs / sizeof *archs; i++) {
       if (!(gpus >> k & 1) || cx->driver.cc[k] != archs[i].cc) continue;
-      if (archs[i].from > f->made_from) f->made_from = archs[i].from;
-      if (archs[i].to && (!f->made_to || archs[i].to < f->made_to)) f->made_to = archs[i].to;
+      if (archs[i].from > from) from = archs[i].from;
+      if (archs[i].to && (!to || archs[i].to < to)) to = archs[i].to;
     }
+  f->made_from = from / 10 * 1000 + from % 10 * 10;
+  f->made_to = to / 10 * 1000 + to % 10 * 10;
   f->built_cuda = built;
   if (built && f->made_to && built > f->made_to) f->kind = NO_CODE_FOR_GPU_NO_LONGER_MADE;
   else if (built && built < f->made_from) f->kind = NO_CODE_FOR_GPU_NOT_YET_MADE;
@@ -165,6 +170,10 @@ SHIM_FN void set_gpu_row_values(struct context *cx, struct finding *f,
   }
   f->code = store_note_text(cx, row->code);
   f->built_for = store_note_text(cx, row->built_for);
+  /* Machine code for the GPU does not replace PTX text that the program loads. */
+  if ((f->kind == DRIVER_TOO_OLD_FOR_CODE || f->kind == DRIVER_TOO_OLD_FOR_CODE_COMPRESSED) &&
+      find_text(cx->texts.at + f->code, "PTX text"))
+    f->kind = DRIVER_TOO_OLD_FOR_CODE_TEXT;
   if (from->isa) {
     struct text t = start_stored_text(cx);
     put(&t, "PTX ");

@@ -15,7 +15,7 @@ SHIM_FN int join_path(struct context *cx, char (*to)[PATH_MAX], const char *dir,
       int braces = dir[1] == '{';
       if (!starts_with(dir + 1 + braces, "ORIGIN")) return 0; /* $LIB, $PLATFORM: for level 1 */
       dir += sizeof "$ORIGIN" - 1 + (size_t)(2 * braces);
-      origin = get_object_path(cx, of->name);
+      origin = get_object_path(cx, of->file.name);
       base = base_name(origin);
       if (base == origin) put_char(&t, '.');
       for (from = origin; from + 1 < base; from++) put_char(&t, *from);
@@ -80,46 +80,43 @@ SHIM_FN int search_cache(struct context *cx, const char *file, char (*to)[PATH_M
 #else
   const int32_t kind = -1;
 #endif
-  size_t length = text_length(file), size, at = 0, i;
+  const size_t length = text_length(file);
+  const long fd = open_file(cx, CACHE, O_RDONLY);
+  size_t size = 0, at = 0, i;
   struct stat is;
-  long fd = open_file(cx, CACHE, O_RDONLY), end;
+  long room;
   int found = 0;
   const char *map;
-  struct text path;
   const struct head *h;
-  const struct cached *all;
   if (fd < 0) return 0;
-  end = stat_at(fd, "", &is, AT_EMPTY_PATH) ? -1 : (long)is.st_size;
-  size = end > 0 && end < (64 << 20) ? (size_t)end : 0;
-  map =
-      (const char *)(size > sizeof *h ? sys6(SYS_mmap, 0, (long)size, PROT_READ, MAP_PRIVATE, fd, 0)
-                                      : -1);
+  if (!stat_at(fd, "", &is, AT_EMPTY_PATH) && is.st_size < (64 << 20)) size = (size_t)is.st_size;
+  room = sys6(SYS_mmap, 0, (long)size, PROT_READ, MAP_PRIVATE, fd, 0);
   close_file(fd);
-  if ((unsigned long)map > (unsigned long)-4096) {
+  if ((unsigned long)room > (unsigned long)-4096) {
     cx->lookup_failed = 1;
     return 0;
   }
-  if (bytes_are_equal(map, "ld.so-1.7.0", 11)) { /* the old table, 12 bytes per entry */
+  map = (const char *)room;
+  if (size > 16 && starts_with(map, "ld.so-1.7.0")) { /* the old table, 12 bytes per entry */
     uint32_t old;
     memcpy(&old, map + 12, 4);
     at = old < size / 12 ? (16 + (size_t)old * 12 + 7) & ~(size_t)7 : size;
   }
-  if (at + sizeof *h <= size && bytes_are_equal(map + at, "glibc-ld.so.cache1.1", 20)) {
+  /* The last string is terminated, so all of them are. */
+  if (at + sizeof *h < size && starts_with(map + at, "glibc-ld.so.cache1.1") && !map[size - 1]) {
+    const struct cached *en = (const struct cached *)(map + at + 48);
     h = (const struct head *)(map + at);
-    all = (const struct cached *)(map + at + 48);
-    for (i = 0; i < h->count && at + 48 + (i + 1) * sizeof *all <= size && !found; i++) {
-      const struct cached *en = &all[i];
-      size_t key = at + en->key, value = at + en->value;
-      if (en->flags != kind || en->hwcap || key >= size || value >= size) continue;
-      if (size - key <= length || map[key + length] /* another length: most are */ ||
-          !bytes_are_equal(map + key, file, length))
+    for (i = 0; i < h->count && (const char *)(en + 1) <= map + size && !found; i++, en++) {
+      const size_t key = at + en->key, value = at + en->value;
+      /* Most names have another length. */
+      if (en->flags != kind || en->hwcap || value >= size || key + length >= size ||
+          map[key + length] || !starts_with(map + key, file))
         continue;
-      path = start_text(*to, PATH_MAX);
-      while (value < size && map[value]) put_char(&path, map[value++]);
+      copy_path(to, map + value);
       found = 1;
     }
   }
-  sys2(SYS_munmap, (long)map, (long)size);
+  sys2(SYS_munmap, room, (long)size);
   return found;
 }
 
@@ -158,7 +155,7 @@ SHIM_FN enum lookup search_library(struct context *cx, const char *file, const s
   if (s.place && why) {
     struct text t = start_text(*why, WHY);
     put(&t, s.place);
-    if (s.owner) put_untrusted(&t, get_object_path(cx, s.owner->name));
+    if (s.owner) put_untrusted(&t, get_object_path(cx, s.owner->file.name));
   }
   if (s.is == NOT_THERE) **to = 0;
   return s.is;

@@ -21,8 +21,8 @@ SHIM_FN int visit_loaded(struct dl_phdr_info *info, size_t size, void *data) {
   struct image im = make_image(info);
   const char *base, *hit = 0;
   (void)size;
-  if (!im.name || !im.name[0]) return 0;
-  base = base_name(im.name);
+  if (!im.file.name || !im.file.name[0]) return 0;
+  base = base_name(im.file.name);
   if (l->name && matches_loaded(l, base)) hit = l->name;
   else read_image_names(&im);
   if (l->name) {
@@ -34,7 +34,7 @@ SHIM_FN int visit_loaded(struct dl_phdr_info *info, size_t size, void *data) {
   }
   if (!hit) return 0;
   if (l->found++ || !l->path) return 1;
-  copy_path(l->path, im.name);
+  copy_path(l->path, im.file.name);
   if (l->soname) copy_text(*l->soname, sizeof *l->soname, hit);
   return l->name != 0;
 }

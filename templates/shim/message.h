@@ -53,22 +53,22 @@ static const uint16_t lines[] = {
 
 /* A row of the table of findings. Strings are offsets. The offsets of subjects are below 256. */
 struct meaning {
-  uint16_t code;
-  uint8_t severity, verdict, rank, subject, line[3];
-  uint16_t sentence, hint;
+  uint16_t code, sentence, hint;
+  uint8_t severity : 4, verdict : 4;
+  uint8_t rank, subject, line[3];
 };
 
 static const struct meaning meanings[] = {
 #define MEANING(name, code, severity, verdict, rank, subject, sentence_of, sentence, one, two, \
                 three, hint_of, hint)                                                          \
   {code,                                                                                       \
+   TEXT_AT(sentence_of##_sentence),                                                            \
+   TEXT_AT(hint_of##_hint),                                                                    \
    severity,                                                                                   \
    verdict,                                                                                    \
    rank,                                                                                       \
    (uint8_t)TEXT_AT(subject_##subject),                                                        \
-   {LINE_##one, LINE_##two, LINE_##three},                                                     \
-   TEXT_AT(sentence_of##_sentence),                                                            \
-   TEXT_AT(hint_of##_hint)},
+   {LINE_##one, LINE_##two, LINE_##three}},
     FINDINGS(MEANING)
 #undef MEANING
 };
@@ -102,8 +102,7 @@ SHIM_FN int put_value(struct context *cx, struct text *t, const struct finding *
     const size_t before = t->used;
     uint16_t text;
     memcpy(&text, at, sizeof text);
-    if (at == (const char *)&f->component || at == (const char *)&f->other)
-      put_component(cx, t, text);
+    if (at == (const char *)&f->component) put_component(cx, t, text);
     else put(t, cx->texts.at + text);
     return t->used > before;
   }

@@ -14,7 +14,6 @@ struct note {
   int state, own;        /* own: the note is in the same file as this guard */
   const char *damage;    /* why the note is invalid */
   struct note_head head; /* zeros if the note is invalid or absent */
-  uint64_t usable_gpus;  /* as bits, if it has kernels */
   int from_kernels;      /* rows are made from the kernels in its image (own_kernels.h) */
   struct loaded_file file;
 };
@@ -40,7 +39,7 @@ struct finding {
       needs_cuda, needs_release;
   uint32_t nvcc_major, cuda_major, newest_major, driver, cuda, kernel, answer, left_out, kept,
       made_from, made_to;
-  uint16_t component, other; /* index of a note plus 1 */
+  uint16_t component; /* index of a note plus 1 */
   /* Offsets in struct stored_texts; 0: none. */
   uint16_t file, symbol, why, kinds, path, beside, picked_by, library, libcuda, code, built_for,
       gpus, archs;

@@ -10,7 +10,8 @@ SHIM_FN int is_note_readable(const struct note *n) {
   return n->state == NOTE_WHOLE || n->state == NOTE_IS_NEWER;
 }
 
-enum { SEEN = 0xffff };
+/* Offsets from SEEN on are not in a note; the lower byte is a PTX ISA, as in a row of GPUs. */
+enum { SEEN = 0xff00 };
 
 /* Reads a string of the note; returns null if it is outside of the descriptor or too long. */
 SHIM_FN const char *read_note_text(const struct note *n, struct text_ref ref,
@@ -46,22 +47,20 @@ SHIM_FN const char *find_damage(const struct note *n) {
   const struct note_head *h = &n->head;
   char text[NOTE_TEXT];
   uint32_t i;
+  int is_complete = 1;
   if (n->size < HEAD_SIZE || !bytes_are_equal(h->magic, "cudagrd", sizeof h->magic))
     return "it does not begin with `cudagrd`";
-  if (!h->revision) return "its revision is 0";
-  if (h->row_size < ROW_SIZE) return "its rows are too short";
-  if ((h->rows && h->rows_at < offsetof(struct note_head, mismatch)) || h->rows_at > n->size ||
+  if (!h->revision || h->row_size < ROW_SIZE ||
+      (h->rows && h->rows_at < offsetof(struct note_head, mismatch)) || h->rows_at > n->size ||
       (uint32_t)h->rows * h->row_size > n->size - h->rows_at)
-    return "its rows are not within it";
-  if (h->revision == REVISION &&
-      (!read_note_text(n, h->name, &text) || !read_note_text(n, h->version, &text)))
-    return "the component's name is not within it";
+    return "its header is invalid";
+  if (h->revision == REVISION)
+    is_complete = read_note_text(n, h->name, &text) && read_note_text(n, h->version, &text);
   for (i = 0; i < h->rows; i++) {
-    union row row = read_note_row(n, i);
-    if (is_row_known(&row) && !are_texts_complete(n, &row))
-      return "a text of a row is not within it";
+    const union row row = read_note_row(n, i);
+    if (is_row_known(&row)) is_complete &= are_texts_complete(n, &row);
   }
-  return 0;
+  return is_complete ? 0 : "a text is not within it";
 }
 
 SHIM_NOINLINE void read_note(struct note *n, const unsigned char *descriptor, uint32_t size) {

@@ -13,7 +13,7 @@ SHIM_FN void store_note(struct context *cx, const struct image *im, int own,
   if (!n) return;
   read_note(n, descriptor, size > 65535 ? 65535 : (uint32_t)size);
   n->own = own;
-  n->file = get_loaded_file(im);
+  n->file = im->file;
 }
 
 /* Stores the notes of an image, or only counts them. Searches the note header at every multiple of
@@ -21,8 +21,8 @@ SHIM_FN void store_note(struct context *cx, const struct image *im, int own,
  * segment does not give the next note. */
 SHIM_FN int collect_notes(struct context *cx, const struct image *im, int own, int keep) {
   int taken = 0, k;
-  for (k = 0; k < im->n; k++) {
-    const ElfW(Phdr) *ph = &im->ph[k];
+  for (k = 0; k < im->file.n; k++) {
+    const ElfW(Phdr) *ph = &im->file.ph[k];
     const unsigned char *p;
     size_t left = ph->p_filesz;
     if (ph->p_type != PT_NOTE) continue;
@@ -53,21 +53,18 @@ SHIM_FN int visit_image(struct dl_phdr_info *info, size_t size, void *data) {
   struct walk *w = (struct walk *)data;
   struct context *cx = w->context;
   struct image im = make_image(info);
-  int own = 0, k, first = w->index++ == 0, program, taken;
+  int own, first = w->index++ == 0, program, taken;
   (void)size;
 #ifdef __GLIBC__
   /* In a dlmopen namespace, the first object is a library. The name of the program is empty, unless
    * it was started as `ld.so program`. */
-  program = first && (!*im.name || (uintptr_t)info->dlpi_phdr == getauxval(AT_PHDR));
+  program = first && (!*im.file.name || (uintptr_t)info->dlpi_phdr == getauxval(AT_PHDR));
 #else
   program = first;
 #endif
-  if (program && im.name && *im.name) cx->loader_name = im.name;
-  if (program || !im.name) im.name = "";
-  for (k = 0; k < im.n; k++)
-    if (im.ph[k].p_type == PT_LOAD &&
-        (uintptr_t)&anchor - (im.base + im.ph[k].p_vaddr) < im.ph[k].p_memsz)
-      own = 1;
+  if (program && im.file.name && *im.file.name) cx->loader_name = im.file.name;
+  if (program || !im.file.name) im.file.name = "";
+  own = count_mapped(&im, (uintptr_t)&anchor) != 0;
   if (first) {
     read_image_names(&im);
     cx->first = im;

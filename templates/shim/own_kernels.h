@@ -12,6 +12,7 @@
 #include "coverage.h"
 #include "image.h"
 #include "note.h"
+#include "ptx_text.h"
 
 /* For functions that read the records next to own_record, which AddressSanitizer would report as an
  * error. */
@@ -48,7 +49,6 @@ enum { ZSTANDARD = 0x8000, SPECIFIC = 0x100000, FAMILY = 0x200000 };
 enum { NEWEST_ABI = 0x108 /* of CUDA 13; it is unknown which drivers load a newer one */ };
 /* Smaller images contain no kernel (measured with nvcc 11.8 to 13.5). */
 enum { LEAST_CODE = 2048, LEAST_PTX = 94 };
-#define CONTAINER 0xba55ed50u
 
 static const struct container empty
     __attribute__((used, section(".nv_fatbin"), aligned(8))) = {CONTAINER, 1, sizeof empty, 0};
@@ -208,6 +208,7 @@ NEIGHBOURS SHIM_FN int next_container(struct context *cx, struct containers *all
 struct service {
   int served, lacks_code, unknown, has_ptx, by_13;
   int bare; /* a container has machine code for it and no PTX */
+  uint32_t text; /* the ISA of PTX text that needs a newer driver, or 0 */
   uint32_t code; /* the weakest code that it uses, xor IS_PTX: PTX first, then the oldest arch */
   struct needs needs, ptx; /* ptx: of all PTX, including PTX next to machine code */
 };
@@ -259,6 +260,29 @@ SHIM_FN struct best choose_codes(struct entries codes, uint32_t cc) {
   return best;
 }
 
+/* Adds the PTX text of this file. Texts may be alternatives, of which the program uses one, so only
+ * the oldest ISA is certainly required. Next to containers, text affects only the driver. */
+SHIM_FN void add_texts(struct context *cx, struct service *s, uint32_t cc) {
+  const uint32_t before = s->needs.cuda;
+  uint32_t oldest = 0;
+  int k;
+  for (k = 0; k < cx->ptx_count && (s->served || !cx->codes); k++) {
+    const struct code *text = &cx->ptx[k];
+    if (check_code(text->is, cc) != RIGHT) continue;
+    if (!oldest || oldest > text->isa) oldest = text->isa;
+    if (!cx->codes && s->code > (text->is ^ IS_PTX)) s->code = text->is ^ IS_PTX;
+  }
+  if (oldest) raise_needs(&s->needs, oldest);
+  if (!cx->codes && oldest) {
+    s->served = s->has_ptx = 1;
+    s->ptx = s->needs;
+  } else if (!cx->codes) {
+    s->unknown = 1;
+  } else if (s->needs.cuda > before) {
+    s->text = oldest;
+  }
+}
+
 SHIM_FN struct service read_service(struct context *cx, uint32_t cc) {
   /* Relocatable code is the input of a device linker. If its output has no code for a GPU, the
    * driver links the PTX of all inputs. */
@@ -282,6 +306,7 @@ SHIM_FN struct service read_service(struct context *cx, uint32_t cc) {
   }
   if (unserved || (!links && (linking.served | linking.lacks_code | linking.unknown)))
     join_linking(&s, &linking, links);
+  add_texts(cx, &s, cc);
   return s;
 }
 
@@ -294,9 +319,9 @@ enum {
   MAJOR_ALONE = 1 /* added to a version */
 };
 
-SHIM_FN struct text_ref refer_to_seen(uint32_t what) {
+SHIM_FN struct text_ref refer_to_seen(uint32_t what, uint32_t text_isa) {
   struct text_ref ref;
-  ref.at = SEEN;
+  ref.at = (uint16_t)(SEEN | (text_isa >> 4 & 0xf0) | (text_isa & 15));
   ref.length = (uint16_t)what;
   return ref;
 }
@@ -312,11 +337,14 @@ SHIM_FN void put_code(struct text *t, uint32_t code) {
 /* Appends all codes of this file without duplicates, in ascending order. */
 SHIM_FN void put_all_codes(struct context *cx, struct text *t) {
   uint32_t last = 0, next;
+  int k;
   for (;; last = next) {
     struct containers rest = start_containers(cx);
     struct kernels one;
     struct code code;
     next = SEEN;
+    for (k = 0; k < cx->ptx_count && !cx->codes; k++)
+      if (cx->ptx[k].is > last && cx->ptx[k].is < next) next = cx->ptx[k].is;
     while (next_container(cx, &rest, &one))
       while (next_code(&one.entries, &code))
         if (code.is > last && code.is < next) next = code.is;
@@ -326,7 +354,8 @@ SHIM_FN void put_all_codes(struct context *cx, struct text *t) {
   }
 }
 
-SHIM_FN void format_seen_text(struct context *cx, uint32_t what, char *to) {
+SHIM_FN void format_seen_text(struct context *cx, struct text_ref ref, char *to) {
+  const uint32_t what = ref.length, text = ref.at & 0xff;
   struct text t = start_text(to, NOTE_TEXT);
   if (what >= LEAST_VERSION) {
     put(&t, "libcudart ");
@@ -340,10 +369,14 @@ SHIM_FN void format_seen_text(struct context *cx, uint32_t what, char *to) {
   } else {
     put_all_codes(cx, &t);
   }
+  if (!text) return;
+  put(&t, " and PTX text ");
+  put_pair(&t, text >> 4, text & 15);
 }
 
 /* Creates the driver row of the cudart. Host code by nvcc uses a cudart, which needs a driver for
- * its major: the shared cudart that the file needs, otherwise the static one of the toolkit. */
+ * its major: the shared cudart that the file needs, otherwise the static one of the toolkit. A file
+ * with PTX text alone needs any driver. */
 SHIM_FN union row make_cudart_row(struct context *cx, const struct note *n) {
   const char *needed = find_needed(&cx->own, CUDART_FILE);
   uint32_t built = read_toolkit(n), cudart = built;
@@ -352,12 +385,17 @@ SHIM_FN union row make_cudart_row(struct context *cx, const struct note *n) {
   long major;
   memset(&row, 0, sizeof row);
   memset(&needs, 0, sizeof needs);
+  if (!needed && !cx->codes) {
+    row.kind = ROW_DRIVER;
+    row.driver.cuda = 1;
+    return row;
+  }
   if (needed && needed[sizeof CUDART_FILE - 1]) {
     needed += sizeof CUDART_FILE;
     major = parse_number(&needed, 60);
     if (major > 0 && (uint32_t)major != built / 1000) cudart = (uint32_t)major * 1000;
     else if (built) {
-      row.driver.cudart = refer_to_seen(CUDART_NEEDED);
+      row.driver.cudart = refer_to_seen(CUDART_NEEDED, 0);
       row.driver.cudart_built = built / 1000 << 16 | built % 1000 / 10 << 8;
     }
   }
@@ -365,11 +403,11 @@ SHIM_FN union row make_cudart_row(struct context *cx, const struct note *n) {
   raise_needs(&needs, cudart);
   row.driver.cuda = needs.cuda || !cudart ? needs.cuda : cudart / 1000 * 1000;
   row.driver.release = needs.release;
-  row.driver.because = refer_to_seen(cudart == built ? cudart : cudart + MAJOR_ALONE);
+  row.driver.because = refer_to_seen(cudart == built ? cudart : cudart + MAJOR_ALONE, 0);
   return row;
 }
 
-SHIM_FN union row make_gpu_row(struct context *cx, const struct note *n, uint32_t cc) {
+SHIM_FN union row make_gpu_row(struct context *cx, uint32_t cc) {
   struct service s = read_service(cx, cc);
   struct needs sure;
   union row row;
@@ -387,10 +425,10 @@ SHIM_FN union row make_gpu_row(struct context *cx, const struct note *n, uint32_
   row.gpu.served_by = (uint16_t)by;
   row.gpu.cuda = s.needs.cuda;
   row.gpu.release = s.needs.release;
-  row.gpu.built_for = refer_to_seen(ALL_CODES);
-  if (s.served) row.gpu.code = refer_to_seen(s.code ^ IS_PTX);
+  row.gpu.built_for = refer_to_seen(ALL_CODES, 0);
+  if (s.served) row.gpu.code = refer_to_seen(s.code ^ IS_PTX, s.text);
   raise_needs(&sure, 13000);
-  if (s.by_13 && make_cudart_row(cx, n).driver.cuda < sure.cuda) {
+  if (s.by_13 && cx->seen_row[0].driver.cuda < sure.cuda) {
     row.gpu.sure_cuda = sure.cuda;
     row.gpu.sure_release = sure.release;
   }
@@ -403,10 +441,10 @@ SHIM_FN union row make_gpu_row(struct context *cx, const struct note *n, uint32_
 
 /* Creates the row of a GPU, and extends it to other GPUs if all compute capabilities between them
  * have an equal row. Returns whether an earlier GPU has the same row. */
-SHIM_FN int widen_row(struct context *cx, const struct note *n, int i, union row *row) {
+SHIM_FN int widen_row(struct context *cx, int i, union row *row) {
   const struct driver *d = &cx->driver;
   const uint32_t cc = d->cc[i];
-  const union row alike = make_gpu_row(cx, n, cc);
+  const union row alike = make_gpu_row(cx, cc);
   int k, is_later = 0;
   *row = alike;
   row->gpu.lowest = row->gpu.highest = cc;
@@ -414,7 +452,7 @@ SHIM_FN int widen_row(struct context *cx, const struct note *n, int i, union row
     const uint32_t other = d->cc[k];
     uint32_t at = cc < other ? cc : other, last = cc < other ? other : cc;
     for (; other && other != cc && at <= last; at = (at & 0xff) < 10 ? at + 1 : (at | 0xff) + 1) {
-      const union row between = make_gpu_row(cx, n, at);
+      const union row between = make_gpu_row(cx, at);
       if (!bytes_are_equal(&between, &alike, sizeof alike)) break;
     }
     if (!other || (other != cc && at <= last)) continue;
@@ -428,11 +466,12 @@ SHIM_FN int widen_row(struct context *cx, const struct note *n, int i, union row
 /* Reads the kernels for each GPU. GPUs with equal rows share the first one; the others are zero. */
 SHIM_FN void read_gpu_rows(struct context *cx, const struct note *n) {
   int i, k;
+  search_ptx(cx);
   cx->gpu_rows_of = n;
   for (i = 0; i < cx->driver.is.gpu_count; i++) {
     union row *row = &cx->seen_row[1 + i];
     for (k = 0; k < i && cx->driver.cc[k] != cx->driver.cc[i];) k++;
-    if (k < i || widen_row(cx, n, i, row)) memset(row, 0, sizeof *row);
+    if (k < i || widen_row(cx, i, row)) memset(row, 0, sizeof *row);
   }
 }
 
@@ -444,16 +483,16 @@ SHIM_FN union row get_row(struct context *cx, const struct note *n, uint32_t i) 
 /* Reads a string of a row; returns null if it is invalid. */
 SHIM_FN const char *read_row_text(struct context *cx, const struct note *n, struct text_ref ref,
                                   char (*text)[NOTE_TEXT]) {
-  if (!n->from_kernels || ref.at != SEEN) return read_note_text(n, ref, text);
-  format_seen_text(cx, ref.length, *text);
+  if (!n->from_kernels || ref.at < SEEN) return read_note_text(n, ref, text);
+  format_seen_text(cx, ref, *text);
   return *text;
 }
 
-/* Returns the number of rows after those of the note: one for cudart, then one for each GPU. */
+/* Returns the number of rows after those of the note: the first one, then one for each GPU. */
 SHIM_FN uint32_t make_seen_rows(struct context *cx, const struct note *n) {
   if (!n->from_kernels) return 0;
   cx->seen_row[0] = make_cudart_row(cx, n);
-  if (!cx->codes || cx->driver.is.gpu_count <= 0) return 1;
+  if (!(cx->codes | cx->ptx_count) || cx->driver.is.gpu_count <= 0) return 1;
   if (cx->gpu_rows_of != n) read_gpu_rows(cx, n);
   return 1 + (uint32_t)cx->driver.is.gpu_count;
 }
@@ -488,10 +527,13 @@ NEIGHBOURS SHIM_FN void read_own_kernels(struct context *cx) {
   while (next_container(cx, &rest, &one))
     ;
   cx->codes = rest.codes;
+  cx->own_container = &empty;
+  if (!cx->codes) search_ptx(cx); /* otherwise only if there is a GPU */
   for (k = 0; k < cx->notes; k++) {
     struct note *of = &cx->note[k];
     of->from_kernels =
-        of->own && of->state == NOTE_WHOLE && (cx->codes || find_needed(&cx->own, CUDART_FILE));
+        of->own && of->state == NOTE_WHOLE &&
+        (cx->codes || cx->ptx_count || find_needed(&cx->own, CUDART_FILE));
     if (of->from_kernels && cx->codes) drop_declared_rows(of);
   }
 }

@@ -40,7 +40,7 @@ SHIM_FN void send_number(long fd, int kind, uint32_t n) {
 SHIM_FN int has_driver_library(struct context *cx, const char *library) {
   struct image nobody;
   int is;
-  nobody.name = "";
+  nobody.file.name = "";
   nobody.rpath = nobody.runpath = 0;
   cx->by_name = 1;
   is = search_library(cx, library, &nobody, &cx->scratch, 0) == IS_THERE;

@@ -38,15 +38,15 @@ SHIM_FN void copy_absolute(char (*to)[PATH_MAX], const char *path) {
 }
 
 SHIM_FN struct loaded_file get_own_file(const struct context *cx) {
-  return get_loaded_file(&cx->own);
+  return cx->own.file;
 }
 
 /* Returns whether the program was started as `ld.so program`. The kernel then loads no interpreter.
  */
 SHIM_FN int is_started_by_loader(const struct image *program) {
   int k;
-  for (k = 0; k < program->n; k++)
-    if (program->ph[k].p_type == PT_INTERP) return !getauxval(AT_BASE);
+  for (k = 0; k < program->file.n; k++)
+    if (program->file.ph[k].p_type == PT_INTERP) return !getauxval(AT_BASE);
   return 0;
 }
 

@@ -85,7 +85,7 @@ codes! {
     309 JitMissing Error Refuses 35 true;
     310 GpuMissing Error Refuses 21 true;
     311 PartialCode Error Refuses 36 true;
-    312 NoGpuForAll Warning Informs 50 true;
+    312 NoGpuForAll Warning Informs 50 false;
     313 CudnnTooNewForGpu Error Refuses 46 true;
     314 CudartOlder Warning Informs 51 true;
     315 JitForced Error Refuses 33 true;

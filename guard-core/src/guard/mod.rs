@@ -78,7 +78,7 @@ type Parts = &'static [(&'static str, &'static str)];
 const PARTS: Parts = parts!(
     "attributes.h" "limits.h" "platform.h" "kernel.h" "c_strings.h" "text.h" "vendors.h" "versions.h" "note_layout.h" "judge.h" "findings.h" "model.h" "context.h" "files.h"
     "image.h" "returned_constant.h" "elf_file.h" "process.h" "note.h" "message.h" "scope.h" "collection.h" "stored_notes.h" "notes_in_memory.h" "loaded.h"
-    "library_search.h" "probe.h" "detect_cudnn.h" "pci.h" "detect_driver.h" "tables.h" "coverage.h" "own_kernels.h"
+    "library_search.h" "probe.h" "detect_cudnn.h" "pci.h" "detect_driver.h" "tables.h" "coverage.h" "ptx_text.h" "own_kernels.h"
     "weak_symbols.h" "archs.h" "judge.c" "judged_findings.h" "detection.h" "judge_notes.h" "report_stderr.h" "report_json.h"
     "report_file.h" "start.h" "entry.h"
 );

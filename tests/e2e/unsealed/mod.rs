@@ -2,6 +2,7 @@
 
 mod fixture;
 mod front_ends;
+mod ptx_text;
 
 use std::fs;
 use std::path::Path;
@@ -29,6 +30,7 @@ pub(crate) fn tests() -> Vec<Test> {
     let counts = [("one_container", 1), ("200_containers", 200)];
     all.extend(rows("linkers_agree", counts, linkers_agree).map(Test::slow));
     all.extend(front_ends::tests());
+    all.extend(ptx_text::tests());
     all
 }
 
