@@ -14,7 +14,7 @@ enum { MOST_SEARCHED = 1 << 20 };
 
 /* The first bytes of a fatbin container and of an ELF file, and e_machine of a cubin. */
 #define CONTAINER 0xba55ed50u
-enum { ELF_FILE = 0x464c457f, CUDA_MACHINE = 190 };
+enum { ELF_MAGIC = 0x464c457f, CUDA_MACHINE = 190 };
 
 /* Skips blanks and comments to the end of a line. */
 SHIM_NOINLINE const char *skip_blank(const char *s) {
@@ -93,7 +93,7 @@ ANY_BYTES SHIM_FN int search_segment(struct context *cx, const char *at, const c
     if (*at != 0x50 && *at != 0x7f) continue;
     memcpy(&mark, at, sizeof mark);
     is_code |= (mark == CONTAINER && at != (const char *)cx->own_container) ||
-               (mark == ELF_FILE && at[18] == (char)CUDA_MACHINE);
+               (mark == ELF_MAGIC && at[18] == (char)CUDA_MACHINE);
   }
   return is_code;
 }

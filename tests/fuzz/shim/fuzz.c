@@ -155,11 +155,12 @@ int LLVMFuzzerTestOneInput(const unsigned char *data, size_t size) {
       memcpy(copy, data, size);
       memcpy(ph, data, sizeof ph);
       for (int k = 1; k < 3; k++)
-        if (ph[k].p_type == PT_LOAD) ph[k].p_type = PT_NOTE; /* the dynamic linker checks PT_LOAD segments */
+        /* The dynamic linker has checked the segments and used the dynamic table. */
+        if (ph[k].p_type == PT_LOAD || ph[k].p_type == PT_DYNAMIC) ph[k].p_type = PT_NOTE;
       ph[0].p_type = PT_LOAD, ph[0].p_flags = PF_R, ph[0].p_vaddr = 0, ph[0].p_filesz = ph[0].p_memsz = size;
       memset(&im, 0, sizeof im);
-      im.base = (uintptr_t)copy, im.ph = ph, im.n = 3, im.name = "lib";
-      take_notes(cx, &im, 1, 1);
+      im.file.base = (uintptr_t)copy, im.file.ph = ph, im.file.n = 3, im.file.name = "lib";
+      collect_notes(cx, &im, 1, 1);
       if (cx->notes) judge_all_notes();
       free(copy);
       cx->notes = 0;
@@ -210,9 +211,9 @@ int LLVMFuzzerTestOneInput(const unsigned char *data, size_t size) {
     case ELF_FILE: {
       struct elf *e = &cx->elf;
       char own[NOTE_TEXT];
-      if (open_elf(cx, e, "x") != IS_THERE) break;
+      if (open_elf(cx, "x") != IS_THERE) break;
       read_elf_string(e, DT_SONAME, own, sizeof own);
-      read_elf_string(e, DT_RUNPATH, cx->shared.note.room.runpath, sizeof cx->shared.note.room.runpath);
+      read_elf_string(e, DT_RUNPATH, cx->shared.note.runpath, sizeof cx->shared.note.runpath);
       read_elf_word(e, "cudnn_graph_version");
       read_cuda_version(cx, e, "cudnnGetCudartVersion");
       break;
