@@ -48,8 +48,8 @@ struct fork_page {
   int process; /* ID of the process that checks; 0 in its children */
 };
 
-/* The state of the shim. It is in .bss, so it does not increase the size of the file. Each page that
- * is written costs time, so members that every start writes are at the beginning, at the beginning
+/* The state of the shim. It is in .bss, so it does not increase the size of the file. Each page
+ * that is written costs time, so members that every start writes are at the beginning, at the beginning
  * of `findings`, and around the beginning of `note`. */
 struct context {
   int lookup_failed; /* a lookup failed with an error other than ENOENT, so absence is not proven */

@@ -30,7 +30,8 @@ SHIM_FN void make_fork_page(struct context *cx) {
   struct fork_page *page = &cx->without_page, *none = 0;
   long room;
   if (__atomic_load_n(&cx->fork_page, __ATOMIC_ACQUIRE)) return;
-  room = sys6(SYS_mmap, 0, sizeof *page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  room = sys6(SYS_mmap, 0, sizeof *page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1,
+              0);
   if ((unsigned long)room <= (unsigned long)-4096) {
     if (sys3(SYS_madvise, room, sizeof *page, MADV_WIPEONFORK) >= 0)
       page = (struct fork_page *)room;

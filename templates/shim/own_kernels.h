@@ -528,7 +528,7 @@ NEIGHBOURS SHIM_FN void read_own_kernels(struct context *cx) {
     ;
   cx->codes = rest.codes;
   cx->own_container = &empty;
-  if (!cx->codes) search_ptx(cx); /* otherwise only if there is a GPU */
+  if (!cx->codes) search_ptx(cx); /* otherwise later, and only if there is a GPU */
   for (k = 0; k < cx->notes; k++) {
     struct note *of = &cx->note[k];
     of->from_kernels =

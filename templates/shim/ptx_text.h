@@ -57,7 +57,7 @@ SHIM_FN int parse_ptx(const char *s, struct code *code) {
   return *skip_blank(s) == '.';
 }
 
-/* Searches through all read-only data, as bytes of any object. AddressSanitizer would report that. */
+/* For functions that read the bytes of any object, which AddressSanitizer would report. */
 #define ANY_BYTES __attribute__((no_sanitize_address))
 
 /* Adds the module at this place, if it is one. Kernels that set conditions of CUDA graphs run only
@@ -84,40 +84,46 @@ ANY_BYTES SHIM_FN void add_ptx(struct context *cx, const char *at, const char *e
   cx->ptx_count++;
 }
 
-/* Searches PTX in a segment. Returns whether it may contain a cubin or a fatbin container, too. */
-ANY_BYTES SHIM_FN int search_segment(struct context *cx, const char *at, const char *end) {
+ANY_BYTES SHIM_FN void search_segment(struct context *cx, const char *at, const char *end) {
+  for (; end - at > 8; at++)
+    if (at[7] != '.' && (at[7] < 'e' || at[7] > 'v')) at += 7; /* it is not in ".version" */
+    else if (*at == '.') add_ptx(cx, at, end);
+}
+
+/* Returns whether a segment may contain a cubin or a fatbin container. */
+ANY_BYTES SHIM_FN int has_bare_code(struct context *cx, const char *at, const char *end) {
   uint32_t mark;
-  int is_code = 0;
   for (; end - at > 18; at++) {
-    if (*at == '.' && at[1] == 'v') add_ptx(cx, at, end);
     if (*at != 0x50 && *at != 0x7f) continue;
     memcpy(&mark, at, sizeof mark);
-    is_code |= (mark == CONTAINER && at != (const char *)cx->own_container) ||
-               (mark == ELF_MAGIC && at[18] == (char)CUDA_MACHINE);
+    if ((mark == CONTAINER && at != (const char *)cx->own_container) ||
+        (mark == ELF_MAGIC && at[18] == (char)CUDA_MACHINE))
+      return 1;
   }
-  return is_code;
+  return 0;
 }
 
 /* Searches PTX in the read-only data of this file. An executable segment contains such data if it
  * begins with the headers of the file. */
 SHIM_FN void search_ptx(struct context *cx) {
+  enum { COUNTS, SEARCHES, CHECKS };
   const struct image *im = &cx->own;
   size_t size = 0;
-  int k, pass, is_code = 0;
+  int k, pass;
   if (cx->is_ptx_searched) return;
   cx->is_ptx_searched = 1;
-  for (pass = 0; pass < 2 && size <= MOST_SEARCHED; pass++)
+  for (pass = COUNTS; pass <= CHECKS && size <= MOST_SEARCHED; pass++)
     for (k = 0; k < im->file.n; k++) {
       const ElfW(Phdr) *ph = &im->file.ph[k];
-      const char *at = (const char *)(im->file.base + ph->p_vaddr);
+      const char *at = (const char *)(im->file.base + ph->p_vaddr), *end = at + ph->p_filesz;
       if (ph->p_type != PT_LOAD || (ph->p_flags & (PF_R | PF_W)) != PF_R ||
           ((ph->p_flags & PF_X) && ph->p_offset))
         continue;
-      if (pass) is_code |= search_segment(cx, at, at + ph->p_filesz);
-      else size += ph->p_filesz;
+      if (pass == COUNTS) size += ph->p_filesz;
+      else if (pass == SEARCHES) search_segment(cx, at, end);
+      /* If there is other code, the program may prefer it to the PTX. */
+      else if (cx->ptx_count && !cx->codes && has_bare_code(cx, at, end)) cx->ptx_count = 0;
     }
-  /* The program may prefer other code to the PTX. */
-  if (is_code && !cx->codes) cx->ptx_count = 0;
 }
 
 #endif

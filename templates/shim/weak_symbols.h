@@ -28,7 +28,8 @@ SHIM_FN void search_slots(const struct image *im, const struct tags *t, int tabl
   for (; r < end && !*found; r++) {
     const ElfW(Sym) *s =
         (const ElfW(Sym) *)resolve_address(im, t->at[DT_SYMTAB]) + ELF64_R_SYM(r->r_info);
-    if ((s->st_other & MADE_WEAK) && *(const ElfW(Sxword) *)(im->file.base + r->r_offset) == r->r_addend)
+    if ((s->st_other & MADE_WEAK) &&
+        *(const ElfW(Sxword) *)(im->file.base + r->r_offset) == r->r_addend)
       *found = s;
   }
 }

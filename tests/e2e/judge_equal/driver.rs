@@ -10,7 +10,7 @@ use std::sync::OnceLock;
 use cargo_cudaguard::host::facts::{
     CudartState, CudnnState, DriverState, Host, HostDriver, HostGpu, Jit, LoaderVersion,
 };
-use cargo_cudaguard::host::judge::{judge, together};
+use cargo_cudaguard::host::judge::judge;
 use cudaguard::internal::finding::Verdict;
 use cudaguard::internal::manifest::{GpuCoverage, Linkage, Manifest, PtxFallback, RecordedCudart, Requirement};
 use cudaguard::internal::policy::GpuNeed;
@@ -1262,9 +1262,10 @@ pub(crate) fn start_all(machine: &Machine, programs: &[Vec<Manifest>]) -> Vec<St
     differences
 }
 
+/// Returns the codes of a start and its verdict. A start does not report that no GPU can run two components.
 pub(crate) fn judged(manifests: &[Manifest], machine: &Machine) -> (Vec<String>, &'static str) {
     let host = machine.host();
-    let findings = manifests.iter().flat_map(|manifest| judge(manifest, &host)).chain(together(manifests, &host));
+    let findings = manifests.iter().flat_map(|manifest| judge(manifest, &host));
     let findings: Vec<_> = findings.collect();
     let mut codes: Vec<_> = findings.iter().map(|finding| format!("{} {}", finding.code, finding.severity)).collect();
     codes.sort();
