@@ -174,7 +174,7 @@ pub(crate) fn unexamined_parts_of_elf(elf: &Elf<'_>) -> Vec<Reason> {
 
 /// Returns what of a program or DLL for Windows is not examined.
 /// `uses_cuda`: whether the file has a trace of CUDA.
-pub(crate) fn of_pe(image: &Pe<'_>, uses_cuda: &dyn Fn() -> bool) -> Vec<Reason> {
+pub(crate) fn unexamined_parts_of_pe(image: &Pe<'_>, uses_cuda: &dyn Fn() -> bool) -> Vec<Reason> {
     let mut reasons = Vec::new();
     let has = |start: &str| image.sections().any(|section| section.name.starts_with(start));
     if has(".hip_fat") {

@@ -260,7 +260,7 @@ impl Binary {
         let strings = FileStrings::from_pe(image);
         self.reaches = vendor::ALL.map(|library| detect_dll_linkage(library, &imports, &strings));
         self.bound = symbols::newest_imported(&imports);
-        self.not_examined = examined::of_pe(image, &|| examined::has_trace_of_cuda(&self.data));
+        self.not_examined = examined::unexamined_parts_of_pe(image, &|| examined::has_trace_of_cuda(&self.data));
         self.notes = find_pe_notes(image);
     }
 
@@ -384,7 +384,7 @@ impl Binary {
     }
 
     fn strings(&self) -> Result<FileStrings<'_>, String> {
-        FileStrings::of_file(&self.data).map_err(|error| format!("{}: {error}", self.path.display()))
+        FileStrings::from_bytes(&self.data).map_err(|error| format!("{}: {error}", self.path.display()))
     }
 
     /// Decodes each note. An item is an error if the note is damaged.
@@ -501,7 +501,7 @@ fn detect_in_strings(library: &Library, text: &FileStrings<'_>, inside: &[&[Code
 
 /// Returns the version of a library whose code is in this file, from the text that the library contains.
 pub(crate) fn version_inside(library: &Library, data: &[u8]) -> Option<Version> {
-    let text = FileStrings::of_file(data).ok()?;
+    let text = FileStrings::from_bytes(data).ok()?;
     let mark_version =
         |mark: &CodeMark| text.occurrences(mark.text.as_bytes()).find_map(|behind| mark.version_after(behind));
     library.traces.inside.iter().find_map(mark_version)
@@ -511,7 +511,7 @@ pub(crate) fn version_inside(library: &Library, data: &[u8]) -> Option<Version> 
 /// at most a few words after the first one.
 pub(crate) fn versions_after(data: &[u8], text: &str, then: &str) -> Vec<Version> {
     const NEAR: usize = 64;
-    let Ok(strings) = FileStrings::of_file(data) else { return Vec::new() };
+    let Ok(strings) = FileStrings::from_bytes(data) else { return Vec::new() };
     let mark = CodeMark { text: "", version: Some('.') };
     let version = |behind: &[u8]| {
         let line = &behind[..behind.len().min(NEAR)];
@@ -523,7 +523,7 @@ pub(crate) fn versions_after(data: &[u8], text: &str, then: &str) -> Vec<Version
 /// Returns the texts in the constants of a file that begin with `start` and end with NUL, each once.
 pub(crate) fn texts_starting_with(data: &[u8], start: &str) -> Vec<String> {
     const LONGEST: usize = 256;
-    let Ok(strings) = FileStrings::of_file(data) else { return Vec::new() };
+    let Ok(strings) = FileStrings::from_bytes(data) else { return Vec::new() };
     let text = |behind: &[u8]| {
         let end = behind.iter().take(LONGEST).position(|byte| *byte == 0)?;
         Some(format!("{start}{}", std::str::from_utf8(&behind[..end]).ok()?))

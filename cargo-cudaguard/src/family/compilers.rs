@@ -57,7 +57,7 @@ fn ptx_finding(releases: &[&RuntimeCompiler], driver: CudaVersion) -> Option<Fin
     };
     let oldest = releases.iter().min_by_key(|compiler| compiler.version).filter(|oldest| is_newer(oldest))?;
     let isa = tables::ptx_isa(oldest.version);
-    let values = of_compiler(oldest).with("cuda", driver).with("newest", driver);
+    let values = compiler_values(oldest).with("cuda", driver).with("newest", driver);
     let values = values.with_known("needs_cuda", isa.map(|isa| tables::ptx_floor(isa).cuda));
     let isa = isa.map_or_else(|| format!("of CUDA {}", CudaVersion::from(oldest.version)), |(a, b)| format!("{a}.{b}"));
     Some(MessageTemplate::CompilerNewerThanDriver.to_finding(&values.with("isa", isa)))
@@ -78,7 +78,7 @@ fn gpu_findings(releases: &[&RuntimeCompiler], gpus: &BTreeSet<(u8, u8)>) -> Vec
         if releases.iter().any(|compiler| lacks(compiler, cc).is_none()) {
             return None;
         }
-        let values = of_compiler(newest).with("gpus", format!("{}.{}", cc.0, cc.1));
+        let values = compiler_values(newest).with("gpus", format!("{}.{}", cc.0, cc.1));
         Some(
             MessageTemplate::CompilerUnknownGpu.to_finding(&values.with_known("first", first).with_known("last", last)),
         )
@@ -86,7 +86,7 @@ fn gpu_findings(releases: &[&RuntimeCompiler], gpus: &BTreeSet<(u8, u8)>) -> Vec
     gpus.iter().copied().filter_map(one).collect()
 }
 
-fn of_compiler(compiler: &RuntimeCompiler) -> Values {
+fn compiler_values(compiler: &RuntimeCompiler) -> Values {
     let values = Values::default().with("library", compiler.of.name).with("found", compiler.version);
     values.with("path", &compiler.name)
 }

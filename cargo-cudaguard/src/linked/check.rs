@@ -152,19 +152,19 @@ fn check_archs(
         let values = values.with("variable", cmake_archs(linked));
         let missing = missing_targets(group, &demanded);
         if !missing.is_empty() {
-            let words = by_build_system(linked, MessageTemplate::ArchMissing, MessageTemplate::ArchMissingCMake);
+            let words = choose_template(linked, MessageTemplate::ArchMissing, MessageTemplate::ArchMissingCMake);
             findings.push(words.to_finding(&values.clone().with("targets", join_targets(missing))));
         }
         let surplus = surplus_targets(group, &demanded);
         if !surplus.is_empty() {
-            let words = by_build_system(linked, MessageTemplate::ArchSurplus, MessageTemplate::ArchSurplusCMake);
+            let words = choose_template(linked, MessageTemplate::ArchSurplus, MessageTemplate::ArchSurplusCMake);
             findings.push(words.to_finding(&values.with("targets", join_targets(surplus))));
         }
     }
 }
 
 /// Selects the wording of a hint.
-fn by_build_system(linked: &Linked<'_>, others: MessageTemplate, cmake: MessageTemplate) -> MessageTemplate {
+fn choose_template(linked: &Linked<'_>, others: MessageTemplate, cmake: MessageTemplate) -> MessageTemplate {
     linked.by.choose(others, cmake, others)
 }
 
@@ -267,9 +267,9 @@ fn gpu_fleet(policy: &Policy, manifest: &Manifest, linked: &Linked<'_>, findings
     for (lacking, partial) in reported {
         let Some((_, cc)) = partial.first() else { continue };
         let words = if lacking.len() == 1 {
-            by_build_system(linked, MessageTemplate::FleetPartialOne, MessageTemplate::FleetPartialOneCMake)
+            choose_template(linked, MessageTemplate::FleetPartialOne, MessageTemplate::FleetPartialOneCMake)
         } else {
-            by_build_system(linked, MessageTemplate::FleetPartial, MessageTemplate::FleetPartialCMake)
+            choose_template(linked, MessageTemplate::FleetPartial, MessageTemplate::FleetPartialCMake)
         };
         let archs = join_archs(&partial);
         // CMake's lists have numbers: 75 is sm_75.
@@ -381,9 +381,9 @@ fn check_ptx(policy: &Policy, manifest: &Manifest, linked: &Linked<'_>, groups: 
     let values = values.with("declared", join_targets(&declared)).with("ptx", newest.number);
     let of_newest = |target: &&Target| matches!(target, Target::Ptx(arch) if *arch == newest);
     let words = if declared.iter().any(|target| of_newest(&target)) {
-        by_build_system(linked, MessageTemplate::NoPtxDeclared, MessageTemplate::NoPtxDeclaredCMake)
+        choose_template(linked, MessageTemplate::NoPtxDeclared, MessageTemplate::NoPtxDeclaredCMake)
     } else {
-        by_build_system(linked, MessageTemplate::NoPtx, MessageTemplate::NoPtxCMake)
+        choose_template(linked, MessageTemplate::NoPtx, MessageTemplate::NoPtxCMake)
     };
     let values = values.with("variable", cmake_archs(linked));
     findings.push(words.to_finding(&values.with_known("targets", declared.iter().find(of_newest))));

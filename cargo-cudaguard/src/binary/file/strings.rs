@@ -42,7 +42,7 @@ impl<'data> FileStrings<'data> {
 
     /// # Errors
     /// If the file is neither an ELF nor a PE file.
-    pub(super) fn of_file(data: &'data [u8]) -> Result<Self, String> {
+    pub(super) fn from_bytes(data: &'data [u8]) -> Result<Self, String> {
         if Pe::is_pe(data) {
             Pe::parse(data).map(|image| Self::from_pe(&image))
         } else {

@@ -51,7 +51,7 @@ pub fn driver_needs(files: &[Components], machine: &Machine) -> DriverNeeds {
         let machine = Machine { driver: Some(driver), ..machine.clone() };
         let findings = files.iter().flat_map(|file| file.check_on(&machine, "that machine"));
         findings
-            .map(|finding| of_driver(finding.code, Verdict::from_findings([&finding])))
+            .map(|finding| driver_verdict(finding.code, Verdict::from_findings([&finding])))
             .max_by_key(|verdict| rank(*verdict))
     };
     // A newer driver never has a worse result.
@@ -98,7 +98,7 @@ pub fn add_driver_needs(answers: &mut [GpuAnswer], files: &[Components], machine
 }
 
 /// The part of a finding's verdict that depends on the release of the driver.
-fn of_driver(code: Code, verdict: Verdict) -> Verdict {
+fn driver_verdict(code: Code, verdict: Verdict) -> Verdict {
     match code {
         Code::DriverTooOld | Code::DriverTooOldForCode | Code::CudnnNeedsNewerDriver | Code::DriverCannotTell => {
             verdict
