@@ -34,8 +34,8 @@ pub(super) fn reuse(tree: &Path, command: &Command) -> Option<Box<dyn FnOnce()>>
 
 /// Returns what the detection depends on. `None` if that is in the tree, so that no other tree has it.
 fn key(tree: &Path, command: &Command) -> Option<String> {
-    let mut key = vec![command.get_program().display().to_string()];
-    let mut arguments = command.get_args().map(|argument| argument.display().to_string());
+    let mut key = vec![command.get_program().to_string_lossy().into_owned()];
+    let mut arguments = command.get_args().map(|argument| argument.to_string_lossy().into_owned());
     while let Some(argument) = arguments.next() {
         match &*argument {
             "-S" | "-B" => drop(arguments.next()),
