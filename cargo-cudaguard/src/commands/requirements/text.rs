@@ -84,7 +84,7 @@ pub(super) fn describe_driver(gpus: &GpuRange, is_x86: bool) -> String {
     format!("one that supports CUDA {cuda}{release}{jetpacks}")
 }
 
-/// Returns the JetPacks whose driver is sufficient, if all of these GPUs are those of a Jetson.
+/// Returns the JetPack releases whose driver is sufficient, if all of these GPUs are those of a Jetson.
 pub(super) fn jetpack_of(gpus: &GpuRange) -> Option<String> {
     let cuda = gpus.driver?.cuda;
     if !ccs_between(gpus.from, gpus.to).all(tables::is_tegra) {
