@@ -175,7 +175,7 @@ impl Plan {
         let descriptor = judged.encode_note(facts)?;
         let dir = guard_dir(facts, own);
         let mut content = descriptor.to_vec();
-        content.extend_from_slice(guard::SOURCE_DIGEST.to_string().as_bytes());
+        content.extend_from_slice(guard::source_digest().to_string().as_bytes());
         content.push(u8::from(facts.wants_guard(&judged.policy)));
         content.extend_from_slice(held_against(&judged.policy).as_bytes());
         content.extend(judged.lock.iter().flat_map(|lock| fs::read(lock).unwrap_or_default()));

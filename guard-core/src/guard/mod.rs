@@ -101,15 +101,15 @@ pub fn shim_source_for(target: &str) -> String {
     if windows::is_windows(target) { windows::shim_source() } else { shim_source() }
 }
 
-/// Digest of the shim's sources. It is computed when this crate is compiled, because a build of fifty small programs
-/// would compute it fifty times.
-pub const SOURCE_DIGEST: Digest = digest_of(WHOLE, PARTS).with_bytes(&windows::SOURCE_DIGEST.to_u64().to_le_bytes());
-
-const fn digest_of(whole: &str, mut rest: &[(&str, &str)]) -> Digest {
-    let mut digest = Digest::from_bytes(whole.as_bytes());
-    while let [(name, text), after @ ..] = rest {
-        digest = digest.with_bytes(name.as_bytes()).with_bytes(text.as_bytes());
-        rest = after;
+/// Returns the digest of the shim's sources. It is not a constant, because the compiler's interpreter needed a tenth of
+/// the compile time of this crate for it.
+pub fn source_digest() -> Digest {
+    let mut digest = Digest::new();
+    for (whole, parts) in [(WHOLE, PARTS), (windows::WHOLE, windows::PARTS)] {
+        digest.push_words(whole.as_bytes());
+        for (name, text) in parts {
+            digest.push_text(name).push_words(text.as_bytes());
+        }
     }
     digest
 }

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use super::{GuardCompiler, SOURCE_DIGEST, shim_source_for};
+use super::{GuardCompiler, shim_source_for, source_digest};
 use crate::sys::digest::Digest;
 
 /// Maximum waiting time for another process that compiles the object; far longer than any compiler needs. After that,
@@ -29,7 +29,7 @@ impl SharedDir {
 
     /// The path of this compiler's shim, compiled or not.
     pub fn shim_path(&self, compiler: &GuardCompiler) -> PathBuf {
-        self.path(compiler, "shim", "c", SOURCE_DIGEST)
+        self.path(compiler, "shim", "c", source_digest())
     }
 
     /// Compiles the shim unless it exists. The inner error is the compiler's, in one line.

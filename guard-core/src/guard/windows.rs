@@ -7,7 +7,6 @@ use super::{GuardCompiler, NoteSource, inline_includes_of};
 use crate::knowledge::vendor::dll_of_soname;
 use crate::manifest::model::{Linkage, Manifest, Requirement};
 use crate::manifest::note::{OWNER, SIZE, TYPE};
-use crate::sys::digest::Digest;
 use crate::sys::env::Env;
 
 /// The section of the note. An image keeps eight characters of a name.
@@ -43,7 +42,7 @@ pub fn delay_load_arguments(manifest: &Manifest) -> Vec<String> {
 }
 
 /// The parts of the shim: those of Windows come before those of the same name that Linux uses.
-const PARTS: &[(&str, &str)] = parts!(
+pub(super) const PARTS: &[(&str, &str)] = parts!(
     "windows/platform.h" "windows/context.h" "windows/image.h" "windows/dll.h" "windows/process.h"
     "windows/own_kernels.h" "windows/notes_in_memory.h" "windows/detect_cudnn.h" "windows/registry.h"
     "windows/detect_driver.h" "windows/detection.h" "windows/weak_symbols.h" "windows/report_file.h" "windows/entry.h"
@@ -52,10 +51,7 @@ const PARTS: &[(&str, &str)] = parts!(
     "judge_notes.h" "report_stderr.h" "report_json.h" "start.h"
 );
 
-const WHOLE: &str = include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/templates/shim_windows.c"));
-
-/// Digest of the source, computed when this crate is compiled.
-pub(super) const SOURCE_DIGEST: Digest = super::digest_of(WHOLE, PARTS);
+pub(super) const WHOLE: &str = include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/templates/shim_windows.c"));
 
 /// Returns true if files of this target are PE images.
 pub fn is_windows(target: &str) -> bool {

@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+const PRIME: u128 = 0x0000_0000_0100_0000_0000_0000_0000_013b;
+
 /// A digest of the bytes pushed so far.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Digest(u128);
@@ -23,7 +25,7 @@ impl Digest {
         let Self(mut state) = self;
         let mut rest = bytes;
         while let [byte, after @ ..] = rest {
-            state = (state ^ *byte as u128).wrapping_mul(0x0000_0000_0100_0000_0000_0000_0000_013b);
+            state = (state ^ *byte as u128).wrapping_mul(PRIME);
             rest = after;
         }
         Self(state)
@@ -33,6 +35,17 @@ impl Digest {
     pub fn push_raw(&mut self, bytes: &[u8]) -> &mut Self {
         *self = self.with_bytes(bytes);
         self
+    }
+
+    /// Adds these bytes, preceded by their length, eight at a time: a build of fifty small programs digests the shim's
+    /// sources fifty times.
+    pub fn push_words(&mut self, bytes: &[u8]) -> &mut Self {
+        self.push_number(bytes.len() as u64);
+        let mut words = bytes.chunks_exact(8);
+        for word in &mut words {
+            self.0 = (self.0 ^ u128::from(u64::from_le_bytes(word.try_into().unwrap_or_default()))).wrapping_mul(PRIME);
+        }
+        self.push_raw(words.remainder())
     }
 
     /// Adds a number.
@@ -77,5 +90,13 @@ mod tests {
     fn digest_matches_fnv() {
         assert_eq!(Digest::from_bytes(b"a").to_string(), "d228cb696f1a8caf78912b704e4a8964");
         assert_eq!(Digest::from_bytes(b"a").to_u64(), 0xd228_cb69_6f1a_8caf ^ 0x7891_2b70_4e4a_8964);
+    }
+
+    #[test]
+    fn words_and_rest_count() {
+        let texts = ["", "12345678", "12345679", "123456781", "123456782", "1234567812345678"];
+        let digests = texts.map(|text| Digest::new().push_words(text.as_bytes()).to_u64());
+        let distinct = digests.iter().collect::<std::collections::HashSet<_>>();
+        assert_eq!(distinct.len(), texts.len(), "{digests:?}");
     }
 }
