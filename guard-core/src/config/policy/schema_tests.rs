@@ -1,7 +1,7 @@
 //! Compares the schema for editors (`templates/cudaguard.schema.json`) with the parser: both have the same keys, and
 //! the parser rejects every file that the schema rejects.
 
-use std::collections::BTreeSet;
+use std::collections::HashSet;
 use std::fs;
 use std::path::Path;
 
@@ -88,14 +88,14 @@ fn table_to_json(table: &DeTable<'_>) -> Value {
     Value::Object(members.collect::<Map<_, _>>())
 }
 
-fn schema_keys(schema: &Value) -> BTreeSet<&str> {
+fn schema_keys(schema: &Value) -> HashSet<&str> {
     schema["properties"].as_object().map(|members| members.keys().map(String::as_str).collect()).unwrap_or_default()
 }
 
 #[test]
 fn schema_and_parser_keys_match() {
     let schema = load_schema();
-    let sections: BTreeSet<&str> = SECTIONS.iter().map(|(name, _)| *name).collect();
+    let sections: HashSet<&str> = SECTIONS.iter().map(|(name, _)| *name).collect();
     assert_eq!(schema_keys(&schema), sections.iter().copied().chain(["package"]).collect());
     let over = resolve_reference(&schema, &schema["properties"]["package"]["additionalProperties"]);
     assert_eq!(schema_keys(over), sections.iter().copied().filter(|name| *name != "release").collect());
