@@ -175,10 +175,12 @@
     "with PTX of an older arch") \
   X(DRIVER_MISMATCH, 304, ERROR, REFUSES, 23, driver, \
     DRIVER_MISMATCH, \
-    "libcuda and the kernel module are from different releases (803)", \
+    ON("libcuda and the kernel module", "nvcuda.dll and the display driver") \
+    " are from different releases (803)", \
     found_driver, gpus, none, DRIVER_MISMATCH, \
-    "reboot after a driver update; in a container, remove the libcuda of the image[: " \
-    VALUE(libcuda) "]") \
+    "reboot after a driver update" \
+    ON("; in a container, remove the libcuda of the image", "") \
+    "[: " VALUE(libcuda) "]") \
   X(FORWARD_COMPAT_UNSUPPORTED, 305, ERROR, REFUSES, 24, driver, \
     FORWARD_COMPAT_UNSUPPORTED, \
     "cuda-compat does not work with this GPU (804)", \
@@ -188,7 +190,8 @@
     " and update the driver; or hide that GPU with CUDA_VISIBLE_DEVICES") \
   X(STUB_DRIVER, 306, ERROR, REFUSES, 25, driver, \
     STUB_DRIVER, \
-    "the libcuda found is the stub, which is for linking only (34)", \
+    ON("the libcuda found", "the nvcuda.dll found") \
+    " is the stub, which is for linking only (34)", \
     found_driver, gpus, none, STUB_DRIVER, \
     "remove the stubs directory[ (" VALUE(libcuda) ")] from " \
     ON("LD_LIBRARY_PATH and RPATH", "PATH")) \

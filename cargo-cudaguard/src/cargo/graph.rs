@@ -40,7 +40,7 @@ pub(crate) struct CrateGraph {
     crates: BTreeMap<String, BTreeMap<String, Vec<Crate>>>,
     /// The reason why the crates are unknown.
     #[serde(skip)]
-    pub(crate) unchecked: Option<&'static str>,
+    pub(crate) unchecked: Option<String>,
 }
 
 impl CrateGraph {
@@ -104,12 +104,21 @@ impl CrateGraph {
     /// Resolves a project that has no lock and must not get one. Cargo resolves a copy in another directory, whose lock
     /// is discarded. The result is not cached, because cargo may select other versions later.
     fn resolve_in_copy(asked: &GraphQuery<'_>) -> Self {
-        let unchecked = |why| Self { unchecked: Some(why), ..Self::default() };
+        let unchecked =
+            |why: String| Self { unchecked: Some(format!("there is no Cargo.lock, and {why}")), ..Self::default() };
         if asked.call.locked {
-            return unchecked("there is no Cargo.lock, and --locked prevents cargo from creating it");
+            return unchecked("--locked prevents cargo from creating it".to_owned());
         }
+        // Windows allows links to directories only to administrators and developers.
+        let copy = match ScratchCopy::copy_project(asked.project) {
+            Ok(copy) => copy,
+            Err(error) => {
+                return unchecked(format!(
+                    "no copy of the project can be made to create one in ({error}): run `cargo generate-lockfile`, then check again"
+                ));
+            }
+        };
         let resolved = || {
-            let copy = ScratchCopy::copy_project(asked.project).ok()?;
             let asked =
                 GraphQuery { top: &copy.path_in_copy(&asked.project.top), copy: Some(&copy.0), builds: true, ..*asked };
             let mut graph = Self::default();
@@ -120,7 +129,7 @@ impl CrateGraph {
             Some(graph)
         };
         resolved().unwrap_or_else(|| {
-            unchecked("there is no Cargo.lock, and cargo cannot create one: run `cargo generate-lockfile` to see why")
+            unchecked("cargo cannot create one: run `cargo generate-lockfile` to see why".to_owned())
         })
     }
 }

@@ -42,11 +42,11 @@ pub(crate) fn run_check(env: &Env, arguments: &[OsString]) -> Result<ExitCode, C
             let judged = guards::check_package(env, &facts, crates, &variables).map_err(CliError::operational)?;
             let (line, mut value) = describe_toolchain(&facts, &judged);
             let mut listing = toolchain_report::render(&judged.toolchain) + &crates_report::render(&judged.uses);
-            if let Some(why) = graph.unchecked {
+            if let Some(why) = &graph.unchecked {
                 listing = listing + "crates    not checked      " + why + "\n";
             }
             value.insert_some("crates", Some(crates_report::to_json(&judged.uses)));
-            value.insert_some("crates_not_judged", graph.unchecked);
+            value.insert_some("crates_not_judged", graph.unchecked.as_deref());
             put_not_judged(&mut value, &crates_report::not_judged(&judged.uses));
             packages.push(CheckedPackage { line, value, listing });
             let manifest = facts.dir.join("Cargo.toml");

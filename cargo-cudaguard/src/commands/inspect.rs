@@ -18,6 +18,7 @@ use crate::host::machine::oldest_driver::{self, DriverNeeds, OldestDriver, machi
 use crate::linked::evidence::Evidence;
 use cudaguard::internal::arch::Target;
 use cudaguard::internal::elf::machine;
+use cudaguard::internal::finding::with_names_of_windows;
 use cudaguard::internal::json::{Value, array, object};
 use cudaguard::internal::manifest::{GpuCoverage, Linkage, Manifest, Requirement};
 use cudaguard::internal::sanitize;
@@ -368,7 +369,9 @@ fn write_component(page: &mut InspectPage, note: &Note, has_kernels: bool) {
     page.push_line("archs", &format!("{} ({})", join_names(&names, "none"), manifest.archs_known()));
     let mut name = "requires";
     for requirement in &manifest.requires {
-        page.push_line(name, &describe_requirement(requirement));
+        let requirement = describe_requirement(requirement);
+        let is_for_windows = manifest.target.contains("-windows");
+        page.push_line(name, &if is_for_windows { with_names_of_windows(&requirement) } else { requirement });
         name = "";
     }
     if manifest.observed.is_none() && has_kernels {

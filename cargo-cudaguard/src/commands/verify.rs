@@ -16,7 +16,6 @@ use std::process::ExitCode;
 use cudaguard::internal::env::Env;
 use cudaguard::internal::finding::{Finding, Verdict};
 
-use crate::binary::examined;
 use crate::cli::arguments::{Output, VerifyArgs};
 use crate::cli::findings;
 use crate::cli::report::{self, CliError, EXIT_ERROR, REFUSED};
@@ -46,7 +45,7 @@ pub(crate) fn run_verify(env: &Env, question: &VerifyArgs) -> Result<ExitCode, C
         let files: Vec<_> = answers.iter().map(|answer| (answer.file.to_owned(), answer.findings())).collect();
         report::print_result(&findings::files_to_sarif(&files))?;
     }
-    Ok(exit_status(&answers, gate.as_ref(), &machines))
+    Ok(exit_status(&answers, gate.as_ref()))
 }
 
 /// Opens one file, and checks it on the machines and against the requirements of a release. If a release is checked,
@@ -65,7 +64,9 @@ fn check_file<'a>(
     };
     let requirements = gate.filter(|gate| gate.has_requirements());
     let release = requirements.map(|gate| artifact.check_release(gate)).transpose()?;
-    Ok(FileAnswer { file, on_machine, release })
+    let is_strict = gate.is_some_and(|gate| gate.requirements.strict);
+    let unasked = if is_strict { Vec::new() } else { machines.codes_not_asked() };
+    Ok(FileAnswer { file, on_machine, release, unasked })
 }
 
 /// Prints the answer for one file. SARIF has one document for all files, so it is printed at the end.
@@ -97,19 +98,16 @@ fn stale_exceptions(gate: &Gate, answers: &[FileAnswer<'_>]) -> Vec<Finding> {
 }
 
 /// Returns the exit status of all answers. With `strict`, an unknown answer refuses the release, and so does code that
-/// serves a GPU only in part. Without, facts that no option asks about do not count.
-fn exit_status(answers: &[FileAnswer<'_>], gate: Option<&Gate>, machines: &Machines) -> ExitCode {
+/// serves a GPU only in part.
+fn exit_status(answers: &[FileAnswer<'_>], gate: Option<&Gate>) -> ExitCode {
     let is_strict = gate.is_some_and(|gate| gate.requirements.strict);
-    let is_unknown = |answer: &FileAnswer<'_>| {
-        let asked = answer.findings().into_iter().filter(|finding| is_strict || machines.asks_about(finding.code));
-        examined::verdict(&asked.collect::<Vec<_>>(), &answer.not_examined()) == Verdict::Unknown
-    };
-    let is_refused = |answer: &FileAnswer<'_>| {
-        answer.verdict() == Verdict::Refused || is_strict && (is_unknown(answer) || answer.is_partial())
+    let is_refused = |answer: &FileAnswer<'_>| match answer.verdict() {
+        Verdict::Refused => true,
+        verdict => is_strict && (verdict == Verdict::Unknown || answer.is_partial()),
     };
     if answers.iter().any(is_refused) {
         ExitCode::from(REFUSED)
-    } else if answers.iter().any(is_unknown) {
+    } else if answers.iter().any(|answer| answer.verdict() == Verdict::Unknown) {
         ExitCode::from(EXIT_ERROR)
     } else {
         ExitCode::SUCCESS

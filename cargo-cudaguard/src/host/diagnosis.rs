@@ -171,6 +171,9 @@ pub fn examine_host(program: Option<&Path>, env: &Env, asker: &DriverProbe) -> R
     if program.is_none() && !machine.known_gpus().iter().any(|gpu| gpu.visible) {
         not_judged.push("GPUs: this machine has none, so no CUDA program works here".to_owned());
     }
+    if machine.is_windows() {
+        findings.iter_mut().for_each(Finding::use_names_of_windows);
+    }
     let open = findings.iter().filter(|finding| finding.code.effect() == Effect::Open);
     for reason in open.map(|finding| finding.message.replace('\n', "; ")) {
         if !not_judged.contains(&reason) {

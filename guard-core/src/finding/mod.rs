@@ -4,12 +4,14 @@
 
 pub mod render;
 mod values;
+mod windows;
 
 use std::fmt;
 use std::sync::LazyLock;
 
 pub use crate::check::Severity;
 use crate::model::sorted;
+pub use windows::with_names_of_windows;
 
 /// A problem, or a fact that cannot be determined.
 #[derive(Clone, Debug)]

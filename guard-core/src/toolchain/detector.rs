@@ -245,11 +245,11 @@ impl Detector<'_> {
             });
         let in_path = |names: &[String]| names.iter().find_map(|name| subprocess::in_path(name, &self.request.env));
         let Some(named) = named else {
-            // nvcc calls gcc for C++ too.
             let names = if self.layout.cross {
                 self.layout.triplets.iter().map(|triplet| format!("{triplet}-g++")).collect()
             } else {
-                vec!["gcc".to_owned()]
+                // nvcc calls gcc for C++ too.
+                vec![if cfg!(windows) { "cl" } else { "gcc" }.to_owned()]
             };
             return Some((in_path(&names)?, host_compiler::UNNAMED.to_owned()));
         };
@@ -280,8 +280,8 @@ impl Detector<'_> {
                 let found = if program.components().count() > 1 { program } else { in_path(program.to_str()?)? };
                 (found, name)
             }
-            // For another target it uses a compiler with the same prefix.
-            None if self.layout.cross => return None,
+            // For another target it uses a compiler with the same prefix, and on Windows it finds that of Visual Studio.
+            None if self.layout.cross || cfg!(windows) => return None,
             None => (in_path("c++")?, "c++, first in PATH".to_owned()),
         };
         (!host_compiler::is_same_compiler(&program, own)).then_some((program, source))

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use super::library::LibraryImage;
 use super::pkg_config;
 use super::places::{
-    Layout, Precedence, ToolkitPlace, entries_with_prefix, newest_first, path_below, releases_of_installer,
+    Layout, Precedence, ToolkitPlace, conda_root, entries_with_prefix, newest_first, path_below, releases_of_installer,
     site_packages,
 };
 use super::{SearchDir, Selection, Sourced};
@@ -399,12 +399,12 @@ pub(super) fn search_installs(
         }
     }
     // It has a directory for each CUDA: `v9.15\include\13.0`.
-    for release in releases_of_installer(env, "NVIDIA/CUDNN") {
+    for release in releases_of_installer(env, ["NVIDIA", "CUDNN"]) {
         for dir in newest_first(entries_with_prefix(&release.join("include"), "")) {
             include(dir, &release.display().to_string(), Precedence::Listed);
         }
     }
-    if let Some(conda) = named("CONDA_PREFIX") {
+    if let Some(conda) = conda_root(env) {
         include(conda.join("include"), "CONDA_PREFIX", Precedence::Listed);
         library(conda.join("lib"), "CONDA_PREFIX", Precedence::Listed);
     }

@@ -6,6 +6,7 @@ use std::ffi::OsString;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
+use crate::knowledge::tables;
 use crate::model::sorted;
 use crate::sys::elf::machine;
 use crate::sys::env::Env;
@@ -159,10 +160,17 @@ pub(super) fn newest_first(mut dirs: Vec<PathBuf>) -> Vec<PathBuf> {
     dirs
 }
 
-/// Returns the directories `v13.0` that NVIDIA's installer for Windows creates below this one, newest first.
-pub(super) fn releases_of_installer(env: &Env, below: &str) -> Vec<PathBuf> {
+/// Returns the directories `v13.0` that NVIDIA's installer for Windows creates below these names, newest first.
+pub(super) fn releases_of_installer(env: &Env, below: [&str; 2]) -> Vec<PathBuf> {
     let programs = env.var_os("ProgramFiles").filter(|_| cfg!(windows)).map(PathBuf::from);
-    programs.map(|programs| newest_first(entries_with_prefix(&programs.join(below), "v"))).unwrap_or_default()
+    let below = programs.map(|programs| below.iter().fold(programs, |dir, name| dir.join(name)));
+    below.map(|below| newest_first(entries_with_prefix(&below, "v"))).unwrap_or_default()
+}
+
+/// Returns the root of a conda environment's libraries.
+pub(super) fn conda_root(env: &Env) -> Option<PathBuf> {
+    let root = PathBuf::from(env.var_os("CONDA_PREFIX")?);
+    Some(if cfg!(windows) { root.join("Library") } else { root })
 }
 
 /// Returns the `site-packages` directories of the active virtual environment and of conda's Python, which may contain
@@ -173,6 +181,10 @@ pub(super) fn site_packages(env: &Env) -> Vec<(&'static str, PathBuf)> {
         let Some(environment) = env.var_os(name).map(PathBuf::from) else { continue };
         let mut pythons = entries_with_prefix(&environment.join("lib"), "python");
         pythons.extend(entries_with_prefix(&environment.join("lib64"), "python"));
+        // Windows has no directory for the release of Python.
+        if cfg!(windows) {
+            pythons.push(environment.join("Lib"));
+        }
         for python in pythons {
             let site = python.join("site-packages");
             if site.join("nvidia").is_dir() && found.iter().all(|(_, known)| *known != site) {
@@ -205,12 +217,19 @@ pub(super) fn toolkit_places(env: &Env, system_root: &Path) -> Vec<ToolkitPlace>
         let source = format!("/usr/local/{}", name_of(&dir));
         add(dir, source, Precedence::Usual);
     }
-    for dir in releases_of_installer(env, "NVIDIA GPU Computing Toolkit/CUDA") {
+    for dir in releases_of_installer(env, ["NVIDIA GPU Computing Toolkit", "CUDA"]) {
         let source = dir.display().to_string();
         add(dir, source, Precedence::Usual);
     }
-    if let Some(conda) = env.var_os("CONDA_PREFIX") {
-        add(PathBuf::from(conda), "CONDA_PREFIX".to_owned(), Precedence::Listed);
+    // The installer for Windows sets one for each release, in any directory.
+    for row in tables::toolkit_rows().iter().filter(|_| cfg!(windows)) {
+        let variable = format!("CUDA_PATH_V{}_{}", row.version.major, row.version.minor);
+        if let Some(root) = env.var_os(&variable) {
+            add(PathBuf::from(root), variable, Precedence::Listed);
+        }
+    }
+    if let Some(conda) = conda_root(env) {
+        add(conda, "CONDA_PREFIX".to_owned(), Precedence::Listed);
     }
     for (variable, site) in site_packages(env) {
         // cu13 has one merged root. In older wheels, each package has its own directory, and the compiler's contains no

@@ -102,6 +102,8 @@ pub struct Findings {
     pub lines: Vec<(String, String)>,
     /// Phrases that replace a value in several findings, by name.
     pub phrases: Vec<(String, String)>,
+    /// Parts of texts that name something of Linux, and the same for Windows.
+    pub windows: Vec<(String, String)>,
     /// The codes.
     pub rows: Vec<Row>,
 }
@@ -135,6 +137,16 @@ fn table<'a>(value: Option<&'a Value>, name: &str) -> &'a Table {
 
 fn rows(value: Option<&Value>) -> impl Iterator<Item = &Table> {
     value.and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_table)
+}
+
+fn pairs(value: Option<&Value>) -> Vec<(String, String)> {
+    let pair = |value: &Value| {
+        let [linux, windows] = value.as_array()?.as_slice() else { return None };
+        Some((linux.as_str()?.to_owned(), windows.as_str()?.to_owned()))
+    };
+    let all = value.and_then(Value::as_array).into_iter().flatten();
+    all.map(|value| pair(value).unwrap_or_else(|| panic!("{TABLE}: windows: expected two texts, found {value:?}")))
+        .collect()
 }
 
 impl Findings {
@@ -185,6 +197,7 @@ impl Findings {
             fields: fields.collect(),
             lines: lines.keys().map(|name| (name.clone(), text(lines, name))).collect(),
             phrases: phrases.keys().map(|name| (name.clone(), text(phrases, name))).collect(),
+            windows: pairs(read.get("windows")),
             rows: rows(read.get("finding")).map(row).collect(),
         }
     }
@@ -219,7 +232,9 @@ impl Findings {
         let names: Vec<_> = self.fields.iter().map(|field| &field.name).collect();
         let _ = write!(
             out,
-            "}}\n\n/// Names of the placeholders that a text may contain.\nconst FIELDS: &[&str] = &{names:?};\n"
+            "}}\n\n/// Names of the placeholders that a text may contain.\nconst FIELDS: &[&str] = &{names:?};\n\n\
+             /// Parts of texts that name something of Linux, and the same for Windows.\nconst WINDOWS: &[(&str, &str)] = &{:?};\n",
+            self.windows
         );
         out
     }
@@ -286,11 +301,11 @@ impl Findings {
             let _ = write!(
                 out,
                 " \\\n  X({name}, {code}, {severity}, {verdict}, {rank}, {subject}, \\\n    {sentence_of}, \\\n    {}, \\\n    {}, {}, {}, {hint_of}, \\\n    {})",
-                literal(&own_sentence),
+                self.literal(&own_sentence),
                 line(0),
                 line(1),
                 line(2),
-                literal(&own_hint),
+                self.literal(&own_hint),
             );
             fields.extend(placeholders(&own_sentence).chain(placeholders(&own_hint)).map(str::to_owned));
         }
@@ -300,7 +315,7 @@ impl Findings {
         }
         out.push_str("\n\n/* name, line; `none` is no line */\n#define LINES(X)");
         for (name, line) in lines {
-            let _ = write!(out, " \\\n  X({name}, {})", literal(line));
+            let _ = write!(out, " \\\n  X({name}, {})", self.literal(line));
             fields.extend(placeholders(line).map(str::to_owned));
         }
         out.push_str("\n\n/* name, letter, kind */\n#define FIELDS(X)");
@@ -315,6 +330,17 @@ impl Findings {
         letters.iter().fold(head, |head, (field, letter)| format!("{head}#define VALUE_{field} \"%{letter}\"\n"))
             + FINDINGS_IN_C
             + &out
+    }
+
+    /// Quotes a text as C string literals inside a macro, with the text for each system where they differ.
+    fn literal(&self, text: &str) -> String {
+        let found = self.windows.iter().filter_map(|pair| Some((text.find(pair.0.as_str())?, pair)));
+        let Some((at, (linux, windows))) = found.min_by_key(|(at, _)| *at) else { return pieces(text) };
+        let (before, after) = (&text[..at], &text[at + linux.len()..]);
+        let mut parts = vec![format!("ON({linux:?}, {windows:?})")];
+        parts.splice(0..0, (!before.is_empty()).then(|| pieces(before)));
+        parts.extend((!after.is_empty()).then(|| self.literal(after)));
+        parts.join(" \\\n    ")
     }
 
     /// Generates `docs/reference/findings.md`.
@@ -339,19 +365,6 @@ impl Row {
     }
 }
 
-/// Texts that name something of Linux, and the text for Windows.
-const WINDOWS: [(&str, &str); 9] = [
-    ("LD_LIBRARY_PATH and RPATH", "PATH"),
-    ("the loader's path", "PATH"),
-    ("LD_LIBRARY_PATH", "PATH"),
-    ("libnvidia-ptxjitcompiler.so.1", "the compiler of the driver"),
-    ("libcuda.so.1", "nvcuda.dll"),
-    ("libcudart", "cudart"),
-    (" (container: --gpus all)", ""),
-    (" (container: NVIDIA_DRIVER_CAPABILITIES=compute,utility)", ""),
-    ("the kernel log (dmesg | grep -i nvrm)", "the event log"),
-];
-
 fn line_names(words: &Table) -> impl Iterator<Item = &str> {
     let names = words.get("lines").and_then(Value::as_array).into_iter().flatten();
     names.map(|name| name.as_str().expect("lines are named by texts"))
@@ -375,17 +388,6 @@ fn letters_of(names: BTreeSet<String>) -> BTreeMap<String, char> {
         (name, letter)
     };
     names.into_iter().map(assign).collect()
-}
-
-/// Quotes a text as C string literals inside a macro, with the text for each system where they differ.
-fn literal(text: &str) -> String {
-    let first = WINDOWS.iter().filter_map(|pair| Some((text.find(pair.0)?, pair))).min_by_key(|(at, _)| *at);
-    let Some((at, (linux, windows))) = first else { return pieces(text) };
-    let (before, after) = (&text[..at], &text[at + linux.len()..]);
-    let mut parts = vec![format!("ON({linux:?}, {windows:?})")];
-    parts.splice(0..0, (!before.is_empty()).then(|| pieces(before)));
-    parts.extend((!after.is_empty()).then(|| literal(after)));
-    parts.join(" \\\n    ")
 }
 
 /// Quotes a text as C string literals that fit on lines of 100 columns.

@@ -143,7 +143,14 @@ impl GraphQuery<'_> {
         }
         let Some(copy) = self.copy else { return serde_json::from_slice(&output.stdout).ok() };
         let written = json!(copy.to_str()?).to_string();
-        serde_json::from_str(&String::from_utf8(output.stdout).ok()?.replace(written.trim_matches('"'), "")).ok()
+        // The path in the copy lacks the drive.
+        let drive = match self.project.top.components().next() {
+            Some(Component::Prefix(drive)) => drive.as_os_str().to_string_lossy(),
+            _ => "".into(),
+        };
+        let drive = json!(drive).to_string();
+        let output = String::from_utf8(output.stdout).ok()?;
+        serde_json::from_str(&output.replace(written.trim_matches('"'), drive.trim_matches('"'))).ok()
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use cudaguard::internal::finding::{self, Finding, Verdict};
+use cudaguard::internal::finding::{self, Code, Finding, Verdict};
 
 use super::examine::MachineAnswer;
 use crate::binary::examined::{self, NotExamined};
@@ -16,6 +16,8 @@ pub(super) struct FileAnswer<'a> {
     pub(super) on_machine: Option<MachineAnswer>,
     /// `None` if nothing is required of a release.
     pub(super) release: Option<GateReport>,
+    /// The findings that report the absence of facts which no option asks about. They do not count.
+    pub(super) unasked: Vec<Code>,
 }
 
 impl FileAnswer<'_> {
@@ -39,6 +41,13 @@ impl FileAnswer<'_> {
     pub(super) fn not_judged(&self) -> Vec<String> {
         let mut all = self.on_machine.as_ref().map(|answer| answer.open.clone()).unwrap_or_default();
         all.extend(self.only_release_left_out().map(ToString::to_string));
+        let unasked = self.findings().into_iter().filter(|finding| self.unasked.contains(&finding.code));
+        for finding in unasked {
+            let line = finding.message.lines().next().unwrap_or_default().to_owned();
+            if !all.contains(&line) {
+                all.push(line);
+            }
+        }
         all
     }
 
@@ -48,18 +57,22 @@ impl FileAnswer<'_> {
     }
 
     pub(super) fn verdict(&self) -> Verdict {
-        examined::verdict(&self.findings(), &self.not_examined())
+        self.verdict_of(self.findings(), &self.not_examined())
+    }
+
+    /// Returns the verdict of the check on the machines alone.
+    pub(super) fn verdict_on(&self, machine: &MachineAnswer) -> Verdict {
+        self.verdict_of(machine.findings.clone(), &machine.not_examined)
+    }
+
+    fn verdict_of(&self, mut findings: Vec<Finding>, not_examined: &[NotExamined]) -> Verdict {
+        findings.retain(|finding| !self.unasked.contains(&finding.code));
+        examined::verdict(&findings, not_examined)
     }
 
     /// Returns true if only a part of the code has a form that a GPU runs.
     pub(super) fn is_partial(&self) -> bool {
         let mut gpus = self.on_machine.iter().flat_map(|answer| &answer.gpus);
         gpus.any(|gpu| gpu.service == Service::Partial)
-    }
-}
-
-impl MachineAnswer {
-    pub(super) fn verdict(&self) -> Verdict {
-        examined::verdict(&self.findings, &self.not_examined)
     }
 }

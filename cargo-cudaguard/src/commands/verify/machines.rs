@@ -55,18 +55,17 @@ impl Machines {
         matches!(self, Self::Described { .. })
     }
 
-    /// Returns false if a finding of this code reports the absence of facts that the options do not state.
-    pub(super) fn asks_about(&self, code: Code) -> bool {
-        let Self::Described { machines, by_options: true, .. } = self else { return true };
-        let is_stated = |machine: &Machine| match code {
-            Code::CudnnCannotTell => machine.libraries.contains_key(CUDNN.key),
-            Code::DriverCannotTell => {
-                machine.driver.as_ref().is_some_and(|driver| driver.absent || driver.user.is_some())
-                    && machine.gpus.is_some()
-            }
-            _ => true,
+    /// Returns the codes of findings that report the absence of facts which the options do not state.
+    pub(super) fn codes_not_asked(&self) -> Vec<Code> {
+        let Self::Described { machines, by_options: true, .. } = self else { return Vec::new() };
+        let states_cudnn = |machine: &Machine| machine.libraries.contains_key(CUDNN.key);
+        let states_driver = |machine: &Machine| {
+            let driver = machine.driver.as_ref();
+            driver.is_some_and(|driver| driver.absent || driver.user.is_some()) && machine.gpus.is_some()
         };
-        machines.iter().any(is_stated)
+        let cudnn = (!machines.iter().any(states_cudnn)).then_some(Code::CudnnCannotTell);
+        let driver = (!machines.iter().any(states_driver)).then_some(Code::DriverCannotTell);
+        cudnn.into_iter().chain(driver).collect()
     }
 
     /// Returns the name of the machine for the output.

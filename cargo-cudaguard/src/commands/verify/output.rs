@@ -81,7 +81,7 @@ pub(super) fn answer_to_text(answer: &FileAnswer<'_>, machine_name: &str, gate: 
     let open = not_judged_in_words(&answer.not_judged());
     let mut text = String::new();
     if let Some(machine) = &answer.on_machine {
-        text += &machine_to_text(answer.file, machine_name, machine, &open);
+        text += &machine_to_text(answer, machine_name, machine, &open);
     }
     if let Some((report, gate)) = answer.release.as_ref().zip(gate) {
         text += &report.to_text(answer.file, gate);
@@ -92,9 +92,9 @@ pub(super) fn answer_to_text(answer: &FileAnswer<'_>, machine_name: &str, gate: 
     text
 }
 
-fn machine_to_text(file: &Path, machine_name: &str, machine: &MachineAnswer, open: &str) -> String {
-    let verdict = machine.verdict();
-    let head = format!("{}: {} ({machine_name})", file.display(), verdict.name());
+fn machine_to_text(answer: &FileAnswer<'_>, machine_name: &str, machine: &MachineAnswer, open: &str) -> String {
+    let verdict = answer.verdict_on(machine);
+    let head = format!("{}: {} ({machine_name})", answer.file.display(), verdict.name());
     let mut text = sanitize::sanitize_line(&head).into_owned() + "\n";
     for component in machine.components.iter().take(TOLD) {
         let _ = writeln!(text, "  {}", sanitize::sanitize_line(component));

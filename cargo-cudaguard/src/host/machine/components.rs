@@ -255,10 +255,7 @@ impl Components {
         findings.extend(machine.compiler_findings(&self.compilers));
         findings.extend(self.findings.iter().cloned());
         if self.os == Some(TargetOs::Windows) {
-            for finding in &mut findings {
-                finding.message = vendor::in_words_of_windows(&finding.message);
-                finding.hint = vendor::in_words_of_windows(&finding.hint);
-            }
+            findings.iter_mut().for_each(Finding::use_names_of_windows);
         }
         finding::sort_findings(&mut findings);
         findings

@@ -21,7 +21,6 @@ pub use nccl::NCCL;
 pub use table::LibraryTable;
 pub(crate) use table::serves_later;
 pub(crate) use windows::dll_of_soname;
-pub use windows::in_words_of_windows;
 
 /// cuDNN, the library with rows in the manifest, a table in the policy and a pin in the lock.
 pub const CUDNN: &Library = &cudnn::CUDNN;

@@ -72,29 +72,28 @@ pub(super) fn soname_of_dll(file: &str) -> Option<String> {
     Some(format!("lib{stem}.so.{}", soname_number(stem, number)?))
 }
 
-/// Returns the DLL of a soname of the driver, of cuDNN or of cudart, which findings name.
+/// Returns the DLL of a soname, as the guard names it: `libcudnn_ops.so.9` is `cudnn_ops64_9.dll`, `libcudart.so.11.0` is
+/// `cudart64_110.dll`.
 pub(crate) fn dll_of_soname(soname: &str) -> Option<String> {
-    if soname == "libcuda.so.1" {
-        return Some("nvcuda.dll".to_owned());
+    /// Stems of DLLs whose names have another form.
+    const OTHERS: [&str; 9] = [
+        "cupti",
+        "nvJitLink",
+        "nvfatbin",
+        "nvinfer",
+        "nvinfer_plugin",
+        "nvonnxparser",
+        "nvptxcompiler",
+        "nvrtc",
+        "nvvm",
+    ];
+    if let Some((dll, _)) = IRREGULAR.iter().find(|(_, name)| *name == soname) {
+        return Some(format!("{dll}.dll"));
     }
     let (stem, number) = soname.strip_prefix("lib")?.split_once(".so.")?;
-    let major: u32 = number.split('.').next()?.parse().ok()?;
-    let is_part = STEMS.contains(&stem) && stem.starts_with("cudnn");
-    // Up to CUDA 11, the number in the name of cudart is not the one in its soname.
-    (is_part || stem == "cudart" && major >= 12).then(|| format!("{stem}64_{major}.dll"))
-}
-
-/// Replaces sonames and the search path of Linux in a text by those of Windows.
-pub fn in_words_of_windows(text: &str) -> String {
-    let is_separator = |c: char| !(c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-'));
-    let word = |part: &str| {
-        let (word, rest) = part.split_at(part.trim_end_matches(|c| is_separator(c) || c == '.').len());
-        match word {
-            "LD_LIBRARY_PATH" => format!("PATH{rest}"),
-            _ => dll_of_soname(word).map_or_else(|| part.to_owned(), |dll| dll + rest),
-        }
-    };
-    text.split_inclusive(is_separator).map(word).collect()
+    let is_number = !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');
+    (is_number && STEMS.contains(&stem) && !OTHERS.contains(&stem))
+        .then(|| format!("{stem}64_{}.dll", number.replace('.', "")))
 }
 
 /// Splits `cublas64_13`, `nvjitlink_130_0` or `nvinfer_10` before the number.
@@ -137,7 +136,7 @@ fn strip_hash(name: &str) -> &str {
 
 #[cfg(test)]
 mod tests {
-    use super::in_words_of_windows;
+    use super::dll_of_soname;
     use crate::knowledge::vendor::{CUDART, CUDNN, plain_name};
 
     #[test]
@@ -174,16 +173,15 @@ mod tests {
         ] {
             assert_eq!(plain_name(other), other);
         }
-        for (text, windows) in [
-            ("finds no libcudnn.so.9: set LD_LIBRARY_PATH=x", "finds no cudnn64_9.dll: set PATH=x"),
-            ("there is no libcuda.so.1, and app", "there is no nvcuda.dll, and app"),
-            ("first in LD_LIBRARY_PATH.", "first in PATH."),
-            (
-                "libcudnn_graph.so.9\tlibcudart.so.11.0 libfoo.so.1",
-                "cudnn_graph64_9.dll\tlibcudart.so.11.0 libfoo.so.1",
-            ),
+        for (soname, dll) in [
+            ("libcudnn_graph.so.9", Some("cudnn_graph64_9.dll")),
+            ("libcudart.so.11.0", Some("cudart64_110.dll")),
+            ("libcuda.so.1", Some("nvcuda.dll")),
+            ("libnvrtc-builtins.so.12.9", Some("nvrtc-builtins64_129.dll")),
+            ("libnvrtc.so.12", None),
+            ("libfoo.so.1", None),
         ] {
-            assert_eq!(in_words_of_windows(text), windows);
+            assert_eq!(dll_of_soname(soname).as_deref(), dll, "{soname}");
         }
         assert!(CUDART.is_named("cudart64_110.dll") && !CUDNN.is_named("cudnn_ops64_9.dll"));
         assert_eq!((CUDNN.major("cudnn64_9.dll"), CUDART.major("cudart64_110.dll")), (Some(9), Some(11)));
