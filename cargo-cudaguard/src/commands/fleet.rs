@@ -13,7 +13,6 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::rc::Rc;
 
-use crate::binary::examined;
 use crate::host::machine::Machine;
 use crate::host::machine::fleet::{Change, Fleet, FleetOutcome, Outcomes};
 use cudaguard::internal::env::Env;
@@ -46,10 +45,8 @@ pub(crate) fn run_fleet(env: &Env, files: &[PathBuf], list: &Path, json: bool) -
     let open: Vec<_> =
         read.iter().map(|components| not_judged(&components.manifests, &components.not_examined)).collect();
     let fleet_report = |outcomes: Outcomes| FleetReport::from_outcomes(&outcomes, files, &open, json);
-    let not_examined = read.iter().any(|components| !examined::is_complete(&components.not_examined));
     let mut run = Run {
         files,
-        not_examined,
         open: &open,
         json,
         fleet: Fleet::new(read, fleet_report),
@@ -109,8 +106,6 @@ struct Run<'a, F> {
     files: &'a [PathBuf],
     /// The parts of each file that no rule has checked.
     open: &'a [Vec<String>],
-    /// Set if a part of a file was not examined.
-    not_examined: bool,
     json: bool,
     fleet: Fleet<FleetReport, F>,
     counts: Vec<Count>,
@@ -324,11 +319,13 @@ impl<F: Fn(Outcomes) -> FleetReport> Run<'_, F> {
             }
         }
         report::check_written(self.out.flush())?;
-        Ok(match (self.counts.iter().any(|count| count.refused > 0), self.unread) {
-            (true, _) => ExitCode::from(REFUSED),
-            (false, 0) if self.not_examined => ExitCode::from(EXIT_ERROR),
-            (false, 0) => ExitCode::SUCCESS,
-            (false, _) => ExitCode::from(EXIT_ERROR),
+        let mut counts = self.counts.iter().chain([&self.together]);
+        Ok(if counts.clone().any(|count| count.refused > 0) {
+            ExitCode::from(REFUSED)
+        } else if self.unread > 0 || counts.any(|count| count.unknown > 0) {
+            ExitCode::from(EXIT_ERROR)
+        } else {
+            ExitCode::SUCCESS
         })
     }
 }

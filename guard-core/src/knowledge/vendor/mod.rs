@@ -315,20 +315,20 @@ pub fn plain_name(file: &str) -> Cow<'_, str> {
     if let Some(soname) = windows::soname_of_dll(file) {
         return soname.into();
     }
-    match file.find('-').map(|at| file.split_at(at)) {
-        Some((stem, rest)) if strip_mark(rest) != rest => format!("{stem}{}", strip_mark(rest)).into(),
+    match file.find(".so").map(|at| file.split_at(at)) {
+        Some((stem, rest)) if without_mark(stem) != stem => format!("{}{rest}", without_mark(stem)).into(),
         _ => file.into(),
     }
 }
 
-/// Removes that hash, a dash and eight hexadecimal digits, from the rest of a name after the stem.
-fn strip_mark(rest: &str) -> &str {
+/// Removes that hash, a dash or a dot and eight hexadecimal digits, from the end of a stem.
+fn without_mark(stem: &str) -> &str {
     const MARK: usize = 9;
-    let is_mark = |mark: &str| mark.strip_prefix('-').is_some_and(|hash| hash.bytes().all(|b| b.is_ascii_hexdigit()));
-    match rest.split_at_checked(MARK) {
-        Some((mark, behind)) if is_mark(mark) && behind.starts_with(".so") => behind,
-        _ => rest,
-    }
+    let is_mark = |mark: &str| {
+        mark.strip_prefix(['-', '.']).is_some_and(|hash| hash.bytes().all(|byte| byte.is_ascii_hexdigit()))
+    };
+    let split = stem.len().checked_sub(MARK).and_then(|at| stem.split_at_checked(at));
+    split.filter(|(_, mark)| is_mark(mark)).map_or(stem, |(own, _)| own)
 }
 
 #[cfg(test)]

@@ -25,6 +25,9 @@ fn repaired_wheel_names_are_parsed() {
         ("libcudart-e409450e.so.11.0", "libcudart.so.11.0"),
         ("libcudnn-1A2b3c4d.so.9", "libcudnn.so.9"),
         ("libcudart-d0da41ae.so", "libcudart.so"),
+        ("libcudart-41118559.so.12.3.101", "libcudart.so.12.3.101"),
+        ("libcudart.41118559.so.12", "libcudart.so.12"),
+        ("libnvrtc-builtins-2cf79d1a.so.11.2", "libnvrtc-builtins.so.11.2"),
         ("libcudart-e409450.so.11.0", "libcudart-e409450.so.11.0"),
         ("libcudart-e409450x.so.11.0", "libcudart-e409450x.so.11.0"),
         ("libx-1.2.so-e409450e.so.3", "libx-1.2.so-e409450e.so.3"),
@@ -35,7 +38,10 @@ fn repaired_wheel_names_are_parsed() {
     ] {
         assert_eq!(plain_name(name), plain, "{name}");
     }
-    assert!(CUDART.is_named("libcudart-e409450e.so.11.0") && !CUDART.is_named("libcudart-static.so"));
+    for name in ["libcudart-e409450e.so.11.0", "libcudart-41118559.so.12", "libcudart.41118559.so.12"] {
+        assert!(CUDART.is_named(name), "{name}");
+    }
+    assert!(!CUDART.is_named("libcudart-static.so"));
     assert_eq!(
         (CUDART.soname_version("libcudart-e409450e.so.11.0").as_deref(), CUDNN.major("libcudnn-1a2b3c4d.so.9")),
         (Some("11.0"), Some(9))
