@@ -32,7 +32,7 @@ use crate::commands::inspect::{self, is_cuda};
 
 use closure::MemberClosure;
 pub(crate) use components::together_on;
-pub(crate) use member::{ArtifactMember, sha256_of, unmarked_name};
+pub(crate) use member::{ArtifactMember, sha256_of};
 use member::{MemberLoader, file_name};
 use packages::{ArtifactPackage, NeededVersions};
 pub(crate) use packages::{BilledPackage, BilledRequirement};

@@ -4,6 +4,7 @@ use cudaguard::internal::elf::{Elf, tag};
 use cudaguard::internal::vendor;
 
 use crate::binary::file::texts_starting_with;
+use crate::binary::pe::Pe;
 
 /// NVIDIA packages that contain libraries, with the libraries: the pip packages without `nvidia-` and the CUDA major
 /// version, and the conda packages.
@@ -69,6 +70,9 @@ impl OpenedLibrary {
 /// Returns the libraries that a file opens by name. NVIDIA's own libraries open others only for some of their functions, so they
 /// are not included, nor are parts of the driver.
 pub(crate) fn opened_libraries(data: &[u8]) -> Vec<OpenedLibrary> {
+    if let Ok(image) = Pe::parse(data) {
+        return opened_dlls(&image, data);
+    }
     let Ok(elf) = Elf::parse(data) else { return Vec::new() };
     if elf.soname().is_some_and(vendor::is_nvidia_soname) || !elf.is_dynamic() {
         return Vec::new();
@@ -104,6 +108,22 @@ pub(crate) fn opened_libraries(data: &[u8]) -> Vec<OpenedLibrary> {
         }
     }
     found
+}
+
+/// Returns the DLLs that a file for Windows opens by name. NVIDIA's own DLLs are not included.
+fn opened_dlls(image: &Pe<'_>, data: &[u8]) -> Vec<OpenedLibrary> {
+    let imports = image.imports();
+    let opens = imports.iter().flat_map(|dll| &dll.functions).any(|function| function.starts_with("LoadLibrary"));
+    if !opens || image.dll_name().is_some_and(vendor::is_nvidia_soname) {
+        return Vec::new();
+    }
+    let is_imported = |name: &str| imports.iter().any(|dll| dll.name.eq_ignore_ascii_case(name));
+    let named = |stem: &&str| {
+        let mut names = texts_starting_with(data, &format!("{stem}64_"));
+        names.retain(|name| name.ends_with(".dll") && vendor::major_of(name).is_some() && !is_imported(name));
+        (!names.is_empty()).then(|| OpenedLibrary { stem: format!("lib{stem}"), names, dirs: Vec::new() })
+    };
+    OPENED_BY_TEXT.iter().filter_map(named).collect()
 }
 
 /// Returns the libraries of the package of NVIDIA that this entry of a search path names: `$ORIGIN/../nvidia/cublas/lib`.

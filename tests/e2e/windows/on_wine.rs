@@ -18,7 +18,9 @@ pub(super) fn tests() -> Vec<Test> {
         #[slow]
         embedded_guard_equals_that_of_linux,
         #[slow]
-        machine_is_detected
+        machine_is_detected,
+        #[slow]
+        installed_toolkits_are_detected
     ]
 }
 
@@ -261,4 +263,64 @@ fn machine_is_detected() {
     let library = path(&parts::part("nvjpeg-13.0").join("lib/libnvjpeg.so.13"));
     let foreign = run(&["verify", &library]).expect(1);
     assert!(foreign.stderr.contains("is for x86_64-linux, but that machine is x86_64-windows"), "{foreign}");
+}
+
+/// Toolkits and cuDNN are where NVIDIA's installers put them. Their headers are real, and nvcc prints only its release.
+fn installed_toolkits_are_detected() {
+    let wine = start_wine("windows-toolkits");
+    let scratch = Scratch::without_blanks("windows-toolkit-files");
+    let compile = |arguments: &[&str]| drop(Call::new(COMPILER).args(arguments).dir(scratch.path()).run().success());
+    scratch.file("start.c", include_str!("start_compiler.c"));
+    for name in ["bin/cargo.exe", "bin/rustc.exe"] {
+        fs::create_dir_all(scratch.path().join("bin")).unwrap();
+        compile(&["start.c", "-o", name]);
+    }
+    scratch.file("Cargo.toml", "[package]\nname = \"demo\"\nversion = \"0.1.0\"\nedition = \"2021\"\n");
+    scratch.file("Cargo.lock", "version = 3\n\n[[package]]\nname = \"demo\"\nversion = \"0.1.0\"\n");
+    scratch.file("src/main.rs", "fn main() {}");
+    scratch.file("cudaguard.toml", "[toolkit]\nrequire = \">=11\"\n[cudnn]\nlinkage = \"linked\"\n");
+    scratch.file(
+        "nvcc.c",
+        r#"#include <stdio.h>
+           int main(void) { return !printf("Cuda compilation tools, release %s, V%s.1\n", RELEASE, RELEASE); }"#,
+    );
+    let programs = wine.prefix().join("drive_c/Program Files");
+    let copy_header = |from: &Path, to: &Path, name: &str| {
+        fs::create_dir_all(to).unwrap();
+        fs::copy(from.join(name), to.join(name)).unwrap();
+    };
+    for release in ["13.0", "13.2"] {
+        let toolkit = programs.join("NVIDIA GPU Computing Toolkit/CUDA").join(format!("v{release}"));
+        copy_header(&parts::cuda(release).join("include"), &toolkit.join("include"), "cuda.h");
+        fs::create_dir(toolkit.join("bin")).unwrap();
+        let nvcc = toolkit.join("bin/nvcc.exe").display().to_string();
+        compile(&["nvcc.c", &format!("-DRELEASE=\"{release}\""), "-o", &nvcc]);
+    }
+    let other = scratch.path().join("other");
+    copy_header(&parts::cuda("11.8").join("include"), &other.join("include"), "cuda.h");
+    let cudnn = parts::cudnn("9.15.1-cu12").join("include");
+    copy_header(&cudnn, &programs.join("NVIDIA/CUDNN/v9.15/include/12.9"), "cudnn_version.h");
+    let installed = r"C:\Program Files\NVIDIA GPU Computing Toolkit\CUDA";
+    let old = format!(r"{installed}\v13.0");
+    let check = |path: &str, variables: &[(&str, &str)]| {
+        let call = wine.call(program(), scratch.path()).args(["check", "--target", TARGET]);
+        let call = variables.iter().fold(call, |call, (name, value)| call.env(name, value));
+        let tools = super::windows_path(&scratch.path().join("bin"));
+        call.env("WINEPATH", format!("{tools};{path}")).run().success()
+    };
+    let outcome = check("", &[("CUDA_PATH_V11_8", &super::windows_path(&other))]);
+    for text in [
+        &format!(r"{installed}\v13.2\bin\nvcc.exe (found in {installed}\v13.2; no variable names a toolkit"),
+        &format!(r"also      CUDA 13.0        {old}"),
+        "(CUDA_PATH_V11_8)",
+        r"also      cuDNN 9.15.1     C:\Program Files\NVIDIA\CUDNN\v9.15\include\12.9",
+    ] {
+        assert!(outcome.stdout.contains(text), "{text}: {outcome}");
+    }
+    let outcome = check("", &[("CUDA_PATH", &old)]);
+    let text = format!(r"{old}\bin\nvcc.exe (CUDA_PATH names it; PATH has no nvcc)");
+    assert!(outcome.stdout.contains(&text) && !outcome.stderr.contains("CG101"), "{text}: {outcome}");
+    let outcome = check(&format!(r"{installed}\v13.2\bin"), &[("CUDA_PATH", &old)]);
+    assert!(outcome.stdout.contains(r"v13.2\bin\nvcc.exe (first nvcc in PATH)"), "{outcome}");
+    assert!(outcome.stderr.contains("[CG101]: nvcc is from CUDA 13.2, but CUDA_PATH names CUDA 13.0"), "{outcome}");
 }

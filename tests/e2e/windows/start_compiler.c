@@ -1,4 +1,4 @@
-/* Starts the compiler of Linux from Wine: converts paths, and passes its output on. */
+/* Starts the program of Linux that has this file's name, from Wine: converts paths, and passes its output on. */
 #include <stdio.h>
 #include <string.h>
 #include <windows.h>
@@ -25,15 +25,17 @@ static void print(const char *name, FILE *to) {
 }
 
 int main(int count, char **arguments) {
-  char *shell[] = {"/bin/sh", "-c", command, 0}, out[64], err[64], directory[MAX_PATH];
+  char *shell[] = {"/bin/sh", "-c", command, 0}, out[64], err[64], directory[MAX_PATH], own[MAX_PATH];
   const unsigned long id = GetCurrentProcessId();
   unix_spawn spawn = (unix_spawn)GetProcAddress(GetModuleHandleA("ntdll"), "__wine_unix_spawnvp");
-  if (!spawn || !GetCurrentDirectoryA(sizeof directory, directory)) return 99;
+  if (!spawn || !GetCurrentDirectoryA(sizeof directory, directory) || !GetModuleFileNameA(0, own, sizeof own)) return 99;
+  *strrchr(own, '.') = 0;
   sprintf(out, "compiler-%lu.out", id);
   sprintf(err, "compiler-%lu.err", id);
   strcpy(command, "cd");
   append(directory);
-  strcat(command, " && exec x86_64-w64-mingw32-gcc");
+  strcat(command, " && exec");
+  append(strrchr(own, '\\') + 1);
   for (int n = 1; n < count; n++) append(arguments[n]);
   sprintf(command + strlen(command), " >%s 2>%s </dev/null", out, err);
   const int status = spawn(shell, 1);

@@ -233,17 +233,6 @@ impl ArtifactMember {
     }
 }
 
-/// Returns the name of a library without the mark that packers put into it: `libnvjpeg.8dd2b5e6.so.12` is `libnvjpeg.so.12`.
-pub(crate) fn unmarked_name(file: &str) -> String {
-    let plain = plain_name(file);
-    let Some((stem, rest)) = plain.split_once(".so") else { return plain.into_owned() };
-    let is_mark = |mark: &&str| mark.len() == 8 && mark.bytes().all(|b| b.is_ascii_hexdigit());
-    match stem.rsplit_once('.').filter(|(_, mark)| is_mark(mark)) {
-        Some((stem, _)) => format!("{stem}.so{rest}"),
-        None => plain.into_owned(),
-    }
-}
-
 /// Returns the SHA-256 of a whole file in hexadecimal, and rewinds it.
 pub(crate) fn sha256_of(file: &mut File) -> std::io::Result<String> {
     let mut digest = Sha256::new();

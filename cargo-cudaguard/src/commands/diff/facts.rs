@@ -5,6 +5,7 @@ use std::path::Path;
 
 use cudaguard::internal::manifest::Requirement;
 use cudaguard::internal::tables;
+use cudaguard::internal::vendor;
 use cudaguard::internal::version::{CudaVersion, DriverRelease, Version};
 
 use crate::binary::examined::NotExamined;
@@ -85,8 +86,8 @@ impl ReleaseFacts {
             }
             if part.is_nvidias() && part.holds.is_empty() {
                 let own = part.name.rsplit(['/', '!']).next().unwrap_or_default();
-                let name = artifact_report::unmarked_name(own);
-                insert(&mut inside, stem(&name), name.clone());
+                let name = vendor::plain_name(own);
+                insert(&mut inside, stem(&name), name.to_string());
             }
             if !part.components.manifests.is_empty() && !part.is_of_vendor() {
                 guarded.insert(part.name.clone(), part.is_guarded());

@@ -6,7 +6,7 @@ use std::path::Path;
 use cudaguard::internal::vendor::plain_name;
 
 use crate::cli::report::CliError;
-use crate::commands::artifact_report::{ArtifactReport, BilledRequirement, sha256_of, unmarked_name};
+use crate::commands::artifact_report::{ArtifactReport, BilledRequirement, sha256_of};
 
 /// A file that the bill is about.
 pub(super) struct BilledFile {
@@ -45,7 +45,7 @@ impl BilledFile {
         let is_whole = |member: &str| member == name;
         let bundled = artifact.parts.iter().filter(|part| part.is_nvidias() && !is_whole(&part.name)).map(|part| {
             let own = part.name.rsplit(['/', '!']).next().unwrap_or_default();
-            let library = unmarked_name(own);
+            let library = plain_name(own);
             let named =
                 |(library, _): &&(&cudaguard::internal::vendor::Library, Option<String>)| own.starts_with(library.stem);
             let version = part.holds.iter().find(named).and_then(|(_, version)| version.clone());
@@ -56,7 +56,8 @@ impl BilledFile {
             BundledLibrary {
                 path: part.name.clone(),
                 purl: artifact.owner_purl(part).filter(|purl| purl.contains("nvidia")).unwrap_or_else(generic),
-                name: library,
+                // A DLL keeps its name; the tables have that on Linux.
+                name: if own.to_ascii_lowercase().ends_with(".dll") { own.to_owned() } else { library.into_owned() },
                 version,
                 sha256: part.sha256.clone(),
             }
