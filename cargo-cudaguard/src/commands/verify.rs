@@ -41,6 +41,10 @@ pub(crate) fn run_verify(env: &Env, question: &VerifyArgs) -> Result<ExitCode, C
     if let Some(gate) = &gate {
         findings::print_text(&stale_exceptions(gate, &answers));
     }
+    let wheels = question.files.iter().filter(|file| file.extension().is_some_and(|extension| extension == "whl"));
+    if wheels.count() > 1 {
+        report::note("info: each wheel was checked alone; to check wheels that run together, name their directory");
+    }
     if question.form == Output::Sarif {
         let files: Vec<_> = answers.iter().map(|answer| (answer.file.to_owned(), answer.findings())).collect();
         report::print_result(&findings::files_to_sarif(&files))?;

@@ -4,7 +4,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use cudaguard::internal::manifest::Linkage;
+use cudaguard::internal::manifest::{Linkage, Opens};
 use cudaguard::internal::version::Version;
 use cudaguard_tests::world::{self, T4, World};
 use cudaguard_tests::{Call, Outcome, Scratch, Test, command, parts, test, tests};
@@ -15,6 +15,7 @@ pub(crate) fn tests() -> Vec<Test> {
     let mut tests = tests![
         library_needs_newer_driver,
         opened_library_is_judged,
+        libraries_of_cudnn_and_crates_are_judged,
         absent_library_is_unknown,
         #[slow]
         library_lacks_code_for_gpu,
@@ -124,6 +125,44 @@ fn opened_library_is_judged() {
         let needed = [lib.join(cudart).display().to_string()];
         link(LIBRARY, &lib.join("libcufft.so.11"), &[], &[&shared[..], &needed].concat()).expect("a library");
         expect_all(&app, (RELEASE, 12020), code);
+    }
+}
+
+/// cuDNN opens its parts by name, and a crate opens the libraries that the manifest lists. Both need cudart 13 here.
+fn libraries_of_cudnn_and_crates_are_judged() {
+    world::need();
+    let cudnn = parts::cudnn("9.15.1").join("lib/libcudnn.so.9");
+    for (is_cudnn, opened) in [(true, "libcudnn_graph.so.9"), (false, "libnvrtc.so")] {
+        let scratch = Scratch::new("closure-others");
+        let app = scratch.join("app");
+        let lib = app.join("lib");
+        fs::create_dir_all(&lib).expect("a directory");
+        let rpath = "-Wl,--no-as-needed,-rpath,$ORIGIN/lib".to_owned();
+        let (objects, needed) = if is_cudnn {
+            fs::copy(&cudnn, lib.join("libcudnn.so.9")).expect("a library");
+            (Vec::new(), vec![rpath, "-Wl,--unresolved-symbols=ignore-all".to_owned(), cudnn.display().to_string()])
+        } else {
+            let mut manifest = guarded_programs::manifest("demo", Version::new(9, 15, 1), Linkage::None);
+            (manifest.library, manifest.sealed) = (None, true);
+            manifest.requires.clear();
+            let (by, libraries, endings) =
+                ("cudarc 0.19.10".to_owned(), vec!["nvrtc".to_owned()], vec![".so".to_owned()]);
+            manifest.opens = vec![Opens { by, libraries, endings }];
+            (guarded_programs::objects(scratch.path(), &[manifest]), vec![rpath])
+        };
+        link("int main(void) { return 0; }\n", &app.join("prog"), &objects, &needed).expect("a program");
+        let cudart = lib.join("libcudart.so.13");
+        fs::copy(parts::cuda("13.0").join("lib64/libcudart.so.13"), &cudart).expect("a library");
+        let reports_driver = |outcome: &Outcome| format!("{}{}", outcome.stdout, outcome.stderr).contains("CG301");
+        for (front_end, outcome) in ask_all(&app, (RELEASE, 12020)) {
+            assert!(!reports_driver(&outcome) || front_end.contains("DIR") || front_end.contains("TAR"), "{outcome}");
+        }
+        let shared = ["-shared", "-fPIC", "-Wl,-rpath,$ORIGIN", &format!("-Wl,-soname,{opened}")].map(str::to_owned);
+        let needed = [&shared[..], &[cudart.display().to_string()]].concat();
+        link(LIBRARY, &lib.join(opened), &[], &needed).expect("a library");
+        for (front_end, outcome) in ask_all(&app, (RELEASE, 12020)).into_iter().filter(|(name, _)| *name != "exec") {
+            assert!(outcome.status() == Some(1) && reports_driver(&outcome), "{opened} {front_end}: {outcome}");
+        }
     }
 }
 

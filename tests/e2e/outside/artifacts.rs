@@ -117,6 +117,10 @@ fn artifact_has_one_verdict() {
     let verify = |words: &[&str]| command::call(["verify"]).arg(&wheel).args(words).run();
     let outcome = verify(&["--driver", "580.65.06", "--gpu", "A100", "--cudnn", "none"]).expect(0);
     assert!(outcome.stdout.contains(": runs (the described machine)"), "it contains its cuDNN: {outcome}");
+    assert!(!outcome.stderr.contains("each wheel"), "{outcome}");
+    let again = wheel.display().to_string();
+    let outcome = verify(&["--driver", "580.65.06", "--gpu", "A100", "--cudnn", "none", &again]).expect(0);
+    assert!(outcome.stderr.contains("each wheel was checked alone"), "{outcome}");
     let outcome = verify(&["--driver", "580.65.06", "--gpu", "V100"]).expect(1);
     assert!(outcome.stderr.contains("app/lib/libapp.so"), "the member is named: {outcome}");
     let outcome = verify(&["--driver", "535.261.03", "--gpu", "A100", "--json"]).expect(1);
