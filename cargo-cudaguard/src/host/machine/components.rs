@@ -3,9 +3,10 @@
 //! A note that was never sealed does not contain the requirements of its file for driver and GPU. They are derived from
 //! the file here, as sealing would do, and added to the manifest in memory.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::Path;
 
+use super::oldest_driver::{OldestDriver, driver_needs, machine_with_gpu};
 use super::{HostLibrary, Machine};
 use crate::binary::examined::NotExamined;
 use crate::binary::file::TargetOs;
@@ -14,7 +15,7 @@ use crate::binary::kernels::Kernels;
 use crate::binary::manifest_decoder::Note;
 use crate::binary::symbols::Bound;
 use crate::family::{self, RuntimeCompiler};
-use crate::host::facts::Host;
+use crate::host::facts::{DriverMismatch, Host};
 use crate::host::judge;
 use crate::linked::evidence::{Evidence, LinkEvidence};
 use crate::linked::seal::drop_certain;
@@ -242,8 +243,15 @@ impl Components {
         let mut findings = Vec::new();
         let mut first = None;
         let mut of_each = Vec::new();
+        let drivers = self.drivers_for_unsupported_gpus(machine);
         for manifest in &self.manifests {
-            let host = Host { described: true, ..machine.host_for(manifest, place) };
+            let mut host = Host { described: true, ..machine.host_for(manifest, place) };
+            for gpu in host.gpus.iter_mut().flatten() {
+                let needs = drivers.iter().find(|(cc, _)| gpu.cc == Some(*cc));
+                if let (Some(DriverMismatch::NotYet(first)), Some((_, needs))) = (&mut gpu.undriven, needs) {
+                    (first.cuda, first.release) = (needs.cuda, needs.release);
+                }
+            }
             of_each.push(judge::judge(manifest, &host));
             first.get_or_insert(host);
         }
@@ -259,6 +267,15 @@ impl Components {
         }
         finding::sort_findings(&mut findings);
         findings
+    }
+
+    /// Returns the driver that the file needs on each GPU that the driver of the machine does not support yet.
+    fn drivers_for_unsupported_gpus(&self, machine: &Machine) -> Vec<((u8, u8), OldestDriver)> {
+        let gpus = machine.known_gpus();
+        let unsupported = gpus.iter().filter(|gpu| matches!(gpu.undriven, Some(DriverMismatch::NotYet(_))));
+        let ccs: BTreeSet<(u8, u8)> = unsupported.filter_map(|gpu| gpu.cc).collect();
+        let needs = |cc| driver_needs(std::slice::from_ref(self), &machine_with_gpu(Some(cc))).driver;
+        ccs.into_iter().filter_map(|cc| Some((cc, needs(cc)?))).collect()
     }
 
     /// Returns the finding for another processor or platform. `built_for` and `machine` name processors or platforms.
