@@ -103,9 +103,10 @@ fn flags_describe_a_host() {
         ("--driver 540.4.0 --kernel 540.4.0 --gpu 8.7 --cudnn 9.15.1", "unknown", &["CG505 info"]),
         ("--gpu 6.1,7.5", "refused", &["CG303 error", "CG303 error", "CG501 info", "CG505 info", "CG505 info"]),
         ("--gpu 6.1,7.5 --together", "refused", &["CG303 error", "CG501 info", "CG505 info"]),
-        ("--cudnn 9.15.1", "unknown", &["CG505 info"]),
+        // No option asks about the driver or the GPU.
+        ("--cudnn 9.15.1", "runs", &["CG505 info"]),
         // libcuda decides; the kernel module alone never refuses.
-        ("--kernel 535.261.03 --gpu 8.0 --cudnn 9.15.1", "unknown", &["CG505 info"]),
+        ("--kernel 535.261.03 --gpu 8.0 --cudnn 9.15.1", "runs", &["CG505 info"]),
     ] {
         let outcome = call(["verify"]).arg(demo()).arg("--json").args(flags.split(' ')).run();
         let value = json(&outcome);

@@ -129,8 +129,13 @@ fn unexamined_parts_leave_it_unknown() {
     let object = compile(&scratch, "kernels", &["arch=compute_80,code=sm_80"]);
     link(&scratch, "tree/lib.so", &[&object]);
     wheel(&scratch, "old.whl");
-    scratch.file("tree/gpu.co", b"__CLANG_OFFLOAD_BUNDLE__\x02\0\0\0\0\0\0\0");
-    wheel(&scratch, "new.whl");
-    let outcome = diff(&scratch, &["old.whl", "new.whl"]).expect(2);
-    assert!(outcome.stdout.contains("not examined (new): gpu.co"), "{outcome}");
+    // Code for AMD's GPUs is listed, and changes no answer about NVIDIA's.
+    for (name, contents, status) in
+        [("gpu.co", &b"__CLANG_OFFLOAD_BUNDLE__\x02\0\0\0\0\0\0\0"[..], 0), ("gpu.7z", b"7z\xbc\xaf\x27\x1c\0\x04", 2)]
+    {
+        scratch.file(format!("tree/{name}"), contents);
+        wheel(&scratch, "new.whl");
+        let outcome = diff(&scratch, &["old.whl", "new.whl"]).expect(status);
+        assert!(outcome.stdout.contains(&format!("not examined (new): {name}")), "{outcome}");
+    }
 }

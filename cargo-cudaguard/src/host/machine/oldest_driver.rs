@@ -45,6 +45,15 @@ pub fn machine_with_gpu(cc: Option<(u8, u8)>) -> Machine {
 
 /// Returns the driver that these files need on a machine, whatever driver the machine has, and that supports the GPUs of the machine.
 pub fn driver_needs(files: &[Components], machine: &Machine) -> DriverNeeds {
+    let os = files.first().and_then(|file| file.os);
+    let DriverNeeds { driver, guaranteed_from } = needs_of_files(files, machine);
+    let driver = driver.max(first_driver(machine, os));
+    let newer = |sure: &OldestDriver| driver.is_none_or(|driver| driver.cuda < sure.cuda);
+    DriverNeeds { driver, guaranteed_from: guaranteed_from.filter(newer) }
+}
+
+/// Does the same for a machine whose driver is known to support its GPUs.
+pub(super) fn needs_of_files(files: &[Components], machine: &Machine) -> DriverNeeds {
     let cudas = cuda_versions(files);
     let verdict_with = |cuda: CudaVersion| {
         let driver = Driver { cuda: Some(cuda), init: Some(0), ..Driver::default() };
@@ -67,10 +76,7 @@ pub fn driver_needs(files: &[Components], machine: &Machine) -> DriverNeeds {
         Some(OldestDriver { cuda, release })
     };
     let (refused, unknown) = (first(Verdict::Refused), first(Verdict::Unknown));
-    let os = files.first().and_then(|file| file.os);
-    let driver = named(refused).max(first_driver(machine, os));
-    let newer = |sure: &OldestDriver| unknown > refused && driver.is_none_or(|driver| driver.cuda < sure.cuda);
-    DriverNeeds { driver, guaranteed_from: named(unknown).filter(newer) }
+    DriverNeeds { driver: named(refused), guaranteed_from: named(unknown).filter(|_| unknown > refused) }
 }
 
 /// Returns the first driver that supports all GPUs of a machine. `None`: every driver in use does.

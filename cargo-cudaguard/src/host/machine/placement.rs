@@ -6,7 +6,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::oldest_driver::{OldestDriver, driver_needs, known_cuda_versions};
+use super::oldest_driver::{OldestDriver, known_cuda_versions, needs_of_files};
 use super::{Components, Driver, Gpu, HostLibrary, Machine};
 use crate::host::facts;
 use crate::host::judge::answer::{GpuAnswer, Service, answers};
@@ -89,22 +89,12 @@ impl Placement {
         let files = &files.iter().map(Components::without_repeats).collect::<Vec<_>>()[..];
         let asked = PlacementQuery::from_components(files)?;
         let (mut fit, mut unfit): (Vec<GpuRange>, Vec<Unfit>) = (Vec::new(), Vec::new());
-        let needs_driver = asked
-            .verdict_on(&Machine { driver: Some(absent_driver()), ..asked.sample_machine(None, None) })
-            != Verdict::Runs;
         for (from, to) in cc_intervals(files) {
             match asked.support_for_gpu(from) {
-                Ok((by, driver)) => {
-                    // The first driver of the GPU matters only to files that need a driver.
-                    let first = tables::first_driver(from).map(|first| first.cuda);
-                    let driver = driver.filter(|driver| needs_driver || Some(driver.cuda) > first);
-                    match fit.last_mut() {
-                        Some(last) if (last.by, last.driver) == (by, driver) && is_adjacent(last.to, from) => {
-                            last.to = to;
-                        }
-                        _ => fit.push(GpuRange { from, to, by, driver }),
-                    }
-                }
+                Ok((by, driver)) => match fit.last_mut() {
+                    Some(last) if (last.by, last.driver) == (by, driver) && is_adjacent(last.to, from) => last.to = to,
+                    _ => fit.push(GpuRange { from, to, by, driver }),
+                },
                 Err(why) => match unfit.last_mut() {
                     Some(last) if last.why.code == why.code && is_adjacent(last.to, from) => last.to = to,
                     _ => unfit.push(Unfit { from, to, why }),
@@ -116,6 +106,9 @@ impl Placement {
             let why = why.unwrap_or("it has no code for any of them");
             return Err(format!("no known GPU runs it with any known driver: {why}"));
         }
+        let needs_driver = asked
+            .verdict_on(&Machine { driver: Some(absent_driver()), ..asked.sample_machine(None, None) })
+            != Verdict::Runs;
         let library =
             asked.library.map(|library| OfLibrary { gpus_dropped_in: asked.gpus_dropped_in(&fit), ..library });
         Ok(Self { processor, fit, unfit, needs_driver, library })
@@ -196,7 +189,8 @@ impl<'a> PlacementQuery<'a> {
             let why = all.into_iter().find(|finding| Verdict::from_findings([finding]) == worst);
             return Err(why.expect("a verdict rests on a finding"));
         }
-        let needs = driver_needs(self.files, &self.sample_machine(Some(cc), None));
+        // A machine that schedules its GPUs has a driver that supports them.
+        let needs = needs_of_files(self.files, &self.sample_machine(Some(cc), None));
         Ok((self.worst_support(cc), needs.certain()))
     }
 
