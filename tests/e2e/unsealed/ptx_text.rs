@@ -10,7 +10,14 @@ use cudaguard_tests::{Call, Scratch, Test, parts, tests, tools};
 use super::fixture::{Build, before_linking, nvcc, object, reported};
 
 pub(crate) fn tests() -> Vec<Test> {
-    tests![ptx_text_needs_driver, ptx_text_alone_needs_driver, ptx_header_is_strict, much_data_is_not_searched]
+    tests![
+        ptx_text_needs_driver,
+        ptx_text_alone_needs_driver,
+        #[slow]
+        ptx_header_is_strict,
+        #[slow]
+        much_data_is_not_searched
+    ]
 }
 
 /// Returns an object with this text in its read-only data, behind this number of other bytes.
