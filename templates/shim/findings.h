@@ -234,8 +234,8 @@
     CUDNN_TOO_NEW_FOR_GPU, \
     "cuDNN " VALUE(found) " no longer works on compute capability " VALUE(gpus), \
     needed_by, found_driver, none, CUDNN_TOO_NEW_FOR_GPU, \
-    "use a newer GPU, or a cuDNN from " VALUE(min) " to below " VALUE(dropped_in) ", if " \
-    "there is one") \
+    "use a newer GPU, or a cuDNN[ from " VALUE(min) " to] below " VALUE(dropped_in) "; " \
+    "rebuild the program if it needs a newer one") \
   X(CUDART_OLDER, 314, WARNING, INFORMS, 51, cudart, \
     CUDART_OLDER, \
     VALUE(library) " is from CUDA " VALUE(found_cuda) ", older than CUDA " \

@@ -198,8 +198,9 @@ SHIM_NOINLINE void add_driver_finding(struct context *cx, const struct judge_fin
   if (row.kind == ROW_PART || row.kind == ROW_LIBRARY) f->found = cx->call.result.cudnn;
   if (row.kind != ROW_LIBRARY) return;
   f->min = row.cudnn.min;
-  if (from->code == JUDGE_CUDNN_TOO_NEW_FOR_GPU) f->dropped_in = from->version;
-  else f->newest_major = from->version;
+  if (from->code != JUDGE_CUDNN_TOO_NEW_FOR_GPU) f->newest_major = from->version;
+  else f->dropped_in = from->version;
+  if (f->dropped_in && f->min >= f->dropped_in) f->min = 0; /* no cuDNN is between them */
 }
 
 /* ---- cudart ---- */

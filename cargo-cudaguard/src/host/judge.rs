@@ -316,7 +316,11 @@ impl<'a> Call<'a> {
         };
         let values = self.driver_values(Some(found.gpus)).with_known("found", version);
         message.to_finding(&match message {
-            MessageTemplate::CudnnTooNewForGpu => values.with("min", min).with("dropped_in", unpack(found.version)),
+            MessageTemplate::CudnnTooNewForGpu => {
+                let dropped_in = unpack(found.version);
+                // Otherwise no cuDNN is between them.
+                values.with_known("min", Some(min).filter(|min| *min < dropped_in)).with("dropped_in", dropped_in)
+            }
             _ => values.with("newest_major", found.version),
         })
     }
