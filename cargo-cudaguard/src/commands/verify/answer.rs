@@ -41,14 +41,20 @@ impl FileAnswer<'_> {
     pub(super) fn not_judged(&self) -> Vec<String> {
         let mut all = self.on_machine.as_ref().map(|answer| answer.open.clone()).unwrap_or_default();
         all.extend(self.only_release_left_out().map(ToString::to_string));
-        let unasked = self.findings().into_iter().filter(|finding| self.unasked.contains(&finding.code));
-        for finding in unasked {
+        for finding in self.unasked_findings() {
             let line = finding.message.lines().next().unwrap_or_default().to_owned();
             if !all.contains(&line) {
                 all.push(line);
             }
         }
         all
+    }
+
+    /// Returns the findings about facts that no option states.
+    pub(super) fn unasked_findings(&self) -> Vec<Finding> {
+        let mut findings = self.findings();
+        findings.retain(|finding| self.unasked.contains(&finding.code));
+        findings
     }
 
     fn only_release_left_out(&self) -> impl Iterator<Item = &NotExamined> {

@@ -94,7 +94,9 @@ pub(super) fn answer_to_text(answer: &FileAnswer<'_>, machine_name: &str, gate: 
 
 fn machine_to_text(answer: &FileAnswer<'_>, machine_name: &str, machine: &MachineAnswer, open: &str) -> String {
     let verdict = answer.verdict_on(machine);
-    let head = format!("{}: {} ({machine_name})", answer.file.display(), verdict.name());
+    let is_limited = verdict == Verdict::Runs && !answer.unasked_findings().is_empty();
+    let limit = if is_limited { ", judged by the options alone" } else { "" };
+    let head = format!("{}: {}{limit} ({machine_name})", answer.file.display(), verdict.name());
     let mut text = sanitize::sanitize_line(&head).into_owned() + "\n";
     for component in machine.components.iter().take(TOLD) {
         let _ = writeln!(text, "  {}", sanitize::sanitize_line(component));
