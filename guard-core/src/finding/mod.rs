@@ -277,15 +277,15 @@ pub fn sort_key(finding: &Finding) -> impl Ord + use<> {
 
 /// Returns the findings to print: each once, even if several packages have it, in report order.
 pub fn sorted_unique(findings: &[Finding]) -> Vec<&Finding> {
-    let mut unique: Vec<&Finding> = Vec::new();
-    for finding in findings {
-        let same = |other: &&Finding| (*other).clone().with_component("") == finding.clone().with_component("");
-        if !unique.iter().any(same) {
-            unique.push(finding);
-        }
+    // Equal findings become neighbours. One file can cause thousands of findings.
+    let mut unique = Vec::with_capacity(findings.len());
+    for (place, finding) in findings.iter().enumerate() {
+        unique.push((sort_key(finding), [&finding.message, &finding.subject, &finding.hint], place));
     }
-    sorted::sort_by(&mut unique, &|one, other| sort_key(one).cmp(&sort_key(other)));
-    unique
+    sorted::sort(&mut unique);
+    unique.dedup_by(|next, first| (&next.0, &next.1) == (&first.0, &first.1));
+    sorted::sort_by(&mut unique, &|one, other| (&one.0, one.2).cmp(&(&other.0, other.2)));
+    unique.into_iter().map(|(.., place)| &findings[place]).collect()
 }
 
 impl Code {
@@ -330,6 +330,23 @@ impl std::str::FromStr for Code {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn equal_findings_are_printed_once() {
+        let finding = |code, component: &str, message: &str| {
+            let texts = [component, "", message, ""].map(str::to_owned);
+            Finding::from_record(code, Severity::Error, texts)
+        };
+        let (first, second) = (Code::ToolkitMissing, Code::ToolkitMixed);
+        let all = [
+            finding(second, "a", "z"),
+            finding(second, "a", "y"),
+            finding(first, "b", "z"),
+            finding(second, "b", "z"),
+            finding(first, "a", "z"),
+        ];
+        assert_eq!(sorted_unique(&all), [&all[2], &all[0], &all[1]]);
+    }
 
     #[test]
     fn every_variant_has_its_texts() {

@@ -4,23 +4,43 @@
 use std::borrow::Borrow;
 use std::cmp::Ordering;
 
-/// Sorts stably, by insertion: the lists of this crate are short.
+/// Sorts stably.
 pub fn sort_by<T>(items: &mut Vec<T>, compare: &dyn Fn(&T, &T) -> Ordering) {
-    for end in 1..items.len() {
-        let (mut low, mut high) = (0, end);
-        while low < high {
-            let middle = usize::midpoint(low, high);
-            if compare(&items[middle], &items[end]) == Ordering::Greater {
-                high = middle;
-            } else {
-                low = middle + 1;
-            }
-        }
-        if low < end {
-            let item = items.remove(end);
-            items.insert(low, item);
-        }
+    let order = merge_sort(items.len(), &|one, other| compare(&items[one], &items[other]) == Ordering::Greater);
+    let mut unsorted = Vec::with_capacity(items.len());
+    for item in std::mem::take(items) {
+        unsorted.push(Some(item));
     }
+    for place in order {
+        items.extend(unsorted[place].take());
+    }
+}
+
+/// Returns the stable order of the numbers below `count`. One function, without type parameters, sorts lists of all types.
+fn merge_sort(count: usize, is_after: &dyn Fn(usize, usize) -> bool) -> Vec<usize> {
+    let mut order: Vec<usize> = (0..count).collect();
+    let mut merged = order.clone();
+    let mut width = 1;
+    while width < count {
+        let mut start = 0;
+        while start < count {
+            let (middle, end) = ((start + width).min(count), (start + 2 * width).min(count));
+            let (mut left, mut right) = (start, middle);
+            for place in &mut merged[start..end] {
+                if left == middle || (right < end && is_after(order[left], order[right])) {
+                    *place = order[right];
+                    right += 1;
+                } else {
+                    *place = order[left];
+                    left += 1;
+                }
+            }
+            start = end;
+        }
+        std::mem::swap(&mut order, &mut merged);
+        width *= 2;
+    }
+    order
 }
 
 /// Sorts stably.
@@ -92,6 +112,13 @@ mod tests {
         let mut items = vec![(3, 'a'), (1, 'b'), (3, 'c'), (2, 'd'), (1, 'e')];
         sort_by(&mut items, &|one, other| one.0.cmp(&other.0));
         assert_eq!(items, [(1, 'b'), (1, 'e'), (2, 'd'), (3, 'a'), (3, 'c')]);
+        for count in 0..70 {
+            let mut items: Vec<(usize, usize)> = (0..count).map(|number| (number * 37 % 11, number)).collect();
+            let mut expected = items.clone();
+            expected.sort_by_key(|item| item.0);
+            sort_by(&mut items, &|one, other| one.0.cmp(&other.0));
+            assert_eq!(items, expected);
+        }
     }
 
     #[test]
