@@ -235,8 +235,9 @@ pub(crate) fn range_of_gpus(row: &serde_json::Value) -> String {
         Some(to) => format!("{from} to {}", end(to)),
     };
     let Some(cuda) = row["driver"]["cuda"].as_str() else { return format!("{gpus}: any") };
-    let release = row["driver"]["release"].as_str().map(|release| format!(", release >={release}"));
-    format!("{gpus}: CUDA >={cuda}{}", release.unwrap_or_default())
+    let release = || row["driver"]["release"].as_str().map(|release| format!(", release >={release}"));
+    let jetpack = row["driver"]["jetpack"].as_str().map(|jetpack| format!(", {jetpack}"));
+    format!("{gpus}: CUDA >={cuda}{}", jetpack.or_else(release).unwrap_or_default())
 }
 
 type Parts = std::collections::BTreeMap<String, Vec<String>>;

@@ -352,7 +352,8 @@ fn unreadable_kernels_are_unknown() {
         assert_eq!(page.contains(&format!("\n  not checked: {name}\n")), !left.is_empty(), "{page}");
         let json: serde_json::Value = serde_json::from_str(&verify(&["--json"])).expect("JSON");
         assert_eq!(json.get("not_judged"), (!left.is_empty()).then(|| serde_json::json!(left)).as_ref(), "{json}");
-        let fleet = scratch.file("fleet.jsonl", "{\"revision\": 1, \"gpus\": [{\"cc\": \"8.0\"}]}\n");
+        let fleet =
+            scratch.file("fleet.jsonl", "{\"driver\": {\"user\": \"580.95.05\"}, \"gpus\": [{\"cc\": \"8.0\"}]}\n");
         let page = command::call(["verify", "--fleet"]).args([&fleet, &program]).run().success().stdout;
         assert_eq!(page.contains(&format!("not checked: {name}")), !left.is_empty(), "{page}");
         let page = command::call(["inspect"]).arg(&program).run().success().stdout;

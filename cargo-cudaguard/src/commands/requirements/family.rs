@@ -6,6 +6,7 @@ use cudaguard::internal::manifest::{Linkage, Manifest, Requirement};
 use cudaguard::internal::vendor::{CUDART, CUDNN, plain_name};
 
 use super::bill::{BilledFile, generic_purl};
+use super::text::jetpack_of;
 use super::{RequirementsQuery, span_of};
 
 const DRIVER: &str = "nvidia-driver";
@@ -157,8 +158,9 @@ fn driver_part(asked: &RequirementsQuery<'_>) -> FamilyPart {
         let needs = gpus.driver.map_or_else(
             || "any".to_owned(),
             |driver| {
-                let release = driver.release.map(|release| format!(", release >={release}")).unwrap_or_default();
-                format!("CUDA >={}{release}", driver.cuda)
+                let release = || driver.release.map(|release| format!(", release >={release}"));
+                let origin = jetpack_of(gpus).map(|jetpack| format!(", {jetpack}")).or_else(release);
+                format!("CUDA >={}{}", driver.cuda, origin.unwrap_or_default())
             },
         );
         part.properties.insert((format!("cudaguard:range:{}", span_of(gpus)), needs));

@@ -87,7 +87,8 @@ pub(super) fn describe_driver(gpus: &GpuRange, is_x86: bool) -> String {
 /// Returns the JetPack releases whose driver is sufficient, if all of these GPUs are those of a Jetson.
 pub(super) fn jetpack_of(gpus: &GpuRange) -> Option<String> {
     let cuda = gpus.driver?.cuda;
-    if !ccs_between(gpus.from, gpus.to).all(tables::is_tegra) {
+    let mut ccs = ccs_between(gpus.from, gpus.to).peekable();
+    if ccs.peek().is_none() || !ccs.all(tables::is_tegra) {
         return None;
     }
     let known = join_jetpacks(gpus, cuda);
@@ -129,6 +130,7 @@ mod tests {
             ((8, 7), Some((8, 7)), true, "(JetPack 6.0 with L4T 36.3 or newer on 8.7)"),
             ((7, 2), Some((7, 2)), false, "(no known JetPack)"),
             ((8, 6), Some((8, 6)), false, "(535.54.03 or newer)"),
+            ((0, 6), Some((1, 5)), true, "(535.54.03 or newer)"),
             ((8, 6), Some((8, 7)), true, "(535.54.03 or newer)"),
             ((8, 6), Some((8, 7)), false, "(535.54.03 or newer); Jetson: JetPack 6.0 with L4T 36.3 or newer on 8.7"),
         ] {
