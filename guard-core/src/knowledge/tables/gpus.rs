@@ -98,7 +98,7 @@ pub fn suggest_gpu(name: &str) -> Option<&'static str> {
     let names = gpu_names();
     let known: Vec<String> = names.iter().map(|name| gpu_words(name).concat()).collect();
     let by_letters = closest_match(&typed, &known.iter().map(String::as_str).collect::<Vec<_>>())
-        .and_then(|meant| known.iter().position(|words| words == meant));
+        .and_then(|similar| known.iter().position(|words| words == similar));
     match by_letters {
         Some(index) => Some(names[index]),
         None => names.into_iter().find(|name| gpu_words(name).contains(&typed)),
