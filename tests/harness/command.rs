@@ -12,8 +12,8 @@ pub const GIVEN: &str = "CUDAGUARD_COMMAND_UNDER_TEST";
 /// Returns the path of `cargo-cudaguard`, and builds it if it is not up to date.
 ///
 /// `cargo test` builds only the programs of the package under test, so this function calls cargo for the command: in
-/// the profile `dev`, or for benchmarks in the one that releases use. Programs that a test starts get the path in [`GIVEN`]: in another environment, cargo
-/// would build another file at this path while other tests run it.
+/// the profile `dev`, or for benchmarks in the one that releases use. Programs that a test starts get the path in
+/// [`GIVEN`]: in another environment, cargo would build another file at this path while other tests run it.
 pub fn path() -> &'static Path {
     static PROGRAM: BuiltOnce = BuiltOnce::new();
     PROGRAM.path(|| {
