@@ -39,7 +39,13 @@ SHIM_FN int is_accessible(struct context *cx, const char *path, int mode) {
   return record_failure(cx, ACCESS(path, mode)) == 0;
 }
 
+/* Only checks the permission, because opening the device of a GPU would wake the GPU. */
+SHIM_FN int may_open(struct context *cx, const char *path) {
+  return is_accessible(cx, path, R_OK | W_OK);
+}
+
 #define GPUS "/proc/driver/nvidia/gpus/"
+#define NVIDIACTL "/dev/nvidiactl"
 
 /* Concatenates a path of three parts. */
 SHIM_FN const char *join_three(char (*to)[PATH_MAX], const char *before, const char *name,
@@ -59,8 +65,7 @@ SHIM_FN const char *format_device_path(char (*to)[PATH_MAX], uint32_t minor) {
 }
 
 /* Detects the GPU with this name in GPUS and its compute capability. NOT_THERE: this process may
- * not open its device file. Only checks the permission, because opening the device would wake the
- * GPU. */
+ * not open its device file. */
 SHIM_FN enum lookup detect_gpu(struct context *cx, const char *name, uint16_t *cc) {
   static const char mark[] = "Device Minor:";
   const char *s;
@@ -70,7 +75,7 @@ SHIM_FN enum lookup detect_gpu(struct context *cx, const char *name, uint16_t *c
   if (!s) return UNREADABLE;
   for (s += sizeof mark - 1; *s == ' ' || *s == '\t';) s++;
   format_device_path(&cx->found, (uint32_t)parse_number(&s, 9999));
-  if (!is_accessible(cx, cx->found, R_OK | W_OK)) return NOT_THERE;
+  if (!may_open(cx, cx->found)) return NOT_THERE;
   read_file_text(cx, join_three(&cx->found, "/sys/bus/pci/devices/", name, "/device"), cx->text,
                  sizeof cx->text);
   *cc = get_capability(cx->text);
@@ -125,8 +130,9 @@ SHIM_FN int names_some_gpus(const char *list, int gpus) {
   }
 }
 
-/* Detects the GPUs that this process sees. If no GPU can be opened, they are unknown, because the
- * driver may still create the device files. */
+/* Detects the GPUs that this process sees. They are unknown if no GPU can be opened, or not the
+ * devices that all GPUs share: the driver creates the files if it runs as root, otherwise cuInit
+ * returns 100 without nvidiactl and 999 without nvidia-uvm (measured on an H200). */
 SHIM_FN void detect_gpus(struct context *cx, struct driver *d) {
   const char *list = find_variable("CUDA_VISIBLE_DEVICES");
   int n;
@@ -136,7 +142,9 @@ SHIM_FN void detect_gpus(struct context *cx, struct driver *d) {
   }
   n = list_gpus(cx, d);
   d->chosen = list != 0;
-  if (n > 0 && (!list || names_some_gpus(list, n))) d->is.gpu_count = n;
+  if (n > 0 && may_open(cx, NVIDIACTL) && may_open(cx, "/dev/nvidia-uvm") &&
+      (!list || names_some_gpus(list, n)))
+    d->is.gpu_count = n;
 }
 
 SHIM_FN void detect_driver(struct context *cx, const struct note *n) {
@@ -153,7 +161,7 @@ SHIM_FN void detect_driver(struct context *cx, const struct note *n) {
   if (there) d->is.kernel = parse_release(cx->text);
   /* No GPU works without /dev/nvidiactl, but alone it proves nothing, because libcuda creates it if
    * it runs as root. */
-  if (!there && is_accessible(cx, "/dev/nvidiactl", F_OK))
+  if (!there && is_accessible(cx, NVIDIACTL, F_OK))
     for (k = 0; k < 16 && !there; k++)
       there = is_accessible(cx, format_device_path(&cx->found, (uint32_t)k), F_OK);
   while (!there && (others = read_name(others, cx->text)))

@@ -185,7 +185,7 @@
     FORWARD_COMPAT_UNSUPPORTED, \
     "cuda-compat does not work with this GPU (804)", \
     found_driver, gpus, none, FORWARD_COMPAT_UNSUPPORTED, \
-    "remove the directory of cuda-compat[ (" VALUE(libcuda) ")] from " \
+    "remove cuda-compat[ (" VALUE(libcuda) ")] from " \
     ON("the loader's path", "PATH") \
     " and update the driver; or hide that GPU with CUDA_VISIBLE_DEVICES") \
   X(STUB_DRIVER, 306, ERROR, REFUSES, 25, driver, \
@@ -273,8 +273,8 @@
     "") \
   X(NOTE_NEWER, 502, INFO, OPEN, 61, manifest, \
     NOTE_NEWER, \
-    "the manifest of " VALUE(component) " is newer than this cudaguard: only its known " \
-    "parts were checked", \
+    "the manifest of " VALUE(component) " is newer than the guard: only its known parts " \
+    "were checked", \
     none, none, none, NOTE_NEWER, \
     "update cudaguard") \
   X(NOTE_NEWER_ROWS, 502, INFO, OPEN, 61, manifest, \
@@ -359,7 +359,7 @@
     needed_by, found_driver, none, CUDNN_BEFORE_THIS_GPU, \
     "put a newer cuDNN first in " \
     ON("LD_LIBRARY_PATH", "PATH") \
-    ": cuDNN 9 for CUDA 12 and later supports newer GPUs")
+    ": cuDNN 9 for CUDA 12 or later supports newer GPUs")
 
 /* name, subject */
 #define SUBJECTS(X) \

@@ -308,6 +308,8 @@ struct HostSymptoms {
     on_bus: Vec<String>,
     /// Device files of GPUs that this process may not open.
     denied: Vec<String>,
+    /// Devices of all GPUs that are missing, or that this process may not open.
+    lacking: Vec<String>,
     /// The libcuda that the loader picks.
     libcuda: Option<String>,
     /// True if this process may open the device file of a GPU.
@@ -341,7 +343,9 @@ impl HostSymptoms {
         let picked =
             choices.iter().find(|choice| choice.name == detect::LIBCUDA && choice.fate == CandidateState::Picked);
         let version = fs::read_to_string("/proc/driver/nvidia/version").unwrap_or_default();
+        let shared = ["/dev/nvidiactl", "/dev/nvidia-uvm"].iter().filter(|path| !detect::may_open(Path::new(path)));
         Self {
+            lacking: shared.map(|path| (*path).to_owned()).collect(),
             usable: entries("/dev").iter().filter(numbered).any(|path| detect::may_open(path)),
             closed_module: version.contains("NVRM version") && !version.contains("Open Kernel Module"),
             on_bus: entries("/sys/bus/pci/devices").iter().filter(gpu).map(|path| name(path)).collect(),
@@ -396,6 +400,9 @@ fn diagnose_host(machine: &Machine, signs: &HostSymptoms) -> Vec<Finding> {
             say(MessageTemplate::CompatOutdated, &values);
         }
     }
+    // If cuInit succeeds, the driver has created the devices that were missing.
+    let lacking = if signs.usable && module && driver.init != Some(0) { &*signs.lacking } else { &[] };
+    let denied = [&*signs.denied, lacking].concat();
     let hidden = machine.variables.iter().find(|(name, _)| name == "CUDA_VISIBLE_DEVICES");
     let all_hidden =
         machine.gpus.as_ref().is_some_and(|gpus| !gpus.is_empty() && gpus.iter().all(|gpu| gpu.visible == Some(false)));
@@ -403,8 +410,8 @@ fn diagnose_host(machine: &Machine, signs: &HostSymptoms) -> Vec<Finding> {
         Some((_, value)) if driver.init == Some(100) || all_hidden => {
             say(MessageTemplate::GpusHidden, &Values::default().with("value", value));
         }
-        _ if !signs.denied.is_empty() => {
-            say(MessageTemplate::DeviceDenied, &Values::default().with("devices", signs.denied.join(" ")));
+        _ if !denied.is_empty() => {
+            say(MessageTemplate::DeviceDenied, &Values::default().with("devices", denied.join(" ")));
         }
         _ if driver.init == Some(100) && !signs.on_bus.is_empty() && module && machine.kind.is_none() => {
             let values = values.clone().with("devices", signs.on_bus.join(", "));
@@ -550,6 +557,7 @@ mod tests {
         let bus = || HostSymptoms { on_bus: vec!["0000:01:00.0".to_owned()], ..HostSymptoms::default() };
         let libcuda = |path: &str| HostSymptoms { libcuda: Some(path.to_owned()), ..bus() };
         let denied = HostSymptoms { denied: vec!["/dev/nvidia0".to_owned()], ..bus() };
+        let no_uvm = || HostSymptoms { lacking: vec!["/dev/nvidia-uvm".to_owned()], usable: true, ..bus() };
         for (host, signs, expected) in [
             (r#"{"driver": {"present": false}}"#, bus(), &["CG320 warning"][..]),
             (r#"{"driver": {"present": false, "kernel": "580.65.06"}}"#, bus(), &["CG320 warning"]),
@@ -585,6 +593,9 @@ mod tests {
                 &["CG325 info"],
             ),
             (r#"{"driver": {"kernel": "535.1", "init": 100}}"#, denied, &["CG321 warning"]),
+            (r#"{"driver": {"kernel": "535.1", "init": 100}}"#, no_uvm(), &["CG321 warning"]),
+            (r#"{"driver": {"kernel": "535.1", "init": 999}}"#, no_uvm(), &["CG324 error", "CG321 warning"]),
+            (r#"{"driver": {"kernel": "535.1", "init": 0}}"#, no_uvm(), &[]),
             (r#"{"driver": {"kernel": "535.1", "init": 0, "ptx_compiler": false}}"#, bus(), &["CG309 warning"]),
             (
                 r#"{"cudnn": [{"version": "9.1.0", "path": "/x", "parts": []}]}"#,

@@ -82,6 +82,8 @@ pub(crate) struct Machine {
     gpus: Vec<(u8, u8, &'static str)>,
     /// Set if `/dev/nvidia<minor>` exists.
     nodes: bool,
+    /// `nvidiactl` or `nvidia-uvm`, if this device is missing.
+    missing_node: &'static str,
     pub(crate) variables: Vec<(&'static str, &'static str)>,
     /// Set if the library that compiles PTX is installed.
     compiler: bool,
@@ -123,6 +125,7 @@ fn bare() -> Machine {
         lib: None,
         gpus: Vec::new(),
         nodes: false,
+        missing_node: "",
         variables: Vec::new(),
         compiler: false,
         cudnn: None,
@@ -221,7 +224,9 @@ impl Machine {
             }
         }
         if self.nodes {
-            write("dev/nvidiactl", "");
+            for node in ["nvidiactl", "nvidia-uvm"].iter().filter(|node| **node != self.missing_node) {
+                write(&format!("dev/{node}"), "");
+            }
         }
         if let Some(lib) = &self.lib {
             let file = format!("libcuda.so.{}", lib.release);
@@ -575,6 +580,7 @@ pub(crate) fn written() -> Vec<Case> {
         ),
         ("no procfs", kernels(Cubin), Machine { kernel: None, ..r535(&[H100]) }, "", 1),
         ("no nodes yet", kernels(Cubin), Machine { nodes: false, ..r535(&[H100]) }, "", 1),
+        ("no nvidiactl yet", kernels(Cubin), Machine { missing_node: "nvidiactl", ..r535(&[H100]) }, "", 1),
         ("a driver that talks", kernels(Cubin), r580(&[NEWS]).manner(Manner::Talks), "", 1),
         ("names without a release", kernels(Cubin), r535(&[H100]).lib(|lib| lib.release = "1.1"), "", 1),
         // The driver confirms the refusal.
@@ -682,6 +688,13 @@ pub(crate) fn written() -> Vec<Case> {
             1,
         ),
         ("not ready", kernels(Cubin), r535(&[T4]).init(802), "CG505 info", 1),
+        (
+            "no nvidia-uvm",
+            kernels(Cubin),
+            Machine { missing_node: "nvidia-uvm", ..r535(&[H100]) }.init(999),
+            "CG505 info",
+            1,
+        ),
         ("no memory", kernels(Cubin), r535(&[T4]).init(2), "CG505 info", 1),
         ("PTX forced, and not all has it", kernels(Cubin), forced(r535(&[H100])), "CG505 info", 1),
         ("PTX forced, which the driver knows", with_ptx(kernels(Cubin), (8, 4)), forced(r580(&[H100])), "", 0),
