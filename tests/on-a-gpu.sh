@@ -38,8 +38,18 @@ nvidia-smi --query-gpu=index,name,compute_cap,driver_version,uuid,mig.mode.curre
 env | grep -E '^(CUDA|NVIDIA)_' | sort || true
 
 failures=0 count=0
-report=$(mktemp)
-trap 'rm -f "$report"; [ -z "${2-}" ] && [ -z "${1-}" ] && rm -rf "$folder"; true' EXIT
+temporary=$(mktemp -d)
+chmod 1777 "$temporary"
+report=$temporary/report
+trap 'rm -rf "$temporary"; [ -z "${2-}" ] && [ -z "${1-}" ] && rm -rf "$folder"; true' EXIT
+
+# Runs a command as another user without this device: without PATH NAME=VALUE... COMMAND. Only root can do this.
+cat >"$temporary/without" <<'END'
+#!/bin/sh
+exec unshare -m sh -c 'device=$1; shift; mkdir "$0.$$" && mount -t tmpfs none "$0.$$" && cp -a /dev/. "$0.$$" && rm "$0.$$/${device#/dev/}" &&
+    mount --bind "$0.$$" /dev && exec setpriv --reuid 65534 --regid 65534 --clear-groups env "$@"' "$0" "$@"
+END
+chmod +x "$temporary/without"
 
 # scenario TITLE PROGRAM [VARIABLE=VALUE...]
 scenario() {
@@ -51,14 +61,17 @@ scenario() {
         expected=0
     elif grep -q 'kernels loaded, ' <<<"$driver_output"; then
         expected=78
-    elif grep -qE '^cuInit (803|804)$' <<<"$driver_output" || { [ "$gpus" = yes ] && grep -q '^cuInit 34$' <<<"$driver_output"; }; then
+    elif grep -qE '^(cuInit|cudaGetDeviceCount) (803|804)\b' <<<"$driver_output" ||
+        { [ "$gpus" = yes ] && grep -qE '^(cuInit|cudaGetDeviceCount) 34\b' <<<"$driver_output"; }; then
         expected=78
     elif [ "$(basename "$program")" = needy ]; then
         expected=78
     else
         expected=0
     fi
+    rm -f "$report"
     stderr=$(env "$@" CUDAGUARD_REPORT="$report" "$program" 2>&1 >/dev/null) || status=$?
+    [ -e "$report" ] || : >"$report"
     codes=$(grep -o 'CG[0-9]*' "$report" | sort -u | paste -sd ' ' || true)
     summary="status $status, level $(sed -n 's/.*"level":\([0-9]\).*/\1/p' "$report" | head -n 1)${codes:+, $codes}"
     count=$((count + 1))
@@ -94,6 +107,11 @@ for program in model robot runtime needy vision; do
     scenario "$program, PTX forced" "$program" CUDA_FORCE_PTX_JIT=1 CUDA_CACHE_DISABLE=1
     scenario "$program, PTX switched off" "$program" CUDA_DISABLE_PTX_JIT=1 CUDA_CACHE_DISABLE=1
     if [ -d "$stubs" ]; then scenario "$program, a stub" "$program" "LD_LIBRARY_PATH=$stubs"; fi
+    for device in /dev/nvidia0 /dev/nvidiactl /dev/nvidia-uvm; do
+        if [ -e "$device" ] && "$temporary/without" "$device" true 2>/dev/null; then
+            scenario "$program, without $device" "$program" "$temporary/without" "$device"
+        fi
+    done
     for compat in /usr/local/cuda*/compat; do
         if [ -e "$compat/libcuda.so.1" ]; then scenario "$program, $compat" "$program" "LD_LIBRARY_PATH=$compat"; fi
     done
