@@ -135,7 +135,7 @@ pub(crate) fn open(path: &Path) -> Result<Opened, String> {
     if path.is_dir() {
         return archive(Source::Dir);
     }
-    let file = open_regular(path)?;
+    let file = open_regular(path).map_err(|why| why + &platform::hint_of_path(path))?;
     let fail = |error: &io::Error| format!("{}: {error}", path.display());
     let start = read_head(&mut ReadAt { file: &file, at: 0 }).map_err(|error| fail(&error))?;
     if let Some(form) = form_of(&file, &start).map_err(|error| fail(&error))? {

@@ -2,6 +2,7 @@
 //! parts.
 
 use crate::binary::pe::Pe;
+use crate::binary::searcher::Searcher;
 use std::fmt;
 
 use memchr::memmem;
@@ -132,6 +133,13 @@ const INTEL: Reason = Reason::ForeignCode("Intel (SYCL)");
 pub fn has_trace_of_cuda(bytes: &[u8]) -> bool {
     const TRACES: [&[u8]; 6] = [b"cuda", b"CUDA", b"nv_fatb", b"nvrtc", b"cudnn", b"\x50\xed\x55\xba"];
     TRACES.iter().any(|trace| memmem::find(bytes, trace).is_some())
+}
+
+/// Returns true if these bytes contain the name of an NVIDIA library with GPU code, of its driver or of a compiler.
+pub fn names_library_of_cuda(bytes: &[u8]) -> bool {
+    const NAMES: [&str; 10] =
+        ["libcuda", "nvcuda", "cudart", "cublas", "cudnn", "cufft", "curand", "cusolver", "cusparse", "nvrtc"];
+    Searcher::new(&NAMES).find(bytes, 0).is_some()
 }
 
 /// Returns what the section with this name contains if clang or hipcc wrote GPU code to it. The name of a bundle ends with its

@@ -1,8 +1,9 @@
 //! Operations that differ between operating systems.
 
+use std::ffi::OsStr;
 use std::fs::{File, FileType};
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// Runs a program in the place of this process, and returns the error if it cannot start. Where no process can become another one,
@@ -20,6 +21,18 @@ pub(crate) fn replace_process(command: &mut Command) -> io::Error {
             Err(error) => error,
         }
     }
+}
+
+/// Returns the file that starts for the name of a program: in `PATH` if the name has no slash.
+pub(crate) fn find_program(name: &OsStr) -> Option<PathBuf> {
+    which::which(name).ok()
+}
+
+/// Returns a hint for a file that does not exist, if `PATH` has a program of its name.
+pub(crate) fn hint_of_path(file: &Path) -> String {
+    let is_name = file.file_name() == Some(file.as_os_str()) && !file.exists();
+    let program = is_name.then(|| find_program(file.as_os_str())).flatten();
+    program.map(|program| format!("; the program of this name is {}", program.display())).unwrap_or_default()
 }
 
 /// Reads from an offset, whatever the position of the file.

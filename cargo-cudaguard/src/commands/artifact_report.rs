@@ -5,6 +5,7 @@ mod absent;
 mod closure;
 mod components;
 mod family;
+mod machine;
 mod member;
 mod opened;
 mod output;
@@ -62,6 +63,10 @@ pub(crate) struct ArtifactReport {
     packages: Vec<ArtifactPackage>,
     /// Members, or data in them, that were not examined.
     pub(crate) not_examined: Vec<NotExamined>,
+    /// The names of the libraries of this machine, the last of [`Self::loaders`].
+    of_machine: Vec<String>,
+    /// True if these are complete: the answer is for this machine.
+    is_joined: bool,
 }
 
 /// The data that was collected so far.
@@ -149,6 +154,8 @@ impl ArtifactReport {
             wheels: BTreeSet::new(),
             packages: Vec::new(),
             not_examined: reasons.into_iter().map(|reason| NotExamined::new(&*name, reason)).collect(),
+            of_machine: Vec::new(),
+            is_joined: false,
         })
     }
 
@@ -229,6 +236,7 @@ impl ArtifactReport {
         parts.sort_by(|one, other| one.name.cmp(&other.name));
         loaders.sort_by(|one, other| one.name.cmp(&other.name));
         let wheels = files.iter().filter_map(|name| Some(&name[..=name.rfind(".whl!")? + 4])).map(str::to_owned);
+        let wheels = wheels.collect();
         served_by_others(&mut parts);
         packages.extend(packages::all_of(&texts));
         not_examined.sort();
@@ -245,9 +253,21 @@ impl ArtifactReport {
             }
         }
         let archive = path.to_owned();
-        let (wheels, closures) = (wheels.collect(), Vec::new());
-        let mut report =
-            Self { archive, walked, parts, files, links, loaders, closures, wheels, needed, packages, not_examined };
+        let mut report = Self {
+            archive,
+            walked,
+            parts,
+            files,
+            links,
+            loaders,
+            closures: Vec::new(),
+            wheels,
+            needed,
+            packages,
+            not_examined,
+            of_machine: Vec::new(),
+            is_joined: false,
+        };
         report.report_opened();
         report.find_closures();
         Ok(report)
@@ -278,14 +298,14 @@ impl ArtifactReport {
         findings.extend(packages::overwritten_files(&self.packages, uses_cuda, |name| self.installed_digest(name)));
         findings.extend(packages::unfulfilled_requirements(&self.packages));
         findings.extend(
-            self.parts.iter().filter_map(|part| packages::bundled_driver_finding(&part.name, file_name(&part.name))),
+            self.own_parts().filter_map(|part| packages::bundled_driver_finding(&part.name, file_name(&part.name))),
         );
-        let held = self.parts.iter().flat_map(|part| {
+        let held = self.own_parts().flat_map(|part| {
             let listed = part.holds.iter().filter(|(library, _)| library.key == CUDNN.key);
             listed.filter_map(|(library, version)| Some((*library, version.as_deref()?, part.name.as_str())))
         });
         findings.extend(packages::duplicate_libraries(held));
-        findings.extend(packages::leading_out(self.parts.iter().map(|part| (part.name.as_str(), &part.binary))));
+        findings.extend(packages::leading_out(self.own_parts().map(|part| (part.name.as_str(), &part.binary))));
         findings
     }
 

@@ -18,8 +18,13 @@ use crate::commands::probe;
 
 use crate::cli::findings;
 use crate::cli::json_output;
+use crate::cli::platform;
 
 pub(crate) fn run_doctor(env: &Env, program: Option<&Path>, format: TextOrJson) -> Result<ExitCode, CliError> {
+    // A name without a slash denotes what `exec` starts.
+    let find = |name: &Path| platform::find_program(name.as_os_str()).unwrap_or_else(|| name.to_owned());
+    let program = program.map(find);
+    let program = program.as_deref();
     let checkup =
         diagnosis::examine_host(program, env, &DriverProbe::with_current_exe()).map_err(CliError::operational)?;
     let findings = finding::sorted_unique(&checkup.findings);

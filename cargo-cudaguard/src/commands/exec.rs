@@ -43,7 +43,7 @@ pub(crate) fn run_exec(env: &Env, program: &OsStr, arguments: &[OsString]) -> Re
 fn start_program(env: &Env, program: &OsStr, command: &mut Command) -> Result<ExitCode, CliError> {
     let switch = env.var("CUDAGUARD");
     if switch.as_deref() != Some("off") {
-        if let Ok(file) = which::which(program) {
+        if let Some(file) = platform::find_program(program) {
             let findings = crate::host::dry_run::start_here(&file, env, &DriverProbe::with_current_exe());
             findings::print_text(&findings);
             if report::has_errors(&findings) && switch.as_deref() != Some("warn") {

@@ -60,7 +60,7 @@ fn check_file<'a>(
     machines: &Machines,
     gate: Option<&Gate>,
 ) -> Result<FileAnswer<'a>, CliError> {
-    let artifact = OpenArtifact::open(file)?;
+    let mut artifact = OpenArtifact::open(file)?;
     let on_machine = match machines {
         Machines::Here if gate.is_some() => None,
         Machines::Here => Some(artifact.check_here(env)?),

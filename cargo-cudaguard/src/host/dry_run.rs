@@ -26,10 +26,10 @@ use crate::host::library_version::{
     self, exported_version, file_version, in_name, inner_file, made_with, part_version,
 };
 use crate::host::machine::{Alternatives, Components, DriverProbe, Machine, detect_for_graph};
-pub(crate) use absent::{is_of_nvidia, is_of_program};
+pub(crate) use absent::{is_of_nvidia, is_of_program, reaches_cuda};
 use closure::Closure;
-pub(crate) use closure::mark_unchecked;
 pub use closure::{components_here, components_of};
+pub(crate) use closure::{is_part_of_driver, mark_unchecked};
 use cudaguard::internal::elf::machine;
 use cudaguard::internal::env::Env;
 use cudaguard::internal::finding::{self, Finding, MessageTemplate, Severity, Values, Verdict};
@@ -41,6 +41,7 @@ use cudaguard::internal::version::Version;
 pub(crate) use dlls::finding_of_processor;
 pub(crate) use missing::in_usual_dirs;
 use missing::missing_library_finding;
+pub(crate) use opened::load_opened_here;
 pub(crate) use symbols::{SymbolFile, findings_of_missing};
 use together::Scope;
 

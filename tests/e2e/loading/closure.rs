@@ -17,6 +17,8 @@ pub(crate) fn tests() -> Vec<Test> {
         opened_library_is_judged,
         libraries_of_cudnn_and_crates_are_judged,
         absent_library_is_unknown,
+        absent_library_of_others_is_ignored,
+        libraries_of_machine_are_judged,
         #[slow]
         library_lacks_code_for_gpu,
         unchecked_problems_are_marked,
@@ -192,6 +194,58 @@ fn absent_library_is_unknown() {
             assert_eq!(outcome.status(), Some(status), "{soname}: {outcome}");
             assert_eq!(outcome.stdout.contains(soname), status == 2, "{soname}: {outcome}");
         }
+    }
+}
+
+/// An extension module that does not use CUDA says nothing about a GPU, even if it cannot be loaded: mpi4py has one for each MPI.
+fn absent_library_of_others_is_ignored() {
+    world::need();
+    let scratch = Scratch::new("closure-others-absent");
+    let app = app_with_library(&scratch, "11.8", "libcudart.so.11.0", &[]);
+    let shared = |soname: &str| ["-shared", "-fPIC", &format!("-Wl,-soname,{soname}")].map(str::to_owned);
+    let mpi = scratch.join("libmpi.so.12");
+    link("int cuda_x(void) { return 1; }\n", &mpi, &[], &shared("libmpi.so.12")).expect("a library");
+    for (source, status) in [
+        ("const char *word = \"__cuda_array_interface__\";\n", 0),
+        ("const char *name = \"libcuda.so.1\";\n", 2),
+        ("int cuda_x(void); int x(void) { return cuda_x(); }\n", 2),
+    ] {
+        let needed = ["-Wl,--no-as-needed".to_owned(), mpi.display().to_string()];
+        link(source, &app.join("MPI.so"), &[], &[&shared("MPI.so")[..], &needed].concat()).expect("a library");
+        for (front_end, outcome) in ask_all(&app, (RELEASE, 12020)) {
+            if front_end.contains("DIR") || front_end.contains("TAR") {
+                assert_eq!(outcome.status(), Some(status), "{source} {front_end}: {outcome}");
+                assert_eq!(outcome.stdout.contains("not checked: libmpi.so.12: "), status == 2, "{outcome}");
+            }
+        }
+    }
+}
+
+/// The dynamic linker finds the libraries outside of the directory that contains the program.
+fn libraries_of_machine_are_judged() {
+    world::need();
+    for (release, cudart, code) in [("11.8", "libcudart.so.11.0", None), ("13.0", "libcudart.so.13", Some("CG301"))] {
+        let scratch = Scratch::new("closure-machine");
+        let app = app_with_library(&scratch, release, cudart, &[]);
+        let elsewhere = scratch.join("elsewhere");
+        fs::rename(app.join("lib"), &elsewhere).expect("a directory");
+        let machine = World::new(RELEASE, 12020, &[T4]).make(&scratch.join("machine"));
+        let path = elsewhere.display().to_string();
+        for (words, place, refused) in [
+            (&["verify"][..], app.join("prog"), 1),
+            (&["verify"], app.clone(), 1),
+            (&["doctor"], app.join("prog"), 1),
+            (&["exec", "--"], app.join("prog"), 78),
+        ] {
+            let call = machine.call(command::path(), &[("LD_LIBRARY_PATH", &path)]);
+            let outcome = call.args(words).arg(&place).run();
+            assert_eq!(outcome.status(), Some(code.map_or(0, |_| refused)), "{words:?} {place:?}: {outcome}");
+            let text = format!("{}{}", outcome.stdout, outcome.stderr);
+            assert!(code.is_none_or(|code| text.contains(&format!("error[{code}]"))), "{words:?}: {outcome}");
+        }
+        // Another machine may have other libraries of these names.
+        let described = Call::new(command::path()).arg("verify").arg(&app).args(["--driver", RELEASE, "--gpu", "T4"]);
+        assert!(described.run().expect(2).stdout.contains("not checked: libb.so: needed by prog, and not among the"));
     }
 }
 

@@ -178,7 +178,7 @@ fn wheel_requirements_are_checked() {
         "requires nvidia-cudnn-cu12==9.1.0.70, but app/ext.so needs libcudnn",
         "requires nvidia-cuda-runtime-cu12==12.8.90; python_version > \"3\", but app/lib/libapp.so needs libcudart.so.13",
         "the version contains cu128, but app/lib/libapp.so is for CUDA 13.0",
-        "app/ext.so searches for libraries outside of the package, in /opt/build/lib",
+        "a search path for libraries leads out of the package, to /opt/build/lib",
     ] {
         assert!(messages.contains(listed), "{listed} in:\n{messages}");
     }

@@ -24,10 +24,15 @@ impl MemberClosure {
     pub(super) fn members(&self) -> impl Iterator<Item = usize> {
         self.loaded.iter().map(|member| member.at)
     }
+
+    /// Adds a library that is loaded from elsewhere.
+    pub(super) fn push(&mut self, member: Option<LoadedMember>) {
+        self.loaded.extend(member);
+    }
 }
 
 /// A member of a closure.
-struct LoadedMember {
+pub(super) struct LoadedMember {
     /// Index in [`ArtifactReport::loaders`].
     at: usize,
     /// The member in the closure that requested it first.
@@ -41,6 +46,11 @@ struct LoadedMember {
 impl LoadedMember {
     fn root(at: usize) -> Self {
         Self { at, wanted_by: None, name: String::new(), picked_by: "the program".to_owned() }
+    }
+
+    /// A library of this machine.
+    pub(super) fn joined(at: usize, name: String, picked_by: String) -> Self {
+        Self { at, wanted_by: None, name, picked_by }
     }
 }
 
@@ -147,12 +157,21 @@ impl ArtifactReport {
 
     /// Returns the member that the dynamic linker finds for a library that this member needs, alone or in any closure.
     pub(super) fn find_in_closures(&self, name: &str, soname: &str) -> Option<String> {
-        let at = self.loaders.binary_search_by(|loader| loader.name.as_str().cmp(name)).ok()?;
+        let (own, of_machine) = self.loaders.split_at(self.loaders.len() - self.of_machine.len());
+        let at = own.binary_search_by(|loader| loader.name.as_str().cmp(name)).ok();
+        let at = at.or_else(|| Some(own.len() + of_machine.iter().position(|loader| loader.name == name)?))?;
         let closures = self.closures.iter().map(|closure| closure.loaded.as_slice());
         let mut with_it = closures.filter_map(|loaded| Some((loaded, loaded.iter().position(|own| own.at == at)?)));
         let alone = || self.search_closure(&[LoadedMember::root(at)], 0, soname);
-        let found = with_it.find_map(|(loaded, own)| self.search_closure(loaded, own, soname)).or_else(alone);
-        found.map(|(found, _)| found)
+        let joined = |loaded: &[LoadedMember]| {
+            let mut joined = loaded.iter().filter(|member| member.at >= own.len());
+            let found = joined.find(|member| member.name == soname || self.loaders[member.at].is_named(soname))?;
+            Some((self.loaders[found.at].name.clone(), String::new()))
+        };
+        let find = |(loaded, own): (&[LoadedMember], usize)| {
+            self.search_closure(loaded, own, soname).or_else(|| joined(loaded))
+        };
+        with_it.find_map(find).or_else(alone).map(|(found, _)| found)
     }
 
     /// Returns the member that the dynamic linker finds for a library, and the search path that contains it.

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use sha2::{Digest as _, Sha256};
 
 use super::packages;
-use crate::binary::examined::{Reason, has_trace_of_cuda};
+use crate::binary::examined::Reason;
 use crate::binary::file::{Binary, BinaryKind, TargetOs};
 use crate::binary::kernels::Kernels;
 use crate::binary::mapped_file::Contents;
@@ -16,7 +16,7 @@ use crate::binary::pe::Pe;
 use crate::binary::vendor_symbols::VendorSymbols;
 use crate::commands::inspect::{self, is_cuda};
 use crate::family::{Member, OpenedLibrary, Release, opened_libraries};
-use crate::host::dry_run::{is_of_nvidia, is_of_program};
+use crate::host::dry_run::{is_of_nvidia, is_of_program, reaches_cuda};
 use crate::host::machine::Components;
 use crate::host::machine::oldest_driver::{driver_needs, machine_with_gpu};
 use crate::linked::evidence::Evidence;
@@ -37,8 +37,8 @@ pub(super) struct MemberLoader {
     pub(super) needed: Vec<String>,
     /// Those of them that come with a program.
     pub(super) wants: Vec<String>,
-    /// True if it may use CUDA. Not determined without [`Self::wants`].
-    pub(super) has_trace: bool,
+    /// True if it uses CUDA. Not determined without [`Self::wants`].
+    pub(super) reaches_cuda: bool,
     /// The libraries of NVIDIA that it opens by name.
     pub(super) opens: Vec<OpenedLibrary>,
     pub(super) delay_loaded: Vec<String>,
@@ -56,7 +56,7 @@ impl MemberLoader {
         let wants: Vec<String> = if is_of_nvidia(names) { Vec::new() } else { wants.cloned().collect() };
         Self {
             name: name.to_owned(),
-            has_trace: !wants.is_empty() && has_trace_of_cuda(binary.data()),
+            reaches_cuda: !wants.is_empty() && reaches_cuda(binary),
             wants,
             soname: binary.soname.clone(),
             rpath: binary.rpath.clone().filter(|_| binary.runpath.is_none()),

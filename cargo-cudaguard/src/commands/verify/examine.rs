@@ -55,11 +55,14 @@ impl<'a> OpenArtifact<'a> {
     }
 
     /// Checks it on this machine. For a program that the dynamic linker of this machine loads, the start is simulated.
-    pub(super) fn check_here(&self, env: &Env) -> Result<MachineAnswer, CliError> {
+    pub(super) fn check_here(&mut self, env: &Env) -> Result<MachineAnswer, CliError> {
         let asker = DriverProbe::with_current_exe();
         let here = || [machine::detect_machine(env, Some(&asker))];
         match self {
-            Self::Whole(report) => check_archive(report, &here(), HERE),
+            Self::Whole(report) => {
+                report.join_libraries_of_machine(env);
+                check_archive(report, &here(), HERE)
+            }
             Self::File(path, contents) => {
                 let binary = Binary::from_contents(path, contents.clone()).map_err(CliError::operational)?;
                 if is_loaded_here(&binary) {

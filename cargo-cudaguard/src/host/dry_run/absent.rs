@@ -1,8 +1,10 @@
 //! Libraries that files need and that are not found. Every way to name the files, alone or in an archive, has the same rule.
 
-use crate::binary::examined::NotExamined;
+use crate::binary::examined::{NotExamined, names_library_of_cuda};
+use crate::binary::file::Binary;
 use crate::binary::loader::LoadGraph;
-use crate::family::Descriptor;
+use crate::family::{Descriptor, opened_libraries};
+use cudaguard::internal::elf::Elf;
 use cudaguard::internal::vendor;
 
 /// Libraries that every system provides, by their names between `lib` and `.so`: those that every wheel may need (PEP 600; the
@@ -100,6 +102,9 @@ const OF_NVIDIA: &[&str] = &[
     "cudss",
 ];
 
+/// The start of the names of NVIDIA's libraries without `lib`: the optional parts of NVSHMEM.
+const PLUGINS_OF_NVIDIA: &[&str] = &["nvshmem_bootstrap_", "nvshmem_transport_"];
+
 /// Returns true for the library of NVIDIA's that has one of these names. What it needs is a part of the machine.
 pub(crate) fn is_of_nvidia<'a>(names: impl IntoIterator<Item = Option<&'a str>>) -> bool {
     let is_it = |name: &str| {
@@ -107,7 +112,8 @@ pub(crate) fn is_of_nvidia<'a>(names: impl IntoIterator<Item = Option<&'a str>>)
         let stem = plain.strip_prefix("lib").and_then(|name| name.split(".so").next()).unwrap_or_default();
         let is_known =
             vendor::is_nvidias(stem) || vendor::is_nvidia_soname(&plain) || Descriptor::named(&plain).is_some();
-        is_known || OF_NVIDIA.iter().any(|start| stem.starts_with(start))
+        let is_plugin = PLUGINS_OF_NVIDIA.iter().any(|start| plain.starts_with(start));
+        is_known || is_plugin || OF_NVIDIA.iter().any(|start| stem.starts_with(start))
     };
     names.into_iter().flatten().any(is_it)
 }
@@ -127,6 +133,24 @@ pub(crate) fn is_of_program(soname: &str) -> bool {
     let is_variant = matches!(root, "python" | "xcb") || stem.starts_with("c.musl-");
     let is_others = OF_OTHER_VENDORS.iter().any(|start| stem.starts_with(start));
     !(is_system || is_variant || is_others || is_of_nvidia([Some(file)]))
+}
+
+/// Returns true if this file uses CUDA, or shows by a name that a library which it needs does.
+///
+/// A library that is absent may contradict an answer about GPUs only if a file that is loaded with it does so: it may contain
+/// GPU code for that file, or load another release of a library of NVIDIA's. Without it, the dynamic linker loads no file of
+/// the closure, so files that do not use CUDA contradict nothing. Words such as `__cuda_array_interface__` are no use.
+pub(crate) fn reaches_cuda(file: &Binary) -> bool {
+    let has_word = |name: &str| name.to_ascii_lowercase().contains("cuda");
+    let has_code = || file.kernels().map_or(true, |kernels| !kernels.entries().is_empty());
+    let imports = || Elf::parse(file.data()).is_ok_and(|elf| elf.undefined_symbols().any(has_word));
+    !file.notes.is_empty()
+        || file.needed.iter().any(|name| has_word(name) || is_of_nvidia([Some(name.as_str())]))
+        || names_library_of_cuda(file.data())
+        || file.reaches_cuda().unwrap_or(true)
+        || !opened_libraries(file.data()).is_empty()
+        || imports()
+        || has_code()
 }
 
 /// Returns the libraries that files of the program need and that are not found here. They may contain GPU code.
@@ -170,6 +194,7 @@ mod tests {
             "libnvidia-ml.so.1",
             "libamdhip64.so.6",
             "libhipblaslt.so.0",
+            "nvshmem_transport_ucx.so.3",
             "libmkl_rt.so.2",
         ] {
             assert!(!is_of_program(of_machine), "{of_machine}");
@@ -181,6 +206,7 @@ mod tests {
             "libzmq.so.5",
             "libmine.so",
             "plugin.so",
+            "nvrtc.cpython-312-x86_64-linux-gnu.so",
             "/opt/libx.so",
         ] {
             assert!(is_of_program(own), "{own}");

@@ -188,7 +188,7 @@ fn is_of_vendor(object: &Object) -> bool {
 }
 
 /// Returns true for a library of the driver, which every machine has in the release of its kernel module.
-fn is_part_of_driver(object: &Object) -> bool {
+pub(crate) fn is_part_of_driver(object: &Object) -> bool {
     const PARTS: [&str; 3] = ["libcuda.so", "libcudadebugger.so", "libnvidia-"];
     let name = object.soname.as_deref().unwrap_or(&object.name);
     PARTS.iter().any(|part| name.starts_with(part))

@@ -48,6 +48,11 @@ pub(super) fn load_opened(graph: &mut LoadGraph, scope: Scope) -> Vec<NotExamine
     missing
 }
 
+/// Loads what [`load_opened`] loads on this machine.
+pub(crate) fn load_opened_here(graph: &mut LoadGraph) -> Vec<NotExamined> {
+    load_opened(graph, Scope::Loaded)
+}
+
 /// Returns the names of each part of cuDNN that this cuDNN may open, and of each library that a crate in this file may open.
 fn names_of_others(object: &Object) -> Vec<Vec<String>> {
     let own = object.soname.as_deref().unwrap_or(&object.name);

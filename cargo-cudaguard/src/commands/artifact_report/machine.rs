@@ -1,0 +1,152 @@
+//! Libraries of this machine that members of a directory load.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use super::closure::LoadedMember;
+use super::member::file_name;
+use super::{ArtifactMember, ArtifactReport, served_by_others};
+use crate::binary::examined::{NotExamined, has_trace_of_cuda};
+use crate::binary::loader::{self, LoadGraph, LoadOutcome, SearchSource};
+use crate::binary::mapped_file::{Contents, OpenFiles};
+use crate::host::dry_run::{is_of_nvidia, is_of_program, is_part_of_driver, load_opened_here};
+use cudaguard::internal::env::Env;
+
+/// A library that the dynamic linker of this machine loads for a member.
+struct MachineLibrary {
+    path: PathBuf,
+    name: String,
+    picked_by: String,
+    data: Arc<Contents>,
+}
+
+impl ArtifactReport {
+    /// Adds the libraries that the dynamic linker of this machine loads for the members and that are not in the directory: they
+    /// run together with the members.
+    pub(crate) fn join_libraries_of_machine(&mut self, env: &Env) {
+        let Ok(top) = fs::canonicalize(&self.archive) else { return };
+        if self.walked.kind != "directory" || cfg!(windows) {
+            return;
+        }
+        let (files, mut known) = (OpenFiles::default(), BTreeMap::new());
+        for at in 0..self.closures.len() {
+            let libraries = self.libraries_of_machine(at, &top, env, &files);
+            for library in libraries {
+                let path = library.path.clone();
+                let joined = *known.entry(path).or_insert_with(|| self.join_library(&library));
+                let loaded = joined.map(|joined| LoadedMember::joined(joined, library.name, library.picked_by));
+                self.closures[at].push(loaded);
+            }
+        }
+        self.is_joined = true;
+        served_by_others(&mut self.parts);
+    }
+
+    /// Adds a library, and returns its index in [`Self::loaders`]. `None` if it cannot be read.
+    fn join_library(&mut self, library: &MachineLibrary) -> Option<usize> {
+        let name = library.path.display().to_string();
+        match ArtifactMember::from_contents(&name, Arc::clone(&library.data)) {
+            Ok((part, loader, reasons)) => {
+                self.parts.extend(part);
+                self.loaders.push(loader);
+                self.not_examined.extend(reasons.into_iter().map(|reason| NotExamined::new(name.as_str(), reason)));
+                self.of_machine.push(name);
+                Some(self.loaders.len() - 1)
+            }
+            Err(why) => {
+                self.not_examined.push(NotExamined::new(name, why));
+                None
+            }
+        }
+    }
+
+    /// Returns the libraries with a trace of CUDA that are loaded for a closure from outside of the directory.
+    fn libraries_of_machine(&mut self, at: usize, top: &Path, env: &Env, files: &OpenFiles) -> Vec<MachineLibrary> {
+        let present = self.names_of_files();
+        let may_be_outside = |name: &String| {
+            !present.contains(file_name(name)) && (is_of_program(name) || is_of_nvidia([Some(file_name(name))]))
+        };
+        let Some(root) = self.closures[at].members().next() else { return Vec::new() };
+        let mut needed = self.closures[at].members().flat_map(|member| &self.loaders[member].needed);
+        let graph = needed.any(may_be_outside).then(|| self.load_here(&self.loaders[root].name, env, files)).flatten();
+        let Some(mut graph) = graph else { return Vec::new() };
+        let missing = load_opened_here(&mut graph);
+        let joined = joined_objects(&graph, top, self.loaders[root].is_program, &present);
+        let is_joined = |part: &NotExamined| {
+            joined.iter().any(|index| part.name == graph.objects[*index].path.display().to_string())
+        };
+        let libraries = joined.iter().map(|index| &graph.objects[*index]);
+        let libraries = libraries.filter(|object| !is_part_of_driver(object) && has_trace_of_cuda(object.data()));
+        let libraries = libraries.map(|object| MachineLibrary {
+            path: object.path.clone(),
+            name: object.name.clone(),
+            picked_by: object.place.to_string(),
+            data: Arc::clone(object.data()),
+        });
+        let libraries = libraries.collect();
+        let missing: Vec<NotExamined> = missing.into_iter().filter(is_joined).collect();
+        self.not_examined.extend(missing);
+        libraries
+    }
+
+    /// Returns the file names and sonames of all members and links.
+    pub(super) fn names_of_files(&self) -> BTreeSet<&str> {
+        let mut present: BTreeSet<&str> =
+            self.files.iter().chain(self.links.keys()).map(|name| file_name(name)).collect();
+        present.extend(self.loaders.iter().filter_map(|loader| loader.soname.as_deref()));
+        present
+    }
+
+    /// Loads a member of a directory as the dynamic linker of this machine does.
+    pub(super) fn load_here(&self, name: &str, env: &Env, files: &OpenFiles) -> Option<LoadGraph> {
+        let path = (self.walked.kind == "directory" && !name.contains('!')).then(|| self.archive.join(name))?;
+        loader::resolve_with(&path, env, files).ok()
+    }
+
+    /// Returns the members without the libraries of this machine.
+    pub(super) fn own_parts(&self) -> impl Iterator<Item = &ArtifactMember> {
+        self.parts.iter().filter(|part| !self.of_machine.contains(&part.name))
+    }
+}
+
+/// Returns the objects outside of the directory that are loaded for members, and those that are loaded for these.
+///
+/// Python loads libraries of NVIDIA before it loads an extension module, so those that the system provides count only for
+/// programs, and for libraries of the system.
+fn joined_objects(graph: &LoadGraph, top: &Path, is_program: bool, present: &BTreeSet<&str>) -> BTreeSet<usize> {
+    let is_outside = |index: usize| {
+        let object = &graph.objects[index];
+        let real = fs::canonicalize(&object.path);
+        index != 0 && object.place != SearchSource::Loader && !real.is_ok_and(|path| path.starts_with(top))
+    };
+    let outside: Vec<bool> = (0..graph.objects.len()).map(is_outside).collect();
+    let requested = graph.requests.iter().filter_map(|request| match &request.answer {
+        LoadOutcome::Object(index, place) => Some((request.by, *index, place)),
+        LoadOutcome::Absent(_) | LoadOutcome::Broken(_) => None,
+    });
+    // Those that are opened by name are no requests.
+    let objects = graph.objects.iter().enumerate();
+    let first = objects.filter_map(|(index, object)| Some((object.wanted_by?, index, &object.place)));
+    let edges: Vec<(usize, usize, &SearchSource)> =
+        requested.chain(first).filter(|(_, index, _)| outside[*index]).collect();
+    let is_taken = |index: usize, place: &SearchSource| {
+        let object = &graph.objects[index];
+        let names = [Some(object.name.as_str()), object.soname.as_deref()];
+        let in_path = matches!(place, SearchSource::Rpath(..) | SearchSource::Runpath(..));
+        !names.into_iter().flatten().any(|name| present.contains(file_name(name)))
+            && (is_program || in_path || !is_of_nvidia(names))
+    };
+    let mut joined = BTreeSet::new();
+    loop {
+        let follows = |(by, index, place): &&(usize, usize, &SearchSource)| {
+            !joined.contains(index) && (joined.contains(by) || !outside[*by] && is_taken(*index, place))
+        };
+        let next: Vec<usize> = edges.iter().filter(follows).map(|(_, index, _)| *index).collect();
+        if next.is_empty() {
+            return joined;
+        }
+        joined.extend(next);
+    }
+}
