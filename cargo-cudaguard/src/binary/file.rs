@@ -216,7 +216,7 @@ impl Binary {
             return Ok(());
         }
         if !data.is_empty() && !Elf::is_elf(data) {
-            return Err(kernels::NO_KNOWN_FORM.to_owned());
+            return Err(kernels::describe_unknown_form(data));
         }
         let elf = Elf::parse(data)?;
         self.os = Some(TargetOs::Linux);

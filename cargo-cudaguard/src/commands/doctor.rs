@@ -22,7 +22,11 @@ use crate::cli::platform;
 
 pub(crate) fn run_doctor(env: &Env, program: Option<&Path>, format: TextOrJson) -> Result<ExitCode, CliError> {
     // A name without a slash denotes what `exec` starts.
-    let find = |name: &Path| platform::find_program(name.as_os_str()).unwrap_or_else(|| name.to_owned());
+    let is_name = |file: &&Path| file.file_name() == Some(file.as_os_str());
+    let find = |file: &Path| {
+        let found = Some(file).filter(is_name).and_then(|name| platform::find_program(name.as_os_str()));
+        found.unwrap_or_else(|| file.to_owned())
+    };
     let program = program.map(find);
     let program = program.as_deref();
     let checkup =

@@ -55,5 +55,8 @@ fn start_program(env: &Env, program: &OsStr, command: &mut Command) -> Result<Ex
 }
 
 fn cannot_start(program: &OsStr, error: &std::io::Error) -> CliError {
-    CliError::operational(format_args!("cannot start {}: {error}", Path::new(program).display()))
+    let file = Path::new(program);
+    let is_here = file.file_name() == Some(program) && file.is_file() && platform::find_program(program).is_none();
+    let hint = if is_here { format!("; the file in this directory is ./{}", file.display()) } else { String::new() };
+    CliError::operational(format_args!("cannot start {}: {error}{hint}", file.display()))
 }

@@ -181,6 +181,7 @@ pub fn examine_host(program: Option<&Path>, env: &Env, asker: &DriverProbe) -> R
         }
     }
     finding::sort_findings(&mut findings);
+    let verdict = verdict.map(|verdict| if not_judged.is_empty() { verdict } else { verdict.max(Verdict::Unknown) });
     let status = if findings.iter().any(|finding| finding.severity == Severity::Error) {
         Status::Incompatible
     } else if not_judged.is_empty() && verdict.is_none_or(|verdict| verdict == Verdict::Runs) {

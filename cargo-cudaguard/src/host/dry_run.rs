@@ -39,6 +39,7 @@ use cudaguard::internal::policy::{GpuNeed, Runtime};
 use cudaguard::internal::vendor::{self, CUDART, CUDNN};
 use cudaguard::internal::version::Version;
 pub(crate) use dlls::finding_of_processor;
+pub(crate) use family::builtins_beside;
 pub(crate) use missing::in_usual_dirs;
 use missing::missing_library_finding;
 pub(crate) use opened::load_opened_here;

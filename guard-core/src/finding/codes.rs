@@ -288,6 +288,7 @@ words! {
     CudnnInnerMixedLoader CudnnInnerMixed;
     CudnnOtherCuda CudnnOtherCuda;
     LibraryAbsent LibraryAbsent;
+    LibraryAbsentModule LibraryAbsent;
     LibraryAbsentInterpreter LibraryAbsent;
     LibraryAbsentMusl LibraryAbsent;
     WrongMachine WrongMachine;

@@ -19,6 +19,7 @@ pub(crate) fn tests() -> Vec<Test> {
         absent_library_is_unknown,
         absent_library_of_others_is_ignored,
         libraries_of_machine_are_judged,
+        module_without_library_is_reported,
         #[slow]
         library_lacks_code_for_gpu,
         unchecked_problems_are_marked,
@@ -243,10 +244,54 @@ fn libraries_of_machine_are_judged() {
             let text = format!("{}{}", outcome.stdout, outcome.stderr);
             assert!(code.is_none_or(|code| text.contains(&format!("error[{code}]"))), "{words:?}: {outcome}");
         }
+        let outcome = machine.call(command::path(), &[]).arg("verify").arg(&app).run().expect(2);
+        for soname in ["libb.so", "libcudart.so.11.0"] {
+            let line = format!("not checked: {soname}: needed by prog, and not on this machine");
+            assert!(outcome.stdout.contains(&line), "{outcome}");
+        }
         // Another machine may have other libraries of these names.
         let described = Call::new(command::path()).arg("verify").arg(&app).args(["--driver", RELEASE, "--gpu", "T4"]);
         assert!(described.run().expect(2).stdout.contains("not checked: libb.so: needed by prog, and not among the"));
     }
+}
+
+/// Modules of an environment find the libraries of other packages, because Python loads these first. A module whose library
+/// is not on the machine cannot be loaded, and others can.
+fn module_without_library_is_reported() {
+    let scratch = Scratch::new("closure-modules");
+    let env = scratch.join("env");
+    let cudart = "libcudart.so.11.0";
+    for dir in ["pkg", "nvidia/lib"] {
+        fs::create_dir_all(env.join(dir)).expect("a directory");
+    }
+    let shared = |soname: &str| ["-shared", "-fPIC", &format!("-Wl,-soname,{soname}")].map(str::to_owned);
+    let nccl = scratch.join("libnccl.so.2");
+    link("int ncclCommAbort(void) { return 0; }\n", &nccl, &[], &shared("libnccl.so.2")).expect("a library");
+    let module = |name: &str, source: &str, library: &Path| {
+        let arguments = [&shared(name)[..], &[library.display().to_string()]].concat();
+        link(source, &env.join("pkg").join(name), &[], &arguments).expect("a library");
+    };
+    let driver = r#"{"schema": 1, "revision": 1, "driver": {"user": "535.261.03"}, "gpus": [{"cc": "7.5"}]"#;
+    let host = scratch.file("host.json", format!(r#"{driver}, "nccl": [], "cudart": []}}"#));
+    let verify = || Call::new(command::path()).arg("verify").arg(&env).arg("--host").arg(&host).run();
+    module("nccl.so", "int ncclCommAbort(void); int x(void) { return ncclCommAbort(); }\n", &nccl);
+    // No module works.
+    let outcome = verify().expect(1);
+    assert!(
+        outcome.stderr.contains("error[CG210]: libnccl.so.2 is not found: the module that needs it cannot be"),
+        "{outcome}"
+    );
+    let library = parts::cuda("11.8").join("lib64").join(cudart);
+    module("ext.so", LIBRARY, &library);
+    assert!(verify().expect(1).stderr.contains("error[CG210]: libcudart.so.11.0"));
+    fs::copy(&library, env.join("nvidia/lib").join(cudart)).expect("a library");
+    let outcome = verify().success();
+    assert!(
+        outcome.stderr.contains("warning[CG210]: libnccl.so.2 is not found: the module that needs it cannot be"),
+        "{outcome}"
+    );
+    fs::copy(&nccl, env.join("nvidia/lib/libnccl.so.2")).expect("a library");
+    assert!(!verify().success().stderr.contains("CG210"));
 }
 
 /// The program has code for every GPU, and its library only for compute capability 9.0.

@@ -36,7 +36,7 @@ pub use cover::{Cover, Group};
 pub use cudaguard::internal::coverage::requirements::{Coverage, GpuSupport};
 pub use fatbin::Compression;
 pub use made::{Known, Provenance};
-pub(crate) use read::NO_KNOWN_FORM;
+pub(crate) use read::describe_unknown_form;
 
 /// The GPU code of one file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -35,9 +35,12 @@ const LEAST_HEADER: u64 = 32;
 const RECORD: usize = 24;
 const LINKED: u32 = 2;
 
-/// The error for a file that no reader recognises.
-pub(crate) const NO_KNOWN_FORM: &str =
-    "is not an ELF file, an archive of ELF files, a PE file, a fatbin, a cubin, PTX or LTO-IR";
+/// Returns the error for a file that no reader recognises.
+pub(crate) fn describe_unknown_form(data: &[u8]) -> String {
+    let known = "is not an ELF file, an archive of ELF files, a PE file, a fatbin, a cubin, PTX or LTO-IR";
+    let advice = if data.starts_with(b"#!") { ": name the program that this script starts" } else { "" };
+    format!("{known}{advice}")
+}
 
 /// Section of whole programs and of device linkers' results.
 pub(super) const WHOLE: &str = ".nv_fatbin";
@@ -169,7 +172,7 @@ impl<'data> KernelReader<'data> {
             self.add_ptx(piece, &text);
             return Ok(());
         }
-        Err(if data.is_empty() { "is empty".to_owned() } else { NO_KNOWN_FORM.to_owned() })
+        Err(if data.is_empty() { "is empty".to_owned() } else { describe_unknown_form(data) })
     }
 
     fn push_warning(&mut self, warning: String) {

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::member::{MemberLoader, file_name};
 use super::{ArtifactPackage, ArtifactReport};
 use crate::binary::examined::{NotExamined, has_trace_of_cuda};
+use crate::binary::loader::LoadGraph;
 use crate::binary::mapped_file::OpenFiles;
 use crate::cli::counts::join_some;
 use cudaguard::internal::env::Env;
@@ -15,36 +16,42 @@ impl ArtifactReport {
     pub(super) fn absent_libraries(&self) -> Vec<NotExamined> {
         let wanted: Vec<Vec<(usize, &str)>> =
             self.closures.iter().map(|closure| self.wanted(closure.members())).collect();
-        if wanted.iter().all(Vec::is_empty) {
-            return Vec::new();
-        }
         let present = self.names_of_files();
         let parts: BTreeSet<&str> = self.parts.iter().map(|part| part.name.as_str()).collect();
         let uses_cuda = |loader: &MemberLoader| loader.reaches_cuda || parts.contains(loader.name.as_str());
-        let counts = |at: usize| {
-            let mut members = self.closures[at].members().map(|member| &self.loaders[member]).peekable();
-            members.peek().is_some_and(|root| root.is_program) || members.any(uses_cuda)
-        };
+        let closure = |at: usize| self.closures[at].members().map(|member| &self.loaders[member]);
+        let is_program = |at: usize| closure(at).next().is_some_and(|root| root.is_program);
+        let counts = |at: usize| is_program(at) || closure(at).any(uses_cuda);
         let any_counts = (0..self.closures.len()).any(counts);
         let place = if self.is_joined { "on this machine" } else { "among the given files" };
         let (env, files) = (Env::from_process(), OpenFiles::default());
-        let mut absent: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
+        let mut absent: BTreeMap<String, BTreeSet<&str>> = BTreeMap::new();
         for (at, wanted) in wanted.iter().enumerate().filter(|(at, _)| !any_counts || counts(*at)) {
-            let mut here = None;
-            for (by, soname) in wanted.iter().filter(|(_, soname)| !present.contains(file_name(soname))) {
-                let root = self.closures[at].members().next();
-                let load = || root.and_then(|root| self.load_here(&self.loaders[root].name, &env, &files));
-                let graph = here.get_or_insert_with(load).as_ref();
-                let found = graph.and_then(|graph| graph.objects.iter().find(|object| object.is_named(soname)));
+            let Some(root) = closure(at).next() else { continue };
+            let is_absent = |name: &str| !present.contains(file_name(name));
+            let wanted: Vec<_> = wanted.iter().filter(|(_, soname)| is_absent(soname)).collect();
+            // The dynamic linker does not start a program without each of its libraries.
+            let needs_all = self.is_joined && is_program(at) && closure(at).any(uses_cuda);
+            if wanted.is_empty() && !needs_all {
+                continue;
+            }
+            let graph = self.load_here(&root.name, &env, &files);
+            for (by, soname) in wanted {
+                let found =
+                    graph.as_ref().and_then(|graph| graph.objects.iter().find(|object| object.is_named(soname)));
                 // Without a trace of CUDA, the library of another machine has none either.
                 if found.is_none_or(|found| !self.is_joined && has_trace_of_cuda(found.data())) {
-                    let _ = absent.entry(soname).or_default().insert(&self.loaders[*by].name);
+                    let _ = absent.entry((*soname).to_owned()).or_default().insert(&self.loaders[*by].name);
                 }
             }
+            let unresolved = graph.iter().filter(|_| needs_all).flat_map(LoadGraph::unresolved_requests);
+            for request in unresolved.filter(|request| is_absent(&request.name)) {
+                let _ = absent.entry(request.name.clone()).or_default().insert(&root.name);
+            }
         }
-        let describe = |(soname, by): (&str, BTreeSet<&str>)| {
+        let describe = |(soname, by): (String, BTreeSet<&str>)| {
             let by: Vec<&str> = by.into_iter().collect();
-            let supplier = self.supplier(&by, soname).map(|name| format!("; the package requires {name}"));
+            let supplier = self.supplier(&by, &soname).map(|name| format!("; the package requires {name}"));
             let why = format!("needed by {}, and not {place}{}", join_some(&by), supplier.unwrap_or_default());
             NotExamined::new(soname, why)
         };

@@ -6,7 +6,7 @@ use super::member::{MemberLoader, file_name};
 use super::{ArtifactMember, ArtifactReport};
 use crate::binary::examined::NotExamined;
 use crate::binary::loader::MissingSymbol;
-use crate::host::dry_run::{SymbolFile, finding_of_processor, findings_of_missing};
+use crate::host::dry_run::{SymbolFile, finding_of_processor, findings_of_missing, is_of_nvidia};
 use cudaguard::internal::finding::Finding;
 
 /// Maximum number of searches for a library. A real environment with 5000 files needs fewer than 100000.
@@ -41,16 +41,18 @@ pub(super) struct LoadedMember {
     name: String,
     /// The search path that contains it.
     picked_by: String,
+    /// True if it is loaded before it is requested, so that no search path need contain it.
+    by_name: bool,
 }
 
 impl LoadedMember {
     fn root(at: usize) -> Self {
-        Self { at, wanted_by: None, name: String::new(), picked_by: "the program".to_owned() }
+        Self { at, wanted_by: None, name: String::new(), picked_by: "the program".to_owned(), by_name: false }
     }
 
     /// A library of this machine.
     pub(super) fn joined(at: usize, name: String, picked_by: String) -> Self {
-        Self { at, wanted_by: None, name, picked_by }
+        Self { at, wanted_by: None, name, picked_by, by_name: true }
     }
 }
 
@@ -66,19 +68,20 @@ impl ArtifactReport {
         let places: BTreeMap<&str, usize> =
             self.loaders.iter().enumerate().map(|(at, loader)| (loader.name.as_str(), at)).collect();
         let mut by_name: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
-        // The dynamic linker of an image also searches directories that no member names.
-        if self.walked.kind == "container image" {
-            for name in self.files.iter().chain(self.links.keys()) {
-                if let Some(file) = self.resolve_links(name) {
-                    by_name.entry(file_name(name)).or_default().insert(file);
-                }
+        // The dynamic linker of an image also searches directories that no member names. In an environment, Python loads
+        // libraries of NVIDIA by their paths before it loads a module that needs them.
+        let (is_image, is_directory) = (self.walked.kind == "container image", self.walked.kind == "directory");
+        let names = self.files.iter().chain(self.links.keys());
+        for name in names.filter(|name| is_image || is_directory && is_of_nvidia([Some(file_name(name))])) {
+            if let Some(file) = self.resolve_links(name) {
+                by_name.entry(file_name(name)).or_default().insert(file);
             }
         }
         let mut dlls: BTreeMap<String, Vec<&str>> = BTreeMap::new();
         for loader in self.loaders.iter().filter(|loader| loader.is_for_windows) {
             dlls.entry(file_name(&loader.name).to_ascii_lowercase()).or_default().push(&loader.name);
         }
-        let only = |by: &MemberLoader, name: &str| {
+        let only = |root: &MemberLoader, by: &MemberLoader, name: &str| {
             if by.is_for_windows {
                 // Of several copies in other directories, any may be used.
                 let files = dlls.get(&name.to_ascii_lowercase())?;
@@ -86,7 +89,7 @@ impl ArtifactReport {
                 let same_dir = files.iter().find(|file| file[..dir(file)] == by.name[..dir(&by.name)]);
                 return same_dir.or(files.first().filter(|_| files.len() == 1)).copied();
             }
-            let mut files = by_name.get(name)?.iter();
+            let mut files = by_name.get(name).filter(|_| is_image || !root.is_program)?.iter();
             files.next().filter(|_| files.next().is_none()).copied()
         };
         let (mut reached, mut searches, mut closures) = (BTreeSet::new(), 0, Vec::new());
@@ -119,7 +122,7 @@ impl ArtifactReport {
         &'a self,
         root: usize,
         places: &BTreeMap<&str, usize>,
-        only: &dyn Fn(&MemberLoader, &str) -> Option<&'a str>,
+        only: &dyn Fn(&MemberLoader, &MemberLoader, &str) -> Option<&'a str>,
         searches: &mut usize,
     ) -> MemberClosure {
         let mut loaded = vec![LoadedMember::root(root)];
@@ -133,12 +136,18 @@ impl ArtifactReport {
                 }
                 *searches += 1;
                 let found = self.search_closure(&loaded, next, name);
-                let place = if of_next.is_for_windows { "the search for DLLs" } else { "a directory of the image" };
-                let found = found.or_else(|| Some((only(of_next, name)?.to_owned(), place.to_owned())));
-                let Some((found, picked_by)) = found else { continue };
+                let place = match self.walked.kind {
+                    _ if of_next.is_for_windows => "the search for DLLs",
+                    "directory" => "the only file of this name",
+                    _ => "a directory of the image",
+                };
+                let by_name = found.is_none();
+                let only = || Some((only(&self.loaders[root], of_next, name)?.to_owned(), place.to_owned()));
+                let Some((found, picked_by)) = found.or_else(only) else { continue };
                 let Some(at) = places.get(found.as_str()).copied() else { continue };
                 if !loaded.iter().any(|member| member.at == at) {
-                    loaded.push(LoadedMember { at, wanted_by: Some(next), name: name.clone(), picked_by });
+                    let (wanted_by, name) = (Some(next), name.clone());
+                    loaded.push(LoadedMember { at, wanted_by, name, picked_by, by_name });
                 }
             }
             for opened in &self.loaders[loaded[next].at].opens {
@@ -147,7 +156,7 @@ impl ArtifactReport {
                 let Some(at) = places.get(found.as_str()).copied() else { continue };
                 if !loaded.iter().any(|member| member.at == at) {
                     let picked_by = format!("opened by {}", self.loaders[loaded[next].at].name);
-                    loaded.push(LoadedMember { at, wanted_by: Some(next), name, picked_by });
+                    loaded.push(LoadedMember { at, wanted_by: Some(next), name, picked_by, by_name: false });
                 }
             }
             next += 1;
@@ -163,13 +172,13 @@ impl ArtifactReport {
         let closures = self.closures.iter().map(|closure| closure.loaded.as_slice());
         let mut with_it = closures.filter_map(|loaded| Some((loaded, loaded.iter().position(|own| own.at == at)?)));
         let alone = || self.search_closure(&[LoadedMember::root(at)], 0, soname);
-        let joined = |loaded: &[LoadedMember]| {
-            let mut joined = loaded.iter().filter(|member| member.at >= own.len());
-            let found = joined.find(|member| member.name == soname || self.loaders[member.at].is_named(soname))?;
+        let by_name = |loaded: &[LoadedMember]| {
+            let mut loaded = loaded.iter().filter(|member| member.by_name);
+            let found = loaded.find(|member| member.name == soname || self.loaders[member.at].is_named(soname))?;
             Some((self.loaders[found.at].name.clone(), String::new()))
         };
         let find = |(loaded, own): (&[LoadedMember], usize)| {
-            self.search_closure(loaded, own, soname).or_else(|| joined(loaded))
+            self.search_closure(loaded, own, soname).or_else(|| by_name(loaded))
         };
         with_it.find_map(find).or_else(alone).map(|(found, _)| found)
     }
@@ -187,6 +196,13 @@ impl ArtifactReport {
         }
         let chain = std::iter::successors(Some(by), |at| loaded[*at].wanted_by).chain([0]);
         chain.map(|at| of(&loaded[at])).find_map(|loader| look(loader, "DT_RPATH", loader.rpath.as_deref()?))
+    }
+
+    /// Returns the names of the members that are programs or that programs load.
+    pub(super) fn members_of_programs(&self) -> BTreeSet<&str> {
+        let is_program = |at: usize| self.loaders[at].is_program;
+        let closures = self.closures.iter().filter(|closure| closure.members().next().is_some_and(is_program));
+        closures.flat_map(MemberClosure::members).map(|at| self.loaders[at].name.as_str()).collect()
     }
 
     /// Returns the members with CUDA that run together, each with the search path that contains it.

@@ -7,7 +7,7 @@ use super::{ArtifactMember, ArtifactReport, LibraryPlace, common_os};
 use crate::binary::examined::mark_only_code;
 use crate::cli::report::CliError;
 use crate::host::judge::answer::{GpuAnswer, Service};
-use crate::host::machine::{Alternatives, Components, HostLibrary as Found, is_cudnn_row};
+use crate::host::machine::{Alternatives, Components, HostLibrary as Found, Needed, is_cudnn_row};
 use cudaguard::internal::finding::Finding;
 use cudaguard::internal::vendor::CUDNN;
 
@@ -45,6 +45,7 @@ impl ArtifactReport {
         let mut one_of: BTreeMap<u32, Vec<usize>> = BTreeMap::new();
         let mut of_vendor: Vec<usize> = Vec::new();
         let is_package = whole.packages.iter().any(ArtifactPackage::is_one);
+        let of_programs = whole.members_of_programs();
         // The kernels of a driver run on the driver itself. They are no requirement of a program.
         for part in whole.parts.iter().filter(|part| !part.is_driver()) {
             let mut own = part.components.clone();
@@ -52,9 +53,19 @@ impl ArtifactReport {
                 LibraryPlace::Inside(name) => Some(name),
                 _ => None,
             };
-            let at_hand = |soname: &str| inside(soname).is_some() || whole.required_package(part, soname).is_some();
+            // Another package may load what the search path of a module does not reach.
+            let is_module = whole.walked.kind == "directory" && !of_programs.contains(part.name.as_str());
+            let is_elsewhere =
+                |soname: &str| is_module && !matches!(whole.find_library(part, soname), LibraryPlace::External);
+            let at_hand = |soname: &str| {
+                is_elsewhere(soname) || inside(soname).is_some() || whole.required_package(part, soname).is_some()
+            };
             own.needed.retain(|needed| !at_hand(&needed.soname));
             own.bound.retain(|bound| !at_hand(&bound.soname));
+            if is_module && !part.is_nvidias() {
+                own.needed.iter_mut().for_each(|needed| needed.module = Some(part.name.clone()));
+                all.modules.push(own.needed.iter().map(|needed| needed.soname.clone()).collect());
+            }
             if let Some(soname) = part.binary.needed.iter().find(|name| CUDNN.is_named(name)) {
                 if let Some(name) = inside(soname) {
                     own.findings.extend(whole.check_bundled_cudnn(&own, soname, &name));
@@ -82,7 +93,9 @@ impl ArtifactReport {
             all.manifests.extend(own.manifests);
             all.findings.extend(own.findings);
             for needed in own.needed {
-                if !all.needed.contains(&needed) {
+                let is_same =
+                    |known: &Needed| known.soname == needed.soname && known.module.is_none() == needed.module.is_none();
+                if !all.needed.iter().any(is_same) {
                     all.needed.push(needed);
                 }
             }

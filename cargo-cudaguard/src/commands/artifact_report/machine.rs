@@ -11,10 +11,12 @@ use super::{ArtifactMember, ArtifactReport, served_by_others};
 use crate::binary::examined::{NotExamined, has_trace_of_cuda};
 use crate::binary::loader::{self, LoadGraph, LoadOutcome, SearchSource};
 use crate::binary::mapped_file::{Contents, OpenFiles};
-use crate::host::dry_run::{is_of_nvidia, is_of_program, is_part_of_driver, load_opened_here};
+use crate::family::NVRTC;
+use crate::host::dry_run::{builtins_beside, is_of_nvidia, is_of_program, is_part_of_driver, load_opened_here};
 use cudaguard::internal::env::Env;
 
 /// A library that the dynamic linker of this machine loads for a member.
+#[derive(Clone)]
 struct MachineLibrary {
     path: PathBuf,
     name: String,
@@ -49,6 +51,16 @@ impl ArtifactReport {
         let name = library.path.display().to_string();
         match ArtifactMember::from_contents(&name, Arc::clone(&library.data)) {
             Ok((part, loader, reasons)) => {
+                let is_nvrtc =
+                    part.as_ref().and_then(ArtifactMember::release).is_some_and(|release| release.of.is(&NVRTC));
+                for path in is_nvrtc.then(|| builtins_beside(&library.path)).into_iter().flatten() {
+                    let builtins = Contents::open(&path).map(|data| MachineLibrary {
+                        path,
+                        data: Arc::new(data),
+                        ..library.clone()
+                    });
+                    let _ = builtins.ok().and_then(|builtins| self.join_library(&builtins));
+                }
                 self.parts.extend(part);
                 self.loaders.push(loader);
                 self.not_examined.extend(reasons.into_iter().map(|reason| NotExamined::new(name.as_str(), reason)));
@@ -80,7 +92,7 @@ impl ArtifactReport {
         let libraries = joined.iter().map(|index| &graph.objects[*index]);
         let libraries = libraries.filter(|object| !is_part_of_driver(object) && has_trace_of_cuda(object.data()));
         let libraries = libraries.map(|object| MachineLibrary {
-            path: object.path.clone(),
+            path: without_links(&object.path),
             name: object.name.clone(),
             picked_by: object.place.to_string(),
             data: Arc::clone(object.data()),
@@ -109,6 +121,12 @@ impl ArtifactReport {
     pub(super) fn own_parts(&self) -> impl Iterator<Item = &ArtifactMember> {
         self.parts.iter().filter(|part| !self.of_machine.contains(&part.name))
     }
+}
+
+/// Returns the path with the real directory, so that each file has one path.
+fn without_links(path: &Path) -> PathBuf {
+    let dir = path.parent().and_then(|dir| fs::canonicalize(dir).ok());
+    dir.zip(path.file_name()).map_or_else(|| path.to_owned(), |(dir, name)| dir.join(name))
 }
 
 /// Returns the objects outside of the directory that are loaded for members, and those that are loaded for these.

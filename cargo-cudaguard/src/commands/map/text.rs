@@ -45,6 +45,11 @@ pub(super) fn render_text(title: &str, map: &Map) -> String {
     for finding in refused.filter_map(|cell| cell.why.as_ref()) {
         *reasons.entry(format!("{} {}", finding.code, finding.code.title())).or_default() += 1;
     }
+    let unexplained = map.rows.iter().flat_map(|row| &row.cells);
+    let unexplained = unexplained.filter(|cell| cell.state == State::Unknown && cell.why.is_none()).count();
+    if unexplained > 0 {
+        reasons.insert("parts of the files were not examined".to_owned(), unexplained);
+    }
     if !reasons.is_empty() {
         let _ = writeln!(text, "\n  reasons, and the number of squares:");
     }

@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 
+use crate::binary::examined;
 use crate::host::judge::answer::Service;
 use crate::host::machine::oldest_driver::OldestDriver;
 use crate::host::machine::placement::GpuRange;
@@ -22,7 +23,9 @@ pub(super) fn write_text(asked: &RequirementsQuery<'_>) -> String {
         line("processor", &placement.processor);
     }
     if placement.asks_nothing() {
-        line("GPUs", "no requirement on driver or GPU");
+        let is_complete = asked.components.iter().all(|file| examined::is_complete(&file.not_examined));
+        let limit = if is_complete { "" } else { ", as far as examined" };
+        line("GPUs", &format!("no requirement on driver or GPU{limit}"));
     }
     let mut name = "GPUs";
     for gpus in placement.fit.iter().filter(|_| !placement.asks_nothing()) {

@@ -1,5 +1,7 @@
 //! The family in a program: the files that the dynamic linker loads for it.
 
+use std::path::{Path, PathBuf};
+
 use crate::binary::loader::{LoadGraph, LoadOutcome};
 use crate::family::{BUILTINS, Member, NVRTC, compilers, findings};
 use crate::host::machine::{Components, Machine};
@@ -22,11 +24,9 @@ impl GraphMembers {
             members.push(member);
             objects.push(Some(index));
             // NVRTC opens its builtins when it compiles, so the dynamic linker does not load them.
-            let dir = object.path.parent().filter(|_| is_nvrtc).and_then(|dir| dir.read_dir().ok());
-            for entry in dir.into_iter().flatten().flatten() {
-                let is_builtins = entry.file_name().to_str().is_some_and(|name| name.starts_with(BUILTINS.stems[0]));
-                let data = is_builtins.then(|| graph.files().open(&entry.path()).ok()).flatten();
-                let builtins = data.and_then(|data| Member::read(&entry.path().to_string_lossy(), &data));
+            for path in is_nvrtc.then(|| builtins_beside(&object.path)).into_iter().flatten() {
+                let data = graph.files().open(&path).ok();
+                let builtins = data.and_then(|data| Member::read(&path.to_string_lossy(), &data));
                 objects.extend(builtins.iter().map(|_| None));
                 members.extend(builtins);
             }
@@ -43,6 +43,16 @@ impl GraphMembers {
         };
         findings(&self.members.iter().collect::<Vec<_>>(), &resolve)
     }
+}
+
+/// Returns the files with the builtins of an NVRTC, in its directory.
+pub(crate) fn builtins_beside(nvrtc: &Path) -> Vec<PathBuf> {
+    let entries = nvrtc.parent().and_then(|dir| dir.read_dir().ok());
+    let is_builtins = |path: &PathBuf| {
+        let name = path.file_name().and_then(|name| name.to_str());
+        name.is_some_and(|name| name.starts_with(BUILTINS.stems[0]))
+    };
+    entries.into_iter().flatten().flatten().map(|entry| entry.path()).filter(is_builtins).collect()
 }
 
 /// Returns the findings about the files that the dynamic linker loads, together and on this machine.

@@ -40,6 +40,8 @@ pub struct Components {
     pub bound: Vec<Bound>,
     /// The libraries that the file needs by soname: the driver's library and those with a descriptor.
     pub needed: Vec<Needed>,
+    /// For each module in a directory, the libraries in [`Self::needed`] without which it cannot be loaded.
+    pub modules: Vec<Vec<String>>,
     /// Name of the file.
     pub file: String,
     /// The processor that the file is for, by name; empty if it is not known.
@@ -74,6 +76,8 @@ pub struct Needed {
     pub soname: String,
     /// True if the file contains an rpath or runpath, in which the library may be.
     pub has_search_path: bool,
+    /// The module in a directory that needs it: a program works without the module if it does not load it.
+    pub module: Option<String>,
 }
 
 impl Machine {
@@ -287,32 +291,20 @@ impl Components {
     }
 
     /// Reports libraries that the file needs and that the machine is known to lack. cuDNN is checked by its row in the
-    /// manifest.
-    fn missing_libraries(&self, machine: &Machine) -> impl Iterator<Item = Finding> {
-        self.needed.iter().filter_map(|Needed { soname, has_search_path }| {
-            let cure = if is_driver(soname) {
-                machine.driver.as_ref().filter(|driver| driver.absent)?;
-                MessageFragment::InstallDriver
-            } else {
-                let library = vendor::ALL.into_iter().find(|library| library.is_named(soname))?;
-                let plain = vendor::plain_name(soname);
-                let is_it = |found: &&HostLibrary| match &found.soname {
-                    Some(own) => vendor::plain_name(own) == plain,
-                    None => found.version.is_none_or(|version| library.soname(version) == *plain),
-                };
-                let found = machine.library_files(library)?.iter().filter(|found| found.taken).find(is_it);
-                if found.is_some() || *has_search_path {
-                    return None;
-                }
-                if library.key == CUDART.key {
-                    MessageFragment::InstallToolkit
-                } else {
-                    MessageFragment::InstallPackage
-                }
-            };
-            let values = Values::default().with("library", soname).with("needed_by", &self.file);
-            Some(MessageTemplate::LibraryAbsent.to_finding(&values.with("cure", cure.render(&Values::default()))))
-        })
+    /// manifest. If a module can be loaded, the libraries of other modules are no errors.
+    fn missing_libraries(&self, machine: &Machine) -> Vec<Finding> {
+        let missing: Vec<(&Needed, Finding)> = self
+            .needed
+            .iter()
+            .filter_map(|needed| Some((needed, missing_library(needed, &self.file, machine)?)))
+            .collect();
+        let is_missing = |soname: &String| missing.iter().any(|(needed, _)| needed.soname == *soname);
+        let is_usable = self.modules.iter().any(|needs| !needs.iter().any(is_missing));
+        let severity = |(needed, finding): &(&Needed, Finding)| {
+            let is_optional = is_usable && needed.module.is_some() && !is_driver(&needed.soname);
+            if is_optional { finding.clone().with_severity(Severity::Warning) } else { finding.clone() }
+        };
+        missing.iter().map(severity).collect()
     }
 
     /// Reports functions that the file binds and for which a library of the machine is too old. cuDNN and the driver
@@ -405,6 +397,32 @@ impl Alternatives {
     }
 }
 
+/// Returns the finding for a library that a file needs and that the machine is known to lack.
+fn missing_library(needed: &Needed, file: &str, machine: &Machine) -> Option<Finding> {
+    let soname = &needed.soname;
+    let cure = if is_driver(soname) {
+        machine.driver.as_ref().filter(|driver| driver.absent)?;
+        MessageFragment::InstallDriver
+    } else {
+        let library = vendor::ALL.into_iter().find(|library| library.is_named(soname))?;
+        let plain = vendor::plain_name(soname);
+        let is_it = |found: &&HostLibrary| match &found.soname {
+            Some(own) => vendor::plain_name(own) == plain,
+            None => found.version.is_none_or(|version| library.soname(version) == *plain),
+        };
+        let found = machine.library_files(library)?.iter().filter(|found| found.taken).find(is_it);
+        if found.is_some() || needed.has_search_path {
+            return None;
+        }
+        if library.key == CUDART.key { MessageFragment::InstallToolkit } else { MessageFragment::InstallPackage }
+    };
+    let values = Values::default().with("library", soname).with("cure", cure.render(&Values::default()));
+    Some(match needed.module.as_ref().filter(|_| !is_driver(soname)) {
+        Some(module) => MessageTemplate::LibraryAbsentModule.to_finding(&values.with("needed_by", module)),
+        None => MessageTemplate::LibraryAbsent.to_finding(&values.with("needed_by", file)),
+    })
+}
+
 /// Returns true for the requirements on cuDNN and its parts.
 pub(crate) fn is_cudnn_row(row: &Requirement) -> bool {
     matches!(row, Requirement::Library { .. } | Requirement::Part { .. })
@@ -425,7 +443,12 @@ fn needed_libraries(binary: &Binary) -> Vec<Needed> {
         others.clone().any(|library| library.is_named(name)) && is_plain || is_driver(name)
     };
     let has_search_path = binary.rpath.is_some() || binary.runpath.is_some();
-    binary.needed.iter().filter(known).map(|name| Needed { soname: name.clone(), has_search_path }).collect()
+    binary
+        .needed
+        .iter()
+        .filter(known)
+        .map(|name| Needed { soname: name.clone(), has_search_path, module: None })
+        .collect()
 }
 
 /// Returns the cudart that a file with kernels opens by name, if its search path names NVIDIA's package of it. If the path does not

@@ -130,7 +130,7 @@ impl PlacementQuery<'_> {
         let gpu = Gpu { cc: Some(cc), visible: Some(true), ..Gpu::default() };
         let machine = Machine { driver: Some(driver), gpus: Some(vec![gpu]), ..self.sample_machine(None, None) };
         let found = self.findings_on(&machine);
-        let verdict = Verdict::from_findings(&found);
+        let verdict = self.verdict_of(&found);
         let state = match verdict {
             _ if found.iter().any(|finding| finding.code == Code::GpuNotForDriver) => State::NotDriven,
             Verdict::Refused => State::Refused,

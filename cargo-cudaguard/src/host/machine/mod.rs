@@ -27,7 +27,7 @@ pub use asker::DriverProbe;
 #[cfg(target_os = "linux")]
 pub use child::run_probe_child;
 pub(crate) use components::is_cudnn_row;
-pub use components::{Alternatives, Components};
+pub use components::{Alternatives, Components, Needed};
 pub use cudaguard::internal::tables::pci::compute_capability as cc_of_pci_device;
 pub(crate) use detect::detect_for_graph;
 pub use detect::detect_machine;

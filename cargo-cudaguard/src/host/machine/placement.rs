@@ -8,6 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::oldest_driver::{OldestDriver, known_cuda_versions, needs_of_files};
 use super::{Components, Driver, Gpu, HostLibrary, Machine};
+use crate::binary::examined;
 use crate::host::facts;
 use crate::host::judge::answer::{GpuAnswer, Service, answers};
 use cudaguard::internal::finding::{Code, Finding, Verdict};
@@ -178,6 +179,12 @@ impl<'a> PlacementQuery<'a> {
 
     fn verdict_on(&self, machine: &Machine) -> Verdict {
         Verdict::from_findings(&self.findings_on(machine))
+    }
+
+    /// Returns the verdict of these findings on the files.
+    pub(super) fn verdict_of(&self, findings: &[Finding]) -> Verdict {
+        let verdicts = self.files.iter().map(|file| examined::verdict(findings, &file.not_examined));
+        verdicts.max().unwrap_or(Verdict::Unknown)
     }
 
     /// Returns the GPU support and the oldest driver, or the reason why no driver is suitable.
