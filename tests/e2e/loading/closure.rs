@@ -20,6 +20,7 @@ pub(crate) fn tests() -> Vec<Test> {
         absent_library_of_others_is_ignored,
         libraries_of_machine_are_judged,
         module_without_library_is_reported,
+        program_is_found_by_name,
         #[slow]
         library_lacks_code_for_gpu,
         unchecked_problems_are_marked,
@@ -194,6 +195,13 @@ fn absent_library_is_unknown() {
             let outcome = verify.run();
             assert_eq!(outcome.status(), Some(status), "{soname}: {outcome}");
             assert_eq!(outcome.stdout.contains(soname), status == 2, "{soname}: {outcome}");
+            for (words, text) in [
+                (&["map"][..], "parts of the files were not examined"),
+                (&["requirements", "--format", "nvidia-require"], "# Not examined, so it may require more: 1 part\n"),
+            ] {
+                let outcome = Call::new(command::path()).args(words).arg(path).run().success();
+                assert_eq!(outcome.stdout.contains(text), status == 2, "{soname} {words:?}: {outcome}");
+            }
         }
     }
 }
@@ -292,6 +300,34 @@ fn module_without_library_is_reported() {
     );
     fs::copy(&nccl, env.join("nvidia/lib/libnccl.so.2")).expect("a library");
     assert!(!verify().success().stderr.contains("CG210"));
+    // A module and the library of another package load two cudarts.
+    let other = parts::cuda("13.0").join("lib64/libcudart.so.13");
+    fs::copy(&other, env.join("nvidia/lib/libcudart.so.13")).expect("a library");
+    let core = env.join("nvidia/lib/libcore.so");
+    let arguments =
+        [&shared("libcore.so")[..], &["-Wl,-rpath,$ORIGIN".to_owned(), other.display().to_string()]].concat();
+    link(LIBRARY, &core, &[], &arguments).expect("a library");
+    assert!(!verify().stderr.contains("CG233"));
+    let source =
+        "int b(void); int cudaRuntimeGetVersion(int *); int e(void) { return b() + cudaRuntimeGetVersion(0); }\n";
+    let needed = [&library, &core].map(|path| path.display().to_string());
+    let arguments = [&shared("ext.so")[..], &needed].concat();
+    link(source, &env.join("pkg/ext.so"), &[], &arguments).expect("a library");
+    assert!(verify().stderr.contains("CG233"));
+}
+
+/// `doctor` takes a program from PATH, as `exec` does. The other subcommands take files, and name the program.
+fn program_is_found_by_name() {
+    let scratch = Scratch::new("closure-name");
+    let app = app_with_library(&scratch, "11.8", "libcudart.so.11.0", &[]);
+    let call =
+        |words: &[&str]| Call::new(command::path()).args(words).arg("prog").env("PATH", &app).dir(&*scratch).run();
+    let program = app.join("prog").display().to_string();
+    assert!(call(&["doctor"]).stdout.contains(&format!("\n{program}: ")));
+    for words in [&["verify"], &["inspect"], &["map"], &["requirements"]] {
+        let outcome = call(words).expect(2);
+        assert!(outcome.stderr.contains(&format!("; the program of this name is {program}\n")), "{outcome}");
+    }
 }
 
 /// The program has code for every GPU, and its library only for compute capability 9.0.

@@ -1,13 +1,16 @@
 //! Libraries that members need and that are not in the artifact. They may contain GPU code.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use super::member::{MemberLoader, file_name};
 use super::{ArtifactPackage, ArtifactReport};
 use crate::binary::examined::{NotExamined, has_trace_of_cuda};
-use crate::binary::loader::LoadGraph;
+use crate::binary::file::Binary;
+use crate::binary::loader::{LoadGraph, Object};
 use crate::binary::mapped_file::OpenFiles;
 use crate::cli::counts::join_some;
+use crate::host::dry_run::reaches_cuda;
 use cudaguard::internal::env::Env;
 
 impl ArtifactReport {
@@ -39,8 +42,8 @@ impl ArtifactReport {
             for (by, soname) in wanted {
                 let found =
                     graph.as_ref().and_then(|graph| graph.objects.iter().find(|object| object.is_named(soname)));
-                // Without a trace of CUDA, the library of another machine has none either.
-                if found.is_none_or(|found| !self.is_joined && has_trace_of_cuda(found.data())) {
+                // If the library of this machine does not use CUDA, that of another machine does not either.
+                if found.is_none_or(|found| !self.is_joined && uses_cuda_here(found)) {
                     let _ = absent.entry((*soname).to_owned()).or_default().insert(&self.loaders[*by].name);
                 }
             }
@@ -69,4 +72,9 @@ impl ArtifactReport {
         let owns = |package: &&ArtifactPackage| members.iter().any(|member| package.owns_member(member));
         self.packages.iter().filter(owns).find_map(|package| package.other_supplier(soname))
     }
+}
+
+fn uses_cuda_here(library: &Object) -> bool {
+    let read = || Binary::from_contents(&library.path, Arc::clone(library.data()));
+    has_trace_of_cuda(library.data()) && read().map_or(true, |library| reaches_cuda(&library))
 }

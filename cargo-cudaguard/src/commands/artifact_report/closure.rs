@@ -6,7 +6,7 @@ use super::member::{MemberLoader, file_name};
 use super::{ArtifactMember, ArtifactReport};
 use crate::binary::examined::NotExamined;
 use crate::binary::loader::MissingSymbol;
-use crate::host::dry_run::{SymbolFile, finding_of_processor, findings_of_missing, is_of_nvidia};
+use crate::host::dry_run::{SymbolFile, finding_of_processor, findings_of_missing};
 use cudaguard::internal::finding::Finding;
 
 /// Maximum number of searches for a library. A real environment with 5000 files needs fewer than 100000.
@@ -69,10 +69,9 @@ impl ArtifactReport {
             self.loaders.iter().enumerate().map(|(at, loader)| (loader.name.as_str(), at)).collect();
         let mut by_name: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
         // The dynamic linker of an image also searches directories that no member names. In an environment, Python loads
-        // libraries of NVIDIA by their paths before it loads a module that needs them.
-        let (is_image, is_directory) = (self.walked.kind == "container image", self.walked.kind == "directory");
-        let names = self.files.iter().chain(self.links.keys());
-        for name in names.filter(|name| is_image || is_directory && is_of_nvidia([Some(file_name(name))])) {
+        // the libraries of other packages by their paths before it loads a module that needs them.
+        let is_image = self.walked.kind == "container image";
+        for name in self.files.iter().chain(self.links.keys()) {
             if let Some(file) = self.resolve_links(name) {
                 by_name.entry(file_name(name)).or_default().insert(file);
             }
@@ -138,8 +137,8 @@ impl ArtifactReport {
                 let found = self.search_closure(&loaded, next, name);
                 let place = match self.walked.kind {
                     _ if of_next.is_for_windows => "the search for DLLs",
-                    "directory" => "the only file of this name",
-                    _ => "a directory of the image",
+                    "container image" => "a directory of the image",
+                    _ => "the only file of this name",
                 };
                 let by_name = found.is_none();
                 let only = || Some((only(&self.loaders[root], of_next, name)?.to_owned(), place.to_owned()));
@@ -166,21 +165,33 @@ impl ArtifactReport {
 
     /// Returns the member that the dynamic linker finds for a library that this member needs, alone or in any closure.
     pub(super) fn find_in_closures(&self, name: &str, soname: &str) -> Option<String> {
+        let at = self.loader_of(name)?;
+        let mut with_it = self.loaded_with(at);
+        let alone = || self.search_closure(&[LoadedMember::root(at)], 0, soname);
+        let found = with_it.find_map(|(loaded, own)| self.search_closure(loaded, own, soname)).or_else(alone);
+        let of_machine = || self.find_loaded(name, soname).filter(|found| self.of_machine.contains(found));
+        found.map(|(found, _)| found).or_else(of_machine)
+    }
+
+    /// Returns the member with this name that is loaded before a member needs it: no search path need contain it.
+    pub(super) fn find_loaded(&self, name: &str, soname: &str) -> Option<String> {
+        let mut loaded = self.loaded_with(self.loader_of(name)?).flat_map(|(loaded, _)| loaded);
+        let is_it = |member: &&LoadedMember| {
+            member.by_name && (member.name == soname || self.loaders[member.at].is_named(soname))
+        };
+        loaded.find(is_it).map(|member| self.loaders[member.at].name.clone())
+    }
+
+    fn loader_of(&self, name: &str) -> Option<usize> {
         let (own, of_machine) = self.loaders.split_at(self.loaders.len() - self.of_machine.len());
         let at = own.binary_search_by(|loader| loader.name.as_str().cmp(name)).ok();
-        let at = at.or_else(|| Some(own.len() + of_machine.iter().position(|loader| loader.name == name)?))?;
+        at.or_else(|| Some(own.len() + of_machine.iter().position(|loader| loader.name == name)?))
+    }
+
+    /// Returns the closures with a member, and its index in each.
+    fn loaded_with(&self, at: usize) -> impl Iterator<Item = (&[LoadedMember], usize)> {
         let closures = self.closures.iter().map(|closure| closure.loaded.as_slice());
-        let mut with_it = closures.filter_map(|loaded| Some((loaded, loaded.iter().position(|own| own.at == at)?)));
-        let alone = || self.search_closure(&[LoadedMember::root(at)], 0, soname);
-        let by_name = |loaded: &[LoadedMember]| {
-            let mut loaded = loaded.iter().filter(|member| member.by_name);
-            let found = loaded.find(|member| member.name == soname || self.loaders[member.at].is_named(soname))?;
-            Some((self.loaders[found.at].name.clone(), String::new()))
-        };
-        let find = |(loaded, own): (&[LoadedMember], usize)| {
-            self.search_closure(loaded, own, soname).or_else(|| by_name(loaded))
-        };
-        with_it.find_map(find).or_else(alone).map(|(found, _)| found)
+        closures.filter_map(move |loaded| Some((loaded, loaded.iter().position(|own| own.at == at)?)))
     }
 
     /// Returns the member that the dynamic linker finds for a library, and the search path that contains it.

@@ -53,10 +53,11 @@ impl ArtifactReport {
                 LibraryPlace::Inside(name) => Some(name),
                 _ => None,
             };
-            // Another package may load what the search path of a module does not reach.
-            let is_module = whole.walked.kind == "directory" && !of_programs.contains(part.name.as_str());
+            let is_module = !of_programs.contains(part.name.as_str());
+            // In an environment, another package may load what the search path of a module does not reach.
+            let may_be_loaded = is_module && !matches!(whole.walked.kind, "wheel" | "conda package");
             let is_elsewhere =
-                |soname: &str| is_module && !matches!(whole.find_library(part, soname), LibraryPlace::External);
+                |soname: &str| may_be_loaded && !matches!(whole.find_library(part, soname), LibraryPlace::External);
             let at_hand = |soname: &str| {
                 is_elsewhere(soname) || inside(soname).is_some() || whole.required_package(part, soname).is_some()
             };
@@ -118,9 +119,14 @@ impl ArtifactReport {
         let listed = |part: &ArtifactMember| part.holds.iter().find(|(library, _)| library.key == CUDNN.key)?.1.clone();
         let version =
             self.parts.iter().filter(same_directory).find_map(listed).and_then(|version| version.parse().ok());
-        let path = Some(format!("{}!{name}", self.archive.display()));
+        let (path, place) = if self.of_machine.iter().any(|library| library == name) {
+            (name.to_owned(), "this machine")
+        } else {
+            (format!("{}!{name}", self.archive.display()), "the archive")
+        };
+        let path = Some(path);
         let found = Found { soname: Some(soname.to_owned()), version, path, taken: true, ..Found::default() };
-        own.check_bundled_cudnn(found, "the archive")
+        own.check_bundled_cudnn(found, place)
     }
 }
 

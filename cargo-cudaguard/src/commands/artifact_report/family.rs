@@ -35,11 +35,13 @@ impl ArtifactReport {
             .flatten()
             .chain(self.links.keys().map(|name| file_name(name)))
             .collect();
-        let resolve =
-            |at: usize, soname: &str| match names.contains(soname).then(|| self.find_library(parts[at], soname)) {
-                Some(LibraryPlace::Inside(name)) => parts.iter().position(|part| part.name == name),
-                _ => None,
+        let resolve = |at: usize, soname: &str| {
+            let found = match names.contains(soname).then(|| self.find_library(parts[at], soname))? {
+                LibraryPlace::Inside(name) => Some(name),
+                _ => self.find_loaded(&parts[at].name, soname),
             };
+            parts.iter().position(|part| found.as_ref() == Some(&part.name))
+        };
         family::findings(&members, &resolve)
     }
 

@@ -2,7 +2,6 @@
 
 use std::fmt::Write as _;
 
-use crate::binary::examined;
 use crate::host::judge::answer::Service;
 use crate::host::machine::oldest_driver::OldestDriver;
 use crate::host::machine::placement::GpuRange;
@@ -23,9 +22,7 @@ pub(super) fn write_text(asked: &RequirementsQuery<'_>) -> String {
         line("processor", &placement.processor);
     }
     if placement.asks_nothing() {
-        let is_complete = asked.components.iter().all(|file| examined::is_complete(&file.not_examined));
-        let limit = if is_complete { "" } else { ", as far as examined" };
-        line("GPUs", &format!("no requirement on driver or GPU{limit}"));
+        line("GPUs", &asked.no_requirement());
     }
     let mut name = "GPUs";
     for gpus in placement.fit.iter().filter(|_| !placement.asks_nothing()) {

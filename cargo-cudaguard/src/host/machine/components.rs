@@ -40,7 +40,7 @@ pub struct Components {
     pub bound: Vec<Bound>,
     /// The libraries that the file needs by soname: the driver's library and those with a descriptor.
     pub needed: Vec<Needed>,
-    /// For each module in a directory, the libraries in [`Self::needed`] without which it cannot be loaded.
+    /// For each module, the libraries in [`Self::needed`] without which it cannot be loaded.
     pub modules: Vec<Vec<String>>,
     /// Name of the file.
     pub file: String,
@@ -76,7 +76,7 @@ pub struct Needed {
     pub soname: String,
     /// True if the file contains an rpath or runpath, in which the library may be.
     pub has_search_path: bool,
-    /// The module in a directory that needs it: a program works without the module if it does not load it.
+    /// The module that needs it: a program works without the module if it does not load it.
     pub module: Option<String>,
 }
 
