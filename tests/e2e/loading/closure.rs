@@ -248,7 +248,7 @@ fn libraries_of_machine_are_judged() {
         ] {
             let call = machine.call(command::path(), &[("LD_LIBRARY_PATH", &path)]);
             let outcome = call.args(words).arg(&place).run();
-            assert_eq!(outcome.status(), Some(code.map_or(0, |_| refused)), "{words:?} {place:?}: {outcome}");
+            assert_eq!(outcome.status(), Some(code.map_or(0, |_| refused)), "{words:?} {}: {outcome}", place.display());
             let text = format!("{}{}", outcome.stdout, outcome.stderr);
             assert!(code.is_none_or(|code| text.contains(&format!("error[{code}]"))), "{words:?}: {outcome}");
         }

@@ -55,7 +55,7 @@ impl ArtifactReport {
             };
             let is_module = !of_programs.contains(part.name.as_str());
             // In an environment, another package may load what the search path of a module does not reach.
-            let may_be_loaded = is_module && !matches!(whole.walked.kind, "wheel" | "conda package");
+            let may_be_loaded = is_module && (whole.walked.kind == "directory" || whole.packages.len() != 1);
             let is_elsewhere =
                 |soname: &str| may_be_loaded && !matches!(whole.find_library(part, soname), LibraryPlace::External);
             let at_hand = |soname: &str| {

@@ -124,7 +124,7 @@ pub(crate) fn is_of_program(soname: &str) -> bool {
     let file = soname.rsplit('/').next().unwrap_or_default();
     let plain = vendor::plain_name(file);
     let Some(stem) = plain.strip_prefix("lib").and_then(|name| name.split(".so").next()) else {
-        return !plain.starts_with("ld-") && !plain.starts_with("ld64.");
+        return !plain.starts_with("ld-") && !plain.starts_with("ld64.") && !is_of_nvidia([Some(file)]);
     };
     // `libpython3.12.so.1.0`, `libxcb-shm.so.0`, `libc.musl-x86_64.so.1`
     let root = stem.split(['-', '.']).next().unwrap_or_default().trim_end_matches(|c: char| c.is_ascii_digit());
