@@ -4,7 +4,7 @@ use std::mem::MaybeUninit;
 use std::time::{Duration, Instant};
 
 /// Elapsed time, and the processor time of all children, which other work on the machine hardly changes.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub struct Cost {
     /// Elapsed time.
     pub wall: Duration,

@@ -8,6 +8,7 @@ use std::mem::MaybeUninit;
 use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
 use std::path::Path;
 use std::process::{Command, ExitStatus, Stdio};
+use std::sync::mpsc;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -50,24 +51,26 @@ pub(crate) fn used_by_processes() -> Duration {
     USED.get()
 }
 
-/// Waits for a child and adds its processor time to that of the thread. `None` if the option is `WNOHANG` and it still runs.
-fn wait(child: u32, options: libc::c_int) -> Option<ExitStatus> {
+/// Blocks until this child has ended, but does not reap it.
+fn wait_for_end(child: u32) {
+    let mut information = MaybeUninit::<libc::siginfo_t>::zeroed();
+    // SAFETY: the call writes to the variable.
+    while unsafe { libc::waitid(libc::P_PID, child, information.as_mut_ptr(), libc::WEXITED | libc::WNOWAIT) } != 0 {
+        let error = std::io::Error::last_os_error();
+        assert!(error.kind() == std::io::ErrorKind::Interrupted, "a child can be waited for: {error}");
+    }
+}
+
+/// Reaps a child that has ended, and adds its processor time to that of the thread.
+fn reap(child: u32) -> ExitStatus {
     let child = libc::pid_t::try_from(child).expect("the kernel's own number");
     let (mut status, mut used) = (0, MaybeUninit::<libc::rusage>::zeroed());
-    loop {
-        // SAFETY: the call writes to both variables, and zeroes are a valid rusage.
-        let found = unsafe { libc::wait4(child, &raw mut status, options, used.as_mut_ptr()) };
-        if found == child {
-            // SAFETY: see above.
-            USED.set(USED.get() + cost::processor_time(unsafe { used.assume_init_ref() }));
-            return Some(ExitStatus::from_raw(status));
-        }
-        let interrupted = std::io::Error::last_os_error().kind() == std::io::ErrorKind::Interrupted;
-        assert!(found == 0 || interrupted, "a child can be waited for");
-        if found == 0 {
-            return None;
-        }
-    }
+    // SAFETY: the call writes to both variables, and zeroes are a valid rusage.
+    let found = unsafe { libc::wait4(child, &raw mut status, 0, used.as_mut_ptr()) };
+    assert!(found == child, "the child has ended");
+    // SAFETY: see above.
+    USED.set(USED.get() + cost::processor_time(unsafe { used.assume_init_ref() }));
+    ExitStatus::from_raw(status)
 }
 
 /// Prepares a process. Returns a function to call after its success.
@@ -174,7 +177,7 @@ impl Call {
     }
 
     /// Runs the process to its end.
-    #[expect(clippy::zombie_processes, reason = "the function wait() of this file reaps it")]
+    #[expect(clippy::zombie_processes, reason = "the function reap() of this file reaps it")]
     pub fn run(mut self) -> Outcome {
         let what = self.spelled();
         let program = self.command.get_program().to_owned();
@@ -185,19 +188,19 @@ impl Call {
             unless_busy(|| self.command.spawn()).unwrap_or_else(|error| panic!("cannot start {what}: {error}"));
         let stdout = collect(child.stdout.take().expect("piped"));
         let stderr = collect(child.stderr.take().expect("piped"));
-        let began = Instant::now();
-        let mut pause = Duration::from_millis(1);
-        let (status, late) = loop {
-            match wait(child.id(), libc::WNOHANG) {
-                Some(status) => break (status, false),
-                None if began.elapsed() > self.limit => {
-                    end_with_children(child.id());
-                    break (wait(child.id(), 0).expect("it ends"), true);
-                }
-                None => thread::sleep(pause),
+        let (id, limit) = (child.id(), self.limit);
+        let (end, ended) = mpsc::channel::<()>();
+        let watchdog = thread::spawn(move || {
+            let late = ended.recv_timeout(limit) == Err(mpsc::RecvTimeoutError::Timeout);
+            if late {
+                end_with_children(id);
             }
-            pause = (pause * 2).min(Duration::from_millis(50));
-        };
+            late
+        });
+        wait_for_end(id);
+        drop(end);
+        let late = watchdog.join().expect("waiting does not panic");
+        let status = reap(id);
         let text = |thread: thread::JoinHandle<Vec<u8>>| {
             String::from_utf8_lossy(&thread.join().expect("reading does not panic")).into_owned()
         };
@@ -216,7 +219,7 @@ impl Call {
 /// Kills this process and the other processes of its group.
 fn end_with_children(leader: u32) {
     let group = libc::pid_t::try_from(leader).expect("the kernel's own number");
-    // SAFETY: the call takes two numbers. The child has not been waited for, so no other process group has this number.
+    // SAFETY: the call takes two numbers. The child has not been reaped, so no other process group has this number.
     unsafe { libc::kill(-group, libc::SIGKILL) };
 }
 

@@ -2,6 +2,7 @@
 
 use std::any::Any;
 use std::cell::RefCell;
+use std::collections::BTreeMap;
 use std::fmt;
 use std::num::NonZero;
 use std::panic::{self, AssertUnwindSafe};
@@ -11,6 +12,7 @@ use std::time::Instant;
 
 use libtest_mimic::{Arguments, Completion, Failed, FormatSetting};
 
+use crate::cost::Cost;
 use crate::run::used_by_processes;
 use crate::scratch::TemporaryFiles;
 use crate::skip::{Remedy, Skip};
@@ -76,15 +78,15 @@ pub fn run(suites: Vec<(&'static str, Vec<Test>)>) -> ! {
         std::process::exit(2);
     });
     let mut arguments = Arguments::from_iter(arguments);
-    // Most tests start cargo, which uses every core, and all of them sometimes wait.
+    // Most tests wait for processes, and builds often end with one process on one core.
     let cores = thread::available_parallelism().map_or(2, NonZero::get);
-    arguments.test_threads.get_or_insert((cores + cores / 2).min(8));
+    arguments.test_threads.get_or_insert((2 * cores).min(8));
 
     let summary = Arc::new(Mutex::new(Summary::default()));
     let all = suites.into_iter().flat_map(|(suite, tests)| tests.into_iter().map(move |test| (suite, test)));
-    let mut tests: Vec<_> = all.map(|(suite, test)| prepared(suite, test, &summary)).collect();
+    let mut tests: Vec<_> = all.map(|(suite, test)| (suite, prepared(suite, test, &summary))).collect();
     if let Some(shard) = shard {
-        tests = shard.select(tests, |test| {
+        tests = shard.select(tests, |(_, test)| {
             let is_slow = test.has_ignored_flag();
             arguments.include_ignored || is_slow == arguments.ignored
         });
@@ -92,7 +94,7 @@ pub fn run(suites: Vec<(&'static str, Vec<Test>)>) -> ! {
     let began = Instant::now();
     // SAFETY: no test has started a thread.
     let temporary = unsafe { TemporaryFiles::new() };
-    let conclusion = libtest_mimic::run(&arguments, tests);
+    let conclusion = libtest_mimic::run(&arguments, interleave(tests));
     drop(temporary);
     if !arguments.list && arguments.format != Some(FormatSetting::Json) {
         let summary = summary.lock().expect("nothing panics with it");
@@ -109,12 +111,27 @@ pub fn run(suites: Vec<(&'static str, Vec<Test>)>) -> ! {
     conclusion.exit()
 }
 
+/// Orders the tests so that each suite runs one in turn. Neighbors in a suite often wait for the same build.
+fn interleave<T>(tests: Vec<(&'static str, T)>) -> Vec<T> {
+    let mut seen: BTreeMap<&str, usize> = BTreeMap::new();
+    let mut all: Vec<_> = tests
+        .into_iter()
+        .map(|(suite, test)| {
+            let number = seen.entry(suite).or_default();
+            *number += 1;
+            (*number, test)
+        })
+        .collect();
+    all.sort_by_key(|(number, _)| *number);
+    all.into_iter().map(|(_, test)| test).collect()
+}
+
 fn prepared(suite: &'static str, test: Test, summary: &Arc<Mutex<Summary>>) -> libtest_mimic::Trial {
     let summary = Arc::clone(summary);
     let name = format!("{suite}::{}", test.name);
     let runner = libtest_mimic::Trial::ignorable_test(name.clone(), move || {
         let used = || cost::this_thread() + used_by_processes();
-        let before = used();
+        let (began, before) = (Instant::now(), used());
         let end = ended(test.body);
         let answer = match &end {
             End::Passed => Ok(Completion::Completed),
@@ -129,7 +146,8 @@ fn prepared(suite: &'static str, test: Test, summary: &Arc<Mutex<Summary>>) -> l
                 Ok(Completion::ignored_with(what.join(", ")))
             }
         };
-        summary.lock().expect("nothing panics with it").add(suite, name, used().saturating_sub(before), end);
+        let took = Cost { wall: began.elapsed(), processor: used().saturating_sub(before) };
+        summary.lock().expect("nothing panics with it").add(suite, name, took, end);
         answer
     });
     runner.with_ignored_flag(test.is_slow)
@@ -217,6 +235,12 @@ mod tests {
 
     fn read(line: &str) -> Result<(Option<Shard>, Vec<String>), String> {
         Shard::from_arguments(line.split(' ').map(str::to_owned))
+    }
+
+    #[test]
+    fn suites_are_interleaved() {
+        let all = interleave(vec![("a", 1), ("a", 2), ("a", 3), ("c", 4), ("c", 5)]);
+        assert_eq!(all, [1, 4, 2, 5, 3]);
     }
 
     #[test]

@@ -1,9 +1,11 @@
 //! The results of a run, as a table.
 
+use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::{self, Write as _};
 use std::time::Duration;
 
+use crate::cost::Cost;
 use crate::skip::{Missing, Remedy};
 
 /// Number of lines of each failure that are repeated at the end of a run.
@@ -19,7 +21,7 @@ pub(crate) enum End {
 
 /// The results of all tests that ran.
 #[derive(Debug, Default)]
-pub(crate) struct Summary(Vec<(&'static str, String, Duration, End)>);
+pub(crate) struct Summary(Vec<(&'static str, String, Cost, End)>);
 
 impl fmt::Display for Remedy {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -32,7 +34,7 @@ impl fmt::Display for Remedy {
 }
 
 impl Summary {
-    pub(crate) fn add(&mut self, suite: &'static str, test: String, took: Duration, end: End) {
+    pub(crate) fn add(&mut self, suite: &'static str, test: String, took: Cost, end: End) {
         self.0.push((suite, test, took, end));
     }
 
@@ -53,7 +55,7 @@ impl Summary {
                 ended(|end| matches!(end, End::Passed)),
                 ended(|end| matches!(end, End::Skipped(_))),
                 ended(|end| matches!(end, End::Failed(_))),
-                of_it().map(|(_, _, took, _)| took.as_secs_f64()).sum::<f64>(),
+                of_it().map(|(_, _, took, _)| took.processor.as_secs_f64()).sum::<f64>(),
             );
         };
         let suites: BTreeSet<&str> = self.0.iter().map(|(suite, ..)| *suite).collect();
@@ -101,14 +103,17 @@ impl Summary {
         text + "\n"
     }
 
-    /// Returns the slowest tests and their processor time.
+    /// Returns the slowest tests, with their processor time and elapsed time.
     pub(crate) fn slowest(&self, wanted: usize) -> String {
-        let mut all: Vec<(Duration, &str)> = self.0.iter().map(|(_, test, took, _)| (*took, test.as_str())).collect();
-        all.sort_unstable_by(|one, other| other.cmp(one));
+        let mut all: Vec<(&Cost, &str)> = self.0.iter().map(|(_, test, took, _)| (took, test.as_str())).collect();
+        all.sort_by_key(|(took, test)| (Reverse(took.processor), *test));
         all.truncate(wanted);
-        let lines = all.iter().map(|(took, test)| format!("    {:>4.0} {test}\n", took.as_secs_f64()));
-        let heading = if wanted == 0 { "" } else { "slowest, seconds of processor time:\n" };
-        heading.to_owned() + &lines.collect::<String>()
+        let seconds = |time: Duration| time.as_secs_f64();
+        let line = |(took, test): &(&Cost, &str)| {
+            format!("{:>8.1}{:>9.1}  {test}\n", seconds(took.processor), seconds(took.wall))
+        };
+        let heading = if wanted == 0 { "" } else { "   CPU s  elapsed  slowest tests\n" };
+        heading.to_owned() + &all.iter().map(line).collect::<String>()
     }
 
     /// Returns the shortened failures. Each was printed in full when it happened.
@@ -143,10 +148,16 @@ mod tests {
     #[test]
     fn table_lists_failures_and_skips() {
         let mut summary = Summary::default();
-        let second = Duration::from_secs(1);
+        let seconds = Duration::from_secs;
+        let second = Cost { wall: seconds(5), processor: seconds(1) };
         summary.add("cmake", "cmake::b".to_owned(), second, End::Skipped(vec![tools::missing("strace")]));
         summary.add("cmake", "cmake::a".to_owned(), second, End::Passed);
-        summary.add("scenes", "scenes::x".to_owned(), 2 * second, End::Failed("why".to_owned()));
+        summary.add(
+            "scenes",
+            "scenes::x".to_owned(),
+            Cost { processor: seconds(2), ..second },
+            End::Failed("why".to_owned()),
+        );
         let two = vec![tools::missing("strace"), tools::missing("ld.mold"), tools::missing("strace")];
         summary.add("scenes", "scenes::y".to_owned(), second, End::Skipped(two));
         let namespaces =
@@ -178,15 +189,16 @@ skipped, strace is missing:
 To install all missing packages: apt install mold strace
 
 ";
-        assert_eq!(summary.table(3 * second), expected);
+        assert_eq!(summary.table(seconds(3)), expected);
         assert_eq!(summary.slowest(0), "");
-        assert_eq!(summary.slowest(2), "slowest, seconds of processor time:\n       2 scenes::x\n       1 scenes::z\n");
+        let slowest = "   CPU s  elapsed  slowest tests\n     2.0      5.0  scenes::x\n     1.0      5.0  cmake::a\n";
+        assert_eq!(summary.slowest(2), slowest);
     }
 
     #[test]
     fn failures_are_shortened() {
         let mut summary = Summary::default();
-        let mut add = |name: &str, end| summary.add("a", name.to_owned(), Duration::ZERO, end);
+        let mut add = |name: &str, end| summary.add("a", name.to_owned(), Cost::default(), end);
         add("a::passed", End::Passed);
         add("a::short", End::Failed("at here.rs:1\nwhy".to_owned()));
         let long: String = (1..=60).fold("at there.rs:2\n".to_owned(), |text, n| text + &format!("line {n}\n"));
