@@ -147,7 +147,7 @@ STD = "-Zbuild-std=std,panic_abort,panic_unwind"
 CORE = "-Zbuild-std=core"
 FROM_SOURCE = {
     "x86_64-unknown-linux-musl": STD,
-    "x86_64-pc-windows-gnu": STD,
+    "x86_64-pc-windows-gnu": STD + ",test",  # Wine runs unit tests
     "wasm32-unknown-unknown": STD,
     "powerpc64-unknown-linux-musl": CORE,  # big-endian, and lld can link it
     "armv7-unknown-linux-gnueabihf": CORE,  # 32-bit
