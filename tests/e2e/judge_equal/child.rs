@@ -47,7 +47,10 @@ const SLOWLY: &str = r"
 #include <time.h>
 #include <unistd.h>
 static long slowly(long number, long a, long b, long c, long d, long e, long f) {
-  if (number == SYS_prctl) sleep(1);
+  if (number == SYS_prctl) {
+    if (write(9, &number, 1) != 1) _exit(1);
+    sleep(1);
+  }
   return syscall(number, a, b, c, d, e, f);
 }
 #undef __x86_64__
@@ -81,11 +84,11 @@ fn killed_parent_leaves_no_child() {
     let mut start = Command::new("sh");
     start.args(["-c", "exec ./slow 9>&1"]).current_dir(scene.scratch.path()).env("LD_LIBRARY_PATH", scene.lib());
     let mut parent = start.stdout(Stdio::piped()).spawn().expect("it starts");
-    thread::sleep(Duration::from_millis(500));
+    let mut out = parent.stdout.take().expect("a pipe");
+    out.read_exact(&mut [0]).expect("the child is about to request the signal");
     parent.kill().expect("it still runs");
     let _ = parent.wait().expect("it was started here");
     let (say, hear) = channel();
-    let mut out = parent.stdout.take().expect("a pipe");
     thread::spawn(move || say.send(out.read_to_end(&mut Vec::new()).is_ok()));
     assert_eq!(hear.recv_timeout(Duration::from_secs(120)), Ok(true), "the child is still there");
 }

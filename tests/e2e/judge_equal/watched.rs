@@ -5,7 +5,6 @@ use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use cudaguard::internal::manifest::Manifest;
 use cudaguard_tests::{Call, Scratch, Test, places, skip, skip_machine, tests, tools};
 
 use super::fixture::{Arch, MAIN, descriptor, templates};
@@ -60,11 +59,13 @@ fn scenes() -> [(Scene, i32, u32); 5] {
 /// Builds a guarded program from source, including the shim, with this compiler and these options. Skips the test if they do not
 /// work.
 fn made(compiler: &str, options: &str, scene: &Scene) -> PathBuf {
-    made_with(compiler, options, scene, &built())
+    let (program, bytes) = template(compiler, options, scene);
+    Arch::patched(&program, bytes, &[descriptor(&built())]);
+    program
 }
 
-/// Like [`made`], with this manifest.
-fn made_with(compiler: &str, options: &str, scene: &Scene, manifest: &Manifest) -> PathBuf {
+/// Builds the same program, without its manifest. Returns its path and contents.
+fn template(compiler: &str, options: &str, scene: &Scene) -> (PathBuf, Vec<u8>) {
     let program = scene.scratch.join("watched");
     let source = scene.scratch.file("main.c", MAIN);
     let notes = scene.scratch.file("notes.s", Arch::notes(1));
@@ -75,8 +76,7 @@ fn made_with(compiler: &str, options: &str, scene: &Scene, manifest: &Manifest) 
         skip(format!("{compiler} that links with {options}"), "the compiler's libraries for it");
     }
     let bytes = fs::read(&program).expect("it was made");
-    Arch::patched(&program, bytes, &[descriptor(manifest)]);
-    program
+    (program, bytes)
 }
 
 /// Runs the program under this tool, checks status, output and report, and returns stdout.
@@ -200,20 +200,16 @@ fn valgrind_finds_nothing() {
     }
 }
 
+const UNDEFINED: &str = "-fsanitize=address,undefined -fno-sanitize-recover=undefined";
+
 /// The shim is compiled with the sanitizer, too.
 fn sanitizers_find_nothing() {
-    let undefined = "-fsanitize=address,undefined -fno-sanitize-recover=undefined";
     let calls = "-fsanitize=cfi -flto -fvisibility=hidden -fuse-ld=lld";
     let all = scenes();
     let mut missing = Vec::new();
-    for (compiler, options) in [
-        ("gcc", undefined),
-        ("gcc", "-fsanitize=thread"),
-        ("clang", undefined),
-        ("clang", "-fsanitize=thread"),
-        ("clang", "-fsanitize=memory"),
-        ("clang", calls),
-    ] {
+    for (compiler, options) in
+        [("gcc", UNDEFINED), ("clang", "-fsanitize=thread"), ("clang", "-fsanitize=memory"), ("clang", calls)]
+    {
         let needs = [compiler, if options == calls { "ld.lld" } else { compiler }];
         if let Some(lacking) = needs.iter().find(|program| tools::find(program).is_none()) {
             missing.push(*lacking);
@@ -229,12 +225,12 @@ fn sanitizers_find_nothing() {
 
 /// Component names of the maximum length, with control characters of terminals.
 fn texts_of_any_length_work() {
-    let options = "-fsanitize=address,undefined -fno-sanitize-recover=undefined";
     let scene = Scene::older();
+    let (program, bytes) = template("gcc", UNDEFINED, &scene);
     for text in ["n".repeat(255), "\u{1b}[2J\u{9b}2J\u{202e}\u{7f}\r\n".repeat(16), "\u{2066}".repeat(85)] {
         let mut manifest = built();
         manifest.component.name.clone_from(&text);
-        let program = made_with("gcc", options, &scene, &manifest);
+        Arch::patched(&program, bytes.clone(), &[descriptor(&manifest)]);
         let call = scene.call(&program).env("CUDAGUARD_REPORT", "report.json");
         let outcome = call.env("ASAN_OPTIONS", "exitcode=66").env("UBSAN_OPTIONS", "exitcode=67").run().expect(78);
         let obeyed =
