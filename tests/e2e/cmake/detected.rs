@@ -38,9 +38,10 @@ fn key(tree: &Path, command: &Command) -> Option<String> {
     let mut arguments = command.get_args().map(|argument| argument.to_string_lossy().into_owned());
     while let Some(argument) = arguments.next() {
         match &*argument {
-            "-S" | "-B" => drop(arguments.next()),
+            // Generators detect compilers in the same way.
+            "-S" | "-B" | "-G" => drop(arguments.next()),
             // The type of the build affects no compiler. Options of the project have other names.
-            _ if argument.starts_with("-DCMAKE_BUILD_TYPE=") => {}
+            _ if ["-DCMAKE_BUILD_TYPE=", "-DCMAKE_MAKE_PROGRAM="].iter().any(|one| argument.starts_with(one)) => {}
             _ if argument.starts_with("-D")
                 && !["CMAKE_", "CUDA"].iter().any(|ours| argument[2..].starts_with(ours)) => {}
             _ if argument.starts_with("-DCUDAGUARD_") => {}

@@ -22,9 +22,8 @@ pub(crate) fn tests() -> Vec<Test> {
         test("doors::front_ends_agree", front_ends_agree).slow(),
         test("doors::start_findings_are_rows", start_findings_are_rows).slow(),
         test("doors::notes_of_other_writers_are_read", notes_of_other_writers_are_read).slow(),
-        test("doors::programs_with_optional_gpu_start", programs_with_optional_gpu_start).slow().slow(),
-        test("doors::sibling_library_is_checked_for_hosts", sibling_library_is_checked_for_hosts).slow().slow(),
-        test("doors::omitted_findings_are_counted", omitted_findings_are_counted).slow(),
+        test("doors::programs_with_optional_gpu_start", programs_with_optional_gpu_start).slow(),
+        test("doors::sibling_library_is_checked_for_hosts", sibling_library_is_checked_for_hosts).slow(),
         test("doors::object_file_is_not_linked", object_file_is_not_linked),
     ]
 }
@@ -273,7 +272,7 @@ const SHOWN_ELSEWHERE: [(&str, &[&str]); 7] = [
     ),
     ("doors::notes_of_other_writers_are_read", &["NoteNewer", "NoteNewerRows", "NoteDamaged"]),
     ("robustness::missing_manifest_is_reported", &["NoteDamagedNotFound"]),
-    ("doors::omitted_findings_are_counted", &["NotAllKept", "NotAllKeptNotes"]),
+    ("harmless::excess_findings_are_counted", &["NotAllKept", "NotAllKeptNotes"]),
     ("unloadable_libcuda_is_reported", &["DriverCannotTellNotLoaded"]),
     ("optional_symbols_may_be_missing", &["LibraryLacksSymbolEmptySlot", "LibraryLacksSymbolByTheLoader"]),
 ];
@@ -417,23 +416,6 @@ fn sibling_library_is_checked_for_hosts() {
         let call = command::call(["verify", "--json", "--fleet"]).arg(fleet).arg(&program);
         let outcome = call.env("LD_LIBRARY_PATH", scratch.join("lib")).run();
         assert!(outcome.stdout.contains(&format!("\"verdict\":\"{verdict}\"")), "{outcome}");
-    }
-}
-
-/// A program with more components than the guard can record: CG508 reports the omitted ones, and a refusal among the rest still
-/// refuses.
-fn omitted_findings_are_counted() {
-    need_worlds();
-    let machine = r535(&[T4]);
-    let one = |number: usize, manifest: Manifest| named(manifest, &format!("part{number}"));
-    let right: Vec<Manifest> = (0..260).map(|number| one(number, plain())).collect();
-    let wrong: Vec<Manifest> = (0..60).map(|number| one(number, kernels(GpuCoverage::Cubin))).collect();
-    for (manifests, status, verdict) in [(right, 0, "unknown"), (wrong, 78, "refused")] {
-        let scene = Scene::of(&NATIVE, &manifests, &machine);
-        let outcome = scene.start(&NATIVE, &machine, &[]);
-        let report = scene.report();
-        assert_eq!((outcome.status(), &report["verdict"]), (Some(status), &verdict.into()), "{report}");
-        assert!(ReportedFinding::list(&report["findings"]).iter().any(|reported| reported.code == "CG508"), "{report}");
     }
 }
 

@@ -256,12 +256,16 @@ fn killed_process_files_are_replaced() {
 
 fn kill_while_writing_keeps_report() {
     let scene = Scene::right();
-    for round in 0..60_u32 {
-        let script = format!("./program & sleep 0.00{round:02}; kill -9 $! 2>/dev/null; wait $!; true");
+    let report = scene.scratch.join("report.json");
+    let mut round = 0;
+    // A busy machine needs longer waits until a process is killed after it wrote the report.
+    while round < 60 || !report.exists() {
+        assert!(round < 2000, "no report in {round} rounds");
+        let script = format!("./program & sleep 0.{round:04}; kill -9 $! 2>/dev/null; wait $!; true");
         let _ = scene.call(Path::new("bash")).args(["-c", &script]).env("CUDAGUARD_REPORT", "report.json").run();
-        if scene.scratch.join("report.json").exists() {
+        if report.exists() {
             assert_eq!(scene.report()["verdict"], "runs");
         }
+        round += 1;
     }
-    assert!(scene.scratch.join("report.json").exists());
 }

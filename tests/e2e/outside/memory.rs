@@ -58,10 +58,10 @@ write("window.tar.zst", zstd + b"\0\xff\1\0\0" + b"\0" * 50)
 write("segment.tar.zst", zstd + b"\xe0" + struct.pack("<Q", 1 << 40) + b"\1\0\0" + b"\0" * 50)
 write("zeros.tar.bz2", bz2.compress(b"\0" * (64 << 20)))
 write("zeros.xz", lzma.compress(b"\0" * (300 << 20), preset=0))
-for kind in b"L", b"K", b"x":
+for kind in b"L", b"x":
     write("names-%s.tar.gz" % kind.decode(), gzip.compress(tar(*[(kind, "././@LongLink", 8 << 20), (b"0", "a.so", 0)] * 40), 1))
 write("short-names.tar.gz", gzip.compress(tar(*[(b"L", "././@LongLink", (2 << 20) - 1), (b"0", "a.so", 0)] * 150), 1))
-for name in "METADATA", "RECORD", "WHEEL":
+for name in "METADATA", "RECORD":
     write(name + ".whl", zipped("a-1.dist-info/" + name, b"Name: a\n" * (40 << 20)))
 entry = struct.pack("<4s4B4HL2L5H2L", b"PK\1\2", 20, 3, 20, 0, 0, 0, 0, 0, 0, 0, 0, 9, 0, 0, 0, 0, 0, 0)
 listed = b"".join(entry + b"d/%07d" % number for number in range(600000))
@@ -94,12 +94,12 @@ for number, kind in enumerate([2, 7, 11]):
     section = struct.pack("<IIQQQQIIQQ", 0, kind, 2, 0, 64, 4 << 20, 0, 0, 8, 24)
     write("sections-%d.so" % number, elf([section] * 20000, note * (1 << 17)))
 # The first section has the number of sections.
-for name, count, size in ("counted", 1 << 40, 200), ("sections", 1 << 18, 64 << 18):
+for name, count, size in ("counted", 1 << 40, 200), ("sections", 1 << 16, 64 << 16):
     image = elf([struct.pack("<IIQQQQIIQQ", 0, 0, 0, 0, 0, count, 0, 0, 0, 0)], bytes(size))
     write(name + ".so", image[:60] + bytes(4) + image[64:])
 member = b"%-16s%-12d%-6d%-6d%-8s%-10d`\n"
 table = member % (b"//", 0, 0, 0, b"644", 20 << 20) + b"a" * (20 << 20)
-write("names.a", b"!<arch>\n" + table + member % (b"/0", 0, 0, 0, b"644", 0) * 50000)
+write("names.a", b"!<arch>\n" + table + member % (b"/0", 0, 0, 0, b"644", 0) * 5000)
 entry = struct.pack("<HHII", 2, 0x101, 64, 16) + b"\0" * 68
 write("entries.fatbin", struct.pack("<IHHQ", 0xBA55ED50, 1, 16, len(entry) * 200000) + entry * 200000)
 write("text.ptx", b".version 8.0\n.target sm_80\n" * 1000000)

@@ -3,11 +3,11 @@
 
 use std::ffi::OsString;
 use std::fs;
-use std::os::unix::fs::{PermissionsExt as _, symlink};
+use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 
 use cudaguard::internal::toolchain::SYSROOT;
-use cudaguard_tests::{Call, Outcome, Project, Scratch, command, layout, parts, scratch, snapshot, tools};
+use cudaguard_tests::{Call, Outcome, Project, Scratch, command, parts, scratch, snapshot, tools};
 use serde_json::Value;
 
 /// A wrong setup.
@@ -32,14 +32,12 @@ pub(crate) struct Machine {
     variables: Vec<(String, OsString)>,
     /// Directories that precede `PATH` of the build machine.
     path: Vec<PathBuf>,
-    /// `cudaguard.lock` of the package.
-    pub(crate) lock: Option<String>,
 }
 
 impl Machine {
     /// Creates a machine without additional files.
     pub(crate) fn in_dir(root: PathBuf) -> Self {
-        Self { root, variables: Vec::new(), path: Vec::new(), lock: None }
+        Self { root, variables: Vec::new(), path: Vec::new() }
     }
 
     /// Runs a call on this machine. Toolkits in the default locations of the build machine are hidden.
@@ -115,17 +113,6 @@ impl Machine {
         }
     }
 
-    /// Links one file of a part.
-    pub(crate) fn one_of(&self, path: &str, part: &Path) {
-        layout::link(part, &self.at(path));
-    }
-
-    /// Creates a program that only supports `--version`.
-    pub(crate) fn program(&self, path: &str, says: &str) {
-        self.file(path, &format!("#!/bin/sh\necho '{says}'\n"));
-        fs::set_permissions(self.at(path), fs::Permissions::from_mode(0o755)).expect("a mode can be set");
-    }
-
     /// Compiles a kernel with the real nvcc of this version and links it into the program, with the cudart of its toolkit.
     pub(crate) fn kernel(&mut self, version: &str, flags: &str) {
         self.file("kernel.cu", "__global__ void first(int *p) { p[threadIdx.x] = 1; }\n");
@@ -192,15 +179,6 @@ impl Lane {
         }
     }
 
-    fn lock(&self, lock: Option<&str>) {
-        for project in [&self.embedded, &self.plain] {
-            match lock {
-                Some(text) => project.change("cudaguard.lock", text),
-                None => drop(fs::remove_file(project.path().join("cudaguard.lock"))),
-            }
-        }
-    }
-
     /// Builds with this recipe: both front ends refuse the release. If `in_all_ways`, a dev build warns of it, and it builds if it
     /// is allowed with a reason, which the manifest records. Neither depends on the cause.
     pub(crate) fn build(&self, recipe: &Recipe, in_all_ways: bool) {
@@ -208,7 +186,6 @@ impl Lane {
         let root = self.machines.join(name);
         let mut machine = Machine::in_dir(root);
         lay(&mut machine);
-        self.lock(machine.lock.as_deref());
         self.policy(policy);
 
         let by_cargo = self.cargo(&machine, &["build", "--release"]).run();
@@ -278,7 +255,6 @@ impl Lane {
     pub(crate) fn build_without_cuda(&self, recipe: &Recipe) {
         let mut machine = Machine::in_dir(self.machines.join(recipe.name));
         (recipe.machine)(&mut machine);
-        self.lock(None);
         self.policy(recipe.policy);
         let by_cargo = self.cargo(&machine, &["build", "--release"]).run().success();
         assert_eq!(codes(&warned(&by_cargo), "warning["), recipe.warnings, "{}: {by_cargo}", recipe.name);
