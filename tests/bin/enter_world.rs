@@ -1,7 +1,7 @@
 //! Mounts a machine of `cudaguard_tests::world` over this one, and becomes a program on it.
 //!
-//! `unshare -r -m enter-world ROOT PROC OVERLAYS [NAME=VALUE...] -- PROGRAM [ARGUMENT...]`, where PROC and OVERLAYS are
-//! `yes` or `no`. All mounts exist only inside the namespace. One process creates them, because tests start hundreds of
+//! `unshare -r -m enter-world ROOT PROC [NAME=VALUE...] -- PROGRAM [ARGUMENT...]`, where PROC is `yes` or
+//! `no`. All mounts exist only inside the namespace. One process creates them, because tests start hundreds of
 //! programs in this way, and a call of `mount` for each path takes ten times as long as the programs.
 
 use std::ffi::{CString, OsStr, OsString};
@@ -24,12 +24,11 @@ const CANNOT_START: u8 = 127;
 fn main() -> ExitCode {
     let words: Vec<OsString> = std::env::args_os().skip(1).collect();
     let mut parts = words.splitn(2, |word| word == "--");
-    let (Some([root, proc, overlays, variables @ ..]), Some([program, arguments @ ..])) = (parts.next(), parts.next())
-    else {
-        eprintln!("enter-world ROOT PROC OVERLAYS [NAME=VALUE...] -- PROGRAM [ARGUMENT...]");
+    let (Some([root, proc, variables @ ..]), Some([program, arguments @ ..])) = (parts.next(), parts.next()) else {
+        eprintln!("enter-world ROOT PROC [NAME=VALUE...] -- PROGRAM [ARGUMENT...]");
         return ExitCode::from(2);
     };
-    if let Err(why) = lay(Path::new(root), proc == "yes", overlays == "yes") {
+    if let Err(why) = lay(Path::new(root), proc == "yes") {
         eprintln!("enter-world: {why}");
         return ExitCode::from(CANNOT_MOUNT);
     }
@@ -45,14 +44,14 @@ fn main() -> ExitCode {
     ExitCode::from(CANNOT_START)
 }
 
-fn lay(root: &Path, proc: bool, overlays: bool) -> Result<(), String> {
+fn lay(root: &Path, proc: bool) -> Result<(), String> {
     for node in ["null", "zero", "full", "random", "urandom"] {
         bind(&Path::new("/dev").join(node), &root.join("dev").join(node))?;
     }
     printed("bind", "/dev", mount_bind_recursive(root.join("dev"), "/dev"))?;
     bind(&root.join("driver"), "/proc/driver".as_ref())?;
     bind(&root.join("pci"), "/sys/bus/pci".as_ref())?;
-    let over = |name: &str, place: &str| over(root, name, place.as_ref(), overlays);
+    let over = |name: &str, place: &str| over(root, name, place.as_ref());
     over("usr-lib", "/usr/lib")?;
     over("usr-local", "/usr/local")?;
     let configuration = root.join("ld.so.conf");
@@ -86,7 +85,7 @@ fn tmpfs(place: &Path) -> rustix::io::Result<()> {
 
 /// Mounts a directory of the machine over the existing one. If the kernel does not allow an overlay (for example over
 /// two others), a tree of links to the files below has the same effect.
-fn over(root: &Path, name: &str, place: &Path, overlays: bool) -> Result<(), String> {
+fn over(root: &Path, name: &str, place: &Path) -> Result<(), String> {
     let ours = root.join(name);
     if !ours.is_dir() {
         return Ok(());
@@ -96,7 +95,7 @@ fn over(root: &Path, name: &str, place: &Path, overlays: bool) -> Result<(), Str
     layers.push(":");
     layers.push(place);
     let layers = CString::new(layers.into_encoded_bytes()).map_err(|error| error.to_string())?;
-    if overlays && mount("overlay", place, "overlay", MountFlags::empty(), &*layers).is_ok() {
+    if mount("overlay", place, "overlay", MountFlags::empty(), &*layers).is_ok() {
         return Ok(());
     }
     let (below, merged) = (root.join("below").join(name), root.join("merged").join(name));

@@ -27,7 +27,6 @@ mod toolchains;
 mod unsealed;
 mod verified;
 mod windows;
-mod worlds;
 mod wrapper;
 
 use cudaguard_tests::compiled_once;
@@ -61,7 +60,6 @@ fn main() {
         ("unsealed", unsealed::tests()),
         ("verified", verified::tests()),
         ("windows", windows::tests()),
-        ("worlds", worlds::tests()),
         ("wrapper", wrapper::tests()),
     ];
     cudaguard_tests::run(suites)

@@ -210,7 +210,7 @@ impl World {
 
     /// Creates the files of the machine in this directory, which must outlive the result.
     pub fn make(&self, root: &Path) -> Machine {
-        let machine = Machine { root: root.to_owned(), proc: self.proc, overlays: true, library_path: Vec::new() };
+        let machine = Machine { root: root.to_owned(), proc: self.proc, library_path: Vec::new() };
         self.make_kernel(root);
         for node in ["null", "zero", "full", "random", "urandom"] {
             scratch::write(&root.join("dev").join(node), "");
@@ -410,7 +410,6 @@ fn fake(source: &str, soname: &str, note: Option<&str>) -> Vec<u8> {
 pub struct Machine {
     root: PathBuf,
     proc: bool,
-    overlays: bool,
     /// The value of `LD_LIBRARY_PATH` on the machine; a program may need more directories.
     pub library_path: Vec<PathBuf>,
 }
@@ -432,20 +431,13 @@ impl Machine {
             text.push(path);
             text
         });
-        let yes = |is: bool| if is { "yes" } else { "no" };
         let mut call = Call::new("unshare").args(["-r", "-m"]).arg(sibling("enter-world")).arg(&self.root);
-        call = call.args([self.proc, self.overlays].map(yes));
+        call = call.arg(if self.proc { "yes" } else { "no" });
         let given = given.chain(path);
         // The tool does not get them either.
         call =
             if tool.is_empty() { call.args(given).arg("--") } else { call.arg("--").args(tool).arg("env").args(given) };
         call.arg(program.as_ref())
-    }
-
-    /// Simulates a kernel that does not allow users to mount overlays.
-    #[must_use]
-    pub fn without_overlays(self) -> Self {
-        Self { overlays: false, ..self }
     }
 
     /// Returns the directory with the files of the machine.

@@ -33,14 +33,13 @@ pub(crate) fn tests() -> Vec<Test> {
     ];
     // Other suites link the same objects with each linker.
     for (name, options) in [
-        ("plain", &[][..]),
-        ("fat-lto", &["profile.dev.lto='fat'", "profile.dev.panic='abort'"]),
+        ("fat-lto", &["profile.dev.lto='fat'", "profile.dev.panic='abort'"][..]),
         ("stripped", &["profile.dev.strip=true", "profile.dev.lto='thin'"]),
         ("debug-packed", &["profile.dev.split-debuginfo='packed'"]),
         ("lld", &["build.rustflags=['-Clink-arg=-fuse-ld=lld']"]),
     ] {
-        let test = test(format!("injection::linked_{}", name.replace('-', "_")), move || linked(name, options));
-        all.push(if name == "plain" { test } else { test.slow() });
+        let name_of_test = format!("injection::linked_{}", name.replace('-', "_"));
+        all.push(test(name_of_test, move || linked(name, options)).slow());
     }
     all
 }
@@ -193,10 +192,10 @@ fn linked(name: &str, options: &[&str]) {
         tools::need("ld.lld");
     }
     let fixture = everything(&format!("linked-{name}"));
-    let mut arguments = vec!["build".to_owned(), "--examples".to_owned(), "--bins".to_owned(), "--lib".to_owned()];
+    let mut arguments = vec!["build".to_owned(), "--bins".to_owned(), "--lib".to_owned()];
     arguments.extend(options.iter().flat_map(|option| ["--config".to_owned(), (*option).to_owned()]));
     let _ = fixture.guard(&arguments).run().success();
-    for file in ["debug/app", "debug/libapp.so", "debug/examples/shown", "debug/examples/libc_example.so"] {
+    for file in ["debug/app", "debug/libapp.so"] {
         let _ = sealed(&fixture.built(file), "app");
     }
     assert_eq!(Call::new(fixture.built("debug/app")).run().success().stdout, "ran 1\n");
