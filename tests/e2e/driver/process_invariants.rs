@@ -25,7 +25,6 @@ pub(crate) fn tests() -> Vec<Test> {
         fatal_fork_does_not_refuse,
         missing_procfs_does_not_refuse,
         chroot_does_not_refuse,
-        closed_standard_files_stay_closed,
         full_disks_do_not_refuse,
         earlier_cuda_calls_are_kept,
         earlier_threads_do_not_hang,
@@ -308,21 +307,6 @@ fn chroot_does_not_refuse() {
         } else {
             ran(outcome);
         }
-    }
-}
-
-fn closed_standard_files_stay_closed() {
-    let (fine, unfit) = (Stage::new(&asked()), Stage::new(&r580(&[T4])));
-    for redirections in ["2>&-", ">&- 2>&-", "<&- >&- 2>&-", "2>/dev/full", "<&-"] {
-        let script = format!("exec \"$@\" {redirections}");
-        let start = |stage: &Stage| stage.call(&["sh", "-c", &script, "sh"], &fixture::program("model"), &[]).run();
-        let outcome = start(&unfit).expect(78);
-        assert_eq!(outcome.stdout, "", "{redirections}");
-        assert_eq!(codes(&unfit.report()), "CG303 error", "{redirections}");
-        // The program decides how it handles a closed stdout.
-        let outcome = start(&fine);
-        assert!(redirections.contains(">&- 2") || outcome.status() == Some(0), "{redirections}: {outcome}");
-        assert_eq!((codes(&fine.report()).as_str(), &fine.report()["level"]), ("", &1.into()), "{redirections}");
     }
 }
 
