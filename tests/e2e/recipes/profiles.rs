@@ -25,7 +25,6 @@ incremental = true
 [profile.dist]
 inherits = "release"
 opt-level = 3
-lto = "thin"
 
 [profile.deep]
 inherits = "dist"
@@ -38,7 +37,7 @@ strip = true
 
 [profile.faster]
 inherits = "fast"
-lto = "fat"
+codegen-units = 1
 "#;
 
 /// Build script of each profile. It runs the build script of another package, which is compiled once, as cargo would.
