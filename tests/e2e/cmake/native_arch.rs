@@ -79,7 +79,7 @@ fn native_arch_uses_local_gpu() {
     // Sets `native` as a target property. CMake 3.25 detects the GPU with a cudart program, which needs more than the fake
     // driver provides, so the test sets the result.
     let property = "set_property(TARGET app PROPERTY CUDA_ARCHITECTURES native)\n";
-    let older = self::tree(Cmake::Oldest, MAKE, property);
+    let older = self::tree(Cmake::Oldest, MAKE, property).on(&world);
     let reported = ["-DCMAKE_CUDA_ARCHITECTURES=80", "-DCMAKE_CUDA_ARCHITECTURES_NATIVE=90-real", release];
     let _ = older.configure(&words(&toolkit("13.0"))).args(reported).run().success();
     let built = older.build(&[]).run().success();
