@@ -259,9 +259,12 @@ pub fn seal_file(
 ) -> Result<Result<Vec<Manifest>, String>, String> {
     let uses = judged.map_or(&[][..], |judged| &judged.uses);
     let mut looked_up = Vec::new();
-    for (symbol, cuda, by) in crates::driver_floors(uses) {
-        if binary.holds_name(symbol)? {
-            looked_up.push((cuda, by));
+    for floors in crates::driver_floors(uses) {
+        for (constant, cuda, by) in floors {
+            if binary.holds_constant(constant.as_bytes())? {
+                looked_up.push((cuda, by));
+                break;
+            }
         }
     }
     let of_file = LinkObservation::from_binary(binary);

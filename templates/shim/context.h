@@ -106,6 +106,7 @@ struct context {
   union row seen_row[1 + MAX_GPUS]; /* of cudart, and of each GPU */
   char scratch[PATH_MAX] __attribute__((aligned(8))); /* also for directory entries */
   struct elf elf;
+  char libcuda_names[NOTE_TEXT]; /* names that the program passes to dlopen, one per line */
   char libcuda[PATH_MAX], probed_libcuda[PATH_MAX];
   char real[PATH_MAX], found[PATH_MAX], self[PATH_MAX];
   char asked[PATH_MAX], answer[8192]; /* the request to the child, and its answer */

@@ -150,7 +150,7 @@ SHIM_FN void detect_gpus(struct context *cx, struct driver *d) {
 SHIM_FN void detect_driver(struct context *cx, const struct note *n) {
   struct driver *d = &cx->driver;
   const struct image of = read_image(&n->file);
-  const char *others = "/dev/dxg\n/dev/nvmap"; /* WSL2; Jetson */
+  const char *names, *others = "/dev/dxg\n/dev/nvmap"; /* WSL2; Jetson */
   int k, there;
   reset_driver(d);
   d->is.state = ABSENT;
@@ -170,8 +170,10 @@ SHIM_FN void detect_driver(struct context *cx, const struct note *n) {
   if (!there) return;
   cx->by_name = 1;
   d->path = &cx->libcuda;
-  there = is_loaded(LIBCUDA, d->path, 0) ||
-          search_library(cx, LIBCUDA, &of, d->path, 0) != NOT_THERE;
+  names = cx->libcuda_names;
+  for (there = 0; !there && (names = read_name(names, cx->real));)
+    there = is_loaded(cx->real, d->path, 0) ||
+            search_library(cx, cx->real, &of, d->path, 0) != NOT_THERE;
   cx->by_name = 0;
   if (!there) return;
   d->is.user = parse_release(base_name(resolve_links(cx, *d->path, &cx->found)));
@@ -225,7 +227,7 @@ SHIM_FN void probe_driver(struct context *cx) {
     d->chosen = 0;
     d->is.state = UNKNOWN;
     d->is.init = d->is.gpu_count = -1;
-    if (ask_child(cx, LIBCUDA, 0) == ANSWERED) {
+    if (ask_child(cx, cx->libcuda_names, 0) == ANSWERED) {
       if (get_answer(cx, 'N')) d->is.state = ABSENT;
       text = get_answer(cx, 'T');
       if (text) copy_untrusted(d->error, sizeof d->error, text);

@@ -56,14 +56,15 @@
     "cuDNN[ " VALUE(found) "] is another major version than cuDNN " VALUE(built) ", which " \
     VALUE(component) " was built with", \
     built_with, found_cudnn, picked_by, CUDNN_OTHER_MAJOR, \
-    "install cuDNN " VALUE(built_major) " (" VALUE(min) " or newer) where the loader looks " \
-    "first; or rebuild against the one found") \
+    "put cuDNN " VALUE(built_major) " (" VALUE(min) " or newer) first in " \
+    ON("LD_LIBRARY_PATH", "PATH") \
+    "; or rebuild against the one found") \
   X(CUDNN_OLDER, 202, ERROR, REFUSES, 44, cudnn, \
     CUDNN_OLDER, \
     "cuDNN " VALUE(found) " is older than cuDNN " VALUE(built) ", which " \
     VALUE(component) " was built with", \
     built_with, found_cudnn, picked_by, CUDNN_OLDER, \
-    "update it, or put a directory with cuDNN " VALUE(min) " or newer first in " \
+    "update it, or put cuDNN " VALUE(min) " or newer first in " \
     ON("LD_LIBRARY_PATH", "PATH") \
     "; or rebuild against cuDNN " VALUE(found)) \
   X(CUDNN_OLDER_PATCH, 203, ERROR, REFUSES, 45, cudnn, \
@@ -234,7 +235,7 @@
     CUDNN_TOO_NEW_FOR_GPU, \
     "cuDNN " VALUE(found) " no longer works on compute capability " VALUE(gpus), \
     needed_by, found_driver, none, CUDNN_TOO_NEW_FOR_GPU, \
-    "use a newer GPU, or a cuDNN[ from " VALUE(min) " to] below " VALUE(dropped_in) "; " \
+    "use a newer GPU, or cuDNN[ from " VALUE(min) " to] below " VALUE(dropped_in) "; " \
     "rebuild the program if it needs a newer one") \
   X(CUDART_OLDER, 314, WARNING, INFORMS, 51, cudart, \
     CUDART_OLDER, \
@@ -264,8 +265,7 @@
     CUDNN_CANNOT_TELL, \
     "the version of this cuDNN is unknown", \
     built_with, found_cudnn, picked_by, CUDNN_CANNOT_TELL, \
-    "check that a complete cuDNN " VALUE(min) " or newer is installed: run `cargo " \
-    "cudaguard doctor`") \
+    "install cuDNN " VALUE(min) " or newer completely: run `cargo cudaguard doctor`") \
   X(CUDNN_CANNOT_TELL_NOT_LOADED, 501, INFO, OPEN, 63, cudnn, \
     CUDNN_CANNOT_TELL_NOT_LOADED, \
     "it is unknown which cuDNN " VALUE(component) " would load", \
@@ -318,8 +318,7 @@
   X(DRIVER_CANNOT_TELL_UNSURE, 505, INFO, OPEN, 64, driver, \
     DRIVER_CANNOT_TELL_UNSURE, \
     "it is unknown whether " VALUE(code) " of nvcc " VALUE(nvcc_major) " loads on this " \
-    "driver: NVIDIA guarantees it for nvcc " VALUE(nvcc_major) " from driver " \
-    VALUE(needs_release) " on", \
+    "driver: NVIDIA guarantees it from driver " VALUE(needs_release) " on", \
     needed_by, found_driver, none, DRIVER_CANNOT_TELL_UNSURE, \
     "update the driver to " VALUE(needs_release) " or newer[; or rebuild with CUDA " \
     VALUE(cuda_major) "]") \
@@ -357,9 +356,8 @@
     "it is unknown whether cuDNN " VALUE(found) " works on compute capability " \
     VALUE(gpus) ": it has code up to " VALUE(newest_major) ".x", \
     needed_by, found_driver, none, CUDNN_BEFORE_THIS_GPU, \
-    "put a newer cuDNN first in " \
-    ON("LD_LIBRARY_PATH", "PATH") \
-    ": cuDNN 9 for CUDA 12 or later supports newer GPUs")
+    "put cuDNN 9 for CUDA 12 or newer first in " \
+    ON("LD_LIBRARY_PATH", "PATH"))
 
 /* name, subject */
 #define SUBJECTS(X) \

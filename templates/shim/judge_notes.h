@@ -102,17 +102,19 @@ SHIM_FN void remember_cudnn(struct context *cx) {
   cx->seen++;
 }
 
-/* Reads the texts of rows: the CUDA that the program was built with, if no toolkit is known, and
- * the row of a shared cudart. */
+/* Reads the texts of rows: the CUDA that the program was built with, if no toolkit is known, the
+ * row of a shared cudart, and the names with which the program opens libcuda. */
 SHIM_NOINLINE void read_driver_rows(struct context *cx, const struct note *n, uint32_t rows) {
   struct judge_manifest *m = &cx->call.manifest;
   char text[NOTE_TEXT];
   uint32_t i;
   m->built_cuda = read_toolkit(n);
   m->cudart_built = 0;
+  copy_text(cx->libcuda_names, NOTE_TEXT, "libcuda.so.1");
   for (i = 0; i < rows; i++) {
     const union row row = get_row(cx, n, i);
     if (row.kind != ROW_DRIVER) continue;
+    if (row.driver.names.length) read_row_text(cx, n, row.driver.names, &cx->libcuda_names);
     if (!m->built_cuda && read_row_text(cx, n, row.driver.because, &text) &&
         starts_with(text, "libcudart "))
       m->built_cuda = row.driver.cuda;

@@ -73,7 +73,7 @@ struct driver_row {
   uint32_t release;
   struct text_ref because;
   struct text_ref cudart;
-  uint32_t unused_32;
+  struct text_ref names;
   uint32_t unused_36;
 };
 

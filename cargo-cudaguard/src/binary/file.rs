@@ -287,10 +287,10 @@ impl Binary {
         version_inside(library, &self.data)
     }
 
-    /// Returns true if the constants of this file contain this name, terminated by NUL, as they do for a function that
-    /// the file looks up by name.
-    pub fn holds_name(&self, name: &str) -> Result<bool, String> {
-        Ok(self.strings()?.contains_bytes(format!("{name}\0").as_bytes()))
+    /// Returns true if the constants of this file contain these bytes, as they do for a function that the file looks up by
+    /// name.
+    pub fn holds_constant(&self, bytes: &[u8]) -> Result<bool, String> {
+        Ok(self.strings()?.contains_bytes(bytes))
     }
 
     /// Returns the packed version that the file exports as this symbol. `None` if the major is not plausible.

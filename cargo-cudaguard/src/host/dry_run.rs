@@ -224,7 +224,11 @@ fn simulate_closure(
     files: &OpenFiles,
     asker: Option<&DriverProbe>,
 ) -> Result<DryRun, String> {
-    simulate_loading(&program.path, env, files, Some(program), |graph| Some(detect_for_graph(env, graph, asker)))
+    let mut manifests = program.manifests().filter_map(|note| Some(note.ok()?.manifest));
+    let names = manifests.find_map(|manifest| manifest.libcuda_names()).unwrap_or_default();
+    simulate_loading(&program.path, env, files, Some(program), |graph| {
+        Some(detect_for_graph(env, graph, &names, asker))
+    })
 }
 
 /// Simulates the loader, then checks the manifests. `examined`: the program, if all manifests are to be checked, each

@@ -24,7 +24,9 @@ pub(crate) fn adapt_hints<'a>(
         return;
     }
     let by = graph.requests.iter().find(|request| request.name == LIBCUDA).map_or(0, |request| request.by);
-    let candidates = graph.candidates(by, LIBCUDA);
+    // A crate may open it by another name than its soname.
+    let name = driver.library.as_deref().and_then(|path| Path::new(path).file_name()?.to_str()).unwrap_or(LIBCUDA);
+    let candidates = graph.candidates(by, name);
     let mut usable = candidates.iter().filter(|candidate| candidate.inspection == Inspection::Usable);
     let Some(picked) = usable.next() else { return };
     let Some(fix) = fix_of_place(env, &picked.path, &picked.place) else { return };

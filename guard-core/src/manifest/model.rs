@@ -351,6 +351,12 @@ impl Manifest {
         by_crate.map(|opens| opens.candidate_names(CUDNN.key))
     }
 
+    /// Returns the names with which a crate opens libcuda, in order; `None` if no crate is known to open it.
+    pub fn libcuda_names(&self) -> Option<Vec<String>> {
+        let by_crate = self.opens.iter().find(|opens| opens.libraries.iter().any(|stem| stem == "cuda"));
+        by_crate.map(|opens| opens.candidate_names("cuda"))
+    }
+
     /// Describes the targets of the kernels: `sm_80, compute_90`. Empty if they are unknown.
     pub fn built_for(&self) -> String {
         let mut names: Vec<String> = match &self.observed {

@@ -257,6 +257,9 @@ impl Writer<'_> {
                 self.write_u32(at + driver_row::CUDA, cuda.to_int());
                 self.write_packed(at + driver_row::RELEASE, &format!("driver {release}"), release.packed())?;
                 self.write_text(at + driver_row::BECAUSE, &truncate_list(&words(because), " ", "..."))?;
+                // libcudart opens libcuda.so.1.
+                let names = self.manifest.libcuda_names().filter(|_| !because.starts_with("libcudart"));
+                self.write_text(at + driver_row::NAMES, &truncate_list(&names.unwrap_or_default(), "\n", ""))?;
                 let Some((soname, built)) = self.manifest.shared_cudart() else { return Ok(()) };
                 let packed = Version::new(built.major, built.minor, 0).packed();
                 self.write_packed(at + driver_row::CUDART_BUILT, &format!("libcudart {built}"), packed)?;

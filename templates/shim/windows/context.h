@@ -44,6 +44,7 @@ struct context {
   } names; /* of modules with a note */
   wide wide[PATH_MAX], device[PATH_MAX];
   char libcuda[PATH_MAX]; /* nvcuda.dll */
+  char libcuda_names[NOTE_TEXT]; /* not used: Windows has one driver */
   char self[PATH_MAX], found[PATH_MAX], real[PATH_MAX], text[1024];
   char value[PATH_MAX]; /* of the variable that was read last */
   struct verdict verdict[2];

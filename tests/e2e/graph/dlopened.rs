@@ -13,6 +13,7 @@ use cudaguard::internal::finding::Severity;
 use cudaguard::internal::guard::{DLOPEN_SECTION, DLOPEN_TYPE};
 use cudaguard::internal::manifest::{Linkage, Manifest, Requirement};
 use cudaguard::internal::version::CudaVersion;
+use cudaguard_tests::world::{self, H100, Machine, World};
 use cudaguard_tests::{Call, Test, command, fake_library, parts, scratch, snapshot, tests};
 
 use super::fixture::Tree;
@@ -21,7 +22,9 @@ use super::real_crates::tree;
 pub(crate) fn tests() -> Vec<Test> {
     tests![
         #[slow]
-        dlopening_crates_are_detected
+        dlopening_crates_are_detected,
+        #[slow]
+        opened_driver_is_judged_without_kernels
     ]
 }
 
@@ -57,6 +60,48 @@ fn dlopening_crates_are_detected() {
     readable_by_others(&tree, &program);
     predicted(&tree, &program);
     a_driver_without_the_functions(&program, &manifest);
+}
+
+/// cudarc looks up each function at its first call. The program has no kernels and links no library of NVIDIA's.
+fn opened_driver_is_judged_without_kernels() {
+    world::need();
+    let features = "features = [\"std\", \"driver\", \"nvrtc\", \"cuda-12080\", \"dynamic-loading\"] }\n";
+    let tree =
+        tree("opens-driver", &format!("cudarc = {{ version = \"=0.19.10\", default-features = false, {features}"));
+    let main = "fn main() {\n    if std::env::args().len() > 1 {\n        println!(\"{:?}\", cudarc::driver::CudaContext::new(0));\n    \
+                }\n    println!(\"it starts\");\n}\n";
+    tree.write("src/main.rs", main);
+    let _ = tree.call("12.8", &["build"]).run().success();
+    let program = tree.root().join("target/debug/app");
+    let rows = manifest(&program).requires;
+    let [Requirement::Driver { cuda, because, .. }] = &rows[..] else { panic!("{rows:?}") };
+    assert_eq!((*cuda, &**because), (CudaVersion::new(7, 0), "cudarc 0.19.10 (cuDevicePrimaryCtxRetain)"));
+
+    let good = || World::new("580.95.05", 13000, &[H100]);
+    let upgraded = World { kernel: Some("570.86.10"), ..good() }.library(|library| library.init = 803);
+    let stub = good().library(|library| (library.release, library.init) = ("1.1", 34));
+    let judge = |name: &str, machine: &Machine, code: &str| {
+        let started = machine.call(&program, &[]).run().expect(if code.is_empty() { 0 } else { 78 });
+        assert!(started.stderr.contains(code) && started.stderr.is_empty() == code.is_empty(), "{name}: {started}");
+        let verified = machine.call(command::path(), &[]).args(["cudaguard", "verify"]).arg(&program).run();
+        let verified = verified.expect(i32::from(!code.is_empty()));
+        assert!(verified.stderr.contains(code), "{name}: {verified}");
+    };
+    for (name, world, code) in [("good", good(), ""), ("upgraded", upgraded, "CG304"), ("stub", stub, "CG306")] {
+        judge(name, &world.make(&tree.sibling(name)), code);
+    }
+    // cudarc tries libcuda.so before libcuda.so.1.
+    let stubs = parts::cuda("13.0").join("lib/stubs");
+    let mut machine = good().make(&tree.sibling("stub-by-name"));
+    machine.library_path.insert(0, stubs.clone());
+    judge("the toolkit's stubs directory", &machine, "CG306");
+    let mut machine = good().make(&tree.sibling("real-by-name"));
+    let system = machine.root().join(format!("usr-lib/{}-linux-gnu", std::env::consts::ARCH));
+    cudaguard_tests::layout::link(Path::new("libcuda.so.1"), &system.join("libcuda.so"));
+    machine.library_path.insert(0, tree.sibling("renamed"));
+    fs::create_dir_all(tree.sibling("renamed")).expect("a directory can be made");
+    fs::copy(stubs.join("libcuda.so"), tree.sibling("renamed/libcuda.so.1")).expect("the stub can be copied");
+    judge("a stub of another name", &machine, "");
 }
 
 fn manifest(program: &Path) -> Manifest {

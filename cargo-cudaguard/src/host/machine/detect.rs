@@ -56,30 +56,45 @@ pub(crate) fn with_graph(env: &Env, asker: Option<&DriverProbe>) -> (Machine, Op
         }
         machine.libraries.insert(library.key, files);
     }
-    detect_libraries(env, &mut machine, &root, &mut graph, asker);
+    detect_libraries(env, &mut machine, &root, &mut graph, LIBCUDA, asker);
     (machine, Some(graph))
 }
 
-/// Detects driver and GPUs as the program of this graph would see them; without a probe, from files only. The
-/// dependencies of libcuda are loaded into the graph.
-pub(crate) fn detect_for_graph(env: &Env, graph: &mut LoadGraph, asker: Option<&DriverProbe>) -> Machine {
+/// Detects driver and GPUs as the program of this graph would see them; without a probe, from files only. The program opens
+/// libcuda with the first of these names that it finds; no names: by its soname. The dependencies of libcuda are loaded into
+/// the graph.
+pub(crate) fn detect_for_graph(
+    env: &Env,
+    graph: &mut LoadGraph,
+    names: &[String],
+    asker: Option<&DriverProbe>,
+) -> Machine {
     let mut machine = Machine::default();
-    detect_libraries(env, &mut machine, &Root::default(), graph, asker);
+    let usable = |name: &&str| graph.resolve_file(0, name).is_some_and(|file| file.inspection == Inspection::Usable);
+    let name = names.iter().map(String::as_str).find(usable).unwrap_or(LIBCUDA);
+    detect_libraries(env, &mut machine, &Root::default(), graph, name, asker);
     machine
 }
 
-fn detect_libraries(env: &Env, machine: &mut Machine, root: &Root, graph: &mut LoadGraph, asker: Option<&DriverProbe>) {
+fn detect_libraries(
+    env: &Env,
+    machine: &mut Machine,
+    root: &Root,
+    graph: &mut LoadGraph,
+    libcuda: &str,
+    asker: Option<&DriverProbe>,
+) {
     root.detect_hardware(machine);
     let mut driver = machine.driver.take().unwrap_or_default();
-    match graph.resolve_file(0, LIBCUDA) {
-        None if graph.is_shut(0, LIBCUDA) => {
-            machine.warnings.push(format!("{LIBCUDA} was not found, and not all directories could be read"));
+    match graph.resolve_file(0, libcuda) {
+        None if graph.is_shut(0, libcuda) => {
+            machine.warnings.push(format!("{libcuda} was not found, and not all directories could be read"));
         }
         None => driver.absent = true,
         Some(LibraryCandidate { path, place, inspection: Inspection::Usable }) => {
             push_note(machine, "driver.library", redact_home(env, &place));
             read_libcuda(env, machine, &mut driver, graph.files(), &path);
-            if let Some(index) = graph.dlopen_library(0, LIBCUDA) {
+            if let Some(index) = graph.dlopen_library(0, libcuda) {
                 let there =
                     graph.resolve_file(index, PTX_COMPILER).is_some_and(|file| file.inspection == Inspection::Usable);
                 // On WSL it is in the driver store, in which only libcuda finds it.

@@ -216,6 +216,11 @@ fn check_driver_level(policy: &Policy, one: &CrateUse, findings: &mut Vec<Findin
     });
 }
 
+/// The functions with which a program begins to use a GPU, and the CUDA release that introduced them (cuda.h; the tables begin
+/// with 6.5). Crates that look up each function at its first call need no more for certain.
+const FIRST_CALLS: [(&str, CudaVersion); 2] =
+    [("cuDevicePrimaryCtxRetain", CudaVersion::new(7, 0)), ("cuInit", CudaVersion::new(6, 5))];
+
 /// Returns the CUDA version that a driver must support if a crate resolves all its functions at once.
 fn driver_floor(one: &CrateUse) -> Option<&'static table::DriverLevel> {
     let row = one.of.table_row()?;
@@ -226,18 +231,20 @@ fn driver_floor(one: &CrateUse) -> Option<&'static table::DriverLevel> {
     table::driver_level(one.level.as_ref()?.value)
 }
 
-/// Returns the driver requirement of a linked file if these crates resolve all functions of their level at once: the
-/// function whose name shows that the crate's code is in the file, the CUDA version that introduced it, and the
-/// crate.
-pub fn driver_floors(uses: &[CrateUse]) -> Vec<(&'static str, CudaVersion, String)> {
-    let linked = uses.iter().filter(|one| !one.of.tool);
-    linked
-        .filter_map(|one| {
+/// Returns the driver requirements of a linked file that opens libcuda through these crates. For each crate: the constants that
+/// show that its code is in the file, of which the first one in the file counts, with the CUDA version that the driver must
+/// support, and the crate with the function.
+pub fn driver_floors(uses: &[CrateUse]) -> Vec<Vec<(String, CudaVersion, String)>> {
+    let opens = |one: &&CrateUse| !one.of.tool && one.opens_library("cuda");
+    let floors = uses.iter().filter(opens).filter_map(|one| {
+        let by = |symbol: &str| format!("{} ({symbol})", one.of.describe());
+        if one.of.table_row()?.symbols == Symbols::Opened {
             let floor = driver_floor(one)?;
-            let by = format!("{} ({})", one.of.describe(), floor.symbol);
-            Some((floor.symbol.as_str(), floor.needs, by))
-        })
-        .collect()
+            return Some(vec![(format!("{}\0", floor.symbol), floor.needs, by(&floor.symbol))]);
+        }
+        Some(FIRST_CALLS.map(|(symbol, needs)| (symbol.to_owned(), needs, by(symbol))).to_vec())
+    });
+    floors.collect()
 }
 
 /// Compares the compiler that a crate runs with the headers that it passes to it. Each has its own search order.

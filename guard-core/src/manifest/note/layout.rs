@@ -121,7 +121,7 @@ layout! {
         RELEASE "release" U32,
         BECAUSE "because" Text,
         CUDART "cudart" Text,
-        UNUSED_32 "unused_32" U32,
+        NAMES "names" Text,
         UNUSED_36 "unused_36" U32,
     }
     gpu_row {
