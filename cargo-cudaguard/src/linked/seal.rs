@@ -392,7 +392,9 @@ fn looked_up(manifest: &mut Manifest, observed: &LinkObservation) {
     let bound_cuda = observed.bound.as_ref().map(|(cuda, _)| cuda);
     let floor = |row: &Requirement| matches!(row, Requirement::Driver { cuda, .. } if Some(cuda) >= bound_cuda);
     let bound = observed.bound.as_ref().filter(|_| !manifest.requires.iter().any(floor));
-    for (cuda, because) in observed.looked_up.iter().chain(bound) {
+    // The newest version implies the others.
+    let newest = observed.looked_up.iter().map(|(cuda, _)| cuda).max();
+    for (cuda, because) in observed.looked_up.iter().filter(|(cuda, _)| Some(cuda) == newest).chain(bound) {
         let release = tables::toolkit_floor(Version::new(cuda.major, cuda.minor, 0)).release;
         let row = Requirement::Driver {
             cuda: *cuda,
