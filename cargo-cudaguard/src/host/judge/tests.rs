@@ -136,7 +136,7 @@ fn newer_major_machine_code_is_named() {
         findings.iter().map(|finding| format!("{} {}", finding.code, finding.message)).collect::<Vec<_>>().join("\n")
     };
     let driver = |branch| releases(Some(branch), Some(branch));
-    let named = "CG505 it is unknown whether sm_80 of nvcc 13 loads on this driver: NVIDIA guarantees it for nvcc 13 from driver \
+    let named = "CG505 it is unknown whether sm_80 of nvcc 13 loads on this driver: NVIDIA guarantees it from driver \
                  580.65.06 on\n";
     assert!(described_rows(driver(535), &[(8, 0)], Jit::default()).starts_with(named));
     assert_eq!(described_rows(driver(590), &[(8, 0)], Jit::default()), "");
