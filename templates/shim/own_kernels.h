@@ -261,22 +261,25 @@ SHIM_FN struct best choose_codes(struct entries codes, uint32_t cc) {
 }
 
 /* Adds the PTX text of this file. Texts may be alternatives, of which the program uses one, so only
- * the oldest ISA is certainly required. Next to containers, text affects only the driver. */
+ * the oldest ISA is certainly required. Next to containers that serve the GPU, text affects only the
+ * driver. Otherwise it is unknown which of them the program uses, except for text older than CUDA
+ * 11, which has helpers only. */
 SHIM_FN void add_texts(struct context *cx, struct service *s, uint32_t cc) {
   const uint32_t before = s->needs.cuda;
-  uint32_t oldest = 0;
+  uint32_t oldest = 0, newest = 0;
   int k;
-  for (k = 0; k < cx->ptx_count && (s->served || !cx->codes); k++) {
+  for (k = 0; k < cx->ptx_count; k++) {
     const struct code *text = &cx->ptx[k];
     if (check_code(text->is, cc) != RIGHT) continue;
     if (!oldest || oldest > text->isa) oldest = text->isa;
+    if (newest < text->isa) newest = text->isa;
     if (!cx->codes && s->code > (text->is ^ IS_PTX)) s->code = text->is ^ IS_PTX;
   }
   if (oldest) raise_needs(&s->needs, oldest);
   if (!cx->codes && oldest) {
     s->served = s->has_ptx = 1;
     s->ptx = s->needs;
-  } else if (!cx->codes) {
+  } else if (!cx->codes || (newest >= 0x700 && !s->served)) {
     s->unknown = 1;
   } else if (s->needs.cuda > before) {
     s->text = oldest;

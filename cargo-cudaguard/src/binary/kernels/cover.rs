@@ -309,7 +309,10 @@ impl Kernels {
                 BestCode::Nothing => left_out = true,
             }
         }
-        let text = self.newest_text(cc).filter(|_| served && !self.published);
+        let newest_text = self.newest_text(cc).filter(|_| !self.published);
+        // The program may have its kernels in PTX text (candle 0.11). Text older than CUDA 11 is a helper (XLA: up to 4.2).
+        unknown |= !served && left_out && newest_text >= Some((7, 0));
+        let text = newest_text.filter(|_| served);
         let text = text.map(|isa| (isa, tables::ptx_floor((isa.0.into(), isa.1.into()))));
         // Every driver that supports the GPU compiles older text.
         let always = tables::first_driver(cc).map(|first| first.cuda);
