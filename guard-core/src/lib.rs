@@ -69,7 +69,8 @@ pub use check::{CheckFinding, CheckReport, Severity, Status, check};
 #[cfg(feature = "build")]
 pub use embed::{Embed, EmbedError};
 
-/// The modules that the `cargo cudaguard` command uses. They may change in any release.
+/// The modules that the `cargo cudaguard` command uses. They may change in any release. Functions that only the command
+/// calls are `#[inline]`: rustc then generates their code in the crate of the command, and not for each build script.
 #[cfg(feature = "build")]
 #[doc(hidden)]
 pub mod internal {

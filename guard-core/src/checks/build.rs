@@ -40,11 +40,13 @@ pub fn check_build(policy: &Policy, toolchain: &Toolchain) -> Vec<Finding> {
 
 /// Returns the findings that [`check_build`] reported as infos, because nothing showed that the build uses the library,
 /// with the severity that they have after the linked file shows it.
+#[inline]
 pub fn linked_library(policy: &Policy, toolchain: &Toolchain) -> Vec<Finding> {
     recheck_linked_cudnn(policy, toolchain, toolchain)
 }
 
 /// Returns the same findings if the linked file shows another library than the one `before`.
+#[inline]
 pub fn recheck_linked_cudnn(policy: &Policy, before: &Toolchain, now: &Toolchain) -> Vec<Finding> {
     let (mut before_link, mut after) = (Vec::new(), Vec::new());
     if policy.library_linkage != Some(Linkage::None) {

@@ -185,6 +185,7 @@ impl Lock {
     }
 
     /// Formats the file: equal locks give equal bytes.
+    #[inline]
     pub fn to_text(&self) -> String {
         let mut text = format!("{HEAD}version = {FORMAT}\n");
         for (target, pins) in self.targets.entries() {
@@ -224,16 +225,19 @@ fn count_newlines(bytes: &[u8]) -> usize {
     bytes.split(|&byte| byte == b'\n').count() - 1
 }
 
+#[inline]
 fn quote_key(name: &str) -> String {
     let bare = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
     if !name.is_empty() && name.chars().all(bare) { name.to_owned() } else { quote_string(name) }
 }
 
 /// Basic strings of TOML and JSON have the same syntax.
+#[inline]
 fn quote_string(text: &str) -> String {
     crate::text::json::Value::from(text).to_string()
 }
 
+#[inline]
 fn quote_list(names: &[String]) -> String {
     format!("[{}]", names.iter().map(|name| quote_string(name)).collect::<Vec<_>>().join(", "))
 }

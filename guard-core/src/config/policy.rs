@@ -88,6 +88,7 @@ pub struct VersionRequirement {
 impl VersionRequirement {
     /// Returns true if a version satisfies the requirement. The third number of a toolkit is nvcc's build, so a
     /// requirement should have two: `=12.4` includes every update of 12.4.
+    #[inline]
     pub fn allows(&self, version: Version) -> bool {
         self.parsed.matches(&semver::Version::new(version.major.into(), version.minor.into(), version.patch.into()))
     }
@@ -176,6 +177,7 @@ pub fn not_built(component: impl fmt::Display, release: bool) -> String {
 
 impl PolicyResult {
     /// Returns true if the build fails.
+    #[inline]
     pub fn fails_build(&self) -> bool {
         self.findings.iter().any(|finding| finding.severity == Severity::Error)
     }
@@ -195,6 +197,7 @@ impl Policy {
     }
 
     /// Returns true if the policy sets the action of a guard, or the action without one.
+    #[inline]
     pub fn asks_for_guard(&self) -> bool {
         self.unguarded.is_some() || self.runtime != Runtime::default()
     }
@@ -266,6 +269,7 @@ impl Policy {
     }
 
     /// Returns the architectures of the package's own kernels, as this toolkit compiles them.
+    #[inline]
     pub fn archs_by(&self, toolkit: Version) -> Vec<Target> {
         let mut archs = self.archs.clone();
         for word in &self.arch_words {

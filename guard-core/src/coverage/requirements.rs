@@ -24,6 +24,7 @@ pub enum Coverage {
 
 impl Coverage {
     /// Returns `cubin`, `ptx`, `unknown`, `partial` or `none`.
+    #[inline]
     pub const fn name(self) -> &'static str {
         match self {
             Self::Cubin => "cubin",

@@ -5,6 +5,7 @@ use crate::knowledge::vendor::dll_of_soname;
 
 impl Finding {
     /// Replaces what the finding names of Linux by the same of Windows.
+    #[inline]
     pub fn use_names_of_windows(&mut self) {
         let facts = self.facts.iter_mut().map(|(_, value)| value);
         for text in [&mut self.message, &mut self.hint].into_iter().chain(facts) {
@@ -14,6 +15,7 @@ impl Finding {
 }
 
 /// Replaces sonames and other names of Linux in a text by those of Windows.
+#[inline]
 pub fn with_names_of_windows(text: &str) -> String {
     let is_separator = |c: char| !(c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-'));
     let word = |part: &str| {

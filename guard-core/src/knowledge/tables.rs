@@ -217,6 +217,7 @@ pub fn toolkit_rows() -> &'static [ToolkitRow] {
 }
 
 /// Returns the date of the newest fact in the tables.
+#[inline]
 pub fn date() -> &'static str {
     const CUDNN: &str = include_str!("../../data/cudnn.toml");
     let mut newest = "";
@@ -261,6 +262,7 @@ pub fn can_make(toolkit: Version, target: Target) -> CcSupport {
 
 /// Returns the first and the last toolkit that compile code for GPUs of all these compute capabilities; `None`: no
 /// limit.
+#[inline]
 pub fn compiling_toolkits(ccs: impl IntoIterator<Item = Cc>) -> (Option<CudaVersion>, Option<CudaVersion>) {
     let (mut from, mut to) = (None, None);
     for cc in ccs {
@@ -324,6 +326,7 @@ fn toolkit_row(toolkit: CudaVersion) -> Option<&'static ToolkitRow> {
 
 /// Returns the arch for which nvcc compiles machine code and PTX by default. A toolkit that is newer than the table has
 /// the default of the newest one.
+#[inline]
 pub fn default_arch(toolkit: Version) -> Option<Arch> {
     toolkit_rows().iter().rev().filter(|row| row.version <= toolkit.into()).find_map(|row| row.default_arch)
 }
@@ -436,6 +439,7 @@ pub fn windows_release(cuda: CudaVersion, linux: DriverRelease) -> DriverRelease
 
 /// Returns a driver release for Windows as one for Linux of the same branch. The numbers of Windows grow within a branch: 572.83 is of
 /// branch 570, 581.57 of branch 580. A release that may be of a branch after the table remains as it is.
+#[inline]
 pub fn branch_of_windows(release: DriverRelease) -> DriverRelease {
     /// From this distance on, a number after the last row may be of a later branch.
     const NUMBERS: u32 = 5;
@@ -449,6 +453,7 @@ pub fn branch_of_windows(release: DriverRelease) -> DriverRelease {
 }
 
 /// Returns the last branch that supports GPUs of this cc; `None` if the newest does, or for a Tegra.
+#[inline]
 pub fn last_branch(gpu: Cc) -> Option<u32> {
     let left = driver_table().left.iter().filter(|_| !is_tegra(gpu));
     left.filter(|(below, _)| gpu < *below).map(|(_, last)| *last).min()
@@ -472,6 +477,7 @@ pub fn first_of_generation(gpu: Cc) -> Option<Floor> {
 
 /// Returns the branches of kernel modules for which NVIDIA documents cuda-compat of this CUDA version. Others may work:
 /// the list omits branches that are no longer supported.
+#[inline]
 pub fn compat_kernels(cuda: CudaVersion) -> &'static [u32] {
     driver_table().compat.iter().find(|(known, _)| *known == cuda).map_or(&[], |(_, kernels)| kernels)
 }

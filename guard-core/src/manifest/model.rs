@@ -86,6 +86,7 @@ impl FactSource {
     }
 
     /// Returns the variant with this name.
+    #[inline]
     pub fn from_name(name: &str) -> Option<Self> {
         [Self::Declared, Self::LinkObservation, Self::Linked, Self::Symbols]
             .into_iter()
@@ -254,12 +255,14 @@ const UNRECORDED: &str = "(no manifest)";
 
 impl Component {
     /// Returns the component of a file without a manifest.
+    #[inline]
     pub fn unrecorded(name: &str) -> Self {
         Self { name: name.to_owned(), version: UNRECORDED.to_owned() }
     }
 
     /// Returns true if the component has no manifest. The versions that it was built with are then known as lower
     /// bounds only.
+    #[inline]
     pub fn is_unrecorded(&self) -> bool {
         self.version == UNRECORDED
     }
@@ -267,6 +270,7 @@ impl Component {
 
 impl Manifest {
     /// Adds a requirement for this cuDNN release, to which a file without a manifest is linked.
+    #[inline]
     pub fn require_cudnn(&mut self, version: Version) {
         self.requires.extend(BuiltWith { version, linkage: Linkage::Linked }.requirement_rows(&Policy::default()));
     }
@@ -336,6 +340,7 @@ impl Manifest {
     }
 
     /// Returns the CUDA version that the program was built with: that of the toolkit, else that of its cudart.
+    #[inline]
     pub fn cuda_version(&self) -> Option<CudaVersion> {
         let cudart = |row: &Requirement| match row {
             Requirement::Driver { cuda, because, .. } if because.starts_with(vendor::CUDART.stem) => Some(*cuda),
@@ -386,6 +391,7 @@ impl Manifest {
 
     /// Describes GPU code that no rule checks, in the shim's terms (templates/shim/judge.h): archs are declared, but a
     /// search of the complete file found no code. `None` if there are GPU rows, which are checked.
+    #[inline]
     pub fn not_judged(&self) -> Option<&'static str> {
         let rows = self.requires.iter().any(|row| matches!(row, Requirement::Gpu { .. }));
         let unseen = self.observed.is_some() && self.archs_known() == "declared" && !rows;

@@ -367,6 +367,7 @@ pub struct NvccFlags {
 
 impl NvccFlags {
     /// Returns the requests as nvcc of this release interprets them.
+    #[inline]
     pub fn requests_by(&self, toolkit: Version) -> Vec<ArchRequest> {
         let mut requests = self.requests.clone();
         if let Some(target) = self.besides_from_13.filter(|_| toolkit.major >= 13) {

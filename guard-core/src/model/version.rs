@@ -97,6 +97,7 @@ impl CudaVersion {
     }
 
     /// Returns true if a number is in the format of CUDA releases: 13000, 13010, …
+    #[inline]
     pub const fn is_plausible(number: u32) -> bool {
         number >= 7000 && number < 100_000 && number % 10 == 0 && number % 1000 < 100
     }
@@ -170,6 +171,7 @@ impl DriverRelease {
     }
 
     /// Unpacks the result of [`DriverRelease::packed`].
+    #[inline]
     pub const fn from_packed(packed: u32) -> Self {
         Self::new(packed >> 16, packed >> 8 & 0xff, packed & 0xff)
     }

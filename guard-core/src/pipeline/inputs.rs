@@ -89,6 +89,7 @@ impl BuildInputs<'_> {
 
     /// Returns true if the package is guarded independently of its linked files: it is about CUDA, or its own policy requires a
     /// guard.
+    #[inline]
     pub fn wants_guard(&self, policy: &Policy) -> bool {
         self.cuda_intent(policy) != CudaIntent::Unstated || self.owns(policy) && policy.asks_for_guard()
     }

@@ -30,11 +30,13 @@ impl Env {
     }
 
     /// Creates an environment of only these variables, for tests and for a program that runs in another environment.
+    #[inline]
     pub fn from_variables(variables: impl IntoIterator<Item = (String, OsString)>, dir: impl Into<PathBuf>) -> Self {
         Self { variables: Some(variables.into_iter().collect()), dir: dir.into(), read: Rc::default() }
     }
 
     /// Creates an environment without variables, in the root directory.
+    #[inline]
     pub fn without_variables() -> Self {
         Self::from_variables([], "/")
     }
@@ -54,6 +56,7 @@ impl Env {
 
     /// Returns a copy with a new, empty log.
     #[must_use]
+    #[inline]
     pub fn with_fresh_log(&self) -> Self {
         Self { read: Rc::default(), ..self.clone() }
     }

@@ -40,12 +40,14 @@ impl Value {
     }
 
     /// Formats the value over several lines, indented by two blanks per level, for people.
+    #[inline]
     pub fn to_pretty_string(&self) -> String {
         let mut out = String::new();
         self.write_pretty(&mut out, 0);
         out
     }
 
+    #[inline]
     fn write_pretty(&self, out: &mut String, level: usize) {
         let (open, close, empty) = match self {
             Self::Array(items) => ('[', ']', items.is_empty()),

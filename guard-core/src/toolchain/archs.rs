@@ -156,6 +156,7 @@ impl DeclaredArchs {
 
     /// Returns the source of the resulting architectures; `None` if it is PyTorch's list, which containers set for all
     /// users.
+    #[inline]
     pub fn named_by(&self) -> Option<&str> {
         let strongest = self.declared.iter().find(|declared| !declared.adds).or(self.declared.first())?;
         (!strongest.is_of_torch()).then_some(&*strongest.source)

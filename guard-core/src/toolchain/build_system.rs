@@ -194,6 +194,7 @@ impl Detector<'_> {
 }
 
 /// Returns the header directories of a compiler command line: `-I`, then `-isystem`.
+#[inline]
 pub fn include_flags(words: &[String]) -> Vec<PathBuf> {
     let of = |names: &[&str]| {
         let dir = |(at, word): (usize, &String)| {
@@ -210,6 +211,7 @@ pub fn include_flags(words: &[String]) -> Vec<PathBuf> {
 
 impl HostCompiler {
     /// Builds a compiler from CMake's ID (`GNU`, `Clang`, …) and its version.
+    #[inline]
     pub fn from_cmake(path: PathBuf, source: &str, id: &str, version: &str) -> Self {
         let family = match id {
             "GNU" => CompilerFamily::Gcc,

@@ -92,6 +92,7 @@ pub(super) fn headers_in(dir: &Path) -> Option<CudnnHeaders> {
 
 impl CudnnHeaders {
     /// Returns the headers in this directory.
+    #[inline]
     pub fn in_dir(dir: &Path) -> Option<Self> {
         headers_in(dir)
     }
@@ -288,6 +289,7 @@ pub(super) const SYSTEM: &str = "the system";
 pub(super) const INCLUDE_PATHS: [&str; 3] = ["CPATH", "C_INCLUDE_PATH", "CPLUS_INCLUDE_PATH"];
 
 /// Returns the library of this soname that a linker finds first in these directories.
+#[inline]
 pub(super) fn resolve_library(soname: &str, dirs: &[PathBuf]) -> Option<InstalledLibrary> {
     let names = [CUDNN.link_name(), soname.to_owned()];
     for dir in dirs {

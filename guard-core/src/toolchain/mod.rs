@@ -159,6 +159,7 @@ pub struct LinkedCudart {
 
 impl LinkedCudart {
     /// Returns true if it comes from the toolkit: a linker finds it only with an explicit path.
+    #[inline]
     pub fn is_of_toolkit(&self) -> bool {
         self.source == OWN_DIR
     }
@@ -302,11 +303,13 @@ impl Toolchain {
 /// Queries of crates, whose build scripts have another search order.
 impl Toolchain {
     /// Returns the first program of this name in `PATH`.
+    #[inline]
     pub fn in_path(env: &Env, name: &str) -> Option<PathBuf> {
         subprocess::in_path(name, env)
     }
 
     /// Returns the release of an nvcc: of the known toolkit that it belongs to, otherwise from its own output.
+    #[inline]
     pub fn release_of(&self, env: &Env, nvcc: &Path) -> Option<Version> {
         let known =
             self.toolkits.iter().find(|toolkit| toolkit.nvcc.as_ref().is_some_and(|own| same_file(&own.path, nvcc)));
@@ -317,12 +320,14 @@ impl Toolchain {
     }
 
     /// Returns the cuDNN of this soname that a linker finds first in these directories.
+    #[inline]
     pub fn library_taken(soname: &str, dirs: &[PathBuf]) -> Option<LibraryFile> {
         installs::resolve_library(soname, dirs)
     }
 
     /// Replaces the detected cuDNN library by the one that the linker used.
     #[must_use]
+    #[inline]
     pub fn with_library_taken(&self, library: LibraryFile) -> Self {
         let mut toolchain = self.clone();
         toolchain.library_headers = None;
@@ -333,6 +338,7 @@ impl Toolchain {
 
     /// Replaces the detected cuDNN headers by those that code was compiled with.
     #[must_use]
+    #[inline]
     pub fn with_library_included(&self, headers: LibraryHeaders, by: &Path) -> Self {
         let mut toolchain = self.clone();
         let install = Install { headers: Some(headers), ..Install::default() };
@@ -340,28 +346,33 @@ impl Toolchain {
         toolchain
     }
 
+    #[inline]
     fn choose(&mut self, install: Install, reason: &str) -> Selection {
         self.installs.push(Install { found: vec![reason.to_owned()], ..install });
         Selection { index: self.installs.len() - 1, reason: reason.to_owned() }
     }
 
     /// Returns true if the cuDNN headers are only the system's, which come after every `-I` of a build script.
+    #[inline]
     pub fn has_library_headers_of_system(&self) -> bool {
         let of_system = |choice: &Selection| choice.reason.starts_with(installs::SYSTEM);
         self.by == BuildSystem::Cargo && self.library_headers.as_ref().is_some_and(of_system)
     }
 
     /// Returns the `cuda.h` in exactly this directory.
+    #[inline]
     pub fn cuda_h(dir: &Path) -> Option<ToolkitHeaders> {
         headers_in(&[dir.to_owned()])
     }
 
     /// Returns the version in a cuDNN header.
+    #[inline]
     pub fn version_of_header(header: &Path) -> Option<Version> {
         installs::parse_header(&read_lossy(header)?)
     }
 
     /// Returns the GPUs of this machine, from `nvidia-smi`.
+    #[inline]
     pub fn gpus_here(env: &Env) -> Native {
         archs::ask_gpus(archs::who_knows(env, None), env.for_child(), Duration::from_secs(10))
     }

@@ -103,6 +103,7 @@ impl ReleaseRequirements {
     ///
     /// # Errors
     /// If the file contains a mistake.
+    #[inline]
     pub fn for_project(dir: &Path) -> Result<Option<(PathBuf, Self)>, PolicyError> {
         for directory in dir.ancestors() {
             for name in [super::FILE, PYPROJECT] {
@@ -124,6 +125,7 @@ impl ReleaseRequirements {
     ///
     /// # Errors
     /// If the file cannot be read or contains a mistake.
+    #[inline]
     pub fn from_file(path: &Path) -> Result<Option<Self>, PolicyError> {
         if path.file_name().is_none_or(|name| name != PYPROJECT) {
             return Ok(Policy::from_file(path, "")?.release_gate);
@@ -146,6 +148,7 @@ impl ReleaseRequirements {
 
 impl PolicyReader<'_> {
     /// Reads `[tool.cudaguard]`: the keys of `[release]`, directly or in a table of that name, and the other tables of a policy.
+    #[inline]
     fn read_pyproject(&mut self, project: &DeTable<'_>, policy: &mut Policy) {
         let tool = project.get("tool").and_then(|tool| tool.get_ref().as_table());
         let Some(own) = tool.and_then(|tool| tool.get("cudaguard")) else { return };

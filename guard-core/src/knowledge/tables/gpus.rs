@@ -19,6 +19,7 @@ pub fn same_chip(one: Cc, other: Cc) -> bool {
 }
 
 /// Returns the other name of a chip, if it has one: 10.1 → 11.0.
+#[inline]
 pub fn other_name(cc: Cc) -> Option<Cc> {
     arch_table().renamed.iter().find_map(|&(old, new)| {
         if old == cc {
@@ -54,11 +55,13 @@ pub fn gpu_cc(name: &str) -> Option<Cc> {
 }
 
 /// Returns products of this compute capability, the best known first; empty if the table has none.
+#[inline]
 pub fn gpu_examples(cc: Cc) -> &'static [String] {
     gpu_table().products.iter().find(|(known, _)| *known == cc).map_or(&[], |(_, names)| names)
 }
 
 /// Parses a GPU as users write it on a command line: `8.6`, `sm_86`, `A100`.
+#[inline]
 pub fn gpu_typed(text: &str) -> Option<Cc> {
     let number = |text: &str| text.parse::<u8>().ok();
     let dotted = || text.split_once('.').and_then(|(major, minor)| Some((number(major)?, number(minor)?)));

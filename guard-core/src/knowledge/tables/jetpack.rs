@@ -18,6 +18,7 @@ const RELEASES: [(&str, &str, CudaVersion, &[Cc]); 7] = [
 
 /// Returns the oldest JetPack for this Jetson whose driver supports this CUDA: `JetPack 6.1 with L4T 36.4`. `None` for
 /// another GPU, or if no release in the table does.
+#[inline]
 pub fn jetpack_for(gpu: Cc, cuda: CudaVersion) -> Option<String> {
     let (jetpack, l4t, ..) = RELEASES.iter().find(|(_, _, supports, gpus)| gpus.contains(&gpu) && *supports >= cuda)?;
     is_tegra(gpu).then(|| format!("JetPack {jetpack} with L4T {l4t}"))

@@ -103,6 +103,7 @@ impl LibraryTable {
     }
 
     /// Returns the CUDA majors of the known builds of a release, possibly with duplicates.
+    #[inline]
     pub fn built_for(&self, version: Version) -> impl Iterator<Item = u32> + '_ {
         let majors = self.cuda_majors(version);
         let older = self.builds.iter().filter(move |build| build.from <= version).map(|build| build.cuda_major);
@@ -116,6 +117,7 @@ impl LibraryTable {
     }
 
     /// Returns the minimum that applies to this release.
+    #[inline]
     pub fn gpu_floor(&self, version: Version) -> Option<(Version, Cc)> {
         self.gpu_floors(version.major).take_while(|(from, _)| *from <= version).last()
     }
@@ -165,6 +167,7 @@ pub struct NewestGpus {
 impl NewestGpus {
     /// Returns the newest major that a release has code for, if newer GPUs may not work. `made_with`: the CUDA major
     /// that it was built with, if known.
+    #[inline]
     pub fn newest_for(self, version: Version, made_with: Option<u32>) -> Option<u8> {
         let concerned = made_with.unwrap_or(ANY_CUDA - 1) < self.below_cuda;
         concerned.then_some(if version.minor >= self.from_minor { self.newest } else { self.before })

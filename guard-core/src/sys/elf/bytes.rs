@@ -73,6 +73,7 @@ impl<'data> StringTable<'data> {
 /// Returns, for each piece of a file (offset, length), the number of bytes at its start that an earlier piece also
 /// contains. A caller that skips these reads each byte once. Linkers do not let sections overlap, but a damaged file
 /// may have a thousand overlapping sections.
+#[inline]
 pub fn read_before(pieces: &[(u64, usize)]) -> Vec<usize> {
     let mut order: Vec<usize> = (0..pieces.len()).collect();
     sorted::sort_by(&mut order, &|one, other| pieces[*one].0.cmp(&pieces[*other].0));

@@ -21,6 +21,7 @@ pub struct ElfNote<'data> {
 impl<'data> Elf<'data> {
     /// Returns each note once: first the notes of the note segments, then those of note sections outside of all
     /// segments (objects, and files whose linker put notes of different alignment into one segment).
+    #[inline]
     pub fn notes(&self) -> impl Iterator<Item = ElfNote<'data>> + use<'data> {
         let in_segments = self
             .segments()
@@ -45,6 +46,7 @@ impl<'data> Elf<'data> {
 
     /// Returns true if the guard finds this note at start-up. It reads the program headers in memory: a `PT_NOTE` must contain the
     /// note at a multiple of four bytes, and a readable `PT_LOAD` must map it.
+    #[inline]
     pub fn maps_note(&self, descriptor_offset: u64) -> bool {
         /// Size of the note's header and owner.
         const BEFORE_DESCRIPTOR: u64 = 24;
