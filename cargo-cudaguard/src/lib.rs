@@ -21,7 +21,7 @@ use std::process::ExitCode;
 
 use cudaguard::internal::env::Env;
 
-use cli::arguments::{self, ProbeFormat, TextOrJson, Verb, VerifyTarget};
+use cli::arguments::{self, Output, ProbeFormat, TextOrJson, Verb};
 use cli::report::{self, CliError};
 use cli::{memory, shells, signals};
 use commands::{
@@ -62,9 +62,9 @@ pub fn run() -> ExitCode {
         Verb::Init(arguments) => init::run_init(&env, &arguments),
         Verb::Lock(arguments) => lock::run_lock(&env, &arguments),
         Verb::Inspect { file, format } => artifact_report::run_inspect(&file, format.get()),
-        Verb::Verify(options) => match options.target() {
-            VerifyTarget::Machine(question) => verify::run_verify(&env, &question),
-            VerifyTarget::Fleet { files, list, json } => fleet::run_fleet(&env, &files, &list, json),
+        Verb::Verify(options) => match &options.fleet {
+            Some(list) => fleet::run_fleet(&env, &options.files, list, options.format.get() == Output::Json),
+            None => verify::run_verify(&env, &options),
         },
         Verb::Diff(options) => diff::run_diff(&env, &options),
         Verb::Requirements { files, name, format } => {

@@ -234,7 +234,7 @@ impl Verb {
 
 /// `--format`, with `--json` as its short form.
 #[derive(Clone, Copy, Debug, Args)]
-pub(crate) struct Format<F: OutputFormat> {
+pub(crate) struct Format<F: ValueEnum + Default + Send + Sync + 'static> {
     /// Output format
     #[arg(long, value_enum, value_name = "FORMAT", default_value_t)]
     format: F,
@@ -243,16 +243,11 @@ pub(crate) struct Format<F: OutputFormat> {
     json: bool,
 }
 
-impl<F: OutputFormat> Format<F> {
+impl<F: ValueEnum + Default + Send + Sync + 'static> Format<F> {
     /// Returns the selected format.
     pub(crate) fn get(self) -> F {
-        if self.json { F::JSON } else { self.format }
+        if self.json { F::from_str("json", false).expect("each subcommand prints JSON") } else { self.format }
     }
-}
-
-/// An output format of which one variant is JSON.
-pub(crate) trait OutputFormat: ValueEnum + Copy + Default + Send + Sync + 'static {
-    const JSON: Self;
 }
 
 /// Format of `inspect` and `verify`.
@@ -267,10 +262,6 @@ pub(crate) enum Output {
     Sarif,
 }
 
-impl OutputFormat for Output {
-    const JSON: Self = Self::Json;
-}
-
 /// Format of `diff`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub(crate) enum DiffFormat {
@@ -281,10 +272,6 @@ pub(crate) enum DiffFormat {
     Markdown,
     /// JSON
     Json,
-}
-
-impl OutputFormat for DiffFormat {
-    const JSON: Self = Self::Json;
 }
 
 /// Arguments of `diff`.
@@ -314,10 +301,6 @@ pub(crate) enum TextOrJson {
     Json,
 }
 
-impl OutputFormat for TextOrJson {
-    const JSON: Self = Self::Json;
-}
-
 /// Format of `map`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub(crate) enum MapFormat {
@@ -334,10 +317,6 @@ pub(crate) enum MapFormat {
     Json,
 }
 
-impl OutputFormat for MapFormat {
-    const JSON: Self = Self::Json;
-}
-
 /// Format of `probe`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub(crate) enum ProbeFormat {
@@ -348,10 +327,6 @@ pub(crate) enum ProbeFormat {
     Json,
     /// Host file in one line, for `verify --fleet`
     Line,
-}
-
-impl OutputFormat for ProbeFormat {
-    const JSON: Self = Self::Json;
 }
 
 /// Format of `requirements`.
@@ -389,10 +364,6 @@ pub(crate) enum RequirementsFormat {
     Spdx,
 }
 
-impl OutputFormat for RequirementsFormat {
-    const JSON: Self = Self::Json;
-}
-
 impl RequirementsFormat {
     /// Returns the name that `--format` accepts.
     pub(crate) fn name(self) -> String {
@@ -405,22 +376,22 @@ impl RequirementsFormat {
 pub(crate) struct VerifyOptions {
     /// Programs, libraries, objects, GPU code, wheels, packages, archives, directories or images
     #[arg(required = true, value_name = "FILE")]
-    files: Vec<PathBuf>,
+    pub(crate) files: Vec<PathBuf>,
     /// Check for the machine in this host file, which `probe --json` writes
     #[arg(long, value_name = "HOST.json")]
-    host: Option<PathBuf>,
+    pub(crate) host: Option<PathBuf>,
     /// Check for each machine in this list; `-` reads stdin
     ///
     /// The list contains host files (one per line), XML or CSV output of nvidia-smi, or Kubernetes nodes
     /// or resource slices as JSON from kubectl. It may be a directory of such files.
     #[arg(verbatim_doc_comment, long, value_name = "HOSTS", conflicts_with_all = ["host", "format"])]
-    fleet: Option<PathBuf>,
+    pub(crate) fleet: Option<PathBuf>,
     #[command(flatten)]
-    flags: Flags,
+    pub(crate) flags: Flags,
     #[command(flatten)]
-    format: Format<Output>,
+    pub(crate) format: Format<Output>,
     #[command(flatten)]
-    gate: GateOptions,
+    pub(crate) gate: GateOptions,
 }
 
 /// Requirements of a release.
@@ -479,52 +450,8 @@ pub(crate) struct Flags {
 
 impl Flags {
     /// Returns true if any option was given.
-    fn is_any_set(&self) -> bool {
+    pub(crate) fn is_any_set(&self) -> bool {
         self.driver.is_some() || self.kernel.is_some() || !self.gpus.is_empty() || self.library.is_some()
-    }
-}
-
-/// The arguments of `verify` for one machine.
-#[derive(Debug)]
-pub(crate) struct VerifyArgs {
-    /// The files.
-    pub(crate) files: Vec<PathBuf>,
-    /// The machine to check for.
-    pub(crate) place: Where,
-    /// Requirements of a release.
-    pub(crate) gate: GateOptions,
-    /// The output format.
-    pub(crate) form: Output,
-}
-
-/// The machine that `verify` checks for.
-#[derive(Debug)]
-pub(crate) enum Where {
-    /// The current machine.
-    Here,
-    /// The machine that this host file describes.
-    Host(PathBuf),
-    /// The machine that options describe.
-    Flags(Flags),
-}
-
-/// The machines that `verify` checks for: one machine or a fleet list.
-#[derive(Debug)]
-pub(crate) enum VerifyTarget {
-    Machine(Box<VerifyArgs>),
-    Fleet { files: Vec<PathBuf>, list: PathBuf, json: bool },
-}
-
-impl VerifyOptions {
-    pub(crate) fn target(self) -> VerifyTarget {
-        let Self { files, host, fleet, flags, gate, format } = self;
-        let place = match (host, fleet) {
-            (Some(host), _) => Where::Host(host),
-            (None, Some(list)) => return VerifyTarget::Fleet { files, list, json: format.get() == Output::Json },
-            (None, None) if flags.is_any_set() => Where::Flags(flags),
-            (None, None) => Where::Here,
-        };
-        VerifyTarget::Machine(Box::new(VerifyArgs { files, place, gate, form: format.get() }))
     }
 }
 

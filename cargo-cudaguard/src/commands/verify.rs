@@ -16,7 +16,7 @@ use std::process::ExitCode;
 use cudaguard::internal::env::Env;
 use cudaguard::internal::finding::{Finding, Verdict};
 
-use crate::cli::arguments::{Output, VerifyArgs};
+use crate::cli::arguments::{Output, VerifyOptions};
 use crate::cli::findings;
 use crate::cli::report::{self, CliError, EXIT_ERROR, REFUSED};
 use crate::commands::release::Gate;
@@ -29,8 +29,8 @@ pub(crate) use machines::{open_input, position_text};
 pub(crate) use output::{file_names, not_judged_in_words, put_not_judged, to_json, warn_of_not_examined};
 
 /// Runs `verify` for this machine or for described machines.
-pub(crate) fn run_verify(env: &Env, question: &VerifyArgs) -> Result<ExitCode, CliError> {
-    let machines = Machines::from_place(&question.place)?;
+pub(crate) fn run_verify(env: &Env, question: &VerifyOptions) -> Result<ExitCode, CliError> {
+    let machines = Machines::from_options(question)?;
     let gate = Gate::from_options(env, &question.gate, machines.are_described())?;
     let mut answers = Vec::new();
     for file in &question.files {
@@ -45,7 +45,7 @@ pub(crate) fn run_verify(env: &Env, question: &VerifyArgs) -> Result<ExitCode, C
     if wheels.count() > 1 {
         report::note("info: each wheel was checked alone; to check wheels that run together, name their directory");
     }
-    if question.form == Output::Sarif {
+    if question.format.get() == Output::Sarif {
         let files: Vec<_> = answers.iter().map(|answer| (answer.file.to_owned(), answer.findings())).collect();
         report::print_result(&findings::files_to_sarif(&files))?;
     }
@@ -75,12 +75,12 @@ fn check_file<'a>(
 
 /// Prints the answer for one file. SARIF has one document for all files, so it is printed at the end.
 fn print_answer(
-    question: &VerifyArgs,
+    question: &VerifyOptions,
     answer: &FileAnswer<'_>,
     machines: &Machines,
     gate: Option<&Gate>,
 ) -> Result<(), CliError> {
-    match question.form {
+    match question.format.get() {
         Output::Sarif => Ok(()),
         Output::Json => {
             let value = output::answer_to_json(answer, gate);

@@ -11,7 +11,7 @@ use cudaguard::internal::tables;
 use cudaguard::internal::vendor::CUDNN;
 use cudaguard::internal::version::{DriverRelease, Version};
 
-use crate::cli::arguments::{Flags, Where};
+use crate::cli::arguments::{Flags, VerifyOptions};
 use crate::cli::platform;
 use crate::cli::report::{self, CliError};
 use crate::host::formats;
@@ -35,19 +35,19 @@ pub(super) enum Machines {
 }
 
 impl Machines {
-    pub(super) fn from_place(place: &Where) -> Result<Self, CliError> {
-        Ok(match place {
-            Where::Here => Self::Here,
-            Where::Host(file) => Self::Described {
+    pub(super) fn from_options(options: &VerifyOptions) -> Result<Self, CliError> {
+        Ok(match &options.host {
+            Some(file) => Self::Described {
                 machines: vec![read_host(file)?],
                 place: file.display().to_string(),
                 by_options: false,
             },
-            Where::Flags(flags) => Self::Described {
-                machines: described_by(flags).map_err(CliError::operational)?,
+            None if options.flags.is_any_set() => Self::Described {
+                machines: described_by(&options.flags).map_err(CliError::operational)?,
                 place: "the described machine".to_owned(),
                 by_options: true,
             },
+            None => Self::Here,
         })
     }
 
