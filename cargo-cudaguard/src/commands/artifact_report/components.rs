@@ -130,17 +130,6 @@ impl ArtifactReport {
     }
 }
 
-/// Ranks an answer: a higher rank is better.
-fn answer_rank(answer: &GpuAnswer) -> u8 {
-    match answer.service {
-        Service::None => 0,
-        Service::Unknown => 1,
-        Service::Partial => 2,
-        Service::Jit => 3,
-        Service::Native => 4,
-    }
-}
-
 fn same_gpu(one: &GpuAnswer, other: &GpuAnswer) -> bool {
     (one.cc, &one.name) == (other.cc, &other.name)
 }
@@ -157,7 +146,7 @@ pub(crate) fn together_on(all: &[Vec<GpuAnswer>], alternatives: &Alternatives) -
         match best.iter_mut().find(|known| same_gpu(known, &answer)) {
             None => best.push(answer),
             Some(known) => {
-                if answer_rank(&answer) > answer_rank(known) {
+                if answer.service > known.service {
                     *known = answer;
                 }
             }
@@ -170,8 +159,11 @@ pub(crate) fn together_on(all: &[Vec<GpuAnswer>], alternatives: &Alternatives) -
     for answer in found.iter_mut().filter(|answer| answer.service == Service::None) {
         let of_gpu = |other: &&GpuAnswer| same_gpu(other, answer);
         let left_out = wanted.iter().filter(of_gpu).any(|other| other.service == Service::None);
-        let served =
-            serving.iter().filter(of_gpu).max_by_key(|other| answer_rank(other)).filter(|other| answer_rank(other) > 1);
+        let served = serving
+            .iter()
+            .filter(of_gpu)
+            .max_by_key(|other| other.service)
+            .filter(|other| other.service > Service::Unknown);
         if let Some(served) = served.filter(|_| !left_out) {
             *answer = GpuAnswer { service: Service::Partial, ..served.clone() };
         }
@@ -186,7 +178,7 @@ fn worst_answers(all: &[GpuAnswer]) -> Vec<GpuAnswer> {
         match found.iter_mut().find(|known| same_gpu(known, answer)) {
             None => found.push(answer.clone()),
             Some(known) => {
-                if answer_rank(answer) < answer_rank(known) {
+                if answer.service < known.service {
                     *known = answer.clone();
                 }
             }

@@ -127,7 +127,7 @@ impl ReleaseDiff {
             let supported = policy.driver_floor.and_then(|floor| tables::driver_supports(floor).least);
             driver.zip(supported).is_some_and(|((cuda, _), supported)| cuda <= supported)
         };
-        for change in self.gpus.iter().filter(|change| rank(change.new.service) < rank(change.old.service)) {
+        for change in self.gpus.iter().filter(|change| change.new.service < change.old.service) {
             // JIT instead of machine code still runs; unknown is reported by the status.
             let still_runs = matches!(change.new.service, Service::Native | Service::Jit | Service::Unknown);
             if !still_runs {
@@ -140,7 +140,7 @@ impl ReleaseDiff {
                 });
             }
         }
-        let runs = |state: GpuState| rank(state.service) > 1;
+        let runs = |state: GpuState| state.service > Service::Unknown;
         let both = |change: &&GpuChange| runs(change.old) && runs(change.new);
         for change in self.gpus.iter().chain(&self.drivers).filter(both) {
             if change.is_driver_raised() {
@@ -207,9 +207,9 @@ impl GpuChange {
 
     /// `gained`, `lost`, `improved`, `reduced`, `raised`, `lowered`.
     pub(super) fn kind(&self) -> &'static str {
-        match (rank(self.old.service), rank(self.new.service)) {
-            (0, 1..) => "gained",
-            (1.., 0) => "lost",
+        match (self.old.service, self.new.service) {
+            (Service::None, new) if new != Service::None => "gained",
+            (old, Service::None) if old != Service::None => "lost",
             (old, new) if old < new => "improved",
             (old, new) if old > new => "reduced",
             _ if self.is_driver_raised() => "raised",
@@ -219,17 +219,6 @@ impl GpuChange {
 
     pub(super) fn is_driver_raised(&self) -> bool {
         self.old.driver < self.new.driver
-    }
-}
-
-/// The better the greater.
-const fn rank(service: Service) -> u8 {
-    match service {
-        Service::None => 0,
-        Service::Unknown => 1,
-        Service::Partial => 2,
-        Service::Jit => 3,
-        Service::Native => 4,
     }
 }
 

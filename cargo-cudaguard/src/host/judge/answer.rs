@@ -9,19 +9,19 @@ use cudaguard::internal::manifest::{GpuCoverage, Manifest, PtxFallback, Requirem
 use cudaguard::internal::tables;
 use cudaguard::internal::version::{CudaVersion, DriverRelease};
 
-/// The support of a GPU by the code of a component.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// The support of a GPU by the code of a component; the better, the greater.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Service {
-    /// Machine code in every container.
-    Native,
-    /// Code in every container; in at least one of them PTX, which the driver compiles.
-    Jit,
-    /// Code in some containers.
-    Partial,
     /// No code.
     None,
     /// Unknown.
     Unknown,
+    /// Code in some containers.
+    Partial,
+    /// Code in every container; in at least one of them PTX, which the driver compiles.
+    Jit,
+    /// Machine code in every container.
+    Native,
 }
 
 impl Service {

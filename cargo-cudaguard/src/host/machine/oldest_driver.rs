@@ -59,14 +59,10 @@ pub(super) fn needs_of_files(files: &[Components], machine: &Machine) -> DriverN
         let driver = Driver { cuda: Some(cuda), init: Some(0), ..Driver::default() };
         let machine = Machine { driver: Some(driver), ..machine.clone() };
         let findings = files.iter().flat_map(|file| file.check_on(&machine, "that machine"));
-        findings
-            .map(|finding| driver_verdict(finding.code, Verdict::from_findings([&finding])))
-            .max_by_key(|verdict| rank(*verdict))
+        findings.map(|finding| driver_verdict(finding.code, Verdict::from_findings([&finding]))).max()
     };
     // A newer driver never has a worse result.
-    let first = |worst: Verdict| {
-        cudas.partition_point(|cuda| rank(verdict_with(*cuda).unwrap_or(Verdict::Runs)) >= rank(worst))
-    };
+    let first = |worst: Verdict| cudas.partition_point(|cuda| verdict_with(*cuda).unwrap_or(Verdict::Runs) >= worst);
     let named = |at: usize| {
         let cuda = *cudas.get(at).filter(|_| at > 0)?;
         // The release that the rows name for the CUDA version: the checks compare CUDA versions if they are known.
@@ -110,14 +106,6 @@ fn driver_verdict(code: Code, verdict: Verdict) -> Verdict {
             verdict
         }
         _ => Verdict::Runs,
-    }
-}
-
-fn rank(verdict: Verdict) -> u8 {
-    match verdict {
-        Verdict::Runs => 0,
-        Verdict::Unknown => 1,
-        Verdict::Refused => 2,
     }
 }
 

@@ -206,7 +206,7 @@ impl<'a> PlacementQuery<'a> {
         let gpu = [facts::HostGpu { cc: Some(cc), visible: true, ..facts::HostGpu::default() }];
         let manifests = self.files.iter().flat_map(|file| &file.manifests);
         let all: Vec<GpuAnswer> = manifests.flat_map(|manifest| answers(manifest, &gpu, false)).collect();
-        all.iter().map(|answer| answer.service).max_by_key(|service| support_rank(*service))
+        all.iter().map(|answer| answer.service).min()
     }
 
     /// Returns the first accepted cuDNN release that does not support one of the GPUs in `fit`.
@@ -223,17 +223,6 @@ impl<'a> PlacementQuery<'a> {
             self.verdict_on(&machine) == Verdict::Refused
         };
         releases.into_iter().find(|release| fit.iter().any(|gpus| refused(release, gpus.from)))
-    }
-}
-
-/// Ranks the GPU support: a greater number is worse.
-fn support_rank(service: Service) -> u8 {
-    match service {
-        Service::Native => 0,
-        Service::Jit => 1,
-        Service::Partial => 2,
-        Service::Unknown => 3,
-        Service::None => 4,
     }
 }
 
