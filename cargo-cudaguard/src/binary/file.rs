@@ -507,6 +507,12 @@ pub(crate) fn version_inside(library: &Library, data: &[u8]) -> Option<Version> 
     library.traces.inside.iter().find_map(mark_version)
 }
 
+/// Returns the value that all items have. `None` if they differ or if there is none.
+pub(crate) fn only_value<T: PartialEq>(mut all: impl Iterator<Item = T>) -> Option<T> {
+    let first = all.next()?;
+    all.all(|other| other == first).then_some(first)
+}
+
 /// Returns the versions of three numbers that follow a text in the constants of a file. `then` is a second text between them,
 /// at most a few words after the first one.
 pub(crate) fn versions_after(data: &[u8], text: &str, then: &str) -> Vec<Version> {

@@ -335,6 +335,23 @@ impl InspectPage {
     pub(crate) fn push_line(&mut self, name: &str, text: &str) {
         let _ = writeln!(self.0, "  {name:<10} {}", sanitize::sanitize_line(text));
     }
+
+    /// Adds the coverage of GPUs. Consecutive GPUs with the same coverage share one line.
+    pub(crate) fn push_coverage(&mut self, covers: impl Iterator<Item = ((u8, u8), String)>) {
+        let mut spans: Vec<([(u8, u8); 2], String)> = Vec::new();
+        for (cc, how) in covers {
+            match spans.last_mut() {
+                Some((span, last)) if *last == how => span[1] = cc,
+                _ => spans.push(([cc, cc], how)),
+            }
+        }
+        let mut name = "serves";
+        for ([(a, b), (c, d)], how) in spans {
+            let range = if (a, b) == (c, d) { format!("{a}.{b}") } else { format!("{a}.{b} to {c}.{d}") };
+            self.push_line(name, &format!("{range}: {how}"));
+            name = "";
+        }
+    }
 }
 
 /// Adds the field `not_judged`, which has the same form in the JSON of every subcommand.
@@ -463,11 +480,6 @@ fn describe_requirement(requirement: &Requirement) -> String {
 }
 
 fn write_images(page: &mut InspectPage, kernels: &Kernels) {
-    struct Span {
-        from: (u8, u8),
-        to: (u8, u8),
-        how: String,
-    }
     let mut count: BTreeMap<(String, String), usize> = BTreeMap::new();
     for entry in kernels.entries() {
         let isa = entry.ptx_isa().map_or(String::new(), |(major, minor)| format!(" (PTX ISA {major}.{minor})"));
@@ -482,9 +494,7 @@ fn write_images(page: &mut InspectPage, kernels: &Kernels) {
         page.push_line(kind, &if *number == 1 { arch.clone() } else { format!("{number} × {arch}") });
     }
     let all = kernels.container_groups().iter().map(|group| group.containers.len()).sum();
-    // Consecutive GPUs with the same coverage share one line.
-    let mut spans: Vec<Span> = Vec::new();
-    for cover in kernels.coverage_by_cc() {
+    page.push_coverage(kernels.coverage_by_cc().into_iter().map(|cover| {
         let mut how = match cover.service.code {
             Some(code) => format!("{} ({code})", cover.service.by.name()),
             None => cover.service.by.name().to_owned(),
@@ -494,19 +504,8 @@ fn write_images(page: &mut InspectPage, kernels: &Kernels) {
             Coverage::Ptx => how.push_str(", compiled by the driver at the first start"),
             _ => {}
         }
-        match spans.last_mut() {
-            Some(last) if last.how == how => last.to = cover.cc,
-            _ => spans.push(Span { from: cover.cc, to: cover.cc, how }),
-        }
-    }
-    let mut name = "serves";
-    for Span { from: (a, b), to: (c, d), how } in spans {
-        page.push_line(
-            name,
-            &if (a, b) == (c, d) { format!("{a}.{b}: {how}") } else { format!("{a}.{b} to {c}.{d}: {how}") },
-        );
-        name = "";
-    }
+        (cover.cc, how)
+    }));
 }
 
 /// Lists the tools that built the file, as far as the file shows them.

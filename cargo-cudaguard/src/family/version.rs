@@ -1,7 +1,7 @@
 //! Reads the version of a library from its file, without running it.
 
 use super::descriptors::{Descriptor, TOOLS, VersionSource};
-use crate::binary::file::versions_after;
+use crate::binary::file::{only_value, versions_after};
 use crate::binary::pe::Pe;
 use cudaguard::internal::elf::{Elf, Symbol, machine};
 use cudaguard::internal::json::{Value, object};
@@ -208,12 +208,6 @@ fn described_version(image: &Pe<'_>) -> Option<Version> {
 fn version_in_name(file: &str) -> Option<Version> {
     let (_, numbers) = file.split_once(".so.")?;
     (numbers.split('.').count() >= 3).then(|| numbers.parse().ok())?
-}
-
-/// Returns the value that all items have. `None` if they differ or if there is none.
-fn only_value<T: PartialEq>(mut all: impl Iterator<Item = T>) -> Option<T> {
-    let first = all.next()?;
-    all.all(|other| other == first).then_some(first)
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use memchr::memmem;
 
-use crate::binary::file;
+use crate::binary::file::{self, only_value};
 use crate::binary::loader::{Inspection, LoadGraph};
 use crate::binary::mapped_file::OpenFiles;
 use crate::binary::pe::{Pe, version_in_resource};
@@ -178,12 +178,6 @@ fn first_function(code: &[u8]) -> &[u8] {
 
 fn read_u32(bytes: &[u8]) -> u32 {
     bytes.iter().take(4).rev().fold(0, |number, byte| number << 8 | u32::from(*byte))
-}
-
-/// Returns the value that all items have. `None` if they differ or if there is none.
-fn only_value<T: PartialEq>(mut all: impl Iterator<Item = T>) -> Option<T> {
-    let first = all.next()?;
-    all.all(|other| other == first).then_some(first)
 }
 
 #[cfg(test)]

@@ -87,26 +87,11 @@ impl ArtifactReport {
         if covers.is_empty() {
             page.push_line("none", &self.limited("no GPU code in any member"));
         }
-        let mut spans: Vec<([(u8, u8); 2], String)> = Vec::new();
-        for (cc, by) in &covers {
-            let how = match by {
-                Coverage::Ptx => "ptx, compiled by the driver at the first start".to_owned(),
-                Coverage::Partial => format!("partial{}", self.left_out(*cc)),
-                other => other.name().to_owned(),
-            };
-            match spans.last_mut() {
-                Some((span, last)) if *last == how => span[1] = *cc,
-                _ => spans.push(([*cc, *cc], how)),
-            }
-        }
-        let mut name = "serves";
-        for ([(a, b), (c, d)], how) in spans {
-            page.push_line(
-                name,
-                &if (a, b) == (c, d) { format!("{a}.{b}: {how}") } else { format!("{a}.{b} to {c}.{d}: {how}") },
-            );
-            name = "";
-        }
+        page.push_coverage(covers.iter().map(|(cc, by)| match by {
+            Coverage::Ptx => (*cc, "ptx, compiled by the driver at the first start".to_owned()),
+            Coverage::Partial => (*cc, format!("partial{}", self.left_out(*cc))),
+            other => (*cc, other.name().to_owned()),
+        }));
         let mut name = "driver";
         for (major, drivers) in self.oldest_drivers() {
             let of = major.map(|major| format!("CUDA {major}, ")).unwrap_or_default();
