@@ -13,7 +13,6 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::rc::Rc;
 
-use crate::host::machine::Machine;
 use crate::host::machine::fleet::{Change, Fleet, FleetOutcome, Outcomes};
 use cudaguard::internal::env::Env;
 use cudaguard::internal::finding::{Code, Verdict};
@@ -28,7 +27,7 @@ use kubernetes::Found;
 use smi_xml::SmiLog;
 
 /// A machine's label and the reports of all files for this machine.
-type Judged<'line> = (Option<Cow<'line, str>>, Rc<FleetReport>);
+type Judged = (Option<String>, Rc<FleetReport>);
 
 /// Maximum length of a line, in bytes. A longer line is rejected as a host file, and its rest is skipped.
 const LONGEST: u64 = 4 * 1024 * 1024;
@@ -153,7 +152,7 @@ impl<F: Fn(Outcomes) -> FleetReport> Run<'_, F> {
             InputKind::Other(what) => drop(self.take(name, label, InputPlace::EntireInput, Err(what.to_owned()))),
             InputKind::Xml => self.xml(name, label, input, line),
             InputKind::Csv => inputs::read_csv(input, &mut |line, machine| {
-                let judged = machine.map(|machine| self.judged(machine));
+                let judged = machine.map(|machine| self.fleet.judge_machine(machine));
                 self.take(name, label, InputPlace::Line(line), judged)
             })
             .map_err(fail)?,
@@ -166,7 +165,7 @@ impl<F: Fn(Outcomes) -> FleetReport> Run<'_, F> {
                             true
                         }
                         Ok(Some(Found::Machine(machine))) => {
-                            let judged = Ok(self.judged(*machine));
+                            let judged = Ok(self.fleet.judge_machine(*machine));
                             self.take(name, label, place, judged)
                         }
                         Ok(Some(Found::HostFile(text))) => {
@@ -213,14 +212,9 @@ impl<F: Fn(Outcomes) -> FleetReport> Run<'_, F> {
                 report::note(&format!("info: {name}:{item} no program can use {why}"));
             }
         }
-        let judged = Ok(self.judged(log.machine));
+        let judged = Ok(self.fleet.judge_machine(log.machine));
         let numbered = label.zip(number).map(|(label, number)| format!("{label} ({number})"));
         self.take(name, numbered.as_deref().or(label), number.map_or(InputPlace::EntireInput, InputPlace::Item), judged)
-    }
-
-    fn judged(&mut self, machine: Machine) -> Judged<'static> {
-        let (label, fleet_report) = self.fleet.judge_machine(machine);
-        (label.map(Cow::Owned), fleet_report)
     }
 
     /// Reads one host file from each line.
@@ -248,7 +242,7 @@ impl<F: Fn(Outcomes) -> FleetReport> Run<'_, F> {
 
     /// Adds one machine, or the reason why it cannot be read. Returns false if the run must stop. `label` names a
     /// machine that has no name.
-    fn take(&mut self, name: &str, label: Option<&str>, place: InputPlace, judged: Result<Judged<'_>, String>) -> bool {
+    fn take(&mut self, name: &str, label: Option<&str>, place: InputPlace, judged: Result<Judged, String>) -> bool {
         let (own, fleet_report) = match judged {
             Ok(judged) => judged,
             Err(why) => {

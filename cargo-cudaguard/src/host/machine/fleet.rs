@@ -1,7 +1,6 @@
 //! Checks many machines against few files. Files are read once, each machine's line once, and machines with equal facts
 //! are checked once. Memory use does not depend on the length of the list.
 
-use std::borrow::Cow;
 use std::collections::HashMap;
 use std::rc::Rc;
 
@@ -51,7 +50,7 @@ impl<T, F: Fn(Outcomes) -> T> Fleet<T, F> {
     }
 
     /// Checks the machine on one line. Returns its label, if it has one, and the value derived from the outcomes.
-    pub fn judge_line<'line>(&mut self, line: &'line str) -> Result<(Option<Cow<'line, str>>, Rc<T>), ParseError> {
+    pub fn judge_line(&mut self, line: &str) -> Result<(Option<String>, Rc<T>), ParseError> {
         let (name, machine) = Machine::read_for_judging(line)?;
         let made =
             if line.len() > LONGEST { Rc::new(self.describe_outcome(&machine)) } else { self.judge_machine(machine).1 };
@@ -134,7 +133,7 @@ mod tests {
             let (label, outcomes) = fleet.judge_line(&line).unwrap();
             let outcome = &outcomes.each[0];
             let codes: Vec<Code> = outcome.findings.iter().map(|finding| finding.code).collect();
-            (label.unwrap().into_owned(), outcome.verdict, codes)
+            (label.unwrap(), outcome.verdict, codes)
         };
         assert_eq!(judge("a", "580.65.06", "GPU-1"), ("a".to_owned(), Verdict::Runs, vec![]));
         assert_eq!(judge("b", "580.65.06", "GPU-2"), ("b".to_owned(), Verdict::Runs, vec![]));

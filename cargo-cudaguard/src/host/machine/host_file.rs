@@ -10,7 +10,7 @@ use std::marker::PhantomData;
 use serde::de::{DeserializeSeed, Error, IgnoredAny, MapAccess, SeqAccess, Unexpected, Visitor};
 use serde::{Deserialize, Deserializer};
 
-use super::{CompatPackage, Driver, Gpu, GpuState, HostLibrary, HostLibraryPart, Machine, MachineKind};
+use super::{Gpu, GpuState, HostLibrary, Machine, MachineKind};
 use crate::host::facts::LoaderVersion;
 use cudaguard::internal::vendor;
 use cudaguard::internal::version::{CudaVersion, DriverRelease, Version};
@@ -106,16 +106,27 @@ impl Machine {
     /// Parses a host file. Returns the machine and the revision that the file names, 0 if it names none.
     pub fn read(text: &str) -> Result<(Self, u32), ParseError> {
         let file = HostFile::parse(text, true)?;
-        let revision = file.revision.unwrap_or_default();
-        Ok((file.machine(true), revision))
+        Ok((file.machine, file.revision.unwrap_or_default()))
     }
 
     /// Parses a host file without the facts that the checks do not use, so that machines with equal relevant facts
     /// compare equal. Returns the label separately from the machine.
-    pub(super) fn read_for_judging(text: &str) -> Result<(Option<Cow<'_, str>>, Self), ParseError> {
-        let mut file = HostFile::parse(text, false)?;
-        let name = file.name.take().map(|name| name.0);
-        Ok((name, file.machine(false)))
+    pub(super) fn read_for_judging(text: &str) -> Result<(Option<String>, Self), ParseError> {
+        let mut machine = HostFile::parse(text, false)?.machine;
+        // A GPU's id matters only if a variable selects GPUs by it.
+        let by_uuid = |(name, value): &(String, String)| name == "CUDA_VISIBLE_DEVICES" && value.contains("GPU-");
+        let keeps_uuid = machine.variables.iter().any(by_uuid);
+        for gpu in machine.gpus.iter_mut().flatten() {
+            gpu.uuid = gpu.uuid.take().filter(|_| keeps_uuid);
+            gpu.pci = None;
+        }
+        for library in machine.libraries.values_mut().flatten() {
+            library.by = None;
+        }
+        if let Some(driver) = &mut machine.driver {
+            driver.library = None;
+        }
+        Ok((machine.name.take(), machine))
     }
 }
 
@@ -155,28 +166,28 @@ impl<'de, T: Deserialize<'de>> Deserialize<'de> for List<T> {
 }
 
 /// An object of strings, in the order of the input.
-struct Pairs<'a>(Vec<(Text<'a>, Text<'a>)>);
+struct Pairs(Vec<(String, String)>);
 
-impl<'de: 'a, 'a> Deserialize<'de> for Pairs<'a> {
+impl<'de> Deserialize<'de> for Pairs {
     fn deserialize<D: Deserializer<'de>>(json: D) -> Result<Self, D::Error> {
         struct MembersVisitor;
 
         impl<'de> Visitor<'de> for MembersVisitor {
-            type Value = Pairs<'de>;
+            type Value = Pairs;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.write_str("an object of strings")
             }
 
-            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Pairs<'de>, A::Error> {
-                let mut pairs: Vec<(Text<'de>, Text<'de>)> = Vec::new();
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Pairs, A::Error> {
+                let mut pairs: Vec<(String, String)> = Vec::new();
                 while let Some(pair) = map.next_entry()? {
                     if pairs.len() == MOST {
                         return Err(A::Error::custom(format_args!("expected at most {MOST} entries")));
                     }
                     pairs.push(pair);
                 }
-                let mut names: Vec<&str> = pairs.iter().map(|(name, _)| &*name.0).collect();
+                let mut names: Vec<&str> = pairs.iter().map(|(name, _)| name.as_str()).collect();
                 names.sort_unstable();
                 if let Some(twice) = names.windows(2).find(|pair| pair[0] == pair[1]) {
                     return Err(A::Error::custom(format_args!("duplicate field `{}`", shorten(twice[0], 24))));
@@ -186,12 +197,6 @@ impl<'de: 'a, 'a> Deserialize<'de> for Pairs<'a> {
         }
 
         json.deserialize_map(MembersVisitor)
-    }
-}
-
-impl Pairs<'_> {
-    fn owned(self) -> Vec<(String, String)> {
-        self.0.into_iter().map(|(name, text)| (name.0.into_owned(), text.0.into_owned())).collect()
     }
 }
 
@@ -233,7 +238,7 @@ fn parse<'de, D: Deserializer<'de>, T>(
 /// Defines a function for `deserialize_with` that parses one kind of string.
 macro_rules! parsers {
     ($($name:ident: $of:ty = $parse:expr, $expected:literal;)*) => {$(
-        fn $name<'de, D: Deserializer<'de>>(json: D) -> Result<Option<$of>, D::Error> {
+        pub(super) fn $name<'de, D: Deserializer<'de>>(json: D) -> Result<Option<$of>, D::Error> {
             parse(json, $expected, $parse)
         }
     )*};
@@ -243,93 +248,48 @@ parsers! {
     a_release: DriverRelease = parse_release, "a driver's release in quotes such as \"535.261.03\"";
     a_cuda_version: CudaVersion = |text| text.parse().ok(), "a CUDA version in quotes such as \"12.2\"";
     a_version: Version = |text| text.parse().ok(), "a version in quotes such as \"9.15.1\"";
-    a_loader: LoaderVersion = loader, "a version in quotes such as \"9.15\" or \"9.15.1\"";
     a_state: GpuState = GpuState::from_name, "compute-prohibited, mig-without-instances or reset-required";
     a_cc: (u8, u8) = parse_cc, "a compute capability in quotes such as \"8.6\"";
 }
 
+/// Parses the version of a loader library; `null` is unknown.
+pub(super) fn a_loader<'de, D: Deserializer<'de>>(json: D) -> Result<LoaderVersion, D::Error> {
+    parse(json, "a version in quotes such as \"9.15\" or \"9.15.1\"", loader).map(Option::unwrap_or_default)
+}
+
+/// Parses a value; `null` is its default.
+pub(super) fn or_default<'de, D: Deserializer<'de>, T: Deserialize<'de> + Default>(json: D) -> Result<T, D::Error> {
+    Ok(Option::deserialize(json)?.unwrap_or_default())
+}
+
+/// Parses an array of at most [`MOST`] entries; `null` is `None`.
+pub(super) fn list<'de, D: Deserializer<'de>, T: Deserialize<'de>>(json: D) -> Result<Option<Vec<T>>, D::Error> {
+    Ok(Option::<List<T>>::deserialize(json)?.map(|list| list.0))
+}
+
+/// Does the same as [`list`]; `null` is an empty array.
+pub(super) fn list_or_empty<'de, D: Deserializer<'de>, T: Deserialize<'de>>(json: D) -> Result<Vec<T>, D::Error> {
+    list(json).map(Option::unwrap_or_default)
+}
+
+/// Returns true for `false` only.
+pub(super) fn is_false<'de, D: Deserializer<'de>>(json: D) -> Result<bool, D::Error> {
+    Ok(Option::deserialize(json)? == Some(false))
+}
+
+/// Returns false for `false` only.
+pub(super) fn is_not_false<'de, D: Deserializer<'de>>(json: D) -> Result<bool, D::Error> {
+    is_false(json).map(|is_false| !is_false)
+}
+
+pub(super) const fn yes() -> bool {
+    true
+}
+
 #[derive(Default)]
-struct HostFile<'a> {
+struct HostFile {
     revision: Option<u32>,
-    name: Option<Text<'a>>,
-    platform: Option<Text<'a>>,
-    kind: Option<Text<'a>>,
-    driver: Option<DriverEntry<'a>>,
-    gpus: Option<List<GpuEntry<'a>>>,
-    libraries: Vec<(&'static str, List<LibraryEntry<'a>>)>,
-    variables: Option<Pairs<'a>>,
-    sources: Option<Pairs<'a>>,
-    warnings: Option<List<Text<'a>>>,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(default, expecting = "a driver: an object, `{ … }`")]
-struct DriverEntry<'a> {
-    present: Option<bool>,
-    #[serde(deserialize_with = "a_release")]
-    user: Option<DriverRelease>,
-    #[serde(deserialize_with = "a_release")]
-    kernel: Option<DriverRelease>,
-    #[serde(deserialize_with = "a_cuda_version")]
-    cuda: Option<CudaVersion>,
-    init: Option<u32>,
-    #[serde(borrow)]
-    library: Option<Text<'a>>,
-    ptx_compiler: Option<bool>,
-    ordinary: Option<bool>,
-    compat: Option<CompatEntry>,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(default, expecting = "an object, `{ … }`")]
-struct CompatEntry {
-    #[serde(deserialize_with = "a_cuda_version")]
-    cuda: Option<CudaVersion>,
-    branches: Option<List<u32>>,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(default, expecting = "a GPU: an object, `{ … }`")]
-struct GpuEntry<'a> {
-    #[serde(borrow)]
-    name: Option<Text<'a>>,
-    #[serde(deserialize_with = "a_cc")]
-    cc: Option<(u8, u8)>,
-    #[serde(borrow)]
-    uuid: Option<Text<'a>>,
-    #[serde(borrow)]
-    pci: Option<Text<'a>>,
-    visible: Option<bool>,
-    #[serde(deserialize_with = "a_state")]
-    state: Option<GpuState>,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(default, expecting = "a library: an object, `{ … }`")]
-struct LibraryEntry<'a> {
-    #[serde(borrow)]
-    soname: Option<Text<'a>>,
-    #[serde(deserialize_with = "a_version")]
-    version: Option<Version>,
-    #[serde(deserialize_with = "a_loader")]
-    loader: Option<LoaderVersion>,
-    #[serde(deserialize_with = "a_cuda_version")]
-    cuda: Option<CudaVersion>,
-    #[serde(borrow)]
-    path: Option<Text<'a>>,
-    #[serde(borrow)]
-    by: Option<Text<'a>>,
-    taken: Option<bool>,
-    parts: Option<List<PartEntry<'a>>>,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(default, expecting = "a library: an object, `{ … }`")]
-struct PartEntry<'a> {
-    #[serde(borrow)]
-    file: Option<Text<'a>>,
-    #[serde(deserialize_with = "a_version")]
-    version: Option<Version>,
+    machine: Machine,
 }
 
 /// Reads the value of a key that may occur once in an object; `null` is an absent value.
@@ -352,51 +312,64 @@ struct Members {
 }
 
 impl<'de> DeserializeSeed<'de> for Members {
-    type Value = HostFile<'de>;
+    type Value = HostFile;
 
-    fn deserialize<D: Deserializer<'de>>(self, json: D) -> Result<HostFile<'de>, D::Error> {
+    fn deserialize<D: Deserializer<'de>>(self, json: D) -> Result<HostFile, D::Error> {
         json.deserialize_map(self)
     }
 }
 
 impl<'de> Visitor<'de> for Members {
-    type Value = HostFile<'de>;
+    type Value = HostFile;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(A_HOST_FILE)
     }
 
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<HostFile<'de>, A::Error> {
-        let mut file = HostFile::default();
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<HostFile, A::Error> {
+        let HostFile { mut revision, mut machine } = HostFile::default();
+        let (mut kind, mut gpus): (Option<Text<'_>>, Option<List<Gpu>>) = (None, None);
+        let (mut variables, mut sources): (Option<Pairs>, Option<Pairs>) = (None, None);
+        let mut warnings: Option<List<String>> = None;
         while let Some(Text(key)) = map.next_key()? {
             match &*key {
-                "revision" => member(&mut map, "revision", &mut file.revision)?,
-                "name" => member(&mut map, "name", &mut file.name)?,
-                "platform" => member(&mut map, "platform", &mut file.platform)?,
-                "kind" => member(&mut map, "kind", &mut file.kind)?,
-                "driver" => member(&mut map, "driver", &mut file.driver)?,
-                "gpus" => member(&mut map, "gpus", &mut file.gpus)?,
-                "variables" => member(&mut map, "variables", &mut file.variables)?,
-                "sources" if self.shown => member(&mut map, "sources", &mut file.sources)?,
-                "doubts" if self.shown => member(&mut map, "doubts", &mut file.warnings)?,
+                "revision" => member(&mut map, "revision", &mut revision)?,
+                "name" => member(&mut map, "name", &mut machine.name)?,
+                "platform" => member(&mut map, "platform", &mut machine.platform)?,
+                "kind" => member(&mut map, "kind", &mut kind)?,
+                "driver" => member(&mut map, "driver", &mut machine.driver)?,
+                "gpus" => member(&mut map, "gpus", &mut gpus)?,
+                "variables" => member(&mut map, "variables", &mut variables)?,
+                "sources" if self.shown => member(&mut map, "sources", &mut sources)?,
+                "doubts" if self.shown => member(&mut map, "doubts", &mut warnings)?,
                 key => match vendor::library_for_key(key) {
                     Some(of) => {
-                        if file.libraries.iter().any(|(known, _)| *known == of.key) {
+                        let mut files: Option<List<HostLibrary>> = None;
+                        member(&mut map, of.key, &mut files)?;
+                        if files.and_then(|files| machine.libraries.insert(of.key, files.0)).is_some() {
                             return Err(A::Error::duplicate_field(of.key));
                         }
-                        let files: Option<List<LibraryEntry<'de>>> = map.next_value()?;
-                        file.libraries.extend(files.map(|files| (of.key, files)));
                     }
                     None => drop(map.next_value::<IgnoredAny>()?),
                 },
             }
         }
-        Ok(file)
+        // A driver of an unknown kind is checked like any other.
+        machine.kind = kind.and_then(|kind| MachineKind::from_name(&kind.0));
+        machine.gpus = gpus.map(|gpus| gpus.0);
+        for gpu in machine.gpus.iter_mut().flatten() {
+            // Only the driver reports these, so it supports the GPU.
+            gpu.listed = gpu.uuid.is_some() || gpu.pci.is_some();
+        }
+        machine.variables = variables.map(|variables| variables.0).unwrap_or_default();
+        machine.sources = sources.map(|sources| sources.0).unwrap_or_default();
+        machine.warnings = warnings.map(|warnings| warnings.0).unwrap_or_default();
+        Ok(HostFile { revision, machine })
     }
 }
 
-impl<'a> HostFile<'a> {
-    fn parse(text: &'a str, shown: bool) -> Result<Self, ParseError> {
+impl HostFile {
+    fn parse(text: &str, shown: bool) -> Result<Self, ParseError> {
         let mut json = serde_json::Deserializer::from_str(text);
         let parsed = Members { shown }.deserialize(&mut json);
         parsed.and_then(|file| json.end().map(|()| file)).map_err(|error| {
@@ -411,74 +384,4 @@ impl<'a> HostFile<'a> {
             ParseError::new(&key, &error)
         })
     }
-
-    /// Converts the file to a machine. `whole`: with the facts that are only displayed.
-    fn machine(self, whole: bool) -> Machine {
-        let variables = self.variables.map(Pairs::owned).unwrap_or_default();
-        // A GPU's id matters only if a variable selects GPUs by it.
-        let by_uuid = |(name, value): &(String, String)| name == "CUDA_VISIBLE_DEVICES" && value.contains("GPU-");
-        let ids = whole || variables.iter().any(by_uuid);
-        let gpu = |gpu: GpuEntry<'_>| Gpu {
-            name: owned(gpu.name),
-            cc: gpu.cc,
-            // Only the driver reports these, so it supports the GPU.
-            listed: gpu.uuid.is_some() || gpu.pci.is_some(),
-            uuid: owned(gpu.uuid.filter(|_| ids)),
-            pci: owned(gpu.pci.filter(|_| whole)),
-            visible: gpu.visible,
-            state: gpu.state,
-        };
-        let library = |library: LibraryEntry<'_>| HostLibrary {
-            soname: owned(library.soname),
-            version: library.version,
-            path: owned(library.path),
-            taken: library.taken.unwrap_or(true),
-            by: owned(library.by.filter(|_| whole)),
-            parts: library.parts.map(|parts| parts.0.into_iter().map(part).collect()),
-            loader: library.loader.unwrap_or_default(),
-            cuda: library.cuda,
-        };
-        let libraries = self.libraries.into_iter();
-        let warnings = self.warnings.filter(|_| whole).map(|warnings| warnings.0).unwrap_or_default();
-        Machine {
-            name: owned(self.name),
-            platform: owned(self.platform),
-            // A driver of an unknown kind is checked like any other.
-            kind: self.kind.and_then(|kind| MachineKind::from_name(&kind.0)),
-            driver: self.driver.map(|driver| driver.driver(whole)),
-            gpus: self.gpus.map(|gpus| gpus.0.into_iter().map(gpu).collect()),
-            libraries: libraries.map(|(key, files)| (key, files.0.into_iter().map(library).collect())).collect(),
-            variables,
-            sources: self.sources.filter(|_| whole).map(Pairs::owned).unwrap_or_default(),
-            warnings: warnings.into_iter().map(|warning| warning.0.into_owned()).collect(),
-        }
-    }
-}
-
-impl DriverEntry<'_> {
-    fn driver(self, whole: bool) -> Driver {
-        let compat = |compat: CompatEntry| CompatPackage {
-            cuda: compat.cuda,
-            branches: compat.branches.map(|branches| branches.0).unwrap_or_default(),
-        };
-        Driver {
-            absent: self.present == Some(false),
-            library: owned(self.library.filter(|_| whole)),
-            user: self.user,
-            kernel: self.kernel,
-            cuda: self.cuda,
-            init: self.init,
-            ptx_compiler: self.ptx_compiler,
-            compat: self.compat.map(compat),
-            ordinary: self.ordinary.unwrap_or_default(),
-        }
-    }
-}
-
-fn part(part: PartEntry<'_>) -> HostLibraryPart {
-    HostLibraryPart { file: owned(part.file).unwrap_or_default(), version: part.version }
-}
-
-fn owned(text: Option<Text<'_>>) -> Option<String> {
-    text.map(|text| text.0.into_owned())
 }

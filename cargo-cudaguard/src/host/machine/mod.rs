@@ -41,6 +41,7 @@ use cudaguard::internal::manifest::{Linkage, Manifest, Requirement};
 use cudaguard::internal::tables::{self, Floor};
 use cudaguard::internal::vendor::{self, CUDART, CUDNN};
 use cudaguard::internal::version::{CudaVersion, DriverRelease, Version};
+use serde::Deserialize;
 
 /// The revision of the host file that this version writes.
 pub const REVISION: u32 = 1;
@@ -97,17 +98,22 @@ impl MachineKind {
 }
 
 /// A driver.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Deserialize)]
+#[serde(default, expecting = "a driver: an object, `{ … }`")]
 pub struct Driver {
     /// True if a search found no libcuda.
+    #[serde(rename = "present", deserialize_with = "host_file::is_false")]
     pub absent: bool,
     /// Path of libcuda.
     pub library: Option<String>,
     /// Its release.
+    #[serde(deserialize_with = "host_file::a_release")]
     pub user: Option<DriverRelease>,
     /// The release of the kernel module.
+    #[serde(deserialize_with = "host_file::a_release")]
     pub kernel: Option<DriverRelease>,
     /// The CUDA version that libcuda supports.
+    #[serde(deserialize_with = "host_file::a_cuda_version")]
     pub cuda: Option<CudaVersion>,
     /// Result of `cuInit`; `None`: not called, or it did not return.
     pub init: Option<u32>,
@@ -116,24 +122,30 @@ pub struct Driver {
     /// Contents of libcuda's note about forward compatibility, which only cuda-compat has.
     pub compat: Option<CompatPackage>,
     /// True if libcuda's file was read, has no such note, and is not in a cuda-compat directory.
+    #[serde(deserialize_with = "host_file::or_default")]
     pub ordinary: bool,
 }
 
 /// The note of a cuda-compat libcuda.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Deserialize)]
+#[serde(default, expecting = "an object, `{ … }`")]
 pub struct CompatPackage {
     /// The CUDA version that it supports.
+    #[serde(deserialize_with = "host_file::a_cuda_version")]
     pub cuda: Option<CudaVersion>,
     /// The branches of kernel modules that it supports; empty if it lists none.
+    #[serde(deserialize_with = "host_file::list_or_empty")]
     pub branches: Vec<u32>,
 }
 
 /// A GPU.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Deserialize)]
+#[serde(default, expecting = "a GPU: an object, `{ … }`")]
 pub struct Gpu {
     /// The product's name.
     pub name: Option<String>,
     /// The compute capability.
+    #[serde(deserialize_with = "host_file::a_cc")]
     pub cc: Option<(u8, u8)>,
     /// `GPU-…`.
     pub uuid: Option<String>,
@@ -142,39 +154,50 @@ pub struct Gpu {
     /// True if a process can use it. `None`: unknown if `CUDA_VISIBLE_DEVICES` is set, otherwise visible.
     pub visible: Option<bool>,
     /// The state that prevents CUDA programs from using it, if it is in one.
+    #[serde(deserialize_with = "host_file::a_state")]
     pub state: Option<GpuState>,
     /// True if the driver listed the GPU and therefore supports it.
+    #[serde(skip)]
     pub listed: bool,
 }
 
 /// A library that was found, and the version in its files.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Deserialize)]
+#[serde(default, expecting = "a library: an object, `{ … }`")]
 pub struct HostLibrary {
     /// The name it was found under: its soname.
     pub soname: Option<String>,
     /// Version of the symbol.
+    #[serde(deserialize_with = "host_file::a_version")]
     pub version: Option<Version>,
     /// Path of the file.
     pub path: Option<String>,
     /// True if the loader resolves the soname to this file; false if another file precedes it, or if the loader does
     /// not search its directory.
+    #[serde(default = "host_file::yes", deserialize_with = "host_file::is_not_false")]
     pub taken: bool,
     /// The search rule of the loader: `LD_LIBRARY_PATH: /opt/lib`.
     pub by: Option<String>,
     /// The libraries that it loads with dlopen and that exist; `None`: not checked.
+    #[serde(deserialize_with = "host_file::list")]
     pub parts: Option<Vec<HostLibraryPart>>,
     /// The release in the library's own file, which can differ from that of its parts.
+    #[serde(deserialize_with = "host_file::a_loader")]
     pub loader: LoaderVersion,
     /// The release of the cudart that is linked into it, if any.
+    #[serde(deserialize_with = "host_file::a_cuda_version")]
     pub cuda: Option<CudaVersion>,
 }
 
 /// A library that another one loads with dlopen.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Deserialize)]
+#[serde(default, expecting = "a library: an object, `{ … }`")]
 pub struct HostLibraryPart {
     /// The file name.
+    #[serde(deserialize_with = "host_file::or_default")]
     pub file: String,
     /// The version, if known.
+    #[serde(deserialize_with = "host_file::a_version")]
     pub version: Option<Version>,
 }
 
