@@ -85,15 +85,6 @@ pub struct VersionRequirement {
     pub parsed: semver::VersionReq,
 }
 
-impl VersionRequirement {
-    /// Returns true if a version satisfies the requirement. The third number of a toolkit is nvcc's build, so a
-    /// requirement should have two: `=12.4` includes every update of 12.4.
-    #[inline]
-    pub fn allows(&self, version: Version) -> bool {
-        self.parsed.matches(&semver::Version::new(version.major.into(), version.minor.into(), version.patch.into()))
-    }
-}
-
 impl fmt::Display for VersionRequirement {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.text)
@@ -173,14 +164,6 @@ pub fn not_built(component: impl fmt::Display, release: bool) -> String {
         "{component} was not built; to build it anyway, set [build] {kind} = \"warn\" in cudaguard.toml, or add the code and a reason \
          to [allow]"
     )
-}
-
-impl PolicyResult {
-    /// Returns true if the build fails.
-    #[inline]
-    pub fn fails_build(&self) -> bool {
-        self.findings.iter().any(|finding| finding.severity == Severity::Error)
-    }
 }
 
 impl Policy {

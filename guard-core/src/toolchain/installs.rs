@@ -290,7 +290,7 @@ pub(super) const INCLUDE_PATHS: [&str; 3] = ["CPATH", "C_INCLUDE_PATH", "CPLUS_I
 
 /// Returns the library of this soname that a linker finds first in these directories.
 #[inline]
-pub(super) fn resolve_library(soname: &str, dirs: &[PathBuf]) -> Option<InstalledLibrary> {
+pub fn resolve_library(soname: &str, dirs: &[PathBuf]) -> Option<InstalledLibrary> {
     let names = [CUDNN.link_name(), soname.to_owned()];
     for dir in dirs {
         for file in names.iter().map(|name| dir.join(name)).filter(|file| file.is_file()) {

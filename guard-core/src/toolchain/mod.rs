@@ -21,7 +21,6 @@ use crate::model::arch::{ArchRequest, Target};
 use crate::model::sorted;
 use crate::model::version::{CudaVersion, Version};
 use crate::sys::env::Env;
-use crate::sys::subprocess;
 
 mod archs;
 mod build_system;
@@ -43,6 +42,7 @@ use detector::{ask_nvcc, detect_toolchain, same_file};
 pub use host_compiler::{CompilerFamily, HostCompiler, Limits};
 pub use installs::{
     CudnnHeaders as LibraryHeaders, Install, InstalledLibrary as LibraryFile, InstalledPart as LibraryPart,
+    resolve_library,
 };
 pub use math_headers::MathConflict;
 pub use nvcc::Nvcc;
@@ -302,12 +302,6 @@ impl Toolchain {
 
 /// Queries of crates, whose build scripts have another search order.
 impl Toolchain {
-    /// Returns the first program of this name in `PATH`.
-    #[inline]
-    pub fn in_path(env: &Env, name: &str) -> Option<PathBuf> {
-        subprocess::in_path(name, env)
-    }
-
     /// Returns the release of an nvcc: of the known toolkit that it belongs to, otherwise from its own output.
     #[inline]
     pub fn release_of(&self, env: &Env, nvcc: &Path) -> Option<Version> {
@@ -317,12 +311,6 @@ impl Toolchain {
             Some(version) => Some(version.value),
             None => ask_nvcc(nvcc, false, env.for_child(), Duration::from_secs(10)).version,
         }
-    }
-
-    /// Returns the cuDNN of this soname that a linker finds first in these directories.
-    #[inline]
-    pub fn library_taken(soname: &str, dirs: &[PathBuf]) -> Option<LibraryFile> {
-        installs::resolve_library(soname, dirs)
     }
 
     /// Replaces the detected cuDNN library by the one that the linker used.

@@ -119,11 +119,6 @@ impl Placement {
     pub fn asks_nothing(&self) -> bool {
         !self.needs_driver && self.unfit.is_empty() && self.fit.iter().all(|gpus| gpus.driver.is_none())
     }
-
-    /// Returns true if any GPU is suitable, whatever its compute capability.
-    pub fn any_gpu(&self) -> bool {
-        self.unfit.is_empty()
-    }
 }
 
 /// Returns true if a compute capability is in this inclusive range.

@@ -7,6 +7,7 @@ use super::Crate;
 use super::table::{HeaderLevelRule, LevelRule, LibraryRule, Mode};
 use cudaguard::internal::arch::{Arch, Suffix, Target};
 use cudaguard::internal::env::Env;
+use cudaguard::internal::subprocess::in_path;
 use cudaguard::internal::tables::Cc;
 use cudaguard::internal::toolchain::{Native, Toolchain};
 use cudaguard::internal::vendor::CUDNN;
@@ -233,7 +234,7 @@ impl CrateDetector<'_> {
         if !of.features.contains(&rule.nvcc) {
             return Ok(None);
         }
-        let nvcc = Toolchain::in_path(self.env, "nvcc");
+        let nvcc = in_path("nvcc", self.env);
         let release = nvcc.as_ref().and_then(|nvcc| self.toolchain.release_of(self.env, nvcc));
         match (nvcc, release) {
             (Some(nvcc), Some(release)) => {
@@ -350,7 +351,7 @@ impl CrateDetector<'_> {
     fn detect_compiler(&self, places: &[String]) -> Option<CrateCompiler> {
         places.iter().find_map(|place| {
             let path = match place.as_str() {
-                "PATH" => Toolchain::in_path(self.env, "nvcc"),
+                "PATH" => in_path("nvcc", self.env),
                 place => self.expand_place(place).filter(|path| path.exists()),
             }?;
             let release = self.toolchain.release_of(self.env, &path);
@@ -368,7 +369,7 @@ impl CrateDetector<'_> {
     /// Returns the architecture, or the reason why nvidia-smi reports no GPU.
     fn detect_arch(&self, variable: &str, suffix: bool) -> Result<Option<ArchUse>, String> {
         let Some(text) = self.env.var(variable) else {
-            if Toolchain::in_path(self.env, "nvidia-smi").is_none() {
+            if in_path("nvidia-smi", self.env).is_none() {
                 return Err("there is no nvidia-smi in PATH".to_owned());
             }
             let gpus = match self.ask_gpu.then(|| Toolchain::gpus_here(self.env)) {

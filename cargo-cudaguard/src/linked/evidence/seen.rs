@@ -8,7 +8,7 @@ use crate::binary::file::Binary;
 use crate::binary::kernels::{ImageForm, Kernels, Known};
 use crate::linked::torch::UnloadedTorchCuda;
 use cudaguard::internal::linkage::Linkage;
-use cudaguard::internal::toolchain::{LibraryFile, Toolchain};
+use cudaguard::internal::toolchain::{self, LibraryFile};
 use cudaguard::internal::vendor::{self, CUDART, CUDNN};
 use cudaguard::internal::version::{CudaVersion, Version};
 
@@ -67,7 +67,7 @@ impl LinkEvidence {
             seen.cudart_taken = resolve_library(soname, searched);
         }
         let library = binary.imported().find(|name| CUDNN.is_named(name));
-        seen.library_taken = library.and_then(|soname| Toolchain::library_taken(soname, searched));
+        seen.library_taken = library.and_then(|soname| toolchain::resolve_library(soname, searched));
         seen.torch_cuda = UnloadedTorchCuda::detect(&binary.needed, searched);
         // Kernels and cudart may be from different toolkits, because objects were reused after the toolkit was changed.
         if !recorded.is_some_and(|release| seen.shows_only(release)) && !seen.kernels.is_empty() {

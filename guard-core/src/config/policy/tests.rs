@@ -37,8 +37,8 @@ fn all_keys_are_parsed() {
     let policy = read(WHOLE).unwrap();
     assert_eq!(policy.path.as_deref(), Some(Path::new("cudaguard.toml")));
     assert_eq!(policy.toolkit.as_ref().unwrap().to_string(), ">=12.4, <14");
-    assert!(policy.library.as_ref().unwrap().allows(Version::new(9, 15, 1)));
-    assert!(!policy.library.as_ref().unwrap().allows(Version::new(9, 0, 0)));
+    assert!(policy.library.as_ref().unwrap().parsed.matches(&semver::Version::new(9, 15, 1)));
+    assert!(!policy.library.as_ref().unwrap().parsed.matches(&semver::Version::new(9, 0, 0)));
     assert_eq!(policy.library_linkage, Some(Linkage::Dlopened));
     assert!(policy.library_patch_refuse && policy.library_required && policy.partial_refuse);
     assert_eq!(policy.library_fleet_version(), Some(Version::new(9, 1, 0)));
@@ -313,7 +313,7 @@ fn severities_are_applied() {
         let judged = policy.apply_to(codes.map(finding).to_vec(), release);
         (
             judged.findings.iter().map(|finding| finding.severity.name()).collect::<Vec<_>>().join(" "),
-            judged.fails_build(),
+            crate::pipeline::fails_build(&judged.findings),
         )
     };
     let default = Policy::default();
