@@ -540,6 +540,11 @@ pub(crate) fn texts_starting_with(data: &[u8], start: &str) -> Vec<String> {
     texts
 }
 
+/// Returns the constants of a file that follow each occurrence of a text.
+pub(crate) fn constants_after<'data>(data: &'data [u8], text: &str) -> Vec<&'data [u8]> {
+    FileStrings::from_bytes(data).map(|strings| strings.occurrences(text.as_bytes()).collect()).unwrap_or_default()
+}
+
 /// Returns the notes of a linked file or an object.
 pub(crate) fn notes_in(data: &[u8]) -> Result<Vec<FoundNote>, String> {
     if Pe::is_pe(data) {

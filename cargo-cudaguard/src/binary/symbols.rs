@@ -80,6 +80,25 @@ pub fn library_functions(soname: &str) -> impl Iterator<Item = (&'static str, Re
     symbol_table().get(&*plain_name(soname)).into_iter().flatten().map(|(name, releases)| (*name, *releases))
 }
 
+/// Iterates over the functions of every major of a library, `nvrtc`, that some release of its major lacks.
+pub(crate) fn functions_of_stem(stem: &str) -> impl Iterator<Item = &'static str> {
+    tables_of_stem(stem).flat_map(|functions| functions.keys().copied())
+}
+
+/// Returns the first release of a library with this function, in any major.
+pub(crate) fn first_with(soname: &str, name: &str) -> Option<Version> {
+    let plain = plain_name(soname);
+    let stem = plain.strip_prefix("lib")?.split(".so").next()?;
+    tables_of_stem(stem).filter_map(|functions| functions.get(name)?.first).min()
+}
+
+fn tables_of_stem(stem: &str) -> impl Iterator<Item = &'static BTreeMap<&'static str, Releases>> {
+    let is_it = move |soname: &str| {
+        soname.strip_prefix("lib").and_then(|name| name.strip_prefix(stem)).is_some_and(|rest| rest.starts_with(".so."))
+    };
+    symbol_table().iter().filter(move |(soname, _)| is_it(soname)).map(|(_, functions)| functions)
+}
+
 /// A function that a file binds and that the first releases of its library lack.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Bound {

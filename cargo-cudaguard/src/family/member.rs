@@ -1,13 +1,16 @@
 //! The facts about a file that decide if it fits the other files of a set.
 
 use super::descriptors::{CUBLAS, Descriptor};
+use super::headers::nccl_headers;
+use super::looked_up::{LookedUp, exported_functions, looked_up};
 use super::version::{Release, cuda_of_getter};
 use crate::binary::file::texts_starting_with;
 use crate::binary::pe::Pe;
 use crate::binary::symbols;
 use cudaguard::internal::elf::{Elf, Symbol, tag};
-use cudaguard::internal::vendor::{self, CUDART, CUDNN};
+use cudaguard::internal::vendor::{self, CUDART, CUDNN, NCCL};
 use cudaguard::internal::version::{CudaVersion, Version};
+use std::collections::BTreeSet;
 
 /// A file of a set that runs together.
 #[derive(Clone, Debug, Default)]
@@ -26,6 +29,12 @@ pub(crate) struct Member {
     pub(super) cudnn_for: Option<CudaVersion>,
     /// The first release that has all of its functions, and the first one that has more, if it is cuBLAS.
     pub(super) cublas_range: (Option<Version>, Option<Version>),
+    /// The release of NCCL's headers that it was compiled with, if it needs NCCL.
+    pub(super) nccl_headers: Option<Version>,
+    /// The functions that crates in it look up in libraries that they open.
+    pub(super) looks_up: Vec<LookedUp>,
+    /// The functions that it exports, if crates may look them up.
+    pub(super) exports: BTreeSet<String>,
 }
 
 /// The start of the sonames of run-time compilers.
@@ -49,6 +58,9 @@ impl Member {
             if Descriptor::named(&member.soname).is_some_and(|library| library.is(&CUBLAS)) {
                 member.cublas_range = range_of_exports(&elf, &member.soname);
             }
+            member.exports = exported_functions(&elf, &member.soname);
+            let nccl = member.needed.iter().find_map(|name| NCCL.major(name));
+            member.nccl_headers = nccl.and_then(|major| nccl_headers(&elf, major));
             member
         };
         member.release = Release::read(file_name(name), &member.soname, data);
@@ -56,7 +68,9 @@ impl Member {
             let is_other = |opened: &String| *opened != member.soname && vendor::major_of(opened).is_some();
             member.opens = OPENED.iter().flat_map(|start| texts_starting_with(data, start)).filter(is_other).collect();
         }
-        let matters = member.release.is_some() || member.cudnn_for.is_some() || member.is_cudart();
+        member.looks_up = looked_up(data);
+        let is_library = member.release.is_some() || member.cudnn_for.is_some() || member.is_cudart();
+        let matters = is_library || !member.exports.is_empty() || !member.looks_up.is_empty();
         (matters || member.needed.iter().any(|name| vendor::is_nvidia_soname(name))).then_some(member)
     }
 
@@ -85,6 +99,10 @@ impl Member {
     /// Returns the directory in the name, with the separator.
     pub(super) fn dir(&self) -> &str {
         &self.name[..self.name.len() - file_name(&self.name).len()]
+    }
+
+    pub(super) fn is_nccl(&self) -> bool {
+        NCCL.is_named(&self.soname)
     }
 
     pub(super) fn is_cudart(&self) -> bool {

@@ -2,6 +2,8 @@
 
 mod compilers;
 mod descriptors;
+mod headers;
+mod looked_up;
 mod member;
 mod opened;
 mod rules;
@@ -10,7 +12,8 @@ mod version;
 pub use compilers::RuntimeCompiler;
 pub(crate) use compilers::{compiler_findings, compilers};
 pub(crate) use descriptors::{BUILTINS, Descriptor, NVRTC};
+pub(crate) use looked_up::looked_up_findings;
 pub(crate) use member::Member;
 pub(crate) use opened::{LIBRARIES_OF_PACKAGES, OpenedLibrary, opened_libraries};
-pub(crate) use rules::findings;
+pub(crate) use rules::{findings, older_nccl_finding, wanted_nccl};
 pub(crate) use version::{FileVersion, Release};

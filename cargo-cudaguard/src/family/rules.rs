@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use super::descriptors::{BUILTINS, CUBLAS, CUBLAS_LT, NVRTC};
 use super::member::{Member, file_name};
 use cudaguard::internal::finding::{Finding, MessageTemplate, Values};
-use cudaguard::internal::vendor::{self, CUDART};
+use cudaguard::internal::vendor::{self, CUDART, NCCL};
 use cudaguard::internal::version::Version;
 
 /// Returns the member (an index) that the dynamic linker loads for another member under a soname.
@@ -21,6 +21,7 @@ pub(crate) fn findings(members: &[&Member], resolve: &Resolve<'_>) -> Vec<Findin
     findings.extend(set.other_compilers());
     findings.extend(set.two_cudarts());
     findings.extend(set.cudnn());
+    findings.extend(set.older_nccl());
     findings
 }
 
@@ -181,6 +182,42 @@ impl<'a> Set<'a> {
     }
 }
 
+/// Returns the newest release of NCCL's headers that one of these members was compiled with, and that member. `None` if the
+/// set has an NCCL.
+pub(crate) fn wanted_nccl<'a>(members: impl IntoIterator<Item = &'a Member>) -> Option<(String, Version)> {
+    let mut newest: Option<(String, Version)> = None;
+    for member in members {
+        if member.is_nccl() {
+            return None;
+        }
+        if let Some(built) = member.nccl_headers.filter(|built| newest.as_ref().is_none_or(|(_, known)| known < built))
+        {
+            newest = Some((member.name.clone(), built));
+        }
+    }
+    newest
+}
+
+/// Returns the finding that a file was compiled with the headers of a newer NCCL than the one that is loaded.
+pub(crate) fn older_nccl_finding(file: &str, built: Version, found: Version, path: Option<&str>) -> Option<Finding> {
+    let values = Values::default().with("component", file_name(file)).with("built", built).with("found", found);
+    let values = values.with("needed_by", file).with_known("path", path);
+    (found < built).then(|| MessageTemplate::NcclOlderThanHeaders.to_finding(&values))
+}
+
+impl Set<'_> {
+    /// Compares the NCCL that each file loads with the headers that the file was compiled with.
+    fn older_nccl(&self) -> Vec<Finding> {
+        let one = |(at, member): (usize, &&Member)| {
+            let built = member.nccl_headers?;
+            let soname = member.needed.iter().find(|name| NCCL.is_named(name))?;
+            let library = self.provider(at, soname).filter(|library| library.is_nccl())?;
+            older_nccl_finding(&member.name, built, library.version()?, Some(&library.name))
+        };
+        self.members.iter().enumerate().filter_map(one).collect()
+    }
+}
+
 fn pair(one: &Member, name: &str, other: &Member, other_name: &str) -> Values {
     let values = Values::default().with("library", name).with("other", other_name);
     values.with("path", &one.name).with("beside", &other.name)
@@ -306,6 +343,25 @@ mod tests {
         assert_eq!(messages(&launcher), ["app loads libcudart.so.12 and libcudart.so.13"]);
         let circle = [library("liba.so", "libb.so libcudart.so.12"), library("libb.so", "liba.so")];
         assert_eq!(messages(&circle), nothing());
+    }
+
+    #[test]
+    fn nccl_older_than_headers_is_reported() {
+        let built = Some(Version::new(2, 28, 9));
+        let program = Member { nccl_headers: built, ..member("bin/app", "", "libnccl.so.2 libc.so.6") };
+        let nccl = |version| member("lib/libnccl.so.2", version, "libc.so.6");
+        assert_eq!(
+            messages(&[program.clone(), nccl("2.20.5")]),
+            ["app was compiled with the headers of NCCL 2.28.9, but NCCL 2.20.5 is loaded"]
+        );
+        for fits in [nccl("2.28.9"), nccl("2.30.3"), nccl(""), member("lib/libcudart.so.12", "12.4", "")] {
+            assert_eq!(messages(&[program.clone(), fits]), nothing());
+        }
+        let wanted = wanted_nccl([&program, &member("liba.so", "", "libnccl.so.2")]);
+        assert_eq!(wanted, built.map(|built| ("bin/app".to_owned(), built)));
+        assert_eq!(wanted_nccl([&program, &nccl("2.20.5")]), None);
+        let unknown = member("bin/app", "", "libnccl.so.2");
+        assert_eq!(messages(&[unknown, nccl("2.20.5")]), nothing());
     }
 
     #[test]

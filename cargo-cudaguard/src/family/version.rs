@@ -156,25 +156,26 @@ fn decode(getter: &VersionGetter, major: u32, number: u32) -> Option<Version> {
 /// Returns the constant operands of the moves in this code: `mov $imm32, %reg` and `movl $imm32, memory`. Also returns
 /// bytes of other instructions that look like one.
 fn constants_of_x86(code: &[u8]) -> Vec<u32> {
-    let operand = |at: usize| {
-        let rest = &code[at..];
-        let skip = match rest {
-            [0xb8..=0xbf, ..] => 1,
-            // The operand follows the address: a register, optionally with an index, and a displacement.
-            [0xc7, address, ..] if address & 0x38 == 0 => {
-                let displacement = match address >> 6 {
-                    0 => 0,
-                    1 => 1,
-                    2 => 4,
-                    _ => return None,
-                };
-                2 + usize::from(address & 7 == 4) + displacement
-            }
-            _ => return None,
-        };
-        Some(u32::from_le_bytes(rest.get(skip..skip + 4)?.try_into().ok()?))
+    (0..code.len()).filter_map(|at| operand_of_x86(&code[at..])).collect()
+}
+
+/// Returns the constant operand of the move at the start of this code.
+pub(super) fn operand_of_x86(code: &[u8]) -> Option<u32> {
+    let skip = match code {
+        [0xb8..=0xbf, ..] => 1,
+        // The operand follows the address: a register, optionally with an index, and a displacement.
+        [0xc7, address, ..] if address & 0x38 == 0 => {
+            let displacement = match address >> 6 {
+                0 => 0,
+                1 => 1,
+                2 => 4,
+                _ => return None,
+            };
+            2 + usize::from(address & 7 == 4) + displacement
+        }
+        _ => return None,
     };
-    (0..code.len()).filter_map(operand).collect()
+    Some(u32::from_le_bytes(code.get(skip..skip + 4)?.try_into().ok()?))
 }
 
 /// Returns the constants that `mov w, #imm16` and a following `movk w, #imm16, lsl #16` put into a register. At most two

@@ -288,7 +288,11 @@ fn simulate_loading(
     }
     let graph = &mut predicted.graph;
     // A library that is too old often lacks a function too; the finding about its version explains this.
-    predicted.by_loader = symbols::symbol_findings(graph, completed).into_iter().map(of_component).collect();
+    let mut lacking = symbols::symbol_findings(graph, completed);
+    if completed && notes.iter().any(|(_, manifest)| !manifest.opens.is_empty()) {
+        lacking.extend(family::lookup_findings(graph, |_| true));
+    }
+    predicted.by_loader = lacking.into_iter().map(of_component).collect();
     // Each component has its own host, because each file has its own search paths.
     let own = |(object, manifest): &(usize, Manifest)| {
         (resolve_cudnn(graph, *object, manifest), resolve_cudart(graph, manifest))

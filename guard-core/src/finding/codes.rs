@@ -74,6 +74,7 @@ codes! {
     234 CudnnFamily Warning Informs 47 false;
     235 CompilerNewerThanDriver Warning Informs 37 false;
     236 CompilerUnknownGpu Warning Informs 38 false;
+    237 NcclOlderThanHeaders Warning Informs 48 false;
     301 DriverTooOld Error Refuses 30 true;
     302 DriverTooOldForCode Error Refuses 32 true;
     303 NoCodeForGpu Error Refuses 31 true;
@@ -302,6 +303,9 @@ words! {
     LibraryLacksSymbolNowhere LibraryLacksSymbol;
     LibraryLacksSymbolUnversioned LibraryLacksSymbol;
     LibraryLacksSymbolOnMachine LibraryLacksSymbol;
+    LibraryLacksSymbolAtOpening LibraryLacksSymbol;
+    LibraryLacksSymbolAtCall LibraryLacksSymbol;
+    LibraryLacksSymbolChecked LibraryLacksSymbol;
     LibraryLacksSymbolEmptySlot LibraryLacksSymbol;
     LibraryLacksSymbolByTheLoader LibraryLacksSymbol;
     FamilyMixed FamilyMixed;
@@ -313,6 +317,7 @@ words! {
     CudnnFamily CudnnFamily;
     CompilerNewerThanDriver CompilerNewerThanDriver;
     CompilerUnknownGpu CompilerUnknownGpu;
+    NcclOlderThanHeaders NcclOlderThanHeaders;
     DriverTooOld DriverTooOld;
     DriverTooOldNoneKnown DriverTooOld;
     DriverTooOldForCode DriverTooOldForCode;

@@ -6,6 +6,7 @@ use super::packages::ArtifactPackage;
 use super::{ArtifactMember, ArtifactReport, LibraryPlace, file_name};
 use crate::family::{self, FileVersion, Member, RuntimeCompiler};
 use cudaguard::internal::finding::Finding;
+use cudaguard::internal::version::Version;
 
 /// Uses the version of a package for a library whose file does not contain it.
 pub(super) fn use_package_versions(parts: &mut [ArtifactMember], packages: &[ArtifactPackage]) {
@@ -42,7 +43,14 @@ impl ArtifactReport {
             };
             parts.iter().position(|part| found.as_ref() == Some(&part.name))
         };
-        family::findings(&members, &resolve)
+        let mut findings = family::findings(&members, &resolve);
+        findings.extend(family::looked_up_findings(&members, &resolve));
+        findings
+    }
+
+    /// Returns the release of NCCL's headers that a member was compiled with, if the machine provides NCCL.
+    pub(super) fn wanted_nccl(&self) -> Option<(String, Version)> {
+        family::wanted_nccl(self.family().map(|(_, member)| member))
     }
 
     /// Returns the compilers that the members may run.

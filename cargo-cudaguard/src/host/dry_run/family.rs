@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use crate::binary::loader::{LoadGraph, LoadOutcome};
-use crate::family::{BUILTINS, Member, NVRTC, compilers, findings};
+use crate::family::{BUILTINS, Member, NVRTC, compilers, findings, looked_up_findings, wanted_nccl};
 use crate::host::machine::{Components, Machine};
 use cudaguard::internal::finding::Finding;
 
@@ -55,6 +55,17 @@ pub(crate) fn builtins_beside(nvrtc: &Path) -> Vec<PathBuf> {
     entries.into_iter().flatten().flatten().map(|entry| entry.path()).filter(is_builtins).collect()
 }
 
+/// Returns the findings about functions that crates look up in libraries of the graph. A crate opens the first file that has one
+/// of its names.
+pub(super) fn lookup_findings(graph: &LoadGraph, is_included: impl Fn(usize) -> bool) -> Vec<Finding> {
+    let members = GraphMembers::new(graph, is_included);
+    let resolve = |_: usize, name: &str| {
+        let index = graph.objects.iter().position(|object| object.is_named(name))?;
+        members.objects.iter().position(|object| *object == Some(index))
+    };
+    looked_up_findings(&members.members.iter().collect::<Vec<_>>(), &resolve)
+}
+
 /// Returns the findings about the files that the dynamic linker loads, together and on this machine.
 pub(super) fn findings_of_graph(graph: &LoadGraph, machine: Option<&Machine>) -> Vec<Finding> {
     let members = GraphMembers::new(graph, |_| true);
@@ -66,7 +77,9 @@ pub(super) fn findings_of_graph(graph: &LoadGraph, machine: Option<&Machine>) ->
 
 /// Adds the findings about a program and the libraries that it brings, which `is_included` selects, and their compilers.
 pub(super) fn add_family(components: &mut Components, graph: &LoadGraph, is_included: impl Fn(usize) -> bool) {
-    let members = GraphMembers::new(graph, is_included);
+    let members = GraphMembers::new(graph, &is_included);
     components.findings.extend(members.findings(graph));
+    components.findings.extend(lookup_findings(graph, is_included));
     components.compilers = compilers(&members.members);
+    components.wanted_nccl = wanted_nccl(&members.members);
 }

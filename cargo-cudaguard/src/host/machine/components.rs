@@ -26,7 +26,7 @@ use cudaguard::internal::manifest::{Component, Linkage, Manifest, REVISION, Requ
 use cudaguard::internal::policy::Policy;
 use cudaguard::internal::toolchain::Toolchain;
 use cudaguard::internal::use_windows_releases;
-use cudaguard::internal::vendor::{self, CUDART, CUDNN};
+use cudaguard::internal::vendor::{self, CUDART, CUDNN, NCCL};
 use cudaguard::internal::version::{CudaVersion, Version};
 
 /// The requirements of a file.
@@ -52,6 +52,8 @@ pub struct Components {
     pub alternatives: Alternatives,
     /// The run-time compilers that come with the file.
     pub compilers: Vec<RuntimeCompiler>,
+    /// A file that was compiled with NCCL's headers, and their release, if NCCL does not come with the file.
+    pub wanted_nccl: Option<(String, Version)>,
     /// The parts of the file that were not examined.
     pub not_examined: Vec<NotExamined>,
 }
@@ -265,6 +267,7 @@ impl Components {
         findings.extend(self.missing_libraries(machine));
         findings.extend(self.missing_functions(machine));
         findings.extend(machine.compiler_findings(&self.compilers));
+        findings.extend(self.older_nccl(machine));
         findings.extend(self.findings.iter().cloned());
         if self.os == Some(TargetOs::Windows) {
             findings.iter_mut().for_each(Finding::use_names_of_windows);
@@ -327,6 +330,13 @@ impl Components {
                     .to_finding(&values.with_known("path", found.path.as_deref())),
             )
         })
+    }
+
+    /// Compares the NCCL of the machine with the headers that the file was compiled with.
+    fn older_nccl(&self, machine: &Machine) -> Option<Finding> {
+        let (file, built) = self.wanted_nccl.as_ref()?;
+        let found = machine.library_files(&NCCL)?.iter().find(|found| found.taken)?;
+        family::older_nccl_finding(file, *built, found.version?, found.path.as_deref())
     }
 
     fn add_file(&mut self, name: &str, binary: &Binary, evidence: Option<&Evidence>) {
