@@ -16,6 +16,7 @@ pub(crate) fn tests() -> Vec<Test> {
         library_needs_newer_driver,
         opened_library_is_judged,
         libraries_of_cudnn_and_crates_are_judged,
+        functions_that_crates_look_up_are_judged,
         absent_library_is_unknown,
         absent_library_of_others_is_ignored,
         libraries_of_machine_are_judged,
@@ -166,6 +167,54 @@ fn libraries_of_cudnn_and_crates_are_judged() {
         link(LIBRARY, &lib.join(opened), &[], &needed).expect("a library");
         for (front_end, outcome) in ask_all(&app, (RELEASE, 12020)).into_iter().filter(|(name, _)| *name != "exec") {
             assert!(outcome.status() == Some(1) && reports_driver(&outcome), "{opened} {front_end}: {outcome}");
+        }
+    }
+}
+
+/// A crate looks up functions by their names, which are constants of the program: one version looks up all of them when it opens
+/// the library, another version each at its first call.
+fn functions_that_crates_look_up_are_judged() {
+    world::need();
+    for (by, named, exported, message) in [
+        ("cudarc 0.17.8", &["nvrtcGetPTX", "nvrtcGetNVVM"][..], "nvrtcGetPTX", Some("error[CG214]")),
+        ("cudarc 0.17.8", &["nvrtcGetPTX", "nvrtcResult"], "nvrtcGetPTX", None),
+        ("cudarc 0.19.10", &["nvrtcGetPTX", "nvrtcGetTileIR"], "nvrtcGetPTX", Some("warning[CG214]")),
+        ("cudarc 0.19.10", &["nvrtcGetPTX", "nvrtcGetTileIR"], "nvrtcGetTileIR", None),
+        ("another 1.0.0", &["nvrtcGetTileIR"], "nvrtcGetPTX", Some("warning[CG214]")),
+    ] {
+        let scratch = Scratch::new("closure-looked-up");
+        let app = scratch.join("app");
+        fs::create_dir_all(app.join("lib")).expect("a directory");
+        let mut manifest = guarded_programs::manifest("demo", Version::new(9, 15, 1), Linkage::None);
+        (manifest.library, manifest.sealed) = (None, true);
+        manifest.requires.clear();
+        let (libraries, endings) = (vec!["nvrtc".to_owned()], vec![".so".to_owned()]);
+        manifest.opens = vec![Opens { by: by.to_owned(), libraries, endings }];
+        let objects = guarded_programs::objects(scratch.path(), &[manifest]);
+        let main = format!(
+            "const char *const names[] = {{ \"{}\" }};\nint main(int n, char **a) {{ return n > 9 && **a == *names[n]; }}\n",
+            named.join("\", \"")
+        );
+        let rpath = ["-Wl,-rpath,$ORIGIN/lib".to_owned()];
+        link(&main, &app.join("prog"), &objects, &rpath).expect("a program");
+        let library = format!("int {exported}(void) {{ return 0; }}\n");
+        let shared = ["-shared", "-fPIC", "-Wl,-soname,libnvrtc.so.13"].map(str::to_owned);
+        link(&library, &app.join("lib/libnvrtc.so"), &[], &shared).expect("a library");
+        let is_error = message.is_some_and(|message| message.starts_with("error"));
+        for (front_end, outcome) in ask_all(&app, (RELEASE, 12020)) {
+            let text = format!("{}{}", outcome.stdout, outcome.stderr);
+            if front_end == "exec" {
+                assert_eq!(outcome.status(), Some(if is_error { 78 } else { 0 }), "{by}: {outcome}");
+            } else {
+                assert_eq!(outcome.status() == Some(1), is_error, "{by} {front_end}: {outcome}");
+                let reported = text.contains("[CG214]");
+                assert_eq!(
+                    reported,
+                    message.is_some_and(|message| text.contains(message)),
+                    "{by} {front_end}: {outcome}"
+                );
+                assert_eq!(reported, message.is_some(), "{by} {named:?} {front_end}: {outcome}");
+            }
         }
     }
 }

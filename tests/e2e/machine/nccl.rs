@@ -16,7 +16,8 @@ pub(crate) fn tests() -> Vec<Test> {
         nccl_file_names_its_version,
         inspect_shows_how_nccl_loads,
         probe_and_doctor_find_nccl,
-        verify_names_the_loaded_nccl
+        verify_names_the_loaded_nccl,
+        nccl_older_than_headers_is_reported
     ]
 }
 
@@ -82,6 +83,34 @@ fn probe_and_doctor_find_nccl() {
     let picked = value["libraries"].as_array().expect("a list").iter().find(|one| one["path"] == file.as_str());
     let picked = picked.unwrap_or_else(|| panic!("{value}"));
     assert_eq!((&picked["version"], &picked["fate"]), (&"2.19.3".into(), &"picked".into()), "{value}");
+}
+
+/// The structure for options begins as `NCCL_CONFIG_INITIALIZER` of each release writes it.
+fn nccl_older_than_headers_is_reported() {
+    let scratch = Scratch::new("nccl-headers");
+    let app = scratch.join("app");
+    let host = scratch.file("host.json", r#"{"driver": {"user": "550.163.01"}, "nccl": [{"version": "2.18.5"}]}"#);
+    let linked = [format!("-L{}", dir().display()), "-l:libnccl.so.2".to_owned()];
+    for (code, here, there) in [(22_703, true, true), (21_903, false, true), (21_805, false, false), (7, false, false)]
+    {
+        let text = format!(
+            "#include <stddef.h>\nextern int ncclCommInitRankConfig(void *, int, int, int, void *);\n\
+             int main(int n, char **a) {{ void *comm = a; struct {{ size_t size; unsigned magic, version; }} config = \
+             {{ 80, 0xcafebeef, {code} }};\n return n > 9 && ncclCommInitRankConfig(&comm, n, n, n, &config); }}\n"
+        );
+        guarded_programs::link(&text, &app, &[], &linked).unwrap_or_else(|error| panic!("{error}"));
+        let on_host = call(["verify", "--json", "--host"]).arg(&host).arg(&app).run();
+        for (outcome, found, reported) in [
+            (call(["verify", "--json"]).arg(&app).env("LD_LIBRARY_PATH", dir()).run(), "2.19.3", here),
+            (on_host, "2.18.5", there),
+        ] {
+            let value = json(&outcome);
+            let findings = value["findings"].as_array().expect("findings");
+            let finding = findings.iter().find(|finding| finding["code"] == "CG237");
+            assert_eq!(finding.is_some(), reported, "{code} {found}: {value:#}");
+            assert!(finding.is_none_or(|one| one["found"] == found && one["severity"] == "warning"), "{value:#}");
+        }
+    }
 }
 
 fn verify_names_the_loaded_nccl() {

@@ -224,20 +224,30 @@ pub(crate) fn nix(text: &str, machines: &[Seen]) -> Vec<bool> {
 
 /// Returns the text for a row of `gpus` in a bill of materials.
 pub(crate) fn range_of_gpus(row: &serde_json::Value) -> String {
+    let gpus = span_of_gpus(row);
+    let Some(cuda) = row["driver"]["cuda"].as_str() else { return format!("{gpus}: any") };
+    let release = || row["driver"]["release"].as_str().map(|release| format!(", release >={release}"));
+    let jetpack = row["driver"]["jetpack"].as_str().map(|jetpack| format!(", {jetpack}"));
+    format!("{gpus}: CUDA >={cuda}{}", jetpack.or_else(release).unwrap_or_default())
+}
+
+/// Returns the cuDNN releases of such a row as the bills contain them.
+pub(crate) fn range_of_cudnn(row: &serde_json::Value) -> Option<String> {
+    let part = |key: &str| row["cudnn"][key].as_str();
+    Some(format!("{}: >={},<{}", span_of_gpus(row), part("min")?, part("below")?))
+}
+
+fn span_of_gpus(row: &serde_json::Value) -> String {
     let (from, to) = (row["from"].as_str().expect("a GPU"), row["to"].as_str());
     let end = |to: &str| if to.contains('.') { to.to_owned() } else { format!("{to}.x") };
-    let gpus = match to {
+    match to {
         None if from == "0.0" => "any".to_owned(),
         None => format!("{from} and newer"),
         Some(to) if from == "0.0" => format!("up to {}", end(to)),
         Some(to) if from == to => from.to_owned(),
         Some(to) if from == format!("{to}.0") => end(to),
         Some(to) => format!("{from} to {}", end(to)),
-    };
-    let Some(cuda) = row["driver"]["cuda"].as_str() else { return format!("{gpus}: any") };
-    let release = || row["driver"]["release"].as_str().map(|release| format!(", release >={release}"));
-    let jetpack = row["driver"]["jetpack"].as_str().map(|jetpack| format!(", {jetpack}"));
-    format!("{gpus}: CUDA >={cuda}{}", jetpack.or_else(release).unwrap_or_default())
+    }
 }
 
 type Parts = std::collections::BTreeMap<String, Vec<String>>;

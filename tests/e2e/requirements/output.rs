@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
 use cudaguard::internal::manifest::{GpuCoverage, Linkage, Manifest, Requirement};
-use cudaguard::internal::version::{CudaVersion, DriverRelease};
+use cudaguard::internal::version::{CudaVersion, DriverRelease, Version};
 use cudaguard_tests::{Call, Scratch, Test, command, parts, snapshot, tests, tools};
 
 use super::cel::{self, Claim};
@@ -19,6 +19,7 @@ pub(crate) fn tests() -> Vec<Test> {
         several_files_are_combined,
         minor_version_compatibility_is_used,
         eessi_1491_newer_toolkit_on_driver,
+        cudnn_depends_on_gpu,
         #[slow]
         devices_without_attribute_are_excluded,
         #[slow]
@@ -181,6 +182,52 @@ fn eessi_1491_newer_toolkit_on_driver() {
     }
     let call = command::call(["verify", "--json", "--driver", "535.261.03", "--gpu", "A100", "--cudnn", "9.15.1"]);
     assert_eq!(json(&call.arg(&file).run())["verdict"], "runs");
+}
+
+/// The program accepts cuDNN 8.0, which has no code for H100. `requirements`, `verify` and `map` agree for each GPU.
+fn cudnn_depends_on_gpu() {
+    let scratch = Scratch::new("requirements-cudnn");
+    let file = scratch.join("model");
+    let mut made = built_with_12_4();
+    made.requires.retain(|row| matches!(row, Requirement::Driver { .. } | Requirement::Gpu { .. }));
+    made.require_cudnn(Version::new(8, 0, 0));
+    program(&file, &[made]);
+    let of = |form: &str| written(form, &[&file]);
+    let asked: serde_json::Value = serde_json::from_str(&of("json")).expect("JSON");
+    for (from, min) in [("8.0", "8.0.0"), ("8.8", "8.0.0"), ("9.0", "8.6.0"), ("9.1", "8.6.0")] {
+        let mut gpus = asked["gpus"].as_array().expect("GPUs").iter();
+        assert!(gpus.any(|gpus| gpus["from"] == from && gpus["cudnn"]["min"] == min), "{from} {min}: {asked:#}");
+    }
+    assert_eq!(asked["cudnn"]["min"], "8.0.0");
+    let verdict = |gpu: &str, cudnn: &[&str]| {
+        let call = command::call(["verify", "--json", "--driver", "580.95.05", "--gpu", gpu]);
+        json(&call.args(cudnn).arg(&file).run())["verdict"].as_str().expect("a verdict").to_owned()
+    };
+    for (gpu, cudnn, expected) in [
+        ("A100", &["--cudnn", "8.0.0"][..], "runs"),
+        ("H100", &["--cudnn", "8.5.0"], "unknown"),
+        ("H100", &["--cudnn", "8.6.0"], "runs"),
+        ("H100", &[], "runs"),
+        ("B200", &["--cudnn", "8.9.7"], "unknown"),
+    ] {
+        assert_eq!(verdict(gpu, cudnn), expected, "{gpu} {cudnn:?}");
+    }
+    let map = json(&command::call(["map", "--json"]).arg(&file).run().success());
+    let cells = |cc: &str| {
+        let row = map["gpus"].as_array().expect("rows").iter().find(|row| row["cc"] == cc);
+        row.unwrap_or_else(|| panic!("{map:#}")).to_string()
+    };
+    assert!(cells("9.0").contains("native") && !cells("9.0").contains("unknown"), "{map:#}");
+    let note = "Excludes compute capability 9.0, which needs cuDNN 8.6.0 or newer: the format cannot express this.";
+    for form in FORMS {
+        let (text, expresses) = (of(form), ["text", "json", "oci", "conda", "spack", "cyclonedx", "spdx"]);
+        assert!(text.contains("8.6.0"), "{form}: {text}");
+        assert_eq!(text.contains(note), !expresses.contains(&form), "{form}: {text}");
+    }
+    assert!(of("text").contains("cuDNN: 8.6.0 or newer\n") && of("conda").contains("cudnn >=8.6.0,<9.0.0"));
+    let hopper =
+        Seen { processor: std::env::consts::ARCH, release: "550.163.01".to_owned(), cuda: (12, 4), gpus: vec![(9, 0)] };
+    assert!(!consumers::nvidia_require(&of("nvidia-require"), &hopper) && consumers::json(&asked, &hopper));
 }
 
 /// A device of another driver, and a device without versions, are skipped. An error would abort the complete allocation.

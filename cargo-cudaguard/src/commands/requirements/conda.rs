@@ -8,6 +8,7 @@
 
 use std::fmt::Write as _;
 
+use crate::host::machine::placement::LibraryRange;
 use cudaguard::internal::vendor::CUDNN;
 use cudaguard::internal::version::CudaVersion;
 
@@ -55,13 +56,16 @@ pub(super) fn write_conda(asked: &RequirementsQuery<'_>) -> Result<String, Strin
         let cuda = cuda.map(|cuda| format!("__cuda >={cuda}"));
         cuda.into_iter().chain(arch.map(|arch| format!("__cuda_arch {arch}"))).collect()
     });
-    if let Some(library) = asked.placement.library {
-        let below = library.gpus_dropped_in.unwrap_or(library.below);
+    if let Some((library, LibraryRange { min, below })) = asked.placement.library.zip(asked.placement.common_library()?)
+    {
         let list = if library.needed { &mut run } else { &mut constraints };
         if library.gpus_dropped_in.is_some() {
             let _ = writeln!(list, "    # {} {below} and newer no longer support some of these GPUs.", CUDNN.name);
         }
-        let _ = writeln!(list, "    - {} >={},<{below}", CUDNN.key, library.min);
+        if min > library.min {
+            let _ = writeln!(list, "    # Older releases do not support some of these GPUs.");
+        }
+        let _ = writeln!(list, "    - {} >={min},<{below}", CUDNN.key);
     }
     let _ = write!(text, "requirements:\n  run:\n{run}");
     if !constraints.is_empty() {

@@ -86,6 +86,12 @@ pub(super) fn family_of(asked: &RequirementsQuery<'_>, bill: &[BilledFile]) -> R
                         let mut part = library_part(soname, generic_purl(soname));
                         let range = asked.placement.library.map(|of| format!(">={},<{}", of.min, of.below));
                         part.properties.extend(range.map(|range| ("cudaguard:range".to_owned(), range)));
+                        for gpus in &asked.placement.fit {
+                            let range = asked.placement.differing_library(gpus);
+                            let range = range.map(|of| format!(">={},<{}", of.min, of.below));
+                            let name = format!("cudaguard:range:{}", span_of(gpus));
+                            part.properties.extend(range.map(|range| (name, range)));
+                        }
                         part.optional = asked.placement.library.is_some_and(|of| !of.needed);
                         let told_by =
                             if *linkage == Linkage::Linked { "needed library (DT_NEEDED)" } else { "opened by name" };

@@ -2,7 +2,7 @@
 
 use crate::host::judge::answer::Service;
 use crate::host::machine::oldest_driver::OldestDriver;
-use crate::host::machine::placement::{GpuRange, OfLibrary, Unfit};
+use crate::host::machine::placement::{GpuRange, LibraryRange, OfLibrary, Unfit};
 use cudaguard::internal::json::{Value, array, object};
 use cudaguard::internal::vendor::CUDNN;
 
@@ -39,6 +39,8 @@ fn fit_value(gpus: &GpuRange) -> Value {
     let mut value = interval_value(gpus.from, gpus.to);
     value.insert_some("by", gpus.by.map(Service::name));
     value.insert_some("driver", gpus.driver.map(|driver| driver_value(driver, jetpack_of(gpus))));
+    let range = |of: LibraryRange| object([("min", of.min.to_string().into()), ("below", of.below.to_string().into())]);
+    value.insert_some(CUDNN.key, gpus.library.map(range));
     value
 }
 

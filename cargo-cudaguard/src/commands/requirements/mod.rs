@@ -31,6 +31,7 @@ use crate::host::machine::placement::{GpuRange, Placement};
 use cudaguard::internal::env::Env;
 use cudaguard::internal::finding::Code;
 use cudaguard::internal::sanitize;
+use cudaguard::internal::vendor::CUDNN;
 use cudaguard::internal::version::CudaVersion;
 
 use crate::cli::arguments::RequirementsFormat;
@@ -46,6 +47,8 @@ struct RequirementsQuery<'a> {
     files: &'a [PathBuf],
     components: &'a [Components],
     placement: &'a Placement,
+    /// The GPUs that `placement` lacks because the format cannot express that they need a newer cuDNN.
+    excluded: Vec<GpuRange>,
     name: ProgramName,
 }
 
@@ -61,9 +64,10 @@ pub(crate) fn run_requirements(
     };
     let all = verify::components_of_all(env, files)?;
     verify::warn_of_not_examined(&all);
-    let placement = Placement::from_components(&all)
+    let mut placement = Placement::from_components(&all)
         .map_err(|why| CliError::operational(format_args!("no requirement can be derived: {why}")))?;
-    let asked = RequirementsQuery { files, components: &all, placement: &placement, name };
+    let excluded = if expresses_cudnn(form) { Vec::new() } else { placement.split_off_newer_library() };
+    let asked = RequirementsQuery { files, components: &all, placement: &placement, excluded, name };
     let written = match form {
         RequirementsFormat::Text => Ok(text::write_text(&asked)),
         RequirementsFormat::Json => Ok(json::write_json(&asked)),
@@ -84,6 +88,26 @@ pub(crate) fn run_requirements(
         written.map_err(|why| CliError::operational(format_args!("{}: {}: {why}", asked.file_names(), form.name())))?;
     report::print_result(&text)?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// Returns true if the format can express a requirement on cuDNN.
+fn expresses_cudnn(form: RequirementsFormat) -> bool {
+    match form {
+        RequirementsFormat::Text
+        | RequirementsFormat::Json
+        | RequirementsFormat::Oci
+        | RequirementsFormat::Conda
+        | RequirementsFormat::Spack
+        | RequirementsFormat::CycloneDx
+        | RequirementsFormat::Spdx => true,
+        RequirementsFormat::NvidiaRequire
+        | RequirementsFormat::K8sDra
+        | RequirementsFormat::K8sAffinity
+        | RequirementsFormat::K8sAdmission
+        | RequirementsFormat::WheelVariant
+        | RequirementsFormat::Nix
+        | RequirementsFormat::Slurm => false,
+    }
 }
 
 fn read_bill(files: &[PathBuf]) -> Result<Vec<BilledFile>, CliError> {
@@ -149,6 +173,14 @@ impl RequirementsQuery<'_> {
         lines.extend(
             (open > 0).then(|| format!("Not examined, so it may require more: {}", count_of(open as u64, "part"))),
         );
+        for (gpus, range) in self.excluded.iter().filter_map(|gpus| Some((gpus, gpus.library?))) {
+            lines.push(format!(
+                "Excludes compute capability {}, which needs {} {} or newer: the format cannot express this.",
+                span_of(gpus),
+                CUDNN.name,
+                range.min
+            ));
+        }
         lines
     }
 }

@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 
+use crate::host::machine::placement::LibraryRange;
 use cudaguard::internal::vendor::CUDNN;
 
 use super::text::jetpack_of;
@@ -36,8 +37,9 @@ pub(super) fn write_oci(asked: &RequirementsQuery<'_>) -> Result<String, String>
     if !drivers.is_empty() {
         label("driver", &drivers);
     }
-    if let Some(library) = placement.library {
-        label(CUDNN.key, &format!(">={},<{}", library.min, library.below));
+    // One label cannot express the releases for each GPU.
+    if let Some(LibraryRange { min, below }) = placement.common_library()? {
+        label(CUDNN.key, &format!(">={min},<{below}"));
     }
     let _ = writeln!(text, "ENV NVIDIA_REQUIRE_CUDA=\"{}\"", nvidia_require::require_expression(&rows));
     Ok(text)

@@ -4,6 +4,7 @@
 
 use std::fmt::Write as _;
 
+use crate::host::machine::placement::LibraryRange;
 use cudaguard::internal::sanitize;
 use cudaguard::internal::vendor::CUDNN;
 use cudaguard::internal::version::Version;
@@ -49,12 +50,14 @@ pub(super) fn write_spack(asked: &RequirementsQuery<'_>) -> Result<String, Strin
             dotted_cc(cc)
         );
     }
-    if let Some(library) = placement.library {
-        let below = library.gpus_dropped_in.unwrap_or(library.below);
+    if let Some((library, LibraryRange { min, below })) = placement.library.zip(placement.common_library()?) {
         if library.gpus_dropped_in.is_some() {
             let _ = writeln!(text, "# {} {below} and newer no longer support some of these GPUs.", CUDNN.name);
         }
-        let (key, min) = (CUDNN.key, library.min);
+        if min > library.min {
+            text.push_str("# Older releases do not support some of these GPUs.\n");
+        }
+        let key = CUDNN.key;
         let end = range_end(below);
         if library.needed {
             let _ = writeln!(text, "depends_on(\"{key}@{min}:{end}\", type=\"run\")");

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use crate::host::judge::answer::Service;
 use crate::host::machine::oldest_driver::OldestDriver;
-use crate::host::machine::placement::GpuRange;
+use crate::host::machine::placement::{GpuRange, Placement};
 use cudaguard::internal::sanitize;
 use cudaguard::internal::tables;
 use cudaguard::internal::vendor::CUDNN;
@@ -30,10 +30,11 @@ pub(super) fn write_text(asked: &RequirementsQuery<'_>) -> String {
         line(
             name,
             &format!(
-                "{}{}{by}; driver: {}",
+                "{}{}{by}; driver: {}{}",
                 span_of(gpus),
                 example_gpus(gpus.from, gpus.to),
-                describe_driver(gpus, placement.processor == "x86_64")
+                describe_driver(gpus, placement.processor == "x86_64"),
+                describe_library(placement, gpus)
             ),
         );
         name = "";
@@ -60,6 +61,14 @@ pub(super) fn write_text(asked: &RequirementsQuery<'_>) -> String {
         }
     }
     text
+}
+
+/// Returns the cuDNN releases that support these GPUs, if other GPUs need other ones.
+pub(super) fn describe_library(placement: &Placement, gpus: &GpuRange) -> String {
+    let Some((range, whole)) = placement.differing_library(gpus).zip(placement.library) else { return String::new() };
+    let min = (range.min != whole.min).then(|| format!("{} or newer", range.min));
+    let below = (range.below != whole.below).then(|| format!("below {}", range.below));
+    format!("; {}: {}", CUDNN.name, min.into_iter().chain(below).collect::<Vec<_>>().join(", "))
 }
 
 fn describe_support(by: Service) -> &'static str {
@@ -134,7 +143,7 @@ mod tests {
             ((8, 6), Some((8, 7)), true, "(535.54.03 or newer)"),
             ((8, 6), Some((8, 7)), false, "(535.54.03 or newer); Jetson: JetPack 6.0 with L4T 36.3 or newer on 8.7"),
         ] {
-            let gpus = GpuRange { from, to, by: None, driver: Some(driver) };
+            let gpus = GpuRange { from, to, by: None, driver: Some(driver), library: None };
             let text = describe_driver(&gpus, is_x86);
             assert_eq!(text, format!("one that supports CUDA 12.2 {expected}"), "{from:?} {to:?}");
         }

@@ -1,7 +1,7 @@
 //! Shows the result of files on every GPU of the tables with every driver branch.
 //!
 //! Adds no rules: each cell is the result of the runtime checks for a machine with that GPU and driver,
-//! and with the oldest cuDNN release that the files accept.
+//! and with the oldest cuDNN release that the files accept and that supports the GPU.
 
 use super::placement::PlacementQuery;
 use super::{Components, Driver, Gpu, Machine};
@@ -128,7 +128,7 @@ impl PlacementQuery<'_> {
     fn judge_cell(&self, cc: (u8, u8), branch: Branch, service: Option<Service>) -> Cell {
         let driver = Driver { user: Some(DriverRelease::new(branch.number, 0, 0)), ..Driver::default() };
         let gpu = Gpu { cc: Some(cc), visible: Some(true), ..Gpu::default() };
-        let machine = Machine { driver: Some(driver), gpus: Some(vec![gpu]), ..self.sample_machine(None, None) };
+        let machine = Machine { driver: Some(driver), gpus: Some(vec![gpu]), ..self.sample_machine(Some(cc), None) };
         let found = self.findings_on(&machine);
         let verdict = self.verdict_of(&found);
         let state = match verdict {

@@ -4,18 +4,22 @@
 //! that the tables know, with every CUDA version that a driver may support. Only GPUs with the verdict
 //! `runs` are suitable.
 
+mod library;
+
+use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::oldest_driver::{OldestDriver, known_cuda_versions, needs_of_files};
-use super::{Components, Driver, Gpu, HostLibrary, Machine};
+use super::{Components, Driver, Gpu, Machine};
 use crate::binary::examined;
 use crate::host::facts;
 use crate::host::judge::answer::{GpuAnswer, Service, answers};
 use cudaguard::internal::finding::{Code, Finding, Verdict};
 use cudaguard::internal::manifest::Requirement;
 use cudaguard::internal::tables;
-use cudaguard::internal::vendor::CUDNN;
 use cudaguard::internal::version::{CudaVersion, Version};
+use library::library_map;
+pub use library::{LibraryRange, OfLibrary};
 
 /// The requirements of a machine that is to run all files.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -43,6 +47,8 @@ pub struct GpuRange {
     pub by: Option<Service>,
     /// The oldest driver; `None`: any that supports the GPU.
     pub driver: Option<OldestDriver>,
+    /// The cuDNN releases that support the GPUs, if the files need or can use cuDNN.
+    pub library: Option<LibraryRange>,
 }
 
 /// GPUs that do not run the files, or for which that is unknown.
@@ -54,19 +60,6 @@ pub struct Unfit {
     pub to: Option<(u8, u8)>,
     /// The finding of the check with the newest driver of the tables.
     pub why: Finding,
-}
-
-/// The cuDNN requirement of files.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct OfLibrary {
-    /// The oldest release.
-    pub min: Version,
-    /// The first newer release that is too new.
-    pub below: Version,
-    /// True if the files do not run without cuDNN.
-    pub needed: bool,
-    /// The first release in between that does not support one of the suitable GPUs.
-    pub gpus_dropped_in: Option<Version>,
 }
 
 /// An interval of compute capabilities, from which a row is built.
@@ -92,10 +85,14 @@ impl Placement {
         let (mut fit, mut unfit): (Vec<GpuRange>, Vec<Unfit>) = (Vec::new(), Vec::new());
         for (from, to) in cc_intervals(files) {
             match asked.support_for_gpu(from) {
-                Ok((by, driver)) => match fit.last_mut() {
-                    Some(last) if (last.by, last.driver) == (by, driver) && is_adjacent(last.to, from) => last.to = to,
-                    _ => fit.push(GpuRange { from, to, by, driver }),
-                },
+                Ok((by, driver)) => {
+                    let library = asked.library_range(from);
+                    let same = |last: &&mut GpuRange| (last.by, last.driver, last.library) == (by, driver, library);
+                    match fit.last_mut().filter(same) {
+                        Some(last) if is_adjacent(last.to, from) => last.to = to,
+                        _ => fit.push(GpuRange { from, to, by, driver, library }),
+                    }
+                }
                 Err(why) => match unfit.last_mut() {
                     Some(last) if last.why.code == why.code && is_adjacent(last.to, from) => last.to = to,
                     _ => unfit.push(Unfit { from, to, why }),
@@ -110,14 +107,14 @@ impl Placement {
         let needs_driver = asked
             .verdict_on(&Machine { driver: Some(absent_driver()), ..asked.sample_machine(None, None) })
             != Verdict::Runs;
-        let library =
-            asked.library.map(|library| OfLibrary { gpus_dropped_in: asked.gpus_dropped_in(&fit), ..library });
+        let library = asked.library.map(|library| library.of_gpus(&fit));
         Ok(Self { processor, fit, unfit, needs_driver, library })
     }
 
     /// Returns true if there are no requirements for driver and GPU.
     pub fn asks_nothing(&self) -> bool {
-        !self.needs_driver && self.unfit.is_empty() && self.fit.iter().all(|gpus| gpus.driver.is_none())
+        let asks = |gpus: &GpuRange| gpus.driver.is_some() || self.differing_library(gpus).is_some();
+        !self.needs_driver && self.unfit.is_empty() && !self.fit.iter().any(asks)
     }
 }
 
@@ -149,22 +146,25 @@ impl GpuRange {
 pub(super) struct PlacementQuery<'a> {
     files: &'a [Components],
     library: Option<OfLibrary>,
+    /// The oldest cuDNN release for each compute capability that was asked for.
+    oldest: RefCell<BTreeMap<(u8, u8), Version>>,
 }
 
 impl<'a> PlacementQuery<'a> {
     pub(super) fn from_components(files: &'a [Components]) -> Result<Self, String> {
-        Ok(Self { files, library: cudnn_interval(files)? })
+        Ok(Self { files, library: library::cudnn_interval(files)?, oldest: RefCell::default() })
     }
 
     pub(super) fn processor_name(&self) -> Result<String, String> {
         common_processor(self.files)
     }
 
+    /// Returns a machine with this GPU, this driver, and the oldest accepted cuDNN that supports the GPU.
     pub(super) fn sample_machine(&self, cc: Option<(u8, u8)>, cuda: Option<CudaVersion>) -> Machine {
         let gpus = cc.map(|cc| vec![Gpu { cc: Some(cc), visible: Some(true), ..Gpu::default() }]);
         // The driver of a sample machine supports its GPU: `cuInit` succeeded.
         let driver = cuda.map(|cuda| Driver { cuda: Some(cuda), init: Some(0), ..Driver::default() });
-        let libraries = self.library.map(|library| library_map(library.min)).unwrap_or_default();
+        let libraries = self.oldest_library(cc).map(library_map).unwrap_or_default();
         Machine { driver, gpus, libraries, ..Machine::default() }
     }
 
@@ -203,31 +203,10 @@ impl<'a> PlacementQuery<'a> {
         let all: Vec<GpuAnswer> = manifests.flat_map(|manifest| answers(manifest, &gpu, false)).collect();
         all.iter().map(|answer| answer.service).min()
     }
-
-    /// Returns the first accepted cuDNN release that does not support one of the GPUs in `fit`.
-    fn gpus_dropped_in(&self, fit: &[GpuRange]) -> Option<Version> {
-        let library = self.library?;
-        let newest = *known_cuda_versions().last()?;
-        let mut releases: Vec<Version> =
-            (0..=64).flat_map(|cuda| CUDNN.release_table().releases_for(cuda).iter().copied()).collect();
-        releases.sort_unstable();
-        releases.dedup();
-        releases.retain(|release| (library.min..library.below).contains(release));
-        let refused = |release: &Version, cc: (u8, u8)| {
-            let machine = Machine { libraries: library_map(*release), ..self.sample_machine(Some(cc), Some(newest)) };
-            self.verdict_on(&machine) == Verdict::Refused
-        };
-        releases.into_iter().find(|release| fit.iter().any(|gpus| refused(release, gpus.from)))
-    }
 }
 
 fn absent_driver() -> Driver {
     Driver { absent: true, ..Driver::default() }
-}
-
-fn library_map(version: Version) -> BTreeMap<&'static str, Vec<HostLibrary>> {
-    let library = HostLibrary { version: Some(version), taken: true, ..HostLibrary::default() };
-    BTreeMap::from([(CUDNN.key, vec![library])])
 }
 
 /// Returns the only processor that the files are built for.
@@ -244,35 +223,6 @@ fn common_processor(files: &[Components]) -> Result<String, String> {
             first.file, first.processor, other.file, other.processor
         )),
     }
-}
-
-/// Returns the interval of suitable cuDNN releases. The checks run for every release at which a row changes.
-fn cudnn_interval(files: &[Components]) -> Result<Option<OfLibrary>, String> {
-    let mut points = BTreeSet::new();
-    for row in files.iter().flat_map(|file| &file.manifests).flat_map(|manifest| &manifest.requires) {
-        if let Requirement::Library { min, below, built, .. } = row {
-            points.extend([*min, *built, *below]);
-        }
-    }
-    if points.is_empty() {
-        return Ok(None);
-    }
-    let verdict = |libraries: BTreeMap<&'static str, Vec<HostLibrary>>| {
-        let machine = Machine { libraries, ..Machine::default() };
-        let all = files.iter().flat_map(|file| file.check_on(&machine, "that machine"));
-        // This machine has no known driver or GPU, so only the findings about the library count.
-        let mine: Vec<Finding> = all.filter(|finding| finding.code.is_of_library()).collect();
-        Verdict::from_findings(&mine)
-    };
-    let runs: Vec<(Version, bool)> =
-        points.into_iter().map(|version| (version, verdict(library_map(version)) == Verdict::Runs)).collect();
-    let Some(first) = runs.iter().position(|(_, runs)| *runs) else {
-        return Err(format!("no release of {} fits all files", CUDNN.name));
-    };
-    let needed = verdict(BTreeMap::from([(CUDNN.key, Vec::new())])) != Verdict::Runs;
-    // Every release is suitable, and so is a machine without cuDNN: the library is linked into the file.
-    let Some((below, _)) = runs[first..].iter().find(|(_, runs)| !*runs) else { return Ok(None) };
-    Ok(Some(OfLibrary { min: runs[first].0, below: *below, needed, gpus_dropped_in: None }))
 }
 
 /// Returns intervals of compute capabilities in each of which the checks have the same result.

@@ -1,0 +1,153 @@
+//! The cuDNN releases that files accept, and those that support a GPU.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::{GpuRange, Placement, PlacementQuery, known_cuda_versions};
+use crate::host::machine::{Components, Driver, Gpu, HostLibrary, Machine};
+use cudaguard::internal::finding::{Code, Finding, Verdict};
+use cudaguard::internal::manifest::Requirement;
+use cudaguard::internal::vendor::CUDNN;
+use cudaguard::internal::version::Version;
+
+/// The cuDNN requirement of files.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct OfLibrary {
+    /// The oldest release.
+    pub min: Version,
+    /// The first newer release that is too new.
+    pub below: Version,
+    /// True if the files do not run without cuDNN.
+    pub needed: bool,
+    /// The first release in between that does not support one of the suitable GPUs.
+    pub gpus_dropped_in: Option<Version>,
+}
+
+/// The cuDNN releases that support a GPU, within those that the files accept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LibraryRange {
+    /// The oldest release.
+    pub min: Version,
+    /// The first newer release that does not support the GPU, or that the files do not accept.
+    pub below: Version,
+}
+
+impl OfLibrary {
+    /// Returns the requirement on a machine that has any of these GPUs.
+    pub(super) fn of_gpus(self, fit: &[GpuRange]) -> Self {
+        let ranges = || fit.iter().filter_map(|gpus| gpus.library);
+        let dropped = ranges().map(|range| range.below).min().filter(|below| *below < self.below);
+        Self { min: ranges().map(|range| range.min).min().unwrap_or(self.min), gpus_dropped_in: dropped, ..self }
+    }
+}
+
+impl Placement {
+    /// Returns the releases for these GPUs, if they do not support all GPUs that run the files.
+    pub fn differing_library(&self, gpus: &GpuRange) -> Option<LibraryRange> {
+        let (whole, range) = (self.library?, gpus.library?);
+        ((range.min, range.below) != (whole.min, whole.below)).then_some(range)
+    }
+
+    /// Returns the releases that support all suitable GPUs.
+    ///
+    /// # Errors
+    /// Returns a message if there is no such release.
+    pub fn common_library(&self) -> Result<Option<LibraryRange>, String> {
+        let ranges = || self.fit.iter().filter_map(|gpus| gpus.library);
+        let min = ranges().map(|range| range.min).max();
+        let Some((min, below)) = min.zip(ranges().map(|range| range.below).min()) else { return Ok(None) };
+        if min >= below {
+            return Err(format!("no release of {} supports all of these GPUs", CUDNN.name));
+        }
+        Ok(Some(LibraryRange { min, below }))
+    }
+
+    /// Removes the GPUs that do not work with the oldest accepted release, for formats that cannot express cuDNN.
+    pub fn split_off_newer_library(&mut self) -> Vec<GpuRange> {
+        let oldest = self.library.map(|library| library.min);
+        let (fit, other) = std::mem::take(&mut self.fit)
+            .into_iter()
+            .partition(|gpus| gpus.library.is_none_or(|range| Some(range.min) <= oldest));
+        self.fit = fit;
+        other
+    }
+}
+
+impl PlacementQuery<'_> {
+    /// Returns the oldest accepted release that supports a GPU; the oldest accepted one if none is known to support it.
+    pub(super) fn oldest_library(&self, cc: Option<(u8, u8)>) -> Option<Version> {
+        let library = self.library?;
+        let Some(cc) = cc else { return Some(library.min) };
+        if let Some(known) = self.oldest.borrow().get(&cc) {
+            return Some(*known);
+        }
+        let fits = |release: &Version| {
+            let found = self.findings_on(&machine_with(cc, *release));
+            !found.iter().any(|finding| finding.code == Code::CudnnBeforeThisGpu)
+        };
+        let mut later = known_releases(&library).into_iter().filter(|release| *release > library.min);
+        let oldest = if fits(&library.min) { library.min } else { later.find(fits).unwrap_or(library.min) };
+        self.oldest.borrow_mut().insert(cc, oldest);
+        Some(oldest)
+    }
+
+    /// Returns the accepted releases that support a GPU.
+    pub(super) fn library_range(&self, cc: (u8, u8)) -> Option<LibraryRange> {
+        let library = self.library?;
+        let min = self.oldest_library(Some(cc))?;
+        let majors = library.min.major..=library.below.major;
+        let mut dropped = majors.flat_map(|major| CUDNN.release_table().gpu_floors(major)).map(|(from, _)| from);
+        let is_refused = |release: &Version| {
+            (min..library.below).contains(release)
+                && Verdict::from_findings(&self.findings_on(&machine_with(cc, *release))) == Verdict::Refused
+        };
+        Some(LibraryRange { min, below: dropped.find(is_refused).unwrap_or(library.below) })
+    }
+}
+
+/// Returns the known releases that files accept, oldest first.
+fn known_releases(library: &OfLibrary) -> BTreeSet<Version> {
+    let known = (0..=64).flat_map(|cuda| CUDNN.release_table().releases_for(cuda).iter().copied());
+    known.filter(|release| (library.min..library.below).contains(release)).collect()
+}
+
+/// Returns a machine with this GPU, the newest driver and this release.
+fn machine_with(cc: (u8, u8), release: Version) -> Machine {
+    let gpu = Gpu { cc: Some(cc), visible: Some(true), ..Gpu::default() };
+    let driver = Driver { cuda: known_cuda_versions().pop(), init: Some(0), ..Driver::default() };
+    let libraries = library_map(release);
+    Machine { driver: Some(driver), gpus: Some(vec![gpu]), libraries, ..Machine::default() }
+}
+
+pub(super) fn library_map(version: Version) -> BTreeMap<&'static str, Vec<HostLibrary>> {
+    let library = HostLibrary { version: Some(version), taken: true, ..HostLibrary::default() };
+    BTreeMap::from([(CUDNN.key, vec![library])])
+}
+
+/// Returns the interval of suitable cuDNN releases. The checks run for every release at which a row changes.
+pub(super) fn cudnn_interval(files: &[Components]) -> Result<Option<OfLibrary>, String> {
+    let mut points = BTreeSet::new();
+    for row in files.iter().flat_map(|file| &file.manifests).flat_map(|manifest| &manifest.requires) {
+        if let Requirement::Library { min, below, built, .. } = row {
+            points.extend([*min, *built, *below]);
+        }
+    }
+    if points.is_empty() {
+        return Ok(None);
+    }
+    let verdict = |libraries: BTreeMap<&'static str, Vec<HostLibrary>>| {
+        let machine = Machine { libraries, ..Machine::default() };
+        let all = files.iter().flat_map(|file| file.check_on(&machine, "that machine"));
+        // This machine has no known driver or GPU, so only the findings about the library count.
+        let mine: Vec<Finding> = all.filter(|finding| finding.code.is_of_library()).collect();
+        Verdict::from_findings(&mine)
+    };
+    let runs: Vec<(Version, bool)> =
+        points.into_iter().map(|version| (version, verdict(library_map(version)) == Verdict::Runs)).collect();
+    let Some(first) = runs.iter().position(|(_, runs)| *runs) else {
+        return Err(format!("no release of {} fits all files", CUDNN.name));
+    };
+    let needed = verdict(BTreeMap::from([(CUDNN.key, Vec::new())])) != Verdict::Runs;
+    // Every release is suitable, and so is a machine without cuDNN: the library is linked into the file.
+    let Some((below, _)) = runs[first..].iter().find(|(_, runs)| !*runs) else { return Ok(None) };
+    Ok(Some(OfLibrary { min: runs[first].0, below: *below, needed, gpus_dropped_in: None }))
+}
