@@ -110,9 +110,12 @@ fn check_level(toolchain: &Toolchain, one: &CrateUse, findings: &mut Vec<Finding
     let Some((detected, toolkit)) = one.level.as_ref().zip(toolchain.toolkit_version()) else { return };
     let toolkit = CudaVersion::from(toolkit);
     let built = matches!(one.of.link_mode(), Mode::Linked | Mode::Static);
-    // Functions of the driver and of NVRTC never disappear, so crates that use only these fit every major.
-    let apart = one.of.library_stems().into_iter().any(has_majors);
-    let Some(rule) = one.of.table_row().and_then(|row| row.level.as_ref()).filter(|_| apart) else { return };
+    let Some(row) = one.of.table_row() else { return };
+    // Functions of the driver never disappear, so crates that use only these fit every major. CUDA 13 removed functions of NVRTC,
+    // and a crate that looks up all functions panics without them.
+    let looks_up_all = row.symbols == Symbols::Opened && one.of.link_mode() == Mode::Loaded;
+    let apart = one.of.library_stems().into_iter().any(|stem| has_majors(stem) || looks_up_all && stem == "nvrtc");
+    let Some(rule) = row.level.as_ref().filter(|_| apart) else { return };
     let other_major = detected.value.major != toolkit.major;
     let newer = detected.value.major == toolkit.major && detected.value > toolkit;
     let wrong = other_major || newer && built;

@@ -92,6 +92,11 @@ fn level_is_checked_against_toolkit() {
     assert!(
         codes(&Policy::default(), &toolchain("13.0.88", None), &[cudarc("0.77.0", LINKED, fixed("12.8"))]).is_empty()
     );
+    // CUDA 13 removed functions of NVRTC. Only versions that look up all functions need them.
+    let with_nvrtc =
+        |version| codes(&Policy::default(), &toolchain("13.0.88", None), &[cudarc(version, DRIVER, fixed("12.8"))]);
+    assert_eq!(with_nvrtc("0.17.8"), ["CG150 warning"]);
+    assert!(with_nvrtc("0.19.10").is_empty());
 }
 
 #[test]
