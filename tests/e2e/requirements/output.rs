@@ -209,6 +209,8 @@ fn cudnn_depends_on_gpu() {
         ("H100", &["--cudnn", "8.6.0"], "runs"),
         ("H100", &[], "runs"),
         ("B200", &["--cudnn", "8.9.7"], "unknown"),
+        // No release that the program accepts has code for it.
+        ("B200", &[], "unknown"),
     ] {
         assert_eq!(verdict(gpu, cudnn), expected, "{gpu} {cudnn:?}");
     }

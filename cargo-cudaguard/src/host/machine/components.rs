@@ -268,6 +268,7 @@ impl Components {
         findings.extend(self.missing_functions(machine));
         findings.extend(machine.compiler_findings(&self.compilers));
         findings.extend(self.older_nccl(machine));
+        findings.extend(self.findings_of_every_cudnn(machine, place));
         findings.extend(self.findings.iter().cloned());
         if self.os == Some(TargetOs::Windows) {
             findings.iter_mut().for_each(Finding::use_names_of_windows);

@@ -5,6 +5,7 @@
 //! `runs` are suitable.
 
 mod library;
+mod unknown_cudnn;
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};

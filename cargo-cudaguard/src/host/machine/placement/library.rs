@@ -84,7 +84,8 @@ impl PlacementQuery<'_> {
             let found = self.findings_on(&machine_with(cc, *release));
             !found.iter().any(|finding| finding.code == Code::CudnnBeforeThisGpu)
         };
-        let mut later = known_releases(&library).into_iter().filter(|release| *release > library.min);
+        let mut later =
+            known_releases_in(library.min, library.below).into_iter().filter(|release| *release > library.min);
         let oldest = if fits(&library.min) { library.min } else { later.find(fits).unwrap_or(library.min) };
         self.oldest.borrow_mut().insert(cc, oldest);
         Some(oldest)
@@ -105,9 +106,9 @@ impl PlacementQuery<'_> {
 }
 
 /// Returns the known releases that files accept, oldest first.
-fn known_releases(library: &OfLibrary) -> BTreeSet<Version> {
+pub(super) fn known_releases_in(min: Version, below: Version) -> BTreeSet<Version> {
     let known = (0..=64).flat_map(|cuda| CUDNN.release_table().releases_for(cuda).iter().copied());
-    known.filter(|release| (library.min..library.below).contains(release)).collect()
+    known.filter(|release| (min..below).contains(release)).collect()
 }
 
 /// Returns a machine with this GPU, the newest driver and this release.

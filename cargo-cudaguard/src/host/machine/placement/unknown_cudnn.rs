@@ -1,0 +1,56 @@
+//! GPUs that no accepted cuDNN release supports, on a machine whose cuDNN is unknown.
+
+use std::collections::BTreeMap;
+use std::sync::OnceLock;
+
+use super::library::{known_releases_in, library_map};
+use crate::host::machine::{Components, Machine};
+use cudaguard::internal::finding::{Code, Finding};
+use cudaguard::internal::manifest::Requirement;
+use cudaguard::internal::vendor::CUDNN;
+use cudaguard::internal::version::Version;
+
+impl Components {
+    /// Returns the findings about cuDNN and the GPUs of a machine that do not depend on the release of its cuDNN.
+    pub(in crate::host::machine) fn findings_of_every_cudnn(&self, machine: &Machine, place: &str) -> Vec<Finding> {
+        if machine.library_files(CUDNN).is_some() {
+            return Vec::new();
+        }
+        let rows = self.manifests.iter().flat_map(|manifest| &manifest.requires);
+        let accepted = rows.filter_map(|row| match row {
+            Requirement::Library { min, below, .. } => Some((*min, *below)),
+            _ => None,
+        });
+        let Some((min, below)) = accepted.reduce(|one, other| (one.0.max(other.0), one.1.min(other.1))) else {
+            return Vec::new();
+        };
+        let ccs = || machine.known_gpus().into_iter().filter(|gpu| gpu.visible).filter_map(|gpu| gpu.cc);
+        let floor = CUDNN.release_table().gpu_floor(min);
+        let is_dropped = floor.is_some_and(|(_, floor)| ccs().any(|cc| cc < floor));
+        let is_newer = newest_gpus(min.major).is_some_and(|newest| ccs().any(|cc| cc.0 > newest));
+        let release = match (is_dropped, is_newer) {
+            (true, _) => Some(min),
+            (_, true) => known_releases_in(min, below).last().copied(),
+            _ => None,
+        };
+        let Some(release) = release else { return Vec::new() };
+        let machine = Machine { libraries: library_map(release), ..machine.clone() };
+        let mut found = self.check_on(&machine, place);
+        found.retain(|finding| matches!(finding.code, Code::CudnnBeforeThisGpu | Code::CudnnTooNewForGpu));
+        found
+    }
+}
+
+/// Returns the newest GPUs, as majors of their compute capabilities, that any release of a major of cuDNN has code for, if it does
+/// not support later ones.
+fn newest_gpus(major: u32) -> Option<u8> {
+    static NEWEST: OnceLock<BTreeMap<u32, u8>> = OnceLock::new();
+    let newest = NEWEST.get_or_init(|| {
+        let of_major = |major: u32| {
+            let last = Version::new(major, u32::MAX, 0);
+            Some((major, CUDNN.release_table().newest_gpus(major)?.newest_for(last, None)?))
+        };
+        CUDNN.majors.clone().filter_map(of_major).collect()
+    });
+    newest.get(&major).copied()
+}
