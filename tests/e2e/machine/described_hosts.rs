@@ -101,8 +101,12 @@ fn flags_describe_a_host() {
         ("--driver 580.65.06 --gpu none --cudnn 9.15.1", "unknown", &["CG504 info"]),
         ("--driver 700 --gpu 13.0 --cudnn 9.15.1", "runs", &[]),
         ("--driver 540.4.0 --kernel 540.4.0 --gpu 8.7 --cudnn 9.15.1", "unknown", &["CG505 info"]),
-        ("--gpu 6.1,7.5", "refused", &["CG303 error", "CG303 error", "CG501 info", "CG505 info", "CG505 info"]),
-        ("--gpu 6.1,7.5 --together", "refused", &["CG303 error", "CG501 info", "CG505 info"]),
+        (
+            "--gpu 6.1,7.5",
+            "refused",
+            &["CG303 error", "CG303 error", "CG313 error", "CG501 info", "CG505 info", "CG505 info"],
+        ),
+        ("--gpu 6.1,7.5 --together", "refused", &["CG303 error", "CG313 error", "CG501 info", "CG505 info"]),
         // No option asks about the driver or the GPU.
         ("--cudnn 9.15.1", "runs", &["CG505 info"]),
         // libcuda decides; the kernel module alone never refuses.

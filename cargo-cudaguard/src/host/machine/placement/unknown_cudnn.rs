@@ -6,7 +6,7 @@ use std::sync::OnceLock;
 use super::library::{known_releases_in, library_map};
 use crate::host::machine::{Components, Machine};
 use cudaguard::internal::finding::{Code, Finding};
-use cudaguard::internal::manifest::Requirement;
+use cudaguard::internal::manifest::{Linkage, Requirement};
 use cudaguard::internal::vendor::CUDNN;
 use cudaguard::internal::version::Version;
 
@@ -18,7 +18,12 @@ impl Components {
         }
         let rows = self.manifests.iter().flat_map(|manifest| &manifest.requires);
         let accepted = rows.filter_map(|row| match row {
-            Requirement::Library { min, below, .. } => Some((*min, *below)),
+            Requirement::Library { min, below, linkage, required, .. }
+                // A machine without cuDNN may run a program that only opens it.
+                if *required || *linkage == Linkage::Linked =>
+            {
+                Some((*min, *below))
+            }
             _ => None,
         });
         let Some((min, below)) = accepted.reduce(|one, other| (one.0.max(other.0), one.1.min(other.1))) else {
