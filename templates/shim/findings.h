@@ -318,9 +318,9 @@
   X(DRIVER_CANNOT_TELL_UNSURE, 505, INFO, OPEN, 64, driver, \
     DRIVER_CANNOT_TELL_UNSURE, \
     "it is unknown whether " VALUE(code) " of nvcc " VALUE(nvcc_major) " loads on this " \
-    "driver: NVIDIA guarantees it from driver " VALUE(needs_release) " on", \
+    "driver[: NVIDIA guarantees it from driver " VALUE(needs_release) " on]", \
     needed_by, found_driver, none, DRIVER_CANNOT_TELL_UNSURE, \
-    "update the driver to " VALUE(needs_release) " or newer[; or rebuild with CUDA " \
+    "update the driver[ to " VALUE(needs_release) " or newer][; or rebuild with CUDA " \
     VALUE(cuda_major) "]") \
   X(DRIVER_CANNOT_TELL_NEWER_PTX, 505, INFO, OPEN, 64, driver, \
     DRIVER_CANNOT_TELL_NEWER_PTX, \
