@@ -101,7 +101,7 @@ pub(crate) fn starts_only_with_newer_cudnn(wine: &Wine, program: &Path) {
     }
     for (release, texts) in [
         (OLD, ["error[CG202]: cuDNN 9.1.0 is older than cuDNN 9.15.1, which app ", "first in PATH"]),
-        ("8.9.7", ["error[CG201]: cuDNN 8.9.7 is another major version than cuDNN 9.15.1", "install cuDNN 9"]),
+        ("8.9.7", ["error[CG201]: cuDNN 8.9.7 is another major version than cuDNN 9.15.1", "put cuDNN 9"]),
     ] {
         let refused = wine.start(program, &[cudnn_dll(release)], &[]).expect(78);
         assert_eq!(refused.stdout, "", "{refused}");
