@@ -20,6 +20,7 @@ pub(crate) fn tests() -> Vec<Test> {
         minor_version_compatibility_is_used,
         eessi_1491_newer_toolkit_on_driver,
         cudnn_depends_on_gpu,
+        gpu_without_such_a_driver_is_excluded,
         #[slow]
         devices_without_attribute_are_excluded,
         #[slow]
@@ -230,6 +231,25 @@ fn cudnn_depends_on_gpu() {
     let hopper =
         Seen { processor: std::env::consts::ARCH, release: "550.163.01".to_owned(), cuda: (12, 4), gpus: vec![(9, 0)] };
     assert!(!consumers::nvidia_require(&of("nvidia-require"), &hopper) && consumers::json(&asked, &hopper));
+}
+
+/// The driver of CUDA 13 supports no GPU before Maxwell, so that such a machine cannot exist. The program has no kernels.
+fn gpu_without_such_a_driver_is_excluded() {
+    let scratch = Scratch::new("requirements-left");
+    let file = scratch.join("tool");
+    let mut made = built_with_12_4();
+    let floor = CudaVersion::new(13, 0);
+    let release = DriverRelease::new(580, 65, 6);
+    made.requires = vec![Requirement::Driver { cuda: floor, release, because: "libcudart 13.0".to_owned() }];
+    program(&file, &[made]);
+    let asked: serde_json::Value = serde_json::from_str(&written("json", &[&file])).expect("JSON");
+    assert_eq!(asked["gpus"][0]["from"], "5.0", "{asked:#}");
+    assert_eq!(
+        (&asked["not_served"][0]["to"], &asked["not_served"][0]["code"]),
+        (&"4".into(), &"CG317".into()),
+        "{asked:#}"
+    );
+    assert_eq!(asked["gpus"].as_array().map(Vec::len), Some(1), "{asked:#}");
 }
 
 /// A device of another driver, and a device without versions, are skipped. An error would abort the complete allocation.

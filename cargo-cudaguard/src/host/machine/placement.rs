@@ -84,7 +84,7 @@ impl Placement {
         let files = &files.iter().map(Components::without_repeats).collect::<Vec<_>>()[..];
         let asked = PlacementQuery::from_components(files)?;
         let (mut fit, mut unfit): (Vec<GpuRange>, Vec<Unfit>) = (Vec::new(), Vec::new());
-        for (from, to) in cc_intervals(files) {
+        for (from, to) in cc_intervals(files, &processor) {
             match asked.support_for_gpu(from) {
                 Ok((by, driver)) => {
                     let library = asked.library_range(from);
@@ -193,8 +193,19 @@ impl<'a> PlacementQuery<'a> {
             return Err(why.expect("a verdict rests on a finding"));
         }
         // A machine that schedules its GPUs has a driver that supports them.
-        let needs = needs_of_files(self.files, &self.sample_machine(Some(cc), None));
-        Ok((self.worst_support(cc), needs.certain()))
+        let driver = needs_of_files(self.files, &self.sample_machine(Some(cc), None)).certain();
+        match driver.and_then(|driver| self.unsupported_gpu(cc, driver)) {
+            Some(why) => Err(why),
+            None => Ok((self.worst_support(cc), driver)),
+        }
+    }
+
+    /// Returns the finding if this driver and all newer ones no longer support the GPU.
+    fn unsupported_gpu(&self, cc: (u8, u8), driver: OldestDriver) -> Option<Finding> {
+        let release = driver.release.filter(|_| tables::last_branch(cc).is_some());
+        let driver = Driver { user: release, kernel: Some(release?), ..Driver::default() };
+        let found = self.findings_on(&Machine { driver: Some(driver), ..self.sample_machine(Some(cc), None) });
+        found.into_iter().find(|finding| Verdict::from_findings([finding]) == Verdict::Refused)
     }
 
     /// Returns the worst GPU support of the files; `None` if there are no kernels.
@@ -227,10 +238,11 @@ fn common_processor(files: &[Components]) -> Result<String, String> {
 }
 
 /// Returns intervals of compute capabilities in each of which the checks have the same result.
-fn cc_intervals(files: &[Components]) -> Vec<Interval> {
+fn cc_intervals(files: &[Components], processor: &str) -> Vec<Interval> {
     let mut starts = BTreeSet::from([(0, 0)]);
-    // cuDNN supports only some generations, and files that use it need not have kernels.
-    starts.extend(tables::arch_rows().iter().map(|row| row.cc));
+    // Drivers and cuDNN support only some generations, and files that use them need not have kernels. A Tegra has another processor.
+    let is_possible = |row: &&tables::ArchRow| !row.tegra || processor != "x86_64";
+    starts.extend(tables::arch_rows().iter().filter(is_possible).map(|row| row.cc));
     for row in files.iter().flat_map(|file| &file.manifests).flat_map(|manifest| &manifest.requires) {
         if let Requirement::Gpu { from, to, .. } = row {
             starts.insert(*from);
