@@ -157,6 +157,17 @@ fn form_of(file: &File, head: &[u8]) -> io::Result<Option<ArchiveFormat>> {
     }
 }
 
+/// Returns why a script is not examined if data follows its text: installers of this kind unpack themselves.
+fn packed_script(file: &File, head: &[u8]) -> io::Result<Option<&'static str>> {
+    const END: u64 = 4096;
+    if !head.starts_with(b"#!") {
+        return Ok(None);
+    }
+    let mut end = Vec::new();
+    ReadAt { file, at: file.metadata()?.len().saturating_sub(END) }.read_to_end(&mut end)?;
+    Ok(end.contains(&0).then_some("a script with packed data after its text"))
+}
+
 /// Length in bytes of the records at the end of a zip archive and the longest comment after them.
 const END_OF_ZIP: u64 = 56 + 20 + 22 + 0xffff;
 
@@ -272,7 +283,7 @@ impl ArchivePlace<'_> {
         if let Some(format) = examined::kind_from_head(&head) {
             return self.hand_on(member, Content::NotExamined(format));
         }
-        // Scripts are small, so the end of one is at hand.
+        // What follows the text of a script shows only at its end.
         let script = head.starts_with(b"#!") && stated > 22;
         if !is_code(&head) && form.is_none() && !script && !is_package_metadata(member) {
             if let Some(why) = library_without_code(member, &head) {
@@ -297,7 +308,10 @@ impl ArchivePlace<'_> {
         match form {
             Some(form) => self.archive(member, file, form),
             None if is_code(&head) => self.hand_on(member, Content::Code(file)),
-            None => Ok(()),
+            None => match packed_script(&file, &head).map_err(|error| self.error_for(member, error))? {
+                Some(why) => self.hand_on(member, Content::NotExamined(why.into())),
+                None => Ok(()),
+            },
         }
     }
 

@@ -488,18 +488,22 @@ fn foreign_members_are_not_examined() {
     let mut packed = fs::read("/bin/true").expect("a program");
     packed.extend_from_slice(b"hsqs and more");
     fs::write(tree.join("app/packed"), &packed).expect("a file");
+    fs::write(tree.join("app/start.sh"), "#!/bin/sh\nexec app/k\n").expect("a file");
+    fs::write(tree.join("app/install.run"), b"#!/bin/sh\ntail -n +4 $0 | tar xz\nexit\n\x1f\x8b\x08\0")
+        .expect("a file");
     std::os::unix::fs::symlink("/usr", tree.join("app/usr")).expect("a link");
     let outcome = verify().expect(2);
     let expected = [
         "app/packed: 13 bytes after the end of the ELF image (a squashfs file system, as in an AppImage)",
         "app/k.co: GPU code for AMD",
         "app/usr: a link to the directory /usr",
+        "app/install.run: a script with packed data after its text",
         "app/k.pyd: is a PE file with the unknown optional header 0x0",
     ];
     assert_eq!(parts(&outcome), expected, "{outcome}");
     assert_eq!(serde_json::from_str::<Value>(&outcome.stdout).expect("JSON")["verdict"], "unknown", "{outcome}");
     let inspected = command::call(["inspect"]).arg(&tree).run().success();
-    assert!(inspected.stdout.contains("not examined: 4 parts"), "{inspected}");
+    assert!(inspected.stdout.contains("not examined: 5 parts"), "{inspected}");
     for verb in ["map", "requirements"] {
         let outcome = command::call([verb]).arg(&tree).run().success();
         assert!(
