@@ -132,9 +132,19 @@ fn its_processor(seen: &Seen) -> bool {
     seen.processor == std::env::consts::ARCH
 }
 
+/// Returns true if the driver no longer supports one of the GPUs, or if it exists only with another processor.
+fn has_impossible_gpu(seen: &Seen) -> bool {
+    let release: DriverRelease = seen.release.parse().expect("a release");
+    let last = |(major, minor): (u32, u32)| tables::last_branch((narrow(major), narrow(minor)));
+    seen.gpus.iter().any(|gpu| is_tegra(*gpu) || last(*gpu).is_some_and(|last| release.branch > last))
+}
+
+fn narrow(number: u32) -> u8 {
+    u8::try_from(number).expect("a small number")
+}
+
 /// Returns true for Jetson GPUs, which do not exist with this machine's processor.
 fn is_tegra((major, minor): (u32, u32)) -> bool {
-    let narrow = |number: u32| u8::try_from(number).expect("a small number");
     std::env::consts::ARCH == "x86_64" && tables::is_tegra((narrow(major), narrow(minor)))
 }
 
@@ -213,7 +223,7 @@ fn requirements_admit_only_accepted_hosts() {
                 continue;
             };
             for (seen, taken) in machines.iter().zip(takes(&text, machines)) {
-                if !meets(seen) {
+                if !meets(seen) || has_impossible_gpu(seen) {
                     continue;
                 }
                 let verdict = judged(&components, manifests, seen);

@@ -205,7 +205,7 @@ impl<'a> PlacementQuery<'a> {
         let release = driver.release.filter(|_| tables::last_branch(cc).is_some());
         let driver = Driver { user: release, kernel: Some(release?), ..Driver::default() };
         let found = self.findings_on(&Machine { driver: Some(driver), ..self.sample_machine(Some(cc), None) });
-        found.into_iter().find(|finding| Verdict::from_findings([finding]) == Verdict::Refused)
+        found.into_iter().find(|finding| finding.code == Code::GpuNotForDriver)
     }
 
     /// Returns the worst GPU support of the files; `None` if there are no kernels.
