@@ -148,7 +148,7 @@ CORE = "-Zbuild-std=core"
 FROM_SOURCE = {
     "x86_64-unknown-linux-musl": STD,
     "x86_64-pc-windows-gnu": STD + ",test",  # Wine runs unit tests
-    "wasm32-unknown-unknown": STD,
+    "wasm32-unknown-unknown": CORE,
     "powerpc64-unknown-linux-musl": CORE,  # big-endian, and lld can link it
     "armv7-unknown-linux-gnueabihf": CORE,  # 32-bit
 }

@@ -16,8 +16,29 @@ pub(crate) const WASM: &str = "wasm32-unknown-unknown";
 /// Target of the build machine.
 pub(crate) const HOST: &str = "x86_64-unknown-linux-gnu";
 
-pub(crate) const MAIN: &str = "fn main() {\n    println!(\"ran\");\n}\n";
-pub(crate) const C_LIBRARY: &str = "#[no_mangle]\npub extern \"C\" fn answer() -> u32 {\n    42\n}\n";
+/// A program, and a C library. For targets without `std` in the compiler's directory they use `core` only.
+pub(crate) const MAIN: &str = r#"#![cfg_attr(target_arch = "wasm32", no_std, no_main)]
+#[cfg(not(target_arch = "wasm32"))]
+fn main() {
+    println!("ran");
+}
+#[cfg(target_arch = "wasm32")]
+#[panic_handler]
+fn panic(_: &core::panic::PanicInfo) -> ! {
+    loop {}
+}
+"#;
+pub(crate) const C_LIBRARY: &str = r#"#![cfg_attr(any(target_arch = "wasm32", target_arch = "powerpc64", target_arch = "arm"), no_std)]
+#[no_mangle]
+pub extern "C" fn answer() -> u32 {
+    42
+}
+#[cfg(any(target_arch = "wasm32", target_arch = "powerpc64", target_arch = "arm"))]
+#[panic_handler]
+fn panic(_: &core::panic::PanicInfo) -> ! {
+    loop {}
+}
+"#;
 
 /// Returns a package whose sources do not mention cudaguard and whose policy requests a guard. It has a program `app` and
 /// an example that is a C library.
@@ -38,7 +59,7 @@ pub(crate) fn embedding(name: &str) -> Project {
             cudaguard_tests::project::package("app") + EXAMPLE + &cudaguard_tests::project::build_dependency(),
         )
         .file("build.rs", "fn main() {\n    cudaguard::embed!();\n}\n")
-        .file("src/lib.rs", "pub fn unused() {}\n")
+        .file("src/lib.rs", "#![no_std]\npub fn unused() {}\n")
         .file("src/main.rs", MAIN)
         .file("examples/plugin.rs", C_LIBRARY)
 }

@@ -7,7 +7,7 @@ use cudaguard::internal::elf::machine;
 use cudaguard_tests::{Project, Test, tests, tools};
 
 use super::fixture::{
-    AARCH64, C_LIBRARY, MUSL, WASM, built, embedding, guard, nothing_to_do, plain, printed, sealed, with_linkers,
+    AARCH64, MUSL, WASM, built, embedding, guard, nothing_to_do, plain, printed, sealed, with_linkers,
 };
 use super::static_programs::{is_static_and_guarded, release, with_cudnn};
 
@@ -93,7 +93,6 @@ fn unguarded_target_next_to_guarded() {
 /// targets.
 fn of_a_strange_machine(project: &Project, target: &str, reason: &str) {
     tools::need_all(&["clang", "ld.lld"]);
-    project.write("examples/plugin.rs", BARE.to_owned() + C_LIBRARY);
     let variable = target.to_uppercase().replace('-', "_");
     let outcome = guard(project, ["build", "--example", "plugin", "--target", target])
         .env(format!("CARGO_TARGET_{variable}_LINKER"), "clang")
@@ -118,8 +117,6 @@ fn of_a_strange_machine(project: &Project, target: &str, reason: &str) {
         assert_eq!(binary.notes.len(), 0, "{target}");
     }
 }
-
-const BARE: &str = "#![no_std]\n#[panic_handler]\nfn panic(_: &core::panic::PanicInfo) -> ! {\n    loop {}\n}\n";
 
 fn big_endian_target_is_not_guarded() {
     of_a_strange_machine(&plain("big-endian"), "powerpc64-unknown-linux-musl", "a big-endian machine");
