@@ -34,7 +34,8 @@ fn traced(stage: &Stage, program: &Path, guard: &str) -> Vec<String> {
     let lines = text.lines().map(|line| line.split_once(' ').map_or(line, |(_, call)| call.trim_start()).to_owned());
     // `env` starts the program. System calls before that belong to `env`.
     let mut lines: Vec<String> = lines.collect();
-    let program = program.to_str().expect("UTF-8");
+    // strace escapes what is not ASCII, as a directory may be.
+    let program = program.file_name().and_then(|name| name.to_str()).expect("UTF-8");
     let start = lines.iter().rposition(|line| line.starts_with("execve(") && line.contains(program)).expect("a start");
     lines.split_off(start)
 }

@@ -566,7 +566,10 @@ fn files_are_opened_once() {
         let lines = text.lines().filter(|line| !line.contains("ENOENT") && !line.contains("execve("));
         let paths: Vec<&str> = lines.filter_map(|line| line.split('"').nth(1)).collect();
         let times = |path: &str| paths.iter().filter(|other| **other == path).count();
-        assert_eq!(times(&file.display().to_string()), 1, "{verb}: {outcome}\n{text}");
+        // strace escapes what is not ASCII, as a directory may be.
+        let name = file.file_name().and_then(|name| name.to_str()).expect("UTF-8");
+        let of_file = paths.iter().filter(|path| path.rsplit('/').next() == Some(name));
+        assert_eq!(of_file.count(), 1, "{verb}: {outcome}\n{text}");
         // The command itself loads system libraries.
         let ours = paths.iter().filter(|path| path.contains("libcudnn") || path.contains("libcudart"));
         for path in ours {
