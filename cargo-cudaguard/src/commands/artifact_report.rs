@@ -379,7 +379,9 @@ impl ArtifactReport {
         if let Some(found) = self.find_in_closures(&part.name, soname) {
             return LibraryPlace::Inside(found);
         }
-        let elsewhere = self.files.iter().chain(self.links.keys()).find(|name| file_name(name) == soname);
+        // An environment has thousands of files, and the end of a name is compared fast.
+        let is_it = |name: &&String| name.ends_with(soname) && file_name(name) == soname;
+        let elsewhere = self.files.iter().chain(self.links.keys()).find(is_it);
         elsewhere.map_or(LibraryPlace::External, |name| LibraryPlace::OutOfReach(name.clone()))
     }
 

@@ -102,9 +102,10 @@ pub(in crate::commands::artifact_report) fn overwritten_files(
 /// Reports requirements for a package of NVIDIA that the installed one does not fulfil.
 pub(in crate::commands::artifact_report) fn unfulfilled_requirements(packages: &[ArtifactPackage]) -> Vec<Finding> {
     let mut findings = Vec::new();
-    let is_same = |package: &ArtifactPackage, other: &ArtifactPackage, name: &str| {
-        package.kind == other.kind && normalize_name(&other.name) == name
-    };
+    let mut by_name: BTreeMap<String, Vec<&ArtifactPackage>> = BTreeMap::new();
+    for package in packages {
+        by_name.entry(normalize_name(&package.name)).or_default().push(package);
+    }
     for package in packages.iter().filter(|package| package.kind != PackageKind::Image) {
         let promises: Vec<_> = package.promises().filter(|one| !one.text.contains("extra ==")).collect();
         for one in &promises {
@@ -114,8 +115,9 @@ pub(in crate::commands::artifact_report) fn unfulfilled_requirements(packages: &
                 let same = promises.iter().filter(|other| normalize_name(name_of(other.text)) == name);
                 same.into_iter().any(|other| other.allows(version))
             };
-            let mut installed = packages.iter().filter(|other| is_same(package, other, &name)).peekable();
-            let Some(first) = installed.peek().copied() else { continue };
+            let same_name = by_name.get(&name).into_iter().flatten();
+            let mut installed = same_name.filter(|other| other.kind == package.kind).peekable();
+            let Some(first) = installed.peek().copied().copied() else { continue };
             if installed.any(|other| allowed(&other.version)) {
                 continue;
             }
