@@ -188,6 +188,8 @@ def rust_cross(root, version):
             raise OSError("%s: %s" % (" ".join(call), done.stderr.strip()))
 
     with tempfile.TemporaryDirectory() as dir:
+        # rustc calls dlltool, which leaves empty files there.
+        environment["TMPDIR"] = dir
         os.mkdir(os.path.join(dir, "src"))
         with open(os.path.join(dir, "Cargo.toml"), "w") as file:
             file.write('[package]\nname = "nothing"\nedition = "2021"\n')
@@ -207,6 +209,7 @@ def rust_cross(root, version):
                 if not os.path.basename(file).startswith("libnothing-"):
                     shutil.copy(file, place)
             shutil.rmtree(made)
+    environment["TMPDIR"] = tempfile.gettempdir()
     # Add the object files that Rust's own distribution has in the directories of the Windows and musl targets.
     for name in ("rsbegin", "rsend"):
         place = os.path.join(rustlib, "x86_64-pc-windows-gnu/lib", name + ".o")
