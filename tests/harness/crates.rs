@@ -81,17 +81,6 @@ fn both(one: &str, other: &str) -> String {
 mod tests {
     use super::*;
 
-    #[test]
-    fn shared_package_is_listed_once() {
-        let head = "# made by cargo\nversion = 4\n\n";
-        let package = |name: &str, more: &str| format!("[[package]]\nname = \"{name}\"\nversion = \"1.0.0\"\n{more}\n");
-        let one = format!("{head}{}{}", package("a", "dependencies = [\n \"b\",\n]\n"), package("b", ""));
-        let other = format!("{head}{}{}", package("b", ""), package("c", ""));
-        let expected =
-            format!("{head}{}{}{}", package("a", "dependencies = [\n \"b\",\n]\n"), package("b", ""), package("c", ""));
-        assert_eq!(both(&one, &other), expected);
-    }
-
     /// Each crate version that the tests use is in the lock: otherwise a test would need the network.
     #[test]
     fn crate_list_is_locked() {

@@ -83,13 +83,4 @@ mod tests {
         snapshot::check("face/program", &face(&["--no-default-features"]));
         assert!(!default.contains("internal"), "the modules of the command are hidden");
     }
-
-    #[test]
-    fn public_items_are_listed() {
-        let face =
-            "pub enum V {\n    Right,\n}\n    impl Clone for V\npub struct E {\n    pub f: u8,\n}\n    pub fn g()\n";
-        assert_eq!(items(face), 4);
-        assert_eq!(one_line("pub fn f(\n    self,\n    a: u8,\n)"), "pub fn f(self, a: u8)");
-        assert_eq!(plain("pub fn <a href=\"#\">f</a>() -&gt; Vec&lt;u8&gt;"), "pub fn f() -> Vec<u8>");
-    }
 }

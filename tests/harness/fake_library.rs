@@ -118,27 +118,3 @@ pub fn cudnn_by(compiler: &str, dir: &Path, (major, minor, patch): (u32, u32, u3
         make(&stem, library(&stem).word(&format!("cudnn_{name}_version"), packed));
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn fake_cudnn_matches_real_layout() {
-        let scratch = Scratch::new("stand-in-cudnn");
-        cudnn(&scratch, (8, 0, 5));
-        let main = scratch.file(
-            "main.c",
-            "#include <cudnn.h>\n#include <stdio.h>\nint main(void) { printf(\"%zu\", cudnnGetVersion()); }\n",
-        );
-        let lib = scratch.join("lib");
-        let program = scratch.join("program");
-        let _ = Call::new("cc")
-            .args([&main, Path::new("-o"), &program, Path::new("-I"), &scratch.join("include"), Path::new("-L"), &lib])
-            .arg("-lcudnn")
-            .run()
-            .success();
-        assert_eq!(Call::new(&program).env("LD_LIBRARY_PATH", &lib).run().success().stdout, "8005");
-        assert_eq!(fs::read_link(lib.join("libcudnn.so.8")).expect("a link"), Path::new("libcudnn.so.8.0.5"));
-    }
-}

@@ -40,5 +40,5 @@ pub use once::{BuiltOnce, once};
 pub use project::Project;
 pub use run::{Call, Outcome};
 pub use scratch::Scratch;
-pub use skip::{skip, skip_machine};
+pub use skip::skip;
 pub use suite::{Test, rows, run, test};

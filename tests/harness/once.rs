@@ -29,22 +29,3 @@ impl BuiltOnce {
         self.0.get_or_init(build).as_ref().unwrap_or_else(|why| panic!("{why}"))
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn failed_build_is_not_repeated() {
-        let (built, mut times) = (BuiltOnce::new(), 0);
-        for _ in 0..2 {
-            let mut build = || {
-                times += 1;
-                Err("no compiler".to_owned())
-            };
-            let ended = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| built.path(&mut build).to_owned()));
-            assert_eq!(ended.expect_err("it fails").downcast_ref::<String>().expect("a text"), "no compiler");
-        }
-        assert_eq!(times, 1);
-    }
-}

@@ -18,8 +18,6 @@ pub enum Remedy {
     Packages(&'static str),
     /// Another instruction.
     Instruction(String),
-    /// Another machine. `CUDAGUARD_NO_SKIP` does not require it, because it cannot be installed.
-    Machine(&'static str),
 }
 
 /// The payload of the panic that skips a test; see [`run`](crate::run()).
@@ -29,11 +27,6 @@ pub(crate) struct Skip(pub(crate) Vec<Missing>);
 /// Skips this test because a prerequisite is missing. With `CUDAGUARD_NO_SKIP` it fails.
 pub fn skip(what: impl Into<String>, instruction: impl Into<String>) -> ! {
     skip_all(vec![Missing { what: what.into(), remedy: Remedy::Instruction(instruction.into()) }])
-}
-
-/// Skips this test because it needs another machine, even with `CUDAGUARD_NO_SKIP`.
-pub fn skip_machine(what: &str, machine: &'static str) -> ! {
-    skip_all(vec![Missing { what: what.to_owned(), remedy: Remedy::Machine(machine) }])
 }
 
 /// Skips this test because several prerequisites are missing.

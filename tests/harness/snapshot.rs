@@ -68,19 +68,3 @@ fn difference(kept: &str, new: &str) -> String {
     }
     text
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn difference_names_the_lines() {
-        assert_eq!(difference("a\nb\nc\n", "a\nc\nd\n"), "  a\n- b\n  c\n+ d\n");
-        assert_eq!(difference("", "x"), "+ x\n");
-    }
-
-    #[test]
-    fn longest_name_is_replaced_first() {
-        assert_eq!(replace("/t/x/y /t/x", &[("/t/x", "<x>"), ("/t/x/y", "<y>"), ("", "?")]), "<y> <x>");
-    }
-}

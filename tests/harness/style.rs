@@ -399,29 +399,3 @@ fn hash_comments(source: &str) -> Vec<String> {
     }
     blocks
 }
-
-#[test]
-fn hash_comments_are_found() {
-    assert_eq!(hash_comments("#!/bin/sh\n# What\n# it is\nx\n  ## told\n"), ["What it is", "told"]);
-}
-
-#[test]
-fn rust_texts_are_found() {
-    let source = "/// What it is.\n/// Told.\nfn f() {\n    let (c, s) = ('\"', \"the {told} file says \\\"no\\\" here\"); // \"a b c d\"\n    \
-                  g(r#\"it stands \"in\" there\"#, \"short\");\n}\n#[cfg(test)]\nmod tests { const S: &str = \"a test that says so\"; }\n";
-    let texts = RustTexts::parse(source);
-    assert_eq!(texts.comments, ["What it is.  Told."]);
-    assert_eq!(texts.strings, ["the  file says \\\"no\\\" here", "it stands \"in\" there"]);
-    assert_eq!(
-        texts.strings.iter().map(|text| first_of(PRIVATE, text)).collect::<Vec<_>>(),
-        [Some("says"), Some("stands")]
-    );
-}
-
-#[test]
-fn avoided_expression_is_found() {
-    let page =
-        "# Title\n\nThe file lies beside it. The linker picks the first match:\n`it says so`, `told`.\n| it says |\n";
-    let all = sentences(&prose(page));
-    assert_eq!(all.iter().map(|text| avoided(text)).collect::<Vec<_>>(), [Some("beside"), None]);
-}

@@ -28,7 +28,6 @@ impl fmt::Display for Remedy {
         match self {
             Self::Packages(names) => write!(f, "apt install {names}"),
             Self::Instruction(text) => f.write_str(text),
-            Self::Machine(machine) => write!(f, "use {machine}"),
         }
     }
 }
@@ -92,7 +91,7 @@ impl Summary {
             .keys()
             .filter_map(|missing| match missing.remedy {
                 Remedy::Packages(names) => Some(names.split(' ')),
-                Remedy::Instruction(_) | Remedy::Machine(_) => None,
+                Remedy::Instruction(_) => None,
             })
             .flatten()
             .collect();
@@ -137,76 +136,5 @@ impl Summary {
             text.push('\n');
         }
         text
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::tools;
-
-    #[test]
-    fn table_lists_failures_and_skips() {
-        let mut summary = Summary::default();
-        let seconds = Duration::from_secs;
-        let second = Cost { wall: seconds(5), processor: seconds(1) };
-        summary.add("cmake", "cmake::b".to_owned(), second, End::Skipped(vec![tools::missing("strace")]));
-        summary.add("cmake", "cmake::a".to_owned(), second, End::Passed);
-        summary.add(
-            "scenes",
-            "scenes::x".to_owned(),
-            Cost { processor: seconds(2), ..second },
-            End::Failed("why".to_owned()),
-        );
-        let two = vec![tools::missing("strace"), tools::missing("ld.mold"), tools::missing("strace")];
-        summary.add("scenes", "scenes::y".to_owned(), second, End::Skipped(two));
-        let namespaces =
-            Missing { what: "namespaces".to_owned(), remedy: Remedy::Instruction("another kernel".to_owned()) };
-        summary.add("scenes", "scenes::z".to_owned(), second, End::Skipped(vec![namespaces]));
-        let expected = "
-suite          passed  skipped  failed     CPU s
-cmake               1        1       0         2
-scenes              0        2       1         4
-total               1        3       1         6
-3 seconds elapsed
-
-failed:
-    scenes::x
-
-skipped, ld.mold is missing:
-    scenes::y
-  to run them: apt install mold
-
-skipped, namespaces is missing:
-    scenes::z
-  to run them: another kernel
-
-skipped, strace is missing:
-    cmake::b
-    scenes::y
-  to run them: apt install strace
-
-To install all missing packages: apt install mold strace
-
-";
-        assert_eq!(summary.table(seconds(3)), expected);
-        assert_eq!(summary.slowest(0), "");
-        let slowest = "   CPU s  elapsed  slowest tests\n     2.0      5.0  scenes::x\n     1.0      5.0  cmake::a\n";
-        assert_eq!(summary.slowest(2), slowest);
-    }
-
-    #[test]
-    fn failures_are_shortened() {
-        let mut summary = Summary::default();
-        let mut add = |name: &str, end| summary.add("a", name.to_owned(), Cost::default(), end);
-        add("a::passed", End::Passed);
-        add("a::short", End::Failed("at here.rs:1\nwhy".to_owned()));
-        let long: String = (1..=60).fold("at there.rs:2\n".to_owned(), |text, n| text + &format!("line {n}\n"));
-        add("a::long", End::Failed(long));
-        let text_printed = summary.failures();
-        let lines: Vec<&str> = text_printed.lines().collect();
-        assert_eq!(lines[..4], ["failed: a::short", "    at here.rs:1", "    why", ""]);
-        assert_eq!(lines[4..8], ["failed: a::long", "    at there.rs:2", "    ... 20 lines ...", "    line 21"]);
-        assert_eq!(lines[46..], ["    line 60", ""]);
     }
 }

@@ -5,7 +5,7 @@ use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use cudaguard_tests::{Call, Scratch, Test, places, skip, skip_machine, tests, tools};
+use cudaguard_tests::{Call, Scratch, Test, once, places, skip, tests, tools};
 
 use super::fixture::{Arch, MAIN, descriptor, templates};
 use super::harmless::{Scene, built};
@@ -16,8 +16,6 @@ pub(crate) fn tests() -> Vec<Test> {
         debuggers_see_no_child,
         #[slow]
         tracers_change_nothing,
-        #[slow]
-        recording_can_be_replayed,
         #[slow]
         valgrind_finds_nothing,
         #[slow]
@@ -69,14 +67,27 @@ fn template(compiler: &str, options: &str, scene: &Scene) -> (PathBuf, Vec<u8>) 
     let program = scene.scratch.join("watched");
     let source = scene.scratch.file("main.c", MAIN);
     let notes = scene.scratch.file("notes.s", Arch::notes(1));
+    let shim = scene.scratch.file("shim.o", compile_shim(compiler, options));
     let call = Call::new(compiler).args(["-g", "-O1", "-I"]).arg(templates()).args(options.split_whitespace());
-    let call = call.arg("-o").arg(&program).args([&source, &notes, &templates().join("shim.c")]);
+    let call = call.arg("-o").arg(&program).args([&source, &notes, &shim]);
     let made = call.arg("-Wl,--no-as-needed").arg(scene.lib().join("libcudnn.so.9")).arg("-ldl").run();
     if made.status() != Some(0) {
         skip(format!("{compiler} that links with {options}"), "the compiler's libraries for it");
     }
     let bytes = fs::read(&program).expect("it was made");
     (program, bytes)
+}
+
+/// Compiles the shim with these options, once for all tests. A sanitizer makes this slow.
+pub(super) fn compile_shim(compiler: &str, options: &str) -> Vec<u8> {
+    once(&format!("watched shim {compiler} {options}"), || {
+        let scratch = Scratch::new("watched-shim");
+        let object = scratch.join("shim.o");
+        let call =
+            Call::new(compiler).args(["-g", "-O1", "-c"]).args(options.split_whitespace()).arg("-o").arg(&object);
+        let _ = call.arg(templates().join("shim.c")).run().success();
+        fs::read(&object).expect("it was compiled")
+    })
 }
 
 /// Runs the program under this tool, checks status, output and report, and returns stdout.
@@ -165,31 +176,6 @@ fn tracers_change_nothing() {
     tools::done_without(&missing);
 }
 
-/// rr uses branch counters: if the kernel does not provide the counters of the processor (in most virtual machines and in
-/// containers), or if rr does not know the processor, it cannot record any program.
-fn recording_can_be_replayed() {
-    tools::need("rr");
-    let all = scenes();
-    let program = made("cc", "", &all[0].0);
-    for (round, scene) in all.iter().enumerate() {
-        let trace = scene.0.scratch.join(format!("trace-{round}")).display().to_string();
-        let record = ["rr", "record", "-o", &trace];
-        if round == 0 {
-            let outcome = Call::new("rr").args(&record[1..]).arg("true").run();
-            if outcome.status() != Some(0) {
-                eprintln!("{outcome}");
-                let counters = "counters of a processor that rr knows";
-                skip_machine(counters, "a machine where `rr record true` works for this user");
-            }
-            fs::remove_dir_all(&trace).expect("rr made it");
-        }
-        watched(&record, &program, scene, true);
-        let replayed = Call::new("rr").args(["replay", "-a", &trace]).dir(scene.0.scratch.path()).run();
-        assert_eq!(replayed.status(), Some(scene.1), "{replayed}");
-        assert_eq!(replayed.stdout.contains("main ran"), scene.1 == 0, "{replayed}");
-    }
-}
-
 fn valgrind_finds_nothing() {
     tools::need("valgrind");
     let tool = ["valgrind", "-q", "--error-exitcode=68", "--leak-check=full", "--child-silent-after-fork=yes"];
@@ -200,7 +186,7 @@ fn valgrind_finds_nothing() {
     }
 }
 
-const UNDEFINED: &str = "-fsanitize=address,undefined -fno-sanitize-recover=undefined";
+pub(super) const UNDEFINED: &str = "-fsanitize=address,undefined -fno-sanitize-recover=undefined";
 
 /// The shim is compiled with the sanitizer, too.
 fn sanitizers_find_nothing() {

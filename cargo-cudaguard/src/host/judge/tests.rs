@@ -1,14 +1,12 @@
 //! Cases of driver and GPU.
 
 use cudaguard::internal::finding::Severity;
-use cudaguard::internal::linkage::Linkage;
 use cudaguard::internal::manifest::{GpuCoverage, Manifest, PtxFallback, Requirement};
 use cudaguard::internal::policy::GpuNeed;
-use cudaguard::internal::vendor::CUDNN;
-use cudaguard::internal::version::{CudaVersion, DriverRelease, Version};
+use cudaguard::internal::version::{CudaVersion, DriverRelease};
 
-use crate::host::facts::{CompatState, CudnnState, DriverState, Host, HostDriver, HostGpu};
-use crate::host::facts::{CudartState, Jit, LoaderVersion};
+use crate::host::facts::Jit;
+use crate::host::facts::{CompatState, DriverState, Host, HostDriver, HostGpu};
 use cudaguard::internal::finding::Code;
 use cudaguard::internal::manifest::Component;
 use cudaguard::internal::policy::Policy;
@@ -216,105 +214,6 @@ fn mixed_driver_releases_are_refused() {
 }
 
 #[test]
-fn ptx_needs_jit_compiler() {
-    let mut manifest = manifest(sm_80());
-    for row in &mut manifest.requires {
-        if let Requirement::Gpu { by, .. } = row {
-            *by = GpuCoverage::Ptx;
-        }
-    }
-    for (compiler, expected) in [(None, &[][..]), (Some(true), &[]), (Some(false), &["CG309 error"])] {
-        let jit = Jit { compiler, ..Jit::default() };
-        let host = Host { driver: releases(Some(590), Some(590)), gpus: Some(gpus(&[(8, 6)])), jit, ..Host::default() };
-        let codes: Vec<_> =
-            crate::host::judge::judge(&manifest, &host).iter().map(|f| format!("{} {}", f.code, f.severity)).collect();
-        assert_eq!(codes, expected, "{compiler:?}");
-    }
-}
-
-#[test]
-fn partial_code_keeps_its_floor() {
-    let row = |by, floor: bool| {
-        let mut manifest = manifest(sm_80());
-        manifest.requires.truncate(1);
-        let Some(Requirement::Gpu { to, by: served, cuda, release, .. }) = manifest.requires.first_mut() else {
-            unreachable!()
-        };
-        (*to, *served) = (None, by);
-        if floor {
-            (*cuda, *release) = (Some(CudaVersion::new(12, 4)), Some(DriverRelease::new(550, 54, 14)));
-        }
-        manifest
-    };
-    let (disabled, missing) =
-        (Jit { disabled: true, ..Jit::default() }, Jit { compiler: Some(false), ..Jit::default() });
-    for (by, floor, branch, jit, refuse, expected) in [
-        (GpuCoverage::PartialPtx, true, 590, Jit::default(), false, &[][..]),
-        (GpuCoverage::PartialPtx, true, 535, Jit::default(), false, &["CG302 error"]),
-        (GpuCoverage::PartialPtx, true, 590, disabled, false, &["CG308 error"]),
-        (GpuCoverage::PartialPtx, true, 590, missing, false, &["CG309 error"]),
-        (GpuCoverage::PartialPtx, true, 535, disabled, true, &["CG311 error"]),
-        // Zstandard, which an older driver cannot decompress.
-        (GpuCoverage::Partial, true, 535, Jit::default(), false, &["CG302 error"]),
-        (GpuCoverage::Partial, true, 590, missing, false, &[]),
-        (GpuCoverage::Partial, false, 535, disabled, false, &[]),
-    ] {
-        let manifest = Manifest { partial_refuse: refuse, ..row(by, floor) };
-        let driver = releases(Some(branch), Some(branch));
-        let host = Host { driver, gpus: Some(gpus(&[(9, 0)])), jit, ..Host::default() };
-        let found: Vec<_> = crate::host::judge::judge(&manifest, &host)
-            .iter()
-            .map(|finding| format!("{} {}", finding.code, finding.severity))
-            .collect();
-        assert_eq!(found, expected, "{by:?} {floor} on {branch} with {jit:?}");
-    }
-}
-
-fn with_library(built: Version) -> Requirement {
-    Requirement::Library {
-        min: Version::new(built.major, built.minor, 0),
-        below: Version::new(built.major + 1, 0, 0),
-        built,
-        soname: CUDNN.soname(built),
-        linkage: Linkage::Linked,
-        patch_refuse: false,
-        required: false,
-    }
-}
-
-#[test]
-fn cudnn_without_gpu_support_is_refused() {
-    let judged = |found: Version, ccs: &[(u8, u8)], kernels: bool| {
-        let mut manifest = manifest(vec![with_library(Version::new(9, 5, 0))]);
-        if kernels {
-            manifest.requires.extend(sm_80());
-        }
-        let guarded = CudnnState::Found {
-            path: "c".into(),
-            picked_by: None,
-            major: 9,
-            version: Some(found),
-            inner: Vec::new(),
-            loader: LoaderVersion::Unknown,
-            made_with: None,
-        };
-        let driver = releases(Some(590), Some(590));
-        let host = Host { library: guarded, driver, gpus: Some(gpus(ccs)), ..Host::default() };
-        let findings = crate::host::judge::judge(&manifest, &host);
-        findings.iter().map(|finding| format!("{} {}", finding.code, finding.severity)).collect::<Vec<_>>()
-    };
-    let (old, new) = (Version::new(9, 10, 2), Version::new(9, 11, 0));
-    assert_eq!(judged(old, &[(6, 1)], false), [""; 0]);
-    assert_eq!(judged(new, &[(6, 1)], false), ["CG313 error"]);
-    assert_eq!(judged(new, &[(7, 5)], false), [""; 0]);
-    assert_eq!(judged(new, &[(6, 1), (7, 5)], false), ["CG313 info"]);
-    assert_eq!(judged(new, &[], false), [""; 0]);
-    assert_eq!(judged(new, &[(6, 1)], true), ["CG303 error", "CG313 error"]);
-    // Suitable for one by its kernels, for the other by cuDNN alone.
-    assert_eq!(judged(new, &[(6, 1), (8, 6)], true), ["CG303 info", "CG313 info"]);
-}
-
-#[test]
 fn components_with_different_gpus_conflict() {
     let named = |name: &str, from: (u8, u8), to: (u8, u8)| {
         let mut manifest = manifest(
@@ -362,38 +261,6 @@ fn components_with_different_gpus_conflict() {
     assert_eq!(described_rows(&[&new]), None);
     // A component without any suitable GPU is refused separately.
     assert_eq!(described_rows(&[&old, &named("none", (3, 0), (3, 255))]), None);
-}
-
-#[test]
-fn older_cudart_is_refused() {
-    let mut manifest = manifest(Vec::new());
-    let built = |version| Some(cudaguard::internal::manifest::RecordedCudart { linkage: Linkage::Linked, version });
-    let on = |manifest: &Manifest, cudart: CudartState| {
-        let host = Host { cudart, ..Host::default() };
-        let findings = crate::host::judge::judge(manifest, &host);
-        findings.iter().map(|finding| format!("{} {}", finding.code, finding.severity)).collect::<Vec<_>>()
-    };
-    let judged = |manifest: &Manifest, version: Option<Version>| {
-        on(manifest, CudartState::Found { path: "libcudart.so".into(), version })
-    };
-    manifest.cudart = built(Some(CudaVersion::new(12, 6)));
-    assert_eq!(judged(&manifest, Some(Version::new(12, 4, 127))), ["CG314 warning"]);
-    assert_eq!(judged(&manifest, Some(Version::new(12, 6, 0))), [""; 0]);
-    assert_eq!(judged(&manifest, Some(Version::new(12, 9, 1))), [""; 0]);
-    assert_eq!(judged(&manifest, None), ["CG507 info"]);
-    assert_eq!(on(&manifest, CudartState::Unknown), [""; 0]);
-    manifest.cudart = built(None);
-    assert_eq!(judged(&manifest, Some(Version::new(12, 4, 127))), [""; 0]);
-    assert_eq!(judged(&manifest, None), [""; 0]);
-}
-
-#[test]
-fn component_without_requirements_has_no_findings() {
-    let mut manifest = manifest(Vec::new());
-    assert_eq!(codes(&manifest, DriverState::Absent, None), [""; 0]);
-    manifest.runtime.gpu = GpuNeed::Required;
-    assert_eq!(codes(&manifest, DriverState::Absent, None), ["CG307 error"]);
-    assert_eq!(codes(&manifest, releases(Some(590), None), Some(gpus(&[]))), ["CG310 error"]);
 }
 
 #[test]
