@@ -319,10 +319,9 @@ mod tests {
         let opens = |name, opened: &str| Member { opens: vec![opened.to_owned()], ..member(name, "12.0.0", "") };
         let cufft = opens("lib/libcufft.so.12", "libnvJitLink.so.13");
         let linker = |name| member(name, "12.4.127", "");
-        assert_eq!(
-            messages(&[cufft.clone(), linker("lib/libnvJitLink.so.12")]),
-            ["cuFFT opens libnvJitLink.so.13, but only libnvJitLink.so.12 is here"]
-        );
+        let mixed = [cufft.clone(), linker("lib/libnvJitLink.so.12")];
+        assert_eq!(findings(&mixed.each_ref(), &|_, _| None)[0].code, Code::CompilerAbsent);
+        assert_eq!(messages(&mixed), ["cuFFT opens libnvJitLink.so.13, but only libnvJitLink.so.12 is here"]);
         let both = [cufft.clone(), linker("lib/libnvJitLink.so.12"), linker("lib/libnvJitLink.so.13")];
         assert_eq!(messages(&both), nothing());
         assert_eq!(messages(&[cufft]), nothing());

@@ -1,12 +1,11 @@
 //! Pages and tables of the repository, compared with the code.
 
-use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::fs;
 use std::path::Path;
 
 use cudaguard_findings::Findings;
-use cudaguard_tests::{Call, Scratch, command, snapshot, tests};
+use cudaguard_tests::{Call, Scratch, command, tests};
 use serde_json::Value;
 
 const POLICY: &str = "\
@@ -112,120 +111,6 @@ fn findings_page_matches_table() {
     for (name, text) in cudaguard_findings::read().written() {
         let kept = fs::read_to_string(cudaguard_findings::workspace().join(name)).unwrap_or_default();
         assert!(kept == text, "{name} is not what the table of findings makes of it: `cargo findings` writes it");
-    }
-}
-
-/// A snapshot shows changes of codes, severities, effects and messages, which users depend on. `docs/reference/findings.md`
-/// contains the explanations.
-fn findings_table_roundtrips() {
-    snapshot::check("policy/findings", &as_read(&cudaguard_findings::read()));
-}
-
-fn as_read(findings: &Findings) -> String {
-    let mut text = String::new();
-    for row in &findings.rows {
-        let cudaguard_findings::Row { code, name, severity, verdict, title, explanation, .. } = row;
-        let rank = row.rank.map_or_else(String::new, |rank| format!(", told at {rank}"));
-        let by = |shim: bool| if shim { ", by the shim too" } else { "" };
-        let _ = writeln!(text, "CG{code} {name}: {severity}, {verdict}{rank}{}\n  {title}", by(row.shim));
-        for line in explanation.lines() {
-            let _ = writeln!(text, "  > {line}");
-        }
-        for words in &row.words {
-            let other = match words.shim {
-                same if same == row.shim => "",
-                true => by(true),
-                false => ", not by the shim",
-            };
-            let _ = writeln!(text, "  {} (about {}{other})", words.name, words.subject);
-            for line in words.message.lines().chain(words.hint.lines()) {
-                let _ = writeln!(text, "    {line}");
-            }
-        }
-    }
-    for (name, words) in &findings.phrases {
-        let _ = writeln!(text, "{name}: {words}");
-    }
-    for field in &findings.fields {
-        let _ = writeln!(text, "{{{}}}: {}", field.name, field.kind);
-    }
-    text
-}
-
-/// Changes each value of the table. The changed table must be unreadable, inconsistent, or read differently.
-fn findings_values_are_used() {
-    let path = cudaguard_findings::workspace().join(cudaguard_findings::TABLE);
-    let source = fs::read_to_string(path).expect("the table");
-    let (head, findings) = source.split_once("\n[[finding]]\n").expect("findings");
-    let mut columns = each_value_counts(&source, head);
-    for finding in findings.split("\n[[finding]]\n") {
-        // Each finding is parsed separately: parsing all of them for each change would take a quarter of a minute.
-        let alone = format!("{head}\n[[finding]]\n{finding}");
-        columns.extend(each_value_counts(&alone, &alone[head.len()..]));
-    }
-    for column in
-        "code name severity verdict rank shim no_action subject title message lines hint explanation".split(' ')
-    {
-        assert!(columns.contains(column), "{column}: {columns:?}");
-    }
-}
-
-/// Changes each value in this part of a table. Returns the keys of those values.
-fn each_value_counts(source: &str, part: &str) -> BTreeSet<String> {
-    let right = as_read(&Findings::of(source));
-    let (before, after) = source.split_once(part).expect("it is a part of it");
-    let lines: Vec<&str> = part.lines().collect();
-    let mut columns = BTreeSet::new();
-    let mut column = "";
-    for (at, line) in lines.iter().enumerate() {
-        let (key, value) = line.split_once(" = ").unwrap_or(("", line));
-        let goes_on = key.is_empty() || key.contains(' ');
-        if line.is_empty() || line.starts_with(['#', '[']) {
-            continue;
-        }
-        column = if goes_on { column } else { key };
-        let Some(changed) = otherwise(if goes_on { line } else { value }) else { continue };
-        let changed = if goes_on { changed } else { format!("{key} = {changed}") };
-        let text = [before, &[&lines[..at], &[&changed], &lines[at + 1..]].concat().join("\n"), after].concat();
-        let read = std::panic::catch_unwind(|| Findings::of(&text));
-        let seen = read.is_ok_and(|read| as_read(&read) == right && apart(&read).is_empty());
-        assert!(!seen, "no test shows that `{line}` has become `{changed}`");
-        columns.insert(column.to_owned());
-    }
-    columns
-}
-
-/// Returns a different value of the same kind.
-fn otherwise(value: &str) -> Option<String> {
-    const WORDS: [(&str, &str); 6] = [
-        ("error", "warning"),
-        ("warning", "info"),
-        ("info", "warning"),
-        ("refuses", "informs"),
-        ("open", "informs"),
-        ("informs", "open"),
-    ];
-    if let Ok(number) = value.parse::<i64>() {
-        return Some((number + 1).to_string());
-    }
-    if let Some((_, other)) = WORDS.iter().find(|(word, _)| value == format!("\"{word}\"")) {
-        return Some(format!("\"{other}\""));
-    }
-    match value {
-        "true" => Some("false".to_owned()),
-        "false" => Some("true".to_owned()),
-        // A multi-line text begins here.
-        "\"\"\"" => None,
-        // A field documents a value for authors of the table.
-        _ if value.starts_with("{ kind") => {
-            let other = if value.contains("\"number\"") { "text" } else { "number" };
-            let (head, rest) = value.split_once("kind = \"")?;
-            Some(format!("{head}kind = \"{other}{}", &rest[rest.find('"')?..]))
-        }
-        _ => {
-            let at = value.find('"').filter(|_| value.starts_with(['"', '['])).map_or(0, |at| at + 1);
-            Some(format!("{}otherwise {}", &value[..at], &value[at..]))
-        }
     }
 }
 
@@ -434,10 +319,7 @@ fn manual_pages_cover_all_subcommands() {
 pub(super) fn tests() -> Vec<cudaguard_tests::Test> {
     tests![
         findings_page_matches_table,
-        findings_table_roundtrips,
         findings_rows_are_consistent,
-        #[slow]
-        findings_values_are_used,
         findings_are_all_tested,
         policy_keys_are_documented,
         command_line_page_matches_help,
