@@ -45,6 +45,10 @@ fn key(tree: &Path, command: &Command) -> Option<String> {
             _ if argument.starts_with("-D")
                 && !["CMAKE_", "CUDA"].iter().any(|ours| argument[2..].starts_with(ours)) => {}
             _ if argument.starts_with("-DCUDAGUARD_") => {}
+            // The detection only depends on whether the project selects archs, except for those of the machine.
+            _ if argument.starts_with("-DCMAKE_CUDA_ARCHITECTURES=") && !argument.ends_with("native") => {
+                key.push("-DCMAKE_CUDA_ARCHITECTURES".to_owned());
+            }
             _ => key.push(argument),
         }
     }

@@ -4,7 +4,6 @@
 //! Each configuration takes seconds, so a test configures a project once and checks many properties.
 
 mod building;
-mod cargo_parity;
 mod cudnn;
 mod detected;
 mod failing_builds;
@@ -32,7 +31,6 @@ pub(crate) fn tests() -> Vec<Test> {
     tests.extend(native_arch::tests());
     tests.extend(python::tests());
     tests.extend(rebuilds::tests());
-    tests.extend(cargo_parity::tests());
     tests.extend(third_party::tests());
     tests.extend(unguarded_targets::tests());
     tests

@@ -19,8 +19,6 @@ pub(crate) fn tests() -> Vec<Test> {
         #[slow]
         prebuilt_library_is_not_blamed,
         #[slow]
-        stale_objects_are_reported,
-        #[slow]
         policy_checks_used_toolkit,
         #[slow]
         shared_cudart_is_recorded,
@@ -106,19 +104,6 @@ fn prebuilt_library_is_not_blamed() {
         assert_eq!(manifest["toolkit"]["besides"], json!([other]), "{manifest:#}");
         assert!(manifest["toolkit"]["version"].as_str().expect("one").starts_with(in_path), "{manifest:#}");
     }
-}
-
-fn stale_objects_are_reported() {
-    let fixture = package("kept", "");
-    fixture.write("tools", nvcc("13.0") + &cudart("13.0"));
-    let _ = build(&fixture, &[], Some("13.0")).success();
-    fixture.change(
-        "src/main.rs",
-        "fn main() { std::process::exit(unsafe { launch() }) }\nunsafe extern \"C\" { fn launch() -> i32; }\n",
-    );
-    let warned = build(&fixture, &[], Some("13.2")).success();
-    assert_eq!(codes(&warned), ["warning[CG144]"], "{warned}");
-    assert_eq!(manifest(&fixture.built("debug/app"))["toolkit"], json!({"version": "13.0.0", "known": "observed"}));
 }
 
 fn policy_checks_used_toolkit() {

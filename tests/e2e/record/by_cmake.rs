@@ -3,7 +3,6 @@
 mod environment;
 mod lock;
 mod removed_outputs;
-mod switched_toolkits;
 mod toolkits;
 
 use std::ffi::OsString;
@@ -24,8 +23,6 @@ pub(crate) fn tests() -> Vec<Test> {
         #[slow]
         headers_from_flags_are_recorded,
         #[slow]
-        used_host_compiler_is_recorded,
-        #[slow]
         missing_declared_arch_is_reported,
         #[slow]
         static_library_headers_are_recorded,
@@ -34,7 +31,6 @@ pub(crate) fn tests() -> Vec<Test> {
     tests.extend(lock::tests());
     tests.extend(toolkits::tests());
     tests.extend(environment::tests());
-    tests.extend(switched_toolkits::tests());
     tests
 }
 
@@ -163,27 +159,6 @@ fn headers_from_flags_are_recorded() {
     assert_eq!(codes(&built), ["warning[CG146]"], "{built}");
     let manifest = super::fixture::manifest(&tree.built("app"));
     assert_eq!(manifest["cudnn"], json!({"version": "9.15.1", "linkage": "linked", "known": "linked"}), "{built}");
-}
-
-/// nvcc calls another compiler than the one that CMake uses for C++. (`lock` selects it by an option.)
-fn used_host_compiler_is_recorded() {
-    let [clang, gcc] = ["clang++", "g++-11"].map(|name| tools::need(name).display().to_string());
-    let release = Call::new(&gcc).arg("-dumpfullversion").run().success().stdout;
-    let text = format!(
-        "cmake_minimum_required(VERSION 3.24)\nproject(app VERSION 0.1.0 LANGUAGES CXX CUDA)\n{}\
-         add_library(kernels OBJECT kernel.cu)\nadd_executable(app main.cpp $<TARGET_OBJECTS:kernels>)\n\
-         cudaguard_embed(app)\n",
-        include(),
-    );
-    let files = [("CMakeLists.txt", &*text), ("main.cpp", MAIN), ("kernel.cu", KERNEL)];
-    let tree = Tree::new("host", Cmake::Oldest, NINJA, &files);
-    let mut words = toolkit("13.0");
-    words.extend(["-DCMAKE_BUILD_TYPE=Release".to_owned(), "-DCMAKE_CUDA_ARCHITECTURES=80".to_owned()]);
-    words.extend([format!("-DCMAKE_CXX_COMPILER={clang}"), format!("-DCMAKE_CUDA_HOST_COMPILER={gcc}")]);
-    let _ = tree.configure(&words.iter().map(String::as_str).collect::<Vec<_>>()).run().success();
-    let built = tree.build(&[]).run().success();
-    let manifest = manifest(&tree.built("app"));
-    assert_eq!(manifest["host_compiler"], format!("gcc {}", release.trim()), "{built}");
 }
 
 fn missing_declared_arch_is_reported() {
