@@ -29,6 +29,7 @@ use commands::{
     requirements, verify,
 };
 
+pub use cli::arguments::usage_error;
 pub use cli::memory::CountingAllocator;
 
 /// Runs the command with the arguments and variables of this process.

@@ -199,8 +199,8 @@ fn commands(page: &str) -> Vec<String> {
     lines.chain(inline).map(|line| line.trim().to_owned()).filter(|line| !line.contains("...")).collect()
 }
 
-/// Runs each command from README and docs in a package, with a built program for each file that it names. The result does
-/// not matter, only that the subcommand exists and accepts the arguments.
+/// Checks that the subcommand of each command from README and docs exists and accepts the arguments. Cargo and the shell check
+/// the commands that they parse: these run in a package, with a built program for each file that they name.
 fn documented_commands_are_valid() {
     tools::need_all(&["gcc"]);
     let scratch = Scratch::without_blanks("pages");
@@ -253,6 +253,14 @@ fn documented_commands_are_valid() {
             if needs_more || !seen.insert(line.clone()) {
                 continue;
             }
+            let words: Vec<&str> = line.split(' ').skip(2).collect();
+            let is_parsed_by_others = line.contains(['|', '<', '>', '&', '$', '"', '\''])
+                || ["build", "install", "run", "test", "--"].contains(&words[0]);
+            if !is_parsed_by_others {
+                let error = cargo_cudaguard::usage_error(&words);
+                assert!(error.as_deref().is_none_or(is_incomplete), "{page}: {line}: {error:?}");
+                continue;
+            }
             let here =
                 line.split(' ').map(|word| if ["PROGRAM", "FILE", "BIN"].contains(&word) { program } else { word });
             let outcome = typed(&here.collect::<Vec<_>>().join(" "));
@@ -279,8 +287,12 @@ fn pages_below(directory: &Path, pages: &mut Vec<PathBuf>) {
 /// missing, which is ignored.
 fn text_of_usage(outcome: &Outcome) -> Option<&str> {
     let asks = |line: &&str| line.contains("For more information, try") || line.starts_with("sh: ");
-    let named = ["a value is required for", "required arguments were not provided"];
-    outcome.stderr.lines().find(asks).filter(|_| !named.iter().any(|text| outcome.stderr.contains(text)))
+    outcome.stderr.lines().find(asks).filter(|_| !is_incomplete(&outcome.stderr))
+}
+
+/// Returns true if arguments are missing in a command that a page only mentions.
+fn is_incomplete(error: &str) -> bool {
+    ["a value is required for", "required arguments were not provided"].iter().any(|text| error.contains(text))
 }
 
 /// Each packaged crate contains licences, and all files that its README and its sources name.

@@ -640,6 +640,15 @@ fn parse(by_cargo: bool, words: &[OsString]) -> clap::ArgMatches {
     })
 }
 
+/// Returns the error message for these arguments of a subcommand that cargo does not have, without running it. `None` if they are
+/// valid.
+pub fn usage_error(words: &[&str]) -> Option<String> {
+    let words: Vec<OsString> = words.iter().map(OsString::from).collect();
+    let words = if words.first().is_some_and(|word| word == "verify") { separate_gpus(words) } else { words };
+    let words = std::iter::once(OsString::from("cargo-cudaguard")).chain(words);
+    build_command(true).try_get_matches_from(words).err().filter(clap::Error::use_stderr).map(|error| error.to_string())
+}
+
 /// Repeats `--gpu` before each GPU that follows it. Files may follow the GPUs: the first argument that names no GPU is
 /// a file.
 fn separate_gpus(words: Vec<OsString>) -> Vec<OsString> {

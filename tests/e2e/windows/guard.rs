@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use cudaguard_tests::{Call, Outcome, Scratch, Test, command, parts, places, tests, tools};
+use cudaguard_tests::{Call, Outcome, Scratch, Test, command, once, parts, places, tests, tools};
 
 use super::{COMPILER, WINE};
 
@@ -51,9 +51,7 @@ impl Wine {
 
     /// Adds the DLL that Rust's standard library gets random numbers from, which the Wine of Debian 12 does not have.
     pub(crate) fn add_random_numbers(&self) {
-        self.0.file(
-            "random.c",
-            "#include <windows.h>
+        let source = "#include <windows.h>
              __declspec(dllexport) int ProcessPrng(unsigned char *to, unsigned long long size) {
                static LONG64 count;
                LARGE_INTEGER now;
@@ -63,11 +61,13 @@ impl Wine {
                  to[--size] = (unsigned char)(next >> 56);
                }
                return 1;
-             }",
-        );
-        let call =
-            Call::new(COMPILER).args(["-shared", "random.c", "-o"]).arg(self.system().join("bcryptprimitives.dll"));
-        let _ = call.dir(self.0.path()).run().success();
+             }";
+        let library = once("bcryptprimitives.dll", || {
+            let (source, library) = (self.0.file("random.c", source), self.0.path().join("random.dll"));
+            let _ = Call::new(COMPILER).arg("-shared").arg(source).arg("-o").arg(&library).run().success();
+            fs::read(library).unwrap()
+        });
+        fs::write(self.system().join("bcryptprimitives.dll"), library).unwrap();
     }
 
     /// Returns the directory of the system's DLLs.
