@@ -13,9 +13,6 @@ const OLDER_MINOR: &str = "cudnn-9.1.0";
 const OTHER_MAJOR: &str = "cudnn-8.9.7-loader";
 const COMPONENTS: [&str; 5] = [TOOLKIT, BUILT_WITH, NEWER_MINOR, OLDER_MINOR, OTHER_MAJOR];
 
-/// Variable with the path of the command if a test of this program has compiled it already.
-const COMMAND_UNDER_TEST: &str = "CUDAGUARD_COMMAND_UNDER_TEST";
-
 /// The paths that all steps use.
 struct Demo {
     /// The path of `cargo-cudaguard`.
@@ -116,13 +113,8 @@ impl Demo {
         let mut fetch = python();
         fetch.arg(root.join("tests/parts/fetch.py")).arg("--into").arg(&components).args(COMPONENTS);
         let fetch = spawn(fetch.stdout(Stdio::null()))?;
-        let command = if let Some(command) = std::env::var_os(COMMAND_UNDER_TEST) {
-            wait(fetch, "fetching the components")?;
-            command.into()
-        } else {
-            fetch_and_compile(fetch, root)?;
-            this.with_file_name("cargo-cudaguard")
-        };
+        fetch_and_compile(fetch, root)?;
+        let command = this.with_file_name("cargo-cudaguard");
 
         let package = target.join("demo");
         copy_package(root, &package)?;

@@ -7,14 +7,12 @@ use cargo_cudaguard::binary::file::Binary;
 use cudaguard::internal::elf::machine;
 use cudaguard_tests::{Call, Outcome, Project, Test, fake_library, tests, tools};
 
-use super::fixture::{HOST, MUSL, built, embedding, guard, nothing_to_do, objects_are_of, plain, printed, sealed};
+use super::fixture::{HOST, MUSL, built, guard, nothing_to_do, objects_are_of, plain, printed, sealed};
 
 pub(crate) fn tests() -> Vec<Test> {
     tests![
         #[slow]
         static_pie_is_guarded,
-        #[slow]
-        static_pie_with_embed_is_guarded,
         #[slow]
         musl_program_is_guarded,
         #[slow]
@@ -86,11 +84,6 @@ fn static_pie_is_guarded() {
     // rustc performs LTO, so one linker is enough.
     build_static_pie(&project, project.cudaguard(["build"]), "release", "bfd");
     tools::done_without(&missing);
-}
-
-fn static_pie_with_embed_is_guarded() {
-    let project = with_cudnn(embedding("static-pie-embeds"));
-    build_static_pie(&project, guard(&project, ["build"]), "dev", "bfd");
 }
 
 fn build(project: &Project, flags: &str) -> Outcome {

@@ -5,7 +5,7 @@ use std::ffi::OsString;
 use std::fs;
 
 use cudaguard_tests::world::{A100, Gpu, NEWS, ORIN, T4, World};
-use cudaguard_tests::{Call, Outcome, Scratch, Test, command, fake_library, layout, skip, tests, tools};
+use cudaguard_tests::{Outcome, Scratch, Test, command, fake_library, layout, skip, tests};
 
 use super::fixture;
 use super::refused_starts::{r535, r580};
@@ -15,8 +15,6 @@ pub(crate) fn tests() -> Vec<Test> {
     tests![
         later_fork_works,
         driver_is_probed_once,
-        program_has_no_child,
-        debugger_sees_no_child,
         preloaded_driver_is_used,
         unloadable_libcuda_is_reported,
         unopenable_files_do_not_refuse,
@@ -28,7 +26,6 @@ pub(crate) fn tests() -> Vec<Test> {
         full_disks_do_not_refuse,
         earlier_cuda_calls_are_kept,
         earlier_threads_do_not_hang,
-        several_guarded_libraries_are_checked,
         program_and_library_need_different_gpus,
         two_cudaguard_versions_coexist,
     ]
@@ -80,39 +77,6 @@ fn driver_is_probed_once() {
     assert_eq!((&*outcome.stdout, count()), ("compatible\nmain ran\n", 3));
     ran(stage.call(&[], &patient, &[]).run());
     assert_eq!(count(), 4);
-}
-
-fn program_has_no_child() {
-    let stage = Stage::new(&asked());
-    let outcome = ran(stage.call(&[], &fixture::program("model"), &[]).arg("children").run());
-    assert_eq!(outcome.stdout, "children: -1\nmain ran\n");
-    assert_eq!(stage.report()["level"], 1);
-}
-
-/// The debugger's breakpoints do not end the child either.
-fn debugger_sees_no_child() {
-    tools::need("gdb");
-    let tool = [
-        "gdb",
-        "-q",
-        "-nx",
-        "-batch",
-        "-ex",
-        "set breakpoint pending on",
-        "-ex",
-        "break malloc if 0",
-        "-ex",
-        "run",
-        "--args",
-    ];
-    for (world, reported, ended) in
-        [(asked(), "", "exited normally"), (r580(&[T4]), "CG303 error", "exited with code 0116")]
-    {
-        let stage = Stage::new(&world);
-        let outcome = stage.call(&tool, &fixture::program("model"), &[]).run().success();
-        assert!(outcome.stdout.contains(ended), "{outcome}");
-        assert_eq!((codes(&stage.report()).as_str(), &stage.report()["level"]), (reported, &1.into()), "{outcome}");
-    }
 }
 
 /// The loaded libcuda counts, not the libcuda on the search path.
@@ -359,30 +323,6 @@ fn earlier_threads_do_not_hang() {
                 || reported == "CG505 info" && outcome.status() == Some(0),
             "{outcome}"
         );
-    }
-}
-
-/// An unguarded program loads two guarded libraries. Each guard checks its own library, once.
-fn several_guarded_libraries_are_checked() {
-    let file = cudaguard_tests::Scratch::new("asked");
-    let log = file.join("log");
-    let count = || fs::read_to_string(&log).unwrap_or_default().lines().count();
-    let (engine, motor) = (fixture::program("libengine.so"), fixture::program("libmotor.so"));
-    let main = "#include <dlfcn.h>\n#include <stdio.h>\nint main(int n, char **a) {\n  (void)n;\n  void *engine = dlopen(a[1], \
-                RTLD_NOW), *motor = dlopen(a[2], RTLD_NOW);\n  int (*one)(void), (*two)(void);\n  if (!engine || !motor) return \
-                puts(dlerror()), 3;\n  *(void **)&one = dlsym(engine, \"engine_check\"), *(void **)&two = dlsym(motor, \
-                \"motor_check\");\n  printf(\"%d %d %d %d\\n\", one(), one(), two(), two());\n  return 0;\n}\n";
-    for (world, answers, asks) in [(r580(&[A100]), "0 0 0 0\n", 0), (asked(), "0 0 0 0\n", 2), (r580(&[T4]), "", 1)] {
-        let _ = fs::remove_file(&log);
-        let stage = Stage::new(&world.library(|library| library.log = Some(log.clone())));
-        let source = stage.scratch.file("main.c", main);
-        let program = stage.scratch.join("program");
-        let _ = Call::new("cc").args(["-O1", "-o"]).args([&program, &source]).arg("-ldl").run().success();
-        let outcome = stage.call(&[], &program, &[]).args([&engine, &motor]).run();
-        assert_eq!(outcome.stdout, answers, "{outcome}");
-        assert_eq!(count(), asks, "each library asks once: {outcome}");
-        // `motor` ends the process if it cannot work, as its policy demands; `engine` never does.
-        assert_eq!(outcome.status(), Some(if answers.is_empty() { 78 } else { 0 }), "{outcome}");
     }
 }
 

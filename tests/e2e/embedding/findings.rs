@@ -1,78 +1,8 @@
 //! Findings of `embed!()` for a mixed toolchain, a policy and options.
 
-use std::fs;
-use std::os::unix::fs::PermissionsExt as _;
-use std::path::Path;
-
-use cudaguard_tests::{Call, Project, snapshot};
+use cudaguard_tests::Project;
 
 use super::{components, manifests, output};
-
-/// Creates a fake toolkit that compiles nothing: an nvcc that prints its release, and a `cuda.h`.
-fn toolkit(root: &Path, nvcc: (u32, u32), headers: (u32, u32)) {
-    let (major, minor) = nvcc;
-    let program = root.join("bin/nvcc");
-    fs::create_dir_all(root.join("bin")).expect("a temporary directory takes directories");
-    fs::create_dir_all(root.join("include")).expect("a temporary directory takes directories");
-    let script = format!(
-        "#!/bin/sh\ncat <<END\nnvcc: NVIDIA (R) Cuda compiler driver\nCopyright (c) 2005-2024 NVIDIA Corporation\n\
-         Built on Thu_Mar_28_02:18:24_PDT_2024\nCuda compilation tools, release {major}.{minor}, V{major}.{minor}.131\n\
-         Build cuda_{major}.{minor}.r{major}.{minor}/compiler.34097967_0\nEND\n"
-    );
-    fs::write(&program, script).expect("a temporary directory takes files");
-    fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).expect("a mode can be set");
-    let (major, minor) = headers;
-    let number = major * 1000 + minor * 10;
-    fs::write(root.join("include/cuda.h"), format!("#define CUDA_VERSION {number}\n")).expect("a file");
-}
-
-/// Returns a project with nvcc 12.4 in `PATH`, and `CUDA_HOME` with headers of 13.0.
-fn mixed(name: &str) -> Project {
-    let project = Project::guarded(name).file("src/main.rs", "fn main() {}\n");
-    toolkit(&project.sibling().join("cuda-12.4"), (12, 4), (12, 4));
-    toolkit(&project.sibling().join("cuda-13.0"), (13, 0), (13, 0));
-    project
-}
-
-fn cargo(project: &Project, arguments: &[&str]) -> Call {
-    let path = std::env::var("PATH").expect("a PATH");
-    let nvcc = project.sibling().join("cuda-12.4/bin");
-    let home = project.sibling().join("cuda-13.0");
-    project.cargo(arguments).env("PATH", format!("{}:{path}", nvcc.display())).env("CUDA_HOME", home)
-}
-
-pub(super) fn mixed_toolchain_fails_release() {
-    let project = mixed("mixed");
-    let failed = cargo(&project, &["build", "--release"]).run().expect(101);
-    let (_, reason) = failed.stderr.split_once("--- stderr\n").unwrap_or_else(|| panic!("no reason: {failed}"));
-    assert!(!failed.stderr.contains("cargo:"), "no cargo directive precedes the reason: {failed}");
-    snapshot::check("embedding/mixed", &snapshot::paths(reason.trim_end(), &[(project.sibling(), "SCENE")]));
-}
-
-pub(super) fn mixed_toolchain_warns_dev() {
-    let project = mixed("mixed");
-    let built = cargo(&project, &["build"]).run().success();
-    assert_eq!(output(&built.stderr, "warning[CG101]"), 1, "{built}");
-    assert_eq!(output(&built.stderr, "error["), 0, "{built}");
-    assert_eq!(manifests(&project.built("debug/mixed"))[0]["toolkit"]["version"], "12.4.131");
-}
-
-pub(super) fn policy_sets_severity() {
-    let project = mixed("mixed");
-    project.write("cudaguard.toml", "[build]\nrelease = \"warn\"\n");
-    let built = cargo(&project, &["build", "--release"]).run().success();
-    assert_eq!(output(&built.stderr, "warning[CG101]"), 1, "{built}");
-
-    project.change("cudaguard.toml", "[allow]\nCG101 = \"headers of 13.0 on purpose\"\nCG121 = \"gone long ago\"\n");
-    let built = cargo(&project, &["build", "--release"]).run().success();
-    assert_eq!(output(&built.stderr, "CG101"), 0, "{built}");
-    let manifest = &manifests(&project.built("release/mixed"))[0];
-    assert_eq!(manifest["allow"].to_string(), r#"{"CG101":"headers of 13.0 on purpose"}"#, "{manifest}");
-
-    project.change("cudaguard.toml", "[build]\nrelese = \"warn\"\n");
-    let failed = cargo(&project, &["build", "--release"]).run().expect(101);
-    assert!(failed.stderr.contains("cudaguard.toml:2: ") && failed.stderr.contains("relese"), "{failed}");
-}
 
 /// `[build] unguarded` works under plain cargo if the package itself requests a guard: without a compiler, and with flags
 /// that produce no guard.

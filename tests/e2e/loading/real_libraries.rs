@@ -9,7 +9,6 @@ use cargo_cudaguard::binary::symbols;
 use cargo_cudaguard::host::dry_run;
 use cudaguard::internal::elf::Elf;
 use cudaguard::internal::env::Env;
-use cudaguard::internal::finding::Code;
 use cudaguard::internal::manifest::Linkage;
 use cudaguard::internal::vendor::{CUDART, CUDNN};
 use cudaguard::internal::version::Version;
@@ -24,8 +23,6 @@ pub(crate) fn tests() -> Vec<Test> {
         nvcc_program_cudart_is_recognized,
         cudnn_file_names_its_version,
         static_cudnn_is_recognized,
-        #[slow]
-        real_cudnn_pairs_are_checked,
         function_table_matches_libraries,
         function_missing_in_older_cudnn,
     ]
@@ -206,26 +203,5 @@ fn function_missing_in_older_cudnn() {
         for part in ["CG214", "cudnnBackendPopulateCudaGraph", "9.5.0", "libcudnn.so.9"].iter().filter(|_| lacks) {
             assert!(ours[0].contains(part), "{part} is not in {}", ours[0]);
         }
-    }
-}
-
-fn real_cudnn_pairs_are_checked() {
-    for (built_name, built, started, refused) in [
-        ("9.15.1", Version::new(9, 15, 1), "9.15.1", None),
-        ("9.15.1", Version::new(9, 15, 1), "9.28.0", None),
-        ("9.15.1", Version::new(9, 15, 1), "9.1.0", Some(Code::CudnnOlder)),
-        ("9.15.1", Version::new(9, 15, 1), "8.9.7", Some(Code::CudnnOtherMajor)),
-        ("8.9.7", Version::new(8, 9, 7), "8.9.7", None),
-        ("8.9.7", Version::new(8, 9, 7), "8.5.0", Some(Code::CudnnOlder)),
-        ("8.9.7", Version::new(8, 9, 7), "9.15.1", Some(Code::CudnnOtherMajor)),
-        ("9.15.1", Version::new(9, 15, 1), "9.15.1-loader", Some(Code::CudnnInnerMissing)),
-    ] {
-        let dir = Scratch::new("real pairs");
-        let program = linked_to(&dir, built_name, built);
-        let lib = parts::cudnn(started).join("lib");
-        let env = Env::without_variables().with_variables([("LD_LIBRARY_PATH".to_owned(), lib.into_os_string())]);
-        let findings = dry_run::predict_start(&program, &env);
-        let codes: Vec<_> = findings.iter().map(|finding| finding.code).collect();
-        assert_eq!(codes, Vec::from_iter(refused), "built with {built}, started with {started}: {findings:#?}");
     }
 }

@@ -9,7 +9,7 @@ use std::process::{Command, Output};
 
 use cargo_cudaguard::host::dry_run;
 use cudaguard::internal::env::Env;
-use cudaguard::internal::finding::{Code, Finding, Severity};
+use cudaguard::internal::finding::{Code, Finding};
 use cudaguard::internal::manifest::{Linkage, Requirement};
 use cudaguard::internal::version::Version;
 use cudaguard_tests::run::unless_busy;
@@ -21,16 +21,10 @@ use super::scene::Scene;
 pub(crate) fn tests() -> Vec<Test> {
     tests![
         missing_cudnn_is_refused,
-        other_cudnn_major_is_refused,
         cudnn_for_other_machine_is_refused,
-        cudnn_minor_and_patch_are_compared,
-        cudnn_without_inner_library_is_refused,
-        dlopened_cudnn_is_checked,
         dlopen_note_names_cudnn,
         unreadable_directory_is_unknown,
         symlink_loop_is_skipped,
-        warn_manifest_does_not_refuse,
-        guarded_library_is_checked,
         missing_other_libraries_are_reported,
         missing_symbol_version_is_reported,
         missing_loader_is_reported,
@@ -112,22 +106,6 @@ fn missing_cudnn_is_refused() {
     assert!(text.lines().count() <= 6, "{text}");
 }
 
-fn other_cudnn_major_is_refused() {
-    let dir = Scratch::new("cudnn other major");
-    let program = linked(&dir);
-    let other = release(&dir, (8, 9, 7));
-    let (findings, output) = both(&program, Some(&other));
-    assert_eq!(output.status.code(), Some(127), "the loader knows no cuDNN 8");
-    assert_eq!(codes(&findings), [Code::CudnnOtherMajor]);
-    let text = findings[0].render();
-    for part in
-        ["libcudnn.so.9 is not found", "cuDNN 8.9.7 is another major version", "libcudnn.so.8", "LD_LIBRARY_PATH"]
-    {
-        assert!(text.contains(part), "{part} is not in\n{text}");
-    }
-    assert!(text.lines().count() <= 6, "{text}");
-}
-
 fn cudnn_for_other_machine_is_refused() {
     let dir = Scratch::new("cudnn other machine");
     let program = linked(&dir);
@@ -138,39 +116,6 @@ fn cudnn_for_other_machine_is_refused() {
     assert_eq!(output.status.code(), Some(127));
     assert_eq!(codes(&findings), [Code::WrongMachine]);
     assert!(findings[0].message.contains("is for aarch64"), "{}", findings[0].message);
-}
-
-fn cudnn_minor_and_patch_are_compared() {
-    let dir = Scratch::new("cudnn minors");
-    let program = linked(&dir);
-    for (version, refused) in [
-        ((9, 15, 1), None),
-        ((9, 15, 0), None),
-        ((9, 15, 2), None),
-        ((9, 28, 0), None),
-        ((9, 14, 9), Some(Code::CudnnOlder)),
-        ((9, 1, 0), Some(Code::CudnnOlder)),
-    ] {
-        let (findings, output) = both(&program, Some(&release(&dir, version)));
-        assert_eq!(codes(&findings), Vec::from_iter(refused), "{version:?}");
-        let printed = String::from_utf8_lossy(&output.stderr);
-        assert_eq!(output.status.code(), Some(if refused.is_some() { 78 } else { 0 }), "{version:?}: {printed}");
-    }
-}
-
-fn cudnn_without_inner_library_is_refused() {
-    let dir = Scratch::new("cudnn inner");
-    let program = linked(&dir);
-    let lib = release(&dir, (9, 15, 1));
-    for file in std::fs::read_dir(&lib).unwrap().map(|file| file.unwrap().path()) {
-        if file.to_string_lossy().contains("libcudnn_graph") {
-            std::fs::remove_file(file).unwrap();
-        }
-    }
-    let (environment, _) = environment(Some(&lib));
-    let findings = dry_run::predict_start(&program, &environment);
-    assert_eq!(codes(&findings), [Code::CudnnInnerMissing]);
-    assert!(findings[0].message.contains("libcudnn_graph.so.9"), "{}", findings[0].message);
 }
 
 /// systemd's dlopen note lists the library, and `inspect` reads this note from any file.
@@ -200,20 +145,6 @@ fn dlopen_note_names_cudnn() {
         let text = command::call(["inspect"]).arg(&program).run().success();
         let line = format!("libcudnn.so.9: {priority}, opened by name by demo 0.1.0");
         assert!(text.stdout.contains(&line), "{text}");
-    }
-}
-
-fn dlopened_cudnn_is_checked() {
-    let dir = Scratch::new("cudnn dlopened");
-    let objects = guarded_programs::objects(&dir, &[guarded_programs::manifest("demo", BUILT, Linkage::Dlopened)]);
-    let program = dir.join("prog");
-    guarded_programs::link("int main(void) { return 0; }", &program, &objects, &[]).unwrap();
-    let (findings, output) = both(&program, None);
-    assert!(output.status.success() && findings.is_empty(), "{findings:?}");
-    for (version, refused) in [((9, 15, 1), false), ((9, 28, 0), false), ((9, 1, 0), true)] {
-        let (findings, output) = both(&program, Some(&release(&dir, version)));
-        assert_eq!(!findings.is_empty(), refused, "{version:?}: {findings:?}");
-        assert_eq!(output.status.code(), Some(if refused { 78 } else { 0 }), "{version:?}");
     }
 }
 
@@ -267,55 +198,6 @@ fn symlink_loop_is_skipped() {
     fs::create_dir_all(&dir).unwrap();
     std::os::unix::fs::symlink("libcudnn.so.9", dir.join("libcudnn.so.9")).unwrap();
     assert_eq!(needs(&scratch, &dir), ("CG501".to_owned(), "CG501".to_owned()));
-}
-
-/// The program starts with `mismatch = "warn"`, and the shim prints a warning. The verdict does not change.
-fn warn_manifest_does_not_refuse() {
-    let dir = Scratch::new("warns");
-    let mut manifest = guarded_programs::manifest("demo", BUILT, Linkage::Dlopened);
-    manifest.runtime.mismatch_warns = true;
-    let objects = guarded_programs::objects(&dir, &[manifest]);
-    let program = dir.join("prog");
-    guarded_programs::link("int main(void) { return 0; }", &program, &objects, &[]).unwrap();
-    let old = release(&dir, (9, 1, 0));
-    let (findings, output) = both(&program, Some(&old));
-    assert_eq!(codes(&findings), []);
-    assert_eq!(output.status.code(), Some(0));
-    assert!(String::from_utf8_lossy(&output.stderr).contains("9.1.0"), "{output:?}");
-    let predicted = dry_run::simulate(&program, &environment(Some(&old)).0).unwrap();
-    let weights: Vec<_> = predicted.all_findings().iter().map(|finding| (finding.code, finding.severity)).collect();
-    assert_eq!(weights, [(Code::CudnnOlder, Severity::Error)]);
-}
-
-/// A guarded library only decides if it may end the process. In a guarded program it always counts.
-fn guarded_library_is_checked() {
-    let dir = Scratch::new("guarded library");
-    let old = release(&dir, (9, 1, 0));
-    for (enforces, refused) in [(false, false), (true, true)] {
-        let root = dir.join(format!("enforces {enforces}"));
-        std::fs::create_dir_all(&root).unwrap();
-        let mut manifest = guarded_programs::manifest("library", BUILT, Linkage::Linked);
-        manifest.runtime.library_enforces = enforces;
-        let objects = guarded_programs::objects(&root, &[manifest]);
-        let library = root.join("libguarded.so");
-        let cudnn = old.join("libcudnn.so.9").display().to_string();
-        let arguments = ["-shared".to_owned(), "-fPIC".to_owned(), cudnn];
-        guarded_programs::link(
-            "unsigned long cudnnGetVersion(void); unsigned long f(void) { return cudnnGetVersion(); }",
-            &library,
-            &objects,
-            &arguments,
-        )
-        .unwrap();
-        let program = root.join("prog");
-        let arguments =
-            [library.display().to_string(), "-Wl,-rpath,$ORIGIN".to_owned(), "-Wl,--allow-shlib-undefined".to_owned()];
-        guarded_programs::link("unsigned long f(void); int main(void) { return f() == 0; }", &program, &[], &arguments)
-            .unwrap();
-        let (findings, output) = both(&program, Some(&old));
-        assert_eq!(!findings.is_empty(), refused, "{findings:?}");
-        assert_eq!(output.status.code(), Some(if refused { 78 } else { 0 }), "{output:?}");
-    }
 }
 
 fn scene_findings(scene: &Scene, dir: &str) -> (Vec<Finding>, Output) {

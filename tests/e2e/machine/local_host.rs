@@ -1,18 +1,10 @@
 //! This machine, with a driver from `LD_LIBRARY_PATH`.
 
-use std::collections::BTreeMap;
 use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::Path;
-use std::time::Duration;
 
-use cargo_cudaguard::binary::file::Binary;
-use cargo_cudaguard::binary::mapped_file::OpenFiles;
-use cargo_cudaguard::host::dry_run;
-use cargo_cudaguard::host::machine::DriverProbe;
-use cudaguard::internal::env::Env;
 use cudaguard::internal::manifest::Linkage;
 use cudaguard::internal::policy::GpuNeed;
-use cudaguard::internal::version::CudaVersion;
 use cudaguard_tests::{Call, Scratch, Test, command, parts, skip, snapshot, tests};
 
 use super::fixture::{self, call, codes, json, printed};
@@ -20,13 +12,9 @@ use super::fixture::{self, call, codes, json, printed};
 pub(crate) fn tests() -> Vec<Test> {
     tests![
         real_libcuda_535_is_probed,
-        probe_text_matches_snapshot,
-        verify_reads_probe_output,
         user_name_is_not_recorded,
         fitting_driver_passes,
         old_driver_is_refused,
-        #[slow]
-        misbehaving_driver_is_reported,
         #[slow]
         probe_survives_hanging_driver,
         other_library_is_not_libcuda,
@@ -60,42 +48,6 @@ fn real_libcuda_535_is_probed() {
     if !Path::new("/proc/driver/nvidia").exists() {
         assert_eq!(value["driver"]["init"], 100, "{value}");
         assert!(value["driver"].get("kernel").is_none() && value.get("gpus").is_none(), "absent, not null: {value}");
-    }
-}
-
-fn probe_text_matches_snapshot() {
-    let scratch = Scratch::new("probe");
-    let _ = program(&scratch);
-    let driver = fixture::driver(&scratch, "550.163.01", "12040 0 0 1797 2048");
-    let cudnn = parts::cudnn("9.15.1").join("lib");
-    let path = std::env::join_paths([&driver, &cudnn]).expect("a path");
-    let outcome = call(["probe"]).env("LD_LIBRARY_PATH", path).run().success();
-    let text = printed(&outcome, &[(&scratch, "<scratch>"), (&cudnn, "<cudnn>")]);
-    // The libraries of this system are unknown, so their part is removed.
-    snapshot::check("machine/probe", text.split("cudart\n").next().expect("a part"));
-}
-
-fn verify_reads_probe_output() {
-    let scratch = Scratch::new("probe-verify");
-    let app = program(&scratch);
-    for (release, says, verdict) in [
-        ("580.65.06", "13000 0 0 2048", "runs"),
-        ("535.261.03", "12020 0 0 2048", "refused"),
-        ("535.261.03", "12020 100 0", "unknown"),
-    ] {
-        let dir = Scratch::new("probe-driver");
-        let driver = fixture::driver(&dir, release, says);
-        let probed = call(["probe", "--json"]).env("LD_LIBRARY_PATH", &driver).run().success();
-        let host = scratch.file("host.json", &probed.stdout);
-        let there = json(&call(["verify", "--json"]).arg(&app).arg("--host").arg(&host).run());
-        let here = json(&call(["verify", "--json"]).arg(&app).env("LD_LIBRARY_PATH", &driver).run());
-        assert_eq!((there["verdict"].as_str(), codes(&there)), (Some(verdict), codes(&here)), "{there} {here}");
-        assert_eq!(here["verdict"], verdict);
-        // A single line of a fleet contains the same host.
-        let value: serde_json::Value = serde_json::from_str(&probed.stdout).expect("JSON");
-        let fleet = scratch.file("fleet.jsonl", value.to_string());
-        let line = json(&call(["verify", "--json"]).arg(&app).arg("--fleet").arg(&fleet).run());
-        assert_eq!(line["verdict"], verdict, "{line}");
     }
 }
 
@@ -138,37 +90,6 @@ fn old_driver_is_refused() {
     let driver = fixture::driver(&scratch, "535.261.03", "12020 0 0 2048");
     let outcome = call(["verify"]).arg(&app).env("LD_LIBRARY_PATH", &driver).run().expect(1);
     snapshot::check("machine/old_driver_is_refused", &printed(&outcome, &[(&scratch, "<scratch>")]));
-}
-
-/// The driver crashes, hangs or prints. The wait is bounded, and the verdict is unknown.
-fn misbehaving_driver_is_reported() {
-    let scratch = Scratch::new("misbehaves");
-    let app = program(&scratch);
-    for (release, says, status, expected, words) in [
-        ("580.65.06", "13000 0 1 2048", 2, &["CG505 info", "CG506 info", "CG515 info"][..], "in cuInit"),
-        ("580.65.07", "13000 0 3 2048", 0, &[], ""),
-    ] {
-        let driver = fixture::driver(&scratch, release, says);
-        let outcome = call(["verify", "--json"]).arg(&app).env("LD_LIBRARY_PATH", &driver).run().expect(status);
-        assert!(!outcome.stderr.contains("talks"), "what a driver prints goes nowhere: {outcome}");
-        let value = json(&outcome);
-        assert_eq!(codes(&value), expected, "{value}");
-        assert!(outcome.stdout.contains(words), "{value}");
-    }
-    // The command abandons a driver that hangs. The limit leaves a busy machine enough time to reach cuInit.
-    let driver = fixture::driver(&scratch, "580.65.08", "13000 0 2 2048");
-    let variables = BTreeMap::from([("LD_LIBRARY_PATH".to_owned(), driver.as_os_str().to_owned())]);
-    let asker = DriverProbe::with_program(command::path().to_owned()).with_timeout(Duration::from_secs(5));
-    let predicted = dry_run::simulate_and_check(
-        &Binary::read(&app).unwrap(),
-        &Env::from_variables(variables, "/"),
-        &OpenFiles::default(),
-        Some(&asker),
-    );
-    let predicted = predicted.unwrap_or_else(|error| panic!("{error}"));
-    let machine = predicted.machine.expect("it was examined");
-    assert!(machine.warnings[0].ends_with("did not answer in time, in cuInit"), "{:?}", machine.warnings);
-    assert_eq!(machine.driver.and_then(|driver| driver.cuda), Some(CudaVersion::new(13, 0)), "printed before it hung");
 }
 
 /// Answers before the timeout are retained.

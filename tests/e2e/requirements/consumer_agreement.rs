@@ -249,7 +249,6 @@ fn requirements_admit_only_accepted_hosts() {
         if let (Some(policy), Some(affinity)) = (written(file, "k8s-admission"), written(file, "k8s-affinity")) {
             wider_pods_are_refused(&policy, &consumers::pod(&format!("registry/{name}:1"), &affinity), dice);
         }
-        bills_say_what_is_asked(file, manifests);
         let enough = held().zip(&counts).all(|(_, count)| count.pairs >= wanted_pairs());
         if enough { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     });
@@ -315,44 +314,6 @@ fn pods_reach_compatible_nodes() {
          words is kept out; {of_others} are of pods with another program's"
     );
     assert!(pairs >= wanted_pairs() && taken * 50 > pairs, "only {taken} of {pairs} pairs show a difference");
-}
-
-/// Bills of materials do not select machines. Their facts equal those of the manifests and of `--format json`.
-fn bills_say_what_is_asked(file: &Path, manifests: &[Manifest]) {
-    let parsed = |form: &str| {
-        let text = written(file, form)?;
-        Some(serde_json::from_str::<serde_json::Value>(&text).unwrap_or_else(|error| panic!("{error}: {text}")))
-    };
-    let rows = || manifests.iter().flat_map(|manifest| &manifest.requires);
-    let Some(asked) = parsed("json") else {
-        assert!(parsed("cyclonedx").is_none() && parsed("spdx").is_none());
-        return;
-    };
-    let driver = rows().any(|row| matches!(row, Requirement::Driver { .. } | Requirement::Gpu { .. }));
-    let mut expected: BTreeMap<String, Vec<String>> = BTreeMap::new();
-    if driver {
-        let of = asked["gpus"].as_array().expect("GPUs").iter().map(consumers::range_of_gpus);
-        expected.insert("NVIDIA driver".to_owned(), of.collect());
-    }
-    for row in rows() {
-        if let Requirement::Library { soname, .. } = row {
-            let range = asked["cudnn"].as_object().map(|of| {
-                let part = |key: &str| of[key].as_str().expect("a version").to_owned();
-                format!(">={},<{}", part("min"), part("below"))
-            });
-            let of_gpus = asked["gpus"].as_array().expect("GPUs").iter().filter_map(consumers::range_of_cudnn);
-            let of_gpus = of_gpus.filter(|of| range.as_ref().is_some_and(|range| !of.ends_with(range.as_str())));
-            expected.insert(soname.clone(), of_gpus.chain(range.clone()).collect());
-        }
-    }
-    for ranges in expected.values_mut() {
-        ranges.sort();
-    }
-    let bill = parsed("cyclonedx");
-    assert_eq!(bill.is_some(), !expected.is_empty());
-    let (Some(bill), Some(packages)) = (bill, parsed("spdx")) else { return };
-    assert_eq!(consumers::cyclonedx(&bill), expected, "{bill:#}\n{asked:#}");
-    assert_eq!(consumers::spdx(&packages), expected, "{packages:#}\n{asked:#}");
 }
 
 /// The implementations in this suite agree with the consumer's own code for each written text: rattler for conda's pins,

@@ -12,15 +12,9 @@ use super::fixture::{Fixture, GUARDED, compiled, notes, package, sealed, set, se
 pub(crate) fn tests() -> Vec<Test> {
     tests![
         #[slow]
-        program_is_cached,
-        #[slow]
-        c_library_is_cached,
-        #[slow]
         mixed_crate_types_are_cached,
         #[slow]
         workspace_is_cached,
-        #[slow]
-        named_target_is_cached,
         #[slow]
         custom_profile_is_cached,
         #[slow]
@@ -175,37 +169,6 @@ fn cuda_h(root: &Path, major: u32, minor: u32) {
 const MAIN: &str = "fn main() {\n    println!(\"ran\");\n}\n";
 const EXPORT: &str = "#[no_mangle]\npub extern \"C\" fn seven() -> u32 {\n    7\n}\n";
 
-fn program_is_cached() {
-    let fixture = Fixture::new("cache-bin", &[("Cargo.toml", &package("app", "[workspace]\n")), ("src/main.rs", MAIN)]);
-    Shape {
-        guarded: vec![(fixture.built("debug/app"), "app")],
-        fixture,
-        arguments: vec![],
-        holders: vec!["app:bin"],
-        source: ("src/main.rs", vec!["app:bin"]),
-        own: vec!["app:bin"],
-        shared: vec![],
-    }
-    .is_cached();
-}
-
-fn c_library_is_cached() {
-    let fixture = Fixture::new(
-        "cache-cdylib",
-        &[("Cargo.toml", &package("seven", "[lib]\ncrate-type = [\"cdylib\"]\n[workspace]\n")), ("src/lib.rs", EXPORT)],
-    );
-    Shape {
-        guarded: vec![(fixture.built("debug/libseven.so"), "seven")],
-        fixture,
-        arguments: vec![],
-        holders: vec!["seven:cdylib"],
-        source: ("src/lib.rs", vec!["seven:cdylib"]),
-        own: vec!["seven:cdylib"],
-        shared: vec!["seven:cdylib"],
-    }
-    .is_cached();
-}
-
 fn mixed_crate_types_are_cached() {
     let more = "[lib]\ncrate-type = [\"lib\", \"cdylib\"]\n[workspace]\n";
     let fixture = Fixture::new(
@@ -270,28 +233,6 @@ fn workspace_is_cached() {
     // Both builds share the C library's own unit, so a plain build after a guarded one recompiles it, as `own` lists.
     shape.is_cached();
     shape.changed_guard_recompiles_holders();
-}
-
-fn named_target_is_cached() {
-    let host = host();
-    let fixture = Fixture::new(
-        "cache-target",
-        &[
-            ("Cargo.toml", &package("app", "[workspace]\n")),
-            ("src/main.rs", MAIN),
-            (".cargo/config.toml", &format!("[build]\ntarget = \"{host}\"\n")),
-        ],
-    );
-    Shape {
-        guarded: vec![(fixture.built(&format!("{host}/debug/app")), "app")],
-        fixture,
-        arguments: vec![],
-        holders: vec!["app:bin"],
-        source: ("src/main.rs", vec!["app:bin"]),
-        own: vec!["app:bin"],
-        shared: vec![],
-    }
-    .is_cached();
 }
 
 fn custom_profile_is_cached() {

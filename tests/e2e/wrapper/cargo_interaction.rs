@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use cudaguard_tests::{Outcome, Scratch, Test, skip, tests};
+use cudaguard_tests::{Outcome, Scratch, Test, tests};
 
 use super::cache::executable;
 use super::fixture::{Fixture, GUARDED, cargo, compiled, notes, package, sealed, set, summary};
@@ -29,8 +29,6 @@ pub(crate) fn tests() -> Vec<Test> {
         directory_with_blanks_works,
         #[slow]
         read_only_target_directory_fails,
-        #[slow]
-        full_disk_fails,
         #[slow]
         release_errors_stop_before_cargo,
         unreadable_policy_fails,
@@ -259,19 +257,6 @@ fn read_only_target_directory_fails() {
     let outcome = fixture.guard(["build"]).run().expect(2);
     assert!(outcome.stderr.contains("target/cudaguard"), "the place is named: {outcome}");
     assert_eq!(outcome.stderr.lines().count(), 1, "{outcome}");
-}
-
-fn full_disk_fails() {
-    let full = std::path::Path::new("/dev/full");
-    if !full.exists() {
-        skip("/dev/full", "a machine that has it");
-    }
-    let fixture = program("full");
-    let _ = fixture.guard(["build"]).run().success();
-    let script = ["-c", "exec \"$0\" inspect target/debug/app > /dev/full"];
-    let call = cudaguard_tests::Call::new("sh").args(script).arg(cudaguard_tests::command::path());
-    let outcome = call.dir(&fixture.root).run().expect(2);
-    assert!(outcome.stderr.contains("No space left"), "{outcome}");
 }
 
 /// Creates a fake cuDNN whose headers and library differ, which causes a finding.
