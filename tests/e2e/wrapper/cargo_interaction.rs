@@ -238,6 +238,9 @@ fn directory_with_blanks_works() {
     let _ = sealed(&root.join("target/debug/app"), "app");
     assert_eq!(compiled(&call(&["build", "-v"]).success()), set(&[]), "the guard's path is read back as one");
     assert_eq!(call(&["run"]).success().stdout, "ran\n");
+    let from_outside = cudaguard_tests::command::call(["build", "-v", "--manifest-path"]).arg(root.join("Cargo.toml"));
+    let from_outside = from_outside.dir(scratch.path()).env("CARGO", cargo()).env("CARGO_NET_OFFLINE", "true");
+    assert_eq!(compiled(&from_outside.run().success()), set(&[]), "it is the same build");
     // The command itself is in such a directory, which a runner variable cannot name.
     let copy = scratch.join("a copy");
     fs::copy(cudaguard_tests::command::path(), &copy).expect("a program can be copied");
