@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use crate::cli::json_output;
 use crate::host::machine::detect::LIBCUDA;
 use crate::host::machine::windows::NVCUDA;
-use crate::host::machine::{self, Driver, DriverProbe, HostLibrary, Machine, MachineKind};
+use crate::host::machine::{self, Driver, DriverProbe, HostLibrary, Machine, MachineKind, OTHER_LIBRARIES};
 use cudaguard::internal::env::Env;
 use cudaguard::internal::sanitize;
 use cudaguard::internal::vendor;
@@ -30,6 +30,11 @@ fn to_text(machine: &Machine) -> String {
         page.push_title(library.name);
         write_libraries(&mut page, machine.library_files(library));
     }
+    page.push_title("NVIDIA's other libraries");
+    // A file that a compiler links is the same as the one with the soname.
+    let is_soname = |library: &&HostLibrary| !library.soname.as_deref().is_some_and(|name| name.ends_with(".so"));
+    let others = machine.libraries.get(OTHER_LIBRARIES).into_iter().flatten().filter(is_soname);
+    write_libraries(&mut page, Some(&others.cloned().collect::<Vec<_>>()));
     if !machine.warnings.is_empty() {
         page.push_title("not known");
     }

@@ -69,8 +69,7 @@ fn check_file<'a>(
     let requirements = gate.filter(|gate| gate.has_requirements());
     let release = requirements.map(|gate| artifact.check_release(gate)).transpose()?;
     let is_strict = gate.is_some_and(|gate| gate.requirements.strict);
-    let unasked = if is_strict { Vec::new() } else { machines.codes_not_asked() };
-    Ok(FileAnswer { file, on_machine, release, unasked })
+    Ok(FileAnswer { file, on_machine, release, unasked: machines.codes_not_asked(is_strict) })
 }
 
 /// Prints the answer for one file. SARIF has one document for all files, so it is printed at the end.

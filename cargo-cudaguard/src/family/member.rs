@@ -3,7 +3,7 @@
 use super::descriptors::{CUBLAS, Descriptor};
 use super::headers::nccl_headers;
 use super::looked_up::{LookedUp, exported_functions, looked_up};
-use super::version::{Release, cuda_of_getter};
+use super::version::{FileVersion, Release, cuda_of_getter};
 use crate::binary::file::texts_starting_with;
 use crate::binary::pe::Pe;
 use crate::binary::symbols;
@@ -79,6 +79,23 @@ impl Member {
         let known = |soname: &&str| vendor::is_nvidia_soname(soname) || Descriptor::named(soname).is_some();
         let soname = vendor::plain_name(soname.filter(known).unwrap_or_else(|| file_name(name))).into_owned();
         Self { name: name.to_owned(), soname, ..Self::default() }
+    }
+
+    /// Creates a library of the family from facts that are known without its file. `None` for other libraries.
+    pub(crate) fn from_description(
+        name: &str,
+        soname: &str,
+        version: Option<Version>,
+        needed: &[String],
+    ) -> Option<Self> {
+        let known = |version| FileVersion { version, is_exact: true, read_from: "description".to_owned() };
+        let release = Release { of: Descriptor::named(soname)?, version: version.map(known) };
+        Some(Self { release: Some(release), needed: needed.to_vec(), ..Self::named(name, Some(soname)) })
+    }
+
+    /// Returns true if it has this soname.
+    pub(crate) fn is_named(&self, soname: &str) -> bool {
+        self.soname == *vendor::plain_name(soname)
     }
 
     /// Returns true if this is the library of a descriptor.

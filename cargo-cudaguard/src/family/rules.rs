@@ -89,7 +89,7 @@ impl<'a> Set<'a> {
                     let values = values.with("other", BUILTINS.name).with("beside", &other.name);
                     MessageTemplate::FamilyMixedBuiltins.to_finding(&values.with_known("part", other.version_text()))
                 }
-                None => MessageTemplate::FamilyMixedBuiltinsAbsent.to_finding(&values),
+                None => MessageTemplate::LibraryNotStatedBuiltins.to_finding(&values),
             })
         };
         self.members.iter().filter(|member| member.is(&NVRTC)).filter_map(one).collect()
@@ -260,7 +260,7 @@ mod tests {
         let all: Vec<&Member> = members.iter().collect();
         let resolve = |_: usize, soname: &str| members.iter().position(|member| file_name(&member.name) == soname);
         let findings = findings(&all, &resolve);
-        assert!(findings.iter().all(|finding| finding.severity == Severity::Warning), "{findings:?}");
+        assert!(findings.iter().all(|finding| finding.severity < Severity::Error), "{findings:?}");
         findings.iter().map(|finding| finding.message.lines().next().unwrap_or_default().to_owned()).collect()
     }
 

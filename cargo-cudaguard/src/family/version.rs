@@ -50,7 +50,7 @@ enum Image<'data> {
 impl Release {
     /// Returns the library that this file is, with its version; `None` for other files. `file` is the file name without its
     /// directory.
-    pub(super) fn read(file: &str, soname: &str, data: &[u8]) -> Option<Self> {
+    pub(crate) fn read(file: &str, soname: &str, data: &[u8]) -> Option<Self> {
         let of = Descriptor::named(soname)?;
         let image = if Pe::is_pe(data) { Image::Pe(Pe::parse(data).ok()?) } else { Image::Elf(Elf::parse(data).ok()?) };
         let major = vendor::major_of(soname);

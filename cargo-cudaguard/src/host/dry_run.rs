@@ -26,7 +26,7 @@ use crate::host::library_version::{
     self, exported_version, file_version, in_name, inner_file, made_with, part_version,
 };
 use crate::host::machine::{Alternatives, Components, DriverProbe, Machine, detect_for_graph};
-pub(crate) use absent::{is_of_nvidia, is_of_program, reaches_cuda};
+pub(crate) use absent::{is_of_program, reaches_cuda};
 use closure::Closure;
 pub use closure::{components_here, components_of};
 pub(crate) use closure::{is_part_of_driver, mark_unchecked};
@@ -253,7 +253,8 @@ fn simulate_loading(
             (objects, components)
         }
     };
-    let Components { manifests, alternatives, findings: of_files, not_examined, .. } = components;
+    let Components { manifests, alternatives, findings: mut of_files, not_examined, opened, .. } = components;
+    of_files.extend(opened::absent_of_crates(&opened, &graph));
     let notes: Vec<(usize, Manifest)> = objects.into_iter().zip(manifests).collect();
     let completed = examined.is_some();
     let component = notes.iter().find(|(object, _)| *object == 0).map(|(_, manifest)| component_name(manifest));

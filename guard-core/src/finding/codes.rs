@@ -75,6 +75,7 @@ codes! {
     235 CompilerNewerThanDriver Warning Informs 37 false;
     236 CompilerUnknownGpu Warning Informs 38 false;
     237 NcclOlderThanHeaders Warning Informs 48 false;
+    238 OpenedLibraryAbsent Warning Informs 49 false;
     301 DriverTooOld Error Refuses 30 true;
     302 DriverTooOldForCode Error Refuses 32 true;
     303 NoCodeForGpu Error Refuses 31 true;
@@ -112,6 +113,7 @@ codes! {
     516 CudartInsideUnknown Info Open 71 false;
     517 CudnnBeforeThisGpu Info Open 72 true;
     518 PackageUnfit Warning Informs 250 false;
+    519 LibraryNotStated Info Open 74 false;
     601 ReleaseArchMissing Error Refuses 90 false;
     602 ReleaseArchPartial Error Refuses 91 false;
     603 ReleaseDriverFloor Error Refuses 92 false;
@@ -311,13 +313,13 @@ words! {
     FamilyMixed FamilyMixed;
     FamilyMixedFunctions FamilyMixed;
     FamilyMixedBuiltins FamilyMixed;
-    FamilyMixedBuiltinsAbsent FamilyMixed;
     CompilerAbsent CompilerAbsent;
     TwoCudarts TwoCudarts;
     CudnnFamily CudnnFamily;
     CompilerNewerThanDriver CompilerNewerThanDriver;
     CompilerUnknownGpu CompilerUnknownGpu;
     NcclOlderThanHeaders NcclOlderThanHeaders;
+    OpenedLibraryAbsent OpenedLibraryAbsent;
     DriverTooOld DriverTooOld;
     DriverTooOldNoneKnown DriverTooOld;
     DriverTooOldForCode DriverTooOldForCode;
@@ -398,6 +400,11 @@ words! {
     PackageUnfitPath PackageUnfit;
     PackageUnfitOverwritten PackageUnfit;
     PackageUnfitRequirement PackageUnfit;
+    LibraryNotStated LibraryNotStated;
+    LibraryNotStatedInSearchPath LibraryNotStated;
+    LibraryNotStatedOpened LibraryNotStated;
+    LibraryNotStatedOptional LibraryNotStated;
+    LibraryNotStatedBuiltins LibraryNotStated;
     ReleaseArchMissing ReleaseArchMissing;
     ReleaseArchMissingEverywhere ReleaseArchMissing;
     ReleaseArchPartial ReleaseArchPartial;

@@ -369,6 +369,7 @@ fn schema_and_page_list_all_keys() {
         parts: Some(vec![part]),
         loader: LoaderVersion::Minor(9, 15),
         cuda: Some(CudaVersion::new(12, 4)),
+        needs: vec!["libcublasLt.so.12".to_owned()],
     };
     let cuda = Some(CudaVersion::new(12, 2));
     let release = Some(DriverRelease::new(535, 261, 3));

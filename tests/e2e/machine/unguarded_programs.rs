@@ -6,7 +6,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use cudaguard_tests::{Scratch, Test, parts, tests};
+use cudaguard::internal::manifest::Opens;
+use cudaguard_tests::{Scratch, Test, parts, skip, tests};
+use serde_json::Value;
 
 use super::fixture::{call, codes, json};
 
@@ -16,7 +18,9 @@ pub(crate) fn tests() -> Vec<Test> {
         truncated_file_is_reported,
         unguarded_program_on_described_hosts,
         missing_library_function_is_reported,
-        repaired_wheel_names_are_resolved
+        repaired_wheel_names_are_resolved,
+        libraries_of_machine_are_stated,
+        probed_machine_has_the_same_answer
     ]
 }
 
@@ -207,6 +211,138 @@ fn missing_library_function_is_reported() {
                 assert_eq!(exec.status(), Some(if refused { 78 } else { 0 }), "{scene}: {}", exec.stderr);
                 assert_eq!(exec.stderr.contains("error[CG214]"), lacks, "{scene}: {}", exec.stderr);
             }
+        }
+    }
+}
+
+/// The result of a check: the verdict, and the codes of the findings about libraries.
+fn result(value: &Value) -> (String, Vec<String>) {
+    let mut codes = codes(value);
+    codes.retain(|code| !["CG504", "CG505", "CG513"].contains(&&code[..5]));
+    (value["verdict"].as_str().unwrap_or_default().to_owned(), codes)
+}
+
+/// Only a host file states which libraries a machine has.
+fn libraries_of_machine_are_stated() {
+    let fixture = Fixture::new("stated libraries");
+    let cudart = fixture.library("all/libcudart.so.13", &["cudaMalloc"]);
+    let cublas = fixture.library("all/libcublas.so.13", &["cublasCreate_v2"]);
+    let nvrtc = fixture.library("all/libnvrtc.so.13", &["nvrtcVersion", "nvrtcGetTileIR"]);
+    let source =
+        "int cudaMalloc(void); int cublasCreate_v2(void); int main(void) { return cudaMalloc() + cublasCreate_v2(); }";
+    let both = fixture.gcc("both", source, &[&cudart, &cublas].map(|path| path.display().to_string()));
+    let compiler = fixture.program("compiler", &["nvrtcVersion"], &nvrtc, "now");
+    let newer = fixture.program("newer", &["nvrtcGetTileIR"], &nvrtc, "now");
+    let in_path = ["-Wl,-rpath,/opt/lib".to_owned(), cublas.display().to_string()];
+    let in_path =
+        fixture.gcc("in-path", "int cublasCreate_v2(void); int main(void) { return cublasCreate_v2(); }", &in_path);
+    let mut opens = super::fixture::asks_driver();
+    opens.opens = vec![Opens {
+        by: "cudarc 0.19.10".to_owned(),
+        libraries: ["cuda", "nvrtc", "cublas", "cudnn", "onnxruntime"].map(str::to_owned).into(),
+        endings: [".so", ".so.13", ".so.12"].map(str::to_owned).into(),
+    }];
+    let crates = fixture.0.join("crates");
+    super::fixture::program(&crates, &[opens]);
+    let builtins = r#"{"soname": "libnvrtc-builtins.so.13.0", "version": "13.0.88"}"#;
+    let nvrtc = r#"{"soname": "libnvrtc.so.13", "version": "13.0.88"}"#;
+    for (program, libraries, verdict, expected) in [
+        (&both, String::new(), "unknown", &["CG519 info"][..]),
+        (&both, r#""cudart": [{"version": "13.0.48"}]"#.to_owned(), "unknown", &["CG519 info"]),
+        (&both, r#""cudart": [{"version": "13.0.48"}], "libraries": []"#.to_owned(), "refused", &["CG210 error"]),
+        (
+            &both,
+            r#""cudart": [{"version": "13.0.48"}], "libraries": [{"path": "/usr/lib/libcublas.so.13"}]"#.to_owned(),
+            "runs",
+            &[],
+        ),
+        (
+            &both,
+            r#""cudart": [{"version": "13.0.48"}], "libraries": [{"soname": "libcublas.so.13", "needs": ["libcublasLt.so.13"]}]"#
+                .to_owned(),
+            "refused",
+            &["CG210 error"],
+        ),
+        (&in_path, r#""libraries": []"#.to_owned(), "unknown", &["CG519 info"]),
+        (&compiler, format!(r#""libraries": [{nvrtc}, {builtins}]"#), "runs", &[]),
+        (&compiler, format!(r#""libraries": [{nvrtc}]"#), "unknown", &["CG519 info"]),
+        (&newer, format!(r#""libraries": [{nvrtc}, {builtins}]"#), "refused", &["CG214 error"]),
+        (&crates, String::new(), "unknown", &["CG519 info"]),
+        (&crates, r#""libraries": [{"soname": "libcublas.so"}]"#.to_owned(), "runs", &["CG238 warning"]),
+        (&crates, format!(r#""libraries": [{nvrtc}, {builtins}, {{"soname": "libcublas.so.12"}}]"#), "runs", &[]),
+    ] {
+        let libraries = if libraries.is_empty() { libraries } else { format!(", {libraries}") };
+        let driver = r#""driver": {"user": "580.95.05", "kernel": "580.95.05"}, "gpus": [{"cc": "9.0"}]"#;
+        let host = fixture.0.file("host.json", format!("{{{driver}{libraries}}}"));
+        let there = json(&call(["verify", "--json"]).arg(program).arg("--host").arg(&host).run());
+        let expected: Vec<String> = expected.iter().map(|code| (*code).to_owned()).collect();
+        assert_eq!(result(&there), (verdict.to_owned(), expected), "{libraries}: {there}");
+        let fleet = call(["verify"]).arg(program).arg("--fleet").arg(&host).run().stdout;
+        assert_eq!(fleet.contains("1  CG519"), verdict == "unknown", "{libraries}: {fleet}");
+        // No option asks about libraries.
+        let by_options =
+            call(["verify"]).arg(program).args(["--driver", "580.95.05", "--gpu", "9.0"]).run().success().stdout;
+        assert!(by_options.contains("runs, judged by the options alone"), "{by_options}");
+        assert!(by_options.contains("not checked: it is unknown whether the machine has lib"), "{by_options}");
+    }
+}
+
+/// A host file of `probe` contains what the dynamic linker finds.
+fn probed_machine_has_the_same_answer() {
+    if Path::new("/proc/driver/nvidia/version").exists() {
+        skip("a machine without a local driver", "another machine");
+    }
+    let fixture = Fixture::new("probed libraries");
+    let driver = super::fixture::driver(&fixture.0, "580.65.06", "13000 0 0 2048");
+    let old_driver = super::fixture::driver(&fixture.0, "535.261.03", "12020 0 0 2048");
+    let cufft = fixture.library("fft/libcufft.so.12", &["cufftPlan1d"]);
+    let version = "Cuda compilation tools, release 13.0, V13.0.88";
+    let compiler = |name: &str, functions: &[&str]| {
+        let defines = functions.iter().map(|name| format!("int {name}(void) {{ return 0; }}\n")).collect::<String>();
+        let source = format!("const char text[] = \"{version}\";\n{defines}");
+        let soname = name.rsplit('/').next().unwrap();
+        let arguments = ["-shared", "-fPIC", "-nostdlib", &format!("-Wl,-soname,{soname}")].map(str::to_owned);
+        fixture.gcc(name, &source, &arguments)
+    };
+    let nvrtc = compiler("rtc/libnvrtc.so.13", &["nvrtcVersion"]);
+    let newer = compiler("newer/libnvrtc.so.13", &["nvrtcVersion", "nvrtcGetTileIR"]);
+    let builtins = compiler("built/libnvrtc-builtins.so.13.0", &["getArchBuiltins"]);
+    let complete = fixture.0.join("complete");
+    fs::create_dir_all(&complete).unwrap();
+    for file in [&nvrtc, &builtins] {
+        fs::copy(file, complete.join(file.file_name().unwrap())).unwrap();
+    }
+    let cudart = parts::cuda("13.0").join("lib64");
+    let (nvjpeg, nccl) = (parts::part("nvjpeg-13.0").join("lib"), parts::part("nccl-2.19.3").join("lib"));
+    let programs = [
+        ("cudart", fixture.program("cudart", &["cudaMalloc"], &cudart.join("libcudart.so.13"), "now"), cudart),
+        ("nvjpeg", fixture.program("nvjpeg", &["nvjpegCreateSimple"], &nvjpeg.join("libnvjpeg.so.13"), "now"), nvjpeg),
+        ("nccl", fixture.program("nccl", &["ncclGetVersion"], &nccl.join("libnccl.so.2"), "now"), nccl),
+        ("cufft", fixture.program("cufft", &["cufftPlan1d"], &cufft, "now"), fixture.0.join("fft")),
+        ("nvrtc", fixture.program("nvrtc", &["nvrtcVersion"], &nvrtc, "now"), complete.clone()),
+        ("incomplete", fixture.program("incomplete", &["nvrtcVersion"], &nvrtc, "now"), fixture.0.join("rtc")),
+        ("newer", fixture.program("newer-program", &["nvrtcGetTileIR"], &newer, "now"), complete),
+    ];
+    for (name, program, dir) in &programs {
+        for (driver, dirs) in [(&driver, vec![dir]), (&driver, vec![]), (&old_driver, vec![dir])] {
+            let path = std::env::join_paths(std::iter::once(driver).chain(dirs.iter().copied())).unwrap();
+            let run = |arguments: &[&str]| call(arguments).env("LD_LIBRARY_PATH", &path);
+            let host = fixture.0.file("host.json", run(&["probe", "--json"]).run().success().stdout);
+            let here = json(&run(&["verify", "--json"]).arg(program).run());
+            let there = json(&call(["verify", "--json"]).arg(program).arg("--host").arg(host).run());
+            assert_eq!(there["verdict"], here["verdict"], "{name} with {path:?}: {there} {here}");
+            // Only this machine shows the kernels of its libraries.
+            if driver != &old_driver {
+                assert_eq!(result(&there), result(&here), "{name} with {path:?}: {there} {here}");
+            }
+            let expected = match (*name, dirs.is_empty()) {
+                ("newer", _) | (_, true) => "refused",
+                ("incomplete", _) => "unknown",
+                _ => "runs",
+            };
+            assert!(driver == &old_driver || here["verdict"] == expected, "{name} with {path:?}: {here}");
+            let needs_newer = codes(&there).contains(&"CG301 error".to_owned());
+            assert_eq!(needs_newer, driver == &old_driver && ["cudart", "nvjpeg"].contains(name), "{name}: {there}");
         }
     }
 }

@@ -70,15 +70,23 @@ fn hwcaps_name(data: &[u8], wanted: u32) -> Option<&[u8]> {
     text_at(data, u32_at(data, usize::try_from(offset.checked_add(wanted.checked_mul(4)?)?).ok()?)?)
 }
 
+/// Returns the bytes of each entry. Empty if the data are not a cache in the new format.
+fn entries(data: &[u8]) -> impl Iterator<Item = &[u8]> {
+    let count = u32_at(data, 20).and_then(|count| usize::try_from(count).ok()).unwrap_or_default();
+    data.get(HEADER..).unwrap_or_default().chunks_exact(ENTRY).take(count)
+}
+
+/// Returns the names of all entries that are UTF-8.
+pub(super) fn names(data: &[u8]) -> impl Iterator<Item = &str> {
+    let data = new_format(data).unwrap_or_default();
+    entries(data).filter_map(|entry| std::str::from_utf8(text_at(data, u32_at(entry, 4)?)?).ok())
+}
+
 /// Returns the entries for a name, in cache order. Empty if the file is not a cache.
 pub(super) fn lookup_entries<'data>(data: &'data [u8], name: &[u8]) -> Vec<CacheEntry<'data>> {
     let Some(data) = new_format(data) else { return Vec::new() };
-    let count = u32_at(data, 20).and_then(|count| usize::try_from(count).ok()).unwrap_or_default();
     // The cache is sorted in a special order; a linear search of a few thousand entries does not depend on it.
-    data.get(HEADER..)
-        .unwrap_or_default()
-        .chunks_exact(ENTRY)
-        .take(count)
+    entries(data)
         .filter(|entry| u32_at(entry, 4).is_some_and(|key| text_is(data, key, name)))
         .filter_map(|entry| {
             let low = u32_at(entry, 16)?;
@@ -161,6 +169,7 @@ mod tests {
             assert_eq!((found[1].path, found[1].hwcaps, found[1].flags), (&b"/lib/libx.so.1"[..], None, 0x303));
             assert_eq!(found[2].flags, 3);
             assert!(lookup_entries(data, b"libx.so").is_empty());
+            assert_eq!(names(data).collect::<Vec<_>>(), ["libx.so.1", "libx.so.1", "libx.so.1", "libx.so.11"]);
         }
     }
 
@@ -170,6 +179,7 @@ mod tests {
         assert_eq!(lookup_entries(&whole, b"liba.so").len(), 1);
         for end in 0..whole.len() {
             lookup_entries(&whole[..end], b"liba.so");
+            assert!(names(&whole[..end]).count() <= 1);
         }
         for at in 0..whole.len() {
             for byte in [0, 0xff] {

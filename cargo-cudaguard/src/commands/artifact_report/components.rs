@@ -63,6 +63,7 @@ impl ArtifactReport {
             };
             own.needed.retain(|needed| !at_hand(&needed.soname));
             own.bound.retain(|bound| !at_hand(&bound.soname));
+            own.opened.retain(|opened| !opened.names.iter().any(|name| whole.has_file_named(name)));
             if is_module && !part.is_nvidias() {
                 own.needed.iter_mut().for_each(|needed| needed.module = Some(part.name.clone()));
                 all.modules.push(own.needed.iter().map(|needed| needed.soname.clone()).collect());
@@ -90,6 +91,7 @@ impl ArtifactReport {
                 // The selected member, and the libraries that it finds, are only known when the program runs.
                 own.needed.clear();
                 own.bound.clear();
+                own.opened.clear();
             }
             all.manifests.extend(own.manifests);
             all.findings.extend(own.findings);
@@ -101,7 +103,10 @@ impl ArtifactReport {
                 }
             }
             all.bound.extend(own.bound);
+            let opened: Vec<_> = own.opened.into_iter().filter(|opened| !all.opened.contains(opened)).collect();
+            all.opened.extend(opened);
         }
+        all.opened.extend(whole.opened_on_machine());
         all.drop_implied_rows(&of_vendor);
         all.alternatives.one_of = one_of.into_values().collect();
         all.findings.extend(whole.package_findings());

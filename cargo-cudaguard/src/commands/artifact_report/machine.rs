@@ -11,8 +11,8 @@ use super::{ArtifactMember, ArtifactReport, served_by_others};
 use crate::binary::examined::{NotExamined, has_trace_of_cuda};
 use crate::binary::loader::{self, LoadGraph, LoadOutcome, SearchSource};
 use crate::binary::mapped_file::{Contents, OpenFiles};
-use crate::family::NVRTC;
-use crate::host::dry_run::{builtins_beside, is_of_nvidia, is_of_program, is_part_of_driver, load_opened_here};
+use crate::family::{NVRTC, is_of_nvidia};
+use crate::host::dry_run::{builtins_beside, is_of_program, is_part_of_driver, load_opened_here};
 use cudaguard::internal::env::Env;
 
 /// A library that the dynamic linker of this machine loads for a member.

@@ -6,6 +6,7 @@ use super::member::{MemberLoader, file_name};
 use super::{ArtifactReport, ExternalLibrary};
 use crate::binary::examined::NotExamined;
 use crate::family::OpenedLibrary;
+use crate::host::machine::OpenedByName;
 
 impl ArtifactReport {
     /// Returns the name and the member under which a member opens a library.
@@ -52,11 +53,38 @@ impl ArtifactReport {
         }
     }
 
-    /// Reports libraries that members open by name, if everything that runs with them should be in the artifact: an
-    /// environment or an image, in contrast to a package.
-    pub(super) fn report_opened(&mut self) {
+    /// Returns true if a member or a link has this file name.
+    pub(super) fn has_file_named(&self, name: &str) -> bool {
+        self.files.iter().chain(self.links.keys()).any(|file| file_name(file) == name)
+    }
+
+    /// Returns true if everything that runs with the members should be in the artifact: an environment or an image, in contrast to
+    /// a package.
+    fn is_complete(&self) -> bool {
         let is_environment = matches!(self.walked.kind, "directory" | "container image") || self.packages.is_empty();
-        let is_complete = self.wheels.is_empty() && is_environment;
+        self.wheels.is_empty() && is_environment
+    }
+
+    /// Returns the libraries that members of a package open by name and that no requirement of the package provides.
+    pub(super) fn opened_on_machine(&self) -> impl Iterator<Item = OpenedByName> {
+        let all = self.opened_elsewhere().filter(|_| !self.is_complete());
+        all.flat_map(|(loader, absent)| {
+            let is_provided = |opened: &OpenedLibrary| {
+                let mut packages = self.packages.iter().filter(|package| package.owns_member(&loader.name));
+                packages.any(|package| package.any_requirement_for(&format!("{}.so", opened.stem)).is_some())
+            };
+            let named = absent.into_iter().filter(move |opened| !opened.names.is_empty() && !is_provided(opened));
+            named.map(|opened| OpenedByName {
+                by: loader.name.clone(),
+                names: opened.names.clone(),
+                is_by_crate: false,
+            })
+        })
+    }
+
+    /// Reports libraries that members open by name, if everything that runs with them should be in the artifact.
+    pub(super) fn report_opened(&mut self) {
+        let is_complete = self.is_complete();
         let part = |(loader, absent): (&MemberLoader, Vec<&OpenedLibrary>)| {
             let names: Vec<String> = absent.into_iter().map(OpenedLibrary::describe).collect();
             let why = format!("opens libraries by name that are not in it: {}", names.join(", "));

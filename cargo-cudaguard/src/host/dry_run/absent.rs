@@ -3,7 +3,7 @@
 use crate::binary::examined::{NotExamined, names_library_of_cuda};
 use crate::binary::file::Binary;
 use crate::binary::loader::LoadGraph;
-use crate::family::{Descriptor, opened_libraries};
+use crate::family::{is_of_nvidia, opened_libraries};
 use cudaguard::internal::elf::Elf;
 use cudaguard::internal::vendor;
 
@@ -81,42 +81,6 @@ const OF_OTHER_VENDORS: &[&str] = &[
     "intlc",
     "irc",
 ];
-
-/// The start of the names of NVIDIA's libraries without kernels of their own, in addition to those in [`vendor`].
-const OF_NVIDIA: &[&str] = &[
-    "nvidia-",
-    "nvinfer",
-    "nvonnxparser",
-    "nvparsers",
-    "nvshmem",
-    "nvToolsExt",
-    "nvperf",
-    "nvrtc",
-    "nvJitLink",
-    "nvptxcompiler",
-    "nvfatbin",
-    "nvvm",
-    "nvcuvid",
-    "nvrm_",
-    "nvbufsurf",
-    "cudss",
-];
-
-/// The start of the names of NVIDIA's libraries without `lib`: the optional parts of NVSHMEM.
-const PLUGINS_OF_NVIDIA: &[&str] = &["nvshmem_bootstrap_", "nvshmem_transport_"];
-
-/// Returns true for the library of NVIDIA's that has one of these names. What it needs is a part of the machine.
-pub(crate) fn is_of_nvidia<'a>(names: impl IntoIterator<Item = Option<&'a str>>) -> bool {
-    let is_it = |name: &str| {
-        let plain = vendor::plain_name(name);
-        let stem = plain.strip_prefix("lib").and_then(|name| name.split(".so").next()).unwrap_or_default();
-        let is_known =
-            vendor::is_nvidias(stem) || vendor::is_nvidia_soname(&plain) || Descriptor::named(&plain).is_some();
-        let is_plugin = PLUGINS_OF_NVIDIA.iter().any(|start| plain.starts_with(start));
-        is_known || is_plugin || OF_NVIDIA.iter().any(|start| stem.starts_with(start))
-    };
-    names.into_iter().flatten().any(is_it)
-}
 
 /// Returns true if a program works on a machine only if it brings this library, which may therefore contain GPU code of the
 /// program. NVIDIA's libraries may be a part of the machine, like those of the system.

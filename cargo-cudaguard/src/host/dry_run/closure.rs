@@ -110,6 +110,7 @@ pub fn components_of(file: &Binary, env: &Env) -> Components {
         }
     }
     let inside = |index: usize| index == 0 || is_brought(&graph, index);
+    opened::keep_of_machine(&mut all, &graph, inside);
     family::add_family(&mut all, &graph, inside);
     all.findings.extend(symbols::symbol_findings_among(&graph, inside));
     let paths: Vec<_> =

@@ -10,7 +10,7 @@ use crate::binary::file::{Binary, BinaryKind};
 use crate::binary::loader::{DllClosure, DllRequest, DllSearch, DllSource, MissingSymbol, SearchedDirs};
 use crate::binary::mapped_file::OpenFiles;
 use crate::binary::pe::Pe;
-use crate::family::{Member, compilers, findings, looked_up_findings};
+use crate::family::{Member, compilers, findings, is_installed, looked_up_findings};
 use crate::host::library_version::dll_version;
 use crate::host::machine::{Components, DriverProbe, HostLibrary, detect_machine, is_cudnn_row};
 use cudaguard::internal::elf::machine::machine_name;
@@ -205,11 +205,10 @@ impl<'a> DllFiles<'a> {
         findings_of_missing(&files, missing, |_| false)
     }
 
-    /// Returns the requests for DLLs that no directory contains. The driver, cuDNN and cudart are checked by their requirements.
+    /// Returns the requests for DLLs that no directory contains. The driver and NVIDIA's libraries are checked as requirements.
     fn missing_dlls(&self) -> impl Iterator<Item = &DllRequest> {
-        let is_checked = |name: &str| {
-            vendor::plain_name(name) == "libcuda.so.1" || vendor::ALL.into_iter().any(|library| library.is_named(name))
-        };
+        let is_checked =
+            |name: &str| vendor::plain_name(name) == "libcuda.so.1" || CUDNN.is_named(name) || is_installed(name);
         let is_missing = |request: &DllRequest| request.found.is_none() && !request.is_delayed;
         let requests = self.requests.iter();
         requests.filter(move |request| {

@@ -59,6 +59,8 @@ pub(super) fn components_together(
             }
         }
         all.bound.extend(own.bound.into_iter().filter(|bound| !is_inside(*index, &bound.soname)));
+        let opened: Vec<_> = own.opened.into_iter().filter(|opened| !all.opened.contains(opened)).collect();
+        all.opened.extend(opened);
     }
     all.drop_implied_rows(&of_vendor);
     // The functions of NVIDIA's libraries need a GPU only when they are called.

@@ -14,14 +14,14 @@ use crate::binary::file::{Binary, BinaryKind};
 use crate::binary::kernels::Kernels;
 use crate::binary::manifest_decoder::Note;
 use crate::binary::symbols::Bound;
-use crate::family::{self, RuntimeCompiler};
+use crate::family::{self, RuntimeCompiler, cuda_major_of, is_installed};
 use crate::host::facts::{DriverMismatch, Host};
 use crate::host::judge;
 use crate::linked::evidence::{Evidence, LinkEvidence};
 use crate::linked::seal::drop_certain;
 use crate::linked::seal::{self, LinkObservation};
 use cudaguard::internal::elf::machine;
-use cudaguard::internal::finding::{self, Code, Finding, MessageFragment, MessageTemplate, Severity, Values, Verdict};
+use cudaguard::internal::finding::{self, Code, Finding, MessageTemplate, Severity, Values, Verdict};
 use cudaguard::internal::manifest::{Component, Linkage, Manifest, REVISION, Requirement};
 use cudaguard::internal::policy::Policy;
 use cudaguard::internal::toolchain::Toolchain;
@@ -38,8 +38,10 @@ pub struct Components {
     pub findings: Vec<Finding>,
     /// The newest function of each NVIDIA library that the file binds.
     pub bound: Vec<Bound>,
-    /// The libraries that the file needs by soname: the driver's library and those with a descriptor.
+    /// The libraries of NVIDIA that the file needs by soname, except cuDNN.
     pub needed: Vec<Needed>,
+    /// The libraries of NVIDIA that the file opens by name, except cuDNN and the driver's.
+    pub opened: Vec<OpenedByName>,
     /// For each module, the libraries in [`Self::needed`] without which it cannot be loaded.
     pub modules: Vec<Vec<String>>,
     /// Name of the file.
@@ -80,6 +82,27 @@ pub struct Needed {
     pub has_search_path: bool,
     /// The module that needs it: a program works without the module if it does not load it.
     pub module: Option<String>,
+}
+
+/// A library that a crate or a file opens by name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OpenedByName {
+    /// The crate or the file: `cudarc 0.19.10`.
+    pub by: String,
+    /// The names that it tries, in order.
+    pub names: Vec<String>,
+    /// False for a file that may work without the library.
+    pub is_by_crate: bool,
+}
+
+impl OpenedByName {
+    /// Returns the libraries that the crates of a manifest open by name, except cuDNN and the driver's, which have their own rules.
+    pub(crate) fn from_manifest(manifest: &Manifest) -> impl Iterator<Item = Self> {
+        manifest.opens.iter().flat_map(|opens| {
+            let others = opens.libraries.iter().filter(|stem| is_installed(&format!("lib{stem}.so")));
+            others.map(|stem| Self { by: opens.by.clone(), names: opens.candidate_names(stem), is_by_crate: true })
+        })
+    }
 }
 
 impl Machine {
@@ -141,6 +164,17 @@ impl Components {
                 .findings
                 .push(MessageTemplate::CudartInsideUnknown.to_finding(&Values::default().with("file", &name)));
         }
+        let with_cudart =
+            components.needed.iter().filter_map(|needed| Some((&needed.soname, cuda_major_of(&needed.soname)?)));
+        if let Some((soname, major)) = with_cudart.max_by_key(|(_, major)| *major) {
+            for manifest in components.manifests.iter_mut().filter(|manifest| manifest.component.is_unrecorded()) {
+                seal::require_cudart_in_library(manifest, soname, major);
+            }
+        }
+        // The recorded names are those of Linux.
+        if components.os != Some(TargetOs::Windows) {
+            components.opened = components.manifests.iter().flat_map(OpenedByName::from_manifest).collect();
+        }
         components.use_releases_of_os();
         components
     }
@@ -190,7 +224,8 @@ impl Components {
     /// Checks the requirements on cuDNN against the one that comes with the file. `place` names the container of both.
     pub(crate) fn check_bundled_cudnn(&self, found: HostLibrary, place: &str) -> Vec<Finding> {
         let machine = Machine { libraries: BTreeMap::from([(CUDNN.key, vec![found])]), ..Machine::default() };
-        let mut asked = Self { findings: Vec::new(), ..self.clone() };
+        let manifests = self.manifests.clone();
+        let mut asked = Self { manifests, file: self.file.clone(), os: self.os, ..Self::default() };
         for manifest in &mut asked.manifests {
             manifest.requires.retain(is_cudnn_row);
         }
@@ -264,9 +299,10 @@ impl Components {
         self.alternatives.downgrade_optional(&mut of_each, &self.manifests);
         findings.extend(of_each.into_iter().flatten());
         findings.extend(first.and_then(|host| judge::together(&self.manifests, &host)));
-        findings.extend(self.missing_libraries(machine));
-        findings.extend(self.missing_functions(machine));
-        findings.extend(machine.compiler_findings(&self.compilers));
+        let libraries = self.libraries_of(machine);
+        let compilers = [self.compilers.clone(), libraries.compilers(machine)].concat();
+        findings.extend(machine.compiler_findings(&compilers));
+        findings.extend(libraries.findings);
         findings.extend(self.older_nccl(machine));
         findings.extend(self.findings_of_every_cudnn(machine, place));
         findings.extend(self.findings.iter().cloned());
@@ -292,45 +328,6 @@ impl Components {
         let values = Values::default().with_known("component", component).with("file", &self.file);
         let values = values.with("processor", built_for).with("place", "that machine").with("machine", machine);
         MessageTemplate::WrongMachine.to_finding(&values)
-    }
-
-    /// Reports libraries that the file needs and that the machine is known to lack. cuDNN is checked by its row in the
-    /// manifest. If a module can be loaded, the libraries of other modules are no errors.
-    fn missing_libraries(&self, machine: &Machine) -> Vec<Finding> {
-        let missing: Vec<(&Needed, Finding)> = self
-            .needed
-            .iter()
-            .filter_map(|needed| Some((needed, missing_library(needed, &self.file, machine)?)))
-            .collect();
-        let is_missing = |soname: &String| missing.iter().any(|(needed, _)| needed.soname == *soname);
-        let is_usable = self.modules.iter().any(|needs| !needs.iter().any(is_missing));
-        let severity = |(needed, finding): &(&Needed, Finding)| {
-            let is_optional = is_usable && needed.module.is_some() && !is_driver(&needed.soname);
-            if is_optional { finding.clone().with_severity(Severity::Warning) } else { finding.clone() }
-        };
-        missing.iter().map(severity).collect()
-    }
-
-    /// Reports functions that the file binds and for which a library of the machine is too old. cuDNN and the driver
-    /// are checked by their rows in the manifest.
-    fn missing_functions(&self, machine: &Machine) -> impl Iterator<Item = Finding> {
-        let others = vendor::ALL.into_iter().filter(|library| library.key != CUDNN.key);
-        others.filter_map(|library| {
-            let bound = self.bound.iter().find(|bound| library.is_named(&bound.soname))?;
-            let taken = machine.library_files(library)?.iter().filter(|found| found.taken);
-            let wanted = vendor::plain_name(&bound.soname);
-            let is_it =
-                |found: &&HostLibrary| found.soname.as_deref().is_none_or(|own| vendor::plain_name(own) == wanted);
-            let found = taken.into_iter().find(is_it)?;
-            let version = found.version.filter(|version| *version < bound.first)?;
-            let Bound { soname, name, first } = bound;
-            let values = Values::default().with("library", soname).with("found", version).with("first", first);
-            let values = values.with("symbol", name).with("symbols", name).with("file", &self.file);
-            Some(
-                MessageTemplate::LibraryLacksSymbolOnMachine
-                    .to_finding(&values.with_known("path", found.path.as_deref())),
-            )
-        })
     }
 
     /// Compares the NCCL of the machine with the headers that the file was compiled with.
@@ -408,52 +405,27 @@ impl Alternatives {
     }
 }
 
-/// Returns the finding for a library that a file needs and that the machine is known to lack.
-fn missing_library(needed: &Needed, file: &str, machine: &Machine) -> Option<Finding> {
-    let soname = &needed.soname;
-    let cure = if is_driver(soname) {
-        machine.driver.as_ref().filter(|driver| driver.absent)?;
-        MessageFragment::InstallDriver
-    } else {
-        let library = vendor::ALL.into_iter().find(|library| library.is_named(soname))?;
-        let plain = vendor::plain_name(soname);
-        let is_it = |found: &&HostLibrary| match &found.soname {
-            Some(own) => vendor::plain_name(own) == plain,
-            None => found.version.is_none_or(|version| library.soname(version) == *plain),
-        };
-        let found = machine.library_files(library)?.iter().filter(|found| found.taken).find(is_it);
-        if found.is_some() || needed.has_search_path {
-            return None;
-        }
-        if library.key == CUDART.key { MessageFragment::InstallToolkit } else { MessageFragment::InstallPackage }
-    };
-    let values = Values::default().with("library", soname).with("cure", cure.render(&Values::default()));
-    Some(match needed.module.as_ref().filter(|_| !is_driver(soname)) {
-        Some(module) => MessageTemplate::LibraryAbsentModule.to_finding(&values.with("needed_by", module)),
-        None => MessageTemplate::LibraryAbsent.to_finding(&values.with("needed_by", file)),
-    })
-}
-
 /// Returns true for the requirements on cuDNN and its parts.
 pub(crate) fn is_cudnn_row(row: &Requirement) -> bool {
     matches!(row, Requirement::Library { .. } | Requirement::Part { .. })
 }
 
 /// Returns true for the driver's library, `libcuda.so.1` or `nvcuda.dll`.
-fn is_driver(name: &str) -> bool {
+pub(super) fn is_driver(name: &str) -> bool {
     vendor::plain_name(name).starts_with("libcuda.so")
 }
 
 /// Returns the libraries of NVIDIA that the file needs, except cuDNN. Libraries that wheel repair renamed are omitted, because they
 /// are next to the file that needs them.
 fn needed_libraries(binary: &Binary) -> Vec<Needed> {
-    let others = vendor::ALL.into_iter().filter(|library| library.key != CUDNN.key);
     let known = |name: &&String| {
         // A DLL is found by its name whether or not a tool renamed it.
         let is_plain = binary.os == Some(TargetOs::Windows) || vendor::plain_name(name) == name.as_str();
-        others.clone().any(|library| library.is_named(name)) && is_plain || is_driver(name)
+        is_installed(name) && is_plain || is_driver(name)
     };
-    let has_search_path = binary.rpath.is_some() || binary.runpath.is_some();
+    // Windows searches the directory of the program, and those that the program adds, for the DLLs of a DLL.
+    let is_dll = binary.os == Some(TargetOs::Windows) && binary.kind == BinaryKind::SharedLibrary;
+    let has_search_path = binary.rpath.is_some() || binary.runpath.is_some() || is_dll;
     binary
         .needed
         .iter()
@@ -475,7 +447,7 @@ fn uses_cuda(binary: &Binary, kernels: Option<&Kernels>) -> bool {
     kernels.is_some_and(Kernels::has_kernels)
         || binary.linkage(&CUDART) != Linkage::None
         || vendor::ALL.iter().any(|library| binary.linkage(library) == Linkage::Linked)
-        || binary.needed.iter().any(|name| is_driver(name))
+        || binary.needed.iter().any(|name| is_driver(name) || is_installed(name))
 }
 
 /// Returns the manifest of a file without a note, before its code is examined. For a linked library, the soname shows

@@ -1,13 +1,18 @@
 //! Detects the facts of this machine: from files first, then from the real libcuda in a child process. The rules are in
 //! docs/internals/decisions, *Drivers* and *GPUs*. If a file does not contain a fact, the fact is unknown.
 
+pub(super) mod libraries;
+
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use super::asker::{DriverAnswers, DriverProbe};
 use super::redact::redact_home;
-use super::{CompatPackage, Driver, Gpu, GpuState, HostLibrary, HostLibraryPart, Machine, MachineKind, VARIABLES};
+use super::{
+    CompatPackage, Driver, Gpu, GpuState, HostLibrary, HostLibraryPart, Machine, MachineKind, OTHER_LIBRARIES,
+    VARIABLES,
+};
 use crate::binary::loader::{self, Inspection, LibraryCandidate, LoadGraph};
 use crate::binary::mapped_file::OpenFiles;
 use crate::host::facts::LoaderVersion;
@@ -56,6 +61,7 @@ pub(crate) fn with_graph(env: &Env, asker: Option<&DriverProbe>) -> (Machine, Op
         }
         machine.libraries.insert(library.key, files);
     }
+    machine.libraries.insert(OTHER_LIBRARIES, libraries::detect_others(env, &graph));
     detect_libraries(env, &mut machine, &root, &mut graph, LIBCUDA, asker);
     (machine, Some(graph))
 }

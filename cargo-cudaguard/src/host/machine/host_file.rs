@@ -10,7 +10,7 @@ use std::marker::PhantomData;
 use serde::de::{DeserializeSeed, Error, IgnoredAny, MapAccess, SeqAccess, Unexpected, Visitor};
 use serde::{Deserialize, Deserializer};
 
-use super::{Gpu, GpuState, HostLibrary, Machine, MachineKind};
+use super::{Gpu, GpuState, HostLibrary, Machine, MachineKind, OTHER_LIBRARIES};
 use crate::host::facts::LoaderVersion;
 use cudaguard::internal::vendor;
 use cudaguard::internal::version::{CudaVersion, DriverRelease, Version};
@@ -286,6 +286,11 @@ pub(super) const fn yes() -> bool {
     true
 }
 
+/// Returns the key if its value is a list of libraries.
+fn library_key(key: &str) -> Option<&'static str> {
+    vendor::library_for_key(key).map(|of| of.key).or_else(|| (key == OTHER_LIBRARIES).then_some(OTHER_LIBRARIES))
+}
+
 #[derive(Default)]
 struct HostFile {
     revision: Option<u32>,
@@ -342,12 +347,12 @@ impl<'de> Visitor<'de> for Members {
                 "variables" => member(&mut map, "variables", &mut variables)?,
                 "sources" if self.shown => member(&mut map, "sources", &mut sources)?,
                 "doubts" if self.shown => member(&mut map, "doubts", &mut warnings)?,
-                key => match vendor::library_for_key(key) {
-                    Some(of) => {
+                key => match library_key(key) {
+                    Some(key) => {
                         let mut files: Option<List<HostLibrary>> = None;
-                        member(&mut map, of.key, &mut files)?;
-                        if files.and_then(|files| machine.libraries.insert(of.key, files.0)).is_some() {
-                            return Err(A::Error::duplicate_field(of.key));
+                        member(&mut map, key, &mut files)?;
+                        if files.and_then(|files| machine.libraries.insert(key, files.0)).is_some() {
+                            return Err(A::Error::duplicate_field(key));
                         }
                     }
                     None => drop(map.next_value::<IgnoredAny>()?),

@@ -1,6 +1,6 @@
 //! Writes a machine as a host file.
 
-use super::{Driver, Gpu, GpuState, HostLibrary, HostLibraryPart, Machine, MachineKind, REVISION};
+use super::{Driver, Gpu, GpuState, HostLibrary, HostLibraryPart, Machine, MachineKind, OTHER_LIBRARIES, REVISION};
 use crate::host::facts::LoaderVersion;
 use cudaguard::internal::json::{Value, array, object};
 use cudaguard::internal::vendor;
@@ -14,11 +14,9 @@ impl Machine {
         value.insert_some("kind", self.kind.map(MachineKind::name));
         value.insert_some("driver", self.driver.as_ref().map(Driver::to_json));
         value.insert_some("gpus", self.gpus.as_ref().map(|gpus| array(gpus.iter().map(Gpu::to_json))));
-        for library in vendor::ALL {
-            value.insert_some(
-                library.key,
-                self.library_files(library).map(|files| array(files.iter().map(HostLibrary::to_json))),
-            );
+        for key in vendor::ALL.into_iter().map(|library| library.key).chain([OTHER_LIBRARIES]) {
+            let files = self.libraries.get(key);
+            value.insert_some(key, files.map(|files| array(files.iter().map(HostLibrary::to_json))));
         }
         let texts = |list: &[(String, String)]| {
             (!list.is_empty()).then(|| object(list.iter().map(|(key, text)| (key.as_str(), text.as_str().into()))))
@@ -92,6 +90,7 @@ impl HostLibrary {
             value.insert_some("version", part.version.map(|version| version.to_string()));
             value
         };
+        value.insert_some("needs", (!self.needs.is_empty()).then(|| array(self.needs.iter().map(String::as_str))));
         value.insert_some("parts", self.parts.as_ref().map(|parts| array(parts.iter().map(part))));
         value
     }

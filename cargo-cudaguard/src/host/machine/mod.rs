@@ -17,6 +17,7 @@ pub mod map;
 pub mod oldest_driver;
 pub mod placement;
 pub(crate) mod redact;
+mod stated;
 pub(crate) mod windows;
 
 use std::borrow::Cow;
@@ -27,12 +28,13 @@ pub use asker::DriverProbe;
 #[cfg(target_os = "linux")]
 pub use child::run_probe_child;
 pub(crate) use components::is_cudnn_row;
-pub use components::{Alternatives, Components, Needed};
+pub use components::{Alternatives, Components, Needed, OpenedByName};
 pub use cudaguard::internal::tables::pci::compute_capability as cc_of_pci_device;
 pub(crate) use detect::detect_for_graph;
 pub use detect::detect_machine;
 pub use gpu_state::GpuState;
 pub use host_file::{ParseError, parse_release};
+pub(crate) use stated::OTHER_LIBRARIES;
 
 use crate::binary::file::TargetOs;
 use crate::host::facts::{self, CudartState, CudnnState, DriverMismatch, DriverState, Host, Inner, Jit, LoaderVersion};
@@ -63,8 +65,8 @@ pub struct Machine {
     pub driver: Option<Driver>,
     /// The GPUs; `None`: not checked, or the check failed.
     pub gpus: Option<Vec<Gpu>>,
-    /// The files of each library in the order of the loader, by the key of the library's descriptor. Libraries that
-    /// were not checked have no entry.
+    /// The files of each library in the order of the loader, by the key of the library's descriptor. NVIDIA's other libraries have one
+    /// key, `libraries`. Libraries that were not checked have no entry.
     pub libraries: BTreeMap<&'static str, Vec<HostLibrary>>,
     /// The [`VARIABLES`] that are set, with their values.
     pub variables: Vec<(String, String)>,
@@ -187,6 +189,9 @@ pub struct HostLibrary {
     /// The release of the cudart that is linked into it, if any.
     #[serde(deserialize_with = "host_file::a_cuda_version")]
     pub cuda: Option<CudaVersion>,
+    /// The libraries of NVIDIA that it needs, by soname.
+    #[serde(deserialize_with = "host_file::list_or_empty")]
+    pub needs: Vec<String>,
 }
 
 /// A library that another one loads with dlopen.

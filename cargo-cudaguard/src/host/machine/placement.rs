@@ -75,9 +75,10 @@ impl Placement {
         let processor = common_processor(files)?;
         // A fact about a file that is unknown is unknown on every machine.
         for file in files {
-            if let Some(warning) =
-                file.findings.iter().find(|finding| Verdict::from_findings([*finding]) != Verdict::Runs)
-            {
+            let is_open = |finding: &&Finding| {
+                finding.code != Code::LibraryNotStated && Verdict::from_findings([*finding]) != Verdict::Runs
+            };
+            if let Some(warning) = file.findings.iter().find(is_open) {
                 return Err(format!("{}: {}", file.file, first_line(warning)));
             }
         }
@@ -170,7 +171,9 @@ impl<'a> PlacementQuery<'a> {
     }
 
     pub(super) fn findings_on(&self, machine: &Machine) -> Vec<Finding> {
-        self.files.iter().flat_map(|file| file.check_on(machine, "that machine")).collect()
+        // Placements ask about GPUs, drivers and cuDNN.
+        let all = self.files.iter().flat_map(|file| file.check_on(machine, "that machine"));
+        all.filter(|finding| finding.code != Code::LibraryNotStated).collect()
     }
 
     fn verdict_on(&self, machine: &Machine) -> Verdict {

@@ -7,9 +7,10 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::redact::redact_home;
-use super::{Driver, Gpu, HostLibrary, Machine, VARIABLES};
+use super::{Driver, Gpu, HostLibrary, Machine, OTHER_LIBRARIES, VARIABLES};
 use crate::binary::mapped_file::{Contents, OpenFiles};
 use crate::binary::pe::Pe;
+use crate::family::{Release, is_installed};
 use crate::host::library_version::dll_version;
 use cudaguard::internal::env::Env;
 use cudaguard::internal::subprocess::run_with_timeout;
@@ -128,8 +129,8 @@ fn parse_gpus(text: &str) -> (Option<DriverRelease>, Vec<Gpu>) {
 /// Finds the DLLs of each library in the directories, in their order.
 fn detect_libraries(env: &Env, machine: &mut Machine, dirs: &[(PathBuf, &str)]) {
     let files = OpenFiles::default();
-    for library in vendor::ALL {
-        machine.libraries.insert(library.key, Vec::new());
+    for key in vendor::ALL.into_iter().map(|library| library.key).chain([OTHER_LIBRARIES]) {
+        machine.libraries.insert(key, Vec::new());
     }
     let (mut searched, mut taken) = (BTreeSet::new(), BTreeSet::new());
     for (dir, kind) in dirs.iter().filter(|(dir, _)| !dir.as_os_str().is_empty()) {
@@ -144,17 +145,25 @@ fn detect_libraries(env: &Env, machine: &mut Machine, dirs: &[(PathBuf, &str)]) 
             .collect();
         names.sort();
         for name in names.into_iter().filter(|name| name.to_ascii_lowercase().ends_with(".dll")) {
-            let Some(library) = vendor::ALL.into_iter().find(|library| library.is_named(&name)) else { continue };
+            let library = vendor::ALL.into_iter().find(|library| library.is_named(&name));
+            if library.is_none() && !is_installed(&name) {
+                continue;
+            }
             let path = dir.join(&name);
+            let version = match library {
+                Some(library) => dll_version(&files, library, &path),
+                None => files.open(&path).ok().and_then(|data| Release::read(&name, &name, &data)?.number()),
+            };
             let found = HostLibrary {
-                version: dll_version(&files, library, &path),
+                version,
                 path: Some(redact_home(env, &path.display())),
                 taken: taken.insert(name.to_ascii_lowercase()),
                 by: Some(redact_home(env, &format!("{kind}: {}", dir.display()))),
                 soname: Some(name),
                 ..HostLibrary::default()
             };
-            machine.libraries.entry(library.key).or_default().push(found);
+            let key = library.map_or(OTHER_LIBRARIES, |library| library.key);
+            machine.libraries.entry(key).or_default().push(found);
         }
     }
 }

@@ -1,5 +1,6 @@
 //! Library search: the candidates that the loaders of glibc and musl try for a name, in their order.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use super::{LoadGraph, Object, Rules};
@@ -28,11 +29,7 @@ impl LoadGraph {
     /// Tries one file after the other, up to the one that the loader picks. `all`: continues to the end.
     pub(super) fn search_candidates(&self, by: usize, name: &[u8], all: bool) -> Vec<LibraryCandidate> {
         let mut candidates = Vec::new();
-        let nothing = [String::new()];
-        let below = match &self.rules {
-            Rules::Glibc(system) => &system.below[..],
-            Rules::Musl(_) => &nothing[..],
-        };
+        let below = self.subdirectories();
         let done =
             |candidates: &[LibraryCandidate]| !all && candidates.last().is_some_and(LibraryCandidate::is_selected);
         for step in self.search_steps(by, name) {
@@ -69,6 +66,33 @@ impl LoadGraph {
             }
         }
         candidates
+    }
+
+    /// Returns the names under which the loader may find a file for the program: those in its cache and in the directories that it
+    /// searches.
+    pub(crate) fn names_in_search_path(&self, is_wanted: impl Fn(&str) -> bool) -> BTreeSet<String> {
+        let in_cache = self.cache.iter().flat_map(|cache| cache::names(cache)).filter(|name| is_wanted(name));
+        let mut names: BTreeSet<String> = in_cache.map(str::to_owned).collect();
+        // The directories are the same for every name without a slash.
+        for step in self.search_steps(0, b"libcudart.so") {
+            let SearchStep::List(dirs) = step else { continue };
+            for dir in dirs.iter().flat_map(|(dir, _)| self.subdirectories().iter().map(move |below| dir.join(below))) {
+                let entries = dir.read_dir().into_iter().flatten().flatten();
+                names.extend(
+                    entries.filter_map(|entry| entry.file_name().into_string().ok()).filter(|name| is_wanted(name)),
+                );
+            }
+        }
+        names
+    }
+
+    /// Returns the subdirectories that the loader searches in each directory, the last of which is the directory itself.
+    fn subdirectories(&self) -> &[String] {
+        const NOTHING: &[String] = &[String::new()];
+        match &self.rules {
+            Rules::Glibc(system) => &system.below,
+            Rules::Musl(_) => NOTHING,
+        }
     }
 
     fn search_steps(&self, by: usize, name: &[u8]) -> Vec<SearchStep> {

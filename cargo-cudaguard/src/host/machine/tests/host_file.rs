@@ -59,15 +59,17 @@ prop_compose! {
         soname in label(), version in version(), path in label(), taken: bool, by in label(),
         parts in some((any::<String>(), self::version()).prop_map(|(file, version)| HostLibraryPart { file, version })),
         loader in loader(), cuda in prop::option::of((1..99u32, 0..99u32)),
+        needs in proptest::collection::vec(any::<String>(), 0..3),
     ) -> HostLibrary {
         let cuda = cuda.map(|(major, minor)| CudaVersion::new(major, minor));
-        HostLibrary { soname, version, path, taken, by, parts, loader, cuda }
+        HostLibrary { soname, version, path, taken, by, parts, loader, cuda, needs }
     }
 }
 
 prop_compose! {
-    fn libraries()(files in proptest::collection::vec(some(library()), vendor::COUNT)) -> BTreeMap<&'static str, Vec<HostLibrary>> {
-        vendor::ALL.into_iter().zip(files).filter_map(|(library, files)| Some((library.key, files?))).collect()
+    fn libraries()(files in proptest::collection::vec(some(library()), vendor::COUNT + 1)) -> BTreeMap<&'static str, Vec<HostLibrary>> {
+        let keys = vendor::ALL.into_iter().map(|library| library.key).chain([OTHER_LIBRARIES]);
+        keys.zip(files).filter_map(|(key, files)| Some((key, files?))).collect()
     }
 }
 

@@ -1,0 +1,103 @@
+//! Names of NVIDIA's libraries.
+
+use super::descriptors::Descriptor;
+use cudaguard::internal::vendor::{self, CUDNN};
+
+/// The start of the names of NVIDIA's libraries without kernels of their own, in addition to those in [`vendor`].
+const OF_NVIDIA: &[&str] = &[
+    "nvidia-",
+    "nvinfer",
+    "nvonnxparser",
+    "nvparsers",
+    "nvshmem",
+    "nvToolsExt",
+    "nvblas",
+    "nvperf",
+    "nvrtc",
+    "nvJitLink",
+    "nvptxcompiler",
+    "nvfatbin",
+    "nvvm",
+    "nvcuvid",
+    "nvrm_",
+    "nvbufsurf",
+    "cudss",
+];
+
+/// The start of the names of NVIDIA's libraries without `lib`: the optional parts of NVSHMEM.
+const PLUGINS_OF_NVIDIA: &[&str] = &["nvshmem_bootstrap_", "nvshmem_transport_"];
+
+/// Returns true for the library of NVIDIA's that has one of these names. What it needs is a part of the machine.
+pub(crate) fn is_of_nvidia<'a>(names: impl IntoIterator<Item = Option<&'a str>>) -> bool {
+    let is_it = |name: &str| {
+        let plain = vendor::plain_name(name);
+        let stem = plain.strip_prefix("lib").and_then(|name| name.split(".so").next()).unwrap_or_default();
+        let is_known =
+            vendor::is_nvidias(stem) || vendor::is_nvidia_soname(&plain) || Descriptor::named(&plain).is_some();
+        let is_plugin = PLUGINS_OF_NVIDIA.iter().any(|start| plain.starts_with(start));
+        is_known || is_plugin || OF_NVIDIA.iter().any(|start| stem.starts_with(start))
+    };
+    names.into_iter().flatten().any(is_it)
+}
+
+/// Returns true for a library of NVIDIA's that a machine has only if it is installed there. Drivers bring their own libraries, and
+/// cuDNN has its own rules.
+pub(crate) fn is_installed(name: &str) -> bool {
+    /// The start of the names of the driver's libraries, and of those of a Jetson.
+    const OF_DRIVERS: [&str; 5] = ["nvidia-", "nvml", "nvcuvid", "nvrm_", "nvbufsurf"];
+    let file = name.rsplit('/').next().unwrap_or_default();
+    let plain = vendor::plain_name(file);
+    let Some(stem) = plain.strip_prefix("lib").and_then(|name| name.split(".so").next()) else { return false };
+    let is_driver =
+        stem.starts_with("cuda") && stem != "cudart" || OF_DRIVERS.iter().any(|start| stem.starts_with(start));
+    !is_driver && !plain.starts_with(CUDNN.stem) && is_of_nvidia([Some(file)])
+}
+
+/// Returns the CUDA major of a library that contains a CUDA runtime, as its soname shows it. Drivers of an older major do not run it.
+pub(crate) fn cuda_major_of(soname: &str) -> Option<u32> {
+    let plain = vendor::plain_name(soname);
+    let major = vendor::major_of(&plain)?;
+    match plain.strip_prefix("lib")?.split(".so").next()? {
+        "cublas" | "cublasLt" | "nvjpeg" => Some(major),
+        stem if stem.starts_with("npp") => Some(major),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn installed_libraries_are_distinguished() {
+        for installed in [
+            "libcudart.so.13",
+            "libcublas.so.12",
+            "libnvrtc.so",
+            "libnvrtc-builtins.so.13.0",
+            "libnppial.so.12",
+            "libnccl.so.2",
+            "libnvinfer.so.10",
+            "libnvToolsExt.so.1",
+            "cublas64_13.dll",
+            "nvrtc64_130_0.dll",
+        ] {
+            assert!(is_installed(installed), "{installed}");
+        }
+        for other in [
+            "libcuda.so.1",
+            "nvcuda.dll",
+            "libcudadebugger.so.1",
+            "libnvidia-ml.so.1",
+            "libnvcuvid.so.1",
+            "libcudnn.so.9",
+            "libcudnn_graph.so.9",
+            "libcuda_kernels.so",
+            "libc.so.6",
+            "libtorch_cuda.so",
+            "KERNEL32.dll",
+        ] {
+            assert!(!is_installed(other), "{other}");
+        }
+    }
+}

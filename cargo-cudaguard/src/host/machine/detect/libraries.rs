@@ -1,0 +1,58 @@
+//! Detects NVIDIA's libraries that have no key of their own in a host file.
+
+use std::path::Path;
+
+use crate::binary::loader::{Inspection, LoadGraph};
+use crate::binary::mapped_file::OpenFiles;
+use crate::family::{BUILTINS, Release, is_installed};
+use crate::host::library_version::file_version;
+use crate::host::machine::HostLibrary;
+use crate::host::machine::redact::redact_home;
+use cudaguard::internal::elf::Elf;
+use cudaguard::internal::env::Env;
+use cudaguard::internal::vendor;
+use cudaguard::internal::version::Version;
+
+/// Returns the libraries that the program of this graph finds: by their sonames, and by the names that crates open, which end with
+/// `.so`.
+pub(super) fn detect_others(env: &Env, graph: &LoadGraph) -> Vec<HostLibrary> {
+    let has_own_key = |name: &str| vendor::ALL.into_iter().any(|library| library.soname_version(name).is_some());
+    let names = graph.names_in_search_path(|name| is_installed(name) && !has_own_key(name));
+    names.into_iter().filter_map(|name| read_library(env, graph, name)).collect()
+}
+
+/// Reads the file that the loader picks for a name. `None` for other names of the file, such as `libcublas.so.13.0.2`.
+fn read_library(env: &Env, graph: &LoadGraph, name: String) -> Option<HostLibrary> {
+    let found = graph.resolve_file(0, &name).filter(|found| found.inspection == Inspection::Usable)?;
+    let data = graph.files().open(&found.path).ok()?;
+    let elf = Elf::parse(&data).ok()?;
+    if elf.soname() != Some(name.as_str()) && !name.ends_with(".so") {
+        return None;
+    }
+    let needs = elf.needed().into_iter().filter(|name| is_installed(name)).map(str::to_owned).collect();
+    Some(HostLibrary {
+        version: version_of(graph.files(), &found.path, elf.soname().unwrap_or(&name), &data),
+        path: Some(redact_home(env, &found.path.display())),
+        taken: true,
+        by: Some(redact_home(env, &found.place)),
+        soname: Some(name),
+        needs,
+        ..HostLibrary::default()
+    })
+}
+
+/// Returns the version of a library, if its file contains all three numbers.
+pub(in crate::host::machine) fn version_of(
+    files: &OpenFiles,
+    path: &Path,
+    soname: &str,
+    data: &[u8],
+) -> Option<Version> {
+    if let Some(library) = vendor::ALL.into_iter().find(|library| library.is_named(soname)) {
+        return file_version(files, library, path);
+    }
+    let real = std::fs::canonicalize(path).ok()?;
+    let release = Release::read(real.file_name()?.to_str()?, soname, data)?;
+    // The functions of a library need its exact release.
+    release.version.filter(|version| version.is_exact || release.of.is(&BUILTINS)).map(|version| version.version)
+}

@@ -1,0 +1,217 @@
+//! NVIDIA's libraries that files need or open, and that a machine provides as far as its description states them.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::components::is_driver;
+use super::{Components, HostLibrary, Machine, Needed, OpenedByName};
+use crate::binary::symbols::Bound;
+use crate::family::{self, Member, RuntimeCompiler};
+use cudaguard::internal::finding::{Finding, MessageFragment, MessageTemplate, Severity, Values};
+use cudaguard::internal::vendor::{self, CUDNN};
+
+/// The key of NVIDIA's libraries that have no key of their own, in host files and in [`Machine::libraries`].
+pub(crate) const OTHER_LIBRARIES: &str = "libraries";
+
+/// The facts about one library in the description of a machine.
+#[derive(Clone, Copy)]
+enum LibraryState<'a> {
+    Found(&'a HostLibrary),
+    Absent,
+    Unknown,
+}
+
+/// The libraries of a machine that a program loads, and the findings about them.
+#[derive(Default)]
+pub(super) struct LibrariesOfMachine<'a> {
+    pub(super) findings: Vec<Finding>,
+    loaded: Vec<(String, &'a HostLibrary)>,
+    /// Libraries that the description of the machine does not contain.
+    not_stated: Vec<String>,
+    /// Absent libraries that only a search path may contain.
+    in_search_path: Vec<String>,
+}
+
+impl Machine {
+    fn library_state(&self, name: &str) -> LibraryState<'_> {
+        let plain = vendor::plain_name(name);
+        let library = vendor::ALL.into_iter().find(|library| library.is_named(&plain));
+        let own = library.and_then(|library| self.library_files(library));
+        let is_own = |found: &&HostLibrary| match &found.soname {
+            Some(soname) => vendor::plain_name(soname) == plain,
+            None => found.version.is_none_or(|version| library.is_some_and(|of| of.soname(version) == *plain)),
+        };
+        let others = self.libraries.get(OTHER_LIBRARIES);
+        let is_it = |found: &&HostLibrary| found.name().is_some_and(|name| vendor::plain_name(name) == plain);
+        let mut found = own.into_iter().flatten().filter(|found| found.taken).filter(is_own);
+        let mut other = others.into_iter().flatten().filter(|found| found.taken).filter(is_it);
+        match found.next().or_else(|| other.next()) {
+            Some(found) => LibraryState::Found(found),
+            None if own.is_some() || library.is_none() && others.is_some() => LibraryState::Absent,
+            None => LibraryState::Unknown,
+        }
+    }
+}
+
+impl HostLibrary {
+    /// Returns its soname, or the name of its file.
+    fn name(&self) -> Option<&str> {
+        let file = || self.path.as_deref()?.rsplit(['/', '\\']).next();
+        self.soname.as_deref().or_else(file)
+    }
+}
+
+impl Components {
+    /// Finds the libraries of a machine that the file needs, those that these need, and those that crates open. cuDNN is checked by
+    /// its row in the manifest.
+    pub(super) fn libraries_of<'a>(&self, machine: &'a Machine) -> LibrariesOfMachine<'a> {
+        let mut all = LibrariesOfMachine::default();
+        self.find_needed(machine, &mut all);
+        self.find_opened(machine, &mut all);
+        let values = Values::default().with("file", &self.file);
+        for (names, words) in [
+            (&all.not_stated, MessageTemplate::LibraryNotStated),
+            (&all.in_search_path, MessageTemplate::LibraryNotStatedInSearchPath),
+        ] {
+            if !names.is_empty() {
+                all.findings.push(words.to_finding(&values.clone().with("library", names.join(", "))));
+            }
+        }
+        all.findings.extend(self.missing_functions(machine));
+        let members = all.members(machine);
+        let resolve = |_: usize, soname: &str| members.iter().position(|member| member.is_named(soname));
+        all.findings.extend(family::findings(&members.iter().collect::<Vec<_>>(), &resolve));
+        all
+    }
+
+    /// If a module can be loaded, the libraries of other modules are no errors.
+    fn find_needed<'a>(&self, machine: &'a Machine, all: &mut LibrariesOfMachine<'a>) {
+        let mut missing: Vec<(Needed, Finding)> = Vec::new();
+        let mut seen: BTreeSet<String> = self.needed.iter().map(|needed| needed.soname.clone()).collect();
+        let mut queue: Vec<(Needed, String)> =
+            self.needed.iter().rev().map(|needed| (needed.clone(), self.file.clone())).collect();
+        while let Some((needed, by)) = queue.pop() {
+            if is_driver(&needed.soname) {
+                let is_absent = machine.driver.as_ref().is_some_and(|driver| driver.absent);
+                missing.extend(is_absent.then(|| (needed.clone(), absent_finding(&needed, &by))));
+                continue;
+            }
+            match machine.library_state(&needed.soname) {
+                LibraryState::Found(library) => {
+                    let name = library.name().unwrap_or(&needed.soname);
+                    let others = library.needs.iter().filter(|name| seen.insert((*name).clone()));
+                    let other =
+                        |soname: &String| (Needed { soname: soname.clone(), ..needed.clone() }, name.to_owned());
+                    queue.extend(others.map(other));
+                    all.loaded.push((needed.soname, library));
+                }
+                LibraryState::Absent if needed.has_search_path => all.in_search_path.push(needed.soname),
+                LibraryState::Absent => {
+                    let finding = absent_finding(&needed, &by);
+                    missing.push((needed, finding));
+                }
+                LibraryState::Unknown => all.not_stated.push(needed.soname),
+            }
+        }
+        let is_missing = |soname: &String| missing.iter().any(|(needed, _)| needed.soname == *soname);
+        let is_usable = self.modules.iter().any(|needs| !needs.iter().any(is_missing));
+        let severity = |(needed, finding): (Needed, Finding)| {
+            let is_optional = is_usable && needed.module.is_some() && !is_driver(&needed.soname);
+            if is_optional { finding.with_severity(Severity::Warning) } else { finding }
+        };
+        let findings: Vec<Finding> = missing.iter().cloned().map(severity).collect();
+        all.findings.extend(findings);
+    }
+
+    fn find_opened<'a>(&self, machine: &'a Machine, all: &mut LibrariesOfMachine<'a>) {
+        let mut not_stated: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+        for opened in &self.opened {
+            let Some(first) = opened.names.first() else { continue };
+            let states: Vec<_> = opened.names.iter().map(|name| (name, machine.library_state(name))).collect();
+            let found = states.iter().find_map(|(name, state)| match state {
+                LibraryState::Found(library) => Some(((*name).clone(), *library)),
+                LibraryState::Absent | LibraryState::Unknown => None,
+            });
+            let is_unknown = states.iter().any(|(_, state)| matches!(state, LibraryState::Unknown));
+            match found {
+                Some(found) => all.loaded.push(found),
+                None if is_unknown => not_stated.entry(&opened.by).or_default().push(first),
+                None => all.findings.push(opened.absent_finding()),
+            }
+        }
+        for (by, names) in not_stated {
+            let values = Values::default().with("library", names.join(", ")).with("crate", by);
+            all.findings.push(MessageTemplate::LibraryNotStatedOpened.to_finding(&values));
+        }
+    }
+
+    /// Reports functions that the file binds and for which a library of the machine is too old. cuDNN and the driver
+    /// are checked by their rows in the manifest.
+    fn missing_functions(&self, machine: &Machine) -> impl Iterator<Item = Finding> {
+        let mut newest: BTreeMap<&str, &Bound> = BTreeMap::new();
+        for bound in self.bound.iter().filter(|bound| !CUDNN.is_named(&bound.soname) && !is_driver(&bound.soname)) {
+            let known = newest.entry(&bound.soname).or_insert(bound);
+            *known = if known.first < bound.first { bound } else { known };
+        }
+        newest.into_values().filter_map(move |bound| {
+            let LibraryState::Found(found) = machine.library_state(&bound.soname) else { return None };
+            let version = found.version.filter(|version| *version < bound.first)?;
+            let Bound { soname, name, first } = bound;
+            let values = Values::default().with("library", soname).with("found", version).with("first", first);
+            let values = values.with("symbol", name).with("symbols", name).with("file", &self.file);
+            let values = values.with_known("path", found.path.as_deref());
+            Some(MessageTemplate::LibraryLacksSymbolOnMachine.to_finding(&values))
+        })
+    }
+}
+
+impl LibrariesOfMachine<'_> {
+    /// Returns the run-time compilers among the loaded libraries.
+    pub(super) fn compilers(&self, machine: &Machine) -> Vec<RuntimeCompiler> {
+        family::compilers(&self.members(machine))
+    }
+
+    /// Returns the loaded libraries, and the builtins of NVRTC, which opens them when it compiles.
+    fn members(&self, machine: &Machine) -> Vec<Member> {
+        let member = |soname: &str, library: &HostLibrary| {
+            let path = library.path.as_deref().unwrap_or(soname);
+            Member::from_description(path, soname, library.version, &library.needs)
+        };
+        let mut members: Vec<Member> =
+            self.loaded.iter().filter_map(|(soname, library)| member(soname, library)).collect();
+        if members.iter().any(|member| member.is(&family::NVRTC)) {
+            let all = machine.libraries.get(OTHER_LIBRARIES).into_iter().flatten();
+            let others = all.filter_map(|library| member(library.name()?, library));
+            members.extend(others.filter(|member| member.is(&family::BUILTINS)));
+        }
+        members
+    }
+}
+
+impl OpenedByName {
+    /// Returns the finding that none of the names is found.
+    pub(crate) fn absent_finding(&self) -> Finding {
+        let library = self.names.first().map(String::as_str).unwrap_or_default();
+        let values = Values::default().with("library", library).with("value", self.names.join(", "));
+        if self.is_by_crate {
+            MessageTemplate::OpenedLibraryAbsent.to_finding(&values.with("crate", &self.by))
+        } else {
+            MessageTemplate::LibraryNotStatedOptional.to_finding(&values.with("file", &self.by))
+        }
+    }
+}
+
+/// Returns the finding for a library that a file needs and that the machine lacks.
+fn absent_finding(needed: &Needed, by: &str) -> Finding {
+    let soname = &needed.soname;
+    let plain = vendor::plain_name(soname);
+    let cure = match plain.split(".so").next().unwrap_or_default() {
+        _ if is_driver(soname) => MessageFragment::InstallDriver,
+        stem if vendor::OF_TOOLKIT.contains(&stem) => MessageFragment::InstallToolkit,
+        _ => MessageFragment::InstallPackage,
+    };
+    let values = Values::default().with("library", soname).with("cure", cure.render(&Values::default()));
+    match needed.module.as_ref().filter(|_| !is_driver(soname)) {
+        Some(module) => MessageTemplate::LibraryAbsentModule.to_finding(&values.with("needed_by", module)),
+        None => MessageTemplate::LibraryAbsent.to_finding(&values.with("needed_by", by)),
+    }
+}
