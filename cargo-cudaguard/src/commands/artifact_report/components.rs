@@ -46,6 +46,7 @@ impl ArtifactReport {
         let mut of_vendor: Vec<usize> = Vec::new();
         let is_package = whole.packages.iter().any(ArtifactPackage::is_one);
         let of_programs = whole.members_of_programs();
+        let of_others = whole.members_of_others();
         // The kernels of a driver run on the driver itself. They are no requirement of a program.
         for part in whole.parts.iter().filter(|part| !part.is_driver()) {
             let mut own = part.components.clone();
@@ -67,6 +68,13 @@ impl ArtifactReport {
             if is_module && !part.is_nvidias() {
                 own.needed.iter_mut().for_each(|needed| needed.module = Some(part.name.clone()));
                 all.modules.push(own.needed.iter().map(|needed| needed.soname.clone()).collect());
+            }
+            if is_module && part.is_nvidias() {
+                // A library that no member loads stops none.
+                let is_idle = !of_others.is_empty() && !of_others.contains(part.name.as_str());
+                own.needed.retain(|needed| !is_idle || needed.is_of_driver());
+                own.bound.retain(|_| !is_idle);
+                own.needed.iter_mut().for_each(|needed| needed.has_search_path = true);
             }
             if let Some(soname) = part.binary.needed.iter().find(|name| CUDNN.is_named(name)) {
                 if let Some(name) = inside(soname) {

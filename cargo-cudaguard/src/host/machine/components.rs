@@ -84,6 +84,13 @@ pub struct Needed {
     pub module: Option<String>,
 }
 
+impl Needed {
+    /// Returns true for the driver's library.
+    pub(crate) fn is_of_driver(&self) -> bool {
+        is_driver(&self.soname)
+    }
+}
+
 /// A library that a crate or a file opens by name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OpenedByName {
