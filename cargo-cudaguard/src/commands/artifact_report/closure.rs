@@ -183,6 +183,15 @@ impl ArtifactReport {
         loaded.find(is_it).map(|member| self.loaders[member.at].name.clone())
     }
 
+    /// Returns true if a library of this name that a search path contains is loaded with a member: the dynamic linker does not search
+    /// it again.
+    pub(super) fn is_loaded_with(&self, name: &str, soname: &str) -> bool {
+        let loaded =
+            self.loader_of(name).into_iter().flat_map(|at| self.loaded_with(at)).flat_map(|(loaded, _)| loaded);
+        let is_it = |member: &LoadedMember| member.name == soname || self.loaders[member.at].is_named(soname);
+        loaded.into_iter().any(|member| !member.by_name && is_it(member))
+    }
+
     fn loader_of(&self, name: &str) -> Option<usize> {
         let (own, of_machine) = self.loaders.split_at(self.loaders.len() - self.of_machine.len());
         let at = own.binary_search_by(|loader| loader.name.as_str().cmp(name)).ok();

@@ -62,7 +62,7 @@ impl ArtifactReport {
             let at_hand = |soname: &str| {
                 is_elsewhere(soname) || inside(soname).is_some() || whole.required_package(part, soname).is_some()
             };
-            own.needed.retain(|needed| !at_hand(&needed.soname));
+            own.needed.retain(|needed| !at_hand(&needed.soname) && !whole.is_loaded_with(&part.name, &needed.soname));
             own.bound.retain(|bound| !at_hand(&bound.soname));
             own.opened.retain(|opened| !opened.names.iter().any(|name| whole.has_file_named(name)));
             if is_module && !part.is_nvidias() {
