@@ -298,7 +298,8 @@ fn probed_machine_has_the_same_answer() {
     let cufft = fixture.library("fft/libcufft.so.12", &["cufftPlan1d"]);
     let version = "Cuda compilation tools, release 13.0, V13.0.88";
     let compiler = |name: &str, functions: &[&str]| {
-        let defines = functions.iter().map(|name| format!("int {name}(void) {{ return 0; }}\n")).collect::<String>();
+        let define = |name: &&str| format!("int {name}(void) {{ return 0; }}");
+        let defines = functions.iter().map(define).collect::<Vec<_>>().join("\n");
         let source = format!("const char text[] = \"{version}\";\n{defines}");
         let soname = name.rsplit('/').next().unwrap();
         let arguments = ["-shared", "-fPIC", "-nostdlib", &format!("-Wl,-soname,{soname}")].map(str::to_owned);
