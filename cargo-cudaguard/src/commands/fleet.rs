@@ -285,6 +285,9 @@ impl<F: Fn(Outcomes) -> FleetReport> Run<'_, F> {
         if self.unusable > TOLD {
             report::note(&format!("info: {name}: no program can use {} more GPUs", self.unusable - TOLD));
         }
+        for description in self.fleet.unknown_keys().descriptions() {
+            report::note(&format!("info: {name}: {description}"));
+        }
         if self.machines == 0 {
             let why = match (self.unread, self.without, self.lines) {
                 (0, 0, true) => "is empty: expected a host file on each line",

@@ -127,6 +127,9 @@ fn read_host(file: &Path) -> Result<Machine, CliError> {
             "info: {name} has revision {revision}, which is newer than this cudaguard: unknown parts are ignored"
         ));
     }
+    for description in Machine::unknown_keys(text).descriptions() {
+        report::note(&format!("info: {name}: {description}"));
+    }
     Ok(machine)
 }
 

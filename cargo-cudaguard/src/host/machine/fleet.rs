@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::rc::Rc;
 
 pub use super::change::Change;
-use super::{Components, Machine, ParseError};
+use super::{Components, Machine, ParseError, UnknownKeys};
 use crate::binary::examined;
 use cudaguard::internal::finding::{Finding, Verdict};
 
@@ -41,20 +41,27 @@ pub struct Fleet<T, F> {
     files: Vec<Components>,
     made_of: F,
     known: HashMap<Machine, Rc<T>>,
+    unknown_keys: UnknownKeys,
 }
 
 impl<T, F: Fn(Outcomes) -> T> Fleet<T, F> {
     /// Creates a fleet check of these files.
     pub fn new(files: Vec<Components>, made_of: F) -> Self {
-        Self { files, made_of, known: HashMap::new() }
+        Self { files, made_of, known: HashMap::new(), unknown_keys: UnknownKeys::default() }
     }
 
     /// Checks the machine on one line. Returns its label, if it has one, and the value derived from the outcomes.
     pub fn judge_line(&mut self, line: &str) -> Result<(Option<String>, Rc<T>), ParseError> {
-        let (name, machine) = Machine::read_for_judging(line)?;
+        let (name, machine, unknown_keys) = Machine::read_for_judging(line)?;
+        self.unknown_keys.extend(unknown_keys);
         let made =
             if line.len() > LONGEST { Rc::new(self.describe_outcome(&machine)) } else { self.judge_machine(machine).1 };
         Ok((name, made))
+    }
+
+    /// Returns the top-level keys of all host files that are ignored.
+    pub fn unknown_keys(&self) -> &UnknownKeys {
+        &self.unknown_keys
     }
 
     /// Checks a parsed machine. It should not have facts that the checks do not use, because they defeat the cache.

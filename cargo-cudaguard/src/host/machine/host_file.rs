@@ -1,6 +1,6 @@
 //! Reads the host file, which `probe` writes and which users can write manually.
 //!
-//! Unknown keys are ignored, including those of newer revisions. A known key with a value of the wrong type or form is
+//! Unknown keys are ignored, and reported if the revision is known ([`UnknownKeys`]). A known key with a value of the wrong type or form is
 //! an error, so that a typing mistake does not silently become an unknown fact.
 
 use std::borrow::Cow;
@@ -10,7 +10,8 @@ use std::marker::PhantomData;
 use serde::de::{DeserializeSeed, Error, IgnoredAny, MapAccess, SeqAccess, Unexpected, Visitor};
 use serde::{Deserialize, Deserializer};
 
-use super::{Gpu, GpuState, HostLibrary, Machine, MachineKind, OTHER_LIBRARIES};
+use super::unknown_keys::UnknownKeys;
+use super::{Gpu, GpuState, HostLibrary, Machine, MachineKind, OTHER_LIBRARIES, REVISION};
 use crate::host::facts::LoaderVersion;
 use cudaguard::internal::vendor;
 use cudaguard::internal::version::{CudaVersion, DriverRelease, Version};
@@ -109,10 +110,15 @@ impl Machine {
         Ok((file.machine, file.revision.unwrap_or_default()))
     }
 
+    /// Returns the top-level keys of a host file that are ignored.
+    pub fn unknown_keys(text: &str) -> UnknownKeys {
+        HostFile::parse(text, true).map(|file| file.unknown).unwrap_or_default()
+    }
+
     /// Parses a host file without the facts that the checks do not use, so that machines with equal relevant facts
-    /// compare equal. Returns the label separately from the machine.
-    pub(super) fn read_for_judging(text: &str) -> Result<(Option<String>, Self), ParseError> {
-        let mut machine = HostFile::parse(text, false)?.machine;
+    /// compare equal. Returns the label and the keys that are ignored separately from the machine.
+    pub(super) fn read_for_judging(text: &str) -> Result<(Option<String>, Self, UnknownKeys), ParseError> {
+        let HostFile { mut machine, unknown, .. } = HostFile::parse(text, false)?;
         // A GPU's id matters only if a variable selects GPUs by it.
         let by_uuid = |(name, value): &(String, String)| name == "CUDA_VISIBLE_DEVICES" && value.contains("GPU-");
         let keeps_uuid = machine.variables.iter().any(by_uuid);
@@ -126,7 +132,7 @@ impl Machine {
         if let Some(driver) = &mut machine.driver {
             driver.library = None;
         }
-        Ok((machine.name.take(), machine))
+        Ok((machine.name.take(), machine, unknown))
     }
 }
 
@@ -295,6 +301,7 @@ fn library_key(key: &str) -> Option<&'static str> {
 struct HostFile {
     revision: Option<u32>,
     machine: Machine,
+    unknown: UnknownKeys,
 }
 
 /// Reads the value of a key that may occur once in an object; `null` is an absent value.
@@ -332,7 +339,7 @@ impl<'de> Visitor<'de> for Members {
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<HostFile, A::Error> {
-        let HostFile { mut revision, mut machine } = HostFile::default();
+        let HostFile { mut revision, mut machine, mut unknown } = HostFile::default();
         let (mut kind, mut gpus): (Option<Text<'_>>, Option<List<Gpu>>) = (None, None);
         let (mut variables, mut sources): (Option<Pairs>, Option<Pairs>) = (None, None);
         let mut warnings: Option<List<String>> = None;
@@ -355,7 +362,10 @@ impl<'de> Visitor<'de> for Members {
                             return Err(A::Error::duplicate_field(key));
                         }
                     }
-                    None => drop(map.next_value::<IgnoredAny>()?),
+                    None => {
+                        unknown.add(key);
+                        map.next_value::<IgnoredAny>()?;
+                    }
                 },
             }
         }
@@ -369,7 +379,10 @@ impl<'de> Visitor<'de> for Members {
         machine.variables = variables.map(|variables| variables.0).unwrap_or_default();
         machine.sources = sources.map(|sources| sources.0).unwrap_or_default();
         machine.warnings = warnings.map(|warnings| warnings.0).unwrap_or_default();
-        Ok(HostFile { revision, machine })
+        if revision.is_some_and(|revision| revision > REVISION) {
+            unknown = UnknownKeys::default();
+        }
+        Ok(HostFile { revision, machine, unknown })
     }
 }
 

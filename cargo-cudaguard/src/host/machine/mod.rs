@@ -18,6 +18,7 @@ pub mod oldest_driver;
 pub mod placement;
 pub(crate) mod redact;
 mod stated;
+mod unknown_keys;
 pub(crate) mod windows;
 
 use std::borrow::Cow;
@@ -35,6 +36,7 @@ pub use detect::detect_machine;
 pub use gpu_state::GpuState;
 pub use host_file::{ParseError, parse_release};
 pub(crate) use stated::OTHER_LIBRARIES;
+pub use unknown_keys::UnknownKeys;
 
 use crate::binary::file::TargetOs;
 use crate::host::facts::{self, CudartState, CudnnState, DriverMismatch, DriverState, Host, Inner, Jit, LoaderVersion};
