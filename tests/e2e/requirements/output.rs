@@ -21,6 +21,7 @@ pub(crate) fn tests() -> Vec<Test> {
         eessi_1491_newer_toolkit_on_driver,
         cudnn_depends_on_gpu,
         gpu_without_such_a_driver_is_excluded,
+        optional_cudnn_excludes_no_gpu,
         #[slow]
         devices_without_attribute_are_excluded,
         #[slow]
@@ -250,6 +251,62 @@ fn gpu_without_such_a_driver_is_excluded() {
         "{asked:#}"
     );
     assert_eq!(asked["gpus"].as_array().map(Vec::len), Some(1), "{asked:#}");
+}
+
+/// A program that only opens cuDNN by name runs without it, so its releases exclude no GPU, unless the policy requires cuDNN.
+fn optional_cudnn_excludes_no_gpu() {
+    let scratch = Scratch::new("requirements-optional-cudnn");
+    let at = |gpu: &str| match gpu {
+        "H100" => "9.0",
+        _ => "10.0",
+    };
+    for (name, is_required, expected) in [
+        // Each case: the GPU, without cuDNN, with unknown cuDNN, in the map, by `requirements`, and in a format without cuDNN.
+        (
+            "optional",
+            false,
+            [("H100", "runs", "runs", "native", true, true), ("B200", "runs", "runs", "jit", true, true)],
+        ),
+        (
+            "required",
+            true,
+            [
+                ("H100", "refused", "runs", "native", true, false),
+                ("B200", "refused", "unknown", "unknown", false, false),
+            ],
+        ),
+    ] {
+        let file = scratch.join(name);
+        let mut made = built_with_12_4();
+        made.requires.retain(|row| matches!(row, Requirement::Driver { .. } | Requirement::Gpu { .. }));
+        made.require_cudnn(Version::new(8, 0, 0));
+        for row in &mut made.requires {
+            if let Requirement::Library { linkage, required, .. } = row {
+                (*linkage, *required) = (Linkage::Dlopened, is_required);
+            }
+        }
+        program(&file, &[made]);
+        let verdict = |gpu: &str, cudnn: &[&str]| {
+            let call = command::call(["verify", "--json", "--driver", "580.95.05", "--gpu", gpu]).args(cudnn);
+            json(&call.arg(&file).run())["verdict"].as_str().expect("a verdict").to_owned()
+        };
+        let map = json(&command::call(["map", "--json"]).arg(&file).run().success());
+        let asked: serde_json::Value = serde_json::from_str(&written("json", &[&file])).expect("JSON");
+        let conditions = written("nvidia-require", &[&file]);
+        for (gpu, without, unknown, in_map, fits, without_format) in expected {
+            assert_eq!((&*verdict(gpu, &["--cudnn", "none"]), &*verdict(gpu, &[])), (without, unknown), "{name} {gpu}");
+            let row = map["gpus"].as_array().expect("rows").iter().find(|row| row["cc"] == at(gpu)).expect("a row");
+            assert!(row.to_string().contains(in_map), "{name} {gpu}: {row:#}");
+            let cc = at(gpu).split_once('.').map(|(major, _)| (major.parse().expect("a number"), 0)).expect("a dot");
+            let processor = std::env::consts::ARCH;
+            let seen = Seen { processor, release: "580.95.05".to_owned(), cuda: (13, 0), gpus: vec![cc] };
+            assert_eq!(consumers::json(&asked, &seen), fits, "{name} {gpu}: {asked:#}");
+            assert_eq!(consumers::nvidia_require(&conditions, &seen), without_format, "{name} {gpu}: {conditions}");
+        }
+        let note = written("k8s-affinity", &[&file]);
+        let expresses = "compute capability 9.0 needs cuDNN 8.6.0 or newer, if it is used";
+        assert_eq!(note.contains(expresses), !is_required, "{note}");
+    }
 }
 
 /// A device of another driver, and a device without versions, are skipped. An error would abort the complete allocation.

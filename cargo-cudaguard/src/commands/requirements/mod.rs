@@ -47,8 +47,8 @@ struct RequirementsQuery<'a> {
     files: &'a [PathBuf],
     components: &'a [Components],
     placement: &'a Placement,
-    /// The GPUs that `placement` lacks because the format cannot express that they need a newer cuDNN.
-    excluded: Vec<GpuRange>,
+    /// The GPUs that need a newer cuDNN, if the format cannot express this. `placement` lacks them if cuDNN is needed.
+    with_newer_cudnn: Vec<GpuRange>,
     name: ProgramName,
 }
 
@@ -66,8 +66,8 @@ pub(crate) fn run_requirements(
     verify::warn_of_not_examined(&all);
     let mut placement = Placement::from_components(&all)
         .map_err(|why| CliError::operational(format_args!("no requirement can be derived: {why}")))?;
-    let excluded = if expresses_cudnn(form) { Vec::new() } else { placement.split_off_newer_library() };
-    let asked = RequirementsQuery { files, components: &all, placement: &placement, excluded, name };
+    let with_newer_cudnn = if expresses_cudnn(form) { Vec::new() } else { placement.split_off_newer_library() };
+    let asked = RequirementsQuery { files, components: &all, placement: &placement, with_newer_cudnn, name };
     let written = match form {
         RequirementsFormat::Text => Ok(text::write_text(&asked)),
         RequirementsFormat::Json => Ok(json::write_json(&asked)),
@@ -173,13 +173,14 @@ impl RequirementsQuery<'_> {
         lines.extend(
             (open > 0).then(|| format!("Not examined, so it may require more: {}", count_of(open as u64, "part"))),
         );
-        for (gpus, range) in self.excluded.iter().filter_map(|gpus| Some((gpus, gpus.library?))) {
-            lines.push(format!(
-                "Excludes compute capability {}, which needs {} {} or newer: the format cannot express this.",
-                span_of(gpus),
-                CUDNN.name,
-                range.min
-            ));
+        let is_needed = self.placement.library.is_some_and(|library| library.needed);
+        for (gpus, range) in self.with_newer_cudnn.iter().filter_map(|gpus| Some((gpus, gpus.library?))) {
+            let (gpus, cudnn) = (span_of(gpus), format!("{} {} or newer", CUDNN.name, range.min));
+            lines.push(if is_needed {
+                format!("Excludes compute capability {gpus}, which needs {cudnn}: the format cannot express this.")
+            } else {
+                format!("The format cannot express that compute capability {gpus} needs {cudnn}, if it is used.")
+            });
         }
         lines
     }

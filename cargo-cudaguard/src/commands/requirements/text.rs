@@ -65,6 +65,9 @@ pub(super) fn write_text(asked: &RequirementsQuery<'_>) -> String {
 
 /// Returns the cuDNN releases that support these GPUs, if other GPUs need other ones.
 pub(super) fn describe_library(placement: &Placement, gpus: &GpuRange) -> String {
+    if placement.library.is_some() && gpus.library.is_none() {
+        return format!("; {}: no release is known to support them", CUDNN.name);
+    }
     let Some((range, whole)) = placement.differing_library(gpus).zip(placement.library) else { return String::new() };
     let min = (range.min != whole.min).then(|| format!("{} or newer", range.min));
     let below = (range.below != whole.below).then(|| format!("below {}", range.below));

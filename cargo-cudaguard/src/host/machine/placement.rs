@@ -19,8 +19,8 @@ use cudaguard::internal::finding::{Code, Finding, Verdict};
 use cudaguard::internal::manifest::Requirement;
 use cudaguard::internal::tables;
 use cudaguard::internal::version::{CudaVersion, Version};
-use library::library_map;
 pub use library::{LibraryRange, OfLibrary};
+use library::{library_map, no_library};
 
 /// The requirements of a machine that is to run all files.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -38,7 +38,7 @@ pub struct Placement {
 }
 
 /// An inclusive range of compute capabilities.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct GpuRange {
     /// The first compute capability.
     pub from: (u8, u8),
@@ -48,7 +48,8 @@ pub struct GpuRange {
     pub by: Option<Service>,
     /// The oldest driver; `None`: any that supports the GPU.
     pub driver: Option<OldestDriver>,
-    /// The cuDNN releases that support the GPUs, if the files need or can use cuDNN.
+    /// The cuDNN releases that support the GPUs, if the files need or can use cuDNN. `None` also if they can use it, and no
+    /// release is known to support the GPUs.
     pub library: Option<LibraryRange>,
 }
 
@@ -161,12 +162,16 @@ impl<'a> PlacementQuery<'a> {
         common_processor(self.files)
     }
 
-    /// Returns a machine with this GPU, this driver, and the oldest accepted cuDNN that supports the GPU.
+    /// Returns a machine with this GPU, this driver, and the oldest accepted cuDNN that supports the GPU, or without cuDNN if the
+    /// files run without it (decision 26).
     pub(super) fn sample_machine(&self, cc: Option<(u8, u8)>, cuda: Option<CudaVersion>) -> Machine {
         let gpus = cc.map(|cc| vec![Gpu { cc: Some(cc), visible: Some(true), ..Gpu::default() }]);
         // The driver of a sample machine supports its GPU: `cuInit` succeeded.
         let driver = cuda.map(|cuda| Driver { cuda: Some(cuda), init: Some(0), ..Driver::default() });
-        let libraries = self.oldest_library(cc).map(library_map).unwrap_or_default();
+        let libraries = match self.library {
+            Some(library) if !library.needed => no_library(),
+            _ => self.oldest_library(cc).map(library_map).unwrap_or_default(),
+        };
         Machine { driver, gpus, libraries, ..Machine::default() }
     }
 

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::{GpuRange, Placement, PlacementQuery, known_cuda_versions};
 use crate::host::machine::{Components, Driver, Gpu, HostLibrary, Machine};
 use cudaguard::internal::finding::{Code, Finding, Verdict};
-use cudaguard::internal::manifest::Requirement;
+use cudaguard::internal::manifest::{Linkage, Requirement};
 use cudaguard::internal::vendor::CUDNN;
 use cudaguard::internal::version::Version;
 
@@ -50,24 +50,29 @@ impl Placement {
     /// Returns the releases that support all suitable GPUs.
     ///
     /// # Errors
-    /// Returns a message if there is no such release.
+    /// Returns a message if the files need cuDNN and there is no such release.
     pub fn common_library(&self) -> Result<Option<LibraryRange>, String> {
         let ranges = || self.fit.iter().filter_map(|gpus| gpus.library);
         let min = ranges().map(|range| range.min).max();
         let Some((min, below)) = min.zip(ranges().map(|range| range.below).min()) else { return Ok(None) };
+        if min >= below && self.library.is_some_and(|library| !library.needed) {
+            return Ok(None);
+        }
         if min >= below {
             return Err(format!("no release of {} supports all of these GPUs", CUDNN.name));
         }
         Ok(Some(LibraryRange { min, below }))
     }
 
-    /// Removes the GPUs that do not work with the oldest accepted release, for formats that cannot express cuDNN.
+    /// Returns the GPUs that do not work with the oldest accepted release, for formats that cannot express cuDNN. If the files
+    /// need cuDNN, removes these GPUs.
     pub fn split_off_newer_library(&mut self) -> Vec<GpuRange> {
-        let oldest = self.library.map(|library| library.min);
-        let (fit, other) = std::mem::take(&mut self.fit)
-            .into_iter()
-            .partition(|gpus| gpus.library.is_none_or(|range| Some(range.min) <= oldest));
-        self.fit = fit;
+        let Some(library) = self.library else { return Vec::new() };
+        let (fit, other): (Vec<GpuRange>, Vec<GpuRange>) =
+            self.fit.iter().copied().partition(|gpus| gpus.library.is_none_or(|range| range.min <= library.min));
+        if library.needed {
+            self.fit = fit;
+        }
         other
     }
 }
@@ -91,10 +96,13 @@ impl PlacementQuery<'_> {
         Some(oldest)
     }
 
-    /// Returns the accepted releases that support a GPU.
+    /// Returns the accepted releases that support a GPU. `None` if none is known to.
     pub(super) fn library_range(&self, cc: (u8, u8)) -> Option<LibraryRange> {
         let library = self.library?;
         let min = self.oldest_library(Some(cc))?;
+        if !library.needed && Verdict::from_findings(&self.findings_on(&machine_with(cc, min))) != Verdict::Runs {
+            return None;
+        }
         let majors = library.min.major..=library.below.major;
         let mut dropped = majors.flat_map(|major| CUDNN.release_table().gpu_floors(major)).map(|(from, _)| from);
         let is_refused = |release: &Version| {
@@ -109,6 +117,11 @@ impl PlacementQuery<'_> {
 pub(super) fn known_releases_in(min: Version, below: Version) -> BTreeSet<Version> {
     let known = (0..=64).flat_map(|cuda| CUDNN.release_table().releases_for(cuda).iter().copied());
     known.filter(|release| (min..below).contains(release)).collect()
+}
+
+/// Returns the state of a machine without cuDNN.
+pub(super) fn no_library() -> BTreeMap<&'static str, Vec<HostLibrary>> {
+    BTreeMap::from([(CUDNN.key, Vec::new())])
 }
 
 /// Returns a machine with this GPU, the newest driver and this release.
@@ -126,10 +139,13 @@ pub(super) fn library_map(version: Version) -> BTreeMap<&'static str, Vec<HostLi
 
 /// Returns the interval of suitable cuDNN releases. The checks run for every release at which a row changes.
 pub(super) fn cudnn_interval(files: &[Components]) -> Result<Option<OfLibrary>, String> {
-    let mut points = BTreeSet::new();
+    let (mut points, mut opened_below) = (BTreeSet::new(), None);
     for row in files.iter().flat_map(|file| &file.manifests).flat_map(|manifest| &manifest.requires) {
-        if let Requirement::Library { min, below, built, .. } = row {
+        if let Requirement::Library { min, below, built, linkage, .. } = row {
             points.extend([*min, *built, *below]);
+            if *linkage == Linkage::Dlopened {
+                opened_below = opened_below.into_iter().chain([*below]).min();
+            }
         }
     }
     if points.is_empty() {
@@ -147,8 +163,10 @@ pub(super) fn cudnn_interval(files: &[Components]) -> Result<Option<OfLibrary>, 
     let Some(first) = runs.iter().position(|(_, runs)| *runs) else {
         return Err(format!("no release of {} fits all files", CUDNN.name));
     };
-    let needed = verdict(BTreeMap::from([(CUDNN.key, Vec::new())])) != Verdict::Runs;
-    // Every release is suitable, and so is a machine without cuDNN: the library is linked into the file.
-    let Some((below, _)) = runs[first..].iter().find(|(_, runs)| !*runs) else { return Ok(None) };
-    Ok(Some(OfLibrary { min: runs[first].0, below: *below, needed, gpus_dropped_in: None }))
+    let needed = verdict(no_library()) != Verdict::Runs;
+    let refused = runs[first..].iter().find(|(_, runs)| !*runs).map(|(below, _)| *below);
+    // A program that opens cuDNN by name does not find another major, and runs without it. Otherwise every release is suitable,
+    // and so is a machine without cuDNN: the library is linked into the file.
+    let Some(below) = refused.or(opened_below) else { return Ok(None) };
+    Ok(Some(OfLibrary { min: runs[first].0, below, needed, gpus_dropped_in: None }))
 }
