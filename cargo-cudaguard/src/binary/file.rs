@@ -507,6 +507,14 @@ pub(crate) fn version_inside(library: &Library, data: &[u8]) -> Option<Version> 
     library.traces.inside.iter().find_map(mark_version)
 }
 
+/// Returns true if the constants of a file show that it contains the code of this library.
+pub(crate) fn has_code_of(library: &Library, data: &[u8]) -> bool {
+    let Ok(text) = FileStrings::from_bytes(data) else { return false };
+    let traces = &library.traces;
+    let marks = if Pe::is_pe(data) { traces.inside_pe } else { &[traces.inside] };
+    marks.iter().any(|marks| marks.iter().all(|mark| text.contains_mark(mark)))
+}
+
 /// Returns the value that all items have. `None` if they differ or if there is none.
 pub(crate) fn only_value<T: PartialEq>(mut all: impl Iterator<Item = T>) -> Option<T> {
     let first = all.next()?;

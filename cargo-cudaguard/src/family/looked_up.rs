@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use crate::binary::file::{constants_after, notes_in};
 use crate::binary::symbols;
-use crate::knowledge::crates::table::{self, Mode, Symbols};
+use crate::knowledge::crates::table::{self, CrateRow, Mode, Symbols};
 use cudaguard::internal::elf::{Elf, Symbol};
 use cudaguard::internal::manifest::Opens;
 
@@ -45,15 +45,29 @@ fn prefix_of(stem: &str) -> Option<&'static str> {
     PREFIXES.iter().find(|(known, _)| *known == stem).map(|(_, prefix)| *prefix)
 }
 
+/// Returns the crates that open libraries by name according to the manifests of a file, each with its row in the table.
+fn opening_crates(data: &[u8]) -> impl Iterator<Item = (Opens, Option<&'static CrateRow>)> + use<> {
+    let notes = notes_in(data).unwrap_or_default();
+    let manifests = notes.into_iter().filter_map(|note| Some(note.decode().ok()?.manifest));
+    manifests.flat_map(|manifest| manifest.opens).map(|opens| {
+        let row = opens.by.split_once(' ').and_then(|(name, version)| table::find_row(name, version));
+        let row = row.filter(|row| row.modes.iter().any(|(_, mode)| *mode == Mode::Loaded));
+        (opens, row)
+    })
+}
+
+/// Returns the crates in a file that open one library by name.
+pub(super) fn crates_that_open(
+    data: &[u8],
+    stem: &'static str,
+) -> impl Iterator<Item = (Opens, Option<&'static CrateRow>)> {
+    opening_crates(data).filter(move |(opens, _)| opens.libraries.iter().any(|library| library == stem))
+}
+
 /// Returns the functions that crates look up according to the manifests of a file, as far as its constants contain their names.
 pub(super) fn looked_up(data: &[u8]) -> Vec<LookedUp> {
-    let notes = notes_in(data).unwrap_or_default();
-    let manifests = notes.iter().filter_map(|note| Some(note.decode().ok()?.manifest));
-    let opens: Vec<Opens> = manifests.flat_map(|manifest| manifest.opens).collect();
     let mut all = Vec::new();
-    for crate_opens in &opens {
-        let row = crate_opens.by.split_once(' ').and_then(|(name, version)| table::find_row(name, version));
-        let row = row.filter(|row| row.modes.iter().any(|(_, mode)| *mode == Mode::Loaded));
+    for (crate_opens, row) in opening_crates(data) {
         let when = row.map_or(Symbols::Checked, |row| row.symbols);
         for stem in &crate_opens.libraries {
             let functions = functions_in(data, stem, when);

@@ -33,11 +33,16 @@ pub(crate) fn looked_up_findings(members: &[&Member], resolve: &Resolve<'_>) -> 
     findings
 }
 
-fn lookup_finding(member: &Member, lookup: &LookedUp, library: &Member, missing: &[&String]) -> Finding {
-    let mut names: Vec<String> = missing.iter().take(SHOWN).map(|name| (*name).clone()).collect();
-    if missing.len() > SHOWN {
-        names.push(format!("{} more", missing.len() - SHOWN));
+/// Lists the first of these functions: `a, b, c, 4 more`.
+pub(super) fn list_functions(all: &[impl AsRef<str>]) -> String {
+    let mut names: Vec<String> = all.iter().take(SHOWN).map(|name| name.as_ref().to_owned()).collect();
+    if all.len() > SHOWN {
+        names.push(format!("{} more", all.len() - SHOWN));
     }
+    names.join(", ")
+}
+
+fn lookup_finding(member: &Member, lookup: &LookedUp, library: &Member, missing: &[&String]) -> Finding {
     let words = match lookup.when {
         Symbols::Opened => MessageTemplate::LibraryLacksSymbolAtOpening,
         Symbols::ResolvedAtFirstCall => MessageTemplate::LibraryLacksSymbolAtCall,
@@ -45,7 +50,8 @@ fn lookup_finding(member: &Member, lookup: &LookedUp, library: &Member, missing:
     };
     let first: Option<Version> = missing.iter().filter_map(|name| symbols::first_with(&library.soname, name)).max();
     let soname = vendor::plain_name(&library.soname).into_owned();
-    let values = Values::default().with("library", soname).with("symbol", missing[0]).with("symbols", names.join(", "));
+    let values =
+        Values::default().with("library", soname).with("symbol", missing[0]).with("symbols", list_functions(missing));
     let values = values.with("crate", &lookup.by).with("needed_by", &member.name).with("path", &library.name);
     let finding = words.to_finding(&values.with("later", missing[0]).with_known("first", first));
     // The program may avoid a single function, but not all of a library.

@@ -1,6 +1,7 @@
 //! The facts about a file that decide if it fits the other files of a set.
 
 use super::descriptors::{CUBLAS, Descriptor};
+use super::driver_functions::{DriverFunctions, driver_functions};
 use super::headers::nccl_headers;
 use super::looked_up::{LookedUp, exported_functions, looked_up};
 use super::version::{FileVersion, Release, cuda_of_getter};
@@ -33,6 +34,8 @@ pub(crate) struct Member {
     pub(super) nccl_headers: Option<Version>,
     /// The functions that crates in it look up in libraries that they open.
     pub(super) looks_up: Vec<LookedUp>,
+    /// The functions that crates in it look up in the driver.
+    pub(super) driver_functions: Vec<DriverFunctions>,
     /// The functions that it exports, if crates may look them up.
     pub(super) exports: BTreeSet<String>,
 }
@@ -69,8 +72,10 @@ impl Member {
             member.opens = OPENED.iter().flat_map(|start| texts_starting_with(data, start)).filter(is_other).collect();
         }
         member.looks_up = looked_up(data);
+        member.driver_functions = driver_functions(name, data);
         let is_library = member.release.is_some() || member.cudnn_for.is_some() || member.is_cudart();
         let matters = is_library || !member.exports.is_empty() || !member.looks_up.is_empty();
+        let matters = matters || !member.driver_functions.is_empty();
         (matters || member.needed.iter().any(|name| vendor::is_nvidia_soname(name))).then_some(member)
     }
 

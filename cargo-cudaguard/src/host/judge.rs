@@ -12,7 +12,7 @@ mod tests;
 use std::path::Path;
 
 use cudaguard::internal::finding::{self, Finding, MessageTemplate, Severity, Values};
-use cudaguard::internal::manifest::{Manifest, Requirement};
+use cudaguard::internal::manifest::{GpuCoverage, Manifest, Requirement};
 use cudaguard::internal::note::layout::{GPU_AUTO, GPU_OPTIONAL, GPU_REQUIRED, PARTIAL_REFUSES, PARTIAL_SILENT};
 use cudaguard::internal::policy::GpuNeed;
 use cudaguard::internal::tables;
@@ -422,6 +422,19 @@ impl<'a> Call<'a> {
         message.to_finding(&values.with_known("made_from", first).with_known("made_to", last))
     }
 
+    /// Returns the GPUs for which only PTX text next to the kernels has code, and the text.
+    fn only_text(&self) -> Option<(u64, &str)> {
+        self.manifest.requires.iter().find_map(|row| {
+            let Requirement::Gpu { from, to, by: GpuCoverage::AtMostPartial, code, .. } = row else { return None };
+            let number = |(major, minor): (u8, u8)| u32::from(major) << 8 | u32::from(minor);
+            let contains = |cc: u32| number(*from) <= cc && to.is_none_or(|to| cc <= number(to));
+            let gpus = self.gpus.iter().flatten().take(64).enumerate();
+            let gpus = gpus.filter(|(_, gpu)| gpu.cc != 0 && gpu.driven < code::NOT_YET_DRIVEN && contains(gpu.cc));
+            let gpus = gpus.fold(0, |mask, (at, _)| mask | 1 << at);
+            (gpus != 0 && !code.is_empty()).then_some((gpus, code.as_str()))
+        })
+    }
+
     /// Writes a finding that is not about a row.
     fn write_driver(&self, message: MessageTemplate, found: &JudgedFinding, unknown: u32) -> Finding {
         let values = self.driver_values(None);
@@ -433,6 +446,11 @@ impl<'a> Call<'a> {
                 let facts = UNKNOWN_FACTS.iter().enumerate();
                 let facts: Vec<&str> =
                     facts.filter(|(bit, _)| unknown >> bit & 1 == 1).map(|(_, fact)| *fact).collect();
+                if let Some((gpus, code)) = self.only_text().filter(|_| facts.is_empty()) {
+                    let values = self.driver_values(Some(gpus)).with("code", code);
+                    let values = values.with("built_for", self.manifest.built_for());
+                    return MessageTemplate::DriverCannotTellPtxText.to_finding(&values);
+                }
                 if !self.host.described || facts.is_empty() {
                     return message.to_finding(&values);
                 }

@@ -45,7 +45,8 @@ pub struct GpuSupport {
     pub code: Option<Target>,
     /// The newest PTX ISA that the driver must compile for it.
     pub isa: Option<(u16, u16)>,
-    /// The ISA of PTX text outside of containers, if it needs a newer driver than the code in the containers.
+    /// The ISA of PTX text outside of containers, if it needs a newer driver than the code in the containers, or if no
+    /// container has code.
     pub text: Option<(u16, u16)>,
     /// The driver requirement: PTX ISA and compression of the entries that such a GPU uses, and PTX text next to them.
     pub floor: Option<Floor>,
@@ -178,10 +179,11 @@ pub fn requirement_rows(targets: &[Target], service: impl Fn((u8, u8)) -> GpuSup
     rows.into_iter().enumerate().map(row).collect()
 }
 
-/// Returns the code that such a GPU uses: `sm_90`, `sm_90 and PTX text 9.5`.
+/// Returns the code that such a GPU uses: `sm_90`, `sm_90 and PTX text 9.5`, `PTX text 9.5`.
 fn describe_code(service: GpuSupport) -> String {
-    let code = service.code.map(|code| code.to_string()).unwrap_or_default();
-    service.text.map_or(code.clone(), |(major, minor)| format!("{code} and PTX text {major}.{minor}"))
+    let code = service.code.map(|code| code.to_string());
+    let text = service.text.map(|(major, minor)| format!("PTX text {major}.{minor}"));
+    code.into_iter().chain(text).collect::<Vec<_>>().join(" and ")
 }
 
 /// Returns the rows of declared architectures: one container with all of them and PTX of this ISA.

@@ -308,6 +308,7 @@ words! {
     LibraryLacksSymbolAtOpening LibraryLacksSymbol;
     LibraryLacksSymbolAtCall LibraryLacksSymbol;
     LibraryLacksSymbolChecked LibraryLacksSymbol;
+    LibraryLacksSymbolOfDriver LibraryLacksSymbol;
     LibraryLacksSymbolEmptySlot LibraryLacksSymbol;
     LibraryLacksSymbolByTheLoader LibraryLacksSymbol;
     FamilyMixed FamilyMixed;
@@ -376,6 +377,7 @@ words! {
     DriverCannotTellUnsure DriverCannotTell;
     DriverCannotTellNewerPtx DriverCannotTell;
     DriverCannotTellForced DriverCannotTell;
+    DriverCannotTellPtxText DriverCannotTell;
     DriverCannotTellNotNamed DriverCannotTell;
     DriverCannotTellBranch DriverCannotTell;
     DriverCannotTellDrives DriverCannotTell;

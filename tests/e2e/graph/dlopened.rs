@@ -68,9 +68,7 @@ fn opened_driver_is_judged_without_kernels() {
     let features = "features = [\"std\", \"driver\", \"nvrtc\", \"cuda-12080\", \"dynamic-loading\"] }\n";
     let tree =
         tree("opens-driver", &format!("cudarc = {{ version = \"=0.19.10\", default-features = false, {features}"));
-    let main = "fn main() {\n    if std::env::args().len() > 1 {\n        println!(\"{:?}\", cudarc::driver::CudaContext::new(0));\n    \
-                }\n    println!(\"it starts\");\n}\n";
-    tree.write("src/main.rs", main);
+    tree.write("src/main.rs", &context_program("new(0)"));
     let _ = tree.call("12.8", &["build"]).run().success();
     let program = tree.root().join("target/debug/app");
     let rows = manifest(&program).requires;
@@ -102,6 +100,35 @@ fn opened_driver_is_judged_without_kernels() {
     fs::create_dir_all(tree.sibling("renamed")).expect("a directory can be made");
     fs::copy(stubs.join("libcuda.so"), tree.sibling("renamed/libcuda.so.1")).expect("the stub can be copied");
     judge("a stub of another name", &machine, "");
+
+    // The program calls a function of CUDA 12.5. The allocator of cudarc asks the driver before it calls those of 11.2.
+    let on_driver = |branch: &str| {
+        let verify = ["verify", "--driver", branch, "--gpu", "A100"];
+        tree.call("12.8", &verify).arg(&program).run().expect(0).stderr
+    };
+    assert_eq!(on_driver("450"), "", "no newer function is in the program");
+    tree.write(
+        "src/main.rs",
+        &context_program("new_non_primary(0, 0).map(|one| one.default_stream().alloc_zeros::<u8>(1))"),
+    );
+    let _ = tree.call("12.8", &["build"]).run().success();
+    let lacking = "warning[CG214]: this driver lacks cuCtxCreate_v4: cudarc 0.19.10 panics when the program first calls cuCtxCreate_v4";
+    for (branch, lacks) in [("450", true), ("535", true), ("550", true), ("555", false), ("580", false)] {
+        let text = on_driver(branch);
+        assert_eq!(text.contains(lacking), lacks, "{branch}: {text}");
+        assert!(text.lines().next().is_none_or(|line| line.contains(lacking)), "{branch}: {text}");
+    }
+    let old = World::new("535.261.03", 12020, &[H100]).make(&tree.sibling("older"));
+    let verified = old.call(command::path(), &[]).args(["cudaguard", "verify"]).arg(&program).run().expect(0);
+    assert!(verified.stderr.contains(lacking), "{verified}");
+}
+
+/// A program that calls a constructor of cudarc's `CudaContext` if it has an argument.
+fn context_program(constructor: &str) -> String {
+    format!(
+        "fn main() {{\n    if std::env::args().len() > 1 {{\n        println!(\"{{:?}}\", cudarc::driver::CudaContext::{constructor});\n    \
+         }}\n    println!(\"it starts\");\n}}\n"
+    )
 }
 
 fn manifest(program: &Path) -> Manifest {

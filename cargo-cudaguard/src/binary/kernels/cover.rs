@@ -233,6 +233,11 @@ impl Kernels {
         !self.units.distinct.is_empty()
     }
 
+    /// Returns true for a single bare cubin.
+    pub fn is_one_cubin(&self) -> bool {
+        matches!(&self.containers[..], [container] if container.form == ImageForm::Cubin)
+    }
+
     /// Returns the newest CUDA major that compiled machine code of this file; `None` if it is unknown.
     pub fn compiled_by(&self) -> Option<u32> {
         let codes = self.units.distinct.iter().flat_map(|unit| &unit.codes);
@@ -311,7 +316,8 @@ impl Kernels {
         }
         let newest_text = self.newest_text(cc).filter(|_| !self.published);
         // The program may have its kernels in PTX text (candle 0.11). Text older than CUDA 11 is a helper (XLA: up to 4.2).
-        unknown |= !served && left_out && newest_text >= Some((7, 0));
+        let only_text = newest_text.filter(|isa| !served && left_out && *isa >= (7, 0));
+        unknown |= only_text.is_some();
         let text = newest_text.filter(|_| served);
         let text = text.map(|isa| (isa, tables::ptx_floor((isa.0.into(), isa.1.into()))));
         // Every driver that supports the GPU compiles older text.
@@ -321,7 +327,7 @@ impl Kernels {
         if let Some((isa, needs)) = text {
             (newest, floor) = (newest.max(Some(isa)), higher_floor(floor, Some(needs)));
         }
-        let text = text.map(|(isa, _)| isa);
+        let text = text.map(|(isa, _)| isa).or(only_text);
         let by = match (served, left_out, unknown) {
             (true, true, _) => Coverage::Partial,
             (_, _, true) => Coverage::Unknown,

@@ -119,6 +119,7 @@ impl ArtifactReport {
         all.alternatives.one_of = one_of.into_values().collect();
         all.findings.extend(whole.package_findings());
         all.compilers = whole.compilers();
+        all.driver_functions = whole.driver_functions();
         all.wanted_nccl = whole.wanted_nccl();
         if all.manifests.is_empty() {
             mark_only_code(&mut all.not_examined);

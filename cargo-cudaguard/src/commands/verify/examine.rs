@@ -212,7 +212,7 @@ fn simulate_start(env: &Env, binary: &Binary, asker: &DriverProbe) -> Result<Mac
 
 fn check_archive(report: &ArtifactReport, machines: &[Machine], place: &str) -> Result<MachineAnswer, CliError> {
     let components = report.checkable_components()?;
-    let machines = with_default_os(machines, &components);
+    let machines = machines_for(machines, &components);
     let on = |machine| {
         let of_each = on_each(&components.manifests, Some(machine));
         let mut all = artifact_report::together_on(&of_each, &components.alternatives);
@@ -230,15 +230,15 @@ fn check_binary(
     place: &str,
 ) -> Result<MachineAnswer, CliError> {
     let components = checkable(binary, components)?;
-    let machines = with_default_os(machines, &components);
+    let machines = machines_for(machines, &components);
     let on = |machine| on_each_of(binary, &components, Some(machine));
     let gpus = machines.iter().flat_map(on).collect();
     Ok(answer_on(components, gpus, &machines, place))
 }
 
-/// Returns the machines; those whose operating system is not known have that of the file.
-fn with_default_os(machines: &[Machine], components: &Components) -> Vec<Machine> {
-    machines.iter().map(|machine| machine.with_default_os(components.os).into_owned()).collect()
+/// Returns the machines as they are for these files.
+fn machines_for(machines: &[Machine], components: &Components) -> Vec<Machine> {
+    machines.iter().map(|machine| components.machine_for_file(machine).into_owned()).collect()
 }
 
 fn answer_on(components: Components, gpus: Vec<GpuAnswer>, machines: &[Machine], place: &str) -> MachineAnswer {

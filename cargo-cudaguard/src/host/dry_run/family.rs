@@ -3,7 +3,9 @@
 use std::path::{Path, PathBuf};
 
 use crate::binary::loader::{LoadGraph, LoadOutcome};
-use crate::family::{BUILTINS, Member, NVRTC, compilers, findings, looked_up_findings, wanted_nccl};
+use crate::family::{
+    BUILTINS, Member, NVRTC, compilers, findings, functions_of_driver, looked_up_findings, wanted_nccl,
+};
 use crate::host::machine::{Components, Machine};
 use cudaguard::internal::finding::Finding;
 
@@ -72,6 +74,8 @@ pub(super) fn findings_of_graph(graph: &LoadGraph, machine: Option<&Machine>) ->
     let mut findings = members.findings(graph);
     let compilers = compilers(&members.members);
     findings.extend(machine.into_iter().flat_map(|machine| machine.compiler_findings(&compilers)));
+    let functions = functions_of_driver(&members.members);
+    findings.extend(machine.into_iter().flat_map(|machine| machine.driver_function_findings(&functions)));
     findings
 }
 
@@ -81,5 +85,6 @@ pub(super) fn add_family(components: &mut Components, graph: &LoadGraph, is_incl
     components.findings.extend(members.findings(graph));
     components.findings.extend(lookup_findings(graph, is_included));
     components.compilers = compilers(&members.members);
+    components.driver_functions = functions_of_driver(&members.members);
     components.wanted_nccl = wanted_nccl(&members.members);
 }

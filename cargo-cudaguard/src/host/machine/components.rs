@@ -3,6 +3,7 @@
 //! A note that was never sealed does not contain the requirements of its file for driver and GPU. They are derived from
 //! the file here, as sealing would do, and added to the manifest in memory.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::Path;
 
@@ -14,7 +15,7 @@ use crate::binary::file::{Binary, BinaryKind};
 use crate::binary::kernels::Kernels;
 use crate::binary::manifest_decoder::Note;
 use crate::binary::symbols::Bound;
-use crate::family::{self, RuntimeCompiler, cuda_major_of, is_installed};
+use crate::family::{self, DriverFunctions, RuntimeCompiler, cuda_major_of, is_installed};
 use crate::host::facts::{DriverMismatch, Host};
 use crate::host::judge;
 use crate::linked::evidence::{Evidence, LinkEvidence};
@@ -24,6 +25,7 @@ use cudaguard::internal::elf::machine;
 use cudaguard::internal::finding::{self, Code, Finding, MessageTemplate, Severity, Values, Verdict};
 use cudaguard::internal::manifest::{Component, Linkage, Manifest, REVISION, Requirement};
 use cudaguard::internal::policy::Policy;
+use cudaguard::internal::tables;
 use cudaguard::internal::toolchain::Toolchain;
 use cudaguard::internal::use_windows_releases;
 use cudaguard::internal::vendor::{self, CUDART, CUDNN, NCCL};
@@ -50,10 +52,14 @@ pub struct Components {
     pub processor: String,
     /// The operating system that loads the file; `None` if several do, or it is not known.
     pub os: Option<TargetOs>,
+    /// True for a bare cubin, which the driver loads even if `CUDA_FORCE_PTX_JIT` is set (decision 48).
+    pub is_bare_cubin: bool,
     /// Groups of files of which one is sufficient.
     pub alternatives: Alternatives,
     /// The run-time compilers that come with the file.
     pub compilers: Vec<RuntimeCompiler>,
+    /// The functions that crates in the file look up in the driver.
+    pub driver_functions: Vec<DriverFunctions>,
     /// A file that was compiled with NCCL's headers, and their release, if NCCL does not come with the file.
     pub wanted_nccl: Option<(String, Version)>,
     /// The parts of the file that were not examined.
@@ -118,10 +124,25 @@ impl Machine {
         if compilers.is_empty() {
             return Vec::new();
         }
-        let driver = self.driver.as_ref().filter(|driver| !driver.absent);
         let gpus = self.known_gpus();
         let ccs = gpus.iter().filter(|gpu| gpu.visible).filter_map(|gpu| gpu.cc);
-        family::compiler_findings(compilers, driver.and_then(|driver| driver.cuda_version(self.kind)), ccs)
+        family::compiler_findings(compilers, self.cuda_of_driver(), ccs)
+    }
+
+    /// Returns the findings about functions that crates look up and that the driver of this machine lacks.
+    pub(crate) fn driver_function_findings(&self, all: &[DriverFunctions]) -> Vec<Finding> {
+        let Some(cuda) = self.cuda_of_driver().filter(|_| !all.is_empty()) else { return Vec::new() };
+        let release = |cuda| {
+            // The driver of a Jetson is a part of JetPack, and that of WSL has the releases of Windows.
+            let release = tables::first_release(cuda).filter(|_| self.kind.is_none())?;
+            Some(if self.is_windows() { tables::windows_release(cuda, release) } else { release })
+        };
+        family::driver_function_findings(all, cuda, release)
+    }
+
+    /// Returns the CUDA version that the driver supports.
+    fn cuda_of_driver(&self) -> Option<CudaVersion> {
+        self.tabled_driver().filter(|driver| !driver.absent)?.cuda_version(self.kind)
     }
 }
 
@@ -267,10 +288,20 @@ impl Components {
         Self { manifests: kept, alternatives, ..self.clone() }
     }
 
+    /// Returns the machine with the operating system of the file, if the description names none, and without variables that do
+    /// not affect the file.
+    pub(crate) fn machine_for_file<'a>(&self, machine: &'a Machine) -> Cow<'a, Machine> {
+        let mut machine = machine.with_default_os(self.os);
+        if self.is_bare_cubin && machine.passes_over_machine_code() {
+            machine.to_mut().variables.retain(|(name, _)| name != "CUDA_FORCE_PTX_JIT");
+        }
+        machine
+    }
+
     /// Checks the file on this machine, whose loader is not available. `place` names the machine for libraries without
     /// a path.
     pub fn check_on(&self, machine: &Machine, place: &str) -> Vec<Finding> {
-        let machine = &*machine.with_default_os(self.os);
+        let machine = &*self.machine_for_file(machine);
         // It is unknown which GPUs a variable selects. That does not matter if all of them have the same result.
         let mut alone = machine.each_alone().into_iter().map(|machine| self.check_on(&machine, place));
         if let Some(first) = alone.next() {
@@ -310,6 +341,7 @@ impl Components {
         let compilers = [self.compilers.clone(), libraries.compilers(machine)].concat();
         findings.extend(machine.compiler_findings(&compilers));
         findings.extend(libraries.findings);
+        findings.extend(machine.driver_function_findings(&self.driver_functions));
         findings.extend(self.older_nccl(machine));
         findings.extend(self.findings_of_every_cudnn(machine, place));
         findings.extend(self.findings.iter().cloned());
@@ -358,6 +390,7 @@ impl Components {
                 None
             }
         };
+        self.is_bare_cubin = binary.kind == BinaryKind::GpuCode && kernels.is_some_and(Kernels::is_one_cubin);
         if !guarded {
             if !uses_cuda(binary, kernels) {
                 return;

@@ -43,6 +43,9 @@ pub struct CrateRow {
     /// When it resolves the functions of a library.
     #[serde(default)]
     pub symbols: Symbols,
+    /// Functions that it calls only if the driver reports the feature to which they belong.
+    #[serde(default)]
+    pub guarded: Vec<String>,
     /// The search order for the compiler.
     #[serde(default)]
     pub nvcc: Vec<String>,

@@ -19,7 +19,7 @@ fn ptx_text_near_fatbins_needs_driver() {
     assert_eq!(floor("9.2", "sm_100", (9, 0)), (Coverage::Cubin, None, None));
     assert_eq!(floor("7.0", "sm_80", (9, 0)), (Coverage::Cubin, None, None));
     // It is unknown whether the program needs the containers or the text.
-    assert_eq!(floor("9.2", "sm_80", (8, 0)), (Coverage::Unknown, None, None));
+    assert_eq!(floor("9.2", "sm_80", (8, 0)), (Coverage::Unknown, None, Some((9, 2))));
     assert_eq!(floor("9.2", "sm_90", (8, 0)), (Coverage::Nothing, None, None));
     // Texts of the same kernels for several archs are alternatives.
     let texts = [("9.2", "sm_80"), ("8.6", "sm_90")].map(|(isa, target)| writer::ptx(isa, target, "helper") + "\0");
