@@ -9,6 +9,7 @@ pub mod kernels;
 pub mod loader;
 pub mod manifest_decoder;
 pub mod mapped_file;
+pub(crate) mod named;
 pub mod pe;
 pub(crate) mod searcher;
 pub mod symbols;

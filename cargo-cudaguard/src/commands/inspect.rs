@@ -12,6 +12,7 @@ use crate::binary::file::{Binary, BinaryKind};
 use crate::binary::kernels::{self, Cover, Coverage, Kernels, Known};
 use crate::binary::manifest_decoder::Note;
 use crate::binary::mapped_file::Contents;
+use crate::binary::named::describe_no_needed_library;
 use crate::family::{Member, Release};
 use crate::host::machine::Components;
 use crate::host::machine::oldest_driver::{self, DriverNeeds, OldestDriver, machine_with_gpu};
@@ -239,8 +240,9 @@ impl InspectedFile<'_> {
             page.push_title("libraries");
             let (of_cuda, others): (Vec<&str>, Vec<&str>) = binary.needed.iter().map(String::as_str).partition(is_cuda);
             let delays = binary.delay_loaded.iter().any(|name| is_cuda(&name.as_str()));
-            let none = if delays { "delay-loaded, as listed below" } else { "none needed" };
-            page.push_line("CUDA", &join_names(&of_cuda, none));
+            let none =
+                || if delays { "delay-loaded, as listed below".to_owned() } else { describe_no_needed_library(binary) };
+            page.push_line("CUDA", &if of_cuda.is_empty() { none() } else { of_cuda.join(" ") });
             for library in vendor::ALL {
                 let linkage = binary.linkage(library);
                 if linkage != Linkage::None {

@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use crate::binary::file::Binary;
 use crate::binary::loader::{Inspection, LoadGraph};
 use crate::binary::mapped_file::OpenFiles;
+use crate::binary::named::named_libraries;
 use crate::host::dry_run;
 use crate::host::facts::LoaderVersion;
 use crate::host::judge::missing_parts;
@@ -116,6 +117,7 @@ pub fn examine_host(program: Option<&Path>, env: &Env, asker: &DriverProbe) -> R
             let program = Binary::from_contents(program, files.open(program)?)?;
             let predicted = dry_run::simulate_and_check(&program, env, &files, Some(asker))?;
             let names = asked_for(&predicted.graph, &predicted.manifests);
+            let names = if names.is_empty() { named_libraries(&program) } else { names };
             if predicted.manifests.is_empty() && predicted.by_loader.is_empty() {
                 not_judged.extend(describe_unguarded(&predicted.manifests, &names));
             }

@@ -69,6 +69,11 @@ fn ptx_text() {
     assert_named(&bench, "layout", "9.0", "13.5", "620");
     let (_, text) = verdict(&bench, "layout", "580.95.05", "H100");
     assert!(text.contains("or compile the PTX text with an older toolkit") && !text.contains("sm_90 added"), "{text}");
+    // Only the text has code for this GPU. The finding and the list of requirements name it.
+    let (word, text) = verdict(&bench, "layout", "620.70.06", "A100");
+    assert_eq!(word, "unknown", "{text}");
+    assert!(text.contains("no file shows whether PTX text 9.5 contains all that it launches"), "{text}");
+    assert!(!text.contains("facts are missing") && text.contains("A100 (8.0): unknown, PTX text 9.5"), "{text}");
 
     // XLA's kernels for conditional nodes of graphs: a program uses them only if the driver has such nodes.
     let plain = std::fs::read_to_string(bench.path("text.ptx")).expect("PTX");
@@ -103,6 +108,17 @@ fn older_major() {
         for (driver, expected) in [("410.48", "unknown"), ("450.80.02", "runs"), ("580.65.06", "runs")] {
             let (word, text) = verdict(&bench, file, driver, "V100");
             assert_eq!(word, expected, "{file} {driver}: {text}");
+        }
+    }
+    // The driver loads a cubin file although the variable is set (measured on an H200), but no machine code in a fatbin.
+    bench.write(
+        "forced.json",
+        br#"{"driver": {"user": "580.65.06"}, "gpus": [{"name": "V100"}], "variables": {"CUDA_FORCE_PTX_JIT": "1"}}"#,
+    );
+    for (file, status) in [("k.cubin", 0), ("k.fatbin", 1)] {
+        for option in ["--host", "--fleet"] {
+            let call = call(["verify", option]).arg(bench.path("forced.json")).arg(bench.path(file));
+            let _ = call.run().expect(status);
         }
     }
 }

@@ -12,6 +12,7 @@ use crate::artifact::{self, Opened};
 use crate::binary::examined::{NotExamined, mark_only_code};
 use crate::binary::file::{Binary, BinaryKind, TargetOs};
 use crate::binary::mapped_file::{Contents, OpenFiles};
+use crate::binary::named::named_libraries;
 use crate::cli::report::CliError;
 use crate::commands::artifact_report::{self, ArtifactReport};
 use crate::commands::inspect::{built_with, is_cuda};
@@ -121,7 +122,10 @@ fn nothing_to_judge(binary: &Binary) -> CliError {
         return CliError::operational(format_args!("{}: nothing to check: {why}", file.display()));
     }
     let needed: Vec<&str> = binary.imported().map(String::as_str).filter(is_cuda).collect();
-    let rest = if needed.is_empty() {
+    let named = named_libraries(binary);
+    let rest = if needed.is_empty() && !named.is_empty() {
+        format!("contains no GPU code, and its requirements on {}, which it may open, are unknown", named.join(", "))
+    } else if needed.is_empty() {
         "contains no GPU code and needs no CUDA library".to_owned()
     } else {
         format!("contains no GPU code, and its requirements on {} are unknown", needed.join(", "))
