@@ -3,6 +3,7 @@
 mod compilers;
 mod descriptors;
 mod driver_functions;
+mod driver_rules;
 mod headers;
 mod looked_up;
 mod lookup_rules;
@@ -16,7 +17,7 @@ pub use compilers::RuntimeCompiler;
 pub(crate) use compilers::{compiler_findings, compilers};
 pub(crate) use descriptors::{BUILTINS, Descriptor, NVRTC};
 pub use driver_functions::DriverFunctions;
-pub(crate) use driver_functions::{driver_function_findings, functions_of_driver};
+pub(crate) use driver_rules::{driver_function_findings, functions_of_driver};
 pub(crate) use lookup_rules::looked_up_findings;
 pub(crate) use member::Member;
 pub(crate) use names::{cuda_major_of, is_installed, is_of_nvidia};

@@ -354,19 +354,18 @@ impl<'de> Visitor<'de> for Members {
                 "variables" => member(&mut map, "variables", &mut variables)?,
                 "sources" if self.shown => member(&mut map, "sources", &mut sources)?,
                 "doubts" if self.shown => member(&mut map, "doubts", &mut warnings)?,
-                key => match library_key(key) {
-                    Some(key) => {
+                key => {
+                    if let Some(key) = library_key(key) {
                         let mut files: Option<List<HostLibrary>> = None;
                         member(&mut map, key, &mut files)?;
                         if files.and_then(|files| machine.libraries.insert(key, files.0)).is_some() {
                             return Err(A::Error::duplicate_field(key));
                         }
+                        continue;
                     }
-                    None => {
-                        unknown.add(key);
-                        map.next_value::<IgnoredAny>()?;
-                    }
-                },
+                    unknown.add(key);
+                    map.next_value::<IgnoredAny>()?;
+                }
             }
         }
         // A driver of an unknown kind is checked like any other.
