@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use cudaguard::internal::manifest::Opens;
-use cudaguard_tests::{Scratch, Test, parts, skip, tests};
+use cudaguard_tests::{Outcome, Scratch, Test, parts, skip, tests};
 use serde_json::Value;
 
 use super::fixture::{call, codes, json};
@@ -15,6 +15,7 @@ use super::fixture::{call, codes, json};
 pub(crate) fn tests() -> Vec<Test> {
     tests![
         static_cudart_is_checked,
+        names_of_opened_libraries_are_reported,
         truncated_file_is_reported,
         unguarded_program_on_described_hosts,
         missing_library_function_is_reported,
@@ -361,6 +362,28 @@ fn repaired_wheel_names_are_resolved() {
         let program = fixture.program("prog", &[function], &library, "lazy");
         let value = json(&call(["verify", "--json"]).arg(&program).args(flags.split(' ')).run());
         assert!(codes(&value).contains(&code.to_owned()), "{name}, {flags}: {value}");
+    }
+}
+
+/// Which functions a program looks up in a library that it opens is in no file, so the answer is not that it needs none.
+fn names_of_opened_libraries_are_reported() {
+    let fixture = Fixture::new("bare names");
+    let opens = r#"
+        #include <dlfcn.h>
+        int main(void) { return !dlopen("libcuda.so.1", RTLD_NOW) || !dlopen("libnvrtc.so.12", RTLD_NOW); }
+    "#;
+    let names = "libcuda.so.1, libnvrtc.so.12";
+    // Text alone opens nothing.
+    let prints = opens.replace("#include <dlfcn.h>", "#include <stdio.h>\n#define dlopen(name, mode) puts(name)");
+    for (name, source, expected) in [("opens", opens, true), ("prints", &*prints, false)] {
+        let program = fixture.gcc(name, source, &[]);
+        let text = |outcome: Outcome| format!("{}{}", outcome.stdout, outcome.stderr);
+        let verified = text(call(["verify", "--driver", "580", "--gpu", "A100"]).arg(&program).run().expect(2));
+        assert!(verified.contains("nothing to check") && verified.contains(names) == expected, "{verified}");
+        let inspected = text(call(["inspect"]).arg(&program).run().success());
+        assert_eq!(inspected.contains(&format!("none needed; may open {names}")), expected, "{inspected}");
+        let diagnosed = text(call(["doctor"]).arg(&program).run());
+        assert_eq!(diagnosed.contains(&format!("the requirements of the program on {names}")), expected, "{diagnosed}");
     }
 }
 
