@@ -14,7 +14,6 @@ use toml::de::{DeTable, DeValue};
 
 use crate::config::policy::{LARGEST, Policy, check_regular_file};
 use crate::finding::{Code, Finding, MessageTemplate, Severity, Values};
-use crate::knowledge::tables::{kind_of, not_toml};
 use crate::knowledge::vendor::CUDNN;
 use crate::model::arch::Target;
 use crate::model::linkage::Linkage;
@@ -22,6 +21,7 @@ use crate::model::sorted::{self, SortedMap};
 use crate::model::version::Version;
 use crate::sys::env::Env;
 use crate::text::sanitize;
+use crate::text::toml_error::{kind_of, not_toml};
 use crate::toolchain::{HostCompiler, Toolchain};
 
 /// The key of cuDNN.

@@ -19,6 +19,7 @@ use crate::model::arch::{ArchRequest, Target};
 use crate::model::linkage::Linkage;
 use crate::model::sorted::SortedMap;
 use crate::model::version::{DriverRelease, Version};
+use crate::text::toml_error::not_toml;
 pub use release::{LossKind, PYPROJECT, ReleaseRequirements, parse_archs, parse_driver_floor};
 
 use parser::{PolicyReader, count_lines};
@@ -236,7 +237,7 @@ impl Policy {
         let mut policy = Self { path: Some(path.to_owned()), ..Self::default() };
         match DeTable::parse(text) {
             Ok(table) => reader.read_file(table.get_ref(), &mut policy, package),
-            Err(error) => reader.errors.push(tables::not_toml(text, &error)),
+            Err(error) => reader.errors.push(not_toml(text, &error)),
         }
         reader.into_result().map(|()| policy)
     }

@@ -67,7 +67,7 @@ fn pci_ranges() -> String {
     let comment = "/* Generated from guard-core/data/pci.toml: PCI device ids of NVIDIA's GPUs, first and last, and\n \
                    * their compute capability. */";
     let mut text = "#define PCI_RANGES(X)".to_owned();
-    for (first, last, (major, minor)) in pci::device_ranges() {
+    for (first, last, (major, minor)) in pci::PCI_RANGES {
         let _ = write!(text, " \\\n  X({first:#06x}, {last:#06x}, {major} << 8 | {minor})");
     }
     header("pci.h", comment, &text)

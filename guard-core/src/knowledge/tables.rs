@@ -1,41 +1,24 @@
 //! The tables of toolkits, architectures and drivers in `data/`, and functions that query them.
 //!
-//! Each table is compiled in, parsed at its first use and cached. Every row has a source, and every source a date.
+//! `rows.rs` is generated from the tables, so that no program parses them. Every row in `data/` has a source, and every
+//! source a date.
 //! Releases and archs that are not in the tables are handled by the general rules, so that a new release never causes
 //! an error: a toolkit that is newer than all rows supports what the newest one supports, and everything else is
 //! unknown.
 
 mod gpus;
 mod jetpack;
-mod parser;
+#[cfg(test)]
+pub(crate) mod parser;
 pub mod pci;
 
-use std::fmt;
-use std::sync::OnceLock;
-
 use crate::model::arch::{Arch, Suffix, Target};
-use crate::model::sorted::SortedMap;
 use crate::model::version::{CudaVersion, DriverRelease, Version};
 pub use gpus::{gpu_cc, gpu_examples, gpu_typed, is_tegra, other_name, same_chip, same_family, suggest_gpu};
 pub use jetpack::jetpack_for;
-use parser::is_date;
-pub use parser::kind_of;
-pub(crate) use parser::{A_CC, not_toml, parse_cc, parse_list, parse_number, parse_text, read_file};
 
 /// A compute capability: (major, minor).
 pub type Cc = (u8, u8);
-
-/// A table with unexpected contents: the message contains the file, the full key and the expected value.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct TableError(String);
-
-impl fmt::Display for TableError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
-impl std::error::Error for TableError {}
 
 /// The support of a toolkit for an arch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -152,86 +135,60 @@ pub struct BranchRow {
     pub most: Option<CudaVersion>,
 }
 
+#[derive(Debug)]
 struct ArchTable {
-    rows: Vec<ArchRow>,
-    families: Vec<Vec<Cc>>,
-    renamed: Vec<(Cc, Cc)>,
+    rows: &'static [ArchRow],
+    families: &'static [&'static [Cc]],
+    renamed: &'static [(Cc, Cc)],
 }
 
+#[derive(Debug)]
 struct GpuTable {
-    products: Vec<(Cc, Vec<String>)>,
-    chips: Vec<(Cc, Vec<String>)>,
-    /// The compute capability of each product and chip, including those of `PRODUCTS`, by its normalized name
-    /// (`gpu_words`).
-    by_words: SortedMap<String, Cc>,
+    products: &'static [(Cc, &'static [&'static str])],
+    chips: &'static [(Cc, &'static [&'static str])],
+    /// NVIDIA's names of products with a PCI device id.
+    listed: &'static [&'static str],
+    /// The compute capability of all of these by the normalized name (`gpu_words`), sorted.
+    by_words: &'static [(&'static str, Cc)],
 }
 
+#[derive(Debug)]
 struct Toolkits {
-    rows: Vec<ToolkitRow>,
-    older_ptx: Vec<((u32, u32), CudaVersion)>,
+    rows: &'static [ToolkitRow],
+    older_ptx: &'static [((u32, u32), CudaVersion)],
 }
 
+#[derive(Debug)]
 struct Drivers {
-    branches: Vec<BranchRow>,
+    branches: &'static [BranchRow],
+    cudart: &'static [(u32, Floor)],
     /// The releases of these floors: for Linux, for Windows.
-    cudart_on_windows: Vec<(DriverRelease, DriverRelease)>,
-    cudart: Vec<(u32, Floor)>,
-    zstandard: Vec<(u32, Floor)>,
-    left: Vec<(Cc, u32)>,
-    compat: Vec<(CudaVersion, Vec<u32>)>,
+    cudart_on_windows: &'static [(DriverRelease, DriverRelease)],
+    zstandard: &'static [(u32, Floor)],
+    left: &'static [(Cc, u32)],
+    compat: &'static [(CudaVersion, &'static [u32])],
 }
 
-/// The compiled-in tables: (file, contents).
-const ARCHS: (&str, &str) = ("archs.toml", include_str!("../../data/archs.toml"));
-const GPUS: (&str, &str) = ("gpus.toml", include_str!("../../data/gpus.toml"));
-const TOOLKITS: (&str, &str) = ("toolkits.toml", include_str!("../../data/toolkits.toml"));
-const DRIVERS: (&str, &str) = ("drivers.toml", include_str!("../../data/drivers.toml"));
-
-/// Returns a parsed compiled-in table. The tests parse all of them, so an error is a bug in this crate.
-pub(crate) fn compiled_in<T>(read: Result<T, TableError>) -> T {
-    read.unwrap_or_else(|error| unreachable!("built-in table: {error}"))
-}
-
-macro_rules! kept {
-    ($name:ident, $table:ident, $text:ident) => {
-        fn $name() -> &'static $table {
-            static TABLE: OnceLock<$table> = OnceLock::new();
-            TABLE.get_or_init(|| compiled_in($table::read($text.0, $text.1)))
-        }
-    };
-}
-
-kept!(arch_table, ArchTable, ARCHS);
-kept!(gpu_table, GpuTable, GPUS);
-kept!(toolkit_table, Toolkits, TOOLKITS);
-kept!(driver_table, Drivers, DRIVERS);
+include!("tables/rows.rs");
 
 /// Returns every arch in the table, oldest first.
 pub fn arch_rows() -> &'static [ArchRow] {
-    &arch_table().rows
+    ARCHS.rows
 }
 
 /// Returns every toolkit in the table, oldest first, including the one that was never released.
 pub fn toolkit_rows() -> &'static [ToolkitRow] {
-    &toolkit_table().rows
+    TOOLKITS.rows
 }
 
 /// Returns the date of the newest fact in the tables.
-#[inline]
-pub fn date() -> &'static str {
-    const CUDNN: &str = include_str!("../../data/cudnn.toml");
-    let mut newest = "";
-    for file in [ARCHS.1, GPUS.1, TOOLKITS.1, DRIVERS.1, CUDNN] {
-        for rest in file.split("date = \"").skip(1) {
-            newest = newest.max(rest.get(..10).filter(|date| is_date(date)).unwrap_or_default());
-        }
-    }
-    newest
+pub const fn date() -> &'static str {
+    DATE
 }
 
 /// Returns every driver branch in the table, oldest first.
 pub fn branch_rows() -> &'static [BranchRow] {
-    &driver_table().branches
+    DRIVERS.branches
 }
 
 /// Returns whether the toolkit compiles machine code, or PTX, for an arch. (So far each release supports both or
@@ -345,7 +302,7 @@ pub fn ptx_isa(toolkit: Version) -> Option<(u32, u32)> {
 /// newer than the table needs a driver that is newer than every row; nothing else is known (docs/internals/decisions,
 /// decision 38).
 pub fn ptx_floor(isa: (u32, u32)) -> Floor {
-    let table = toolkit_table();
+    let table = TOOLKITS;
     let oldest = table.rows.first().map_or((0, 0), |row| row.ptx);
     if isa < oldest {
         // Every driver in use supports the oldest ISA of the table.
@@ -365,7 +322,7 @@ pub fn ptx_floor(isa: (u32, u32)) -> Floor {
 /// Returns the oldest PTX ISA whose driver supports this CUDA version; `None` if the table has none, or if it is not a
 /// valid ISA.
 pub fn isa_of_driver(cuda: CudaVersion) -> Option<(u8, u8)> {
-    let table = toolkit_table();
+    let table = TOOLKITS;
     let rows = table.older_ptx.iter().copied().chain(table.rows.iter().map(|row| (row.ptx, row.version)));
     let (major, minor) = rows.map(|((major, minor), _)| (major, minor)).find(|isa| ptx_floor(*isa).cuda >= cuda)?;
     Some((u8::try_from(major).ok()?, u8::try_from(minor).ok()?)).filter(|(major, minor)| *major < 16 && *minor < 16)
@@ -393,7 +350,7 @@ pub fn first_release(cuda: CudaVersion) -> Option<DriverRelease> {
 /// Returns the driver that a libcudart needs: any of the same major (minor version compatibility); for CUDA 10 and
 /// older, the exact version. A major that is not in the table needs `major.0`, by the same rule.
 pub fn cudart_floor(cudart: CudaVersion) -> Floor {
-    if let Some(&(_, floor)) = driver_table().cudart.iter().find(|(major, _)| *major == cudart.major) {
+    if let Some(&(_, floor)) = DRIVERS.cudart.iter().find(|(major, _)| *major == cudart.major) {
         // The driver that was released with this cudart starts it, even if it is older than the one that NVIDIA
         // documents for the major: 450.51.05 for 11.0, and 450.80.02 for 11.x.
         let own = toolkit_row(cudart).and_then(|row| row.driver);
@@ -407,13 +364,13 @@ pub fn cudart_floor(cudart: CudaVersion) -> Floor {
 
 /// Returns the minimum drivers of the two newest majors of cudart, the older one first.
 pub fn newest_cudart_floors() -> [Floor; 2] {
-    let newest = driver_table().cudart.iter().map(|(major, _)| *major).max().unwrap_or_default();
+    let newest = DRIVERS.cudart.iter().map(|(major, _)| *major).max().unwrap_or_default();
     [newest.saturating_sub(1), newest].map(|major| cudart_floor(CudaVersion::new(major, 0)))
 }
 
 /// Returns the driver that unpacks Zstandard-compressed entries of a toolkit of this major; `None` if unknown.
 pub fn zstandard_floor(toolkit_major: u32) -> Option<Floor> {
-    driver_table().zstandard.iter().find(|(major, _)| *major == toolkit_major).map(|&(_, floor)| floor)
+    DRIVERS.zstandard.iter().find(|(major, _)| *major == toolkit_major).map(|&(_, floor)| floor)
 }
 
 /// Returns the CUDA version that a driver release supports: that of its branch, or an interval from the neighbouring
@@ -431,8 +388,7 @@ pub fn driver_supports(release: DriverRelease) -> Supports {
 /// Returns the oldest driver release for Windows that supports a CUDA version; `linux` is that for Linux. If the table has none, the
 /// branch is known.
 pub fn windows_release(cuda: CudaVersion, linux: DriverRelease) -> DriverRelease {
-    let of_cudart =
-        driver_table().cudart_on_windows.iter().find(|(release, windows)| [release, windows].contains(&&linux));
+    let of_cudart = DRIVERS.cudart_on_windows.iter().find(|(release, windows)| [release, windows].contains(&&linux));
     let of_toolkit = || toolkit_row(cuda).and_then(|row| row.windows);
     of_cudart.map(|(_, windows)| *windows).or_else(of_toolkit).unwrap_or(DriverRelease::new(linux.branch, 0, 0))
 }
@@ -455,7 +411,7 @@ pub fn branch_of_windows(release: DriverRelease) -> DriverRelease {
 /// Returns the last branch that supports GPUs of this cc; `None` if the newest does, or for a Tegra.
 #[inline]
 pub fn last_branch(gpu: Cc) -> Option<u32> {
-    let left = driver_table().left.iter().filter(|_| !is_tegra(gpu));
+    let left = DRIVERS.left.iter().filter(|_| !is_tegra(gpu));
     left.filter(|(below, _)| gpu < *below).map(|(_, last)| *last).min()
 }
 
@@ -479,7 +435,7 @@ pub fn first_of_generation(gpu: Cc) -> Option<Floor> {
 /// the list omits branches that are no longer supported.
 #[inline]
 pub fn compat_kernels(cuda: CudaVersion) -> &'static [u32] {
-    driver_table().compat.iter().find(|(known, _)| *known == cuda).map_or(&[], |(_, kernels)| kernels)
+    DRIVERS.compat.iter().find(|(known, _)| *known == cuda).map_or(&[], |(_, kernels)| kernels)
 }
 
 #[cfg(test)]

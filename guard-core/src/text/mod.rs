@@ -5,3 +5,4 @@ pub mod json;
 pub mod sanitize;
 pub mod shell_words;
 pub mod suggest;
+pub(crate) mod toml_error;

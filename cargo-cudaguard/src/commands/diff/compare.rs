@@ -193,7 +193,7 @@ impl ReleaseDiff {
 
 impl GpuChange {
     pub(super) fn example(&self) -> Option<&'static str> {
-        tables::gpu_examples(self.cc).first().map(String::as_str)
+        tables::gpu_examples(self.cc).first().copied()
     }
 
     /// `8.0 (A100)`.

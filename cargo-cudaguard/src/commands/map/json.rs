@@ -20,7 +20,7 @@ pub(super) fn render_json(files: &[String], map: &Map, not_judged: &[String]) ->
         });
         object([
             ("cc", Value::from(format!("{}.{}", row.cc.0, row.cc.1))),
-            ("names", array(row.names.iter().map(String::as_str))),
+            ("names", array(row.names.iter().copied())),
             ("cells", array(cells)),
         ])
     };

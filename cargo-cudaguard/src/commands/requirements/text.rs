@@ -123,7 +123,7 @@ fn ccs_between(from: (u8, u8), to: Option<(u8, u8)>) -> impl Iterator<Item = (u8
 fn example_gpus(from: (u8, u8), to: Option<(u8, u8)>) -> String {
     const SHOWN: usize = 4;
     let mut names: Vec<&str> =
-        ccs_between(from, to).filter_map(|cc| tables::gpu_examples(cc).first()).map(String::as_str).collect();
+        ccs_between(from, to).filter_map(|cc| tables::gpu_examples(cc).first()).copied().collect();
     names.dedup();
     let more = if names.len() > SHOWN { ", …" } else { "" };
     names.truncate(SHOWN);

@@ -39,7 +39,7 @@ pub struct MapRow {
     /// The compute capability.
     pub cc: (u8, u8),
     /// Product names, the best known first.
-    pub names: &'static [String],
+    pub names: &'static [&'static str],
     /// The cell of each branch.
     pub cells: Vec<Cell>,
 }

@@ -14,6 +14,7 @@ use crate::model::sorted;
 use crate::model::version::{DriverRelease, Version};
 use crate::text::sanitize;
 use crate::text::suggest::{closest_match, edit_distance};
+use crate::text::toml_error::kind_of;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
@@ -85,7 +86,7 @@ impl PolicyReader<'_> {
     pub(super) fn push_error(&mut self, entry: PolicyEntry<'_>, expected: &str) {
         let found = match entry.value.get_ref() {
             DeValue::String(text) => format!("{text:?}"),
-            other => tables::kind_of(other),
+            other => kind_of(other),
         };
         self.errors.push((entry.value.span().start, format!("`{}`: expected {expected}, found {found}", entry.key)));
     }

@@ -10,10 +10,10 @@ use toml::de::DeTable;
 
 use super::parser::{PolicyEntry, PolicyReader, RELEASE_KEYS};
 use super::{LARGEST, Policy, PolicyError, check_regular_file, unreadable_error};
-use crate::knowledge::tables;
 use crate::model::arch::{self, ArchError, ArchRequest, Dialect, Target};
 use crate::model::sorted;
 use crate::model::version::{DriverRelease, Version};
+use crate::text::toml_error::not_toml;
 
 /// The name of the file of a Python project that may contain the same keys in `[tool.cudaguard]`.
 pub const PYPROJECT: &str = "pyproject.toml";
@@ -140,7 +140,7 @@ impl ReleaseRequirements {
         let mut policy = Policy { path: Some(path.to_owned()), ..Policy::default() };
         match DeTable::parse(&text) {
             Ok(table) => reader.read_pyproject(table.get_ref(), &mut policy),
-            Err(error) => reader.errors.push(tables::not_toml(&text, &error)),
+            Err(error) => reader.errors.push(not_toml(&text, &error)),
         }
         reader.into_result().map(|()| policy.release_gate)
     }

@@ -1,11 +1,8 @@
 //! GPU names and compute capabilities.
 
-use super::{Cc, arch_rows, arch_table, gpu_table};
+use super::{ARCHS, Cc, GPUS, arch_rows};
 use crate::model::arch::{Suffix, Target};
 use crate::text::suggest::closest_match;
-
-/// NVIDIA's list of products by PCI device id.
-pub(super) const PRODUCTS: &str = include_str!("../../../data/products.tsv");
 
 /// Returns true for GPUs of a Tegra, to which binary compatibility does not apply. An unknown cc counts as a discrete
 /// GPU.
@@ -15,13 +12,13 @@ pub fn is_tegra(cc: Cc) -> bool {
 
 /// Returns true if two cc's are names of the same chip.
 pub fn same_chip(one: Cc, other: Cc) -> bool {
-    arch_table().renamed.iter().any(|&pair| pair == (one, other) || pair == (other, one))
+    ARCHS.renamed.iter().any(|&pair| pair == (one, other) || pair == (other, one))
 }
 
 /// Returns the other name of a chip, if it has one: 10.1 → 11.0.
 #[inline]
 pub fn other_name(cc: Cc) -> Option<Cc> {
-    arch_table().renamed.iter().find_map(|&(old, new)| {
+    ARCHS.renamed.iter().find_map(|&(old, new)| {
         if old == cc {
             Some(new)
         } else if new == cc {
@@ -34,7 +31,7 @@ pub fn other_name(cc: Cc) -> Option<Cc> {
 
 /// Returns true if two cc's share `f` code; `None` if one of them is in no family of the table.
 pub fn same_family(one: Cc, other: Cc) -> Option<bool> {
-    let family = |cc| arch_table().families.iter().position(|members| members.contains(&cc));
+    let family = |cc| ARCHS.families.iter().position(|members| members.contains(&cc));
     Some(family(one)? == family(other)?)
 }
 
@@ -51,13 +48,14 @@ pub fn gpu_cc(name: &str) -> Option<Cc> {
         return (arch.suffix == Suffix::None).then(|| arch.cc());
     }
     let words = gpu_words(name).concat();
-    gpu_table().by_words.get(&words).copied()
+    let row = GPUS.by_words.binary_search_by(|(known, _)| str::cmp(known, &words)).ok()?;
+    Some(GPUS.by_words[row].1)
 }
 
 /// Returns products of this compute capability, the best known first; empty if the table has none.
 #[inline]
-pub fn gpu_examples(cc: Cc) -> &'static [String] {
-    gpu_table().products.iter().find(|(known, _)| *known == cc).map_or(&[], |(_, names)| names)
+pub fn gpu_examples(cc: Cc) -> &'static [&'static str] {
+    GPUS.products.iter().find(|(known, _)| *known == cc).map_or(&[], |(_, names)| *names)
 }
 
 /// Parses a GPU as users write it on a command line: `8.6`, `sm_86`, `A100`.
@@ -75,24 +73,12 @@ pub fn gpu_typed(text: &str) -> Option<Cc> {
 
 /// Returns every product and chip that [`gpu_cc`] knows by name.
 pub(super) fn gpu_names() -> Vec<&'static str> {
-    let table = gpu_table();
     let mut all = Vec::new();
-    for (_, names) in table.products.iter().chain(&table.chips) {
-        all.extend(names.iter().map(String::as_str));
+    for (_, names) in GPUS.products.iter().chain(GPUS.chips) {
+        all.extend_from_slice(names);
     }
-    all.extend(products().into_iter().map(|(_, name)| name));
+    all.extend_from_slice(GPUS.listed);
     all
-}
-
-/// Returns the PCI device ids and names of [`PRODUCTS`].
-pub(super) fn products() -> Vec<(u16, &'static str)> {
-    let mut products = Vec::new();
-    for line in PRODUCTS.lines().filter(|line| !line.starts_with('#')) {
-        if let Some((id, name)) = line.split_once('\t') {
-            products.extend(u16::from_str_radix(id, 16).map(|id| (id, name)));
-        }
-    }
-    products
 }
 
 /// Suggests a GPU for a name that [`gpu_cc`] does not know: a typing mistake, or a single word of a name (`Spark`).

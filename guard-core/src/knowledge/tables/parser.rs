@@ -1,14 +1,33 @@
-//! Parsers of the data files.
+//! Parsers of the data files. Only tests run them: they generate `rows.rs` and `vendor/rows.rs` and compare both with
+//! the data, so that no build script parses a table.
 
-use super::gpus::{gpu_words, products};
-use super::{
-    ArchRow, ArchTable, BranchRow, Cc, Drivers, Floor, GpuTable, HostLimits, TableError, ToolkitRow, Toolkits, pci,
-};
-use crate::model::arch::{Arch, Target};
-use crate::model::sorted::SortedMap;
-use crate::model::version::CudaVersion;
+use std::collections::BTreeMap;
+use std::fmt::{self, Debug};
+
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
+
+use super::gpus::gpu_words;
+use super::pci::Range;
+use super::{ArchRow, ArchTable, BranchRow, Cc, Drivers, Floor, GpuTable, HostLimits, ToolkitRow, Toolkits};
+use crate::model::arch::{Arch, Target};
+use crate::model::version::CudaVersion;
+use crate::text::toml_error::kind_of;
+
+/// A table with unexpected contents: the message contains the file, the full key and the expected value.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct TableError(String);
+
+impl fmt::Display for TableError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// The contents of a file in `data/`.
+pub(crate) fn data(name: &str) -> String {
+    std::fs::read_to_string(format!("{}/data/{name}", env!("CARGO_MANIFEST_DIR"))).unwrap()
+}
 
 /// A row of a table, with its full key.
 pub(crate) struct TableRow<'a> {
@@ -81,22 +100,6 @@ impl<'a> TableRow<'a> {
     }
 }
 
-/// Returns the position and the cause of a TOML syntax error.
-pub(crate) fn not_toml(text: &str, error: &toml::de::Error) -> (usize, String) {
-    let message = error.message().lines().collect::<Vec<_>>().join("; ");
-    // The parser's message does not contain the duplicate key.
-    let key = error.span().and_then(|span| text.get(span)).filter(|_| message == "duplicate key");
-    let key = key.map(|key| format!(" `{key}`")).unwrap_or_default();
-    (error.span().map_or(0, |span| span.start), format!("is not TOML: {message}{key}"))
-}
-
-/// Describes the type of a value: "an integer".
-pub fn kind_of(value: &DeValue<'_>) -> String {
-    let kind = value.type_str();
-    let article = if kind.starts_with(['a', 'e', 'i', 'o', 'u']) { "an" } else { "a" };
-    format!("{article} {kind}")
-}
-
 /// The tables of a file. Their sources and dates are checked.
 pub(crate) struct TableFile<'a> {
     name: &'a str,
@@ -164,7 +167,7 @@ impl<'a> TableFile<'a> {
     }
 }
 
-pub(super) fn is_date(text: &str) -> bool {
+fn is_date(text: &str) -> bool {
     text.len() == 10
         && text
             .bytes()
@@ -209,12 +212,13 @@ fn parse_arch(value: &DeValue<'_>) -> Option<Arch> {
     }
 }
 
-pub(crate) fn parse_list<T>(value: &DeValue<'_>, read: fn(&DeValue<'_>) -> Option<T>) -> Option<Vec<T>> {
-    let mut values = Vec::new();
-    for value in value.as_array()? {
-        values.push(read(value.get_ref())?);
-    }
-    Some(values)
+pub(crate) fn parse_list<T>(value: &DeValue<'_>, read: fn(&DeValue<'_>) -> Option<T>) -> Option<&'static [T]> {
+    value.as_array()?.iter().map(|value| read(value.get_ref())).collect::<Option<Vec<T>>>().map(leak)
+}
+
+/// The tables of a program are constants.
+pub(crate) fn leak<T>(rows: Vec<T>) -> &'static [T] {
+    rows.leak()
 }
 
 const A_RELEASE: &str = "a release such as \"12.4\"";
@@ -225,7 +229,7 @@ impl ArchTable {
     pub(super) fn read(name: &str, content: &str) -> Result<Self, TableError> {
         read_file(name, content, |file| {
             Ok(Self {
-                rows: file.read_rows("arch", &["name", "cc", "first", "last", "tegra"], &|row| {
+                rows: leak(file.read_rows("arch", &["name", "cc", "first", "last", "tegra"], &|row| {
                     Ok(ArchRow {
                         arch: row.read_required("name", "an arch such as \"sm_90a\"", parse_arch)?,
                         cc: row.read_required("cc", A_CC, parse_cc)?,
@@ -233,41 +237,68 @@ impl ArchTable {
                         last: row.read_optional("last", A_RELEASE, parse_text)?,
                         tegra: row.read_optional("tegra", "true or false", parse_flag)?.unwrap_or(false),
                     })
-                })?,
-                families: file.read_rows("family", &["members"], &|row| {
+                })?),
+                families: leak(file.read_rows("family", &["members"], &|row| {
                     row.read_required("members", "compute capabilities", |value| parse_list(value, parse_cc))
-                })?,
-                renamed: file.read_rows("renamed", &["old", "new"], &|row| {
+                })?),
+                renamed: leak(file.read_rows("renamed", &["old", "new"], &|row| {
                     Ok((row.read_required("old", A_CC, parse_cc)?, row.read_required("new", A_CC, parse_cc)?))
-                })?,
+                })?),
             })
         })
     }
 }
 
+/// Returns the ids and names in `products.tsv`.
+pub(super) fn products() -> Vec<(u16, &'static str)> {
+    let mut products = Vec::new();
+    for line in data("products.tsv").leak().lines().filter(|line| !line.starts_with('#')) {
+        let (id, name) = line.split_once('\t').expect("an id and a name");
+        products.push((u16::from_str_radix(id, 16).expect("an id"), name));
+    }
+    products
+}
+
+/// Returns the ranges of ids in `pci.toml`.
+fn pci_ranges() -> Vec<Range> {
+    let id = |value: &DeValue<'_>| match value {
+        DeValue::Integer(number) => u16::from_str_radix(number.as_str(), number.radix()).ok(),
+        _ => None,
+    };
+    let ranges = read_file("pci.toml", &data("pci.toml"), |file| {
+        file.read_rows("range", &["first", "last", "cc"], &|row| {
+            let [first, last] = ["first", "last"].map(|key| row.read_required(key, "a PCI device id", id));
+            Ok((first?, last?, row.read_required("cc", A_CC, parse_cc)?))
+        })
+    });
+    ranges.expect("a table")
+}
+
 impl GpuTable {
+    /// Reads a file like `gpus.toml`, and adds the products with a PCI device id.
     pub(super) fn read(name: &str, content: &str) -> Result<Self, TableError> {
+        let listed = products();
+        let ranges = pci_ranges();
         read_file(name, content, |file| {
             let named = |row: &TableRow<'_>| {
                 let names = row.read_required("names", "names", |value| {
-                    parse_list(value, |name| name.as_str().map(str::to_owned))
+                    parse_list(value, |name| name.as_str().map(|name| &*name.to_owned().leak()))
                 })?;
                 Ok((row.read_required("cc", A_CC, parse_cc)?, names))
             };
-            let by_gpu = file.read_rows("gpu", &["cc", "names"], &named)?;
-            let chips = file.read_rows("chip", &["cc", "names"], &named)?;
-            let mut by_words = SortedMap::default();
-            for (cc, names) in by_gpu.iter().chain(&chips) {
-                for name in names {
-                    by_words.insert(gpu_words(name).concat(), *cc);
-                }
+            let products = leak(file.read_rows("gpu", &["cc", "names"], &named)?);
+            let chips = leak(file.read_rows("chip", &["cc", "names"], &named)?);
+            let mut by_words: BTreeMap<String, Cc> = BTreeMap::new();
+            for (cc, names) in products.iter().chain(chips) {
+                by_words.extend(names.iter().map(|name| (gpu_words(name).concat(), *cc)));
             }
-            for (id, name) in products() {
-                if let Some(cc) = pci::compute_capability(id) {
-                    by_words.insert(gpu_words(name).concat(), cc);
-                }
+            for (id, name) in &listed {
+                let range = ranges.iter().find(|(first, last, _)| (first..=last).contains(&id));
+                by_words.extend(range.map(|(.., cc)| (gpu_words(name).concat(), *cc)));
             }
-            Ok(Self { products: by_gpu, chips, by_words })
+            let by_words = by_words.into_iter().map(|(words, cc)| (&*words.leak(), cc)).collect();
+            let listed = leak(listed.iter().map(|(_, name)| *name).collect());
+            Ok(Self { products, chips, listed, by_words: leak(by_words) })
         })
     }
 }
@@ -279,7 +310,7 @@ impl Toolkits {
         const A_MAJOR: &str = "a major number";
         read_file(name, content, |file| {
             Ok(Self {
-                rows: file.read_rows("toolkit", KEYS, &|row| {
+                rows: leak(file.read_rows("toolkit", KEYS, &|row| {
                     Ok(ToolkitRow {
                         version: row.read_required("version", A_RELEASE, parse_text)?,
                         ptx: row.read_required("ptx", AN_ISA, parse_pair)?,
@@ -292,13 +323,13 @@ impl Toolkits {
                         },
                         unreleased: row.read_optional("unreleased", "true or false", parse_flag)?.unwrap_or(false),
                     })
-                })?,
-                older_ptx: file.read_rows("older_ptx", &["ptx", "cuda"], &|row| {
+                })?),
+                older_ptx: leak(file.read_rows("older_ptx", &["ptx", "cuda"], &|row| {
                     Ok((
                         row.read_required("ptx", AN_ISA, parse_pair)?,
                         row.read_required("cuda", A_RELEASE, parse_text)?,
                     ))
-                })?,
+                })?),
             })
         })
     }
@@ -318,7 +349,7 @@ impl Drivers {
         };
         read_file(name, content, |file| {
             Ok(Self {
-                branches: file.read_rows("branch", &["branch", "cuda", "least", "most"], &|row| {
+                branches: leak(file.read_rows("branch", &["branch", "cuda", "least", "most"], &|row| {
                     let branch = row.read_required("branch", BRANCH, parse_number)?;
                     let most = row.read_optional("most", A_RELEASE, parse_text)?;
                     Ok(match row.read_optional("least", A_RELEASE, parse_text)? {
@@ -330,24 +361,64 @@ impl Drivers {
                             most,
                         },
                     })
-                })?,
-                cudart: file.read_rows("cudart", &["major", "cuda", "driver", "windows"], &floor)?,
-                cudart_on_windows: file.read_rows("cudart", &["major", "cuda", "driver", "windows"], &|row| {
+                })?),
+                cudart: leak(file.read_rows("cudart", &["major", "cuda", "driver", "windows"], &floor)?),
+                cudart_on_windows: leak(file.read_rows("cudart", &["major", "cuda", "driver", "windows"], &|row| {
                     Ok((
                         row.read_required("driver", A_DRIVER, parse_text)?,
                         row.read_required("windows", A_DRIVER, parse_text)?,
                     ))
-                })?,
-                zstandard: file.read_rows("zstandard", &["major", "cuda", "driver"], &floor)?,
-                left: file.read_rows("left", &["below", "last"], &|row| {
+                })?),
+                zstandard: leak(file.read_rows("zstandard", &["major", "cuda", "driver"], &floor)?),
+                left: leak(file.read_rows("left", &["below", "last"], &|row| {
                     Ok((row.read_required("below", A_CC, parse_cc)?, row.read_required("last", BRANCH, parse_number)?))
-                })?,
-                compat: file.read_rows("compat", &["cuda", "kernels"], &|row| {
+                })?),
+                compat: leak(file.read_rows("compat", &["cuda", "kernels"], &|row| {
                     let kernels =
                         row.read_required("kernels", "branches of drivers", |value| parse_list(value, parse_number))?;
                     Ok((row.read_required("cuda", A_RELEASE, parse_text)?, kernels))
-                })?,
+                })?),
             })
         })
     }
+}
+
+/// Formats a constant. `Debug` prints it as Rust code, except for references and variants; each row gets a line.
+pub(crate) fn constant(declaration: &str, value: &dyn Debug) -> String {
+    let text = format!("{value:?}").replace('[', "&[").replace("suffix: ", "suffix: Suffix::");
+    let rows = ["ArchRow {", "ToolkitRow {", "BranchRow {", "CudnnBuild {", "("];
+    let text = rows.iter().fold(text, |text, row| text.replace(&format!(", {row}"), &format!(",\n    {row}")));
+    format!("{declaration} = {text};\n")
+}
+
+/// Compares a generated file in this directory or above with this text; `CUDAGUARD_BLESS=1` writes it.
+#[allow(clippy::disallowed_methods)] // A test's own variable, which no build reads.
+pub(crate) fn check_generated(file: &str, text: &str) {
+    let path = format!("{}/src/knowledge/{file}", env!("CARGO_MANIFEST_DIR"));
+    let command = "CUDAGUARD_BLESS=1 cargo test -p cudaguard --lib rows";
+    let text = format!("// Generated from guard-core/data. To rewrite it, run `{command}`.\n\n{text}");
+    if std::env::var_os("CUDAGUARD_BLESS").is_some_and(|value| !value.is_empty()) {
+        std::fs::write(&path, &text).unwrap();
+    }
+    assert_eq!(std::fs::read_to_string(&path).unwrap(), text, "{file} is stale: {command} writes it");
+}
+
+/// Returns the date of the newest fact in the tables.
+fn newest_date() -> String {
+    let mut dates = Vec::new();
+    for file in ["archs.toml", "gpus.toml", "toolkits.toml", "drivers.toml", "cudnn.toml"] {
+        dates.extend(data(file).split("date = \"").skip(1).map(|rest| rest[..10].to_owned()));
+    }
+    dates.into_iter().max().expect("a date")
+}
+
+#[test]
+fn rows_of_tables_are_generated() {
+    let mut text = constant("const DATE: &str", &newest_date());
+    text += &constant("const ARCHS: ArchTable", &ArchTable::read("archs.toml", &data("archs.toml")).unwrap());
+    text += &constant("const GPUS: GpuTable", &GpuTable::read("gpus.toml", &data("gpus.toml")).unwrap());
+    text += &constant("const TOOLKITS: Toolkits", &Toolkits::read("toolkits.toml", &data("toolkits.toml")).unwrap());
+    text += &constant("const DRIVERS: Drivers", &Drivers::read("drivers.toml", &data("drivers.toml")).unwrap());
+    text += &constant("pub(crate) const PCI_RANGES: &[pci::Range]", &pci_ranges());
+    check_generated("tables/rows.rs", &text);
 }

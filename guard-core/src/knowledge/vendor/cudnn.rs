@@ -1,8 +1,6 @@
 //! cuDNN: a loader library and the parts that it loads with dlopen, all of one release.
 
-use std::sync::OnceLock;
-
-use super::{CodeMark, InCode, Library, LibraryNames, LibraryTable, Part, Traces, VersionGetter};
+use super::{CodeMark, InCode, Library, LibraryNames, Part, Traces, VersionGetter, table};
 
 /// libcudnn. Its parts export their version as a data symbol (measured: 8.5 to 9.28); cuDNN 7 is a single library.
 ///
@@ -65,7 +63,7 @@ pub(super) const CUDNN: Library = Library {
     asked: Some(VersionGetter { function: "cudnnGetVersion", scales: &[(90_000, 10_000), (0, 1000)] }),
     // Measured on x86-64: 8.5.0 to 9.28.0, for CUDA 11 to 13; the major and minor in 9.1.0 to 9.28.0.
     made_with: Some("cudnnGetCudartVersion"),
-    table: Some(cudnn_table),
+    table: Some(&table::CUDNN),
 };
 
 const fn with_word(major: u32, file: &'static str, symbol: &'static str) -> Part {
@@ -75,9 +73,4 @@ const fn with_word(major: u32, file: &'static str, symbol: &'static str) -> Part
 /// Returns a part that is loaded only by the calls that need it.
 const fn opened_later(major: u32, file: &'static str, in_code: InCode) -> Part {
     Part { major, file, symbol: "", needed: false, in_code }
-}
-
-fn cudnn_table() -> &'static LibraryTable {
-    static TABLE: OnceLock<LibraryTable> = OnceLock::new();
-    TABLE.get_or_init(|| LibraryTable::compiled_in("cudnn.toml", include_str!("../../../data/cudnn.toml")))
 }

@@ -122,7 +122,7 @@ pub struct Library {
     /// it builds the names of its parts.
     pub made_with: Option<&'static str>,
     /// The table of its releases; `None` if no rule needs one.
-    pub table: Option<fn() -> &'static LibraryTable>,
+    pub table: Option<&'static LibraryTable>,
 }
 
 /// A library that another one loads with dlopen.
@@ -303,8 +303,8 @@ impl Library {
 
     /// Returns the table of its releases; empty if there is none.
     pub fn release_table(&self) -> &'static LibraryTable {
-        static NOTHING: LibraryTable = LibraryTable::empty();
-        self.table.map_or(&NOTHING, |table| table())
+        const NOTHING: &LibraryTable = &LibraryTable::empty();
+        self.table.unwrap_or(NOTHING)
     }
 }
 

@@ -3,21 +3,16 @@
 use std::env::consts::ARCH;
 use std::ops::RangeInclusive;
 
-use crate::knowledge::tables::{
-    A_CC, Cc, TableError, compiled_in, parse_cc, parse_list, parse_number, parse_text, read_file,
-};
+use crate::knowledge::tables::Cc;
 use crate::model::version::Version;
-
-/// Processors with builds, as Rust names them.
-const PLATFORMS: [&str; 2] = ["x86_64", "aarch64"];
 
 /// The releases of a library, from its file in `data/`.
 #[derive(Debug)]
 pub struct LibraryTable {
-    pub(super) builds: Vec<CudnnBuild>,
-    pub(super) known: Vec<(u32, Vec<Version>)>,
-    cuda: Vec<(Version, RangeInclusive<u32>)>,
-    left: Vec<(u32, Version, Cc)>,
+    pub(super) builds: &'static [CudnnBuild],
+    pub(super) known: &'static [(u32, &'static [Version])],
+    cuda: &'static [(Version, RangeInclusive<u32>)],
+    left: &'static [(u32, Version, Cc)],
 }
 
 #[derive(Debug)]
@@ -27,53 +22,14 @@ pub(super) struct CudnnBuild {
     pub(super) min_cc: Cc,
     newest_cc: Option<Cc>,
     /// The processor of this build; `None`: all processors.
-    platform: Option<String>,
+    platform: Option<&'static str>,
 }
+
+include!("rows.rs");
 
 impl LibraryTable {
     pub(super) const fn empty() -> Self {
-        Self { builds: Vec::new(), known: Vec::new(), cuda: Vec::new(), left: Vec::new() }
-    }
-
-    pub(super) fn compiled_in(name: &str, content: &str) -> Self {
-        compiled_in(Self::read(name, content))
-    }
-
-    fn read(name: &str, content: &str) -> Result<Self, TableError> {
-        const A_MAJOR: &str = "a CUDA major";
-        const A_RELEASE: &str = "a release of the library such as \"9.11\"";
-        read_file(name, content, |file| {
-            Ok(Self {
-                builds: file.read_rows("build", &["major", "from", "min_cc", "newest_cc", "platform"], &|row| {
-                    Ok(CudnnBuild {
-                        cuda_major: row.read_required("major", A_MAJOR, parse_number)?,
-                        from: row.read_required("from", A_RELEASE, parse_text)?,
-                        min_cc: row.read_required("min_cc", A_CC, parse_cc)?,
-                        newest_cc: row.read_optional("newest_cc", A_CC, parse_cc)?,
-                        platform: row.read_optional("platform", "x86_64 or aarch64", |value| {
-                            value.as_str().filter(|name| PLATFORMS.contains(name)).map(str::to_owned)
-                        })?,
-                    })
-                })?,
-                known: file.read_rows("known", &["major", "versions"], &|row| {
-                    let versions = row.read_required("versions", "releases", |value| parse_list(value, parse_text))?;
-                    Ok((row.read_required("major", A_MAJOR, parse_number)?, versions))
-                })?,
-                cuda: file.read_rows("cuda", &["from", "oldest", "newest"], &|row| {
-                    let newest = row.read_optional("newest", A_MAJOR, parse_number)?.unwrap_or(u32::MAX);
-                    let oldest = row.read_required("oldest", A_MAJOR, parse_number)?;
-                    Ok((row.read_required("from", A_RELEASE, parse_text)?, oldest..=newest))
-                })?,
-                left: file.read_rows("left", &["major", "from", "min_cc"], &|row| {
-                    let from = row.read_required("from", A_RELEASE, parse_text)?;
-                    Ok((
-                        row.read_required("major", "the library's major", parse_number)?,
-                        from,
-                        row.read_required("min_cc", A_CC, parse_cc)?,
-                    ))
-                })?,
-            })
-        })
+        Self { builds: &[], known: &[], cuda: &[], left: &[] }
     }
 
     /// Returns the oldest compute capability that a release's build for a CUDA major supports; `None` if the table does
@@ -88,13 +44,13 @@ impl LibraryTable {
     }
 
     fn find_build(&self, version: Version, cuda_major: u32) -> Option<&CudnnBuild> {
-        let here = |build: &&CudnnBuild| build.platform.as_deref().is_none_or(|platform| platform == ARCH);
+        let here = |build: &&CudnnBuild| build.platform.is_none_or(|platform| platform == ARCH);
         self.builds.iter().rev().filter(here).find(|build| build.cuda_major == cuda_major && build.from <= version)
     }
 
     /// Returns the releases that exist for a CUDA major, oldest first.
     pub fn releases_for(&self, cuda_major: u32) -> &[Version] {
-        self.known.iter().find(|(major, _)| *major == cuda_major).map_or(&[], |(_, versions)| versions)
+        self.known.iter().find(|(major, _)| *major == cuda_major).map_or(&[], |(_, versions)| *versions)
     }
 
     /// Returns the CUDA majors for which a release was published. A limit that is not reached yet is open.
@@ -126,8 +82,8 @@ impl LibraryTable {
     /// unknown.
     pub fn newest_gpus(&self, major: u32) -> Option<NewestGpus> {
         let mut known: Vec<(u8, u32)> = Vec::new();
-        for (cuda, versions) in &self.known {
-            for version in versions {
+        for (cuda, versions) in self.known {
+            for version in *versions {
                 if version.major == major && !serves_later(*version, *cuda) {
                     known.extend(self.newest_cc(*version, *cuda).map(|cc| (cc.0, version.minor)));
                 }
@@ -176,8 +132,55 @@ impl NewestGpus {
 
 #[cfg(test)]
 mod tests {
+    use super::{CudnnBuild, LibraryTable};
+    use crate::knowledge::tables::parser::{
+        A_CC, check_generated, constant, data, leak, parse_cc, parse_list, parse_number, parse_text, read_file,
+    };
     use crate::knowledge::vendor::ALL;
     use crate::model::version::Version;
+
+    #[test]
+    fn rows_of_libraries_are_generated() {
+        const A_MAJOR: &str = "a CUDA major";
+        const A_RELEASE: &str = "a release of the library such as \"9.11\"";
+        let table = read_file("cudnn.toml", &data("cudnn.toml"), |file| {
+            Ok(LibraryTable {
+                builds: leak(file.read_rows(
+                    "build",
+                    &["major", "from", "min_cc", "newest_cc", "platform"],
+                    &|row| {
+                        Ok(CudnnBuild {
+                            cuda_major: row.read_required("major", A_MAJOR, parse_number)?,
+                            from: row.read_required("from", A_RELEASE, parse_text)?,
+                            min_cc: row.read_required("min_cc", A_CC, parse_cc)?,
+                            newest_cc: row.read_optional("newest_cc", A_CC, parse_cc)?,
+                            platform: row.read_optional("platform", "x86_64 or aarch64", |value| {
+                                ["x86_64", "aarch64"].into_iter().find(|name| value.as_str() == Some(*name))
+                            })?,
+                        })
+                    },
+                )?),
+                known: leak(file.read_rows("known", &["major", "versions"], &|row| {
+                    let versions = row.read_required("versions", "releases", |value| parse_list(value, parse_text))?;
+                    Ok((row.read_required("major", A_MAJOR, parse_number)?, versions))
+                })?),
+                cuda: leak(file.read_rows("cuda", &["from", "oldest", "newest"], &|row| {
+                    let newest = row.read_optional("newest", A_MAJOR, parse_number)?.unwrap_or(u32::MAX);
+                    let oldest = row.read_required("oldest", A_MAJOR, parse_number)?;
+                    Ok((row.read_required("from", A_RELEASE, parse_text)?, oldest..=newest))
+                })?),
+                left: leak(file.read_rows("left", &["major", "from", "min_cc"], &|row| {
+                    let from = row.read_required("from", A_RELEASE, parse_text)?;
+                    Ok((
+                        row.read_required("major", "the library's major", parse_number)?,
+                        from,
+                        row.read_required("min_cc", A_CC, parse_cc)?,
+                    ))
+                })?),
+            })
+        });
+        check_generated("vendor/rows.rs", &constant("pub(super) const CUDNN: LibraryTable", &table.unwrap()));
+    }
 
     #[test]
     fn tables_are_consistent() {
@@ -191,9 +194,9 @@ mod tests {
                 assert!(rising || same_release, "{pair:?}");
                 assert!(pair[0].cuda_major != pair[1].cuda_major || pair[0].min_cc <= pair[1].min_cc, "{pair:?}");
             }
-            for (major, versions) in &table.known {
+            for (major, versions) in table.known {
                 assert!(versions.is_sorted_by(|one, other| one < other), "CUDA {major}: {versions:?}");
-                for version in versions {
+                for version in *versions {
                     assert!(table.min_cc(*version, *major).is_some(), "{version} for CUDA {major} has no floor");
                     assert!(
                         table.cuda_majors(*version).is_some_and(|majors| majors.contains(major)),
@@ -203,7 +206,7 @@ mod tests {
             }
             assert!(table.cuda.is_sorted_by(|one, other| one.0 < other.0), "{:?}", table.cuda);
             assert!(table.left.is_sorted_by(|one, other| (one.1, one.2) < (other.1, other.2)), "{:?}", table.left);
-            for (major, from, floor) in &table.left {
+            for (major, from, floor) in table.left {
                 assert_eq!(*major, from.major);
                 // A note has space for the last one, and for one that applies to all earlier releases.
                 let floors: Vec<_> = table.gpu_floors(*major).collect();
