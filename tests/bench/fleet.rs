@@ -209,7 +209,7 @@ fn make(to: &Path, dir: &Path) {
     let descriptor = note::encode(&manifest).expect("a note");
     let source = NoteSource { descriptor: &descriptor, component: &manifest.component, dlopen: None };
     let GuardObjects::Objects { note, shim } =
-        guard::compile_guard(&Env::from_process(), source, &target, dir, None).expect("a C compiler")
+        guard::compile_guard(&Env::from_process(), source, &target, dir, &dir.join("shims")).expect("a C compiler")
     else {
         panic!("no guard for {target}")
     };

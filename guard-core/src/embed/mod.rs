@@ -143,14 +143,17 @@ impl Embed {
             warn_of(&mut cargo_lines, finding);
         }
         let guarded = judged.encode_note(&facts).and_then(|note| {
-            // `cargo cudaguard` names the directory that it owns in the target directory; plain cargo names none.
-            let shared = env.var_os(env::STAMP_DIR_VAR).map(|stamps| Path::new(&stamps).with_file_name("shims"));
+            // `cargo cudaguard` names the directory that it owns in the target directory. With plain cargo, the next run
+            // of this build script finds the shim in its own directory: to compile it takes seconds.
+            let shims = env
+                .var_os(env::STAMP_DIR_VAR)
+                .map_or_else(|| package.out_dir.join("shims"), |stamps| Path::new(&stamps).with_file_name("shims"));
             guard::compile_guard(
                 env,
                 NoteSource { descriptor: &note, component: &facts.component, dlopen: None },
                 facts.target,
                 &package.out_dir,
-                shared.as_deref(),
+                &shims,
             )
         });
         match guarded.map_err(|error| render_error(env, &error))? {

@@ -157,8 +157,8 @@ pub struct NoteSource<'a> {
     pub dlopen: Option<&'a str>,
 }
 
-/// Compiles the note and the shim into `dir`, which must exist, for the target triple. If
-/// `shared` names a directory, the shim is taken from there, or compiled there first.
+/// Compiles the note and the shim into `dir`, which must exist, for the target triple. The shim is taken
+/// from the directory `shared`, or compiled there first.
 ///
 /// Works the same inside and outside of a build script. The C compiler is the one that the `cc` crate selects, with the
 /// project's `CFLAGS` except those that code which runs before `main` cannot use (sanitizers, LTO, coverage). An
@@ -172,7 +172,7 @@ pub fn compile_guard(
     note: NoteSource<'_>,
     target: &str,
     directory: &Path,
-    shared: Option<&Path>,
+    shared: &Path,
 ) -> Result<GuardObjects, String> {
     if let Err(why) = check_target(target) {
         return Ok(GuardObjects::Unguarded(why));
@@ -182,7 +182,7 @@ pub fn compile_guard(
         Err(why) => return Ok(GuardObjects::Unguarded(why)),
     };
     // A shared directory that cannot be written to is no reason to fail: the shim is compiled here then.
-    if let Some(Ok(Ok(compiled))) = shared.map(|dir| shared::SharedDir::new(dir).shim(&compiler)) {
+    if let Ok(Ok(compiled)) = shared::SharedDir::new(shared).shim(&compiler) {
         let shim = directory.join("cudaguard-shim.o");
         // A copy: cargo keeps what this script printed longer than the shared object.
         if fs::copy(compiled, &shim).is_ok() {

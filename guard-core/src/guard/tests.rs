@@ -137,14 +137,15 @@ fn objects_contain_no_paths() {
     let objects = |dir: &Path| {
         let target = format!("{}-unknown-linux-gnu", std::env::consts::ARCH);
         let note = NoteSource { descriptor: &descriptor(), component: &component("same"), dlopen: None };
-        match compile_guard(&Env::from_process(), note, &target, dir, None).unwrap() {
+        match compile_guard(&Env::from_process(), note, &target, dir, &dir.join("shims")).unwrap() {
             GuardObjects::Objects { note, shim } => Some([fs::read(note).unwrap(), fs::read(shim).unwrap()]),
             GuardObjects::Unguarded(_) => None,
         }
     };
     assert_eq!(objects(one.path()), objects(&other));
     let note = NoteSource { descriptor: &descriptor(), component: &component("x"), dlopen: None };
-    let unguarded = compile_guard(&Env::from_process(), note, "wasm32-unknown-unknown", one.path(), None).unwrap();
+    let unguarded =
+        compile_guard(&Env::from_process(), note, "wasm32-unknown-unknown", one.path(), one.path()).unwrap();
     assert!(matches!(unguarded, GuardObjects::Unguarded(why) if why.contains("wasm32")));
 }
 

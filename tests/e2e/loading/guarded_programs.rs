@@ -63,13 +63,14 @@ pub(crate) fn objects(dir: &Path, manifests: &[Manifest]) -> Vec<PathBuf> {
 /// Builds the objects for another target.
 pub(crate) fn objects_for(dir: &Path, manifests: &[Manifest], target: &str) -> Vec<PathBuf> {
     let mut objects = Vec::new();
+    let shims = dir.join("shims");
     for (index, manifest) in manifests.iter().enumerate() {
         let dir = dir.join(format!("guard-{index}"));
         std::fs::create_dir_all(&dir).unwrap();
         let descriptor = note::encode(manifest).unwrap();
         let dlopen = note_text(manifest);
         let source = NoteSource { descriptor: &descriptor, component: &manifest.component, dlopen: dlopen.as_deref() };
-        match guard::compile_guard(&Env::from_process(), source, target, &dir, None).unwrap() {
+        match guard::compile_guard(&Env::from_process(), source, target, &dir, &shims).unwrap() {
             GuardObjects::Objects { note, shim } => {
                 if objects.is_empty() {
                     objects.push(shim);
