@@ -19,6 +19,7 @@ use cudaguard::internal::tables;
 use cudaguard::internal::version::{CudaVersion, Version};
 
 use crate::host::facts::{CudartState, CudnnState, DriverState, Host, HostDriver, Inner, LoaderVersion};
+use crate::knowledge::jetpack::jetpack_for;
 use encoding::{cudnn_facts, driver_facts, gpu_facts, known, narrow, pack, to_row, unpack};
 pub(crate) use judge_ffi::find_returned_constant;
 use judge_ffi::{CudartFacts, GpuFacts, Judged, JudgedFinding, Requirements, Row, judge_start};
@@ -396,7 +397,7 @@ impl<'a> Call<'a> {
     fn name_jetpack(&self, mut finding: Finding, found: &JudgedFinding, cuda: Option<CudaVersion>) -> Finding {
         let Some(cuda) = cuda.filter(|_| self.is_on_jetson(found)) else { return finding };
         let ccs = self.capabilities(Some(found.gpus).filter(|gpus| *gpus != 0));
-        let jetpack = ccs.first().and_then(|cc| tables::jetpack_for(*cc, cuda));
+        let jetpack = ccs.first().and_then(|cc| jetpack_for(*cc, cuda));
         let action = match jetpack {
             Some(jetpack) => format!("install {jetpack} or newer"),
             None => "use a newer Jetson, because no JetPack for this one has such a driver".to_owned(),

@@ -1,8 +1,8 @@
 //! Releases of JetPack: on a Jetson the driver is a part of Jetson Linux (L4T), and releases of desktop drivers do not
 //! apply.
 
-use super::{Cc, is_tegra};
-use crate::model::version::CudaVersion;
+use cudaguard::internal::tables::{Cc, is_tegra};
+use cudaguard::internal::version::CudaVersion;
 
 /// The CUDA version that the driver of each release supports, and the GPUs that the release runs on. Sources: release
 /// notes of JetPack; for 7.2 pull request 2224 of OE4T/meta-tegra, which supports Orin and Thor.
@@ -18,7 +18,6 @@ const RELEASES: [(&str, &str, CudaVersion, &[Cc]); 7] = [
 
 /// Returns the oldest JetPack for this Jetson whose driver supports this CUDA: `JetPack 6.1 with L4T 36.4`. `None` for
 /// another GPU, or if no release in the table does.
-#[inline]
 pub fn jetpack_for(gpu: Cc, cuda: CudaVersion) -> Option<String> {
     let (jetpack, l4t, ..) = RELEASES.iter().find(|(_, _, supports, gpus)| gpus.contains(&gpu) && *supports >= cuda)?;
     is_tegra(gpu).then(|| format!("JetPack {jetpack} with L4T {l4t}"))

@@ -5,6 +5,7 @@ use std::str::FromStr;
 use serde::de::{Deserialize as _, Deserializer, Error as _};
 
 pub mod crates;
+pub mod jetpack;
 pub mod symptoms;
 
 /// Deserializes a value that is written as a string.

@@ -2,12 +2,12 @@
 //!
 //! `rows.rs` is generated from the tables, so that no program parses them. Every row in `data/` has a source, and every
 //! source a date.
+//!
 //! Releases and archs that are not in the tables are handled by the general rules, so that a new release never causes
 //! an error: a toolkit that is newer than all rows supports what the newest one supports, and everything else is
 //! unknown.
 
 mod gpus;
-mod jetpack;
 #[cfg(test)]
 pub(crate) mod parser;
 pub mod pci;
@@ -15,7 +15,6 @@ pub mod pci;
 use crate::model::arch::{Arch, Suffix, Target};
 use crate::model::version::{CudaVersion, DriverRelease, Version};
 pub use gpus::{gpu_cc, gpu_examples, gpu_typed, is_tegra, other_name, same_chip, same_family, suggest_gpu};
-pub use jetpack::jetpack_for;
 
 /// A compute capability: (major, minor).
 pub type Cc = (u8, u8);

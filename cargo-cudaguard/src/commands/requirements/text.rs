@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 use crate::host::judge::answer::Service;
 use crate::host::machine::oldest_driver::OldestDriver;
 use crate::host::machine::placement::{GpuRange, Placement};
+use crate::knowledge::jetpack::jetpack_for;
 use cudaguard::internal::sanitize;
 use cudaguard::internal::tables;
 use cudaguard::internal::vendor::CUDNN;
@@ -108,7 +109,7 @@ pub(super) fn jetpack_of(gpus: &GpuRange) -> Option<String> {
 }
 
 fn join_jetpacks(gpus: &GpuRange, cuda: CudaVersion) -> String {
-    let jetpack = |cc: (u8, u8)| Some(format!("{} or newer on {}.{}", tables::jetpack_for(cc, cuda)?, cc.0, cc.1));
+    let jetpack = |cc: (u8, u8)| Some(format!("{} or newer on {}.{}", jetpack_for(cc, cuda)?, cc.0, cc.1));
     ccs_between(gpus.from, gpus.to).filter_map(jetpack).collect::<Vec<_>>().join(", ")
 }
 

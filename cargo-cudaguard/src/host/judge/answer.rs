@@ -4,6 +4,7 @@
 use std::fmt;
 
 use crate::host::facts::HostGpu;
+use crate::knowledge::jetpack::jetpack_for;
 use cudaguard::internal::json::{Value, object};
 use cudaguard::internal::manifest::{GpuCoverage, Manifest, PtxFallback, Requirement};
 use cudaguard::internal::tables;
@@ -176,7 +177,7 @@ impl fmt::Display for GpuAnswer {
             write!(f, ", {}", self.code)?;
         }
         if let Some(cuda) = self.cuda.filter(|_| tables::is_tegra(self.cc)) {
-            return match tables::jetpack_for(self.cc, cuda) {
+            return match jetpack_for(self.cc, cuda) {
                 Some(jetpack) => write!(f, "; the driver must support CUDA {cuda} ({jetpack} or newer)"),
                 None => write!(f, "; the driver must support CUDA {cuda}, and no JetPack for it is known"),
             };
