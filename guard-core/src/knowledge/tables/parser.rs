@@ -1,7 +1,6 @@
 //! Parsers of the data files. Only tests run them: they generate `rows.rs` and `vendor/rows.rs` and compare both with
 //! the data, so that no build script parses a table.
 
-use std::collections::BTreeMap;
 use std::fmt::{self, Debug};
 
 use toml::Spanned;
@@ -288,7 +287,7 @@ impl GpuTable {
             };
             let products = leak(file.read_rows("gpu", &["cc", "names"], &named)?);
             let chips = leak(file.read_rows("chip", &["cc", "names"], &named)?);
-            let mut by_words: BTreeMap<String, Cc> = BTreeMap::new();
+            let mut by_words: Vec<(String, Cc)> = Vec::new();
             for (cc, names) in products.iter().chain(chips) {
                 by_words.extend(names.iter().map(|name| (gpu_words(name).concat(), *cc)));
             }
@@ -296,6 +295,8 @@ impl GpuTable {
                 let range = ranges.iter().find(|(first, last, _)| (first..=last).contains(&id));
                 by_words.extend(range.map(|(.., cc)| (gpu_words(name).concat(), *cc)));
             }
+            by_words.sort();
+            by_words.dedup();
             let by_words = by_words.into_iter().map(|(words, cc)| (&*words.leak(), cc)).collect();
             let listed = leak(listed.iter().map(|(_, name)| *name).collect());
             Ok(Self { products, chips, listed, by_words: leak(by_words) })
@@ -385,7 +386,10 @@ impl Drivers {
 
 /// Formats a constant. `Debug` prints it as Rust code, except for references and variants; each row gets a line.
 pub(crate) fn constant(declaration: &str, value: &dyn Debug) -> String {
-    let text = format!("{value:?}").replace('[', "&[").replace("suffix: ", "suffix: Suffix::");
+    let text = format!("{value:?}")
+        .replace('[', "&[")
+        .replace("suffix: ", "suffix: Suffix::")
+        .replace("4294967295", "u32::MAX");
     let rows = ["ArchRow {", "ToolkitRow {", "BranchRow {", "CudnnBuild {", "("];
     let text = rows.iter().fold(text, |text, row| text.replace(&format!(", {row}"), &format!(",\n    {row}")));
     format!("{declaration} = {text};\n")

@@ -21,7 +21,7 @@ pub(super) const CUDNN: LibraryTable = LibraryTable { builds: &[CudnnBuild { cud
     (Version { major: 8, minor: 9, patch: 0 }, 11..=12),
     (Version { major: 9, minor: 0, patch: 0 }, 11..=12),
     (Version { major: 9, minor: 11, patch: 0 }, 12..=12),
-    (Version { major: 9, minor: 12, patch: 0 }, 12..=4294967295)], left: &[(8, Version { major: 8, minor: 9, patch: 0 },
+    (Version { major: 9, minor: 12, patch: 0 }, 12..=u32::MAX)], left: &[(8, Version { major: 8, minor: 9, patch: 0 },
     (5, 0)),
     (9, Version { major: 9, minor: 0, patch: 0 },
     (5, 0)),
