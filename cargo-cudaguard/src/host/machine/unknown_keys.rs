@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use super::stated::OTHER_LIBRARIES;
 use cudaguard::internal::sanitize::sanitize_line;
 use cudaguard::internal::suggest::closest_match;
 use cudaguard::internal::vendor;
@@ -12,8 +13,19 @@ const MOST: usize = 16;
 const LONGEST: usize = 64;
 
 /// The known keys, except those of single libraries.
-const KEYS: [&str; 11] =
-    ["schema", "revision", "name", "platform", "kind", "driver", "gpus", "libraries", "variables", "sources", "doubts"];
+const KEYS: [&str; 11] = [
+    "schema",
+    "revision",
+    "name",
+    "platform",
+    "kind",
+    "driver",
+    "gpus",
+    OTHER_LIBRARIES,
+    "variables",
+    "sources",
+    "doubts",
+];
 
 /// The unknown keys of host files, each once.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
