@@ -390,8 +390,9 @@ pub(crate) fn constant(declaration: &str, value: &dyn Debug) -> String {
         .replace('[', "&[")
         .replace("suffix: ", "suffix: Suffix::")
         .replace("4294967295", "u32::MAX");
-    let rows = ["ArchRow {", "ToolkitRow {", "BranchRow {", "CudnnBuild {", "("];
+    let rows = ["ArchRow {", "ToolkitRow {", "BranchRow {", "CudnnBuild {", "((", "(\""];
     let text = rows.iter().fold(text, |text, row| text.replace(&format!(", {row}"), &format!(",\n    {row}")));
+    let text = text.replace(")), (", ")),\n    (");
     format!("{declaration} = {text};\n")
 }
 
