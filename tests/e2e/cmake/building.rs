@@ -249,7 +249,8 @@ fn host(driver: &str, cuda: &str, name: &str, cc: &str) -> String {
     format!(
         "{{\"revision\": 1, \"platform\": \"x86_64-linux\", \
          \"driver\": {{\"user\": \"{driver}\", \"kernel\": \"{driver}\", \"cuda\": \"{cuda}\"}}, \
-         \"gpus\": [{{\"name\": \"{name}\", \"cc\": \"{cc}\"}}], \"cudnn\": [], \"cudart\": []}}\n"
+         \"gpus\": [{{\"name\": \"{name}\", \"cc\": \"{cc}\"}}], \"cudnn\": [], \
+         \"cudart\": [{{\"soname\": \"libcudart.so.13\", \"version\": \"13.0.96\"}}]}}\n"
     )
 }
 
