@@ -210,7 +210,7 @@ pub(crate) fn nix(text: &str, machines: &[Seen]) -> Vec<bool> {
     };
     let lists: Vec<String> = machines.iter().map(capabilities).collect();
     let each = format!(
-        "map (cudaCapabilities: (import {} {{ inherit cudaCapabilities; }}).installCheckPhase) [ {} ]",
+        "map (cudaCapabilities: (import \"{}\" {{ inherit cudaCapabilities; }}).installCheckPhase) [ {} ]",
         file.display(),
         lists.join(" ")
     );
