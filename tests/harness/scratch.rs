@@ -90,6 +90,13 @@ pub(crate) fn temporary_without_blanks() -> PathBuf {
     temporary
 }
 
+/// Returns cargo's target directory; if its path has a blank, one that is deleted after the run, for dlltool, which does not support
+/// blanks.
+pub fn target_without_blanks() -> PathBuf {
+    let target = places::target();
+    if has_blank(target) { temporary_without_blanks().join("target") } else { target.to_owned() }
+}
+
 /// The `TMPDIR` of a run. Some tools leave files there: dlltool, clang as the compiler of CUDA, Wine.
 #[derive(Debug)]
 pub(crate) struct TemporaryFiles(PathBuf);

@@ -4,6 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use cudaguard_tests::scratch::target_without_blanks;
 use cudaguard_tests::{BuiltOnce, Call, Scratch, Test, command, parts, places, skip, tests, tools};
 
 use super::guard::{LINKED, NEW, Wine, cudnn_dll};
@@ -49,7 +50,7 @@ fn cargo(command: &str) -> Call {
         .dir(places::workspace())
         .args(OPTIMIZED.map(|package| format!("--config=profile.dev.package.{package}.opt-level=0")))
         .env("CARGO_PROFILE_DEV_DEBUG", "false")
-        .env("CARGO_TARGET_DIR", places::target())
+        .env("CARGO_TARGET_DIR", target_without_blanks())
         .limit(LIMIT);
     if has_test_library(None) { call } else { call.env("RUSTC", parts::rustc_for_others()) }
 }
@@ -59,7 +60,7 @@ fn program() -> &'static Path {
     static PROGRAM: BuiltOnce = BuiltOnce::new();
     PROGRAM.path(|| {
         let built = cargo("build").args(["--package", "cudaguard", "--lib", "--bins"]).run();
-        let program = places::target().join(TARGET).join("debug/cargo-cudaguard.exe");
+        let program = target_without_blanks().join(TARGET).join("debug/cargo-cudaguard.exe");
         if built.status() == Some(0) { Ok(program) } else { Err(built.to_string()) }
     })
 }
