@@ -94,7 +94,12 @@ fn changed_wrapper_rebuilds() {
 fn same(text: &str, fixture: &Fixture) -> String {
     let dir = fixture.root.display().to_string();
     // Replaces the directory in plain and URL form.
-    let text = text.replace(&dir, "<tree>").replace(&dir.replace(' ', "%20"), "<tree>");
+    let in_url = |byte: u8| match byte {
+        b' ' | 128.. => format!("%{byte:02X}"),
+        _ => char::from(byte).to_string(),
+    };
+    let url: String = dir.bytes().map(in_url).collect();
+    let text = text.replace(&dir, "<tree>").replace(&url, "<tree>");
     let mut lines = Vec::new();
     for line in text.lines() {
         let mut kept = String::new();
