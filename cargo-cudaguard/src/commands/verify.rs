@@ -6,7 +6,6 @@
 //! the steps for a fleet.
 
 mod answer;
-mod environment;
 mod examine;
 mod machines;
 mod output;
@@ -37,9 +36,6 @@ pub(crate) fn run_verify(env: &Env, question: &VerifyOptions) -> Result<ExitCode
     for file in &question.files {
         let answer = check_file(env, file, &machines, gate.as_ref())?;
         print_answer(question, &answer, &machines, gate.as_ref())?;
-        if answer.lacks_libraries() {
-            environment::suggest_environment(file);
-        }
         answers.push(answer);
     }
     if let Some(gate) = &gate {

@@ -37,11 +37,6 @@ impl FileAnswer<'_> {
         all
     }
 
-    /// Returns true if the answer may depend on libraries that were not found.
-    pub(super) fn lacks_libraries(&self) -> bool {
-        self.not_examined().iter().any(|part| part.may_contradict && part.reason.contains("not found"))
-    }
-
     /// Describes the parts that no rule has checked, and those that were not examined.
     pub(super) fn not_judged(&self) -> Vec<String> {
         let mut all = self.on_machine.as_ref().map(|answer| answer.open.clone()).unwrap_or_default();
