@@ -466,6 +466,20 @@ impl ArtifactReport {
         self.add_opened(&mut all);
         all
     }
+
+    /// Returns each NVIDIA library that is not inside and that members without any other trace of CUDA name and may open, with these
+    /// members.
+    fn possibly_opened(&self) -> BTreeMap<&str, Vec<&str>> {
+        let mut all: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+        for loader in &self.loaders {
+            for soname in &loader.may_open {
+                all.entry(soname).or_default().push(&loader.name);
+            }
+        }
+        let is_it = |soname: &str, name: &String| name.ends_with(soname) && file_name(name) == soname;
+        all.retain(|soname, _| !self.files.iter().chain(self.links.keys()).any(|name| is_it(soname, name)));
+        all
+    }
 }
 
 /// Combines the coverage of several members for one GPU.

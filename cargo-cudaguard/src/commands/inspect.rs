@@ -12,7 +12,7 @@ use crate::binary::file::{Binary, BinaryKind};
 use crate::binary::kernels::{self, Cover, Coverage, Kernels, Known};
 use crate::binary::manifest_decoder::Note;
 use crate::binary::mapped_file::Contents;
-use crate::binary::named::describe_no_needed_library;
+use crate::binary::named::{describe_no_needed_library, named_libraries};
 use crate::family::{Member, Release};
 use crate::host::machine::Components;
 use crate::host::machine::oldest_driver::{self, DriverNeeds, OldestDriver, machine_with_gpu};
@@ -179,6 +179,10 @@ impl InspectedFile<'_> {
         value.insert_some("needed", Some(array(binary.needed.iter().map(String::as_str))));
         let delayed = binary.delay_loaded.iter().map(String::as_str);
         value.insert_some("delay_loaded", (!binary.delay_loaded.is_empty()).then(|| array(delayed)));
+        let opened =
+            if binary.imported().any(|name| is_cuda(&name.as_str())) { Vec::new() } else { named_libraries(binary) };
+        let one = |soname: String| object([("soname", Value::from(soname))]);
+        value.insert_some("may_open", (!opened.is_empty()).then(|| array(opened.into_iter().map(one))));
         value.insert_some("version", binary.version_resource.as_ref().map(ToString::to_string));
         value.insert_some(
             "opened",

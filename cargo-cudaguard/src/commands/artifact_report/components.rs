@@ -24,7 +24,15 @@ impl ArtifactReport {
             None if self.parts.iter().any(only_input) => {
                 "nothing to check: its GPU code contains no kernels, only input for the device linker".to_owned()
             }
-            None => "nothing to check: no member contains GPU code or requirements on a CUDA library".to_owned(),
+            None => {
+                let opened = self.possibly_opened();
+                let names: Vec<&str> = opened.keys().copied().collect();
+                let by = opened.values().flatten().next().map(|first| {
+                    format!(", and the requirements on {}, which {first} may open, are unknown", names.join(", "))
+                });
+                let why = "nothing to check: no member contains GPU code or requirements on a CUDA library";
+                why.to_owned() + &by.unwrap_or_default()
+            }
         };
         Err(CliError::operational(format_args!("{}: {why}", self.archive.display())))
     }

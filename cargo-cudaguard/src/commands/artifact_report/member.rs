@@ -12,6 +12,7 @@ use crate::binary::examined::Reason;
 use crate::binary::file::{Binary, BinaryKind, TargetOs};
 use crate::binary::kernels::Kernels;
 use crate::binary::mapped_file::Contents;
+use crate::binary::named::named_libraries;
 use crate::binary::pe::Pe;
 use crate::binary::vendor_symbols::VendorSymbols;
 use crate::commands::inspect::{self, is_cuda};
@@ -41,6 +42,8 @@ pub(super) struct MemberLoader {
     pub(super) reaches_cuda: bool,
     /// The libraries of NVIDIA that it opens by name.
     pub(super) opens: Vec<OpenedLibrary>,
+    /// The libraries of NVIDIA that it names and may open, if nothing else in it is of CUDA.
+    pub(super) may_open: Vec<String>,
     pub(super) delay_loaded: Vec<String>,
     pub(super) is_program: bool,
     pub(super) is_for_windows: bool,
@@ -63,6 +66,7 @@ impl MemberLoader {
             runpath: binary.runpath.clone(),
             needed: binary.needed.clone(),
             opens: opened_libraries(binary.data()),
+            may_open: Vec::new(),
             delay_loaded: binary.delay_loaded.clone(),
             is_program: binary.kind == BinaryKind::Executable,
             is_for_windows,
@@ -119,12 +123,13 @@ impl ArtifactMember {
         let evidence = Evidence::from_binary(&binary, &kernels);
         let not_examined = binary.not_examined.clone();
         let reached = vendor::ALL.iter().any(|library| binary.linkage(library) != Linkage::None);
-        let (own, loader) = (file_name(name), MemberLoader::from_binary(name, &binary));
+        let (own, mut loader) = (file_name(name), MemberLoader::from_binary(name, &binary));
         let needs = binary.imported().any(|name| is_cuda(&name.as_str()));
         let family = Member::read(name, binary.data());
         let released = family.as_ref().is_some_and(|member| member.release.is_some());
         let matters = released || !kernels.entries().is_empty() || !binary.notes.is_empty() || reached || needs;
         if !matters && !is_cuda(&&*plain_name(own)) {
+            loader.may_open = named_libraries(&binary);
             return Ok((None, loader, not_examined));
         }
         let mut components = Components::with_evidence(path, &binary, &evidence);

@@ -52,6 +52,10 @@ impl ArtifactReport {
             value
         });
         value.insert_some("from_elsewhere", Some(array(elsewhere)));
+        let opened = self.possibly_opened().into_iter();
+        let opened = opened.map(|(soname, members)| object([("soname", Value::from(soname)), ("by", array(members))]));
+        let opened: Vec<Value> = opened.collect();
+        value.insert_some("may_open", (!opened.is_empty()).then(|| array(opened)));
         let findings = self.package_findings();
         value.insert_some("findings", (!findings.is_empty()).then(|| to_json(&findings)));
         inspect::put_not_judged(&mut value, &self.not_examined);
@@ -152,6 +156,11 @@ impl ArtifactReport {
         }
         if elsewhere.is_empty() {
             page.push_line(name, &self.limited("none needed"));
+        }
+        let mut name = "may open";
+        for (soname, members) in self.possibly_opened() {
+            page.push_line(name, &format!("{soname}: {}", join_some(&members)));
+            name = "";
         }
         page.not_examined(&self.not_examined);
         let findings = to_text(&self.package_findings());
