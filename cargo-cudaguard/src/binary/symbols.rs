@@ -100,7 +100,7 @@ fn tables_of_stem(stem: &str) -> impl Iterator<Item = &'static BTreeMap<&'static
 }
 
 /// A function that a file binds and that the first releases of its library lack.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Bound {
     /// The library's soname.
     pub soname: String,

@@ -18,15 +18,22 @@ pub struct RuntimeCompiler {
     name: String,
 }
 
+const COMPILERS: [&Descriptor; 3] = [&NVRTC, &NVJITLINK, &PTXAS];
+
 /// Returns the compilers among these members whose versions are known.
 pub(crate) fn compilers<'a>(members: impl IntoIterator<Item = &'a Member>) -> Vec<RuntimeCompiler> {
     let compiler = |member: &Member| {
         let release = member.release.as_ref()?;
-        let is_compiler = [&NVRTC, &NVJITLINK, &PTXAS].iter().any(|known| release.of.is(known));
-        let version = release.number().filter(|_| is_compiler)?;
+        let version = release.number().filter(|_| COMPILERS.iter().any(|known| release.of.is(known)))?;
         Some(RuntimeCompiler { of: release.of, version, name: member.name.clone() })
     };
     members.into_iter().filter_map(compiler).collect()
+}
+
+/// Returns the sonames of the compilers among these members whose versions are unknown.
+pub(crate) fn compilers_without_version(members: &[Member]) -> impl Iterator<Item = &str> {
+    let is_one = |member: &&Member| member.version().is_none() && COMPILERS.iter().any(|known| member.is(known));
+    members.iter().filter(is_one).map(|member| member.soname.as_str())
 }
 
 /// Returns the findings about compilers on a machine. If there are several releases of one compiler, any of them may be the one
@@ -38,7 +45,7 @@ pub(crate) fn compiler_findings(
 ) -> Vec<Finding> {
     let gpus: BTreeSet<(u8, u8)> = gpus.into_iter().collect();
     let mut findings = Vec::new();
-    for of in [&NVRTC, &NVJITLINK, &PTXAS] {
+    for of in COMPILERS {
         let releases: Vec<&RuntimeCompiler> = all.iter().filter(|compiler| compiler.of.is(of)).collect();
         // nvJitLink and ptxas write machine code only.
         if of.is(&NVRTC) {

@@ -405,6 +405,8 @@ words! {
     LibraryNotStated LibraryNotStated;
     LibraryNotStatedInSearchPath LibraryNotStated;
     LibraryNotStatedOpened LibraryNotStated;
+    LibraryNotStatedVersion LibraryNotStated;
+    LibraryNotStatedCompiler LibraryNotStated;
     LibraryNotStatedOptional LibraryNotStated;
     LibraryNotStatedBuiltins LibraryNotStated;
     ReleaseArchMissing ReleaseArchMissing;

@@ -3,6 +3,7 @@
 use std::fs;
 use std::path::Path;
 
+use cargo_cudaguard::binary::symbols::Bound;
 use cargo_cudaguard::host::facts::LoaderVersion;
 use cargo_cudaguard::host::machine::{
     CompatPackage, Driver, Gpu, GpuState, HostLibrary, HostLibraryPart, Machine, MachineKind,
@@ -370,6 +371,11 @@ fn schema_and_page_list_all_keys() {
         loader: LoaderVersion::Minor(9, 15),
         cuda: Some(CudaVersion::new(12, 4)),
         needs: vec!["libcublasLt.so.12".to_owned()],
+        binds: vec![Bound {
+            soname: "libcublasLt.so.12".to_owned(),
+            name: "cublasLtCreate".to_owned(),
+            first: Version::new(12, 4, 0),
+        }],
     };
     let cuda = Some(CudaVersion::new(12, 2));
     let release = Some(DriverRelease::new(535, 261, 3));

@@ -247,6 +247,7 @@ fn libraries_of_machine_are_stated() {
     super::fixture::program(&crates, &[opens]);
     let builtins = r#"{"soname": "libnvrtc-builtins.so.13.0", "version": "13.0.88"}"#;
     let nvrtc = r#"{"soname": "libnvrtc.so.13", "version": "13.0.88"}"#;
+    let nvrtc_of_any_version = r#"{"soname": "libnvrtc.so.13"}"#;
     for (program, libraries, verdict, expected) in [
         (&both, String::new(), "unknown", &["CG519 info"][..]),
         (&both, r#""cudart": [{"version": "13.0.48"}]"#.to_owned(), "unknown", &["CG519 info"]),
@@ -268,6 +269,9 @@ fn libraries_of_machine_are_stated() {
         (&compiler, format!(r#""libraries": [{nvrtc}, {builtins}]"#), "runs", &[]),
         (&compiler, format!(r#""libraries": [{nvrtc}]"#), "unknown", &["CG519 info"]),
         (&newer, format!(r#""libraries": [{nvrtc}, {builtins}]"#), "refused", &["CG214 error"]),
+        // Without its version, it is unknown what NVRTC compiles and which functions it has.
+        (&compiler, format!(r#""libraries": [{nvrtc_of_any_version}, {builtins}]"#), "unknown", &["CG519 info"]),
+        (&newer, format!(r#""libraries": [{nvrtc_of_any_version}, {builtins}]"#), "unknown", &["CG519 info"; 2]),
         (&crates, String::new(), "unknown", &["CG519 info"]),
         (&crates, r#""libraries": [{"soname": "libcublas.so"}]"#.to_owned(), "runs", &["CG238 warning"]),
         (&crates, format!(r#""libraries": [{nvrtc}, {builtins}, {{"soname": "libcublas.so.12"}}]"#), "runs", &[]),
@@ -316,7 +320,22 @@ fn probed_machine_has_the_same_answer() {
     }
     let cudart = parts::cuda("13.0").join("lib64");
     let (nvjpeg, nccl) = (parts::part("nvjpeg-13.0").join("lib"), parts::part("nccl-2.19.3").join("lib"));
+    // The best-known failure of environments of PyTorch.
+    let linker = |name: &str, release: &str| {
+        let source = format!("int __nvJitLinkComplete_{release}(void) {{ return 0; }}");
+        fixture.gcc(name, &source, &["-shared", "-nostdlib", "-Wl,-soname,libnvJitLink.so.12"].map(str::to_owned))
+    };
+    let built_with = linker("linker/libnvJitLink.so.12", "12_4");
+    linker("sparse/libnvJitLink.so.12.1.105", "12_1");
+    std::os::unix::fs::symlink("libnvJitLink.so.12.1.105", fixture.0.join("sparse/libnvJitLink.so.12")).unwrap();
+    let source = "int __nvJitLinkComplete_12_4(void); int cusparseCreate(void) { return __nvJitLinkComplete_12_4(); }";
+    let arguments = ["-shared", "-fPIC", "-Wl,-soname,libcusparse.so.12,-z,now", &built_with.display().to_string()];
+    let sparse = fixture.gcc("sparse/libcusparse.so.12", source, &arguments.map(str::to_owned));
+    let arguments = ["-Wl,--allow-shlib-undefined".to_owned(), sparse.display().to_string()];
+    let source = "int cusparseCreate(void); int main(void) { return cusparseCreate(); }";
+    let mixed = fixture.gcc("mixed", source, &arguments);
     let programs = [
+        ("mixed", mixed, fixture.0.join("sparse")),
         ("cudart", fixture.program("cudart", &["cudaMalloc"], &cudart.join("libcudart.so.13"), "now"), cudart),
         ("nvjpeg", fixture.program("nvjpeg", &["nvjpegCreateSimple"], &nvjpeg.join("libnvjpeg.so.13"), "now"), nvjpeg),
         ("nccl", fixture.program("nccl", &["ncclGetVersion"], &nccl.join("libnccl.so.2"), "now"), nccl),
@@ -338,7 +357,7 @@ fn probed_machine_has_the_same_answer() {
                 assert_eq!(result(&there), result(&here), "{name} with {path:?}: {there} {here}");
             }
             let expected = match (*name, dirs.is_empty()) {
-                ("newer", _) | (_, true) => "refused",
+                ("mixed" | "newer", _) | (_, true) => "refused",
                 ("incomplete", _) => "unknown",
                 _ => "runs",
             };
@@ -373,6 +392,10 @@ fn names_of_opened_libraries_are_reported() {
         int main(void) { return !dlopen("libcuda.so.1", RTLD_NOW) || !dlopen("libnvrtc.so.12", RTLD_NOW); }
     "#;
     let names = "libcuda.so.1, libnvrtc.so.12";
+    let sonames = |value: &Value| -> Vec<String> {
+        let all = value["may_open"].as_array().into_iter().flatten();
+        all.filter_map(|one| Some(one["soname"].as_str()?.to_owned())).collect()
+    };
     // Text alone opens nothing.
     let prints = opens.replace("#include <dlfcn.h>", "#include <stdio.h>\n#define dlopen(name, mode) puts(name)");
     for (name, source, expected) in [("opens", opens, true), ("prints", &*prints, false)] {
@@ -382,6 +405,23 @@ fn names_of_opened_libraries_are_reported() {
         assert!(verified.contains("nothing to check") && verified.contains(names) == expected, "{verified}");
         let inspected = text(call(["inspect"]).arg(&program).run().success());
         assert_eq!(inspected.contains(&format!("none needed; may open {names}")), expected, "{inspected}");
+        let all: Vec<&str> = if expected { names.split(", ").collect() } else { Vec::new() };
+        let value = json(&call(["inspect", "--json"]).arg(&program).run().success());
+        assert_eq!(sonames(&value), all, "{value}");
+        let dir = fixture.0.join(format!("{name}-directory"));
+        fs::create_dir(&dir).unwrap();
+        fs::copy(&program, dir.join("program")).unwrap();
+        let listed = call(["inspect"]).arg(&dir).run().success().stdout;
+        assert_eq!(
+            listed.contains("may open   libcuda.so.1: program\n             libnvrtc.so.12: program\n"),
+            expected,
+            "{listed}"
+        );
+        let outcome = call(["verify", "--driver", "580", "--gpu", "A100"]).arg(&dir).run().expect(2);
+        let unknown = format!("and the requirements on {names}, which program may open, are unknown");
+        assert_eq!(outcome.stderr.contains(&unknown), expected, "{outcome}");
+        let value = json(&call(["inspect", "--json"]).arg(&dir).run().success());
+        assert_eq!(sonames(&value), all, "{value}");
         let diagnosed = text(call(["doctor"]).arg(&program).run());
         assert_eq!(diagnosed.contains(&format!("the requirements of the program on {names}")), expected, "{diagnosed}");
     }

@@ -12,6 +12,7 @@ use serde::{Deserialize, Deserializer};
 
 use super::unknown_keys::UnknownKeys;
 use super::{Gpu, GpuState, HostLibrary, Machine, MachineKind, OTHER_LIBRARIES, REVISION};
+use crate::binary::symbols::Bound;
 use crate::host::facts::LoaderVersion;
 use cudaguard::internal::vendor;
 use cudaguard::internal::version::{CudaVersion, DriverRelease, Version};
@@ -276,6 +277,21 @@ pub(super) fn list<'de, D: Deserializer<'de>, T: Deserialize<'de>>(json: D) -> R
 /// Does the same as [`list`]; `null` is an empty array.
 pub(super) fn list_or_empty<'de, D: Deserializer<'de>, T: Deserialize<'de>>(json: D) -> Result<Vec<T>, D::Error> {
     list(json).map(Option::unwrap_or_default)
+}
+
+/// Reads the functions that a library binds.
+pub(super) fn bound_functions<'de, D: Deserializer<'de>>(json: D) -> Result<Vec<Bound>, D::Error> {
+    #[derive(Deserialize)]
+    #[serde(expecting = "a function: an object, `{ … }`")]
+    struct Function {
+        soname: String,
+        function: String,
+        #[serde(deserialize_with = "a_version")]
+        first: Option<Version>,
+    }
+
+    let bound = |it: Function| Some(Bound { soname: it.soname, name: it.function, first: it.first? });
+    Ok(list_or_empty(json)?.into_iter().filter_map(bound).collect())
 }
 
 /// Returns true for `false` only.

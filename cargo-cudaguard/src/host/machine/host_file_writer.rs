@@ -1,6 +1,7 @@
 //! Writes a machine as a host file.
 
 use super::{Driver, Gpu, GpuState, HostLibrary, HostLibraryPart, Machine, MachineKind, OTHER_LIBRARIES, REVISION};
+use crate::binary::symbols::Bound;
 use crate::host::facts::LoaderVersion;
 use cudaguard::internal::json::{Value, array, object};
 use cudaguard::internal::vendor;
@@ -91,6 +92,14 @@ impl HostLibrary {
             value
         };
         value.insert_some("needs", (!self.needs.is_empty()).then(|| array(self.needs.iter().map(String::as_str))));
+        let bound = |bound: &Bound| {
+            object([
+                ("soname", bound.soname.as_str().into()),
+                ("function", bound.name.as_str().into()),
+                ("first", bound.first.to_string().into()),
+            ])
+        };
+        value.insert_some("binds", (!self.binds.is_empty()).then(|| array(self.binds.iter().map(bound))));
         value.insert_some("parts", self.parts.as_ref().map(|parts| array(parts.iter().map(part))));
         value
     }

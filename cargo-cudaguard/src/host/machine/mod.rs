@@ -39,6 +39,7 @@ pub(crate) use stated::OTHER_LIBRARIES;
 pub use unknown_keys::UnknownKeys;
 
 use crate::binary::file::TargetOs;
+use crate::binary::symbols::Bound;
 use crate::host::facts::{self, CudartState, CudnnState, DriverMismatch, DriverState, Host, Inner, Jit, LoaderVersion};
 use cudaguard::internal::finding::{Finding, MessageTemplate, Values};
 use cudaguard::internal::manifest::{Linkage, Manifest, Requirement};
@@ -194,6 +195,9 @@ pub struct HostLibrary {
     /// The libraries of NVIDIA that it needs, by soname.
     #[serde(deserialize_with = "host_file::list_or_empty")]
     pub needs: Vec<String>,
+    /// The newest function of each of these that it binds, if the first releases lack it.
+    #[serde(deserialize_with = "host_file::bound_functions")]
+    pub binds: Vec<Bound>,
 }
 
 /// A library that another one loads with dlopen.

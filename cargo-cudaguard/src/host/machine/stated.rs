@@ -76,8 +76,11 @@ impl Components {
                 all.findings.push(words.to_finding(&values.clone().with("library", names.join(", "))));
             }
         }
-        all.findings.extend(self.missing_functions(machine));
+        all.findings.extend(self.missing_functions(machine, &all.loaded));
         let members = all.members(machine);
+        all.findings.extend(family::compilers_without_version(&members).map(|compiler| {
+            MessageTemplate::LibraryNotStatedCompiler.to_finding(&values.clone().with("library", compiler))
+        }));
         let resolve = |_: usize, soname: &str| members.iter().position(|member| member.is_named(soname));
         all.findings.extend(family::findings(&members.iter().collect::<Vec<_>>(), &resolve));
         all
@@ -144,23 +147,31 @@ impl Components {
         }
     }
 
-    /// Reports functions that the file binds and for which a library of the machine is too old. cuDNN and the driver
-    /// are checked by their rows in the manifest.
-    fn missing_functions(&self, machine: &Machine) -> impl Iterator<Item = Finding> {
-        let mut newest: BTreeMap<&str, &Bound> = BTreeMap::new();
-        for bound in self.bound.iter().filter(|bound| !CUDNN.is_named(&bound.soname) && !is_driver(&bound.soname)) {
-            let known = newest.entry(&bound.soname).or_insert(bound);
+    /// Compares the functions that the file and the loaded libraries bind with the versions of the libraries that have them. cuDNN
+    /// and the driver are checked by their rows in the manifest.
+    fn missing_functions(&self, machine: &Machine, loaded: &[(String, &HostLibrary)]) -> Vec<Finding> {
+        let of_libraries = loaded.iter().flat_map(|(soname, library)| {
+            let by = library.name().unwrap_or(soname);
+            library.binds.iter().map(move |bound| (by, bound))
+        });
+        let all = self.bound.iter().map(|bound| (self.file.as_str(), bound)).chain(of_libraries);
+        let mut newest: BTreeMap<(&str, &str), &Bound> = BTreeMap::new();
+        for (by, bound) in all.filter(|(_, bound)| !CUDNN.is_named(&bound.soname) && !is_driver(&bound.soname)) {
+            let known = newest.entry((by, &bound.soname)).or_insert(bound);
             *known = if known.first < bound.first { bound } else { known };
         }
-        newest.into_values().filter_map(move |bound| {
+        let finding = |((by, _), bound): ((&str, &str), &Bound)| {
             let LibraryState::Found(found) = machine.library_state(&bound.soname) else { return None };
-            let version = found.version.filter(|version| *version < bound.first)?;
             let Bound { soname, name, first } = bound;
-            let values = Values::default().with("library", soname).with("found", version).with("first", first);
-            let values = values.with("symbol", name).with("symbols", name).with("file", &self.file);
-            let values = values.with_known("path", found.path.as_deref());
-            Some(MessageTemplate::LibraryLacksSymbolOnMachine.to_finding(&values))
-        })
+            let values = Values::default().with("library", soname).with("first", first).with("file", by);
+            let values = values.with("symbol", name).with("symbols", name).with_known("path", found.path.as_deref());
+            let Some(version) = found.version else {
+                return Some(MessageTemplate::LibraryNotStatedVersion.to_finding(&values));
+            };
+            let values = values.with("found", version);
+            (version < *first).then(|| MessageTemplate::LibraryLacksSymbolOnMachine.to_finding(&values))
+        };
+        newest.into_iter().filter_map(finding).collect()
     }
 }
 

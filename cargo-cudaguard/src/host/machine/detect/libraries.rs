@@ -4,6 +4,7 @@ use std::path::Path;
 
 use crate::binary::loader::{Inspection, LoadGraph};
 use crate::binary::mapped_file::OpenFiles;
+use crate::binary::symbols;
 use crate::family::{BUILTINS, Release, is_installed};
 use crate::host::library_version::file_version;
 use crate::host::machine::HostLibrary;
@@ -37,6 +38,7 @@ fn read_library(env: &Env, graph: &LoadGraph, name: String) -> Option<HostLibrar
         by: Some(redact_home(env, &found.place)),
         soname: Some(name),
         needs,
+        binds: symbols::newest_bound(&elf),
         ..HostLibrary::default()
     })
 }

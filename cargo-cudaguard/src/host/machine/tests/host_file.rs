@@ -60,9 +60,12 @@ prop_compose! {
         parts in some((any::<String>(), self::version()).prop_map(|(file, version)| HostLibraryPart { file, version })),
         loader in loader(), cuda in prop::option::of((1..99u32, 0..99u32)),
         needs in proptest::collection::vec(any::<String>(), 0..3),
+        binds in proptest::collection::vec((any::<String>(), any::<String>(), 1..99u32), 0..2),
     ) -> HostLibrary {
+        let bound = |(soname, name, major)| Bound { soname, name, first: Version::new(major, 0, 0) };
+        let binds = binds.into_iter().map(bound).collect();
         let cuda = cuda.map(|(major, minor)| CudaVersion::new(major, minor));
-        HostLibrary { soname, version, path, taken, by, parts, loader, cuda, needs }
+        HostLibrary { soname, version, path, taken, by, parts, loader, cuda, needs, binds }
     }
 }
 
