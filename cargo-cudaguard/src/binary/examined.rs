@@ -31,6 +31,14 @@ impl NotExamined {
     }
 }
 
+impl NotExamined {
+    /// Creates a part that may open these libraries, if there are any.
+    pub(crate) fn opener(name: &str, libraries: &[String]) -> Option<Self> {
+        let why = || format!("its requirements on {}, which it may open, are unknown", libraries.join(", "));
+        (!libraries.is_empty()).then(|| Self::new(name, why()))
+    }
+}
+
 /// The reason why a part was not examined.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Reason {

@@ -9,7 +9,6 @@ pub mod kernels;
 pub mod loader;
 pub mod manifest_decoder;
 pub mod mapped_file;
-pub(crate) mod named;
 pub mod pe;
 pub(crate) mod searcher;
 pub mod symbols;

@@ -467,8 +467,8 @@ impl ArtifactReport {
         all
     }
 
-    /// Returns each NVIDIA library that is not inside and that members without any other trace of CUDA name and may open, with these
-    /// members.
+    /// Returns each NVIDIA library that is not inside and that members name and may open, with these members, if
+    /// nothing shows what they require.
     fn possibly_opened(&self) -> BTreeMap<&str, Vec<&str>> {
         let mut all: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
         for loader in &self.loaders {

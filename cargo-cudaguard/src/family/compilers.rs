@@ -18,6 +18,13 @@ pub struct RuntimeCompiler {
     name: String,
 }
 
+impl RuntimeCompiler {
+    /// Returns its file.
+    pub(crate) fn file(&self) -> &str {
+        &self.name
+    }
+}
+
 const COMPILERS: [&Descriptor; 3] = [&NVRTC, &NVJITLINK, &PTXAS];
 
 /// Returns the compilers among these members whose versions are known.

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use crate::binary::file::Binary;
 use crate::binary::loader::{Inspection, LoadGraph};
 use crate::binary::mapped_file::OpenFiles;
-use crate::binary::named::named_libraries;
+use crate::family::named_libraries;
 use crate::host::dry_run;
 use crate::host::facts::LoaderVersion;
 use crate::host::judge::missing_parts;

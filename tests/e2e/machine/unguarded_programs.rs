@@ -16,6 +16,8 @@ pub(crate) fn tests() -> Vec<Test> {
     tests![
         static_cudart_is_checked,
         names_of_opened_libraries_are_reported,
+        profiler_is_no_requirement,
+        stub_of_cudart_is_unknown,
         truncated_file_is_reported,
         unguarded_program_on_described_hosts,
         missing_library_function_is_reported,
@@ -418,12 +420,51 @@ fn names_of_opened_libraries_are_reported() {
             "{listed}"
         );
         let outcome = call(["verify", "--driver", "580", "--gpu", "A100"]).arg(&dir).run().expect(2);
-        let unknown = format!("and the requirements on {names}, which program may open, are unknown");
-        assert_eq!(outcome.stderr.contains(&unknown), expected, "{outcome}");
+        let unknown = format!("not checked: program: its requirements on {names}, which it may open, are unknown");
+        assert_eq!(outcome.stdout.contains(&unknown), expected, "{outcome}");
+        assert_eq!(outcome.stderr.contains("nothing to check"), !expected, "{outcome}");
         let value = json(&call(["inspect", "--json"]).arg(&dir).run().success());
         assert_eq!(sonames(&value), all, "{value}");
         let diagnosed = text(call(["doctor"]).arg(&program).run());
         assert_eq!(diagnosed.contains(&format!("the requirements of the program on {names}")), expected, "{diagnosed}");
+    }
+}
+
+/// The kernels of NVIDIA's profiler are not those of the program that comes with it (triton 3.2 has no others).
+fn profiler_is_no_requirement() {
+    let fixture = Fixture::new("bare profiler");
+    let source = r#"#include <dlfcn.h>
+        int main(void) { return !dlopen("libcuda.so.1", RTLD_NOW); }"#;
+    let program = fixture.gcc("program", source, &[]);
+    let (alone, both) = (fixture.0.join("alone"), fixture.0.join("both"));
+    for dir in [&alone, &both] {
+        fs::create_dir_all(dir.join("cupti")).unwrap();
+        fs::copy(parts::part("cupti-12.6").join("lib/libcupti.so.12"), dir.join("cupti/libcupti.so.12")).unwrap();
+    }
+    fs::copy(&program, both.join("program")).unwrap();
+    // CUPTI 12.6 has no code for this GPU.
+    for (dir, verdict, expected) in [(&alone, "refused", &["CG303 error"][..]), (&both, "unknown", &[])] {
+        let value = json(&call(["verify", "--json", "--driver", "580", "--gpu", "RTX5090"]).arg(dir).run());
+        let expected: Vec<String> = expected.iter().map(|code| (*code).to_owned()).collect();
+        assert_eq!(result(&value), (verdict.to_owned(), expected), "{value}");
+        let map = json(&call(["map", "--json"]).arg(dir).run());
+        // The answer is unknown for each driver, so the map has all of them.
+        assert_eq!(map["drivers"][0]["branch"] == 340, verdict == "unknown", "{map}");
+    }
+}
+
+/// A stub without kernels opens the cudart of any major, whatever its search path contains (tilelang 0.1.15).
+fn stub_of_cudart_is_unknown() {
+    let fixture = Fixture::new("bare stub");
+    let source = r#"#include <dlfcn.h>
+        void *cudaMalloc(void) { return dlsym(dlopen("libcudart.so", RTLD_NOW), "cudaMalloc"); }"#;
+    let arguments = ["-shared", "-fPIC", "-Wl,-rpath,$ORIGIN/../../nvidia/cu13/lib", "-Wl,--enable-new-dtags"];
+    let stub = fixture.gcc("package/lib/libstub_cudart.so", source, &arguments.map(str::to_owned));
+    let package = fixture.0.join("package");
+    for target in [&stub, &package] {
+        let value = json(&call(["verify", "--json", "--driver", "535", "--gpu", "T4"]).arg(target).run());
+        assert_eq!(result(&value), ("unknown".to_owned(), Vec::new()), "{value}");
+        assert!(value["not_judged"].to_string().contains("libcudart.so, which it may open"), "{value}");
     }
 }
 

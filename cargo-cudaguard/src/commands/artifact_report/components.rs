@@ -2,9 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::member::file_name;
 use super::packages::ArtifactPackage;
 use super::{ArtifactMember, ArtifactReport, LibraryPlace, common_os};
-use crate::binary::examined::mark_only_code;
+use crate::binary::examined::{NotExamined, mark_only_code};
 use crate::cli::report::CliError;
 use crate::host::judge::answer::{GpuAnswer, Service};
 use crate::host::machine::{Alternatives, Components, HostLibrary as Found, Needed, is_cudnn_row};
@@ -24,15 +25,7 @@ impl ArtifactReport {
             None if self.parts.iter().any(only_input) => {
                 "nothing to check: its GPU code contains no kernels, only input for the device linker".to_owned()
             }
-            None => {
-                let opened = self.possibly_opened();
-                let names: Vec<&str> = opened.keys().copied().collect();
-                let by = opened.values().flatten().next().map(|first| {
-                    format!(", and the requirements on {}, which {first} may open, are unknown", names.join(", "))
-                });
-                let why = "nothing to check: no member contains GPU code or requirements on a CUDA library";
-                why.to_owned() + &by.unwrap_or_default()
-            }
+            None => "nothing to check: no member contains GPU code or requirements on a CUDA library".to_owned(),
         };
         Err(CliError::operational(format_args!("{}: {why}", self.archive.display())))
     }
@@ -55,8 +48,9 @@ impl ArtifactReport {
         let is_package = whole.packages.iter().any(ArtifactPackage::is_one);
         let of_programs = whole.members_of_programs();
         let of_others = whole.members_of_others();
-        // The kernels of a driver run on the driver itself. They are no requirement of a program.
-        for part in whole.parts.iter().filter(|part| !part.is_driver()) {
+        // The kernels of a driver run on the driver itself, and those of a profiler with the profiler. They are no requirement of
+        // a program.
+        for part in whole.parts.iter().filter(|part| !part.is_driver() && !whole.is_of_cupti(part)) {
             let mut own = part.components.clone();
             let inside = |soname: &str| match whole.find_library(part, soname) {
                 LibraryPlace::Inside(name) => Some(name),
@@ -131,8 +125,33 @@ impl ArtifactReport {
         all.wanted_nccl = whole.wanted_nccl();
         if all.manifests.is_empty() {
             mark_only_code(&mut all.not_examined);
+            let unknown = "the GPU code that it compiles when a program runs is unknown";
+            all.not_examined.extend(all.compilers.iter().map(|compiler| NotExamined::new(compiler.file(), unknown)));
+        }
+        if !whole.parts.iter().any(|part| part.has_requirements() && !part.is_nvidias() && !whole.is_of_cupti(part)) {
+            all.not_examined.extend(whole.unexamined_openers());
         }
         all
+    }
+
+    /// Returns true for a library of CUPTI, NVIDIA's profiler, which comes with other code. Programs run without its kernels.
+    fn is_of_cupti(&self, part: &ArtifactMember) -> bool {
+        let (dir, file) = part.name.split_at(part.name.len() - file_name(&part.name).len());
+        let is_beside_cupti = || {
+            let is_it = |name: &String| name.strip_prefix(dir).is_some_and(|name| name.starts_with("libcupti.so"));
+            self.files.iter().any(is_it)
+        };
+        let is_it = match file.split(".so").next().unwrap_or_default() {
+            "libcupti" | "libnvperf_host" | "libnvperf_target" | "libpcsamplingutil" => true,
+            "libcheckpoint" => is_beside_cupti(),
+            _ => false,
+        };
+        is_it && self.loaders.iter().any(|loader| !loader.is_of_nvidia() && !loader.name.starts_with(dir))
+    }
+
+    /// Returns the members whose requirements are unknown because they name libraries of NVIDIA's that they may open.
+    fn unexamined_openers(&self) -> impl Iterator<Item = NotExamined> {
+        self.loaders.iter().filter_map(|loader| NotExamined::opener(&loader.name, &loader.may_open))
     }
 
     /// Returns the findings about the cuDNN that a member finds within the archive.

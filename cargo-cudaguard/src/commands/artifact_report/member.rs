@@ -12,10 +12,10 @@ use crate::binary::examined::Reason;
 use crate::binary::file::{Binary, BinaryKind, TargetOs};
 use crate::binary::kernels::Kernels;
 use crate::binary::mapped_file::Contents;
-use crate::binary::named::named_libraries;
 use crate::binary::pe::Pe;
 use crate::binary::vendor_symbols::VendorSymbols;
 use crate::commands::inspect::{self, is_cuda};
+use crate::family::opened_without_requirement;
 use crate::family::{Member, OpenedLibrary, Release, is_of_nvidia, opened_libraries};
 use crate::host::dry_run::{is_of_program, reaches_cuda};
 use crate::host::machine::Components;
@@ -42,7 +42,7 @@ pub(super) struct MemberLoader {
     pub(super) reaches_cuda: bool,
     /// The libraries of NVIDIA that it opens by name.
     pub(super) opens: Vec<OpenedLibrary>,
-    /// The libraries of NVIDIA that it names and may open, if nothing else in it is of CUDA.
+    /// The libraries of NVIDIA that it names and may open, if nothing shows what it requires of them.
     pub(super) may_open: Vec<String>,
     pub(super) delay_loaded: Vec<String>,
     pub(super) is_program: bool,
@@ -72,6 +72,11 @@ impl MemberLoader {
             is_for_windows,
             processor: Pe::parse(binary.data()).ok().and_then(|image| image.processor()),
         }
+    }
+
+    /// Returns true for a library of NVIDIA's, by its name.
+    pub(super) fn is_of_nvidia(&self) -> bool {
+        is_of_nvidia([self.soname.as_deref(), Some(file_name(&self.name))])
     }
 
     /// Returns true if the dynamic linker uses this file for a library of this name.
@@ -129,10 +134,13 @@ impl ArtifactMember {
         let released = family.as_ref().is_some_and(|member| member.release.is_some());
         let matters = released || !kernels.entries().is_empty() || !binary.notes.is_empty() || reached || needs;
         if !matters && !is_cuda(&&*plain_name(own)) {
-            loader.may_open = named_libraries(&binary);
+            loader.may_open = opened_without_requirement(&binary);
             return Ok((None, loader, not_examined));
         }
         let mut components = Components::with_evidence(path, &binary, &evidence);
+        if components.manifests.iter().all(|manifest| manifest.requires.is_empty()) {
+            loader.may_open = opened_without_requirement(&binary);
+        }
         name.clone_into(&mut components.file);
         components.findings.retain(|finding| finding.code != Code::NoManifest);
         if let Some(why) = &binary.damage {
@@ -200,6 +208,11 @@ impl ArtifactMember {
     pub(super) fn least_driver(&self) -> Option<CudaVersion> {
         let needs = driver_needs(std::slice::from_ref(&self.components), &machine_with_gpu(None));
         needs.driver.map(|driver| driver.cuda)
+    }
+
+    /// Returns true if it requires anything of a machine.
+    pub(super) fn has_requirements(&self) -> bool {
+        self.components.manifests.iter().any(|manifest| !manifest.requires.is_empty())
     }
 
     /// Returns true for a library of NVIDIA, by its name.

@@ -15,6 +15,7 @@ use crate::binary::file::{Binary, BinaryKind};
 use crate::binary::kernels::Kernels;
 use crate::binary::manifest_decoder::Note;
 use crate::binary::symbols::Bound;
+use crate::family::opened_without_requirement;
 use crate::family::{self, DriverFunctions, RuntimeCompiler, cuda_major_of, is_installed};
 use crate::host::facts::{DriverMismatch, Host};
 use crate::host::judge;
@@ -418,6 +419,9 @@ impl Components {
             .into_iter()
             .map(|manifest| Manifest { sealed: false, ..seal::observed_manifest(manifest, &observed) })
             .collect();
+        if !guarded && self.manifests.iter().all(|manifest| manifest.requires.is_empty()) {
+            self.not_examined.extend(NotExamined::opener(name, &opened_without_requirement(binary)));
+        }
     }
 }
 
@@ -475,8 +479,12 @@ fn needed_libraries(binary: &Binary) -> Vec<Needed> {
 }
 
 /// Returns the cudart that a file with kernels opens by name, if its search path names NVIDIA's package of it. If the path does not
-/// contain the release, it is of the major that compiled the kernels.
+/// contain the release, it is of the major that compiled the kernels. A stub without kernels may open the cudart of any major
+/// (tilelang 0.1.15).
 fn opened_cudart(binary: &Binary, kernels: &Kernels) -> Option<CudaVersion> {
+    if !kernels.has_kernels() {
+        return None;
+    }
     let paths = binary.runpath.as_deref().or(binary.rpath.as_deref())?;
     let major = vendor::cudart_in_paths(paths)?;
     let major = Some(major).filter(|major| *major > 0).or_else(|| kernels.compiled_by())?;

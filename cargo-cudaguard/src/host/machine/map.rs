@@ -16,7 +16,7 @@ use cudaguard::internal::version::{CudaVersion, DriverRelease};
 pub struct Map {
     /// The processor that the files are built for; empty if they run on any.
     pub processor: String,
-    /// The branches, oldest first. Starts with the last branch that runs the files on no GPU.
+    /// The branches, oldest first. Starts with the last branch before those that run the files, or for which this is unknown.
     pub branches: Vec<Branch>,
     /// The GPUs that one of the branches supports, oldest first.
     pub rows: Vec<MapRow>,
@@ -114,7 +114,10 @@ impl Map {
         };
         let mut rows: Vec<MapRow> = ccs.iter().map(row).collect();
         // Older drivers with the same result are shown once.
-        let first = (0..all.len()).find(|at| rows.iter().any(|row| row.cells[*at].state.is_running()));
+        let first_with = |is_shown: fn(State) -> bool| {
+            (0..all.len()).find(|at| rows.iter().any(|row| is_shown(row.cells[*at].state)))
+        };
+        let first = first_with(State::is_running).or_else(|| first_with(|state| state == State::Unknown));
         let from = first.unwrap_or(all.len().saturating_sub(4)).saturating_sub(1);
         for row in &mut rows {
             row.cells.drain(..from);

@@ -2,7 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use super::file::{Binary, constants_after};
+use super::names::is_of_nvidia;
+use crate::binary::file::{Binary, constants_after};
+use crate::binary::kernels::Kernels;
 use cudaguard::internal::elf::Elf;
 
 /// The names up to the version.
@@ -37,6 +39,15 @@ pub(crate) fn named_libraries(binary: &Binary) -> Vec<String> {
         }
     }
     found.into_iter().collect()
+}
+
+/// Returns these names for a file that needs no library of NVIDIA's and is none: what it requires of the libraries is unknown.
+pub(crate) fn opened_without_requirement(binary: &Binary) -> Vec<String> {
+    let file = binary.path.file_name().unwrap_or_default().to_string_lossy();
+    let is_known = is_of_nvidia([binary.soname.as_deref(), Some(&*file)])
+        || binary.imported().any(|name| is_of_nvidia([Some(name.as_str())]))
+        || binary.kernels().is_ok_and(Kernels::has_kernels);
+    if is_known { Vec::new() } else { named_libraries(binary) }
 }
 
 /// Describes the libraries of CUDA that a file without any needed one uses.
