@@ -6,6 +6,8 @@ use super::names::is_of_nvidia;
 use crate::binary::file::{Binary, constants_after};
 use crate::binary::kernels::Kernels;
 use cudaguard::internal::elf::Elf;
+use cudaguard::internal::manifest::Linkage;
+use cudaguard::internal::vendor;
 
 /// The names up to the version.
 const NAMES: [&str; 8] = [
@@ -47,7 +49,18 @@ pub(crate) fn opened_without_requirement(binary: &Binary) -> Vec<String> {
     let is_known = is_of_nvidia([binary.soname.as_deref(), Some(&*file)])
         || binary.imported().any(|name| is_of_nvidia([Some(name.as_str())]))
         || binary.kernels().is_ok_and(Kernels::has_kernels);
-    if is_known { Vec::new() } else { named_libraries(binary) }
+    if is_known {
+        return Vec::new();
+    }
+    let mut all = named_libraries(binary);
+    // The parts of a name may be joined when the program runs (XLA).
+    let opened = vendor::ALL.into_iter().filter(|library| binary.linkage(library) == Linkage::Dlopened);
+    for library in opened.filter(|_| binary.notes.is_empty()) {
+        if !all.iter().any(|name| library.is_named(name)) {
+            all.push(format!("{}.so", library.stem));
+        }
+    }
+    all
 }
 
 /// Describes the libraries of CUDA that a file without any needed one uses.

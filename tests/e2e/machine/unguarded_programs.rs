@@ -453,15 +453,21 @@ fn profiler_is_no_requirement() {
     }
 }
 
-/// A stub without kernels opens the cudart of any major, whatever its search path contains (tilelang 0.1.15).
+/// A stub without kernels opens the cudart of any major, whatever its search path contains (tilelang 0.1.15, modules of JAX).
 fn stub_of_cudart_is_unknown() {
     let fixture = Fixture::new("bare stub");
-    let source = r#"#include <dlfcn.h>
-        void *cudaMalloc(void) { return dlsym(dlopen("libcudart.so", RTLD_NOW), "cudaMalloc"); }"#;
-    let arguments = ["-shared", "-fPIC", "-Wl,-rpath,$ORIGIN/../../nvidia/cu13/lib", "-Wl,--enable-new-dtags"];
-    let stub = fixture.gcc("package/lib/libstub_cudart.so", source, &arguments.map(str::to_owned));
-    let package = fixture.0.join("package");
-    for target in [&stub, &package] {
+    let stub = |name: &str, library: &str| {
+        let source = format!(
+            r#"#include <dlfcn.h>
+            #include <stdio.h>
+            void *cudaMalloc(void) {{ char name[32]; {library}; return dlsym(dlopen(name, RTLD_NOW), "cudaMalloc"); }}"#
+        );
+        let arguments = ["-shared", "-fPIC", "-O0", "-Wl,-rpath,$ORIGIN/../../nvidia/cu13/lib"];
+        fixture.gcc(name, &source, &arguments.map(str::to_owned))
+    };
+    let whole = stub("whole/lib/libstub_cudart.so", r#"sprintf(name, "libcudart.so")"#);
+    let joined = stub("joined/lib/joined.so", r#"sprintf(name, "lib%s.so", "cudart")"#);
+    for target in [whole, joined].iter().flat_map(|file| [file.as_path(), file.parent().unwrap()]) {
         let value = json(&call(["verify", "--json", "--driver", "535", "--gpu", "T4"]).arg(target).run());
         assert_eq!(result(&value), ("unknown".to_owned(), Vec::new()), "{value}");
         assert!(value["not_judged"].to_string().contains("libcudart.so, which it may open"), "{value}");
