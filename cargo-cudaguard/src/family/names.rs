@@ -53,13 +53,18 @@ pub(crate) fn is_installed(name: &str) -> bool {
     !is_driver && !plain.starts_with(CUDNN.stem) && is_of_nvidia([Some(file)])
 }
 
-/// Returns the CUDA major of a library that contains a CUDA runtime, as its soname shows it. Drivers of an older major do not run it.
+/// Returns the oldest CUDA major with a library of this soname, if the library contains a CUDA runtime. Drivers of an older major do not
+/// run it.
 pub(crate) fn cuda_major_of(soname: &str) -> Option<u32> {
     let plain = vendor::plain_name(soname);
     let major = vendor::major_of(&plain)?;
-    match plain.strip_prefix("lib")?.split(".so").next()? {
-        "cublas" | "cublasLt" | "nvjpeg" => Some(major),
-        stem if stem.starts_with("npp") => Some(major),
+    // The sonames in NVIDIA's packages for CUDA 10 to 13.
+    match (plain.strip_prefix("lib")?.split(".so").next()?, major) {
+        ("cublas" | "cublasLt" | "nvjpeg", _) | ("cusparse", 10..=12) | ("cusolver" | "cufft", 10) => Some(major),
+        ("cusolver", 11) => Some(11),
+        ("cufft", 11) => Some(12),
+        ("cusolver" | "cufft", 12) => Some(13),
+        (stem, _) if stem.starts_with("npp") => Some(major),
         _ => None,
     }
 }
@@ -67,6 +72,25 @@ pub(crate) fn cuda_major_of(soname: &str) -> Option<u32> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn sonames_show_the_oldest_cuda() {
+        for (soname, expected) in [
+            ("libcublas.so.12", Some(12)),
+            ("libnppial.so.13", Some(13)),
+            ("libcufft.so.10", Some(10)),
+            ("libcufft.so.11", Some(12)),
+            ("libcusolver.so.11", Some(11)),
+            ("libcusolver.so.12", Some(13)),
+            ("libcusparse.so.12", Some(12)),
+            ("libcufft.so.13", None),
+            ("libcurand.so.10", None),
+            ("libnccl.so.2", None),
+            ("cufft64_11.dll", Some(12)),
+        ] {
+            assert_eq!(cuda_major_of(soname), expected, "{soname}");
+        }
+    }
 
     #[test]
     fn installed_libraries_are_distinguished() {

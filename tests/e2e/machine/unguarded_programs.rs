@@ -365,7 +365,11 @@ fn probed_machine_has_the_same_answer() {
             };
             assert!(driver == &old_driver || here["verdict"] == expected, "{name} with {path:?}: {here}");
             let needs_newer = codes(&there).contains(&"CG301 error".to_owned());
-            assert_eq!(needs_newer, driver == &old_driver && ["cudart", "nvjpeg"].contains(name), "{name}: {there}");
+            assert_eq!(
+                needs_newer,
+                driver == &old_driver && ["cudart", "cufft", "nvjpeg"].contains(name),
+                "{name}: {there}"
+            );
         }
     }
 }
