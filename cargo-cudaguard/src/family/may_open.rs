@@ -53,6 +53,8 @@ pub(crate) fn opened_without_requirement(binary: &Binary) -> Vec<String> {
         return Vec::new();
     }
     let mut all = named_libraries(binary);
+    // Tools that open only NVML run no GPU code.
+    all.retain(|name| !name.starts_with("libnvidia-ml.so"));
     // The parts of a name may be joined when the program runs (XLA).
     let opened = vendor::ALL.into_iter().filter(|library| binary.linkage(library) == Linkage::Dlopened);
     for library in opened.filter(|_| binary.notes.is_empty()) {
