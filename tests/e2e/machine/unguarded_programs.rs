@@ -247,6 +247,13 @@ fn libraries_of_machine_are_stated() {
     }];
     let crates = fixture.0.join("crates");
     super::fixture::program(&crates, &[opens]);
+    // Without versions, libraries fit if they are in one directory.
+    let pair = |dir: &str, other: &str| {
+        let binds = r#"[{"soname": "libcublasLt.so.13", "function": "cublasLtNew", "first": "13.1.0"}]"#;
+        format!(
+            r#"{{"path": "{dir}/libcublas.so.13", "needs": ["libcublasLt.so.13"], "binds": {binds}}}, {{"path": "{other}/libcublasLt.so.13"}}"#
+        )
+    };
     let builtins = r#"{"soname": "libnvrtc-builtins.so.13.0", "version": "13.0.88"}"#;
     let nvrtc = r#"{"soname": "libnvrtc.so.13", "version": "13.0.88"}"#;
     let nvrtc_of_any_version = r#"{"soname": "libnvrtc.so.13"}"#;
@@ -266,6 +273,13 @@ fn libraries_of_machine_are_stated() {
                 .to_owned(),
             "refused",
             &["CG210 error"],
+        ),
+        (&both, format!(r#""cudart": [{{"version": "13.0.48"}}], "libraries": [{}]"#, pair("/lib", "/lib")), "runs", &[]),
+        (
+            &both,
+            format!(r#""cudart": [{{"version": "13.0.48"}}], "libraries": [{}]"#, pair("/lib", "/other")),
+            "unknown",
+            &["CG519 info"],
         ),
         (&in_path, r#""libraries": []"#.to_owned(), "unknown", &["CG519 info"]),
         (&compiler, format!(r#""libraries": [{nvrtc}, {builtins}]"#), "runs", &[]),

@@ -58,6 +58,12 @@ impl HostLibrary {
         let file = || self.path.as_deref()?.rsplit(['/', '\\']).next();
         self.soname.as_deref().or_else(file)
     }
+
+    /// Returns the directory of its file.
+    fn dir(&self) -> Option<&str> {
+        let path = self.path.as_deref()?;
+        path.rfind(['/', '\\']).map(|end| &path[..end])
+    }
 }
 
 impl Components {
@@ -152,20 +158,25 @@ impl Components {
     fn missing_functions(&self, machine: &Machine, loaded: &[(String, &HostLibrary)]) -> Vec<Finding> {
         let of_libraries = loaded.iter().flat_map(|(soname, library)| {
             let by = library.name().unwrap_or(soname);
-            library.binds.iter().map(move |bound| (by, bound))
+            library.binds.iter().map(move |bound| (by, library.dir(), bound))
         });
-        let all = self.bound.iter().map(|bound| (self.file.as_str(), bound)).chain(of_libraries);
-        let mut newest: BTreeMap<(&str, &str), &Bound> = BTreeMap::new();
-        for (by, bound) in all.filter(|(_, bound)| !CUDNN.is_named(&bound.soname) && !is_driver(&bound.soname)) {
-            let known = newest.entry((by, &bound.soname)).or_insert(bound);
-            *known = if known.first < bound.first { bound } else { known };
+        let all = self.bound.iter().map(|bound| (self.file.as_str(), None, bound)).chain(of_libraries);
+        let mut newest: BTreeMap<(&str, &str), (Option<&str>, &Bound)> = BTreeMap::new();
+        for (by, dir, bound) in all.filter(|(_, _, bound)| !CUDNN.is_named(&bound.soname) && !is_driver(&bound.soname))
+        {
+            let known = newest.entry((by, &bound.soname)).or_insert((dir, bound));
+            *known = if known.1.first < bound.first { (dir, bound) } else { *known };
         }
-        let finding = |((by, _), bound): ((&str, &str), &Bound)| {
+        let finding = |((by, _), (dir, bound)): ((&str, &str), (Option<&str>, &Bound))| {
             let LibraryState::Found(found) = machine.library_state(&bound.soname) else { return None };
             let Bound { soname, name, first } = bound;
             let values = Values::default().with("library", soname).with("first", first).with("file", by);
             let values = values.with("symbol", name).with("symbols", name).with_known("path", found.path.as_deref());
             let Some(version) = found.version else {
+                // Two libraries in one directory are from one package.
+                if dir.is_some() && dir == found.dir() {
+                    return None;
+                }
                 return Some(MessageTemplate::LibraryNotStatedVersion.to_finding(&values));
             };
             let values = values.with("found", version);
