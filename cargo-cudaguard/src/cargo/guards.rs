@@ -57,8 +57,9 @@ pub(crate) fn check_package(
     crates: &[Crate],
     configured: &BTreeMap<String, OsString>,
 ) -> Result<CheckedBuild, String> {
-    // The stamp must contain only the inputs that were read for this package.
-    let env = env.with_fresh_log();
+    // cargo runs a build script in the directory of its package, and the stamp must contain only the inputs that were read
+    // for this package.
+    let env = env.in_dir(facts.dir);
     let env = if configured.is_empty() { env } else { env.with_variables(configured.clone()) };
     let judged = check_build(facts, crates, &env)?;
     report::log(Level::Info, || {

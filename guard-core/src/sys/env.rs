@@ -54,11 +54,11 @@ impl Env {
         Self { variables: Some(variables), dir: self.dir.clone(), read: Rc::clone(&self.read) }
     }
 
-    /// Returns a copy with a new, empty log.
+    /// Returns the environment of a build script in this directory, with a new, empty log.
     #[must_use]
     #[inline]
-    pub fn with_fresh_log(&self) -> Self {
-        Self { read: Rc::default(), ..self.clone() }
+    pub fn in_dir(&self, dir: &Path) -> Self {
+        Self { variables: self.variables.clone(), dir: dir.to_owned(), read: Rc::default() }
     }
 
     /// Returns the current directory.
@@ -90,10 +90,17 @@ impl Env {
         self.var_os(name).map(|value| value.to_string_lossy().into_owned())
     }
 
-    /// Returns the paths in a variable with the format of `PATH`, without empty entries.
+    /// Returns the path in a variable. A relative path is in the current directory.
+    pub fn path(&self, name: &str) -> Option<PathBuf> {
+        self.var_os(name).map(|value| self.dir.join(value))
+    }
+
+    /// Returns the paths in a variable with the format of `PATH`, without empty entries. A relative path is in the
+    /// current directory.
     pub fn path_list(&self, name: &str) -> Vec<PathBuf> {
         let value = self.var_os(name).unwrap_or_default();
-        std::env::split_paths(&value).filter(|path| !path.as_os_str().is_empty()).collect()
+        let paths = std::env::split_paths(&value).filter(|path| !path.as_os_str().is_empty());
+        paths.map(|path| self.dir.join(path)).collect()
     }
 
     /// Returns true if these variables have the same values in this process. A library that reads them from the process
@@ -140,7 +147,7 @@ mod tests {
         assert_eq!((over.var_os("EMPTY"), over.var_os_raw("EMPTY")), (None, Some("".into())));
         assert_eq!(over.var("ABSENT"), None);
         assert_eq!(env.accessed(), ["A", "ABSENT", "EMPTY"]);
-        let apart = env.with_fresh_log();
+        let apart = env.in_dir(Path::new("/b"));
         assert_eq!((apart.var("A").as_deref(), apart.accessed()), (Some("1"), vec!["A".to_owned()]));
         assert_eq!(env.accessed(), ["A", "ABSENT", "EMPTY"]);
     }
@@ -155,8 +162,10 @@ mod tests {
 
     #[test]
     fn path_lists_are_split() {
-        let env = Env::from_variables([("PATH".to_owned(), "/a::/b".into())], "/");
-        assert_eq!(env.path_list("PATH"), ["/a", "/b"].map(PathBuf::from));
+        let env = Env::from_variables([("PATH".to_owned(), "/a::b".into()), ("ROOT".to_owned(), "c".into())], "/d");
+        assert_eq!(env.path_list("PATH"), ["/a", "/d/b"].map(PathBuf::from));
+        assert_eq!(env.path("ROOT"), Some("/d/c".into()));
+        assert_eq!(env.path("NOTHING"), None);
         assert_eq!(env.path_list("NOTHING"), [""; 0].map(PathBuf::from));
     }
 }

@@ -128,8 +128,16 @@ fn kill_and_wait(child: &mut Child) {
 pub fn in_path(name: &str, env: &Env) -> Option<PathBuf> {
     // `clang` is `clang.exe` on Windows.
     let suffix = if name.ends_with(EXE_SUFFIX) { "" } else { EXE_SUFFIX };
-    let file = |dir| env.current_dir().join(dir).join(format!("{name}{suffix}"));
+    let file = |dir: PathBuf| dir.join(format!("{name}{suffix}"));
     env.path_list("PATH").into_iter().map(file).find(|file| is_executable(file))
+}
+
+/// Returns the executable file that a variable or an option names: in `PATH` if the name has no directory.
+pub(crate) fn find_program(name: &Path, env: &Env) -> Option<PathBuf> {
+    if name.components().count() > 1 {
+        return Some(env.current_dir().join(name)).filter(|program| is_executable(program));
+    }
+    in_path(name.to_str()?, env)
 }
 
 /// Returns true if this is a file with an execute permission for any user.

@@ -97,17 +97,12 @@ impl Detector<'_> {
         let mut dangling = Vec::new();
         for variable in ["NVCC", "CUDACXX"] {
             let Some(value) = self.request.env.var(variable) else { continue };
-            let Some((program, flags)) = nvcc::parse_command(&value, Path::is_file) else { continue };
+            let Some((program, flags)) = self.parse_command(&value) else { continue };
             // CMake can compile CUDA with clang too; then only the roots show the toolkit.
             if program.file_name().is_some_and(|name| name.to_string_lossy().contains("clang")) {
                 continue;
             }
-            let found = if program.components().count() > 1 {
-                Some(program.clone()).filter(|program| subprocess::is_executable(program))
-            } else {
-                subprocess::in_path(&program.to_string_lossy(), &self.request.env)
-            };
-            match found {
+            match subprocess::find_program(&program, &self.request.env) {
                 Some(path) => {
                     let (source, reason) = (variable.to_owned(), format!("{variable} names it"));
                     return (Some(NvccCandidate { path, flags, source, reason }), dangling);
@@ -129,6 +124,11 @@ impl Detector<'_> {
             Some(NvccCandidate { path, flags: Vec::new(), source: place.source.clone(), reason })
         });
         (usual, dangling)
+    }
+
+    /// Splits the value of a variable into program and flags.
+    fn parse_command(&self, value: &str) -> Option<(PathBuf, Vec<String>)> {
+        nvcc::parse_command(value, |path| self.request.env.current_dir().join(path).is_file())
     }
 
     /// Runs all programs at once: the nvcc in use, those of toolkits without a version, the host compiler, and the
@@ -253,10 +253,10 @@ impl Detector<'_> {
             };
             return Some((in_path(&names)?, host_compiler::UNNAMED.to_owned()));
         };
-        let value = PathBuf::from(&named.value);
+        let value = self.request.env.current_dir().join(&named.value);
         let program = if value.is_dir() {
             ["gcc", "g++"].iter().map(|name| value.join(name)).find(|program| subprocess::is_executable(program))
-        } else if value.components().count() > 1 {
+        } else if Path::new(&named.value).components().count() > 1 {
             Some(value)
         } else {
             in_path(&[named.value])
@@ -269,20 +269,18 @@ impl Detector<'_> {
         if self.request.given.is_some() {
             return None;
         }
-        let in_path = |name: &str| subprocess::in_path(name, &self.request.env);
         let target = &self.request.target;
         let kind = if self.layout.cross { "TARGET_CXX" } else { "HOST_CXX" };
         let names = [format!("CXX_{target}"), format!("CXX_{}", target.replace('-', "_")), kind.into(), "CXX".into()];
         let named = names.into_iter().find_map(|name| Some((self.request.env.var(&name)?, name)));
         let (program, source) = match named {
             Some((value, name)) => {
-                let (program, _) = nvcc::parse_command(&value, Path::is_file)?;
-                let found = if program.components().count() > 1 { program } else { in_path(program.to_str()?)? };
-                (found, name)
+                let (program, _) = self.parse_command(&value)?;
+                (subprocess::find_program(&program, &self.request.env)?, name)
             }
             // For another target it uses a compiler with the same prefix, and on Windows it finds that of Visual Studio.
             None if self.layout.cross || cfg!(windows) => return None,
-            None => (in_path("c++")?, "c++, first in PATH".to_owned()),
+            None => (subprocess::in_path("c++", &self.request.env)?, "c++, first in PATH".to_owned()),
         };
         (!host_compiler::is_same_compiler(&program, own)).then_some((program, source))
     }

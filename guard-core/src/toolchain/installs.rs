@@ -326,16 +326,15 @@ pub(super) fn search_installs(
     let mut library = |dir: PathBuf, source: &str, reach: Precedence| {
         libraries.push(SearchDir { path: dir, source: source.to_owned(), reach });
     };
-    let named = |name: &str| env.var_os(name).map(PathBuf::from);
 
     let names = &CUDNN.names;
-    if let Some(dir) = named(names.include) {
+    if let Some(dir) = env.path(names.include) {
         include(dir, names.include, Precedence::Named);
     }
     // The variable may contain a file or a directory, and some tools treat the directory as a root.
     let mut sibling_includes = Vec::new();
     for name in names.files {
-        let Some(dir) = named(name) else { continue };
+        let Some(dir) = env.path(name) else { continue };
         let dir = if dir.is_dir() { dir } else { dir.parent().map(Path::to_owned).unwrap_or(dir) };
         library(dir.clone(), name, Precedence::Named);
         for below in layout.library_dirs(&dir) {
@@ -346,7 +345,7 @@ pub(super) fn search_installs(
     // NVIDIA's archives for Arm servers have the same layout as those for PCs; their files show the architecture.
     let of_target = |libraries: &Path| layout.cross && file_in(libraries, layout).is_some();
     for name in names.roots {
-        let Some(root) = named(name) else { continue };
+        let Some(root) = env.path(name) else { continue };
         let plain = Some(root.join("lib")).filter(|dir| of_target(dir));
         let sibling_includes = plain.is_some().then(|| root.join("include"));
         let mut includes = layout.include_dirs(&root);

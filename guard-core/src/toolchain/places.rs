@@ -169,7 +169,7 @@ pub(super) fn releases_of_installer(env: &Env, below: [&str; 2]) -> Vec<PathBuf>
 
 /// Returns the root of a conda environment's libraries.
 pub(super) fn conda_root(env: &Env) -> Option<PathBuf> {
-    let root = PathBuf::from(env.var_os("CONDA_PREFIX")?);
+    let root = env.path("CONDA_PREFIX")?;
     Some(if cfg!(windows) { root.join("Library") } else { root })
 }
 
@@ -178,7 +178,7 @@ pub(super) fn conda_root(env: &Env) -> Option<PathBuf> {
 pub(super) fn site_packages(env: &Env) -> Vec<(&'static str, PathBuf)> {
     let mut found: Vec<(&str, PathBuf)> = Vec::new();
     for name in ["VIRTUAL_ENV", "CONDA_PREFIX"] {
-        let Some(environment) = env.var_os(name).map(PathBuf::from) else { continue };
+        let Some(environment) = env.path(name) else { continue };
         let mut pythons = entries_with_prefix(&environment.join("lib"), "python");
         pythons.extend(entries_with_prefix(&environment.join("lib64"), "python"));
         // Windows has no directory for the release of Python.
@@ -201,7 +201,7 @@ pub(super) fn toolkit_places(env: &Env, system_root: &Path) -> Vec<ToolkitPlace>
     let mut places: Vec<ToolkitPlace> = ROOTS
         .iter()
         .filter_map(|name| {
-            let root = PathBuf::from(env.var_os(name)?);
+            let root = env.path(name)?;
             Some(ToolkitPlace { root, source: (*name).to_owned(), reach: Precedence::Named })
         })
         .collect();
@@ -224,8 +224,8 @@ pub(super) fn toolkit_places(env: &Env, system_root: &Path) -> Vec<ToolkitPlace>
     // The installer for Windows sets one for each release, in any directory.
     for row in tables::toolkit_rows().iter().filter(|_| cfg!(windows)) {
         let variable = format!("CUDA_PATH_V{}_{}", row.version.major, row.version.minor);
-        if let Some(root) = env.var_os(&variable) {
-            add(PathBuf::from(root), variable, Precedence::Listed);
+        if let Some(root) = env.path(&variable) {
+            add(root, variable, Precedence::Listed);
         }
     }
     if let Some(conda) = conda_root(env) {
@@ -260,7 +260,7 @@ pub(super) fn toolkit_places(env: &Env, system_root: &Path) -> Vec<ToolkitPlace>
 /// first.
 fn hpc_sdks(env: &Env, system_root: &Path) -> Vec<PathBuf> {
     let mut releases = Vec::new();
-    releases.extend(env.var_os("NVHPC_ROOT").map(PathBuf::from));
+    releases.extend(env.path("NVHPC_ROOT"));
     for machine in entries_with_prefix(&path_below(system_root, "/opt/nvidia/hpc_sdk"), "Linux_") {
         releases.extend(newest_first(entries_with_prefix(&machine, "")));
     }

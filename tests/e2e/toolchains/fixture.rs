@@ -290,11 +290,17 @@ impl Bench {
         Toolchain::detect(&request)
     }
 
-    /// Runs `cargo cudaguard check --release` in the package, on this machine.
+    /// Runs `cargo cudaguard check --release` on this machine: in the package for text, outside of it for JSON. Relative
+    /// paths in variables are those of the package, because cargo runs its build script there.
     fn check(&self, json: bool) -> Outcome {
-        let mut call = command::call(["check", "--release"]).dir(self.at("home/app")).env(SYSROOT, self.root.path());
-        call = self.variables.iter().fold(call, |call, (name, value)| call.env(name, value));
-        call = cargo_of_this_test(call).args(json.then_some("--json"));
+        let package = self.at("home/app");
+        let mut call = command::call(["check", "--release"]).env(SYSROOT, self.root.path());
+        call = if json {
+            call.args(["--json", "--manifest-path"]).arg(package.join("Cargo.toml")).dir(self.root.path())
+        } else {
+            call.dir(package)
+        };
+        call = cargo_of_this_test(self.variables.iter().fold(call, |call, (name, value)| call.env(name, value)));
         if let Some(target) = &self.target {
             call = call.args(["--target", target]);
         }

@@ -344,7 +344,7 @@ impl CrateDetector<'_> {
             return place.strip_prefix('/').map(|below| self.root.join(below));
         };
         let (variable, below) = rest.split_once('/').unwrap_or((rest, ""));
-        let value = PathBuf::from(self.env.var_os(variable)?);
+        let value = self.env.path(variable)?;
         Some(if below.is_empty() { value } else { value.join(below) })
     }
 

@@ -29,7 +29,11 @@ impl Detector<'_> {
                 let (kind, path) = value.split_once('=').unwrap_or(("all", value));
                 if matches!(kind, "native" | "all") && !path.is_empty() {
                     let source = format!("-L in {source}");
-                    dirs.push(SearchDir { path: path.into(), source, reach: Precedence::Named });
+                    dirs.push(SearchDir {
+                        path: self.request.env.current_dir().join(path),
+                        source,
+                        reach: Precedence::Named,
+                    });
                 }
             }
         }
