@@ -24,11 +24,11 @@ use cudaguard::internal::version::Version;
 use memchr::memmem;
 use strings::FileStrings;
 
-/// Owner and type of cudaguard's notes (MANIFEST.md).
+/// Owner of cudaguard's notes (MANIFEST.md).
 const OWNER: &str = "cudaguard";
-const NOTE_TYPE: u32 = 1;
+
 /// Limits far above what real files contain. In a damaged file, notes may overlap, which no linker writes; the limits
-/// keep them from filling the memory. A note that is longer than the format allows is damaged, and `note::decode`
+/// keep them from filling the memory. A note that is longer than the format allows is damaged, and `manifest_decoder::decode`
 /// reports this for its truncated bytes too.
 const MOST_NOTES: usize = 4096;
 const LONGEST_NOTE: usize = 2 * note::SIZE;
@@ -413,7 +413,7 @@ fn is_program(elf: &Elf<'_>) -> bool {
 
 fn find_notes(elf: &Elf<'_>, base: u64, member: Option<&str>) -> Vec<FoundNote> {
     elf.notes()
-        .filter(|note| note.owner == OWNER && note.kind == NOTE_TYPE)
+        .filter(|note| note.owner == OWNER && note.kind == note::TYPE)
         .take(MOST_NOTES)
         .map(|note| FoundNote {
             offset: base + note.offset,

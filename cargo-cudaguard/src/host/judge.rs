@@ -20,7 +20,7 @@ use cudaguard::internal::version::{CudaVersion, Version};
 
 use crate::host::facts::{CudartState, CudnnState, DriverState, Host, HostDriver, Inner, LoaderVersion};
 use crate::knowledge::jetpack::jetpack_for;
-use encoding::{cudnn_facts, driver_facts, gpu_facts, known, narrow, pack, to_row, unpack};
+use encoding::{cudnn_facts, driver_facts, gpu_facts, known, narrow, to_row};
 pub(crate) use judge_ffi::find_returned_constant;
 use judge_ffi::{CudartFacts, GpuFacts, Judged, JudgedFinding, Requirements, Row, judge_start};
 
@@ -172,13 +172,15 @@ impl<'a> Call<'a> {
             built_cuda: manifest.cuda_version().map_or(0, CudaVersion::to_int),
             cudart_built: manifest
                 .shared_cudart()
-                .map_or(0, |(_, built)| pack(Version::new(built.major, built.minor, 0))),
+                .map_or(0, |(_, built)| Version::new(built.major, built.minor, 0).packed_saturating()),
         };
         let cudart = match &self.host.cudart {
             CudartState::Unknown => CudartFacts { source: code::DETECTED, state: 0, version: 0 },
-            CudartState::Found { version, .. } => {
-                CudartFacts { source: code::DETECTED, state: code::FOUND, version: version.map_or(0, pack) }
-            }
+            CudartState::Found { version, .. } => CudartFacts {
+                source: code::DETECTED,
+                state: code::FOUND,
+                version: version.map_or(0, Version::packed_saturating),
+            },
         };
         let (cudnn, parts) = cudnn_facts(manifest, &self.host.library);
         let driver = (driver_facts(self.host), self.gpus.as_deref());
@@ -318,7 +320,7 @@ impl<'a> Call<'a> {
         let values = self.driver_values(Some(found.gpus)).with_known("found", version);
         message.to_finding(&match message {
             MessageTemplate::CudnnTooNewForGpu => {
-                let dropped_in = unpack(found.version);
+                let dropped_in = Version::from_packed(found.version);
                 // Otherwise no cuDNN is between them.
                 values.with_known("min", Some(min).filter(|min| *min < dropped_in)).with("dropped_in", dropped_in)
             }

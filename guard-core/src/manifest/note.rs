@@ -1,13 +1,15 @@
-//! Encodes the manifest as the bytes that MANIFEST.md describes, and decodes it.
+//! Encodes the manifest as the bytes that MANIFEST.md describes.
 
 pub mod layout;
+
+use std::fmt::Display;
 
 use crate::config::policy::GpuNeed;
 use crate::knowledge::tables;
 use crate::knowledge::vendor::CUDNN;
 use crate::manifest::model::{GpuCoverage, Linkage, Manifest, PtxFallback, REVISION, Requirement};
 use crate::manifest::windows;
-use crate::model::version::{CudaVersion, Version};
+use crate::model::version::{CudaVersion, DriverRelease, Version};
 use crate::text::json::Value;
 
 use layout::{
@@ -183,59 +185,27 @@ impl Writer<'_> {
         self.write_u16(at + 2, text.len())
     }
 
-    fn write_packed(&mut self, at: usize, what: &str, packed: Option<u32>) -> Result<(), String> {
-        let packed = packed.ok_or_else(|| {
-            format!("the manifest of {} cannot contain {what}: a number in it is too large", self.manifest.component)
-        })?;
-        self.write_u32(at, packed);
-        Ok(())
-    }
-
-    /// Writes the oldest drivers for a library with a cudart of one of the two newest majors.
-    fn write_floors(&mut self, at: usize) -> Result<(), String> {
-        let [older, newer] = tables::newest_cudart_floors();
-        for (floor, cuda, release) in [
-            (older, part_row::OLDER_CUDA, part_row::OLDER_RELEASE),
-            (newer, part_row::NEWER_CUDA, part_row::NEWER_RELEASE),
-        ] {
-            self.write_u32(at + cuda, floor.cuda.to_int());
-            if let Some(oldest) = floor.release {
-                self.write_packed(at + release, &format!("driver {oldest}"), oldest.packed())?;
-            }
-        }
-        Ok(())
+    /// Returns an error if a row cannot contain this release.
+    fn check_fits(&self, name: &str, release: &dyn Display, packed: Option<u32>) -> Result<(), String> {
+        let too_large = || {
+            format!(
+                "the manifest of {} cannot contain {name} {release}: a number in it is too large",
+                self.manifest.component
+            )
+        };
+        packed.map(drop).ok_or_else(too_large)
     }
 
     fn write_row(&mut self, at: usize, row: &Requirement) -> Result<(), String> {
+        visit_numbers(row, &mut |offset, number, size| {
+            let field = at + offset..at + offset + size;
+            self.bytes[field].copy_from_slice(&number.to_le_bytes()[..size]);
+        });
         match row {
-            Requirement::Library { min, below, built, soname, linkage, patch_refuse, required } => {
-                let mut flags = match linkage {
-                    Linkage::Linked => LIBRARY_LINKED,
-                    Linkage::Dlopened => LIBRARY_DLOPENED,
-                    Linkage::Static => LIBRARY_STATIC,
-                    Linkage::Unknown | Linkage::None => 0,
-                };
-                flags |= if *patch_refuse { LIBRARY_PATCH } else { 0 };
-                flags |= if *required { LIBRARY_REQUIRED } else { 0 };
+            Requirement::Library { min, below, built, soname, linkage, .. } => {
                 let of = CUDNN.name;
-                self.write_u16(at, ROW_LIBRARY.into())?;
-                self.write_u16(at + library_row::FLAGS, flags.into())?;
-                self.write_packed(at + library_row::MIN, &format!("{of} {min}"), min.packed())?;
-                self.write_packed(at + library_row::BELOW, &format!("{of} {below}"), below.packed())?;
-                self.write_packed(at + library_row::BUILT, &format!("{of} {built}"), built.packed())?;
-                let packed_cc = |(major, minor): (u8, u8)| usize::from(major) << 8 | usize::from(minor);
-                let floors: Vec<_> = CUDNN.release_table().gpu_floors(built.major).collect();
-                if let [.., (from, cc)] = floors[..] {
-                    self.write_packed(at + library_row::DROPS_GPUS_FROM, &format!("{of} {from}"), from.packed())?;
-                    self.write_u16(at + library_row::OLDEST_GPU, packed_cc(cc))?;
-                }
-                if let [.., (_, cc), _] = floors[..] {
-                    self.write_u16(at + library_row::OLDEST_GPU_BEFORE, packed_cc(cc))?;
-                }
-                if let Some(gpus) = CUDNN.release_table().newest_gpus(built.major) {
-                    let all = [u32::from(gpus.newest), gpus.from_minor, u32::from(gpus.before), gpus.below_cuda];
-                    let byte = |number: u32| u8::try_from(number).unwrap_or(u8::MAX);
-                    self.write_u32(at + library_row::NEWEST_GPUS, u32::from_le_bytes(all.map(byte)));
+                for version in [min, below, built] {
+                    self.check_fits(of, version, version.packed())?;
                 }
                 self.write_text(at + library_row::SONAME, soname)?;
                 self.write_text(at + library_row::LIBRARY, of)?;
@@ -243,49 +213,105 @@ impl Writer<'_> {
                 self.write_text(at + library_row::NAMES, &truncate_list(&names, "\n", ""))
             }
             Requirement::Part { file, symbol, needed } => {
-                self.write_u16(at, ROW_PART.into())?;
-                self.write_u16(at + part_row::NEEDED, usize::from(*needed))?;
                 self.write_text(at + part_row::FILE, file)?;
                 if let Some(made_with) = CUDNN.made_with.filter(|_| *needed) {
-                    self.write_floors(at)?;
                     self.write_text(at + part_row::MADE_WITH, made_with)?;
                 }
                 self.write_text(at + part_row::SYMBOL, symbol)
             }
-            Requirement::Driver { cuda, release, because } => {
-                self.write_u16(at, ROW_DRIVER.into())?;
-                self.write_u32(at + driver_row::CUDA, cuda.to_int());
-                self.write_packed(at + driver_row::RELEASE, &format!("driver {release}"), release.packed())?;
+            Requirement::Driver { release, because, .. } => {
+                self.check_fits("driver", release, release.packed())?;
                 self.write_text(at + driver_row::BECAUSE, &truncate_list(&words(because), " ", "..."))?;
                 // libcudart opens libcuda.so.1.
                 let names = self.manifest.libcuda_names().filter(|_| !because.starts_with("libcudart"));
                 self.write_text(at + driver_row::NAMES, &truncate_list(&names.unwrap_or_default(), "\n", ""))?;
                 let Some((soname, built)) = self.manifest.shared_cudart() else { return Ok(()) };
-                let packed = Version::new(built.major, built.minor, 0).packed();
-                self.write_packed(at + driver_row::CUDART_BUILT, &format!("libcudart {built}"), packed)?;
+                let version = Version::new(built.major, built.minor, 0);
+                self.check_fits("libcudart", &built, version.packed())?;
+                self.write_u32(at + driver_row::CUDART_BUILT, version.packed_saturating());
                 self.write_text(at + driver_row::CUDART, &soname)
             }
-            Requirement::Gpu { from, to, by, code, cuda, release, guaranteed_from, ptx_fallback } => {
-                let cc = |(major, minor): (u8, u8)| u32::from(major) << 8 | u32::from(minor);
-                self.write_u16(at, ROW_GPU.into())?;
-                self.write_u16(at + gpu_row::SERVED_BY, (served_flag(*by) | ptx_fallback_flags(*ptx_fallback)).into())?;
-                self.write_u32(at + gpu_row::LOWEST, cc(*from));
-                self.write_u32(at + gpu_row::HIGHEST, to.map_or(NO_END, cc));
+            Requirement::Gpu { code, release, guaranteed_from, .. } => {
+                let guaranteed = guaranteed_from.map(|(_, release)| release);
+                for release in [*release, guaranteed].into_iter().flatten() {
+                    self.check_fits("driver", &release, release.packed())?;
+                }
                 self.write_u32(at + gpu_row::ARCH, arch_number(code));
-                self.write_u32(at + gpu_row::CUDA, cuda.map_or(0, CudaVersion::to_int));
-                if let Some(release) = release {
-                    self.write_packed(at + gpu_row::RELEASE, &format!("driver {release}"), release.packed())?;
-                }
-                if let Some((cuda, release)) = guaranteed_from {
-                    self.write_u32(at + gpu_row::SURE_CUDA, cuda.to_int());
-                    self.write_packed(at + gpu_row::SURE_RELEASE, &format!("driver {release}"), release.packed())?;
-                }
                 self.write_text(at + gpu_row::CODE, code)?;
                 let built_for = self.manifest.built_for();
                 self.write_text(
                     at + gpu_row::BUILT_FOR,
                     &truncate_list(&built_for.split(", ").map(str::to_owned).collect::<Vec<_>>(), ", ", "..."),
                 )
+            }
+        }
+    }
+}
+
+/// Calls `write` with the offset, the value and the size in bytes of each number that the judge of a start reads in the row of a
+/// requirement. Releases that are too large count as the largest.
+pub fn visit_numbers(row: &Requirement, write: &mut dyn FnMut(usize, u32, usize)) {
+    let pack_cc = |(major, minor): (u8, u8)| u32::from(major) << 8 | u32::from(minor);
+    match row {
+        Requirement::Library { min, below, built, linkage, patch_refuse, required, .. } => {
+            let linkage = match linkage {
+                Linkage::Linked => LIBRARY_LINKED,
+                Linkage::Dlopened => LIBRARY_DLOPENED,
+                Linkage::Static => LIBRARY_STATIC,
+                Linkage::Unknown | Linkage::None => 0,
+            };
+            let patch = if *patch_refuse { LIBRARY_PATCH } else { 0 };
+            let required = if *required { LIBRARY_REQUIRED } else { 0 };
+            write(library_row::KIND, ROW_LIBRARY.into(), 2);
+            write(library_row::FLAGS, (linkage | patch | required).into(), 2);
+            write(library_row::MIN, min.packed_saturating(), 4);
+            write(library_row::BELOW, below.packed_saturating(), 4);
+            write(library_row::BUILT, built.packed_saturating(), 4);
+            let floors: Vec<_> = CUDNN.release_table().gpu_floors(built.major).collect();
+            if let [.., (from, cc)] = floors[..] {
+                write(library_row::DROPS_GPUS_FROM, from.packed_saturating(), 4);
+                write(library_row::OLDEST_GPU, pack_cc(cc), 2);
+            }
+            if let [.., (_, cc), _] = floors[..] {
+                write(library_row::OLDEST_GPU_BEFORE, pack_cc(cc), 2);
+            }
+            if let Some(gpus) = CUDNN.release_table().newest_gpus(built.major) {
+                write(library_row::NEWEST_GPUS, gpus.newest.into(), 1);
+                write(library_row::NEWEST_GPUS_FROM, gpus.from_minor.min(255), 1);
+                write(library_row::NEWEST_GPUS_BEFORE, gpus.before.into(), 1);
+                write(library_row::NEWEST_GPUS_BELOW_CUDA, gpus.below_cuda.min(255), 1);
+            }
+        }
+        Requirement::Part { needed, .. } => {
+            write(part_row::KIND, ROW_PART.into(), 2);
+            write(part_row::NEEDED, u32::from(*needed), 2);
+            if CUDNN.made_with.is_some() && *needed {
+                // The oldest drivers for a library with a cudart of one of the two newest majors.
+                let [older, newer] = tables::newest_cudart_floors();
+                for (floor, cuda, release) in [
+                    (older, part_row::OLDER_CUDA, part_row::OLDER_RELEASE),
+                    (newer, part_row::NEWER_CUDA, part_row::NEWER_RELEASE),
+                ] {
+                    write(cuda, floor.cuda.to_int(), 4);
+                    write(release, floor.release.map_or(0, DriverRelease::packed_saturating), 4);
+                }
+            }
+        }
+        Requirement::Driver { cuda, release, .. } => {
+            write(driver_row::KIND, ROW_DRIVER.into(), 2);
+            write(driver_row::CUDA, cuda.to_int(), 4);
+            write(driver_row::RELEASE, release.packed_saturating(), 4);
+        }
+        Requirement::Gpu { from, to, by, cuda, release, guaranteed_from, ptx_fallback, .. } => {
+            write(gpu_row::KIND, ROW_GPU.into(), 2);
+            write(gpu_row::SERVED_BY, (served_flag(*by) | ptx_fallback_flags(*ptx_fallback)).into(), 2);
+            write(gpu_row::LOWEST, pack_cc(*from), 4);
+            write(gpu_row::HIGHEST, to.map_or(NO_END, pack_cc), 4);
+            write(gpu_row::CUDA, cuda.map_or(0, CudaVersion::to_int), 4);
+            write(gpu_row::RELEASE, release.map_or(0, DriverRelease::packed_saturating), 4);
+            if let Some((cuda, release)) = guaranteed_from {
+                write(gpu_row::SURE_CUDA, cuda.to_int(), 4);
+                write(gpu_row::SURE_RELEASE, release.packed_saturating(), 4);
             }
         }
     }

@@ -28,6 +28,12 @@ impl Version {
             .then_some(self.major << 16 | self.minor << 8 | self.patch)
     }
 
+    /// Packs the version like [`Version::packed`]. Numbers that do not fit count as the largest that do.
+    #[inline]
+    pub fn packed_saturating(self) -> u32 {
+        self.major.min(0xffff) << 16 | self.minor.min(0xff) << 8 | self.patch.min(0xff)
+    }
+
     /// Unpacks the result of [`Version::packed`].
     pub const fn from_packed(packed: u32) -> Self {
         Self::new(packed >> 16, packed >> 8 & 0xff, packed & 0xff)
@@ -168,6 +174,11 @@ impl DriverRelease {
     /// number does not fit.
     pub fn packed(self) -> Option<u32> {
         Version::new(self.branch, self.minor, self.patch).packed()
+    }
+
+    /// Packs the release like [`DriverRelease::packed`]. Numbers that do not fit count as the largest that do.
+    pub fn packed_saturating(self) -> u32 {
+        Version::new(self.branch, self.minor, self.patch).packed_saturating()
     }
 
     /// Unpacks the result of [`DriverRelease::packed`].

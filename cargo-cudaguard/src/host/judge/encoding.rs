@@ -5,13 +5,8 @@ use super::judge_ffi::{CudnnFacts, DriverFacts, GpuFacts, PartFacts, Row};
 use crate::host::facts::{CompatState, CudnnState, DriverMismatch, DriverState, Host, HostGpu, Inner, LoaderVersion};
 use cudaguard::internal::linkage::Linkage;
 use cudaguard::internal::manifest::{Manifest, Requirement};
-use cudaguard::internal::note::layout::{
-    LIBRARY_DLOPENED, LIBRARY_LINKED, LIBRARY_PATCH, LIBRARY_REQUIRED, LIBRARY_STATIC, ROW_DRIVER, ROW_GPU,
-    ROW_LIBRARY, ROW_PART, driver_row, gpu_row, library_row, part_row,
-};
-use cudaguard::internal::note::{NO_END, ptx_fallback_flags, served_flag};
+use cudaguard::internal::note::visit_numbers;
 use cudaguard::internal::tables::{self, Floor};
-use cudaguard::internal::vendor::CUDNN;
 use cudaguard::internal::version::{CudaVersion, DriverRelease, Version};
 
 /// A release in the wide form.
@@ -24,19 +19,6 @@ pub(super) fn narrow(wide: u32) -> Option<DriverRelease> {
     (wide != 0).then(|| DriverRelease::new(wide >> 20, wide >> 8 & 0xfff, wide & 0xff))
 }
 
-/// Packs a version as rows have it. Numbers that are too large count as the largest.
-pub(super) fn pack(version: Version) -> u32 {
-    version.major.min(0xffff) << 16 | version.minor.min(0xff) << 8 | version.patch.min(0xff)
-}
-
-pub(super) fn unpack(packed: u32) -> Version {
-    Version::new(packed >> 16, packed >> 8 & 0xff, packed & 0xff)
-}
-
-fn pack_release(release: DriverRelease) -> u32 {
-    pack(Version::new(release.branch, release.minor, release.patch))
-}
-
 fn pack_cc((major, minor): (u8, u8)) -> u32 {
     u32::from(major) << 8 | u32::from(minor)
 }
@@ -45,90 +27,22 @@ pub(super) fn known(number: u32) -> Option<u32> {
     Some(number).filter(|number| *number != 0)
 }
 
-/// Writes a row of this kind with these numbers, each of so many bytes at its offset. Texts stay empty: the judge reads none.
-fn row(kind: u16, numbers: &[(usize, u32, usize)]) -> Row {
+/// The numbers of a requirement's row, as in a note. Texts stay empty: the judge reads none.
+pub(super) fn to_row(requirement: &Requirement) -> Row {
     let mut row = [0; size_of::<Row>()];
-    row[..2].copy_from_slice(&kind.to_ne_bytes());
-    for &(at, number, size) in numbers {
+    // The program does not use it.
+    if matches!(requirement, Requirement::Library { linkage: Linkage::None, .. }) {
+        return row;
+    }
+    visit_numbers(requirement, &mut |at, number, size| {
         let [low, high, ..] = number.to_le_bytes();
         match size {
             1 => row[at] = low,
             2 => row[at..at + 2].copy_from_slice(&u16::from_le_bytes([low, high]).to_ne_bytes()),
             _ => row[at..at + 4].copy_from_slice(&number.to_ne_bytes()),
         }
-    }
+    });
     row
-}
-
-/// The row of a requirement, as in a note.
-pub(super) fn to_row(requirement: &Requirement) -> Row {
-    match requirement {
-        // The program does not use it.
-        Requirement::Library { linkage: Linkage::None, .. } => row(0, &[]),
-        Requirement::Library { min, below, built, linkage, patch_refuse, required, .. } => {
-            let flags = match linkage {
-                Linkage::Linked => LIBRARY_LINKED,
-                Linkage::Dlopened => LIBRARY_DLOPENED,
-                Linkage::Static => LIBRARY_STATIC,
-                Linkage::Unknown | Linkage::None => 0,
-            };
-            let patch = if *patch_refuse { LIBRARY_PATCH } else { 0 };
-            let required = if *required { LIBRARY_REQUIRED } else { 0 };
-            let floors: Vec<_> = CUDNN.release_table().gpu_floors(built.major).collect();
-            let (from, oldest) = floors.last().map_or((0, 0), |(from, cc)| (pack(*from), pack_cc(*cc)));
-            let before = if let [.., (_, cc), _] = floors[..] { pack_cc(cc) } else { 0 };
-            let newest = CUDNN.release_table().newest_gpus(built.major);
-            let [newest, from_minor, newest_before, below_cuda] = newest.map_or([0; 4], |gpus| {
-                [u32::from(gpus.newest), gpus.from_minor.min(255), u32::from(gpus.before), gpus.below_cuda.min(255)]
-            });
-            row(
-                ROW_LIBRARY,
-                &[
-                    (library_row::FLAGS, u32::from(flags | patch | required), 2),
-                    (library_row::MIN, pack(*min), 4),
-                    (library_row::BELOW, pack(*below), 4),
-                    (library_row::BUILT, pack(*built), 4),
-                    (library_row::DROPS_GPUS_FROM, from, 4),
-                    (library_row::OLDEST_GPU, oldest, 2),
-                    (library_row::OLDEST_GPU_BEFORE, before, 2),
-                    (library_row::NEWEST_GPUS, newest, 1),
-                    (library_row::NEWEST_GPUS_FROM, from_minor, 1),
-                    (library_row::NEWEST_GPUS_BEFORE, newest_before, 1),
-                    (library_row::NEWEST_GPUS_BELOW_CUDA, below_cuda, 1),
-                ],
-            )
-        }
-        Requirement::Part { needed, .. } => {
-            let floors = CUDNN.made_with.filter(|_| *needed).map(|_| tables::newest_cudart_floors());
-            let numbers = |floor: Floor| (floor.cuda.to_int(), floor.release.map_or(0, pack_release));
-            let [older, newer] = floors.map_or([(0, 0); 2], |floors| floors.map(numbers));
-            row(
-                ROW_PART,
-                &[
-                    (part_row::NEEDED, u32::from(*needed), 2),
-                    (part_row::OLDER_CUDA, older.0, 4),
-                    (part_row::OLDER_RELEASE, older.1, 4),
-                    (part_row::NEWER_CUDA, newer.0, 4),
-                    (part_row::NEWER_RELEASE, newer.1, 4),
-                ],
-            )
-        }
-        Requirement::Driver { cuda, release, .. } => {
-            row(ROW_DRIVER, &[(driver_row::CUDA, cuda.to_int(), 4), (driver_row::RELEASE, pack_release(*release), 4)])
-        }
-        Requirement::Gpu { from, to, by, cuda, release, guaranteed_from, ptx_fallback, .. } => row(
-            ROW_GPU,
-            &[
-                (gpu_row::SERVED_BY, u32::from(served_flag(*by) | ptx_fallback_flags(*ptx_fallback)), 2),
-                (gpu_row::LOWEST, pack_cc(*from), 4),
-                (gpu_row::HIGHEST, to.map_or(NO_END, pack_cc), 4),
-                (gpu_row::CUDA, cuda.map_or(0, CudaVersion::to_int), 4),
-                (gpu_row::RELEASE, release.map_or(0, pack_release), 4),
-                (gpu_row::SURE_CUDA, guaranteed_from.map_or(0, |(cuda, _)| cuda.to_int()), 4),
-                (gpu_row::SURE_RELEASE, guaranteed_from.map_or(0, |(_, release)| pack_release(release)), 4),
-            ],
-        ),
-    }
 }
 
 /// Returns whether forward compatibility excludes a product (NVIDIA's "CUDA Compatibility"; the brands that cuda-compat's note
@@ -173,18 +87,18 @@ pub(super) fn cudnn_facts(manifest: &Manifest, state: &CudnnState) -> (CudnnFact
     let part = |part: &Inner| PartFacts {
         row: row_of(part).unwrap_or(code::NO_ROW),
         state: if part.present { code::FOUND } else { code::ABSENT },
-        version: part.version.map_or(0, pack),
+        version: part.version.map_or(0, Version::packed_saturating),
     };
     let (loader, is_minor) = match loader {
         LoaderVersion::Unknown => (0, 0),
-        LoaderVersion::Version(version) => (pack(*version), 0),
-        LoaderVersion::Minor(major, minor) => (pack(Version::new(*major, *minor, 0)), 1),
+        LoaderVersion::Version(version) => (version.packed_saturating(), 0),
+        LoaderVersion::Minor(major, minor) => (Version::new(*major, *minor, 0).packed_saturating(), 1),
     };
     let facts = CudnnFacts {
         state: code::FOUND,
         has_file: 1,
         major: *major,
-        version: version.map_or(0, pack),
+        version: version.map_or(0, Version::packed_saturating),
         loader,
         is_minor,
         made_with: made_with.map_or(0, CudaVersion::to_int),

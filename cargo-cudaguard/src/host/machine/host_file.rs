@@ -283,14 +283,14 @@ pub(super) fn list_or_empty<'de, D: Deserializer<'de>, T: Deserialize<'de>>(json
 pub(super) fn bound_functions<'de, D: Deserializer<'de>>(json: D) -> Result<Vec<Bound>, D::Error> {
     #[derive(Deserialize)]
     #[serde(expecting = "a function: an object, `{ … }`")]
-    struct Function {
+    struct BoundEntry {
         soname: String,
         function: String,
         #[serde(deserialize_with = "a_version")]
         first: Option<Version>,
     }
 
-    let bound = |it: Function| Some(Bound { soname: it.soname, name: it.function, first: it.first? });
+    let bound = |it: BoundEntry| Some(Bound { soname: it.soname, name: it.function, first: it.first? });
     Ok(list_or_empty(json)?.into_iter().filter_map(bound).collect())
 }
 
