@@ -1,5 +1,7 @@
 //! `inspect`: prints the manifests, kernels and needed libraries of a file as text or JSON.
 
+mod driver_needs;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::path::Path;
@@ -15,7 +17,6 @@ use crate::binary::mapped_file::Contents;
 use crate::family::{Member, Release};
 use crate::family::{describe_no_needed_library, named_libraries};
 use crate::host::machine::Components;
-use crate::host::machine::oldest_driver::{self, DriverNeeds, OldestDriver, machine_with_gpu};
 use crate::linked::evidence::Evidence;
 use cudaguard::internal::arch::Target;
 use cudaguard::internal::elf::machine;
@@ -29,30 +30,10 @@ use crate::cli::arguments::Output;
 use crate::cli::report::{self, CliError, EXIT_ERROR};
 use crate::cli::{counts, findings, json_output};
 
+pub(crate) use driver_needs::{Needs, driver_needs};
+
 /// Inspects one file that is not an archive.
 pub(crate) fn inspect_file(file: &Path, contents: Arc<Contents>, form: Output) -> Result<ExitCode, CliError> {
-    let (text, unguarded) = looked_at(file, contents, |seen| {
-        // A single file has no findings that apply to every machine, so the SARIF output is empty.
-        let text =
-            if form == Output::Sarif { findings::files_to_sarif(&[]) } else { seen.render(form == Output::Json) };
-        (text, seen.notes.is_empty().then_some((seen.damaged, seen.binary.kind)))
-    })?;
-    report::print_result(&text)?;
-    match unguarded {
-        Some((true, _)) => return Ok(ExitCode::from(EXIT_ERROR)),
-        Some((false, kind)) if kind != BinaryKind::GpuCode => {
-            report::note(&format!("{}: no manifest: it was built without cudaguard", file.display()));
-        }
-        _ => {}
-    }
-    Ok(ExitCode::SUCCESS)
-}
-
-fn looked_at<T>(
-    file: &Path,
-    contents: Arc<Contents>,
-    tell: impl FnOnce(&InspectedFile<'_>) -> T,
-) -> Result<T, CliError> {
     let binary = Binary::with_kernels(file, contents).map_err(CliError::operational)?;
     let kernels = binary.kernels().map_err(CliError::operational)?;
     let evidence = Evidence::from_binary(&binary, kernels);
@@ -73,81 +54,20 @@ fn looked_at<T>(
     }
     let covers: Vec<_> = kernels.coverage_by_cc().into_iter().map(|Cover { cc, service }| (cc, service.by)).collect();
     let drivers = driver_needs(&Components::with_evidence(file, &binary, &evidence), &covers);
-    Ok(tell(&InspectedFile { file, binary: &binary, notes, damaged, kernels, evidence: &evidence, drivers }))
-}
-
-/// The minimum driver of a file on a range of GPUs; without kernels, on all GPUs.
-pub(crate) struct Needs {
-    gpus: Option<((u8, u8), (u8, u8))>,
-    /// Without a driver: any that supports these GPUs.
-    needs: DriverNeeds,
-}
-
-/// Returns the requirements for the GPUs that the file has code for. Consecutive GPUs with equal requirements share one
-/// entry.
-pub(crate) fn driver_needs(components: &Components, covers: &[((u8, u8), Coverage)]) -> Vec<Needs> {
-    let files = [components.without_repeats()];
-    let mut all: Vec<Needs> = Vec::new();
-    if covers.is_empty() {
-        let needs = oldest_driver::driver_needs(&files, &machine_with_gpu(None));
-        return needs.driver.map(|_| Needs { gpus: None, needs }).into_iter().collect();
+    let inspected = InspectedFile { file, binary: &binary, notes, kernels, evidence: &evidence, drivers };
+    report::print_result(&match form {
+        // A single file has no findings that apply to every machine, so the SARIF output is empty.
+        Output::Sarif => findings::files_to_sarif(&[]),
+        Output::Json => inspected.to_json(),
+        Output::Text => inspected.to_text(),
+    })?;
+    if inspected.notes.is_empty() && damaged {
+        return Ok(ExitCode::from(EXIT_ERROR));
     }
-    // Prevents GPUs from sharing an entry if a GPU between them has no code.
-    let mut alike = false;
-    for (cc, by) in covers.iter().copied() {
-        if by == Coverage::Nothing {
-            alike = false;
-            continue;
-        }
-        let needs = oldest_driver::driver_needs(&files, &machine_with_gpu(Some(cc)));
-        match all.last_mut() {
-            Some(Needs { gpus: Some((_, to)), needs: last }) if alike && *last == needs => *to = cc,
-            _ => all.push(Needs { gpus: Some((cc, cc)), needs }),
-        }
-        alike = true;
+    if inspected.notes.is_empty() && binary.kind != BinaryKind::GpuCode {
+        report::note(&format!("{}: no manifest: it was built without cudaguard", file.display()));
     }
-    all
-}
-
-impl Needs {
-    pub(crate) fn to_json(&self) -> Value {
-        let mut value = object::<&str>([]);
-        let cc = |(major, minor): (u8, u8)| format!("{major}.{minor}");
-        value.insert_some("from", self.gpus.map(|(from, _)| cc(from)));
-        value.insert_some("to", self.gpus.map(|(_, to)| cc(to)));
-        let DriverNeeds { driver, guaranteed_from } = self.needs;
-        let release = |driver: OldestDriver| driver.release.map(|release| release.to_string());
-        value.insert_some("cuda", driver.map(|driver| driver.cuda.to_string()));
-        value.insert_some("release", driver.and_then(release));
-        let sure = |driver: OldestDriver| {
-            let mut sure = object([("cuda", Value::from(driver.cuda.to_string()))]);
-            sure.insert_some("release", release(driver));
-            sure
-        };
-        value.insert_some("sure_from", guaranteed_from.map(sure));
-        value
-    }
-
-    pub(crate) fn describe(&self) -> String {
-        let DriverNeeds { driver, guaranteed_from } = self.needs;
-        let supports = |OldestDriver { cuda, release }| match release {
-            None => format!("CUDA {cuda}"),
-            Some(release) => format!("CUDA {cuda} ({release} or newer)"),
-        };
-        let needs = match driver {
-            None => "any that supports it".to_owned(),
-            Some(driver) => format!("one that supports {}", supports(driver)),
-        };
-        let needs = match guaranteed_from {
-            None => needs,
-            Some(driver) => format!("{needs}; guaranteed from {}", supports(driver)),
-        };
-        match self.gpus {
-            None => needs,
-            Some(((a, b), (c, d))) if (a, b) == (c, d) => format!("{a}.{b}: {needs}"),
-            Some(((a, b), (c, d))) => format!("{a}.{b} to {c}.{d}: {needs}"),
-        }
-    }
+    Ok(ExitCode::SUCCESS)
 }
 
 /// The contents of a file that `inspect` prints.
@@ -155,20 +75,14 @@ struct InspectedFile<'a> {
     file: &'a Path,
     binary: &'a Binary,
     notes: Vec<Note>,
-    /// Set if a note cannot be read.
-    damaged: bool,
     kernels: &'a Kernels,
     evidence: &'a Evidence,
     drivers: Vec<Needs>,
 }
 
 impl InspectedFile<'_> {
-    fn render(&self, json: bool) -> String {
-        if json { self.to_json() } else { self.to_text() }
-    }
-
     fn to_json(&self) -> String {
-        let Self { file, binary, notes, damaged: _, kernels, evidence, drivers } = self;
+        let Self { file, binary, notes, kernels, evidence, drivers } = self;
         let mut value = object([("file", file.to_string_lossy().as_ref().into())]);
         value.insert_some("kind", Some(binary.kind.to_string()));
         value.insert_some("machine", processor_name(binary));
@@ -203,7 +117,7 @@ impl InspectedFile<'_> {
     }
 
     fn to_text(&self) -> String {
-        let Self { file, binary, notes, damaged: _, kernels, evidence, drivers } = self;
+        let Self { file, binary, notes, kernels, evidence, drivers } = self;
         let mut page = InspectPage::default();
         let what = match (binary.kind, processor_name(binary)) {
             (BinaryKind::GpuCode, _) => "kernels only".to_owned(),
