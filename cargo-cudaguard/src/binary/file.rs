@@ -19,7 +19,7 @@ use crate::binary::symbols::{self, Bound};
 use cudaguard::internal::elf::{self, Elf, tag};
 use cudaguard::internal::manifest::Linkage;
 use cudaguard::internal::note;
-use cudaguard::internal::vendor::{self, CodeMark, Library, NVML, is_nvidias};
+use cudaguard::internal::vendor::{self, CodeMark, Library, NVML, is_nvidia_name};
 use cudaguard::internal::version::Version;
 use memchr::memmem;
 use strings::FileStrings;
@@ -373,7 +373,7 @@ impl Binary {
         let named = |name: &str| {
             let name = vendor::plain_name(name);
             let stem = name.split(".so").next().and_then(|stem| stem.strip_prefix("lib")).unwrap_or(&name);
-            stem != NVML && is_nvidias(stem)
+            stem != NVML && is_nvidia_name(stem)
         };
         let bound = self.bound.iter().map(|bound| bound.soname.as_str());
         let mut names = self.imported().map(String::as_str).chain(bound);

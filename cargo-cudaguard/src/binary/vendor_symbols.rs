@@ -119,5 +119,5 @@ impl VendorSymbols {
 fn is_vendors(soname: &str) -> bool {
     let name = vendor::plain_name(soname);
     let stem = name.split(".so").next().unwrap_or_default();
-    !matches!(stem, "libcuda" | "libnvidia-ml") && vendor::is_nvidias(stem)
+    !matches!(stem, "libcuda" | "libnvidia-ml") && vendor::is_nvidia_name(stem)
 }

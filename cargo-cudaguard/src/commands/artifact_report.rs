@@ -243,7 +243,7 @@ impl ArtifactReport {
         family::use_package_versions(&mut parts, &packages);
         for package in &packages {
             let Some(major) = package.required_cudart() else { continue };
-            let owned = parts.iter_mut().filter(|part| package.owns_member(&part.name) && !part.is_nvidias());
+            let owned = parts.iter_mut().filter(|part| package.owns_member(&part.name) && !part.is_from_nvidia());
             owned.for_each(|part| part.components.require_cudart_of_package(CudaVersion::new(major, 0)));
         }
         for part in &parts {
@@ -356,7 +356,7 @@ impl ArtifactReport {
     fn does_without(&self, part: &ArtifactMember) -> bool {
         let own = file_name(&part.name);
         let soname = part.binary.soname.as_deref().unwrap_or(own);
-        part.is_nvidias() || !self.needed.contains(own) && !self.needed.contains(soname)
+        part.is_from_nvidia() || !self.needed.contains(own) && !self.needed.contains(soname)
     }
 
     /// Returns the file that a chain of links ends at.

@@ -33,7 +33,7 @@ pub(crate) fn is_of_nvidia<'a>(names: impl IntoIterator<Item = Option<&'a str>>)
         let plain = vendor::plain_name(name);
         let stem = plain.strip_prefix("lib").and_then(|name| name.split(".so").next()).unwrap_or_default();
         let is_known =
-            vendor::is_nvidias(stem) || vendor::is_nvidia_soname(&plain) || Descriptor::named(&plain).is_some();
+            vendor::is_nvidia_name(stem) || vendor::is_nvidia_soname(&plain) || Descriptor::named(&plain).is_some();
         let is_plugin = PLUGINS_OF_NVIDIA.iter().any(|start| plain.starts_with(start));
         is_known || is_plugin || OF_NVIDIA.iter().any(|start| stem.starts_with(start))
     };

@@ -201,7 +201,7 @@ impl ArtifactMember {
 
     /// Returns true for a library that NVIDIA publishes, which no project compiles.
     pub(crate) fn is_of_vendor(&self) -> bool {
-        self.kernels.is_published() || !self.kernels.has_kernels() && self.is_nvidias()
+        self.kernels.is_published() || !self.kernels.has_kernels() && self.is_from_nvidia()
     }
 
     /// Returns the CUDA version that a driver must support for it on any GPU.
@@ -216,7 +216,7 @@ impl ArtifactMember {
     }
 
     /// Returns true for a library of NVIDIA, by its name.
-    pub(crate) fn is_nvidias(&self) -> bool {
+    pub(crate) fn is_from_nvidia(&self) -> bool {
         is_cuda(&&*plain_name(file_name(&self.name)))
     }
 

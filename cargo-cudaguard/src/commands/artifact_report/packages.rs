@@ -15,7 +15,7 @@ use serde_json::Value;
 
 use crate::cli::counts::join_some;
 pub(super) use conflicts::{overwritten_files, unfulfilled_requirements};
-use requirement::{Promise, bundled_libraries, guarded_version, is_nvidias, name_of, normalize_name};
+use requirement::{Promise, bundled_libraries, guarded_version, is_nvidia_package, name_of, normalize_name};
 
 /// The metadata of a package or an image: METADATA of a wheel, the index of a conda package, or the variables of an
 /// image.
@@ -123,9 +123,9 @@ impl ArtifactPackage {
             kind: PackageKind::Wheel,
             name: first("Name:"),
             version,
-            requires: all("Requires-Dist:").filter(|text| is_nvidias(text)).collect(),
+            requires: all("Requires-Dist:").filter(|text| is_nvidia_package(text)).collect(),
             others: all("Requires-Dist:")
-                .filter(|text| !is_nvidias(text))
+                .filter(|text| !is_nvidia_package(text))
                 .map(|text| normalize_name(name_of(&text)))
                 .collect(),
             exports: Vec::new(),

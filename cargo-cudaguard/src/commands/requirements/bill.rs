@@ -43,7 +43,7 @@ impl BilledFile {
         let name = path.file_name().unwrap_or(path.as_os_str()).to_string_lossy().into_owned();
         // A file that NVIDIA publishes is not a part of itself.
         let is_whole = |member: &str| member == name;
-        let bundled = artifact.parts.iter().filter(|part| part.is_nvidias() && !is_whole(&part.name)).map(|part| {
+        let bundled = artifact.parts.iter().filter(|part| part.is_from_nvidia() && !is_whole(&part.name)).map(|part| {
             let own = part.name.rsplit(['/', '!']).next().unwrap_or_default();
             let library = plain_name(own);
             let named =

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use cudaguard::internal::vendor::{CUDNN, is_nvidias};
+use cudaguard::internal::vendor::{CUDNN, is_nvidia_name};
 
 /// The name of cudaguard's own packages contains this.
 const OWN_NAME: &str = "cudaguard";
@@ -10,7 +10,7 @@ const OWN_NAME: &str = "cudaguard";
 /// Returns true if the name of a package suggests that it uses CUDA. cudaguard itself does not count.
 pub fn is_cuda_name(name: &str) -> bool {
     !name.contains(OWN_NAME)
-        && (name.contains("cuda") || name.contains(CUDNN.key) || name.split(['-', '_']).any(is_nvidias))
+        && (name.contains("cuda") || name.contains(CUDNN.key) || name.split(['-', '_']).any(is_nvidia_name))
 }
 
 /// Returns the reason to assume that a crate uses CUDA: its build script links libraries of NVIDIA, or its name.
@@ -22,7 +22,7 @@ pub fn cuda_evidence(
     features: &BTreeSet<String>,
     declared: impl IntoIterator<Item = impl AsRef<str>>,
 ) -> Option<String> {
-    let is_cuda_feature = |feature: &str| is_nvidias(feature) || feature.split(['-', '_']).any(is_nvidias);
+    let is_cuda_feature = |feature: &str| is_nvidia_name(feature) || feature.split(['-', '_']).any(is_nvidia_name);
     if name.contains(OWN_NAME) {
         return None;
     }
@@ -56,7 +56,7 @@ fn linked_libraries(script: &str) -> Vec<&str> {
             let stem = name.split('-').next().unwrap_or_default();
             let stem = stem.strip_suffix("_static").unwrap_or(stem);
             let stem = stem.strip_prefix("lib").unwrap_or(stem);
-            if is_nvidias(stem) && !found.contains(&stem) {
+            if is_nvidia_name(stem) && !found.contains(&stem) {
                 found.push(stem);
             }
         }

@@ -82,7 +82,7 @@ pub fn is_nvidia_soname(soname: &str) -> bool {
 /// Returns true if a name, in a `links` key or between `lib` and `.so`, denotes a library of the toolkit, of the driver
 /// or with separate releases. Compares prefixes, so that libraries that are not in the tables are detected, too.
 #[inline]
-pub fn is_nvidias(name: &str) -> bool {
+pub fn is_nvidia_name(name: &str) -> bool {
     const WHOLE: [&str; 6] = ["cuda", "nvrtc", "nvml", NVML, "nvjpeg", "nvjitlink"];
     const STARTS: [&str; 12] = [
         "cublas", "cufft", "cufile", "cupti", "curand", "cusolver", "cusparse", "cutensor", "nvtx", "npp", "cuda_",

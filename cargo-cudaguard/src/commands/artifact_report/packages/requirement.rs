@@ -34,7 +34,7 @@ pub(super) fn name_of(text: &str) -> &str {
 }
 
 /// Returns true if a pip requirement is for an NVIDIA package.
-pub(super) fn is_nvidias(text: &str) -> bool {
+pub(super) fn is_nvidia_package(text: &str) -> bool {
     let name = name_of(text);
     name.starts_with("nvidia") || normalize_name(name) == TOOLKIT
 }

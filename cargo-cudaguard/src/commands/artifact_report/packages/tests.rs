@@ -91,7 +91,7 @@ fn toolkit_extras_are_parsed() {
     let found: Vec<_> = package.check_wants(&members).into_iter().map(|one| one.message).collect();
     assert_eq!(found.len(), 1, "{found:?}");
     assert!(found[0].contains("==13.2.2") && found[0].contains("libcudart.so.12"), "{found:?}");
-    assert!(!is_nvidias("cuda-bindings<14,>=13.0.3") && is_nvidias("CUDA_Toolkit[nvrtc]==12.*"));
+    assert!(!is_nvidia_package("cuda-bindings<14,>=13.0.3") && is_nvidia_package("CUDA_Toolkit[nvrtc]==12.*"));
 }
 
 #[test]
