@@ -15,6 +15,7 @@ pub mod host;
 pub mod knowledge;
 pub mod linked;
 pub mod pipeline;
+pub mod verdict;
 mod wrapper;
 
 use std::process::ExitCode;

@@ -3,12 +3,13 @@
 
 use crate::binary::pe::Pe;
 use crate::binary::searcher::Searcher;
+use crate::verdict::Verdict;
 use std::fmt;
 
 use memchr::memmem;
 
 use cudaguard::internal::elf::Elf;
-use cudaguard::internal::finding::{Finding, Verdict};
+use cudaguard::internal::finding::Finding;
 use cudaguard::internal::json::Value;
 
 /// A part of an artifact that was not examined.

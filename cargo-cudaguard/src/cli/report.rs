@@ -1,5 +1,6 @@
 //! Output: results on stdout; findings, errors, the log and progress on stderr; colors only on a terminal.
 
+use crate::verdict::Verdict;
 use std::fmt::Display;
 use std::io::Write as _;
 use std::process::ExitCode;
@@ -9,7 +10,7 @@ use std::time::Duration;
 
 use cudaguard::internal::env::Env;
 use cudaguard::internal::finding::render::annotated_error;
-use cudaguard::internal::finding::{Finding, Severity, Verdict};
+use cudaguard::internal::finding::{Finding, Severity};
 use cudaguard::internal::sanitize;
 
 /// Verbosity of stderr, in ascending order.

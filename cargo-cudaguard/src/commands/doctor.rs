@@ -8,7 +8,7 @@ use crate::host::diagnosis::{self, Checkup, DriverCandidate};
 use crate::host::machine::DriverProbe;
 use cudaguard::Status;
 use cudaguard::internal::env::Env;
-use cudaguard::internal::finding::{self, Finding, Severity, Verdict};
+use cudaguard::internal::finding::{self, Finding, Severity};
 use cudaguard::internal::json::{Value, array, object};
 use cudaguard::internal::sanitize;
 
@@ -19,6 +19,7 @@ use crate::commands::probe;
 use crate::cli::findings;
 use crate::cli::json_output;
 use crate::cli::platform;
+use crate::verdict::Verdict;
 
 pub(crate) fn run_doctor(env: &Env, program: Option<&Path>, format: TextOrJson) -> Result<ExitCode, CliError> {
     // A name without a slash denotes what `exec` starts.

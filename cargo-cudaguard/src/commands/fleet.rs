@@ -15,7 +15,7 @@ use std::rc::Rc;
 
 use crate::host::machine::fleet::{Change, Fleet, FleetOutcome, Outcomes};
 use cudaguard::internal::env::Env;
-use cudaguard::internal::finding::{Code, Verdict};
+use cudaguard::internal::finding::Code;
 use cudaguard::internal::json::Value;
 use cudaguard::internal::sanitize;
 use cudaguard::internal::vendor::CUDNN;
@@ -23,6 +23,7 @@ use cudaguard::internal::vendor::CUDNN;
 use crate::cli::report::{self, CliError, EXIT_ERROR, REFUSED};
 use crate::commands::verify::{self, not_judged, put_not_judged, read_components, to_json};
 use crate::host::formats::{self, InputKind, OPENING, decode_utf16};
+use crate::verdict::Verdict;
 use kubernetes::Found;
 use smi_xml::SmiLog;
 

@@ -11,7 +11,7 @@ use crate::host::machine::{Components, Driver, Gpu, Machine};
 use cudaguard::internal::arch::{Suffix, Target};
 use cudaguard::internal::coverage::compatibility::Compatibility;
 use cudaguard::internal::env::Env;
-use cudaguard::internal::finding::{self, Code, Effect, Finding, MessageTemplate, Severity, Values, Verdict};
+use cudaguard::internal::finding::{self, Code, Effect, Finding, MessageTemplate, Severity, Values};
 use cudaguard::internal::glob;
 use cudaguard::internal::json::{Value, array, object};
 use cudaguard::internal::manifest::{GpuCoverage, Manifest, Requirement};
@@ -25,6 +25,7 @@ use crate::cli::arguments::GateOptions;
 use crate::cli::counts::join_some;
 use crate::cli::report::{self, CliError, Level};
 use crate::commands::artifact_report::{ArtifactMember, ArtifactReport};
+use crate::verdict::Verdict;
 
 /// Maximum number of files with a line each; the others are counted.
 const LISTED: usize = 24;

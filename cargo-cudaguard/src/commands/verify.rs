@@ -14,12 +14,13 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use cudaguard::internal::env::Env;
-use cudaguard::internal::finding::{Finding, Verdict};
+use cudaguard::internal::finding::Finding;
 
 use crate::cli::arguments::{Output, VerifyOptions};
 use crate::cli::findings;
 use crate::cli::report::{self, CliError, EXIT_ERROR, REFUSED};
 use crate::commands::release::Gate;
+use crate::verdict::Verdict;
 
 use answer::FileAnswer;
 use examine::OpenArtifact;

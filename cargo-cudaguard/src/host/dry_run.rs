@@ -26,13 +26,14 @@ use crate::host::library_version::{
     self, exported_version, file_version, in_name, inner_file, made_with, part_version,
 };
 use crate::host::machine::{Alternatives, Components, DriverProbe, Machine, detect_for_graph};
+use crate::verdict::{Verdict, is_about_driver_or_gpu};
 pub(crate) use absent::{is_of_program, reaches_cuda};
 use closure::Closure;
 pub use closure::{components_here, components_of};
 pub(crate) use closure::{is_part_of_driver, mark_unchecked};
 use cudaguard::internal::elf::machine;
 use cudaguard::internal::env::Env;
-use cudaguard::internal::finding::{self, Finding, MessageTemplate, Severity, Values, Verdict};
+use cudaguard::internal::finding::{self, Finding, MessageTemplate, Severity, Values};
 use cudaguard::internal::json::{Value, object};
 use cudaguard::internal::manifest::{Linkage, Manifest, Requirement};
 use cudaguard::internal::policy::{GpuNeed, Runtime};
@@ -80,7 +81,7 @@ pub enum AtStart {
 impl AtStart {
     fn from_finding(manifest: &Manifest, finding: &Finding) -> Self {
         match manifest.runtime {
-            Runtime { gpu: GpuNeed::Optional, .. } if finding.code.is_of_driver_or_gpu() => Self::LeftToCheck,
+            Runtime { gpu: GpuNeed::Optional, .. } if is_about_driver_or_gpu(finding.code) => Self::LeftToCheck,
             Runtime { mismatch_warns: true, .. } => Self::Warns,
             Runtime { .. } => Self::Ends,
         }
@@ -174,8 +175,9 @@ pub fn start_here(program: &Path, env: &Env, asker: &DriverProbe) -> Vec<Finding
     }
     let Some(binary) = read().ok().filter(|binary| binary.os == Some(TargetOs::Linux)) else { return Vec::new() };
     let Ok(mut predicted) = simulate_closure(&binary, env, &files, None) else { return Vec::new() };
-    let refuses =
-        |finding: &Finding| Verdict::from_findings([finding]) == Verdict::Refused && finding.code.is_of_driver_or_gpu();
+    let refuses = |finding: &Finding| {
+        Verdict::from_findings([finding]) == Verdict::Refused && is_about_driver_or_gpu(finding.code)
+    };
     // The driver is not queried if no error depends on it.
     let asks = |(at_start, finding): &(AtStart, Finding)| *at_start != AtStart::LeftToCheck && refuses(finding);
     if predicted.by_shim.iter().any(asks) {
@@ -183,7 +185,7 @@ pub fn start_here(program: &Path, env: &Env, asker: &DriverProbe) -> Vec<Finding
         predicted = asked;
         if predicted.machine.as_ref().is_none_or(Machine::is_silent) {
             // The shim checks this itself; it runs inside the process and has more information.
-            predicted.by_shim.retain(|(_, finding)| !finding.code.is_of_driver_or_gpu());
+            predicted.by_shim.retain(|(_, finding)| !is_about_driver_or_gpu(finding.code));
         }
     }
     fatal_findings(env, predicted)
@@ -210,7 +212,7 @@ pub fn simulate_and_check(
     if predicted.machine.as_ref().is_some_and(Machine::is_silent) {
         // Such an error needs the driver's own answer, which is missing here.
         let mine = predicted.by_shim.iter_mut().map(|(_, finding)| finding);
-        for finding in mine.filter(|finding| finding.code.is_of_driver_or_gpu()) {
+        for finding in mine.filter(|finding| is_about_driver_or_gpu(finding.code)) {
             finding.severity = finding.severity.min(Severity::Warning);
         }
     }

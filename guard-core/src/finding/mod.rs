@@ -243,40 +243,6 @@ fn text_rows<const N: usize>(lines: impl Iterator<Item = &'static str>, count: u
 
 pub use values::Values;
 
-/// Result for a program on a machine.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Verdict {
-    /// It runs: the machine fulfils all requirements.
-    Runs,
-    /// Unknown, because a fact cannot be determined.
-    Unknown,
-    /// It does not start, or it does not work.
-    Refused,
-}
-
-impl Verdict {
-    /// Returns the verdict of these findings. The shim applies the same rule, generated from the same table.
-    #[inline]
-    pub fn from_findings<'a>(findings: impl IntoIterator<Item = &'a Finding>) -> Self {
-        let one = |finding: &Finding| match finding.code.effect() {
-            Effect::Refuses if finding.severity == Severity::Error => Self::Refused,
-            Effect::Open => Self::Unknown,
-            Effect::Refuses | Effect::Informs => Self::Runs,
-        };
-        findings.into_iter().map(one).max().unwrap_or(Self::Runs)
-    }
-
-    /// Returns the name: `runs`, `unknown`, `refused`.
-    #[inline]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Runs => "runs",
-            Self::Unknown => "unknown",
-            Self::Refused => "refused",
-        }
-    }
-}
-
 /// Sorts findings in report order: by severity, then by rank, so that a cause precedes its consequences.
 #[inline]
 pub fn sort_findings(findings: &mut Vec<Finding>) {
@@ -307,25 +273,6 @@ impl Code {
     pub const fn is_of_the_toolchain(self) -> bool {
         // A stub directory may be in a variable, or in the file only if a build script added it.
         (self as u16) < 128 && !matches!(self, Self::NoPtx | Self::StubInRuntimePath)
-    }
-
-    /// Returns true if the code is about driver and GPU. A refusal with such a code needs the answer of the real
-    /// driver.
-    #[inline]
-    pub const fn is_of_driver_or_gpu(self) -> bool {
-        matches!(self as u16, 300..=399)
-    }
-
-    /// Returns true if the dynamic linker reports the problem and ends the program.
-    #[inline]
-    pub const fn is_of_loader(self) -> bool {
-        matches!(self as u16, 210..=214)
-    }
-
-    /// Returns true if the code is only about the release of cuDNN.
-    #[inline]
-    pub const fn is_of_library(self) -> bool {
-        matches!(self as u16, 201..=207) || matches!(self, Code::CudnnCannotTell)
     }
 }
 

@@ -6,7 +6,8 @@ use std::path::Path;
 
 use cargo_cudaguard::host::facts::{CudartState, CudnnState, DriverState, Host};
 use cargo_cudaguard::host::judge::{judge, together};
-use cudaguard::internal::finding::{self, Finding, MessageTemplate, Severity, Values, Verdict};
+use cargo_cudaguard::verdict::Verdict;
+use cudaguard::internal::finding::{self, Finding, MessageTemplate, Severity, Values};
 use cudaguard::internal::manifest::{GpuCoverage, Manifest};
 use cudaguard::internal::policy::GpuNeed;
 use cudaguard_tests::{Call, Scratch, Test, command, places, test};

@@ -11,7 +11,7 @@ use cargo_cudaguard::host::facts::{
     CudartState, CudnnState, DriverState, Host, HostDriver, HostGpu, Jit, LoaderVersion,
 };
 use cargo_cudaguard::host::judge::judge;
-use cudaguard::internal::finding::Verdict;
+use cargo_cudaguard::verdict::Verdict;
 use cudaguard::internal::manifest::{GpuCoverage, Linkage, Manifest, PtxFallback, RecordedCudart, Requirement};
 use cudaguard::internal::policy::GpuNeed;
 use cudaguard::internal::tables;

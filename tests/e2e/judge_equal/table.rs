@@ -7,7 +7,8 @@ use std::path::Path;
 
 use cargo_cudaguard::host::facts::{CudnnState, Host, Inner, LoaderVersion as Own};
 use cargo_cudaguard::host::judge::judge;
-use cudaguard::internal::finding::{MessageTemplate, Values, Verdict};
+use cargo_cudaguard::verdict::Verdict;
+use cudaguard::internal::finding::{MessageTemplate, Values};
 use cudaguard::internal::manifest::{Linkage, Manifest, Opens, Requirement};
 use cudaguard::internal::vendor::{self, CUDNN};
 use cudaguard::internal::version::{CudaVersion, Version};

@@ -10,7 +10,7 @@ use std::process::{Child, ChildStdin, Command, Stdio};
 
 use cargo_cudaguard::host::facts::{CudnnState, DriverState, Host, HostDriver, HostGpu, Jit, LoaderVersion};
 use cargo_cudaguard::host::judge::judge;
-use cudaguard::internal::finding::Verdict;
+use cargo_cudaguard::verdict::Verdict;
 use cudaguard::internal::manifest::{Linkage, Manifest, Requirement};
 use cudaguard::internal::version::{CudaVersion, Version};
 use cudaguard_tests::{Scratch, Test, command, tests};

@@ -2,12 +2,13 @@
 
 use std::path::Path;
 
-use cudaguard::internal::finding::{self, Code, Finding, Verdict};
+use cudaguard::internal::finding::{self, Code, Finding};
 
 use super::examine::MachineAnswer;
 use crate::binary::examined::{self, NotExamined};
 use crate::commands::release::GateReport;
 use crate::host::judge::answer::Service;
+use crate::verdict::Verdict;
 
 /// The answer for one file.
 pub(super) struct FileAnswer<'a> {

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
-use cudaguard::internal::finding::{self, Code, Finding, Severity, Verdict};
+use cudaguard::internal::finding::{self, Code, Finding, Severity};
 use cudaguard::internal::json::{Value, array, object};
 use cudaguard::internal::sanitize;
 
@@ -15,6 +15,7 @@ use crate::commands::release::Gate;
 use crate::host::dry_run::Loaded;
 use crate::host::judge::answer::GpuAnswer;
 use crate::host::machine::Components;
+use crate::verdict::Verdict;
 
 /// Maximum number of components that are listed one by one; the others are counted.
 const TOLD: usize = 12;

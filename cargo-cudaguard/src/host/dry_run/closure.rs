@@ -8,6 +8,7 @@ use crate::binary::loader::{self, LoadGraph, LoadOutcome, Object, SearchSource};
 use crate::binary::mapped_file::OpenFiles;
 use crate::host::facts::CudnnState;
 use crate::host::machine::{Components, HostLibrary, is_cudnn_row};
+use crate::verdict::is_reported_by_loader;
 use cudaguard::internal::env::Env;
 use cudaguard::internal::finding::{Code, Effect, Finding, MessageTemplate, Severity, Values};
 use cudaguard::internal::manifest::Manifest;
@@ -131,7 +132,7 @@ pub(crate) fn mark_unchecked(findings: &mut [Finding], manifests: &[Manifest]) {
     let is_checked = |finding: &Finding| {
         let at_first_call = finding.code == Code::LibraryLacksSymbol && finding.fact("later").is_some();
         let by_guard = finding.code.is_judged_at_start() && guarded.contains(&finding.component);
-        !at_first_call && (by_guard || finding.code.is_of_loader())
+        !at_first_call && (by_guard || is_reported_by_loader(finding.code))
     };
     for finding in findings.iter_mut().filter(|_| !guarded.is_empty()) {
         if finding.severity > Severity::Info && finding.code.effect() == Effect::Refuses && !is_checked(finding) {

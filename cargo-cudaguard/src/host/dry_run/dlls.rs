@@ -13,9 +13,10 @@ use crate::binary::pe::Pe;
 use crate::family::{Member, compilers, findings, functions_of_driver, is_installed, looked_up_findings};
 use crate::host::library_version::dll_version;
 use crate::host::machine::{Components, DriverProbe, HostLibrary, detect_machine, is_cudnn_row};
+use crate::verdict::{Verdict, is_reported_by_loader};
 use cudaguard::internal::elf::machine::machine_name;
 use cudaguard::internal::env::Env;
-use cudaguard::internal::finding::{Finding, MessageFragment, MessageTemplate, Values, Verdict};
+use cudaguard::internal::finding::{Finding, MessageFragment, MessageTemplate, Values};
 use cudaguard::internal::manifest::Requirement;
 use cudaguard::internal::vendor::{self, CUDNN};
 
@@ -63,7 +64,7 @@ pub(super) fn start_here(components: &Components, env: &Env, asker: &DriverProbe
     let is_guarded = components.manifests.iter().any(|manifest| !manifest.component.is_unrecorded());
     let mut findings = components.check_on(&detect_machine(env, Some(asker)), "this machine");
     findings.retain(|finding| {
-        Verdict::from_findings([finding]) == Verdict::Refused && (!is_guarded || finding.code.is_of_loader())
+        Verdict::from_findings([finding]) == Verdict::Refused && (!is_guarded || is_reported_by_loader(finding.code))
     });
     findings
 }

@@ -1,10 +1,11 @@
 //! Finds the fewest changes to a machine or to files after which the machine no longer refuses the files. Each
 //! candidate is verified with the checks.
 
+use crate::verdict::{Verdict, is_about_cudnn};
 use std::collections::HashMap;
 
 use super::{Components, Driver, HostLibrary, Machine};
-use cudaguard::internal::finding::{Code, Finding, Verdict};
+use cudaguard::internal::finding::{Code, Finding};
 use cudaguard::internal::manifest::Requirement;
 use cudaguard::internal::tables;
 use cudaguard::internal::vendor::CUDNN;
@@ -68,7 +69,7 @@ impl Change {
             drivers.extend(branches.filter(newer).map(Some));
         }
         let mut libraries = vec![None];
-        if refusing.iter().any(|finding| finding.code.is_of_library()) {
+        if refusing.iter().any(|finding| is_about_cudnn(finding.code)) {
             libraries.extend(oldest_library(files).map(Some));
         }
         let newest = machine.known_gpus().iter().filter(|gpu| gpu.visible).filter_map(|gpu| gpu.cc).max();

@@ -7,7 +7,8 @@ use std::rc::Rc;
 pub use super::change::Change;
 use super::{Components, Machine, ParseError, UnknownKeys};
 use crate::binary::examined;
-use cudaguard::internal::finding::{Finding, Verdict};
+use crate::verdict::Verdict;
+use cudaguard::internal::finding::Finding;
 
 /// Maximum number of cached machines. A fleet has few different ones; a fleet with more is checked more slowly.
 const KINDS: usize = 1024;

@@ -7,7 +7,8 @@ use super::placement::PlacementQuery;
 use super::{Components, Driver, Gpu, Machine};
 use crate::binary::file::TargetOs;
 use crate::host::judge::answer::Service;
-use cudaguard::internal::finding::{Code, Finding, Verdict};
+use crate::verdict::Verdict;
+use cudaguard::internal::finding::{Code, Finding};
 use cudaguard::internal::tables;
 use cudaguard::internal::version::{CudaVersion, DriverRelease};
 

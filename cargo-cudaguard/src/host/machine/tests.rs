@@ -1,6 +1,7 @@
 mod host_file;
 
-use cudaguard::internal::finding::{Code, Severity, Verdict};
+use crate::verdict::Verdict;
+use cudaguard::internal::finding::{Code, Severity};
 
 use super::*;
 
@@ -214,11 +215,7 @@ fn cuda_visible_devices_selects_gpus() {
         );
         let (machine, _) = Machine::read(&host).unwrap();
         let findings = components.check_on(&machine, "there");
-        assert_eq!(
-            cudaguard::internal::finding::Verdict::from_findings(&findings).name(),
-            expected,
-            "{gpus} {list}: {findings:?}"
-        );
+        assert_eq!(crate::verdict::Verdict::from_findings(&findings).name(), expected, "{gpus} {list}: {findings:?}");
     }
     let auto = &components.manifests[0];
     // Error 804 is not predicted for a hidden GPU.

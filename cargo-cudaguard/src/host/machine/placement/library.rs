@@ -4,7 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::{GpuRange, Placement, PlacementQuery, known_cuda_versions};
 use crate::host::machine::{Components, Driver, Gpu, HostLibrary, Machine};
-use cudaguard::internal::finding::{Code, Finding, Verdict};
+use crate::verdict::{Verdict, is_about_cudnn};
+use cudaguard::internal::finding::{Code, Finding};
 use cudaguard::internal::manifest::{Linkage, Requirement};
 use cudaguard::internal::vendor::CUDNN;
 use cudaguard::internal::version::Version;
@@ -155,7 +156,7 @@ pub(super) fn cudnn_interval(files: &[Components]) -> Result<Option<OfLibrary>, 
         let machine = Machine { libraries, ..Machine::default() };
         let all = files.iter().flat_map(|file| file.check_on(&machine, "that machine"));
         // This machine has no known driver or GPU, so only the findings about the library count.
-        let mine: Vec<Finding> = all.filter(|finding| finding.code.is_of_library()).collect();
+        let mine: Vec<Finding> = all.filter(|finding| is_about_cudnn(finding.code)).collect();
         Verdict::from_findings(&mine)
     };
     let runs: Vec<(Version, bool)> =
