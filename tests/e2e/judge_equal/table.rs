@@ -15,8 +15,8 @@ use cudaguard::internal::version::{CudaVersion, Version};
 use cudaguard_tests::{Call, Scratch, Test, command, test};
 use serde_json::Value;
 
-use super::doors::{ReportedFinding, are_printed, sorted};
 use super::fixture::{AARCH64, Arch, NATIVE, Says, descriptor, is_short, manifest, version};
+use super::front_ends::{ReportedFinding, are_printed, sorted};
 
 pub(crate) fn tests() -> Vec<Test> {
     vec![
@@ -666,7 +666,7 @@ fn by_the_shim(arch: &Arch, case: &Case, dir: &Path) -> (Vec<String>, String, Op
 }
 
 /// Returns the differences between the report of the start and `verify`, `exec` and the API in the program.
-fn other_doors(case: &Case, dir: &Path) -> String {
+fn check_front_ends(case: &Case, dir: &Path) -> String {
     let report: Value = serde_json::from_str(&fs::read_to_string(dir.join("report.json")).expect("a report"))
         .expect("what the start wrote can be read");
     let (verdict, reported) =
@@ -674,8 +674,12 @@ fn other_doors(case: &Case, dir: &Path) -> String {
     let program = dir.join("program").display().to_string();
     let on = |call: Call| call.env("LD_LIBRARY_PATH", dir.join("lib")).env("HOME", "/nowhere");
     let mut differences = String::new();
-    let mut differ = |door: &str, heard: &dyn std::fmt::Debug| {
-        let _ = writeln!(differences, "{}: the start reports {verdict} {reported:#?}\n  {door}: {heard:#?}", case.name);
+    let mut differ = |front_end: &str, heard: &dyn std::fmt::Debug| {
+        let _ = writeln!(
+            differences,
+            "{}: the start reports {verdict} {reported:#?}\n  {front_end}: {heard:#?}",
+            case.name
+        );
     };
 
     let outcome = on(command::call(["verify", "--json", &program])).run();
@@ -737,7 +741,7 @@ fn drive(arch: &Arch) {
         }
         // The shim does not read symbols with the old hash table, which no cuDNN has alone. The file reader does.
         if native && !case.name.starts_with("the old hash table") {
-            differences += &other_doors(case, scratch.path());
+            differences += &check_front_ends(case, scratch.path());
         }
         let refused = verdict == "refused";
         if status != Some(if refused { 78 } else { 0 }) || stderr.is_empty() == refused || !is_short(&stderr) {

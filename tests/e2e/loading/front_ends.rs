@@ -98,13 +98,13 @@ fn hold(program: &Path, variables: &BTreeMap<&str, PathBuf>, what: &str) -> bool
 fn hold_in(call: &dyn Fn(&Path) -> Call, program: &Path, variables: &BTreeMap<&str, PathBuf>, what: &str) -> bool {
     let with = |call: Call| variables.iter().fold(call.env("LC_ALL", "C"), |call, (name, value)| call.env(name, value));
     let real = with(call(program)).run();
-    for (door, refused) in [(&["exec", "--"][..], 78), (&["verify"], 1), (&["doctor"], 1)] {
-        let reported = with(call(command::path()).args(door)).arg(program).run();
-        let scene = format!("{what} {door:?}\nthe loader: {real}\nwe: {reported}");
+    for (front_end, refused) in [(&["exec", "--"][..], 78), (&["verify"], 1), (&["doctor"], 1)] {
+        let reported = with(call(command::path()).args(front_end)).arg(program).run();
+        let scene = format!("{what} {front_end:?}\nthe loader: {real}\nwe: {reported}");
         let printed = format!("{}{}", reported.stdout, reported.stderr);
         if real.status() == Some(0) {
             assert!(!printed.contains("error[CG21"), "a false alarm: {scene}");
-            assert!(door[0] != "exec" || reported.status() == Some(0), "{scene}");
+            assert!(front_end[0] != "exec" || reported.status() == Some(0), "{scene}");
             continue;
         }
         assert_eq!(reported.status(), Some(refused), "{scene}");
@@ -114,7 +114,7 @@ fn hold_in(call: &dyn Fn(&Path) -> Call, program: &Path, variables: &BTreeMap<&s
 }
 
 fn library_fault_is_reported(way: &str, needs: &str) {
-    let scene = Scratch::new("doors");
+    let scene = Scratch::new("front-ends");
     let (good, place) = (scene.join("good/libx.so.1"), scene.join("lib/libx.so.1"));
     let versions = "V_1 { global: first_of_x; }; V_2 { global: second_of_x; } V_1;";
     // A library without a soname is imported by the path that the linker received.
@@ -156,7 +156,7 @@ fn library_fault_is_reported(way: &str, needs: &str) {
 
 /// The system's libm has all versions except this one.
 fn old_glibc_is_refused() {
-    let scene = Scratch::new("doors-glibc");
+    let scene = Scratch::new("front-ends-glibc");
     let newer = scene.join("newer/libm.so.6");
     library(
         &newer,
@@ -177,7 +177,7 @@ fn old_glibc_is_refused() {
 fn loader_cache_and_preloads_are_read() {
     world::need();
     tools::need("/usr/sbin/ldconfig");
-    let scene = Scratch::new("doors-etc");
+    let scene = Scratch::new("front-ends-etc");
     let etc = scene.join("etc");
     let _ = Call::new("cp").args(["-a", "/etc/.", &etc.display().to_string()]).run();
     let within = |program: &Path| {
@@ -262,6 +262,6 @@ fn loader_cache_and_preloads_are_read() {
             hold(&format!("{fault}, by /etc/ld.so.preload {text:?}, another in the cache: {cached}"), None);
         }
     }
-    println!("{starts} arrangements, {stopped} stopped by the loader, each by three doors");
+    println!("{starts} arrangements, {stopped} stopped by the loader, each by three front ends");
     assert!(stopped > 20 && starts - stopped > 20);
 }

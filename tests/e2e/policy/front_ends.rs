@@ -14,7 +14,7 @@ pub(crate) fn tests() -> Vec<Test> {
     let rows = POLICIES.iter().zip(TOOLCHAINS.iter().cycle());
     rows.map(|((name, policy, locks), toolchain)| {
         let name = format!("front_ends::{name}, nvcc {}, headers {}", toolchain.0, toolchain.1).replace(' ', "_");
-        test(name, move || three_doors_say_the_same(policy, *locks, *toolchain)).slow()
+        test(name, move || front_ends_agree(policy, *locks, *toolchain)).slow()
     })
     .collect()
 }
@@ -108,7 +108,7 @@ struct Case {
 
 impl Fixture {
     fn new() -> Self {
-        let scratch = Scratch::new("doors");
+        let scratch = Scratch::new("front-ends");
         let (bytes, script) = (scratch.join("build-script.bytes"), scratch.join("build-script"));
         scratch::write(&bytes, once("the build script of policy::front_ends", compile_script));
         // A child process writes the program, so that no fork of this process has it open for writing.
@@ -209,18 +209,19 @@ impl Fixture {
     }
 }
 
-fn three_doors_say_the_same(policy: &'static str, locks: [usize; 2], toolchain: (&'static str, &'static str)) {
+fn front_ends_agree(policy: &'static str, locks: [usize; 2], toolchain: (&'static str, &'static str)) {
     let fixture = Fixture::new();
     for (release, count) in [true, false].into_iter().zip(locks) {
         for (lock, locked) in &LOCKS[..count] {
             let case = Case { policy, toolchain, release, lock, locked: *locked };
             fixture.prepare(&case);
             let by_command = fixture.by_command(&case);
-            for (door, printed) in [("a build.rs", fixture.by_build_script(&case)), ("CMake", fixture.by_cmake(&case))]
+            for (front_end, printed) in
+                [("a build.rs", fixture.by_build_script(&case)), ("CMake", fixture.by_cmake(&case))]
             {
-                assert_eq!(printed.findings, by_command.findings, "{door}: {case:?}");
-                assert_eq!(printed.built, by_command.built, "{door}: {case:?}");
-                assert!(printed.note == by_command.note, "{door}: another note: {case:?}");
+                assert_eq!(printed.findings, by_command.findings, "{front_end}: {case:?}");
+                assert_eq!(printed.built, by_command.built, "{front_end}: {case:?}");
+                assert!(printed.note == by_command.note, "{front_end}: another note: {case:?}");
             }
         }
     }

@@ -42,7 +42,7 @@ struct Parts {
 
 impl Parts {
     fn new() -> Self {
-        let scratch = Scratch::without_blanks("doors");
+        let scratch = Scratch::without_blanks("front-ends");
         let parts = Self { scratch, cuda: parts::cuda("13.0") };
         parts.scratch.file("main.c", MAIN);
         parts.scratch.file("kernels.cu", KERNELS);
@@ -108,7 +108,7 @@ impl Parts {
             include()
         );
         let files = [("CMakeLists.txt", text.as_str()), ("main.c", MAIN), ("kernels.cu", KERNELS)];
-        let tree = Tree::new("doors", Cmake::Oldest, NINJA, &files);
+        let tree = Tree::new("front-ends", Cmake::Oldest, NINJA, &files);
         let mut configured = toolkit("13.0");
         configured.push("-DCMAKE_CUDA_ARCHITECTURES=80-real".to_owned());
         let _ = tree.configure(&words(&configured)).run().success();
@@ -189,7 +189,7 @@ fn front_ends_seal_alike() {
     let script = "import ctypes, sys\nctypes.CDLL(sys.argv[1]).verdict(False)\n";
     let shared = library.built("debug/libmy_model.so");
     let [make, meson] = Parts::by_make_and_meson();
-    let doors = [
+    let front_ends = [
         ("cargo", cargo.built("debug/my-model")),
         ("cargo cudaguard", ours.built("debug/my-model")),
         ("CMake", cmake.built("my-model")),
@@ -199,26 +199,30 @@ fn front_ends_seal_alike() {
         ("embed and seal", sealed),
         ("a static library in C", parts.by_static_library()),
     ];
-    for (door, program) in &doors {
+    for (front_end, program) in &front_ends {
         let page = command::call(["inspect"]).arg(program).run().success().stdout;
-        let seals = ["cargo cudaguard", "CMake", "Make", "Meson", "embed and seal"].contains(door);
-        assert!(!page.contains("requires   nothing"), "{door}: {page}");
-        assert_eq!(page.contains("not recorded for its kernels: the file is not sealed"), !seals, "{door}: {page}");
+        let seals = ["cargo cudaguard", "CMake", "Make", "Meson", "embed and seal"].contains(front_end);
+        assert!(!page.contains("requires   nothing"), "{front_end}: {page}");
+        assert_eq!(
+            page.contains("not recorded for its kernels: the file is not sealed"),
+            !seals,
+            "{front_end}: {page}"
+        );
     }
     for (place, world, refused) in machines() {
-        let scratch = Scratch::new("doors-world");
+        let scratch = Scratch::new("front-ends-world");
         let machine = world.make(&scratch.join("world"));
         let mut first: Option<String> = None;
-        for (door, program) in &doors {
+        for (front_end, program) in &front_ends {
             let outcome = machine.call(program, &[]).dir(scratch.path()).run();
-            assert_eq!(outcome.status(), Some(if refused { 78 } else { 0 }), "{door} on {place}: {outcome}");
+            assert_eq!(outcome.status(), Some(if refused { 78 } else { 0 }), "{front_end} on {place}: {outcome}");
             let text = snapshot::paths(&format!("{}{}", outcome.stdout, outcome.stderr), &[(program, "<program>")]);
             let expected = first.get_or_insert_with(|| text.clone());
-            assert_eq!(&text, expected, "{door} on {place}");
+            assert_eq!(&text, expected, "{front_end} on {place}");
         }
         // A library keeps its verdict until it is queried.
         let asked = machine.call(&python, &[]).args(["-c", script]).arg(&shared).dir(scratch.path()).run().success();
-        let text_printed = first.expect("there are doors");
+        let text_printed = first.expect("there are front ends");
         let head = text_printed.lines().next().unwrap_or_default().split_once("]: ").map(|(_, text)| text.to_owned());
         assert_eq!(asked.stdout.starts_with("error["), refused, "{place}: {asked}");
         assert!(!refused || head.is_some_and(|head| asked.stdout.contains(&head)), "{place}: {text_printed}\n{asked}");

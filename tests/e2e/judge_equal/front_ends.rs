@@ -20,12 +20,12 @@ use crate::judge_equal::fixture::{Arch, NATIVE, descriptor};
 
 pub(crate) fn tests() -> Vec<Test> {
     vec![
-        test("doors::front_ends_agree", front_ends_agree).slow(),
-        test("doors::start_findings_are_rows", start_findings_are_rows).slow(),
-        test("doors::notes_of_other_writers_are_read", notes_of_other_writers_are_read).slow(),
-        test("doors::programs_with_optional_gpu_start", programs_with_optional_gpu_start).slow(),
-        test("doors::sibling_library_is_checked_for_hosts", sibling_library_is_checked_for_hosts).slow(),
-        test("doors::object_file_is_not_linked", object_file_is_not_linked),
+        test("front_ends::front_ends_agree", front_ends_agree).slow(),
+        test("front_ends::start_findings_are_rows", start_findings_are_rows).slow(),
+        test("front_ends::notes_of_other_writers_are_read", notes_of_other_writers_are_read).slow(),
+        test("front_ends::programs_with_optional_gpu_start", programs_with_optional_gpu_start).slow(),
+        test("front_ends::sibling_library_is_checked_for_hosts", sibling_library_is_checked_for_hosts).slow(),
+        test("front_ends::object_file_is_not_linked", object_file_is_not_linked),
     ]
 }
 
@@ -143,10 +143,10 @@ impl Rehearsal<'_> {
         let mut differences = String::new();
         let verdict = Verdict::from_findings(&self.expected);
         let reported: Vec<ReportedFinding> = self.expected.iter().map(ReportedFinding::of).collect();
-        let mut differ = |door: &str, heard: &dyn std::fmt::Debug| {
+        let mut differ = |front_end: &str, heard: &dyn std::fmt::Debug| {
             let _ = writeln!(
                 differences,
-                "{}: the judge returns {verdict:?} {reported:#?}\n  {door}: {heard:#?}",
+                "{}: the judge returns {verdict:?} {reported:#?}\n  {front_end}: {heard:#?}",
                 self.name
             );
         };
@@ -199,10 +199,10 @@ impl Rehearsal<'_> {
         let words = worst
             .map_or_else(String::new, |finding| format!("[{}] {}", finding.code, ReportedFinding::of(finding).says));
         let answer = format!("check {number} {words}");
-        let mut ask = |door: &str, program: &Path| {
+        let mut ask = |front_end: &str, program: &Path| {
             let outcome = self.call(program, &["check"]).env("CUDAGUARD", "warn").run();
             if !outcome.stdout.starts_with(&answer) {
-                differ(door, &outcome.stdout);
+                differ(front_end, &outcome.stdout);
             }
         };
         ask("cudaguard_check()", &self.scene.program);
@@ -273,7 +273,7 @@ const SHOWN_ELSEWHERE: [(&str, &[&str]); 7] = [
             "CudnnCannotTellNotLoaded",
         ],
     ),
-    ("doors::notes_of_other_writers_are_read", &["NoteNewer", "NoteNewerRows", "NoteDamaged"]),
+    ("front_ends::notes_of_other_writers_are_read", &["NoteNewer", "NoteNewerRows", "NoteDamaged"]),
     ("robustness::missing_manifest_is_reported", &["NoteDamagedNotFound"]),
     ("harmless::excess_findings_are_counted", &["NotAllKept", "NotAllKeptNotes"]),
     ("unloadable_libcuda_is_reported", &["DriverCannotTellNotLoaded"]),
