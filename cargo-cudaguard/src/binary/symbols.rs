@@ -158,6 +158,16 @@ fn bound_functions(newest: BTreeMap<&str, (Version, &str)>) -> Vec<Bound> {
     newest.into_iter().map(bound).collect()
 }
 
+/// Lists the first of these functions: `a, b, c, 4 more`.
+pub(crate) fn list_functions(all: &[impl AsRef<str>]) -> String {
+    const SHOWN: usize = 3;
+    let mut names: Vec<String> = all.iter().take(SHOWN).map(|name| name.as_ref().to_owned()).collect();
+    if all.len() > SHOWN {
+        names.push(format!("{} more", all.len() - SHOWN));
+    }
+    names.join(", ")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -19,8 +19,8 @@ use serde::{Deserialize, Serialize};
 use crate::cargo::build_records::{BuildRecord, BuildRecords};
 use crate::cargo::graph::CrateGraph;
 use crate::cargo::project::Artefact;
-use crate::cli::findings;
 use crate::cli::report::{self, CliError, Level};
+use crate::cli::{counts, findings};
 
 /// Environment variable that is set while cargo calls the compiler wrapper of cudaguard.
 pub(crate) const MARK: &str = "CUDAGUARD_WRAPS";
@@ -182,7 +182,7 @@ fn summary_line(
     }
     let guarded = entries.iter().filter(|entry| entry.unguarded.is_none()).count();
     let built: BTreeSet<&str> = entries.iter().flat_map(|entry| &entry.built_with).map(String::as_str).collect();
-    let mut text = format!("cudaguard: {guarded} of {} target{} guarded", entries.len(), plural_suffix(entries.len()));
+    let mut text = format!("cudaguard: {guarded} of {} guarded", counts::count_of(entries.len() as u64, "target"));
     if !built.is_empty() {
         let built: Vec<&str> = built.into_iter().collect();
         let _ = write!(text, " ({})", built.join("; "));
@@ -214,10 +214,6 @@ fn summary_line(
         }
     }
     Some(text)
-}
-
-const fn plural_suffix(number: usize) -> &'static str {
-    if number == 1 { "" } else { "s" }
 }
 
 pub(crate) fn current_exe_path() -> Result<PathBuf, CliError> {

@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 use std::path::Path;
 
 use cudaguard::internal::json::{Value, array, object};
+use cudaguard::internal::tables;
 use cudaguard::internal::toolchain::{
     HostCompiler, LibraryFile, LibraryHeaders, LinkedCudart, Native, Selection, Sourced, Toolchain,
 };
@@ -107,7 +108,7 @@ fn archs_json(toolchain: &Toolchain) -> Value {
         "native",
         toolchain.archs.native.as_ref().map(|native| match native {
             Native::Gpus(gpus) => object([
-                ("ccs", array(gpus.value.iter().map(|(major, minor)| format!("{major}.{minor}")))),
+                ("ccs", array(gpus.value.iter().copied().map(tables::dotted_cc))),
                 ("source", gpus.source.as_str().into()),
             ]),
             Native::Unknown(why) => object([("unknown", why.as_str().into())]),

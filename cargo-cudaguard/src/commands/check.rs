@@ -3,8 +3,8 @@
 use std::ffi::OsString;
 use std::process::ExitCode;
 
-use crate::cli::json_output;
-use crate::cli::{crates_report, toolchain_report};
+use crate::cli::counts::count_of;
+use crate::cli::{crates_report, json_output, toolchain_report};
 use crate::knowledge::crates::Crate;
 use crate::pipeline::CheckedBuild;
 use cudaguard::internal::env::Env;
@@ -118,14 +118,13 @@ fn describe_packages(packages: &[CheckedPackage]) -> String {
 /// Returns the last line: what was checked, and the number of findings.
 fn summary(project: &Project, checked: usize, findings: &[Finding]) -> String {
     let package_lines = finding::sorted_unique(findings);
-    let count = |severity| package_lines.iter().filter(|finding| finding.severity == severity).count();
-    let counted = |number: usize, what: &str| format!("{number} {what}{}", if number == 1 { "" } else { "s" });
+    let count = |severity| package_lines.iter().filter(|finding| finding.severity == severity).count() as u64;
     let mut line = format!(
         "cudaguard: {} checked for the {} profile: {}, {}",
-        counted(checked, "package"),
+        count_of(checked as u64, "package"),
         project.profile,
-        counted(count(Severity::Error), "error"),
-        counted(count(Severity::Warning), "warning")
+        count_of(count(Severity::Error), "error"),
+        count_of(count(Severity::Warning), "warning")
     );
     if !project.release && count(Severity::Warning) > 0 {
         line += "; --release checks as for a release build";

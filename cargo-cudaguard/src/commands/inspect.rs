@@ -457,7 +457,6 @@ fn made_by(page: &mut InspectPage, evidence: &Evidence) {
 
 /// Describes how many containers have no code for this compute capability, and the origin of some of them.
 fn left_out(kernels: &Kernels, cc: (u8, u8), all: usize) -> String {
-    const NAMED: usize = 3;
     let (mut number, mut origins) = (0, BTreeSet::new());
     for container in kernels.containers_without(cc) {
         number += 1;
@@ -466,12 +465,7 @@ fn left_out(kernels: &Kernels, cc: (u8, u8), all: usize) -> String {
     let has = if number == 1 { "has" } else { "have" };
     let mut text = format!("; {number} of {all} containers {has} no code for it");
     if !origins.is_empty() {
-        let more = origins.len().saturating_sub(NAMED);
-        let named: Vec<&str> = origins.into_iter().take(NAMED).collect();
-        let _ = write!(text, ": {}", named.join(", "));
-        if more > 0 {
-            let _ = write!(text, " and {more} more");
-        }
+        let _ = write!(text, ": {}", counts::join_some(&Vec::from_iter(origins)));
     }
     text
 }

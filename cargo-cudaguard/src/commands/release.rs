@@ -412,7 +412,7 @@ fn is_gpu_row(row: &Requirement) -> bool {
 }
 
 fn join_ccs(ccs: &[(u8, u8)]) -> String {
-    ccs.iter().map(|(major, minor)| format!("{major}.{minor}")).collect::<Vec<_>>().join(", ")
+    ccs.iter().copied().map(tables::dotted_cc).collect::<Vec<_>>().join(", ")
 }
 
 /// A branch is written without the zeros.

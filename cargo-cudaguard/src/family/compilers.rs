@@ -92,7 +92,7 @@ fn gpu_findings(releases: &[&RuntimeCompiler], gpus: &BTreeSet<(u8, u8)>) -> Vec
         if releases.iter().any(|compiler| lacks(compiler, cc).is_none()) {
             return None;
         }
-        let values = compiler_values(newest).with("gpus", format!("{}.{}", cc.0, cc.1));
+        let values = compiler_values(newest).with("gpus", tables::dotted_cc(cc));
         Some(
             MessageTemplate::CompilerUnknownGpu.to_finding(&values.with_known("first", first).with_known("last", last)),
         )

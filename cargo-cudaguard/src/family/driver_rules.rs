@@ -1,8 +1,8 @@
 //! Findings about functions that crates look up in the driver of a machine, which lacks them.
 
 use super::driver_functions::{DriverFunctions, LIBCUDA};
-use super::lookup_rules::list_functions;
 use super::member::Member;
+use crate::binary::symbols::list_functions;
 use cudaguard::internal::finding::{Finding, MessageTemplate, Severity, Values};
 use cudaguard::internal::version::{CudaVersion, DriverRelease};
 

@@ -9,9 +9,6 @@ use cudaguard::internal::finding::{Finding, MessageTemplate, Severity, Values};
 use cudaguard::internal::vendor;
 use cudaguard::internal::version::Version;
 
-/// The number of functions that a finding names.
-const SHOWN: usize = 3;
-
 /// Returns the findings about functions that crates look up and that the library which they open lacks.
 pub(crate) fn looked_up_findings(members: &[&Member], resolve: &Resolve<'_>) -> Vec<Finding> {
     let mut findings = Vec::new();
@@ -33,15 +30,6 @@ pub(crate) fn looked_up_findings(members: &[&Member], resolve: &Resolve<'_>) -> 
     findings
 }
 
-/// Lists the first of these functions: `a, b, c, 4 more`.
-pub(super) fn list_functions(all: &[impl AsRef<str>]) -> String {
-    let mut names: Vec<String> = all.iter().take(SHOWN).map(|name| name.as_ref().to_owned()).collect();
-    if all.len() > SHOWN {
-        names.push(format!("{} more", all.len() - SHOWN));
-    }
-    names.join(", ")
-}
-
 fn lookup_finding(member: &Member, lookup: &LookedUp, library: &Member, missing: &[&String]) -> Finding {
     let words = match lookup.when {
         Symbols::Opened => MessageTemplate::LibraryLacksSymbolAtOpening,
@@ -50,8 +38,10 @@ fn lookup_finding(member: &Member, lookup: &LookedUp, library: &Member, missing:
     };
     let first: Option<Version> = missing.iter().filter_map(|name| symbols::first_with(&library.soname, name)).max();
     let soname = vendor::plain_name(&library.soname).into_owned();
-    let values =
-        Values::default().with("library", soname).with("symbol", missing[0]).with("symbols", list_functions(missing));
+    let values = Values::default()
+        .with("library", soname)
+        .with("symbol", missing[0])
+        .with("symbols", symbols::list_functions(missing));
     let values = values.with("crate", &lookup.by).with("needed_by", &member.name).with("path", &library.name);
     let finding = words.to_finding(&values.with("later", missing[0]).with_known("first", first));
     // The program may avoid a single function, but not all of a library.

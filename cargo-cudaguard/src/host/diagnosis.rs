@@ -482,7 +482,7 @@ fn too_new_for(version: Version, gpus: &[(u8, u8)], values: &Values) -> Option<F
     if gpus.is_empty() || gpus.iter().any(|cc| *cc >= oldest) {
         return None;
     }
-    let names: Vec<String> = gpus.iter().map(|(major, minor)| format!("{major}.{minor}")).collect();
+    let names: Vec<String> = gpus.iter().copied().map(tables::dotted_cc).collect();
     let values = values.clone().with("found", version).with("gpus", names.join(", "));
     let values = values.with("min", Version::new(version.major, 0, 0)).with("dropped_in", dropped_in);
     Some(MessageTemplate::CudnnTooNewForGpu.to_finding(&values).with_severity(Severity::Warning))

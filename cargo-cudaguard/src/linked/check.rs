@@ -343,7 +343,7 @@ fn partial_without_fleet(policy: &Policy, manifest: &Manifest, linked: &Linked<'
     ccs.dedup();
     ccs.retain(|cc| kernels.gpu_support(*cc).by == Coverage::Partial);
     let Some(first) = ccs.first() else { return };
-    let list = join_unique(ccs.iter().map(|(major, minor)| format!("{major}.{minor}")).collect());
+    let list = join_unique(ccs.iter().copied().map(tables::dotted_cc).collect());
     let values = Values::default().with("file", linked.name).with("gpus", list);
     let values =
         values.with("without", containers_without(kernels, *first)).with("gpu", format!("{}.{}", first.0, first.1));

@@ -14,7 +14,7 @@ pub mod pci;
 
 use crate::model::arch::{Arch, Suffix, Target};
 use crate::model::version::{CudaVersion, DriverRelease, Version};
-pub use gpus::{gpu_cc, gpu_examples, gpu_typed, is_tegra, other_name, same_chip, same_family, suggest_gpu};
+pub use gpus::{dotted_cc, gpu_cc, gpu_examples, gpu_typed, is_tegra, other_name, same_chip, same_family, suggest_gpu};
 
 /// A compute capability: (major, minor).
 pub type Cc = (u8, u8);

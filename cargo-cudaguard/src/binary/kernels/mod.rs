@@ -378,7 +378,7 @@ impl Kernels {
         });
         let covers = self.coverage_by_cc().into_iter().map(|cover| {
             let mut value = json::object([
-                ("cc", Value::from(format!("{}.{}", cover.cc.0, cover.cc.1))),
+                ("cc", Value::from(tables::dotted_cc(cover.cc))),
                 ("by", cover.service.by.name().into()),
             ]);
             value.insert_some("code", cover.service.code.map(|code| code.to_string()));

@@ -13,6 +13,7 @@ use crate::cli::json_output;
 use crate::commands::inspect::{self, InspectPage};
 use crate::family::{Descriptor, Release};
 use cudaguard::internal::json::{Value, array, object};
+use cudaguard::internal::tables;
 use cudaguard::internal::vendor;
 
 impl ArtifactReport {
@@ -28,7 +29,7 @@ impl ArtifactReport {
         value.insert_some("members", Some(array(self.parts.iter().map(ArtifactMember::to_json))));
         let covers = self.gpu_coverage();
         let one = |(cc, by): &((u8, u8), Coverage)| {
-            object([("cc", Value::from(format!("{}.{}", cc.0, cc.1))), ("by", by.name().into())])
+            object([("cc", Value::from(tables::dotted_cc(*cc))), ("by", by.name().into())])
         };
         value.insert_some("covers", Some(array(covers.iter().map(one))));
         let mut one_of = Vec::new();

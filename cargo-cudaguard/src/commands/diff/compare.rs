@@ -7,7 +7,7 @@ use cudaguard::internal::policy::{LossKind, ReleaseRequirements};
 use cudaguard::internal::tables;
 use cudaguard::internal::version::Version;
 
-use super::facts::{DriverNeed, GpuState, ReleaseFacts, describe_driver, dotted};
+use super::facts::{DriverNeed, GpuState, ReleaseFacts, describe_driver};
 use crate::binary::examined;
 use crate::host::judge::answer::Service;
 
@@ -199,9 +199,9 @@ impl GpuChange {
     /// `8.0 (A100)`.
     pub(super) fn label(&self) -> String {
         match self.example() {
-            _ if self.newer => format!("{} and newer", dotted(self.cc)),
-            Some(name) => format!("{} ({name})", dotted(self.cc)),
-            None => dotted(self.cc),
+            _ if self.newer => format!("{} and newer", tables::dotted_cc(self.cc)),
+            Some(name) => format!("{} ({name})", tables::dotted_cc(self.cc)),
+            None => tables::dotted_cc(self.cc),
         }
     }
 

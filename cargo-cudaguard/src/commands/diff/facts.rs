@@ -144,7 +144,3 @@ pub(super) fn describe_driver((cuda, release): DriverNeed) -> String {
         None => format!("CUDA {cuda}"),
     }
 }
-
-pub(super) fn dotted((major, minor): (u8, u8)) -> String {
-    format!("{major}.{minor}")
-}

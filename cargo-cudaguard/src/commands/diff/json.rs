@@ -3,9 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use cudaguard::internal::json::{Value, array, object};
+use cudaguard::internal::tables;
 
 use super::compare::{GpuChange, Loss, ReleaseDiff, ValueChange};
-use super::facts::{DriverNeed, GpuState, ReleaseFacts, dotted};
+use super::facts::{DriverNeed, GpuState, ReleaseFacts};
 
 impl ReleaseDiff {
     pub(super) fn to_json(&self) -> Value {
@@ -13,7 +14,7 @@ impl ReleaseDiff {
             let mut value = object([("file", Value::from(facts.file.as_str())), ("name", facts.title.as_str().into())]);
             value.insert_some("processor", Some(facts.processor.as_str()).filter(|name| !name.is_empty()));
             let gpu = |(cc, state): &((u8, u8), GpuState)| {
-                let mut value = object([("cc", Value::from(dotted(*cc)))]);
+                let mut value = object([("cc", Value::from(tables::dotted_cc(*cc)))]);
                 put_state(&mut value, *state);
                 value
             };
@@ -40,7 +41,7 @@ impl ReleaseDiff {
                 put_state(&mut value, state);
                 value
             };
-            let mut value = object([("cc", Value::from(dotted(change.cc)))]);
+            let mut value = object([("cc", Value::from(tables::dotted_cc(change.cc)))]);
             value.insert_some("newer", change.newer.then_some(true));
             value.insert_some("name", change.example());
             value.insert_some("change", Some(change.kind()));

@@ -4,6 +4,7 @@ use crate::binary::kernels::Coverage;
 use crate::host::machine::Components;
 use crate::host::machine::oldest_driver::{self, DriverNeeds, OldestDriver, machine_with_gpu};
 use cudaguard::internal::json::{Value, object};
+use cudaguard::internal::tables;
 
 /// The minimum driver of a file on a range of GPUs; without kernels, on all GPUs.
 pub(crate) struct Needs {
@@ -41,7 +42,7 @@ pub(crate) fn driver_needs(components: &Components, covers: &[((u8, u8), Coverag
 impl Needs {
     pub(crate) fn to_json(&self) -> Value {
         let mut value = object::<&str>([]);
-        let cc = |(major, minor): (u8, u8)| format!("{major}.{minor}");
+        let cc = tables::dotted_cc;
         value.insert_some("from", self.gpus.map(|(from, _)| cc(from)));
         value.insert_some("to", self.gpus.map(|(_, to)| cc(to)));
         let DriverNeeds { driver, guaranteed_from } = self.needs;

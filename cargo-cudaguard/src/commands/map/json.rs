@@ -2,6 +2,7 @@
 
 use crate::host::machine::map::{Branch, Map, MapRow};
 use cudaguard::internal::json::{Value, array, object};
+use cudaguard::internal::tables;
 
 use super::state_class;
 use crate::cli::json_output;
@@ -19,7 +20,7 @@ pub(super) fn render_json(files: &[String], map: &Map, not_judged: &[String]) ->
             value
         });
         object([
-            ("cc", Value::from(format!("{}.{}", row.cc.0, row.cc.1))),
+            ("cc", Value::from(tables::dotted_cc(row.cc))),
             ("names", array(row.names.iter().copied())),
             ("cells", array(cells)),
         ])

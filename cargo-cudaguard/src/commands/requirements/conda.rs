@@ -9,12 +9,11 @@
 use std::fmt::Write as _;
 
 use crate::host::machine::placement::LibraryRange;
+use cudaguard::internal::tables;
 use cudaguard::internal::vendor::CUDNN;
 use cudaguard::internal::version::CudaVersion;
 
-use super::{
-    RequirementsQuery, RequirementsRow, comment_lines, dotted_cc, group_by_driver, processor_comes_with, variant_name,
-};
+use super::{RequirementsQuery, RequirementsRow, comment_lines, group_by_driver, processor_comes_with, variant_name};
 
 pub(super) fn write_conda(asked: &RequirementsQuery<'_>) -> Result<String, String> {
     let rows = asked.fit_rows()?;
@@ -48,7 +47,7 @@ pub(super) fn write_conda(asked: &RequirementsQuery<'_>) -> Result<String, Strin
     let mut run = lists(&|cuda, rows| {
         let oldest = rows.iter().map(|row| row.from).min().flatten();
         let cuda = cuda.map(|cuda| format!(" >={cuda}")).unwrap_or_default();
-        let arch = oldest.map(|cc| format!("cuda-arch >={}", dotted_cc(cc)));
+        let arch = oldest.map(|cc| format!("cuda-arch >={}", tables::dotted_cc(cc)));
         [format!("cuda-version{cuda}")].into_iter().chain(arch).collect()
     });
     let mut constraints = lists(&|cuda, rows| {
@@ -83,8 +82,8 @@ const KEY: &str = "least_driver";
 /// Returns alternatives joined by `|`, each an interval. An empty string means any GPU.
 fn rows_of_gpus(rows: &[RequirementsRow]) -> String {
     let interval = |row: &RequirementsRow| {
-        let from = row.from.map(|cc| format!(">={}", dotted_cc(cc)));
-        let below = row.below.map(|cc| format!("<{}", dotted_cc(cc)));
+        let from = row.from.map(|cc| format!(">={}", tables::dotted_cc(cc)));
+        let below = row.below.map(|cc| format!("<{}", tables::dotted_cc(cc)));
         [from, below].into_iter().flatten().collect::<Vec<_>>().join(",")
     };
     let all: Vec<String> = rows.iter().map(interval).collect();

@@ -4,10 +4,11 @@ use crate::host::judge::answer::Service;
 use crate::host::machine::oldest_driver::OldestDriver;
 use crate::host::machine::placement::{GpuRange, LibraryRange, OfLibrary, Unfit};
 use cudaguard::internal::json::{Value, array, object};
+use cudaguard::internal::tables;
 use cudaguard::internal::vendor::CUDNN;
 
 use super::text::jetpack_of;
-use super::{RequirementsQuery, dotted_cc, unfit_reason};
+use super::{RequirementsQuery, unfit_reason};
 use crate::cli::json_output;
 use crate::commands::verify::put_not_judged;
 
@@ -29,8 +30,8 @@ pub(super) fn write_json(asked: &RequirementsQuery<'_>) -> String {
 /// Returns an interval as JSON. If the last minor version of a major version is unknown, only the major version is
 /// given.
 fn interval_value(from: (u8, u8), to: Option<(u8, u8)>) -> Value {
-    let mut value = object([("from", dotted_cc(from).into())]);
-    let end = |to: (u8, u8)| if to.1 == u8::MAX { to.0.to_string() } else { dotted_cc(to) };
+    let mut value = object([("from", tables::dotted_cc(from).into())]);
+    let end = |to: (u8, u8)| if to.1 == u8::MAX { to.0.to_string() } else { tables::dotted_cc(to) };
     value.insert_some("to", to.map(end));
     value
 }

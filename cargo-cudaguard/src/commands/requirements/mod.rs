@@ -31,6 +31,7 @@ use crate::host::machine::placement::{GpuRange, Placement};
 use cudaguard::internal::env::Env;
 use cudaguard::internal::finding::Code;
 use cudaguard::internal::sanitize;
+use cudaguard::internal::tables;
 use cudaguard::internal::vendor::CUDNN;
 use cudaguard::internal::version::CudaVersion;
 
@@ -207,22 +208,18 @@ fn processor_comes_with(asked: &RequirementsQuery<'_>, what: &str) -> Option<Str
     (!processor.is_empty()).then(|| format!("It cannot express the processor ({processor}); use {what}."))
 }
 
-/// Formats a compute capability as `8.0`.
-fn dotted_cc((major, minor): (u8, u8)) -> String {
-    format!("{major}.{minor}")
-}
-
 /// Describes a range: `up to 7.x`, `8.0 to 8.6`, `9.x`, `9.0 and newer` or `any`.
 fn describe_span(from: (u8, u8), to: Option<(u8, u8)>) -> String {
-    let end =
-        |(major, minor): (u8, u8)| if minor == u8::MAX { format!("{major}.x") } else { dotted_cc((major, minor)) };
+    let end = |(major, minor): (u8, u8)| {
+        if minor == u8::MAX { format!("{major}.x") } else { tables::dotted_cc((major, minor)) }
+    };
     match to {
         None if from == (0, 0) => "any".to_owned(),
-        None => format!("{} and newer", dotted_cc(from)),
+        None => format!("{} and newer", tables::dotted_cc(from)),
         Some(to) if from == (0, 0) => format!("up to {}", end(to)),
-        Some(to) if to == from => dotted_cc(from),
+        Some(to) if to == from => tables::dotted_cc(from),
         Some((major, u8::MAX)) if from == (major, 0) => format!("{major}.x"),
-        Some(to) => format!("{} to {}", dotted_cc(from), end(to)),
+        Some(to) => format!("{} to {}", tables::dotted_cc(from), end(to)),
     }
 }
 

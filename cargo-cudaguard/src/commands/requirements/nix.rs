@@ -5,9 +5,10 @@
 
 use std::fmt::Write as _;
 
+use cudaguard::internal::tables;
 use cudaguard::internal::vendor::CUDNN;
 
-use super::{RequirementsQuery, comment_lines, dotted_cc, processor_comes_with};
+use super::{RequirementsQuery, comment_lines, processor_comes_with};
 
 pub(super) fn write_nix(asked: &RequirementsQuery<'_>) -> Result<String, String> {
     let rows = asked.fit_rows()?;
@@ -27,7 +28,7 @@ pub(super) fn write_nix(asked: &RequirementsQuery<'_>) -> Result<String, String>
     let mut text = comment_lines(&heading);
     text.push_str("{ cudaCapabilities }:\nlet\n  fit = [  # from here on, below there\n");
     for row in &rows {
-        let version = |cc: Option<(u8, u8)>, none: &str| cc.map_or_else(|| none.to_owned(), dotted_cc);
+        let version = |cc: Option<(u8, u8)>, none: &str| cc.map_or_else(|| none.to_owned(), tables::dotted_cc);
         let (from, below) = (version(row.from, "0"), version(row.below, "999"));
         let cuda = row.cuda.map(|cuda| format!(" needsCuda = \"{cuda}\";")).unwrap_or_default();
         let _ = writeln!(text, "    {{ from = \"{from}\"; below = \"{below}\";{cuda} }}");

@@ -4,9 +4,10 @@
 //! a blank are alternatives. `cuda` is the CUDA version that the host's driver supports, which already includes
 //! minor-version compatibility; `arch` is the compute capability.
 
+use cudaguard::internal::tables;
 use cudaguard::internal::vendor::CUDNN;
 
-use super::{RequirementsQuery, RequirementsRow, comment_lines, dotted_cc, processor_comes_with};
+use super::{RequirementsQuery, RequirementsRow, comment_lines, processor_comes_with};
 
 /// Comment lines about the programs that read the variable.
 pub(super) const READERS: [&str; 2] = [
@@ -28,8 +29,8 @@ pub(super) fn require_expression(rows: &[RequirementsRow]) -> String {
 }
 
 fn require_term(row: &RequirementsRow) -> String {
-    let from = row.from.map(|cc| format!("arch>={}", dotted_cc(cc)));
-    let below = row.below.map(|cc| format!("arch<{}", dotted_cc(cc)));
+    let from = row.from.map(|cc| format!("arch>={}", tables::dotted_cc(cc)));
+    let below = row.below.map(|cc| format!("arch<{}", tables::dotted_cc(cc)));
     let cuda = row.cuda.map(|cuda| format!("cuda>={cuda}"));
     [from, below, cuda].into_iter().flatten().collect::<Vec<_>>().join(",")
 }

@@ -12,7 +12,7 @@ use std::fmt::Write as _;
 use cudaguard::internal::sanitize;
 use cudaguard::internal::tables;
 
-use super::{RequirementsQuery, comment_lines, dotted_cc};
+use super::{RequirementsQuery, comment_lines};
 
 /// Prolog scripts have the job's id but no environment of the job; `SLURM_SCRIPT_CONTEXT` names the kind of script.
 const HARMLESS: &str = "PATH=${PATH:-/usr/bin:/bin}:/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin\nexport PATH\n\
@@ -31,7 +31,7 @@ pub(super) fn write_slurm(asked: &RequirementsQuery<'_>) -> Result<String, Strin
     for cc in ccs {
         let fit = asked.placement.fit.iter().any(|gpus| gpus.contains(cc));
         if let Some(name) = tables::gpu_examples(cc).first().filter(|_| fit) {
-            heading.push(format!("  {} ({name})", dotted_cc(cc)));
+            heading.push(format!("  {} ({name})", tables::dotted_cc(cc)));
         }
     }
     let mut text = String::from("#!/bin/sh\n") + &comment_lines(&heading);

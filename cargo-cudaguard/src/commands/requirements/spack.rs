@@ -6,11 +6,12 @@ use std::fmt::Write as _;
 
 use crate::host::machine::placement::LibraryRange;
 use cudaguard::internal::sanitize;
+use cudaguard::internal::tables;
 use cudaguard::internal::vendor::CUDNN;
 use cudaguard::internal::version::Version;
 
 use super::text::describe_driver;
-use super::{RequirementsQuery, comment_lines, dotted_cc, processor_comes_with, span_of};
+use super::{RequirementsQuery, comment_lines, processor_comes_with, span_of};
 
 /// All values of `cuda_arch`.
 const VALUES: &str = "10 11 12 13 20 21 30 32 35 37 50 52 53 60 61 62 70 72 75 80 86 87 89 90 90a 100 100a 100f 101 101a 101f \
@@ -47,7 +48,7 @@ pub(super) fn write_spack(asked: &RequirementsQuery<'_>) -> Result<String, Strin
         let _ = writeln!(
             text,
             "conflicts(\"cuda_arch={value}\", when=\"+cuda\", msg=\"{title} does not run on compute capability {}{why}\")",
-            dotted_cc(cc)
+            tables::dotted_cc(cc)
         );
     }
     if let Some((library, LibraryRange { min, below })) = placement.library.zip(placement.common_library()?) {

@@ -4,9 +4,6 @@ use crate::binary::loader::{LoadGraph, MissingSymbol, Object};
 use crate::binary::symbols::{self, Releases};
 use cudaguard::internal::finding::{Finding, MessageTemplate, Values};
 
-/// Maximum number of function names in a finding about one file and one library.
-const SHOWN: usize = 3;
-
 /// A file of a closure, as findings about its symbols name it.
 pub(crate) struct SymbolFile {
     /// Name or path of the file.
@@ -78,11 +75,8 @@ fn expected_owner(files: &[SymbolFile], missing: &MissingSymbol) -> Option<usize
 
 fn missing_symbols_finding(files: &[SymbolFile], owner: Option<usize>, missing: &[MissingSymbol]) -> Finding {
     let one = &missing[0];
-    let mut names: Vec<String> = missing.iter().take(SHOWN).map(|symbol| symbol.name.clone()).collect();
-    if missing.len() > SHOWN {
-        names.push(format!("{} more", missing.len() - SHOWN));
-    }
-    let values = Values::default().with("symbol", &one.name).with("symbols", names.join(", "));
+    let names: Vec<&str> = missing.iter().map(|symbol| symbol.name.as_str()).collect();
+    let values = Values::default().with("symbol", &one.name).with("symbols", symbols::list_functions(&names));
     let values = values.with("needed_by", &files[one.by].path);
     let values = values.with_known("later", one.lazy.then_some(&one.name));
     let Some(file) = owner.map(|owner| &files[owner]) else {

@@ -133,7 +133,7 @@ impl GpuAnswer {
     pub fn to_json(&self) -> Value {
         let mut value = object([("component", self.component.as_str().into())]);
         value.insert_some("name", self.name.as_deref());
-        value.insert_some("cc", Some(format!("{}.{}", self.cc.0, self.cc.1)));
+        value.insert_some("cc", Some(tables::dotted_cc(self.cc)));
         value.insert_some("by", Some(self.service.name()));
         value.insert_some("code", Some(self.code.as_str()).filter(|code| !code.is_empty()));
         let number = |number: usize| u64::try_from(number).unwrap_or(u64::MAX);

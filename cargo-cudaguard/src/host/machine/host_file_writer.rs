@@ -4,6 +4,7 @@ use super::{Driver, Gpu, GpuState, HostLibrary, HostLibraryPart, Machine, Machin
 use crate::binary::symbols::Bound;
 use crate::host::facts::LoaderVersion;
 use cudaguard::internal::json::{Value, array, object};
+use cudaguard::internal::tables;
 use cudaguard::internal::vendor;
 
 impl Machine {
@@ -60,7 +61,7 @@ impl Gpu {
     fn to_json(&self) -> Value {
         let mut value = object::<&str>([]);
         value.insert_some("name", self.name.as_deref());
-        value.insert_some("cc", self.cc.map(|(major, minor)| format!("{major}.{minor}")));
+        value.insert_some("cc", self.cc.map(tables::dotted_cc));
         value.insert_some("uuid", self.uuid.as_deref());
         value.insert_some("pci", self.pci.as_deref());
         value.insert_some("visible", self.visible);

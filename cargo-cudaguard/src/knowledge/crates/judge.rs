@@ -321,7 +321,7 @@ fn check_kernel_arch(policy: &Policy, one: &CrateUse, findings: &mut Vec<Finding
             }
         }
         ArchUse::BuildSystem { variable, gpus: Some(gpus), .. } if !missing.is_empty() => {
-            let here: Vec<String> = gpus.iter().map(|(major, minor)| format!("{major}.{minor}")).collect();
+            let here: Vec<String> = gpus.iter().copied().map(tables::dotted_cc).collect();
             let values = values.with("variable", variable).with("here", here.join(", "));
             findings.push(MessageTemplate::BuilderGpuDecides.to_finding(&values));
         }

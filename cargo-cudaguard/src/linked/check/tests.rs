@@ -410,7 +410,7 @@ proptest! {
         let served = kernels.coverage_by_cc().into_iter().filter(|cover| matches!(cover.service.by, Coverage::Cubin | Coverage::Ptx));
         let rules = Policy {
             archs: targets.clone(),
-            fleet: served.map(|cover| format!("{}.{}", cover.cc.0, cover.cc.1)).collect(),
+            fleet: served.map(|cover| tables::dotted_cc(cover.cc)).collect(),
             ..Policy::default()
         };
         let recorded = Manifest { declared: targets, ..manifest() };

@@ -98,7 +98,7 @@ fn only_by_ptx(policy: &Policy, toolkit: Version, toolchain: &Toolchain, values:
         let declared = in_force
             .iter()
             .any(|target| matches!(target, Target::Ptx(_)) && target.compatibility_with(cc) == Compatibility::Yes);
-        let cc = format!("{}.{}", cc.0, cc.1);
+        let cc = tables::dotted_cc(cc);
         let shown = if cc == *gpu { cc } else { format!("{gpu} ({cc})") };
         let values = values.clone().with("gpu", gpu).with("fleet", gpu).with("gpus", shown).with("ptx", ptx);
         let values = values.with_known("policy", policy_file(policy)).with("declared", join_targets(in_force));
@@ -177,7 +177,7 @@ fn check_native(policy: &Policy, toolchain: &Toolchain, findings: &mut Vec<Findi
                 .map(String::as_str)
                 .collect();
             if in_force && !missing.is_empty() {
-                let here: Vec<_> = gpus.value.iter().map(|(major, minor)| format!("{major}.{minor}")).collect();
+                let here: Vec<_> = gpus.value.iter().copied().map(tables::dotted_cc).collect();
                 let values = values.with("here", here.join(", ")).with("source", &gpus.source);
                 let values = values.with("gpus", missing.join(", ")).with("fleet", policy.fleet.join(", "));
                 let mut named: Vec<_> = policy.fleet.iter().filter_map(|gpu| tables::gpu_cc(gpu)).collect();

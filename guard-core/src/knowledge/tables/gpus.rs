@@ -4,6 +4,11 @@ use super::{ARCHS, Cc, GPUS, arch_rows};
 use crate::model::arch::{Suffix, Target};
 use crate::text::suggest::closest_match;
 
+/// Formats a compute capability as `8.0`.
+pub fn dotted_cc((major, minor): Cc) -> String {
+    format!("{major}.{minor}")
+}
+
 /// Returns true for GPUs of a Tegra, to which binary compatibility does not apply. An unknown cc counts as a discrete
 /// GPU.
 pub fn is_tegra(cc: Cc) -> bool {
