@@ -414,7 +414,7 @@ fn write_images(page: &mut InspectPage, kernels: &Kernels) {
     for ((kind, arch), number) in &count {
         page.push_line(kind, &if *number == 1 { arch.clone() } else { format!("{number} × {arch}") });
     }
-    let all = kernels.container_groups().iter().map(|group| group.containers.len()).sum();
+    let all = kernels.container_count();
     page.push_coverage(kernels.coverage_by_cc().into_iter().map(|cover| {
         let mut how = match cover.service.code {
             Some(code) => format!("{} ({code})", cover.service.by.name()),

@@ -309,7 +309,7 @@ fn arch_findings(part: &ArtifactMember, archs: &[(Target, ArchPresence)], strict
     for ((major, minor), targets) in partial {
         let without: Vec<_> = part.kernels.containers_without((major, minor)).collect();
         let origins: BTreeSet<&str> = without.iter().filter_map(|container| container.origin.as_deref()).collect();
-        let count = format!("{} of {} containers", without.len(), container_count(&part.kernels));
+        let count = format!("{} of {} containers", without.len(), part.kernels.container_count());
         let named = join_some(&origins.into_iter().collect::<Vec<_>>());
         let text = if named.is_empty() { count } else { format!("{count}: {named}") };
         let values = file_values(&part.name).with("gpus", format!("{major}.{minor}")).with("without", text);
@@ -322,10 +322,6 @@ fn arch_findings(part: &ArtifactMember, archs: &[(Target, ArchPresence)], strict
         findings.push(MessageTemplate::ReleaseCannotTell.to_finding(&file_values(&part.name).with("why", why)));
     }
     findings
-}
-
-fn container_count(kernels: &Kernels) -> usize {
-    kernels.container_groups().iter().map(|group| group.containers.len()).sum()
 }
 
 /// Archs are required, and no file has kernels.

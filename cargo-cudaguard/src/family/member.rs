@@ -73,7 +73,7 @@ impl Member {
         }
         member.looks_up = looked_up(data);
         member.driver_functions = driver_functions(name, data);
-        let is_library = member.release.is_some() || member.cudnn_for.is_some() || member.is_cudart();
+        let is_library = member.release.is_some() || member.cudnn_for.is_some() || CUDART.is_named(&member.soname);
         let matters = is_library || !member.exports.is_empty() || !member.looks_up.is_empty();
         let matters = matters || !member.driver_functions.is_empty();
         (matters || member.needed.iter().any(|name| vendor::is_nvidia_soname(name))).then_some(member)
@@ -125,10 +125,6 @@ impl Member {
 
     pub(super) fn is_nccl(&self) -> bool {
         NCCL.is_named(&self.soname)
-    }
-
-    pub(super) fn is_cudart(&self) -> bool {
-        CUDART.is_named(&self.soname)
     }
 }
 

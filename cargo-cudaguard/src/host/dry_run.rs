@@ -259,7 +259,7 @@ fn simulate_loading(
     of_files.extend(opened::absent_of_crates(&opened, &graph));
     let notes: Vec<(usize, Manifest)> = objects.into_iter().zip(manifests).collect();
     let completed = examined.is_some();
-    let component = notes.iter().find(|(object, _)| *object == 0).map(|(_, manifest)| component_name(manifest));
+    let component = notes.iter().find(|(object, _)| *object == 0).map(|(_, manifest)| manifest.component.to_string());
     let of_component = |finding: Finding| match &component {
         Some(component) => finding.with_component(component.clone()),
         None => finding,
@@ -328,10 +328,6 @@ fn simulate_loading(
     let warning = predicted.machine.as_ref().filter(|_| completed).and_then(Machine::unknowns_finding);
     predicted.by_shim.extend(of_files.into_iter().chain(warning).map(|finding| (AtStart::Ends, finding)));
     Ok(predicted)
-}
-
-fn component_name(manifest: &Manifest) -> String {
-    format!("{} {}", manifest.component.name, manifest.component.version)
 }
 
 /// Returns the manifests that a guard would check, each with the index of the object that contains it. The guard of the

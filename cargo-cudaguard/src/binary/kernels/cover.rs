@@ -388,6 +388,11 @@ impl Kernels {
         ccs.into_iter().map(|cc| Cover { cc, service: self.gpu_support(cc) }).collect()
     }
 
+    /// Returns the number of containers with kernels.
+    pub(crate) fn container_count(&self) -> usize {
+        self.container_groups().iter().map(|group| group.containers.len()).sum()
+    }
+
     /// Groups the containers with kernels by their targets. Bare images of the same kernels are one group, and so is
     /// the output of a device linker together with the PTX that all of its inputs have.
     pub fn container_groups(&self) -> Vec<Group> {

@@ -187,7 +187,7 @@ fn on_each_of(binary: &Binary, components: &Components, machine: Option<&Machine
     // The code of a library next to the program is not in this file.
     if all.iter().any(|answer| answer.service == Service::Partial) && components.manifests.len() == 1 {
         if let Ok(kernels) = binary.kernels() {
-            let count = kernels.container_groups().iter().map(|group| group.containers.len()).sum::<usize>();
+            let count = kernels.container_count();
             for answer in all.iter_mut().filter(|answer| answer.service == Service::Partial) {
                 answer.containers = Some((count - kernels.containers_without(answer.cc).count().min(count), count));
             }
