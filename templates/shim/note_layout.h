@@ -1,5 +1,5 @@
 /* Generated from guard-core/src/manifest/note/layout.rs: the layout of a note's descriptor. MANIFEST.md
- * documents each value. `CUDAGUARD_BLESS=1 cargo test -p cudaguard --lib written` writes it. */
+ * documents each value. `CUDAGUARD_BLESS=1 cargo test -p cudaguard --lib generated` writes it. */
 #ifndef CUDAGUARD_NOTE_LAYOUT_H
 #define CUDAGUARD_NOTE_LAYOUT_H
 

@@ -100,8 +100,8 @@ impl DriverCandidate {
 }
 
 /// Diagnoses this machine, for one program if one is named. The error is the reason why the program cannot be read.
-pub fn examine_host(program: Option<&Path>, env: &Env, asker: &DriverProbe) -> Result<Checkup, String> {
-    let (machine, own) = detect::with_graph(env, Some(asker));
+pub fn examine_host(program: Option<&Path>, env: &Env, probe: &DriverProbe) -> Result<Checkup, String> {
+    let (machine, own) = detect::with_graph(env, Some(probe));
     let (mut not_judged, mut not_covered) = (Vec::new(), Vec::new());
     let mut needs_gpu = None;
     let (mut findings, graph, mut names) = match program {
@@ -116,7 +116,7 @@ pub fn examine_host(program: Option<&Path>, env: &Env, asker: &DriverProbe) -> R
         Some(program) => {
             let files = own.map(|graph| graph.files().clone()).unwrap_or_default();
             let program = Binary::from_contents(program, files.open(program)?)?;
-            let predicted = dry_run::simulate_and_check(&program, env, &files, Some(asker))?;
+            let predicted = dry_run::simulate_and_check(&program, env, &files, Some(probe))?;
             let names = asked_for(&predicted.graph, &predicted.manifests);
             let names = if names.is_empty() { named_libraries(&program) } else { names };
             if predicted.manifests.is_empty() && predicted.by_loader.is_empty() {

@@ -167,11 +167,11 @@ fn fatal_findings(env: &Env, predicted: DryRun) -> Vec<Finding> {
 /// Returns the findings that refuse this program on this machine: those with which [`simulate_and_check`] refuses it, except
 /// those that `[runtime]` defers. The driver is queried only if its files alone cause an error, and only its own answer can
 /// then refuse the program. Returns nothing if the file is not a readable program.
-pub fn start_here(program: &Path, env: &Env, asker: &DriverProbe) -> Vec<Finding> {
+pub fn start_here(program: &Path, env: &Env, probe: &DriverProbe) -> Vec<Finding> {
     let files = OpenFiles::default();
     let read = || Binary::from_contents(program, files.open(program)?);
     if cfg!(windows) {
-        return read().map(|binary| dlls::start_here(&components_here(&binary, env), env, asker)).unwrap_or_default();
+        return read().map(|binary| dlls::start_here(&components_here(&binary, env), env, probe)).unwrap_or_default();
     }
     let Some(binary) = read().ok().filter(|binary| binary.os == Some(TargetOs::Linux)) else { return Vec::new() };
     let Ok(mut predicted) = simulate_closure(&binary, env, &files, None) else { return Vec::new() };
@@ -181,7 +181,7 @@ pub fn start_here(program: &Path, env: &Env, asker: &DriverProbe) -> Vec<Finding
     // The driver is not queried if no error depends on it.
     let asks = |(at_start, finding): &(AtStart, Finding)| *at_start != AtStart::LeftToCheck && refuses(finding);
     if predicted.by_shim.iter().any(asks) {
-        let Ok(asked) = simulate_closure(&binary, env, &files, Some(asker)) else { return Vec::new() };
+        let Ok(asked) = simulate_closure(&binary, env, &files, Some(probe)) else { return Vec::new() };
         predicted = asked;
         if predicted.machine.as_ref().is_none_or(Machine::is_silent) {
             // The shim checks this itself; it runs inside the process and has more information.
@@ -202,13 +202,13 @@ pub fn simulate_and_check(
     program: &Binary,
     env: &Env,
     files: &OpenFiles,
-    asker: Option<&DriverProbe>,
+    probe: Option<&DriverProbe>,
 ) -> Result<DryRun, String> {
     if program.os == Some(TargetOs::Windows) {
         return Err(format!("{}: is for Windows, and this machine does not run it", program.path.display()));
     }
     files.insert(&program.path, program.data());
-    let mut predicted = simulate_closure(program, env, files, asker)?;
+    let mut predicted = simulate_closure(program, env, files, probe)?;
     if predicted.machine.as_ref().is_some_and(Machine::is_silent) {
         // Such an error needs the driver's own answer, which is missing here.
         let mine = predicted.by_shim.iter_mut().map(|(_, finding)| finding);
@@ -224,12 +224,12 @@ fn simulate_closure(
     program: &Binary,
     env: &Env,
     files: &OpenFiles,
-    asker: Option<&DriverProbe>,
+    probe: Option<&DriverProbe>,
 ) -> Result<DryRun, String> {
     let mut manifests = program.manifests().filter_map(|note| Some(note.ok()?.manifest));
     let names = manifests.find_map(|manifest| manifest.libcuda_names()).unwrap_or_default();
     simulate_loading(&program.path, env, files, Some(program), |graph| {
-        Some(detect_for_graph(env, graph, &names, asker))
+        Some(detect_for_graph(env, graph, &names, probe))
     })
 }
 

@@ -21,9 +21,9 @@ use cudaguard::internal::version::{CudaVersion, Version};
 use cudaguard::internal::checks::fleet::{self, FleetDriver, Named, fix_for_gpus, join_archs, join_gpus, join_unique};
 use cudaguard::internal::checks::wording::{join_targets, policy_args};
 
-mod seen;
+mod releases;
 
-pub use seen::still_holds;
+pub use releases::still_holds;
 
 /// Facts about a linked file.
 #[derive(Clone, Copy, Debug)]
@@ -65,7 +65,7 @@ pub fn check_linked(policy: &Policy, manifest: &Manifest, linked: &Linked<'_>) -
     let mut findings = Vec::new();
     let mut shown = manifest.clone();
     crate::linked::seal::set_toolkit(&mut shown, linked.seen);
-    seen::check_toolkit_evidence(policy, manifest.toolkit, linked, &mut findings);
+    releases::check_toolkit_evidence(policy, manifest.toolkit, linked, &mut findings);
     let manifest = &shown;
     runtime_paths(linked, &mut findings);
     if linked.kernels.has_kernels() {

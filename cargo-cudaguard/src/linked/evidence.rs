@@ -22,11 +22,11 @@ use cudaguard::internal::version::CudaVersion;
 mod host;
 mod included;
 mod line_table;
-mod seen;
+mod link_evidence;
 
 pub use host::HostCode;
 pub use included::{Included, included_headers};
-pub use seen::{Kernel, LinkEvidence};
+pub use link_evidence::{Kernel, LinkEvidence};
 
 /// The build facts of one file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -552,10 +552,10 @@ fn announce_variables(env: &Env, target: &str) {
     }
 }
 
+#[cfg(test)]
+mod generated;
 pub mod shared;
 pub mod windows;
-#[cfg(test)]
-mod written;
 
 #[cfg(test)]
 mod tests;

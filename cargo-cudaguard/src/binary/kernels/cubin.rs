@@ -68,7 +68,7 @@ fn read_complete(data: &[u8], elf: &Elf) -> Option<Cubin> {
         debug,
         size: usize::try_from(end).ok().filter(|end| *end <= data.len())?,
         kernels,
-        compiled_by: super::made::major_in_header(data),
+        compiled_by: super::provenance::major_in_header(data),
     })
 }
 

@@ -12,7 +12,7 @@ mod cover;
 mod cubin;
 mod fatbin;
 mod lto;
-mod made;
+mod provenance;
 mod ptx;
 mod read;
 mod scan;
@@ -35,7 +35,7 @@ pub(crate) const SECTIONS: [&str; 2] = [read::WHOLE, read::RELOCATABLE];
 pub use cover::{Cover, Group};
 pub use cudaguard::internal::coverage::requirements::{Coverage, GpuSupport};
 pub use fatbin::Compression;
-pub use made::{Known, Provenance};
+pub use provenance::{Known, Provenance};
 pub(crate) use read::describe_unknown_form;
 
 /// The GPU code of one file.

@@ -57,8 +57,8 @@ impl<'a> OpenArtifact<'a> {
 
     /// Checks it on this machine. For a program that the dynamic linker of this machine loads, the start is simulated.
     pub(super) fn check_here(&mut self, env: &Env) -> Result<MachineAnswer, CliError> {
-        let asker = DriverProbe::with_current_exe();
-        let here = || [machine::detect_machine(env, Some(&asker))];
+        let probe = DriverProbe::with_current_exe();
+        let here = || [machine::detect_machine(env, Some(&probe))];
         match self {
             Self::Whole(report) => {
                 report.join_libraries_of_machine(env);
@@ -67,7 +67,7 @@ impl<'a> OpenArtifact<'a> {
             Self::File(path, contents) => {
                 let binary = Binary::from_contents(path, contents.clone()).map_err(CliError::operational)?;
                 if is_loaded_here(&binary) {
-                    simulate_start(env, &binary, &asker)
+                    simulate_start(env, &binary, &probe)
                 } else {
                     check_binary(&binary, dry_run::components_here(&binary, env), &here(), HERE)
                 }
@@ -199,9 +199,9 @@ fn on_each_of(binary: &Binary, components: &Components, machine: Option<&Machine
     all
 }
 
-fn simulate_start(env: &Env, binary: &Binary, asker: &DriverProbe) -> Result<MachineAnswer, CliError> {
+fn simulate_start(env: &Env, binary: &Binary, probe: &DriverProbe) -> Result<MachineAnswer, CliError> {
     let predicted =
-        dry_run::simulate_and_check(binary, env, &OpenFiles::default(), Some(asker)).map_err(CliError::operational)?;
+        dry_run::simulate_and_check(binary, env, &OpenFiles::default(), Some(probe)).map_err(CliError::operational)?;
     let findings = predicted.all_findings();
     if predicted.manifests.is_empty() && findings.is_empty() && predicted.not_examined.is_empty() {
         return Err(nothing_to_judge(binary));

@@ -60,9 +60,9 @@ pub(super) fn components_of_dlls(file: &Binary, here: Option<&Env>, files: &Open
 }
 
 /// Returns the findings that refuse a program with these requirements on this Windows machine. The guard of a program reports the rest itself.
-pub(super) fn start_here(components: &Components, env: &Env, asker: &DriverProbe) -> Vec<Finding> {
+pub(super) fn start_here(components: &Components, env: &Env, probe: &DriverProbe) -> Vec<Finding> {
     let is_guarded = components.manifests.iter().any(|manifest| !manifest.component.is_unrecorded());
-    let mut findings = components.check_on(&detect_machine(env, Some(asker)), "this machine");
+    let mut findings = components.check_on(&detect_machine(env, Some(probe)), "this machine");
     findings.retain(|finding| {
         Verdict::from_findings([finding]) == Verdict::Refused && (!is_guarded || is_reported_by_loader(finding.code))
     });

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use super::asker::{DriverAnswers, DriverProbe};
+use super::driver_probe::{DriverAnswers, DriverProbe};
 use super::redact::redact_home;
 use super::{
     CompatPackage, Driver, Gpu, GpuState, HostLibrary, HostLibraryPart, Machine, MachineKind, OTHER_LIBRARIES,
@@ -30,14 +30,14 @@ const ENOUGH: u64 = 64 * 1024;
 
 /// Detects this machine as a program that is started here would see it: by the rules of the loader, in this
 /// environment. Without a probe, the real driver is not called.
-pub fn detect_machine(env: &Env, asker: Option<&DriverProbe>) -> Machine {
-    with_graph(env, asker).0
+pub fn detect_machine(env: &Env, probe: Option<&DriverProbe>) -> Machine {
+    with_graph(env, probe).0
 }
 
 /// Detects this machine, and returns the load graph of the program that was used for it.
-pub(crate) fn with_graph(env: &Env, asker: Option<&DriverProbe>) -> (Machine, Option<LoadGraph>) {
+pub(crate) fn with_graph(env: &Env, probe: Option<&DriverProbe>) -> (Machine, Option<LoadGraph>) {
     if cfg!(windows) {
-        return (super::windows::detect_windows(env, asker.is_some()), None);
+        return (super::windows::detect_windows(env, probe.is_some()), None);
     }
     let mut machine = Machine::default();
     // A static build of this program has no loader. Use a program that every system has instead.
@@ -62,7 +62,7 @@ pub(crate) fn with_graph(env: &Env, asker: Option<&DriverProbe>) -> (Machine, Op
         machine.libraries.insert(library.key, files);
     }
     machine.libraries.insert(OTHER_LIBRARIES, libraries::detect_others(env, &graph));
-    detect_libraries(env, &mut machine, &root, &mut graph, LIBCUDA, asker);
+    detect_libraries(env, &mut machine, &root, &mut graph, LIBCUDA, probe);
     (machine, Some(graph))
 }
 
@@ -73,12 +73,12 @@ pub(crate) fn detect_for_graph(
     env: &Env,
     graph: &mut LoadGraph,
     names: &[String],
-    asker: Option<&DriverProbe>,
+    probe: Option<&DriverProbe>,
 ) -> Machine {
     let mut machine = Machine::default();
     let usable = |name: &&str| graph.resolve_file(0, name).is_some_and(|file| file.inspection == Inspection::Usable);
     let name = names.iter().map(String::as_str).find(usable).unwrap_or(LIBCUDA);
-    detect_libraries(env, &mut machine, &Root::default(), graph, name, asker);
+    detect_libraries(env, &mut machine, &Root::default(), graph, name, probe);
     machine
 }
 
@@ -88,7 +88,7 @@ fn detect_libraries(
     root: &Root,
     graph: &mut LoadGraph,
     libcuda: &str,
-    asker: Option<&DriverProbe>,
+    probe: Option<&DriverProbe>,
 ) {
     root.detect_hardware(machine);
     let mut driver = machine.driver.take().unwrap_or_default();
@@ -108,9 +108,9 @@ fn detect_libraries(
             }
             driver.library = Some(redact_home(env, &path.display()));
             let native = loader::native_machine().is_some_and(|native| native == graph.machine());
-            match asker.filter(|_| native) {
-                Some(asker) => apply_probe(env, machine, &mut driver, asker.probe_library(env, &path)),
-                None if asker.is_some() => {
+            match probe.filter(|_| native) {
+                Some(probe) => apply_probe(env, machine, &mut driver, probe.probe_library(env, &path)),
+                None if probe.is_some() => {
                     machine
                         .warnings
                         .push("the program is for another processor, so its driver cannot be queried".to_owned());
@@ -367,7 +367,7 @@ impl Root {
 
 #[cfg(target_os = "linux")]
 pub(crate) fn may_open(path: &Path) -> bool {
-    super::child::may_open(path)
+    super::probe_child::may_open(path)
 }
 
 #[cfg(not(target_os = "linux"))]

@@ -3,12 +3,10 @@
 //!
 //! `docs/reference/host-file.md` documents the keys of the host file.
 
-mod asker;
 mod change;
-#[cfg(target_os = "linux")]
-mod child;
 mod components;
 pub(crate) mod detect;
+mod driver_probe;
 pub mod fleet;
 mod gpu_state;
 mod host_file;
@@ -16,6 +14,8 @@ mod host_file_writer;
 pub mod map;
 pub mod oldest_driver;
 pub mod placement;
+#[cfg(target_os = "linux")]
+mod probe_child;
 pub(crate) mod redact;
 mod stated;
 mod unknown_keys;
@@ -25,16 +25,16 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-pub use asker::DriverProbe;
-#[cfg(target_os = "linux")]
-pub use child::run_probe_child;
 pub(crate) use components::is_cudnn_row;
 pub use components::{Alternatives, Components, Needed, OpenedByName};
 pub use cudaguard::internal::tables::pci::compute_capability as cc_of_pci_device;
 pub(crate) use detect::detect_for_graph;
 pub use detect::detect_machine;
+pub use driver_probe::DriverProbe;
 pub use gpu_state::GpuState;
 pub use host_file::{ParseError, parse_release};
+#[cfg(target_os = "linux")]
+pub use probe_child::run_probe_child;
 pub(crate) use stated::OTHER_LIBRARIES;
 pub use unknown_keys::UnknownKeys;
 

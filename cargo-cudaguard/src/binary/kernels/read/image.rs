@@ -4,7 +4,7 @@ use std::sync::atomic::Ordering;
 
 use super::{KernelReader, SMALL_CONCATENATED, SMALL_CUBIN, SMALL_PTX, SectionPiece};
 use crate::binary::kernels::fatbin::{self, Compression};
-use crate::binary::kernels::{Container, ImageForm, ImageKind, KernelImage, Role, cubin, made, ptx, unpack};
+use crate::binary::kernels::{Container, ImageForm, ImageKind, KernelImage, Role, cubin, provenance, ptx, unpack};
 use cudaguard::internal::arch::{Arch, Suffix};
 
 impl<'data> KernelReader<'data> {
@@ -34,7 +34,7 @@ impl<'data> KernelReader<'data> {
                     origin = origin.or_else(|| entry.name());
                     // One call of nvcc writes a container.
                     if compiled_by == 0 {
-                        compiled_by = made::compiled_by(&entry);
+                        compiled_by = provenance::compiled_by(&entry);
                     }
                     if let Err(why) = self.read_entry(&entry, base + header.length as u64) {
                         damaged.get_or_insert(why);

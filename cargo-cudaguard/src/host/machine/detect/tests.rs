@@ -116,7 +116,7 @@ fn driver_facts_precede_files() {
         ("sys/bus/pci/devices/0000:af:00.0/device", "0x1eb8\n"),
     ]);
     let (mut machine, mut driver) = (fake.detect_in_root(), Driver::default());
-    let device = super::super::asker::Device {
+    let device = super::super::driver_probe::Device {
         pci: Some("00000000:AF:00.0".to_owned()),
         cc: Some((7, 5)),
         ..Default::default()

@@ -12,7 +12,7 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 use std::process::ExitCode;
 
-use super::asker::MODE;
+use super::driver_probe::MODE;
 
 /// `CU_DEVICE_ATTRIBUTE_COMPUTE_MODE`, and its value for Prohibited.
 const COMPUTE_MODE: c_int = 20;

@@ -1,5 +1,5 @@
 //! Generates the parts of the shim that depend on other data in this library. To rewrite the files, run
-//! `CUDAGUARD_BLESS=1 cargo test -p cudaguard --all-features --lib written`.
+//! `CUDAGUARD_BLESS=1 cargo test -p cudaguard --all-features --lib generated`.
 
 use std::fmt::{Display, Write as _};
 use std::fs;
@@ -40,7 +40,7 @@ fn header(name: &str, comment: &str, body: &str) -> String {
 
 fn note_layout() -> String {
     let comment = "/* Generated from guard-core/src/manifest/note/layout.rs: the layout of a note's descriptor. MANIFEST.md\n \
-                   * documents each value. `CUDAGUARD_BLESS=1 cargo test -p cudaguard --lib written` writes it. */";
+                   * documents each value. `CUDAGUARD_BLESS=1 cargo test -p cudaguard --lib generated` writes it. */";
     let mut text = "#include <stdint.h>\n\n\
                     /* A text: the offset of its bytes in the descriptor, and how many there are. */\n\
                     struct text_ref {\n  uint16_t at, length;\n};\n"
