@@ -167,16 +167,17 @@ fn wine_picks_the_same_dlls() {
             system: vec![system.clone()],
             current: Some(at("cwd")),
             path: vec![at("path")],
-            added: vec![at("added")],
             ..DllSearch::default()
         };
+        let of_module = DllSearch { added: vec![at("added")], ..search.clone() };
         let extension = windows_path(&at("module/ext.pyd"));
         let program = at("app/plain.exe").display().to_string();
         let host = at("app/host.exe").display().to_string();
-        for (closure, arguments) in [
-            (search.resolve_program(&at("app/plain.exe")), vec![program]),
-            (search.resolve_extension(&at("module/ext.pyd")), vec![host, extension, windows_path(&at("added"))]),
+        for ((search, file), arguments) in [
+            ((&search, at("app/plain.exe")), vec![program]),
+            ((&of_module, at("module/ext.pyd")), vec![host, extension, windows_path(&at("added"))]),
         ] {
+            let closure = search.resolve(&file, &search.dirs_for(&file));
             let outcome = built.wine(&at("cwd"), &at("path"), &arguments).run();
             let ours = closure.iter().filter(|request| DLLS.iter().any(|dll| request.is_named(&format!("{dll}.dll"))));
             let ours: BTreeMap<_, _> =

@@ -115,8 +115,9 @@ impl DllSearch {
         search
     }
 
-    /// Returns the directories in which a process searches for the DLLs of this file.
-    pub(crate) fn dirs_for(&self, file: &Path) -> SearchedDirs {
+    /// Returns the directories in which a process searches for the DLLs of this file. A program, and a plain `LoadLibrary`, searches
+    /// `PATH` and the current directory. An extension module of Python 3.8 or newer searches neither.
+    pub fn dirs_for(&self, file: &Path) -> SearchedDirs {
         let own = file.parent().map(Path::to_path_buf);
         let application = (DllSource::Application, std::slice::from_ref(&self.application));
         let system = (DllSource::System, &*self.system);
@@ -128,29 +129,9 @@ impl DllSearch {
         list_dirs(&dirs)
     }
 
-    /// Returns the DLLs of a program as it starts, or of a plain `LoadLibrary`.
-    pub fn resolve_program(&self, program: &Path) -> DllClosure {
-        let directories =
-            [(DllSource::Application, std::slice::from_ref(&self.application)), (DllSource::System, &self.system)];
-        let later = [(DllSource::Current, self.current.as_slice()), (DllSource::Path, &self.path)];
-        self.resolve(program, &list_dirs(&directories.into_iter().chain(later).collect::<Vec<_>>()))
-    }
-
-    /// Returns the DLLs of an extension module of Python 3.8 or newer, which searches neither `PATH` nor the current directory.
-    pub fn resolve_extension(&self, module: &Path) -> DllClosure {
-        let own = module.parent().map(Path::to_path_buf);
-        let directories = [
-            (DllSource::LoadDirectory, own.as_slice()),
-            (DllSource::Application, std::slice::from_ref(&self.application)),
-            (DllSource::Added, &self.added),
-            (DllSource::System, &self.system),
-        ];
-        self.resolve(module, &list_dirs(&directories))
-    }
-
     /// Resolves the DLLs of a file and of the DLLs that it needs. All of them use the same directories, so the order of loading
     /// does not matter.
-    pub(crate) fn resolve(&self, file: &Path, dirs: &SearchedDirs) -> DllClosure {
+    pub fn resolve(&self, file: &Path, dirs: &SearchedDirs) -> DllClosure {
         let mut closure = DllClosure::new();
         let mut known = BTreeSet::new();
         let (mut now, mut later) = (VecDeque::new(), VecDeque::new());
