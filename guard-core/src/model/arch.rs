@@ -7,7 +7,6 @@
 use std::fmt;
 use std::str::FromStr;
 
-use crate::model::version::Version;
 use crate::text::shell_words::split_words;
 
 /// The number of an `sm_` or `compute_` name, with its suffix: `90a`.
@@ -355,7 +354,7 @@ pub struct NvccFlags {
     /// Targets and symbolic requests, each once, in the order of first mention.
     pub requests: Vec<ArchRequest>,
     /// Additional PTX of nvcc 13 for an `-arch` with a suffix and no `-code`: without the suffix (`compute_90` for
-    /// `-arch=sm_90a`; measured with 13.0, 13.2 and 13.5). See [`NvccFlags::requests_by`].
+    /// `-arch=sm_90a`; measured with 13.0, 13.2 and 13.5).
     pub besides_from_13: Option<Target>,
     /// `lto_90`: link-time code, which no GPU can run until nvlink compiles it.
     pub lto: Vec<Arch>,
@@ -363,18 +362,6 @@ pub struct NvccFlags {
     pub options_files: Vec<String>,
     /// `-ccbin`: the host compiler in the flags.
     pub ccbin: Option<String>,
-}
-
-impl NvccFlags {
-    /// Returns the requests as nvcc of this release interprets them.
-    #[inline]
-    pub fn requests_by(&self, toolkit: Version) -> Vec<ArchRequest> {
-        let mut requests = self.requests.clone();
-        if let Some(target) = self.besides_from_13.filter(|_| toolkit.major >= 13) {
-            push_unique(&mut requests, target.into());
-        }
-        requests
-    }
 }
 
 /// nvcc's options with any text in the next word (`nvcc --help` of 11.8 and 13.5), long and short. That word is no

@@ -33,7 +33,7 @@ pub struct Declared {
     pub targets: Vec<Target>,
     /// True for flags of nvcc's own variables, which add to every other declaration.
     pub adds: bool,
-    /// The additional targets of these flags with nvcc 13 and later ([`arch::NvccFlags::requests_by`]).
+    /// The additional targets of these flags with nvcc 13 and later ([`arch::NvccFlags::besides_from_13`]).
     from_13: Option<Target>,
 }
 

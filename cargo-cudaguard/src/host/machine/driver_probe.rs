@@ -12,12 +12,14 @@ use cudaguard::internal::version::CudaVersion;
 /// The first argument that makes a program act as the probe child: see [`super::run_probe_child`].
 pub(super) const MODE: &str = "__ask-libcuda";
 
+/// Equal to the timeout of the shim: many GPUs without persistence mode take seconds to initialize.
+const PATIENCE: Duration = Duration::from_secs(10);
+
 /// The program that is started as the probe child and then calls [`super::run_probe_child`], usually the current
 /// program.
 #[derive(Clone, Debug)]
 pub struct DriverProbe {
     program: PathBuf,
-    patience: Duration,
 }
 
 /// The answer of a driver.
@@ -52,35 +54,27 @@ impl DriverProbe {
 
     /// Uses another program, whose `main` begins with [`super::run_probe_child`].
     pub fn with_program(program: PathBuf) -> Self {
-        // Equal to the timeout of the shim: many GPUs without persistence mode take seconds to initialize.
-        Self { program, patience: Duration::from_secs(10) }
-    }
-
-    /// Sets the timeout.
-    #[must_use]
-    pub fn with_timeout(mut self, patience: Duration) -> Self {
-        self.patience = patience;
-        self
+        Self { program }
     }
 
     /// Probes the libcuda at this path, in this environment.
     pub(super) fn probe_library(&self, env: &Env, library: &Path) -> DriverAnswers {
         let (say, hear) = channel();
-        let (program, library, patience) = (self.program.clone(), library.to_owned(), self.patience);
+        let (program, library) = (self.program.clone(), library.to_owned());
         let variables = env.for_child().map(<[_]>::to_vec);
         // Not joined: a child that hangs in the kernel cannot be killed, and joining it would hang as well.
         std::thread::spawn(move || {
-            let seconds = patience.as_secs().max(1).to_string();
+            let seconds = PATIENCE.as_secs().to_string();
             let library = library.as_os_str();
             let arguments: [&std::ffi::OsStr; 3] = [MODE.as_ref(), seconds.as_ref(), library];
             let _ = say.send(subprocess::run_with_timeout(
                 &program,
                 &arguments,
                 variables.as_deref(),
-                patience + Duration::from_secs(2),
+                PATIENCE + Duration::from_secs(2),
             ));
         });
-        let answer = match hear.recv_timeout(self.patience + Duration::from_secs(4)) {
+        let answer = match hear.recv_timeout(PATIENCE + Duration::from_secs(4)) {
             Ok(answer) => answer,
             Err(_) => Err("did not respond, and cannot be stopped".to_owned()),
         };

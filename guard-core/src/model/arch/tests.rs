@@ -152,12 +152,16 @@ fn nvcc_flags_are_parsed() {
 
 #[test]
 fn suffixed_arch_depends_on_release() {
-    let by = |text: &str, major| join_requests(&nvcc_flags(text).unwrap().requests_by(Version::new(major, 0, 0)));
-    assert_eq!(by("-arch=sm_90a", 12), "sm_90a,compute_90a");
-    assert_eq!(by("-arch=sm_90a", 13), "sm_90a,compute_90a,compute_90");
-    assert_eq!(by("-arch=compute_100f", 13), "compute_100f,compute_100");
-    assert_eq!(by("-arch=compute_90a -code=sm_90a", 13), "sm_90a");
-    assert_eq!(by("-arch=sm_90", 13), "sm_90,compute_90");
+    for (text, requests, from_13) in [
+        ("-arch=sm_90a", "sm_90a,compute_90a", Some("compute_90")),
+        ("-arch=compute_100f", "compute_100f", Some("compute_100")),
+        ("-arch=compute_90a -code=sm_90a", "sm_90a", None),
+        ("-arch=sm_90", "sm_90,compute_90", None),
+    ] {
+        let flags = nvcc_flags(text).unwrap();
+        assert_eq!(join_requests(&flags.requests), requests);
+        assert_eq!(flags.besides_from_13.map(|target| target.to_string()).as_deref(), from_13);
+    }
 }
 
 #[test]
