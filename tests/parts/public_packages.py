@@ -156,6 +156,8 @@ def check(command, row, path, results):
         return ["inspect: status %d: %s" % (done.returncode, done.stderr.strip())]
     known = row.get("warns", [])
     warnings = done.stderr.splitlines()
+    # A slow machine gets lines of progress.
+    warnings = [line for line in warnings if not line.startswith("cudaguard: reading ")]
     differences = ["inspect warns: " + line for line in warnings if not any(text in line for text in known)]
     differences += ["inspect does not warn: " + text for text in known if not any(text in line for line in warnings)]
     report = json.loads(done.stdout)
