@@ -49,9 +49,10 @@ impl<'a> Set<'a> {
             let light = self.provider(at, soname).filter(|light| light.is(&CUBLAS_LT))?;
             let part = light.version()?;
             let values = pair(cublas, CUBLAS.name, light, CUBLAS_LT.name).with("part", part);
-            if let Some(found) = cublas.version() {
-                return (found != part).then(|| MessageTemplate::FamilyMixed.to_finding(&values.with("found", found)));
+            if let Some(found) = cublas.version().filter(|found| *found != part) {
+                return Some(MessageTemplate::FamilyMixed.to_finding(&values.with("found", found)));
             }
+            // The version may be that of a package whose file was replaced.
             let (from, before) = cublas.cublas_range;
             let is_older = from.is_some_and(|from| minor(part) < minor(from));
             let is_newer = before.is_some_and(|before| minor(part) >= minor(before));
@@ -288,6 +289,12 @@ mod tests {
             ]
         );
         assert_eq!(messages(&[by_functions((None, None)), light("12.1.3")]), nothing());
+        // The file of another release replaced that of the package.
+        let replaced = Member { cublas_range: (None, Some(Version::new(12, 4, 2))), ..cublas("12.4.5") };
+        assert_eq!(
+            messages(&[replaced, light("12.4.5")]),
+            ["cuBLAS is not of the release of cuBLASLt 12.4.5: it has the functions of cuBLAS before 12.4.2"]
+        );
         // Neither version of another file, nor a file that is not there, is compared.
         assert_eq!(messages(&[cublas("12.8.4"), light("")]), nothing());
         assert_eq!(messages(&[cublas("12.8.4")]), nothing());
