@@ -18,6 +18,7 @@ pub(crate) fn tests() -> Vec<Test> {
         conda_and_image_requirements_are_checked,
         #[slow]
         fulfilled_requirements_are_reported,
+        idle_library_is_no_requirement,
         #[slow]
         per_cuda_libraries_are_selected,
         #[slow]
@@ -352,6 +353,42 @@ fn fulfilled_requirements_are_reported() {
     link("h.c", "tree/app/ext.so", &[rpath, "-Ltree/app/lib", "-lg"]);
     let outcome = pack("").expect(0);
     assert!(outcome.stdout.contains(": runs"), "{outcome}");
+    // pip installs what a wheel requires; an environment should contain it.
+    fs::remove_dir_all(tree.join("nvidia/cudnn")).expect("there before");
+    let _ = pack("Requires-Dist: nvidia-cudnn-cu13>=9.1,<10").expect(0);
+    let verify = command::call(["verify", "--driver", "580.65.06", "--gpu", "A100", "--cudnn", "none"]);
+    let outcome = verify.arg(&tree).run().expect(1);
+    assert!(outcome.stderr.contains("error[CG205]"), "{outcome}");
+}
+
+/// An environment contains the cudart of a newer CUDA major, which no member loads.
+fn idle_library_is_no_requirement() {
+    tools::need("gcc");
+    let scratch = Scratch::without_blanks("artefact-idle");
+    scratch.file("a.c", "int a;\n");
+    let link = |to: &str, cudart: &Path| {
+        let call = Call::new("gcc").args(["-shared", "-fPIC", "-Wl,--no-as-needed", "a.c", "-o", to]);
+        let _ = call.arg(cudart).dir(scratch.path()).run().success();
+    };
+    for dir in ["env/app", "env/nvidia/cu13/lib"] {
+        fs::create_dir_all(scratch.join(dir)).expect("a folder");
+    }
+    let new = scratch.join("env/nvidia/cu13/lib/libcudart.so.13");
+    fs::copy(parts::cuda("13.0").join("lib/libcudart.so.13"), &new).expect("a copy");
+    let verify = |driver: &str| {
+        let env = scratch.join("env");
+        command::call(["verify", "--driver", driver, "--gpu", "A100"]).arg(env).run()
+    };
+    // Something outside of the directory loads it.
+    let _ = verify("470.57.02").expect(1);
+    link("env/app/libapp.so", &parts::cuda("11.8").join("lib/libcudart.so.11.0"));
+    let outcome = verify("470.57.02").expect(0);
+    assert!(outcome.stderr.contains("warning[CG301]"), "{outcome}");
+    assert!(outcome.stderr.contains("loaded by:  none of the examined files"), "{outcome}");
+    let _ = verify("440.33.01").expect(1);
+    link("env/app/libother.so", &new);
+    let outcome = verify("470.57.02").expect(1);
+    assert!(outcome.stderr.contains("error[CG301]"), "{outcome}");
 }
 
 /// A package contains one library for each of two CUDA majors, of which a program loads one. It also contains an unused

@@ -45,6 +45,8 @@ impl ArtifactReport {
         let majors = whole.cuda_majors();
         let mut one_of: BTreeMap<u32, Vec<usize>> = BTreeMap::new();
         let mut of_vendor: Vec<usize> = Vec::new();
+        let mut idle: Vec<usize> = Vec::new();
+        let is_complete = whole.is_complete();
         let is_package = whole.packages.iter().any(ArtifactPackage::is_one);
         let of_programs = whole.members_of_programs();
         let of_others = whole.members_of_others();
@@ -61,9 +63,8 @@ impl ArtifactReport {
             let may_be_loaded = is_module && (whole.walked.kind == "directory" || whole.packages.len() != 1);
             let is_elsewhere =
                 |soname: &str| may_be_loaded && !matches!(whole.find_library(part, soname), LibraryPlace::External);
-            let at_hand = |soname: &str| {
-                is_elsewhere(soname) || inside(soname).is_some() || whole.required_package(part, soname).is_some()
-            };
+            let is_installed_with = |soname: &str| !is_complete && whole.required_package(part, soname).is_some();
+            let at_hand = |soname: &str| is_elsewhere(soname) || inside(soname).is_some() || is_installed_with(soname);
             own.needed.retain(|needed| !at_hand(&needed.soname) && !whole.is_loaded_with(&part.name, &needed.soname));
             own.bound.retain(|bound| !at_hand(&bound.soname));
             own.opened.retain(|opened| !opened.names.iter().any(|name| whole.has_file_named(name)));
@@ -71,9 +72,10 @@ impl ArtifactReport {
                 own.needed.iter_mut().for_each(|needed| needed.module = Some(part.name.clone()));
                 all.modules.push(own.needed.iter().map(|needed| needed.soname.clone()).collect());
             }
+            // A library that no member loads stops none.
+            let is_idle =
+                is_module && part.is_from_nvidia() && !of_others.is_empty() && !of_others.contains(part.name.as_str());
             if is_module && part.is_from_nvidia() {
-                // A library that no member loads stops none.
-                let is_idle = !of_others.is_empty() && !of_others.contains(part.name.as_str());
                 own.needed.retain(|needed| !is_idle || needed.is_of_driver());
                 own.bound.retain(|_| !is_idle);
                 own.needed.iter_mut().for_each(|needed| needed.has_search_path = true);
@@ -93,6 +95,9 @@ impl ArtifactReport {
             let unrecorded = own.manifests.iter().all(|manifest| manifest.target.is_empty());
             if is_package && unrecorded && whole.does_without(part) {
                 all.alternatives.in_part.extend(places.clone());
+            }
+            if is_idle {
+                idle.extend(places.clone());
             }
             let group = if part.is_from_nvidia() { &mut of_vendor } else { &mut all.alternatives.serving };
             group.extend(places.clone());
@@ -118,6 +123,7 @@ impl ArtifactReport {
         }
         all.opened.extend(whole.opened_on_machine());
         all.drop_implied_rows(&of_vendor);
+        all.mark_idle(idle);
         all.alternatives.one_of = one_of.into_values().collect();
         all.findings.extend(whole.package_findings());
         all.compilers = whole.compilers();

@@ -60,8 +60,8 @@ impl ArtifactReport {
 
     /// Returns true if everything that runs with the members should be in the artifact: an environment or an image, in contrast to
     /// a package.
-    fn is_complete(&self) -> bool {
-        let is_environment = matches!(self.walked.kind, "directory" | "container image") || self.packages.is_empty();
+    pub(super) fn is_complete(&self) -> bool {
+        let is_environment = matches!(self.walked.kind, "directory" | "container image") || self.packages.len() != 1;
         self.wheels.is_empty() && is_environment
     }
 

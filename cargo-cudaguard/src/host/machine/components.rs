@@ -79,6 +79,8 @@ pub struct Alternatives {
     pub in_part: Vec<usize>,
     /// Manifests of the package's main code.
     pub serving: Vec<usize>,
+    /// Libraries of NVIDIA's that no file loads and that need a newer driver than the others: a program may open them.
+    pub idle: Vec<usize>,
 }
 
 /// A library that a file needs.
@@ -240,15 +242,24 @@ impl Components {
     /// Drops driver requirements of NVIDIA's libraries (`of_vendor`: the places of their manifests) that another file of
     /// the same closure has, so that one cause gives one finding.
     pub(crate) fn drop_implied_rows(&mut self, of_vendor: &[usize]) {
-        let floor = |row: &Requirement| match row {
-            Requirement::Driver { cuda, .. } => Some(*cuda),
-            _ => None,
-        };
-        let others = self.manifests.iter().enumerate().filter(|(at, _)| !of_vendor.contains(at));
-        let implied = others.flat_map(|(_, manifest)| manifest.requires.iter().filter_map(floor)).max();
+        let implied = self.newest_driver_without(of_vendor);
         for at in of_vendor {
-            self.manifests[*at].requires.retain(|row| floor(row).is_none_or(|cuda| implied < Some(cuda)));
+            self.manifests[*at].requires.retain(|row| cuda_of_row(row).is_none_or(|cuda| implied < Some(cuda)));
         }
+    }
+
+    /// Marks the libraries of NVIDIA's that no file loads (`idle`: the places of their manifests), if other files show which driver
+    /// a program needs.
+    pub(crate) fn mark_idle(&mut self, idle: Vec<usize>) {
+        if self.newest_driver_without(&idle).is_some() {
+            self.alternatives.idle = idle;
+        }
+    }
+
+    /// Returns the newest CUDA version that files other than these need the driver to support.
+    fn newest_driver_without(&self, left_out: &[usize]) -> Option<CudaVersion> {
+        let others = self.manifests.iter().enumerate().filter(|(at, _)| !left_out.contains(at));
+        others.flat_map(|(_, manifest)| manifest.requires.iter().filter_map(cuda_of_row)).max()
     }
 
     /// Checks the requirements on cuDNN against the one that comes with the file. `place` names the container of both.
@@ -269,8 +280,11 @@ impl Components {
         let mut places: HashMap<(String, Vec<bool>), usize> = HashMap::new();
         let mut moved = Vec::with_capacity(self.manifests.len());
         for (at, manifest) in self.manifests.iter().enumerate() {
-            let groups =
-                self.alternatives.one_of.iter().chain([&self.alternatives.in_part, &self.alternatives.serving]);
+            let groups = self.alternatives.one_of.iter().chain([
+                &self.alternatives.in_part,
+                &self.alternatives.serving,
+                &self.alternatives.idle,
+            ]);
             let groups = groups.map(|group| group.binary_search(&at).is_ok()).collect();
             let nameless = Manifest { component: Component::unrecorded(""), ..manifest.clone() };
             moved.push(*places.entry((format!("{nameless:?}"), groups)).or_insert_with(|| {
@@ -284,9 +298,9 @@ impl Components {
             places.dedup();
             places
         };
-        let Alternatives { one_of, in_part, serving } = &self.alternatives;
-        let alternatives =
-            Alternatives { one_of: one_of.iter().map(at).collect(), in_part: at(in_part), serving: at(serving) };
+        let Alternatives { one_of, in_part, serving, idle } = &self.alternatives;
+        let one_of = one_of.iter().map(at).collect();
+        let alternatives = Alternatives { one_of, in_part: at(in_part), serving: at(serving), idle: at(idle) };
         Self { manifests: kept, alternatives, ..self.clone() }
     }
 
@@ -442,11 +456,25 @@ impl Alternatives {
         for at in self.in_part.iter().filter(|_| served) {
             findings[*at].iter_mut().filter(|finding| no_code(finding)).for_each(reported);
         }
+        for at in &self.idle {
+            let errors = findings[*at].iter_mut().filter(|finding| finding.severity == Severity::Error);
+            errors.for_each(|finding| {
+                finding.severity = Severity::Warning;
+                finding.message.push_str("\nloaded by:  none of the examined files");
+            });
+        }
         let (out, fit): (Vec<&Vec<usize>>, Vec<&Vec<usize>>) =
             self.one_of.iter().partition(|group| group.iter().any(|at| refused(&findings[*at])));
         if !fit.is_empty() {
             out.into_iter().flatten().for_each(|at| findings[*at].iter_mut().for_each(reported));
         }
+    }
+}
+
+fn cuda_of_row(row: &Requirement) -> Option<CudaVersion> {
+    match row {
+        Requirement::Driver { cuda, .. } => Some(*cuda),
+        _ => None,
     }
 }
 
