@@ -299,7 +299,7 @@ impl ArtifactPackage {
     /// Returns the requirements of the package for the library with this key, each with the oldest release that it accepts. Extras
     /// do not count.
     pub(super) fn oldest_of(&self, key: &str) -> impl Iterator<Item = (&str, Version)> {
-        let of_library = move |one: &Promise<'_>| one.stems == [key] && !one.text.contains("extra ==");
+        let of_library = move |one: &Promise<'_>| one.stems == [key] && !one.is_of_extra();
         self.promises().filter(of_library).filter_map(|one| Some((one.text, one.least?)))
     }
 

@@ -107,12 +107,13 @@ pub(in crate::commands::artifact_report) fn unfulfilled_requirements(packages: &
         by_name.entry(normalize_name(&package.name)).or_default().push(package);
     }
     for package in packages.iter().filter(|package| package.kind != PackageKind::Image) {
-        let promises: Vec<_> = package.promises().filter(|one| !one.text.contains("extra ==")).collect();
+        let promises: Vec<_> = package.promises().collect();
         for one in &promises {
             let name = normalize_name(name_of(one.text));
             // Requirements of the same package may be for other platforms.
             let allowed = |version: &str| {
-                let same = promises.iter().filter(|other| normalize_name(name_of(other.text)) == name);
+                let same = promises.iter().filter(|other| other.is_of_extra() == one.is_of_extra());
+                let same = same.filter(|other| normalize_name(name_of(other.text)) == name);
                 same.into_iter().any(|other| other.allows(version))
             };
             let same_name = by_name.get(&name).into_iter().flatten();
@@ -121,8 +122,9 @@ pub(in crate::commands::artifact_report) fn unfulfilled_requirements(packages: &
             if installed.any(|other| allowed(&other.version)) {
                 continue;
             }
-            let text = one.text.split(';').next().unwrap_or_default().trim_end();
-            let values = Values::default().with("component", package.name_and_version()).with("value", text);
+            // The name of the extra is a part of the requirement.
+            let text = if one.is_of_extra() { one.text } else { one.text.split(';').next().unwrap_or_default() };
+            let values = Values::default().with("component", package.name_and_version()).with("value", text.trim_end());
             let finding =
                 MessageTemplate::PackageUnfitRequirement.to_finding(&values.with("other", first.name_and_version()));
             if !findings.contains(&finding) {

@@ -102,11 +102,18 @@ impl<'a> Promise<'a> {
         Some(Self { text, stems, least, below })
     }
 
-    /// Returns true if the range allows this version of the package.
+    /// Returns true if the range allows this version of the package. An extra need not be installed, but it shows the releases with
+    /// which the package was built: JAX and TensorFlow reject older libraries, and work with newer ones.
     pub(super) fn allows(&self, version: &str) -> bool {
+        let below = self.below.filter(|_| !self.is_of_extra());
         leading_version(version).is_none_or(|version| {
-            self.least.is_none_or(|least| least <= version) && self.below.is_none_or(|below| version < below)
+            self.least.is_none_or(|least| least <= version) && below.is_none_or(|below| version < below)
         })
+    }
+
+    /// Returns true if only an extra of the package contains the requirement.
+    pub(super) fn is_of_extra(&self) -> bool {
+        self.text.contains("extra ==")
     }
 
     /// Returns the oldest CUDA major of the cudart that the requirement installs, whatever extras are chosen; `None` if it installs
