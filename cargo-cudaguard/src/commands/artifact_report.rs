@@ -296,7 +296,7 @@ impl ArtifactReport {
         }
         let uses_cuda = |package: &ArtifactPackage| self.parts.iter().any(|part| package.owns_member(&part.name));
         findings.extend(packages::overwritten_files(&self.packages, uses_cuda, |name| self.installed_digest(name)));
-        findings.extend(packages::unfulfilled_requirements(&self.packages));
+        findings.extend(packages::unfulfilled_requirements(&self.packages).into_iter().map(|one| one.finding));
         findings.extend(
             self.own_parts().filter_map(|part| packages::bundled_driver_finding(&part.name, file_name(&part.name))),
         );

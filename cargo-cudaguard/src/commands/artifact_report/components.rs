@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::member::file_name;
-use super::packages::ArtifactPackage;
+use super::packages::{ArtifactPackage, unfulfilled_requirements};
 use super::{ArtifactMember, ArtifactReport, LibraryPlace, common_os};
 use crate::binary::examined::{NotExamined, mark_only_code};
 use crate::cli::report::CliError;
@@ -126,6 +126,7 @@ impl ArtifactReport {
         all.mark_idle(idle);
         all.alternatives.one_of = one_of.into_values().collect();
         all.findings.extend(whole.package_findings());
+        all.not_examined.extend(unfulfilled_requirements(&whole.packages).into_iter().filter_map(|one| one.unknown));
         all.compilers = whole.compilers();
         all.driver_functions = whole.driver_functions();
         all.wanted_nccl = whole.wanted_nccl();

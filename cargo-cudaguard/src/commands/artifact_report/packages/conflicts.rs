@@ -6,6 +6,7 @@ use std::fmt::Write as _;
 
 use super::requirement::{name_of, normalize_name};
 use super::{ArtifactPackage, PackageKind};
+use crate::binary::examined::NotExamined;
 use crate::cli::counts::join_some;
 use cudaguard::internal::finding::{Finding, MessageTemplate, Values};
 use serde_json::Value;
@@ -99,8 +100,15 @@ pub(in crate::commands::artifact_report) fn overwritten_files(
     pairs.iter().map(finding).collect()
 }
 
-/// Reports requirements for a package of NVIDIA that the installed one does not fulfil.
-pub(in crate::commands::artifact_report) fn unfulfilled_requirements(packages: &[ArtifactPackage]) -> Vec<Finding> {
+/// A requirement for a package of NVIDIA that the installed one does not fulfil.
+pub(in crate::commands::artifact_report) struct Unfulfilled {
+    pub(in crate::commands::artifact_report) finding: Finding,
+    /// PyTorch, JAX and TensorFlow compare the loaded cuDNN with that of their build, and stop at their first use of an older minor.
+    pub(in crate::commands::artifact_report) unknown: Option<NotExamined>,
+}
+
+/// Returns the requirements for packages of NVIDIA that the installed ones do not fulfil.
+pub(in crate::commands::artifact_report) fn unfulfilled_requirements(packages: &[ArtifactPackage]) -> Vec<Unfulfilled> {
     let mut findings = Vec::new();
     let mut by_name: BTreeMap<String, Vec<&ArtifactPackage>> = BTreeMap::new();
     for package in packages {
@@ -127,9 +135,14 @@ pub(in crate::commands::artifact_report) fn unfulfilled_requirements(packages: &
             let values = Values::default().with("component", package.name_and_version()).with("value", text.trim_end());
             let finding =
                 MessageTemplate::PackageUnfitRequirement.to_finding(&values.with("other", first.name_and_version()));
-            if !findings.contains(&finding) {
-                findings.push(finding);
+            if findings.iter().any(|known: &Unfulfilled| known.finding == finding) {
+                continue;
             }
+            let unknown = one.requires_newer_cudnn(&first.version).then(|| {
+                let why = format!("whether it works with an older cuDNN ({}) is unknown", first.name_and_version());
+                NotExamined::new(package.name_and_version(), why)
+            });
+            findings.push(Unfulfilled { finding, unknown });
         }
     }
     findings

@@ -111,6 +111,13 @@ impl<'a> Promise<'a> {
         })
     }
 
+    /// Returns true if it requires cuDNN of a newer minor than this version.
+    pub(super) fn requires_newer_cudnn(&self, version: &str) -> bool {
+        let minor = |version: Version| (version.major, version.minor);
+        let found = leading_version(version);
+        self.stems == [CUDNN.key] && found.zip(self.least).is_some_and(|(found, least)| minor(found) < minor(least))
+    }
+
     /// Returns true if only an extra of the package contains the requirement.
     pub(super) fn is_of_extra(&self) -> bool {
         self.text.contains("extra ==")

@@ -240,6 +240,25 @@ fn overwritten_files_are_reported() {
     }
 }
 
+/// PyTorch and JAX stop at their first use of a cuDNN with an older minor.
+#[test]
+fn older_cudnn_than_required_is_unknown() {
+    for (requires, version, is_reported, is_unknown) in [
+        ("nvidia-cudnn-cu12==9.1.0.70", "9.1.0.70", false, false),
+        ("nvidia-cudnn-cu12==9.1.0.70", "9.0.0.312", true, true),
+        ("nvidia-cudnn-cu12<10.0,>=9.1; extra == \"with-cuda\"", "9.0.0.312", true, true),
+        ("nvidia-cudnn-cu12<10.0,>=9.1; extra == \"with-cuda\"", "9.28.0.1", false, false),
+        ("nvidia-cudnn-cu12==9.1.1.17", "9.1.0.70", true, false),
+        ("nvidia-cudnn-cu12==9.1.0.70", "9.5.0.50", true, false),
+        ("nvidia-cublas-cu12>=12.4.5.8", "12.1.3.1", true, false),
+    ] {
+        let library = installed(&name_of(requires).replace('-', "_"), version, "", "");
+        let all = unfulfilled_requirements(&all_of(&[installed("app", "1.0", requires, ""), library].concat()));
+        let reported = all.iter().map(|one| (true, one.unknown.is_some())).next().unwrap_or_default();
+        assert_eq!(reported, (is_reported, is_unknown), "{requires} with {version}");
+    }
+}
+
 #[test]
 fn unfulfilled_requirements_are_reported() {
     for (requires, version, expected) in [
@@ -254,7 +273,7 @@ fn unfulfilled_requirements_are_reported() {
     ] {
         let texts =
             [installed("torch", "2.5.0", requires, ""), installed("nvidia_nvjitlink_cu12", version, "", "")].concat();
-        let findings = unfulfilled_requirements(&all_of(&texts));
+        let findings: Vec<_> = unfulfilled_requirements(&all_of(&texts)).into_iter().map(|one| one.finding).collect();
         assert_eq!(!findings.is_empty(), expected, "{requires}: {findings:?}");
         let named = |text: &str| findings.iter().all(|finding| finding.message.contains(text));
         assert!(named("torch 2.5.0 requires nvidia-nvjitlink-cu12==12.4.127") && named(version), "{findings:?}");
