@@ -460,8 +460,17 @@ fn profiler_is_no_requirement() {
         fs::copy(parts::part("cupti-12.6").join("lib/libcupti.so.12"), dir.join("cupti/libcupti.so.12")).unwrap();
     }
     fs::copy(&program, both.join("program")).unwrap();
+    // What a compiler compiles when a program runs is unknown.
+    let source = r#"const char text[] = "Cuda compilation tools, release 12.4, V12.4.127"; int nvrtcVersion(void) { return 0; }"#;
+    let arguments = ["-shared", "-fPIC", "-nostdlib", "-Wl,-soname,libnvrtc.so.12"].map(str::to_owned);
+    fixture.gcc("compiler/libnvrtc.so.12", source, &arguments);
+    let compiler = fixture.0.join("compiler");
     // CUPTI 12.6 has no code for this GPU.
-    for (dir, verdict, expected) in [(&alone, "refused", &["CG303 error"][..]), (&both, "unknown", &[])] {
+    for (dir, verdict, expected) in [
+        (&alone, "refused", &["CG303 error"][..]),
+        (&both, "unknown", &[]),
+        (&compiler, "unknown", &["CG236 warning", "CG519 info"]),
+    ] {
         let value = json(&call(["verify", "--json", "--driver", "580", "--gpu", "RTX5090"]).arg(dir).run());
         let expected: Vec<String> = expected.iter().map(|code| (*code).to_owned()).collect();
         assert_eq!(result(&value), (verdict.to_owned(), expected), "{value}");
