@@ -15,7 +15,9 @@ use serde_json::Value;
 
 use crate::cli::counts::join_some;
 pub(super) use conflicts::{overwritten_files, unfulfilled_requirements};
-use requirement::{Promise, bundled_libraries, guarded_version, is_nvidia_package, name_of, normalize_name};
+use requirement::{
+    Promise, bundled_libraries, guarded_version, is_nvidia_package, is_of_extra, name_of, normalize_name,
+};
 
 /// The metadata of a package or an image: METADATA of a wheel, the index of a conda package, or the variables of an
 /// image.
@@ -227,14 +229,13 @@ impl ArtifactPackage {
 
     /// Returns the text of the requirement that installs the library with this soname together with the package.
     pub(super) fn requirement_for(&self, soname: &str, oldest: Option<Version>) -> Option<&str> {
-        let optional = |text: &str| text.contains("extra ==");
         let fits = |one: &Promise<'_>| {
             one.provides(soname)
                 && one.lets_in(soname)
                 && (oldest.is_none() || one.least.is_some() && oldest <= one.least)
         };
         self.promises()
-            .find(|one| self.kind != PackageKind::Image && !optional(one.text) && fits(one))
+            .find(|one| self.kind != PackageKind::Image && !is_of_extra(one.text) && fits(one))
             .map(|one| one.text)
     }
 
@@ -271,7 +272,7 @@ impl ArtifactPackage {
             BilledRequirement {
                 version: exact.map(str::to_owned),
                 purl: purl(&name, exact),
-                optional: text.contains("extra =="),
+                optional: is_of_extra(text),
                 name,
                 range,
             }

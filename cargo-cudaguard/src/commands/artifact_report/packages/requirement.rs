@@ -60,6 +60,11 @@ pub(super) fn bundled_libraries(kind: PackageKind, name: &str) -> Option<(&'stat
     BRING.iter().find(|(known, _)| *known == name).copied()
 }
 
+/// Returns true if a requirement of a wheel applies only with an extra: `nvidia-cudnn-cu12>=9.1; extra == "with-cuda"`.
+pub(super) fn is_of_extra(text: &str) -> bool {
+    text.split_once(';').is_some_and(|(_, marker)| marker.contains("extra"))
+}
+
 impl<'a> Promise<'a> {
     /// Parses a requirement. Each extra of an entire toolkit gives a result. Its release is that of the CUDA runtime
     /// and does not determine the releases of the other libraries.
@@ -120,7 +125,7 @@ impl<'a> Promise<'a> {
 
     /// Returns true if only an extra of the package contains the requirement.
     pub(super) fn is_of_extra(&self) -> bool {
-        self.text.contains("extra ==")
+        is_of_extra(self.text)
     }
 
     /// Returns the oldest CUDA major of the cudart that the requirement installs, whatever extras are chosen; `None` if it installs
@@ -129,8 +134,7 @@ impl<'a> Promise<'a> {
         /// Packages of conda that only select the releases of others.
         const SELECTORS: [&str; 2] = ["cuda-version", "pytorch-cuda"];
         let name = normalize_name(name_of(self.text));
-        let is_optional = self.text.split_once(';').is_some_and(|(_, marker)| marker.contains("extra"));
-        if !self.stems.contains(&"cudart") || SELECTORS.contains(&&*name) || is_optional {
+        if !self.stems.contains(&"cudart") || SELECTORS.contains(&&*name) || self.is_of_extra() {
             return None;
         }
         let suffix = name.rsplit_once("-cu").and_then(|(_, major)| major.parse().ok());

@@ -269,6 +269,7 @@ fn unfulfilled_requirements_are_reported() {
         ("nvidia-nvjitlink-cu12==12.4.127; extra == \"all\"", "12.4.127", false),
         ("nvidia-nvjitlink-cu12==12.4.127; extra == \"all\"", "12.1.105", true),
         ("nvidia-nvjitlink-cu12==12.4.127; extra == \"all\"", "12.9.86", false),
+        ("nvidia-nvjitlink-cu12==12.4.127;extra=='all'", "12.9.86", false),
         ("nvidia-cublas-cu12==12.4.5", "12.1.105", false),
     ] {
         let texts =
