@@ -178,6 +178,6 @@ impl Tool {
     fn to_compiler(&self, target: &str) -> GuardCompiler {
         let flags = self.arguments().map(OsString::from).collect();
         let is_clang = self.program.file_name().is_some_and(|name| name.to_string_lossy().contains("clang"));
-        GuardCompiler { program: self.program.clone(), is_clang, flags, target: target.to_owned() }
+        GuardCompiler { program: self.program.clone(), is_clang, flags, target: target.to_owned(), is_fast: false }
     }
 }

@@ -118,7 +118,7 @@ mod tests {
 
     fn compiler(flags: &[&str], target: &str) -> GuardCompiler {
         let flags = flags.iter().map(Into::into).collect();
-        GuardCompiler { program: "/bin/true".into(), is_clang: false, flags, target: target.to_owned() }
+        GuardCompiler { program: "/bin/true".into(), is_clang: false, flags, target: target.to_owned(), is_fast: false }
     }
 
     fn compile(dir: &Path) -> Result<Result<PathBuf, String>, String> {
@@ -177,5 +177,6 @@ mod tests {
         assert_ne!(path(&plain), path(&compiler(&[], "u")));
         assert_ne!(path(&plain), path(&compiler(&["-m64"], "t")));
         assert_ne!(path(&plain), path(&GuardCompiler { program: "/bin/sh".into(), ..plain.clone() }));
+        assert_ne!(path(&plain), path(&GuardCompiler { is_fast: true, ..plain.clone() }));
     }
 }

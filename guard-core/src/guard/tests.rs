@@ -162,7 +162,7 @@ fn clang_without_llvm_options_compiles() {
     fs::write(&program, script).unwrap();
     fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
     let target = "x86_64-unknown-linux-gnu".to_owned();
-    let compiler = GuardCompiler { program, is_clang: true, flags: Vec::new(), target };
+    let compiler = GuardCompiler { program, is_clang: true, flags: Vec::new(), target, is_fast: false };
     let object = compiler.compile_object(dir.path(), "shim", "c", "int x;").unwrap().unwrap();
     assert!(object.is_file());
 }

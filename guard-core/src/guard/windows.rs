@@ -148,7 +148,13 @@ pub(super) fn detect_clang(env: &Env, target: &str) -> Option<Result<GuardCompil
     Some(match named.or_else(in_path) {
         Some(program) => {
             let flags = ["--driver-mode=gcc".into(), format!("--target={target}").into()];
-            Ok(GuardCompiler { program, is_clang: true, flags: flags.into(), target: target.to_owned() })
+            Ok(GuardCompiler {
+                program,
+                is_clang: true,
+                flags: flags.into(),
+                target: target.to_owned(),
+                is_fast: false,
+            })
         }
         None => Err(format!("the guard for {target} needs clang, and there is none in PATH")),
     })
