@@ -10,13 +10,20 @@ use cudaguard::internal::manifest::Opens;
 
 /// The functions that a crate looks up in one library.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct LookedUp {
+pub struct LookedUp {
     /// The crate: `cudarc 0.19.10`.
-    pub(super) by: String,
+    pub(crate) by: String,
     /// The file names that it tries, in order.
-    pub(super) files: Vec<String>,
+    pub(crate) files: Vec<String>,
     pub(super) functions: BTreeSet<String>,
     pub(super) when: Symbols,
+}
+
+impl LookedUp {
+    /// Returns the CUDA major of the bindings: the first number that the crate appends to the name of a library.
+    pub(super) fn cuda_major(&self) -> Option<u32> {
+        self.files.iter().find_map(|name| name.rsplit_once(".so.")?.1.parse().ok())
+    }
 }
 
 /// Libraries without `lib`, and the start of the names of their functions.

@@ -2,6 +2,7 @@
 
 use super::looked_up::LookedUp;
 use super::member::Member;
+use super::names::cuda_majors_with;
 use super::rules::Resolve;
 use crate::binary::symbols;
 use crate::knowledge::crates::table::Symbols;
@@ -23,26 +24,54 @@ pub(crate) fn looked_up_findings(members: &[&Member], resolve: &Resolve<'_>) -> 
             let has = |function: &String| files.iter().any(|file| file.exports.contains(function));
             let missing: Vec<&String> = lookup.functions.iter().filter(|function| !has(function)).collect();
             if !missing.is_empty() {
-                findings.push(lookup_finding(member, lookup, library, &missing));
+                let values = Values::default().with("needed_by", &member.name).with("path", &library.name);
+                findings.push(lookup_finding(lookup, &library.soname, &missing, values));
             }
         }
     }
     findings
 }
 
-fn lookup_finding(member: &Member, lookup: &LookedUp, library: &Member, missing: &[&String]) -> Finding {
+/// Returns what members look up in the libraries that crates open by name.
+pub(crate) fn lookups<'a>(members: impl IntoIterator<Item = &'a Member>) -> Vec<LookedUp> {
+    members.into_iter().flat_map(|member| member.looks_up.iter().cloned()).collect()
+}
+
+/// Returns the finding about a library that is described by its name and its version. For a library of another CUDA major than the
+/// bindings, the table of functions does not show whether it has all of them.
+pub(crate) fn described_library_finding(
+    lookup: &LookedUp,
+    name: &str,
+    version: Option<Version>,
+    path: Option<&str>,
+) -> Option<Finding> {
+    let releases = |function: &String| symbols::releases_with(name, function);
+    let lacks = |function: &&String| {
+        releases(function).zip(version).is_some_and(|(releases, version)| !releases.contains(version))
+    };
+    let missing: Vec<&String> = lookup.functions.iter().filter(lacks).collect();
+    if !missing.is_empty() {
+        return Some(lookup_finding(lookup, name, &missing, Values::default().with_known("path", path)));
+    }
+    let bindings = lookup.cuda_major();
+    let is_other_major = bindings.zip(cuda_majors_with(name)).is_some_and(|(cuda, all)| !all.contains(&cuda));
+    let is_unknown =
+        is_other_major || version.is_none() && lookup.functions.iter().any(|name| releases(name).is_some());
+    (is_unknown && lookup.when == Symbols::Opened).then(|| {
+        let values = Values::default().with("library", name).with("crate", &lookup.by).with_known("cuda", bindings);
+        MessageTemplate::LibraryNotStatedBindings.to_finding(&values.with_known("path", path))
+    })
+}
+
+fn lookup_finding(lookup: &LookedUp, soname: &str, missing: &[&String], values: Values) -> Finding {
     let words = match lookup.when {
         Symbols::Opened => MessageTemplate::LibraryLacksSymbolAtOpening,
         Symbols::ResolvedAtFirstCall => MessageTemplate::LibraryLacksSymbolAtCall,
         Symbols::Checked => MessageTemplate::LibraryLacksSymbolChecked,
     };
-    let first: Option<Version> = missing.iter().filter_map(|name| symbols::first_with(&library.soname, name)).max();
-    let soname = vendor::plain_name(&library.soname).into_owned();
-    let values = Values::default()
-        .with("library", soname)
-        .with("symbol", missing[0])
-        .with("symbols", symbols::list_functions(missing));
-    let values = values.with("crate", &lookup.by).with("needed_by", &member.name).with("path", &library.name);
+    let first: Option<Version> = missing.iter().filter_map(|name| symbols::first_with(soname, name)).max();
+    let values = values.with("library", vendor::plain_name(soname)).with("symbol", missing[0]);
+    let values = values.with("symbols", symbols::list_functions(missing)).with("crate", &lookup.by);
     let finding = words.to_finding(&values.with("later", missing[0]).with_known("first", first));
     // The program may avoid a single function, but not all of a library.
     if lookup.when == Symbols::Opened { finding } else { finding.with_severity(Severity::Warning) }

@@ -19,7 +19,8 @@ pub(crate) use compilers::{compiler_findings, compilers, compilers_without_versi
 pub(crate) use descriptors::{BUILTINS, Descriptor, NVRTC};
 pub use driver_functions::DriverFunctions;
 pub(crate) use driver_rules::{driver_function_findings, functions_of_driver};
-pub(crate) use lookup_rules::looked_up_findings;
+pub use looked_up::LookedUp;
+pub(crate) use lookup_rules::{described_library_finding, looked_up_findings, lookups};
 pub(crate) use may_open::{describe_no_needed_library, named_libraries, opened_without_requirement};
 pub(crate) use member::Member;
 pub(crate) use names::{cuda_major_of, is_installed, is_of_nvidia};

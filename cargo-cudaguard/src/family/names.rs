@@ -1,5 +1,7 @@
 //! Names of NVIDIA's libraries.
 
+use std::ops::RangeInclusive;
+
 use super::descriptors::Descriptor;
 use cudaguard::internal::vendor::{self, CUDNN};
 
@@ -57,16 +59,27 @@ pub(crate) fn is_installed(name: &str) -> bool {
 /// run it.
 pub(crate) fn cuda_major_of(soname: &str) -> Option<u32> {
     let plain = vendor::plain_name(soname);
+    let with_runtime = ["cublas", "cublasLt", "cufft", "cusolver", "cusparse", "nvjpeg", "npp"];
+    let is_it = plain.strip_prefix("lib").is_some_and(|name| with_runtime.iter().any(|stem| name.starts_with(stem)));
+    Some(*cuda_majors_with(&plain).filter(|_| is_it)?.start())
+}
+
+/// Returns the CUDA majors from 10 to 13 whose toolkits contain a library of this soname.
+pub(super) fn cuda_majors_with(soname: &str) -> Option<RangeInclusive<u32>> {
+    let plain = vendor::plain_name(soname);
     let major = vendor::major_of(&plain)?;
-    // The sonames in NVIDIA's packages for CUDA 10 to 13.
-    match (plain.strip_prefix("lib")?.split(".so").next()?, major) {
-        ("cublas" | "cublasLt" | "nvjpeg", _) | ("cusparse", 10..=12) | ("cusolver" | "cufft", 10) => Some(major),
-        ("cusolver", 11) => Some(11),
-        ("cufft", 11) => Some(12),
-        ("cusolver" | "cufft", 12) => Some(13),
-        (stem, _) if stem.starts_with("npp") => Some(major),
-        _ => None,
-    }
+    let (first, last) = match (plain.strip_prefix("lib")?.split(".so").next()?, major) {
+        ("cublas" | "cublasLt" | "cudart" | "nvjpeg" | "nvrtc", _) | ("cusparse", 10 | 11) => (major, major),
+        ("cufft", 10) | ("cusolver", 10) => (10, 11),
+        ("cufft", 11) => (12, 12),
+        ("cufft" | "cusolver", 12) => (13, 13),
+        ("cusolver", 11) => (11, 12),
+        ("cusparse", 12) => (12, 13),
+        ("curand", 10) => (10, 13),
+        (stem, _) if stem.starts_with("npp") => (major, major),
+        _ => return None,
+    };
+    Some(first..=last)
 }
 
 #[cfg(test)]
@@ -85,10 +98,21 @@ mod tests {
             ("libcusparse.so.12", Some(12)),
             ("libcufft.so.13", None),
             ("libcurand.so.10", None),
+            ("libcudart.so.12", None),
+            ("libnvrtc.so.12", None),
             ("libnccl.so.2", None),
             ("cufft64_11.dll", Some(12)),
         ] {
             assert_eq!(cuda_major_of(soname), expected, "{soname}");
+        }
+        for (soname, expected) in [
+            ("libnvrtc.so.11.2", Some(11..=11)),
+            ("libcusolver.so.11", Some(11..=12)),
+            ("libcusparse.so.12", Some(12..=13)),
+            ("libcurand.so.10", Some(10..=13)),
+            ("libnccl.so.2", None),
+        ] {
+            assert_eq!(cuda_majors_with(soname), expected, "{soname}");
         }
     }
 

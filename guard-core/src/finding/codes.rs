@@ -406,6 +406,7 @@ words! {
     LibraryNotStatedInSearchPath LibraryNotStated;
     LibraryNotStatedOpened LibraryNotStated;
     LibraryNotStatedVersion LibraryNotStated;
+    LibraryNotStatedBindings LibraryNotStated;
     LibraryNotStatedCompiler LibraryNotStated;
     LibraryNotStatedOptional LibraryNotStated;
     LibraryNotStatedBuiltins LibraryNotStated;

@@ -11,6 +11,7 @@ use cudaguard_tests::{Outcome, Scratch, Test, parts, skip, tests};
 use serde_json::Value;
 
 use super::fixture::{call, codes, json};
+use super::guarded_programs;
 
 pub(crate) fn tests() -> Vec<Test> {
     tests![
@@ -23,6 +24,7 @@ pub(crate) fn tests() -> Vec<Test> {
         missing_library_function_is_reported,
         repaired_wheel_names_are_resolved,
         libraries_of_machine_are_stated,
+        lookups_are_compared_with_described_libraries,
         probed_machine_has_the_same_answer
     ]
 }
@@ -305,6 +307,58 @@ fn libraries_of_machine_are_stated() {
             call(["verify"]).arg(program).args(["--driver", "580.95.05", "--gpu", "9.0"]).run().success().stdout;
         assert!(by_options.contains("runs, judged by the options alone"), "{by_options}");
         assert!(by_options.contains("not checked: it is unknown whether the machine has lib"), "{by_options}");
+    }
+}
+
+/// cudarc before 0.19.5 looks up all functions of a library when it opens it, and panics if one is missing. CUDA 13 removed some.
+fn lookups_are_compared_with_described_libraries() {
+    let fixture = Fixture::new("described lookups");
+    for (by, endings, library, verdict, expected) in [
+        (
+            "cudarc 0.17.8",
+            &[".so", ".so.12", ".so.11"][..],
+            r#""path": "/lib/libnvrtc.so.12", "version": "12.8.93""#,
+            "runs",
+            None,
+        ),
+        (
+            "cudarc 0.17.8",
+            &[".so", ".so.12", ".so.11"],
+            r#""soname": "libnvrtc.so.12", "version": "12.0.76""#,
+            "refused",
+            Some("CG214 error"),
+        ),
+        (
+            "cudarc 0.17.8",
+            &[".so", ".so.12", ".so.11"],
+            r#""soname": "libnvrtc.so", "version": "12.0.76""#,
+            "refused",
+            Some("CG214 error"),
+        ),
+        (
+            "cudarc 0.17.8",
+            &[".so", ".so.12", ".so.11"],
+            r#""soname": "libnvrtc.so", "version": "13.0.88""#,
+            "unknown",
+            Some("CG519 info"),
+        ),
+        ("cudarc 0.17.8", &[".so", ".so.13"], r#""soname": "libnvrtc.so.13", "version": "13.0.88""#, "runs", None),
+        ("cudarc 0.19.10", &[".so", ".so.12"], r#""soname": "libnvrtc.so", "version": "13.0.88""#, "runs", None),
+    ] {
+        let mut manifest = super::fixture::asks_driver();
+        let (libraries, endings) =
+            (vec!["nvrtc".to_owned()], endings.iter().map(|ending| (*ending).to_owned()).collect());
+        manifest.opens = vec![Opens { by: by.to_owned(), libraries, endings }];
+        let objects = guarded_programs::objects(fixture.0.path(), &[manifest]);
+        let program = fixture.0.join("prog");
+        let main = "const char *const names[] = { \"nvrtcGetPTX\", \"nvrtcGetNVVM\", \"nvrtcSetFlowCallback\" };\nint main(int n, char **a) { return n > 9 && **a == *names[n]; }\n";
+        guarded_programs::link(main, &program, &objects, &[]).unwrap();
+        let driver = r#""driver": {"user": "580.95.05", "kernel": "580.95.05"}, "gpus": [{"cc": "9.0"}]"#;
+        let builtins = r#"{"soname": "libnvrtc-builtins.so.12.8", "version": "12.8.93"}, {"soname": "libnvrtc-builtins.so.12.0", "version": "12.0.76"}, {"soname": "libnvrtc-builtins.so.13.0", "version": "13.0.88"}"#;
+        let host = fixture.0.file("host.json", format!("{{{driver}, \"libraries\": [{{{library}}}, {builtins}]}}"));
+        let there = json(&call(["verify", "--json"]).arg(&program).arg("--host").arg(&host).run());
+        let expected: Vec<String> = expected.into_iter().map(str::to_owned).collect();
+        assert_eq!(result(&there), (verdict.to_owned(), expected), "{by} {library}: {there}");
     }
 }
 

@@ -129,6 +129,7 @@ impl ArtifactReport {
         all.not_examined.extend(unfulfilled_requirements(&whole.packages).into_iter().filter_map(|one| one.unknown));
         all.compilers = whole.compilers();
         all.driver_functions = whole.driver_functions();
+        all.lookups = whole.lookups();
         all.wanted_nccl = whole.wanted_nccl();
         if all.manifests.is_empty() {
             mark_only_code(&mut all.not_examined);

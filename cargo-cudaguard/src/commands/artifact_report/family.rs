@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use super::packages::ArtifactPackage;
 use super::{ArtifactMember, ArtifactReport, LibraryPlace, file_name};
-use crate::family::{self, DriverFunctions, FileVersion, Member, RuntimeCompiler};
+use crate::family::{self, DriverFunctions, FileVersion, LookedUp, Member, RuntimeCompiler};
 use cudaguard::internal::finding::Finding;
 use cudaguard::internal::version::Version;
 
@@ -56,6 +56,11 @@ impl ArtifactReport {
     /// Returns the compilers that the members may run.
     pub(super) fn compilers(&self) -> Vec<RuntimeCompiler> {
         family::compilers(self.family().map(|(_, member)| member))
+    }
+
+    /// Returns the functions that crates in the members look up in NVIDIA's libraries.
+    pub(super) fn lookups(&self) -> Vec<LookedUp> {
+        family::lookups(self.family().map(|(_, member)| member))
     }
 
     /// Returns the functions that crates in the members look up in the driver.

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use crate::binary::loader::{LoadGraph, LoadOutcome};
 use crate::family::{
-    BUILTINS, Member, NVRTC, compilers, findings, functions_of_driver, looked_up_findings, wanted_nccl,
+    BUILTINS, Member, NVRTC, compilers, findings, functions_of_driver, looked_up_findings, lookups, wanted_nccl,
 };
 use crate::host::machine::{Components, Machine};
 use cudaguard::internal::finding::Finding;
@@ -86,5 +86,6 @@ pub(super) fn add_family(components: &mut Components, graph: &LoadGraph, is_incl
     components.findings.extend(lookup_findings(graph, is_included));
     components.compilers = compilers(&members.members);
     components.driver_functions = functions_of_driver(&members.members);
+    components.lookups = lookups(&members.members);
     components.wanted_nccl = wanted_nccl(&members.members);
 }

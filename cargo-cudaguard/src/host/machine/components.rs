@@ -16,7 +16,7 @@ use crate::binary::kernels::Kernels;
 use crate::binary::manifest_decoder::Note;
 use crate::binary::symbols::Bound;
 use crate::family::opened_without_requirement;
-use crate::family::{self, DriverFunctions, RuntimeCompiler, cuda_major_of, is_installed};
+use crate::family::{self, DriverFunctions, LookedUp, RuntimeCompiler, cuda_major_of, is_installed};
 use crate::host::facts::{DriverMismatch, Host};
 use crate::host::judge;
 use crate::linked::evidence::{Evidence, LinkEvidence};
@@ -62,6 +62,8 @@ pub struct Components {
     pub compilers: Vec<RuntimeCompiler>,
     /// The functions that crates in the file look up in the driver.
     pub driver_functions: Vec<DriverFunctions>,
+    /// The functions that crates in the file look up in NVIDIA's libraries.
+    pub lookups: Vec<LookedUp>,
     /// A file that was compiled with NCCL's headers, and their release, if NCCL does not come with the file.
     pub wanted_nccl: Option<(String, Version)>,
     /// The parts of the file that were not examined.

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::components::is_driver;
 use super::{Components, HostLibrary, Machine, Needed, OpenedByName};
 use crate::binary::symbols::Bound;
-use crate::family::{self, Member, RuntimeCompiler};
+use crate::family::{self, Member, RuntimeCompiler, described_library_finding};
 use cudaguard::internal::finding::{Finding, MessageFragment, MessageTemplate, Severity, Values};
 use cudaguard::internal::vendor::{self, CUDNN};
 
@@ -142,7 +142,10 @@ impl Components {
             });
             let is_unknown = states.iter().any(|(_, state)| matches!(state, LibraryState::Unknown));
             match found {
-                Some(found) => all.loaded.push(found),
+                Some((name, library)) => {
+                    all.findings.extend(self.lookup_finding(opened, library));
+                    all.loaded.push((name, library));
+                }
                 None if is_unknown => not_stated.entry(&opened.by).or_default().push(first),
                 None => all.findings.push(opened.absent_finding()),
             }
@@ -151,6 +154,18 @@ impl Components {
             let values = Values::default().with("library", names.join(", ")).with("crate", by);
             all.findings.push(MessageTemplate::LibraryNotStatedOpened.to_finding(&values));
         }
+    }
+
+    /// Compares the functions that a crate looks up in a library which it opens with the version of the library.
+    fn lookup_finding(&self, opened: &OpenedByName, library: &HostLibrary) -> Option<Finding> {
+        let lookup = self.lookups.iter().find(|lookup| lookup.by == opened.by && lookup.files == opened.names)?;
+        let name = library.name()?;
+        // A name without a number: the majors of the toolkit's libraries are in the description, as versions.
+        let name = match library.version.filter(|_| vendor::major_of(name).is_none()) {
+            Some(version) => format!("{}.so.{}", name.trim_end_matches(".so"), version.major),
+            None => name.to_owned(),
+        };
+        described_library_finding(lookup, &name, library.version, library.path.as_deref())
     }
 
     /// Compares the functions that the file and the loaded libraries bind with the versions of the libraries that have them. cuDNN
