@@ -36,7 +36,7 @@ pub(crate) use components::together_on;
 pub(crate) use member::{ArtifactMember, sha256_of};
 use member::{MemberLoader, file_name};
 use packages::{ArtifactPackage, NeededVersions};
-pub(crate) use packages::{BilledPackage, BilledRequirement};
+pub(crate) use packages::{BilledPackage, BilledRequirement, unfulfilled_for_file};
 
 /// Maximum number of members that are listed one by one; the others are counted.
 const TOLD: usize = 24;

@@ -1,6 +1,7 @@
 //! Metadata of packages and images, and checks of the metadata against the contents.
 
 mod conflicts;
+mod installed;
 mod requirement;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -15,6 +16,7 @@ use serde_json::Value;
 
 use crate::cli::counts::join_some;
 pub(super) use conflicts::{overwritten_files, unfulfilled_requirements};
+pub(crate) use installed::unfulfilled_for_file;
 use requirement::{
     Promise, bundled_libraries, guarded_version, is_nvidia_package, is_of_extra, name_of, normalize_name,
 };

@@ -103,12 +103,21 @@ fn is_loaded_here(binary: &Binary) -> bool {
     !is_foreign && !matches!(binary.kind, BinaryKind::Object | BinaryKind::Archive | BinaryKind::GpuCode)
 }
 
+/// Adds the requirements of the package that installed the file, as far as the other installed packages do not fulfil them.
+fn add_package(binary: &Binary, findings: &mut Vec<Finding>, not_examined: &mut Vec<NotExamined>) {
+    for one in artifact_report::unfulfilled_for_file(&binary.path) {
+        findings.push(one.finding);
+        not_examined.extend(one.unknown);
+    }
+}
+
 /// Returns the components, or an error if there is nothing to check.
 fn checkable(binary: &Binary, components: Components) -> Result<Components, CliError> {
     if components.manifests.is_empty() && components.findings.is_empty() && components.not_examined.is_empty() {
         return Err(nothing_to_judge(binary));
     }
     let mut components = components;
+    add_package(binary, &mut components.findings, &mut components.not_examined);
     if components.manifests.is_empty() {
         mark_only_code(&mut components.not_examined);
     }
@@ -202,15 +211,18 @@ fn on_each_of(binary: &Binary, components: &Components, machine: Option<&Machine
 fn simulate_start(env: &Env, binary: &Binary, probe: &DriverProbe) -> Result<MachineAnswer, CliError> {
     let predicted =
         dry_run::simulate_and_check(binary, env, &OpenFiles::default(), Some(probe)).map_err(CliError::operational)?;
-    let findings = predicted.all_findings();
-    if predicted.manifests.is_empty() && findings.is_empty() && predicted.not_examined.is_empty() {
+    let mut findings = predicted.all_findings();
+    let mut not_examined = predicted.not_examined.clone();
+    if predicted.manifests.is_empty() && findings.is_empty() && not_examined.is_empty() {
         return Err(nothing_to_judge(binary));
     }
+    add_package(binary, &mut findings, &mut not_examined);
+    finding::sort_findings(&mut findings);
     let libraries = Some(predicted.loaded_libraries());
     let (manifests, alternatives) = (predicted.manifests, predicted.alternatives);
     let components = Components { manifests, alternatives, os: binary.os, ..Components::default() };
     let gpus = on_each_of(binary, &components, predicted.machine.as_ref());
-    let answer = MachineAnswer::new(findings, &components.manifests, predicted.not_examined, gpus);
+    let answer = MachineAnswer::new(findings, &components.manifests, not_examined, gpus);
     Ok(MachineAnswer { libraries, ..answer })
 }
 

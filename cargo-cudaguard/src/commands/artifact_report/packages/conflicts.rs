@@ -101,20 +101,28 @@ pub(in crate::commands::artifact_report) fn overwritten_files(
 }
 
 /// A requirement for a package of NVIDIA that the installed one does not fulfil.
-pub(in crate::commands::artifact_report) struct Unfulfilled {
-    pub(in crate::commands::artifact_report) finding: Finding,
+pub(crate) struct Unfulfilled {
+    pub(crate) finding: Finding,
     /// PyTorch, JAX and TensorFlow compare the loaded cuDNN with that of their build, and stop at their first use of an older minor.
-    pub(in crate::commands::artifact_report) unknown: Option<NotExamined>,
+    pub(crate) unknown: Option<NotExamined>,
 }
 
 /// Returns the requirements for packages of NVIDIA that the installed ones do not fulfil.
 pub(in crate::commands::artifact_report) fn unfulfilled_requirements(packages: &[ArtifactPackage]) -> Vec<Unfulfilled> {
+    unfulfilled_by(packages, |_| true)
+}
+
+/// Returns the requirements of the selected packages that the installed ones do not fulfil.
+pub(super) fn unfulfilled_by(
+    packages: &[ArtifactPackage],
+    is_selected: impl Fn(&ArtifactPackage) -> bool,
+) -> Vec<Unfulfilled> {
     let mut findings = Vec::new();
     let mut by_name: BTreeMap<String, Vec<&ArtifactPackage>> = BTreeMap::new();
     for package in packages {
         by_name.entry(normalize_name(&package.name)).or_default().push(package);
     }
-    for package in packages.iter().filter(|package| package.kind != PackageKind::Image) {
+    for package in packages.iter().filter(|package| package.kind != PackageKind::Image && is_selected(package)) {
         let promises: Vec<_> = package.promises().collect();
         for one in &promises {
             let name = normalize_name(name_of(one.text));

@@ -1,0 +1,83 @@
+//! The package that installed a file, found by the metadata next to it.
+
+use std::fs;
+use std::path::{Path, absolute};
+
+use super::conflicts::{Unfulfilled, unfulfilled_by};
+use super::requirement::normalize_name;
+use super::{ArtifactPackage, all_of};
+use cudaguard::internal::files;
+
+/// How many directories above a file may be the one in which its package was installed.
+const LEVELS: usize = 8;
+
+/// Returns the requirements of the package that installed this file, and of packages of the same release that require it (the
+/// packages of JAX), as far as the installed packages do not fulfil them.
+pub(crate) fn unfulfilled_for_file(file: &Path) -> Vec<Unfulfilled> {
+    // The path as it is: the target of a link is in the cache of the installer.
+    let file = absolute(file).unwrap_or_default();
+    let of_dir = |dir: &Path| {
+        let packages = installed_in(dir);
+        let member = file.strip_prefix(dir).ok()?.to_str()?;
+        let owner = packages.iter().find(|package| package.files.contains(member))?;
+        let name = normalize_name(&owner.name);
+        Some(unfulfilled_by(&packages, |package| {
+            package.name == owner.name || package.version == owner.version && package.others.contains(&name)
+        }))
+    };
+    file.ancestors().skip(1).take(LEVELS).find_map(of_dir).unwrap_or_default()
+}
+
+/// Returns the packages whose metadata is in this directory.
+fn installed_in(dir: &Path) -> Vec<ArtifactPackage> {
+    let names = fs::read_dir(dir).into_iter().flatten().filter_map(|entry| entry.ok()?.file_name().into_string().ok());
+    let members = names
+        .filter(|name| name.ends_with(".dist-info"))
+        .flat_map(|name| ["METADATA", "RECORD"].map(|file| format!("{name}/{file}")));
+    let read = |member: String| {
+        let text = files::read_text(&dir.join(&member)).ok()?;
+        Some((member, text))
+    };
+    all_of(&members.filter_map(read).collect::<Vec<_>>())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn package_of_a_file_is_found() {
+        let scratch = tempfile::tempdir().unwrap();
+        let site = scratch.path().join("site");
+        let install = |name: &str, version: &str, requires: &str, file: &str| {
+            let info = site.join(format!("{name}-{version}.dist-info"));
+            fs::create_dir_all(&info).unwrap();
+            let metadata = format!("Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n{requires}\n");
+            fs::write(info.join("METADATA"), metadata).unwrap();
+            fs::write(info.join("RECORD"), format!("{file},sha256=1,2\n")).unwrap();
+            fs::create_dir_all(site.join(file).parent().unwrap()).unwrap();
+            fs::write(site.join(file), "").unwrap();
+        };
+        let cudnn = "Requires-Dist: nvidia-cudnn-cu12<10.0,>=9.1";
+        install("jax-cuda12-pjrt", "0.4.38", "", "jax_plugins/xla_cuda12/xla.so");
+        install("jax-cuda12-plugin", "0.4.38", &format!("{cudnn}\nRequires-Dist: jax-cuda12-pjrt==0.4.38"), "jax/a.so");
+        install("torch", "2.6.0", "Requires-Dist: nvidia-cudnn-cu12==9.0.0.312", "torch/lib/b.so");
+        install("vision", "1.0", &format!("{cudnn}\nRequires-Dist: torch==2.6.0"), "vision/c.so");
+        install("nvidia-cudnn-cu12", "9.0.0.312", "", "nvidia/cudnn/lib/libcudnn.so.9");
+        for (file, expected) in [
+            ("jax_plugins/xla_cuda12/xla.so", 1),
+            ("jax/a.so", 1),
+            ("torch/lib/b.so", 0),
+            ("vision/c.so", 1),
+            ("vision/another.so", 0),
+        ] {
+            let all = unfulfilled_for_file(&site.join(file));
+            assert_eq!(
+                (all.len(), all.iter().filter(|one| one.unknown.is_some()).count()),
+                (expected, expected),
+                "{file}"
+            );
+        }
+        assert!(unfulfilled_for_file(Path::new("/absent")).is_empty());
+    }
+}
