@@ -6,12 +6,12 @@
 
 mod absent;
 mod closure;
+mod components;
 mod dlls;
 mod family;
 mod missing;
 mod opened;
 mod symbols;
-mod together;
 
 use std::path::{Path, PathBuf};
 
@@ -31,6 +31,7 @@ pub(crate) use absent::{is_of_program, reaches_cuda};
 use closure::Closure;
 pub use closure::{components_here, components_of};
 pub(crate) use closure::{is_part_of_driver, mark_unchecked};
+use components::Scope;
 use cudaguard::internal::elf::machine;
 use cudaguard::internal::env::Env;
 use cudaguard::internal::finding::{self, Finding, MessageTemplate, Severity, Values};
@@ -45,7 +46,6 @@ pub(crate) use missing::in_usual_dirs;
 use missing::missing_library_finding;
 pub(crate) use opened::load_opened_here;
 pub(crate) use symbols::{SymbolFile, findings_of_missing};
-use together::Scope;
 
 /// Prediction for the start of a program.
 #[derive(Debug)]

@@ -5,7 +5,7 @@ mod facts;
 mod json;
 mod markdown;
 mod text;
-mod words;
+mod wording;
 
 use std::process::ExitCode;
 

@@ -6,7 +6,7 @@ use cudaguard::internal::sanitize;
 
 use super::compare::{ReleaseDiff, ValueChange};
 use super::facts::describe_driver;
-use super::words::{describe_guard, describe_state, group_changes, labels, or_dash, size_rows, summary};
+use super::wording::{describe_guard, describe_state, group_changes, labels, or_dash, size_rows, summary};
 
 pub(super) fn render_text(diff: &ReleaseDiff) -> String {
     let mut text = String::new();

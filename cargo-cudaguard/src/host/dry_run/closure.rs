@@ -1,6 +1,6 @@
 //! The files that run together: a program or library, and the libraries that the dynamic linker loads for it.
 
-use super::together::{Scope, components_together};
+use super::components::{Scope, components_together};
 use super::{absent, dlls, family, opened, resolve_cudnn, symbols};
 use crate::binary::examined;
 use crate::binary::file::{self, Binary, BinaryKind, TargetOs};

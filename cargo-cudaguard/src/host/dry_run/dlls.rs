@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
+use super::components::components_together;
 use super::symbols::{SymbolFile, findings_of_missing};
-use super::together::components_together;
 use crate::binary::examined::{self, NotExamined};
 use crate::binary::file::{Binary, BinaryKind};
 use crate::binary::loader::{DllClosure, DllRequest, DllSearch, DllSource, MissingSymbol, SearchedDirs};

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use super::together::Scope;
+use super::components::Scope;
 use crate::binary::examined::NotExamined;
 use crate::binary::file;
 use crate::binary::loader::{LoadGraph, Object};

@@ -5,6 +5,7 @@
 
 mod change;
 mod components;
+mod described_libraries;
 pub(crate) mod detect;
 mod driver_probe;
 pub mod fleet;
@@ -17,7 +18,6 @@ pub mod placement;
 #[cfg(target_os = "linux")]
 mod probe_child;
 pub(crate) mod redact;
-mod stated;
 mod unknown_keys;
 pub(crate) mod windows;
 
@@ -28,6 +28,7 @@ use std::path::{Path, PathBuf};
 pub(crate) use components::is_cudnn_row;
 pub use components::{Alternatives, Components, Needed, OpenedByName};
 pub use cudaguard::internal::tables::pci::compute_capability as cc_of_pci_device;
+pub(crate) use described_libraries::OTHER_LIBRARIES;
 pub(crate) use detect::detect_for_graph;
 pub use detect::detect_machine;
 pub use driver_probe::DriverProbe;
@@ -35,7 +36,6 @@ pub use gpu_state::GpuState;
 pub use host_file::{ParseError, parse_release};
 #[cfg(target_os = "linux")]
 pub use probe_child::run_probe_child;
-pub(crate) use stated::OTHER_LIBRARIES;
 pub use unknown_keys::UnknownKeys;
 
 use crate::binary::file::TargetOs;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::stated::OTHER_LIBRARIES;
+use super::described_libraries::OTHER_LIBRARIES;
 use cudaguard::internal::sanitize::sanitize_line;
 use cudaguard::internal::suggest::closest_match;
 use cudaguard::internal::vendor;
