@@ -29,7 +29,8 @@ use crate::artifact::{self, Archive, ArchiveMember, Content, Opened, Walked};
 use crate::cli::arguments::Output;
 use crate::cli::findings;
 use crate::cli::report::{self, CliError};
-use crate::commands::inspect::{self, is_cuda};
+use crate::commands::inspect;
+use crate::family::is_listed_under_cuda;
 
 use closure::MemberClosure;
 pub(crate) use components::together_on;
@@ -243,7 +244,7 @@ impl ArtifactReport {
         family::use_package_versions(&mut parts, &packages);
         for package in &packages {
             let Some(major) = package.required_cudart() else { continue };
-            let owned = parts.iter_mut().filter(|part| package.owns_member(&part.name) && !part.is_from_nvidia());
+            let owned = parts.iter_mut().filter(|part| package.owns_member(&part.name) && !part.is_listed_under_cuda());
             owned.for_each(|part| part.components.require_cudart_of_package(CudaVersion::new(major, 0)));
         }
         for part in &parts {
@@ -356,7 +357,7 @@ impl ArtifactReport {
     fn does_without(&self, part: &ArtifactMember) -> bool {
         let own = file_name(&part.name);
         let soname = part.binary.soname.as_deref().unwrap_or(own);
-        part.is_from_nvidia() || !self.needed.contains(own) && !self.needed.contains(soname)
+        part.is_listed_under_cuda() || !self.needed.contains(own) && !self.needed.contains(soname)
     }
 
     /// Returns the file that a chain of links ends at.
@@ -450,7 +451,7 @@ impl ArtifactReport {
     fn externally_needed(&self) -> BTreeMap<String, ExternalLibrary<'_>> {
         let mut all: BTreeMap<String, ExternalLibrary<'_>> = BTreeMap::new();
         for part in &self.parts {
-            for soname in part.binary.imported().filter(|name| is_cuda(&name.as_str())) {
+            for soname in part.binary.imported().filter(|name| is_listed_under_cuda(name)) {
                 let inside = match self.find_library(part, soname) {
                     LibraryPlace::Inside(_) => continue,
                     LibraryPlace::OutOfReach(name) => Some(name),

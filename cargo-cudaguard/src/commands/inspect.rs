@@ -14,8 +14,7 @@ use crate::binary::file::{Binary, BinaryKind};
 use crate::binary::kernels::{self, Cover, Coverage, Kernels, Known};
 use crate::binary::manifest_decoder::Note;
 use crate::binary::mapped_file::Contents;
-use crate::family::{Member, Release};
-use crate::family::{describe_no_needed_library, named_libraries};
+use crate::family::{Member, Release, describe_no_needed_library, is_listed_under_cuda, named_libraries};
 use crate::host::machine::Components;
 use crate::linked::evidence::Evidence;
 use cudaguard::internal::arch::Target;
@@ -94,7 +93,7 @@ impl InspectedFile<'_> {
         let delayed = binary.delay_loaded.iter().map(String::as_str);
         value.insert_some("delay_loaded", (!binary.delay_loaded.is_empty()).then(|| array(delayed)));
         let opened =
-            if binary.imported().any(|name| is_cuda(&name.as_str())) { Vec::new() } else { named_libraries(binary) };
+            if binary.imported().any(|name| is_listed_under_cuda(name)) { Vec::new() } else { named_libraries(binary) };
         let one = |soname: String| object([("soname", Value::from(soname))]);
         value.insert_some("may_open", (!opened.is_empty()).then(|| array(opened.into_iter().map(one))));
         value.insert_some("version", binary.version_resource.as_ref().map(ToString::to_string));
@@ -156,8 +155,9 @@ impl InspectedFile<'_> {
                 page.push_line(release.of.name, &version);
             }
             page.push_title("libraries");
-            let (of_cuda, others): (Vec<&str>, Vec<&str>) = binary.needed.iter().map(String::as_str).partition(is_cuda);
-            let delays = binary.delay_loaded.iter().any(|name| is_cuda(&name.as_str()));
+            let (of_cuda, others): (Vec<&str>, Vec<&str>) =
+                binary.needed.iter().map(String::as_str).partition(|name| is_listed_under_cuda(name));
+            let delays = binary.delay_loaded.iter().any(|name| is_listed_under_cuda(name));
             let none =
                 || if delays { "delay-loaded, as listed below".to_owned() } else { describe_no_needed_library(binary) };
             page.push_line("CUDA", &if of_cuda.is_empty() { none() } else { of_cuda.join(" ") });
@@ -472,26 +472,6 @@ fn left_out(kernels: &Kernels, cc: (u8, u8), all: usize) -> String {
 
 pub(crate) fn join_names(names: &[&str], none: &str) -> String {
     if names.is_empty() { none.to_owned() } else { names.join(" ") }
-}
-
-pub(crate) fn is_cuda(name: &&str) -> bool {
-    let name = vendor::plain_name(name);
-    [
-        "libcuda.",
-        "libcublas",
-        "libcufft",
-        "libcurand",
-        "libcusolver",
-        "libcusparse",
-        "libnv",
-        "libnpp",
-        "libcupti",
-        "libcutensor",
-        "libcufile",
-    ]
-    .iter()
-    .any(|start| name.starts_with(start))
-        || vendor::ALL.iter().any(|library| name.starts_with(library.stem))
 }
 
 /// Describes the toolchain of a component briefly.

@@ -46,8 +46,9 @@ pub(crate) fn named_libraries(binary: &Binary) -> Vec<String> {
 /// Returns these names for a file that needs no library of NVIDIA's and is none: what it requires of the libraries is unknown.
 pub(crate) fn opened_without_requirement(binary: &Binary) -> Vec<String> {
     let file = binary.path.file_name().unwrap_or_default().to_string_lossy();
-    let is_known = is_of_nvidia([binary.soname.as_deref(), Some(&*file)])
-        || binary.imported().any(|name| is_of_nvidia([Some(name.as_str())]))
+    let is_known = binary.soname.as_deref().is_some_and(is_of_nvidia)
+        || is_of_nvidia(&file)
+        || binary.imported().any(|name| is_of_nvidia(name))
         || binary.kernels().is_ok_and(Kernels::has_kernels);
     if is_known {
         return Vec::new();

@@ -29,17 +29,22 @@ const OF_NVIDIA: &[&str] = &[
 /// The start of the names of NVIDIA's libraries without `lib`: the optional parts of NVSHMEM.
 const PLUGINS_OF_NVIDIA: &[&str] = &["nvshmem_bootstrap_", "nvshmem_transport_"];
 
-/// Returns true for the library of NVIDIA's that has one of these names. What it needs is a part of the machine.
-pub(crate) fn is_of_nvidia<'a>(names: impl IntoIterator<Item = Option<&'a str>>) -> bool {
-    let is_it = |name: &str| {
-        let plain = vendor::plain_name(name);
-        let stem = plain.strip_prefix("lib").and_then(|name| name.split(".so").next()).unwrap_or_default();
-        let is_known =
-            vendor::is_nvidia_name(stem) || vendor::is_nvidia_soname(&plain) || Descriptor::named(&plain).is_some();
-        let is_plugin = PLUGINS_OF_NVIDIA.iter().any(|start| plain.starts_with(start));
-        is_known || is_plugin || OF_NVIDIA.iter().any(|start| stem.starts_with(start))
-    };
-    names.into_iter().flatten().any(is_it)
+/// Returns true for the name of a library of NVIDIA's. What it needs is a part of the machine.
+pub(crate) fn is_of_nvidia(name: &str) -> bool {
+    let plain = vendor::plain_name(name);
+    let stem = plain.strip_prefix("lib").and_then(|name| name.split(".so").next()).unwrap_or_default();
+    let is_known =
+        vendor::is_nvidia_name(stem) || vendor::is_nvidia_soname(&plain) || Descriptor::named(&plain).is_some();
+    let is_plugin = PLUGINS_OF_NVIDIA.iter().any(|start| plain.starts_with(start));
+    is_known || is_plugin || OF_NVIDIA.iter().any(|start| stem.starts_with(start))
+}
+
+/// Returns true for the name of a library that reports list under CUDA.
+pub(crate) fn is_listed_under_cuda(name: &str) -> bool {
+    /// The start of the names of NVIDIA's libraries for images and compression, which are not in the toolkit.
+    const OTHERS: [&str; 4] = ["libnvcomp", "libnvimgcodec", "libnvjpeg2k", "libnvtiff"];
+    let plain = vendor::plain_name(name);
+    is_of_nvidia(&plain) || OTHERS.iter().any(|start| plain.starts_with(start))
 }
 
 /// Returns true for a library of NVIDIA's that a machine has only if it is installed there. Drivers bring their own libraries, and
@@ -52,7 +57,7 @@ pub(crate) fn is_installed(name: &str) -> bool {
     let Some(stem) = plain.strip_prefix("lib").and_then(|name| name.split(".so").next()) else { return false };
     let is_driver =
         stem.starts_with("cuda") && stem != "cudart" || OF_DRIVERS.iter().any(|start| stem.starts_with(start));
-    !is_driver && !plain.starts_with(CUDNN.stem) && is_of_nvidia([Some(file)])
+    !is_driver && !plain.starts_with(CUDNN.stem) && is_of_nvidia(file)
 }
 
 /// Returns the oldest CUDA major with a library of this soname, if the library contains a CUDA runtime. Drivers of an older major do not

@@ -6,7 +6,6 @@ use super::member::{MemberLoader, file_name};
 use super::{ArtifactMember, ArtifactReport};
 use crate::binary::examined::NotExamined;
 use crate::binary::loader::MissingSymbol;
-use crate::family::is_of_nvidia;
 use crate::host::dry_run::{SymbolFile, finding_of_processor, findings_of_missing};
 use cudaguard::internal::finding::Finding;
 
@@ -228,10 +227,7 @@ impl ArtifactReport {
 
     /// Returns the names of the members that run with a member which is not a library of NVIDIA's.
     pub(super) fn members_of_others(&self) -> BTreeSet<&str> {
-        let is_others = |at: usize| {
-            let loader = &self.loaders[at];
-            !is_of_nvidia([loader.soname.as_deref(), Some(file_name(&loader.name))])
-        };
+        let is_others = |at: usize| !self.loaders[at].is_of_nvidia();
         let closures = self.closures.iter().filter(|closure| closure.members().next().is_some_and(is_others));
         closures.flat_map(MemberClosure::members).map(|at| self.loaders[at].name.as_str()).collect()
     }

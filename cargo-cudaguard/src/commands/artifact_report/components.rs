@@ -68,14 +68,16 @@ impl ArtifactReport {
             own.needed.retain(|needed| !at_hand(&needed.soname) && !whole.is_loaded_with(&part.name, &needed.soname));
             own.bound.retain(|bound| !at_hand(&bound.soname));
             own.opened.retain(|opened| !opened.names.iter().any(|name| whole.has_file_named(name)));
-            if is_module && !part.is_from_nvidia() {
+            if is_module && !part.is_listed_under_cuda() {
                 own.needed.iter_mut().for_each(|needed| needed.module = Some(part.name.clone()));
                 all.modules.push(own.needed.iter().map(|needed| needed.soname.clone()).collect());
             }
             // A library that no member loads stops none.
-            let is_idle =
-                is_module && part.is_from_nvidia() && !of_others.is_empty() && !of_others.contains(part.name.as_str());
-            if is_module && part.is_from_nvidia() {
+            let is_idle = is_module
+                && part.is_listed_under_cuda()
+                && !of_others.is_empty()
+                && !of_others.contains(part.name.as_str());
+            if is_module && part.is_listed_under_cuda() {
                 own.needed.retain(|needed| !is_idle || needed.is_of_driver());
                 own.bound.retain(|_| !is_idle);
                 own.needed.iter_mut().for_each(|needed| needed.has_search_path = true);
@@ -99,7 +101,7 @@ impl ArtifactReport {
             if is_idle {
                 idle.extend(places.clone());
             }
-            let group = if part.is_from_nvidia() { &mut of_vendor } else { &mut all.alternatives.serving };
+            let group = if part.is_listed_under_cuda() { &mut of_vendor } else { &mut all.alternatives.serving };
             group.extend(places.clone());
             if let Some((major, _)) = majors.iter().find(|(_, members)| members.contains(&part.name.as_str())) {
                 one_of.entry(*major).or_default().extend(places);
@@ -136,7 +138,10 @@ impl ArtifactReport {
             let unknown = "the GPU code that it compiles when a program runs is unknown";
             all.not_examined.extend(all.compilers.iter().map(|compiler| NotExamined::new(compiler.file(), unknown)));
         }
-        if !whole.parts.iter().any(|part| part.has_requirements() && !part.is_from_nvidia() && !whole.is_of_cupti(part))
+        if !whole
+            .parts
+            .iter()
+            .any(|part| part.has_requirements() && !part.is_listed_under_cuda() && !whole.is_of_cupti(part))
         {
             all.not_examined.extend(whole.unexamined_openers());
         }

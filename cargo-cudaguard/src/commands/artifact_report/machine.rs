@@ -78,7 +78,7 @@ impl ArtifactReport {
     fn libraries_of_machine(&mut self, at: usize, top: &Path, env: &Env, files: &OpenFiles) -> Vec<MachineLibrary> {
         let present = self.names_of_files();
         let may_be_outside = |name: &String| {
-            !present.contains(file_name(name)) && (is_of_program(name) || is_of_nvidia([Some(file_name(name))]))
+            !present.contains(file_name(name)) && (is_of_program(name) || is_of_nvidia(file_name(name)))
         };
         let Some(root) = self.closures[at].members().next() else { return Vec::new() };
         let mut needed = self.closures[at].members().flat_map(|member| &self.loaders[member].needed);
@@ -151,10 +151,9 @@ fn joined_objects(graph: &LoadGraph, top: &Path, is_program: bool, present: &BTr
         requested.chain(first).filter(|(_, index, _)| outside[*index]).collect();
     let is_taken = |index: usize, place: &SearchSource| {
         let object = &graph.objects[index];
-        let names = [Some(object.name.as_str()), object.soname.as_deref()];
+        let names = || [Some(object.name.as_str()), object.soname.as_deref()].into_iter().flatten();
         let in_path = matches!(place, SearchSource::Rpath(..) | SearchSource::Runpath(..));
-        !names.into_iter().flatten().any(|name| present.contains(file_name(name)))
-            && (is_program || in_path || !is_of_nvidia(names))
+        !names().any(|name| present.contains(file_name(name))) && (is_program || in_path || !names().any(is_of_nvidia))
     };
     let mut joined = BTreeSet::new();
     loop {

@@ -14,7 +14,8 @@ use crate::binary::kernels::Kernels;
 use crate::binary::mapped_file::Contents;
 use crate::binary::pe::Pe;
 use crate::binary::vendor_symbols::VendorSymbols;
-use crate::commands::inspect::{self, is_cuda};
+use crate::commands::inspect;
+use crate::family::is_listed_under_cuda;
 use crate::family::opened_without_requirement;
 use crate::family::{Member, OpenedLibrary, Release, is_of_nvidia, opened_libraries};
 use crate::host::dry_run::{is_of_program, reaches_cuda};
@@ -54,9 +55,9 @@ pub(super) struct MemberLoader {
 impl MemberLoader {
     fn from_binary(name: &str, binary: &Binary) -> Self {
         let is_for_windows = binary.os == Some(TargetOs::Windows);
-        let names = [binary.soname.as_deref(), Some(file_name(name))];
+        let is_of_nvidia = is_of_nvidia(file_name(name)) || binary.soname.as_deref().is_some_and(is_of_nvidia);
         let wants = binary.needed.iter().filter(|name| !is_for_windows && is_of_program(name));
-        let wants: Vec<String> = if is_of_nvidia(names) { Vec::new() } else { wants.cloned().collect() };
+        let wants: Vec<String> = if is_of_nvidia { Vec::new() } else { wants.cloned().collect() };
         Self {
             name: name.to_owned(),
             reaches_cuda: !wants.is_empty() && reaches_cuda(binary),
@@ -76,7 +77,7 @@ impl MemberLoader {
 
     /// Returns true for a library of NVIDIA's, by its name.
     pub(super) fn is_of_nvidia(&self) -> bool {
-        is_of_nvidia([self.soname.as_deref(), Some(file_name(&self.name))])
+        is_of_nvidia(file_name(&self.name)) || self.soname.as_deref().is_some_and(is_of_nvidia)
     }
 
     /// Returns true if the dynamic linker uses this file for a library of this name.
@@ -129,11 +130,11 @@ impl ArtifactMember {
         let not_examined = binary.not_examined.clone();
         let reached = vendor::ALL.iter().any(|library| binary.linkage(library) != Linkage::None);
         let (own, mut loader) = (file_name(name), MemberLoader::from_binary(name, &binary));
-        let needs = binary.imported().any(|name| is_cuda(&name.as_str()));
+        let needs = binary.imported().any(|name| is_listed_under_cuda(name));
         let family = Member::read(name, binary.data());
         let released = family.as_ref().is_some_and(|member| member.release.is_some());
         let matters = released || !kernels.entries().is_empty() || !binary.notes.is_empty() || reached || needs;
-        if !matters && !is_cuda(&&*plain_name(own)) {
+        if !matters && !is_listed_under_cuda(own) {
             loader.may_open = opened_without_requirement(&binary);
             return Ok((None, loader, not_examined));
         }
@@ -201,7 +202,7 @@ impl ArtifactMember {
 
     /// Returns true for a library that NVIDIA publishes, which no project compiles.
     pub(crate) fn is_of_vendor(&self) -> bool {
-        self.kernels.is_published() || !self.kernels.has_kernels() && self.is_from_nvidia()
+        self.kernels.is_published() || !self.kernels.has_kernels() && self.is_listed_under_cuda()
     }
 
     /// Returns the CUDA version that a driver must support for it on any GPU.
@@ -216,8 +217,8 @@ impl ArtifactMember {
     }
 
     /// Returns true for a library of NVIDIA, by its name.
-    pub(crate) fn is_from_nvidia(&self) -> bool {
-        is_cuda(&&*plain_name(file_name(&self.name)))
+    pub(crate) fn is_listed_under_cuda(&self) -> bool {
+        is_listed_under_cuda(file_name(&self.name))
     }
 
     /// Describes the member briefly.
@@ -235,7 +236,8 @@ impl ArtifactMember {
         if let Some(release) = self.release().filter(|release| !is_held(release)) {
             reported.push(release.to_string());
         }
-        let needed: Vec<&str> = self.binary.needed.iter().map(String::as_str).filter(is_cuda).collect();
+        let needed: Vec<&str> =
+            self.binary.needed.iter().map(String::as_str).filter(|name| is_listed_under_cuda(name)).collect();
         if !needed.is_empty() {
             reported.push(format!("needs {}", needed.join(" ")));
         }

@@ -84,7 +84,7 @@ impl ReleaseFacts {
                 let version = version.clone().unwrap_or_else(|| UNKNOWN_VERSION.to_owned());
                 insert(&mut inside, library.name, version);
             }
-            if part.is_from_nvidia() && part.holds.is_empty() {
+            if part.is_listed_under_cuda() && part.holds.is_empty() {
                 let own = part.name.rsplit(['/', '!']).next().unwrap_or_default();
                 let name = vendor::plain_name(own);
                 insert(&mut inside, stem(&name), name.to_string());

@@ -43,25 +43,31 @@ impl BilledFile {
         let name = path.file_name().unwrap_or(path.as_os_str()).to_string_lossy().into_owned();
         // A file that NVIDIA publishes is not a part of itself.
         let is_whole = |member: &str| member == name;
-        let bundled = artifact.parts.iter().filter(|part| part.is_from_nvidia() && !is_whole(&part.name)).map(|part| {
-            let own = part.name.rsplit(['/', '!']).next().unwrap_or_default();
-            let library = plain_name(own);
-            let named =
-                |(library, _): &&(&cudaguard::internal::vendor::Library, Option<String>)| own.starts_with(library.stem);
-            let version = part.holds.iter().find(named).and_then(|(_, version)| version.clone());
-            let generic = || {
-                let version = version.as_ref().map(|version| format!("@{version}")).unwrap_or_default();
-                generic_purl(&library) + &version
-            };
-            BundledLibrary {
-                path: part.name.clone(),
-                purl: artifact.owner_purl(part).filter(|purl| purl.contains("nvidia")).unwrap_or_else(generic),
-                // A DLL keeps its name; the tables have that on Linux.
-                name: if own.to_ascii_lowercase().ends_with(".dll") { own.to_owned() } else { library.into_owned() },
-                version,
-                sha256: part.sha256.clone(),
-            }
-        });
+        let bundled =
+            artifact.parts.iter().filter(|part| part.is_listed_under_cuda() && !is_whole(&part.name)).map(|part| {
+                let own = part.name.rsplit(['/', '!']).next().unwrap_or_default();
+                let library = plain_name(own);
+                let named = |(library, _): &&(&cudaguard::internal::vendor::Library, Option<String>)| {
+                    own.starts_with(library.stem)
+                };
+                let version = part.holds.iter().find(named).and_then(|(_, version)| version.clone());
+                let generic = || {
+                    let version = version.as_ref().map(|version| format!("@{version}")).unwrap_or_default();
+                    generic_purl(&library) + &version
+                };
+                BundledLibrary {
+                    path: part.name.clone(),
+                    purl: artifact.owner_purl(part).filter(|purl| purl.contains("nvidia")).unwrap_or_else(generic),
+                    // A DLL keeps its name; the tables have that on Linux.
+                    name: if own.to_ascii_lowercase().ends_with(".dll") {
+                        own.to_owned()
+                    } else {
+                        library.into_owned()
+                    },
+                    version,
+                    sha256: part.sha256.clone(),
+                }
+            });
         let bundled = bundled.collect();
         let mut packages = artifact.packages_in_bill();
         let requires = packages.iter_mut().flat_map(|package| std::mem::take(&mut package.requires)).collect();

@@ -14,9 +14,9 @@ use crate::binary::file::{Binary, BinaryKind, TargetOs};
 use crate::binary::mapped_file::{Contents, OpenFiles};
 use crate::cli::report::CliError;
 use crate::commands::artifact_report::{self, ArtifactReport};
-use crate::commands::inspect::{built_with, is_cuda};
+use crate::commands::inspect::built_with;
 use crate::commands::release::{Gate, GateReport};
-use crate::family::named_libraries;
+use crate::family::{is_listed_under_cuda, named_libraries};
 use crate::host::dry_run::{self, Loaded};
 use crate::host::judge::answer::{GpuAnswer, Service, answers};
 use crate::host::machine::oldest_driver::add_driver_needs;
@@ -130,7 +130,7 @@ fn nothing_to_judge(binary: &Binary) -> CliError {
         let why = "its GPU code contains no kernels, only input for the device linker";
         return CliError::operational(format_args!("{}: nothing to check: {why}", file.display()));
     }
-    let needed: Vec<&str> = binary.imported().map(String::as_str).filter(is_cuda).collect();
+    let needed: Vec<&str> = binary.imported().map(String::as_str).filter(|name| is_listed_under_cuda(name)).collect();
     let named = named_libraries(binary);
     let rest = if needed.is_empty() && !named.is_empty() {
         format!("contains no GPU code, and its requirements on {}, which it may open, are unknown", named.join(", "))

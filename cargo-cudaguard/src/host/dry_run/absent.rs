@@ -88,7 +88,7 @@ pub(crate) fn is_of_program(soname: &str) -> bool {
     let file = soname.rsplit('/').next().unwrap_or_default();
     let plain = vendor::plain_name(file);
     let Some(stem) = plain.strip_prefix("lib").and_then(|name| name.split(".so").next()) else {
-        return !plain.starts_with("ld-") && !plain.starts_with("ld64.") && !is_of_nvidia([Some(file)]);
+        return !plain.starts_with("ld-") && !plain.starts_with("ld64.") && !is_of_nvidia(file);
     };
     // `libpython3.12.so.1.0`, `libxcb-shm.so.0`, `libc.musl-x86_64.so.1`
     let root = stem.split(['-', '.']).next().unwrap_or_default().trim_end_matches(|c: char| c.is_ascii_digit());
@@ -96,7 +96,7 @@ pub(crate) fn is_of_program(soname: &str) -> bool {
     let is_system = is_in(OF_SYSTEM) || is_in(OF_LANGUAGES) || is_in(OF_DRIVERS) || is_in(OF_DISTRIBUTIONS);
     let is_variant = matches!(root, "python" | "xcb") || stem.starts_with("c.musl-");
     let is_others = OF_OTHER_VENDORS.iter().any(|start| stem.starts_with(start));
-    !(is_system || is_variant || is_others || is_of_nvidia([Some(file)]))
+    !(is_system || is_variant || is_others || is_of_nvidia(file))
 }
 
 /// Returns true if this file uses CUDA, or shows by a name that a library which it needs does.
@@ -109,7 +109,7 @@ pub(crate) fn reaches_cuda(file: &Binary) -> bool {
     let has_code = || file.kernels().map_or(true, |kernels| !kernels.entries().is_empty());
     let imports = || Elf::parse(file.data()).is_ok_and(|elf| elf.undefined_symbols().any(has_word));
     !file.notes.is_empty()
-        || file.needed.iter().any(|name| has_word(name) || is_of_nvidia([Some(name.as_str())]))
+        || file.needed.iter().any(|name| has_word(name) || is_of_nvidia(name))
         || names_library_of_cuda(file.data())
         || file.reaches_cuda().unwrap_or(true)
         || !opened_libraries(file.data()).is_empty()
@@ -122,7 +122,8 @@ pub(super) fn absent_libraries(graph: &LoadGraph) -> Vec<NotExamined> {
     let mut parts: Vec<NotExamined> = Vec::new();
     let by_nvidia = |by: usize| {
         let object = &graph.objects[by];
-        is_of_nvidia([object.soname.as_deref(), object.path.file_name().and_then(|name| name.to_str())])
+        let file = object.path.file_name().and_then(|name| name.to_str());
+        [object.soname.as_deref(), file].into_iter().flatten().any(is_of_nvidia)
     };
     for request in graph.unresolved_requests().filter(|request| is_of_program(&request.name) && !by_nvidia(request.by))
     {
