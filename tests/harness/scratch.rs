@@ -1,10 +1,12 @@
 //! Temporary directories of tests.
 
 use std::fs;
+use std::io::Write as _;
 use std::ops::Deref;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process;
+use std::process::{Command, Stdio};
 use std::sync::Once;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -135,6 +137,20 @@ pub fn write(path: &Path, content: impl AsRef<[u8]>) {
     fs::create_dir_all(dir)
         .and_then(|()| fs::write(path, content))
         .unwrap_or_else(|error| panic!("cannot write {}: {error}", path.display()));
+}
+
+/// Writes a script and makes it executable. A child does this: while this process has a file open for writing, each child that
+/// another test forks has it open, too, and nothing can execute it (`ETXTBSY`).
+pub fn program(path: &Path, script: &str) {
+    fs::create_dir_all(path.parent().expect("a file has a parent directory")).expect("the directory can be created");
+    let mut child = Command::new("/bin/sh")
+        .args(["-c", "cat > \"$0\" && chmod 755 \"$0\""])
+        .arg(path)
+        .stdin(Stdio::piped())
+        .spawn()
+        .expect("a shell");
+    child.stdin.take().expect("a pipe").write_all(script.as_bytes()).expect("the shell reads");
+    assert!(child.wait().is_ok_and(|status| status.success()), "cannot write {}", path.display());
 }
 
 /// Removes the directories of processes that were killed and could not remove them. `owner` parses a name into the

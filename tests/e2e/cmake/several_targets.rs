@@ -1,7 +1,6 @@
 //! Build directories with several targets: shared shims, and post-build steps that use the files.
 
 use std::fs;
-use std::os::unix::fs::PermissionsExt as _;
 
 use cudaguard_tests::{Test, fake_library, rows, scratch, tests, tools};
 
@@ -59,8 +58,7 @@ fn shim_is_compiled_once_per_build(generator: &'static str) {
     let (compiler, log) = (tree.sibling().join("logging-c++"), tree.sibling().join("log"));
     let real = tools::need("c++");
     let script = format!("#!/bin/sh\necho \"$@\" >> '{}'\nexec '{}' \"$@\"\n", log.display(), real.display());
-    scratch::write(&compiler, script);
-    fs::set_permissions(&compiler, fs::Permissions::from_mode(0o755)).expect("a mode can be set");
+    scratch::program(&compiler, &script);
     let named = format!("-DCMAKE_CXX_COMPILER={}", compiler.display());
     let _ = tree.configure(&[&named, "-DCMAKE_BUILD_TYPE=Release"]).run().success();
     fs::write(&log, "").expect("it can be written");

@@ -1,9 +1,8 @@
 //! Targets that cannot have a guard.
 
 use std::fs;
-use std::os::unix::fs::PermissionsExt as _;
 
-use cudaguard_tests::{Test, tests, tools};
+use cudaguard_tests::{Test, scratch, tests, tools};
 
 use super::fixture::{Cmake, MULTI, NINJA, Tree, include, printed, program};
 
@@ -42,9 +41,8 @@ fn require_guard_refuses_unguarded_targets() {
         let cc = if compiler.is_empty() {
             program("gcc")
         } else {
-            tree.write("cc", compiler);
             let cc = tree.source().join("cc");
-            fs::set_permissions(&cc, fs::Permissions::from_mode(0o755)).expect("it was just written");
+            scratch::program(&cc, compiler);
             cc
         };
         let configure = || tree.configure(&[system, &format!("-DCMAKE_C_COMPILER={}", cc.display())]).run().success();
@@ -82,13 +80,12 @@ fn nvcc_wrapper_gets_another_guard_compiler() {
     );
     let main = "int main() { return 0; }\n";
     let tree = Tree::new("nvcc wrapper", Cmake::Oldest, NINJA, &[("CMakeLists.txt", &text), ("main.cpp", main)]);
-    tree.write(
-        "nvcc_wrapper",
+    let wrapper = tree.source().join("nvcc_wrapper");
+    scratch::program(
+        &wrapper,
         "#!/bin/sh\ncase \"$*\" in *-dumpmachine*) echo \"nvcc fatal   : Unknown option '-dumpmachine'\" >&2; exit 1;; esac\n\
          exec g++ \"$@\"\n",
     );
-    let wrapper = tree.source().join("nvcc_wrapper");
-    fs::set_permissions(&wrapper, fs::Permissions::from_mode(0o755)).expect("it was just written");
     let configured = tree.configure(&[&format!("-DCMAKE_CXX_COMPILER={}", wrapper.display())]).run().success();
     assert!(configured.stdout.contains("compiles the guard, because"), "{configured}");
     let built = tree.build(&[]).run().success();

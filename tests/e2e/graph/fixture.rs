@@ -1,7 +1,6 @@
 //! Fixtures: packages with recorded cargo graphs, fake toolkits, and functions that run the command.
 
 use std::fs;
-use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
 use cudaguard_tests::crates::cargo;
@@ -59,7 +58,7 @@ impl Tree {
             shell(&cargo()),
             shell(tree.scratch.join("metadata.json").as_os_str()),
         );
-        program(&tree.scratch.join("cargo"), &script);
+        scratch::program(&tree.scratch.join("cargo"), &script);
         tree
     }
 
@@ -132,14 +131,8 @@ fn toolkit(root: &Path, release: &str) {
          Built on Thu_Mar_28_02:18:24_PDT_2024\nCuda compilation tools, release {major}.{minor}, V{major}.{minor}.131\n\
          Build cuda_{major}.{minor}.r{major}.{minor}/compiler.34097967_0\nEND\n"
     );
-    program(&root.join("bin/nvcc"), &script);
+    scratch::program(&root.join("bin/nvcc"), &script);
     scratch::write(&root.join("include/cuda.h"), format!("#define CUDA_VERSION {major}0{minor}0\n"));
-}
-
-/// Writes an executable script.
-pub(crate) fn program(path: &Path, script: &str) {
-    scratch::write(path, script);
-    fs::set_permissions(path, fs::Permissions::from_mode(0o755)).expect("a mode can be set");
 }
 
 fn shell(word: &std::ffi::OsStr) -> String {

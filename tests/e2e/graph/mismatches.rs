@@ -3,7 +3,8 @@
 
 use cudaguard_tests::{Test, snapshot, tests};
 
-use super::fixture::{Tree, program};
+use super::fixture::Tree;
+use cudaguard_tests::scratch::program;
 
 pub(crate) fn tests() -> Vec<Test> {
     tests![

@@ -1,7 +1,6 @@
 //! Fake toolkits that compile nothing, and calls that detect only one of them.
 
 use std::fs;
-use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 
 use cudaguard::internal::toolchain::SYSROOT;
@@ -20,8 +19,7 @@ pub(crate) fn toolkit(sibling: &Path, release: &str) {
     let gcc = "#!/bin/sh\necho 'g++-12 (a fake) 12.2.0'\necho '(C) Free Software Foundation, Inc.'\n";
     for (name, script) in [("nvcc", &*script), ("g++-12", gcc)] {
         let program = root.join("bin").join(name);
-        scratch::write(&program, script);
-        fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).expect("a mode can be set");
+        scratch::program(&program, script);
     }
     let header = format!("#define CUDA_VERSION {major}0{minor}0\n");
     scratch::write(&root.join("include/cuda.h"), header);

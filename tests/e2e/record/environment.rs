@@ -3,7 +3,6 @@
 
 use std::ffi::OsString;
 use std::fs;
-use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
 use cudaguard_tests::{Call, Scratch, Test, layout, parts, scratch, tests};
@@ -37,8 +36,7 @@ fn path(dir: &Path) -> OsString {
 fn wrapped(fixture: &Fixture, version: &str) -> PathBuf {
     let dir = fixture.sibling(&format!("wrapped-{version}"));
     let script = format!("#!/bin/sh\nexec '{}' \"$@\"\n", parts::cuda(version).join("bin/nvcc").display());
-    scratch::write(&dir.join("nvcc"), script);
-    fs::set_permissions(dir.join("nvcc"), fs::Permissions::from_mode(0o755)).expect("a mode can be set");
+    scratch::program(&dir.join("nvcc"), &script);
     dir
 }
 

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fs;
-use std::os::unix::fs::{PermissionsExt as _, symlink};
+use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 
 use cudaguard::internal::env::Env;
@@ -179,10 +179,7 @@ impl Bench {
 
     /// Creates a shell script. It may only use shell built-ins, because `PATH` contains no other programs.
     pub(crate) fn program(&self, path: &str, script: &str) {
-        self.file(path, format!("#!/bin/sh\n{script}\n"));
-        let mut mode = fs::metadata(self.at(path)).unwrap().permissions();
-        mode.set_mode(0o755);
-        fs::set_permissions(self.at(path), mode).unwrap();
+        scratch::program(&self.at(path), &format!("#!/bin/sh\n{script}\n"));
     }
 
     /// Creates a fake gcc. It prints this version for `--version`, and for nvcc, which preprocesses a file to detect it.

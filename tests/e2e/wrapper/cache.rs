@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 use cargo_cudaguard::binary::file::Binary;
-use cudaguard_tests::{Call, Outcome, Test, tests};
+use cudaguard_tests::{Call, Outcome, Test, scratch, tests};
 
 use super::fixture::{Fixture, GUARDED, compiled, notes, package, sealed, set, set_time};
 
@@ -290,19 +290,13 @@ fn killed_build_is_sealed_later() {
         Fixture::new("cache-killed", &[("Cargo.toml", &package("app", "[workspace]\n")), ("src/main.rs", MAIN)]);
     let script = fixture.sibling("rustc-then-kill");
     let text = "#!/bin/sh\n\"$@\" || exit\ncase \"$*\" in *'--crate-name app '*) kill -KILL $PPID;; esac\n";
-    executable(&script, text);
+    scratch::program(&script, text);
     let outcome = fixture.guard(["build"]).env("RUSTC_WORKSPACE_WRAPPER", &script).run();
     assert_ne!(outcome.status(), Some(0), "{outcome}");
     assert!(!fixture.built("debug/app").exists(), "cargo hands nothing on");
     let _ = fixture.guard(["build"]).run().success();
     let _ = sealed(&fixture.built("debug/app"), "app");
     assert!(Binary::read(&fixture.built("debug/app")).is_ok_and(|binary| binary.damage.is_none()));
-}
-
-pub(crate) fn executable(path: &Path, text: &str) {
-    use std::os::unix::fs::PermissionsExt as _;
-    cudaguard_tests::scratch::write(path, text);
-    fs::set_permissions(path, fs::Permissions::from_mode(0o755)).expect("a mode can be set");
 }
 
 pub(crate) fn host() -> String {

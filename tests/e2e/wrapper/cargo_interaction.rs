@@ -4,8 +4,8 @@ use std::fs;
 
 use cudaguard_tests::{Outcome, Scratch, Test, tests};
 
-use super::cache::executable;
 use super::fixture::{Fixture, GUARDED, cargo, compiled, notes, package, sealed, set, summary};
+use cudaguard_tests::scratch;
 
 pub(crate) fn tests() -> Vec<Test> {
     tests![
@@ -46,7 +46,7 @@ fn program(name: &str) -> Fixture {
 /// Creates a wrapper that logs its arguments.
 fn wrapper(fixture: &Fixture, name: &str) -> std::path::PathBuf {
     let script = fixture.sibling(name);
-    executable(&script, "#!/bin/sh\nprintf '%s\\n' \"$*\" >> \"$0.log\"\nexec \"$@\"\n");
+    scratch::program(&script, "#!/bin/sh\nprintf '%s\\n' \"$*\" >> \"$0.log\"\nexec \"$@\"\n");
     script
 }
 
@@ -189,7 +189,7 @@ fn cargo_signal_is_returned() {
         "#!/bin/sh\ncase $1 in metadata) exec {:?} \"$@\";; esac\nkill -TERM $$\nsleep 60\n",
         cargo().to_string_lossy()
     );
-    executable(&fake, &text);
+    scratch::program(&fake, &text);
     let outcome = fixture.guard(["build"]).env("CARGO", &fake).run();
     assert_eq!(outcome.signal(), Some(15), "{outcome}");
 }

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use cudaguard_tests::{Call, Outcome, Test, command, parts, skip, tests, tools};
+use cudaguard_tests::{Call, Outcome, Test, command, parts, scratch, skip, tests, tools};
 
 use super::fixture::{Fixture, GUARDED, cargo, package, sealed, summary};
 
@@ -79,7 +79,7 @@ fn other_subcommands_are_guarded() {
         let printed = anew(&fixture, words).run().success();
         assert!(!printed.stderr.contains("error") && !printed.stderr.contains("cudaguard:"), "{printed}");
     }
-    super::cache::executable(&fixture.sibling("bin/cargo-theirs"), "#!/bin/sh\nshift\nexec \"$CARGO\" build \"$@\"\n");
+    scratch::program(&fixture.sibling("bin/cargo-theirs"), "#!/bin/sh\nshift\nexec \"$CARGO\" build \"$@\"\n");
     let path = format!("{}:{}", fixture.sibling("bin").display(), std::env::var("PATH").unwrap_or_default());
     fixture.write("cudaguard.toml", GUARDED);
     let _ = anew(&fixture, &["theirs", "--release"]).env("PATH", path).run().success();

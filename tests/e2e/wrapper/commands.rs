@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use cudaguard_tests::{Call, Test, command, fake_library, snapshot, tests};
+use cudaguard_tests::{Call, Test, command, fake_library, scratch, snapshot, tests};
 
 use super::fixture::{Fixture, notes, package, sealed, summary};
 use super::injection::library_with_macro;
@@ -140,7 +140,7 @@ fn run_reports_missing_libraries() {
 fn project_runner_is_used() {
     let fixture = program("runner");
     let runner = fixture.sibling("runner");
-    super::cache::executable(&runner, "#!/bin/sh\nprintf 'by runner: '\nexec \"$@\"\n");
+    scratch::program(&runner, "#!/bin/sh\nprintf 'by runner: '\nexec \"$@\"\n");
     let host = super::cache::host();
     for text in [
         format!("[target.{host}]\nrunner = ['{}']\n", runner.display()),

@@ -7,8 +7,8 @@ use std::path::Path;
 
 use cudaguard_tests::{Call, Test, parts, tests};
 
-use super::cache::executable;
 use super::fixture::{Fixture, notes, package, summary};
+use cudaguard_tests::scratch;
 
 pub(crate) fn tests() -> Vec<Test> {
     tests![
@@ -55,7 +55,7 @@ pub(crate) fn hostile(sibling: &Path) -> Vec<(&'static str, Vec<(&'static str, O
     };
     let word = |text: &str| OsString::from(text);
     let silent = sibling.join("silent");
-    executable(&silent.join("bin/nvcc"), "#!/bin/sh\necho nonsense\nexit 3\n");
+    scratch::program(&silent.join("bin/nvcc"), "#!/bin/sh\necho nonsense\nexit 3\n");
     let stubs = text(&cuda.join("lib64/stubs"));
     let mut rpath = word("-Clink-arg=-Wl,-rpath,");
     rpath.push(&stubs);

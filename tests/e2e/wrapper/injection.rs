@@ -2,9 +2,9 @@
 
 use std::path::Path;
 
-use cudaguard_tests::{Call, Test, test, tests, tools};
+use cudaguard_tests::{Call, Test, scratch, test, tests, tools};
 
-use super::cache::{executable, host, long_ago};
+use super::cache::{host, long_ago};
 use super::fixture::{Fixture, notes, package, sealed, set_time, summary};
 
 pub(crate) fn tests() -> Vec<Test> {
@@ -223,7 +223,7 @@ fn direct_linker_keeps_the_guard() {
 fn dropped_guard_is_reported() {
     let project = cudaguard_tests::Project::guarded("injection-dropped").file("src/main.rs", MAIN);
     let linker = project.sibling().join("linker");
-    executable(
+    scratch::program(
         &linker,
         "#!/bin/bash\ncc \"$@\" || exit\nwhile [ \"$1\" != -o ]; do shift; done\n\
          case $2 in *build_script*) ;; *) objcopy -R .note.cudaguard \"$2\";; esac\n",

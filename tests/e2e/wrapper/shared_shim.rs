@@ -3,9 +3,9 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use cudaguard_tests::{Call, Outcome, Test, tests, tools};
+use cudaguard_tests::{Call, Outcome, Test, scratch, tests, tools};
 
-use super::cache::{executable, host};
+use super::cache::host;
 use super::fixture::{Fixture, GUARDED, compiled, notes, package, sealed, set, summary};
 
 pub(crate) fn tests() -> Vec<Test> {
@@ -67,7 +67,7 @@ impl Compiler {
             log.display(),
             tools::find("cc").expect("a C compiler").display()
         );
-        executable(&path, &text);
+        scratch::program(&path, &text);
         Self { path, log }
     }
 
@@ -118,7 +118,7 @@ fn embed_shares_the_shim() {
         log.display(),
         tools::find("cc").expect("a C compiler").display()
     );
-    executable(&path, &text);
+    scratch::program(&path, &text);
     for profile in ["dev", "release"] {
         let _ = project.cudaguard(["build", "--profile", profile]).env("CC", &path).run().success();
     }
