@@ -11,6 +11,7 @@ mod dlls;
 mod family;
 mod missing;
 mod opened;
+mod python;
 mod symbols;
 
 use std::path::{Path, PathBuf};
@@ -45,6 +46,7 @@ pub(crate) use family::builtins_beside;
 pub(crate) use missing::in_usual_dirs;
 use missing::missing_library_finding;
 pub(crate) use opened::load_opened_here;
+pub(crate) use python::environment_of;
 pub(crate) use symbols::{SymbolFile, findings_of_missing};
 
 /// Prediction for the start of a program.
@@ -243,6 +245,9 @@ fn simulate_loading(
     machine: impl FnOnce(&mut LoadGraph) -> Option<Machine>,
 ) -> Result<DryRun, String> {
     let mut graph = loader::resolve_with(program, env, files)?;
+    if examined.is_some() {
+        python::load_from_packages(&mut graph);
+    }
     let (objects, components) = match examined {
         None => guarded_manifests(&graph),
         Some(program) => {

@@ -76,6 +76,7 @@ fn fix_of_place(env: &Env, path: &Path, place: &SearchSource) -> Option<String> 
         | SearchSource::Loader
         | SearchSource::Loaded
         | SearchSource::Path
+        | SearchSource::Package
         | SearchSource::System => return None,
     })
 }

@@ -4,6 +4,7 @@
 mod artifacts;
 mod closed_output;
 mod conda;
+mod environment;
 mod family;
 mod memory;
 mod python;
@@ -16,6 +17,7 @@ pub(crate) fn tests() -> Vec<Test> {
     let mut tests = special_files::tests();
     tests.extend(artifacts::tests());
     tests.extend(conda::tests());
+    tests.extend(environment::tests());
     tests.extend(family::tests());
     tests.extend(closed_output::tests());
     tests.extend(memory::tests());

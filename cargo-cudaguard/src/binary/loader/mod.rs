@@ -72,6 +72,8 @@ pub enum SearchSource {
     System,
     /// A directory in this path file of musl.
     PathFile(PathBuf),
+    /// A package of the same Python environment, which loads it by its path before.
+    Package,
 }
 
 impl SearchSource {
@@ -83,7 +85,7 @@ impl SearchSource {
             Self::Runpath(of, _) => format!("RUNPATH of {}", of.display()),
             Self::System => "the system's library directories".to_owned(),
             Self::Loaded | Self::Path => "another library, LD_PRELOAD or its full path".to_owned(),
-            Self::Program | Self::Loader | Self::Cache(_) | Self::PathFile(_) => self.to_string(),
+            Self::Program | Self::Loader | Self::Cache(_) | Self::PathFile(_) | Self::Package => self.to_string(),
         }
     }
 }
@@ -100,6 +102,7 @@ impl fmt::Display for SearchSource {
             Self::Runpath(of, entry) => write!(f, "DT_RUNPATH of {}: {entry}", of.display()),
             Self::Cache(file) | Self::PathFile(file) => write!(f, "{}", file.display()),
             Self::System => f.write_str("a system directory"),
+            Self::Package => f.write_str("a package of the Python environment"),
         }
     }
 }

@@ -1,7 +1,7 @@
 //! The files that run together: a program or library, and the libraries that the dynamic linker loads for it.
 
 use super::components::{Scope, components_together};
-use super::{absent, dlls, family, opened, resolve_cudnn, symbols};
+use super::{absent, dlls, family, opened, python, resolve_cudnn, symbols};
 use crate::binary::examined;
 use crate::binary::file::{self, Binary, BinaryKind, TargetOs};
 use crate::binary::loader::{self, LoadGraph, LoadOutcome, Object, SearchSource};
@@ -56,7 +56,9 @@ impl<'a> Closure<'a> {
         let mut requests = self.graph.requests.iter().filter(|request| request.by == object);
         requests.any(|request| match request.answer {
             LoadOutcome::Object(found, _) => {
-                vendor::plain_name(&request.name) == plain && self.libraries.iter().any(|(index, _)| *index == found)
+                // A small library, such as NVTX, has no trace of CUDA.
+                let is_judged = self.libraries.iter().any(|(index, _)| *index == found);
+                vendor::plain_name(&request.name) == plain && (is_judged || is_brought(self.graph, found))
             }
             LoadOutcome::Absent(_) | LoadOutcome::Broken(_) => false,
         })
@@ -89,6 +91,7 @@ pub fn components_of(file: &Binary, env: &Env) -> Components {
     let Ok(mut graph) = loader::resolve_with(&file.path, env, &files) else {
         return Components::from_binary(&file.path, file);
     };
+    python::load_from_packages(&mut graph);
     let missing = opened::load_opened(&mut graph, Scope::Brought);
     let closure = Closure::new(&graph, file, Scope::Brought);
     let (objects, mut all) = closure.components();
@@ -167,7 +170,7 @@ fn is_brought(graph: &LoadGraph, index: usize) -> bool {
     let mut next = index;
     while next != 0 {
         let object = &graph.objects[next];
-        if is_guarded(object) || graph.is_below_program(next) {
+        if is_guarded(object) || graph.is_below_program(next) || object.place == SearchSource::Package {
             return true;
         }
         let (SearchSource::Rpath(_, entry) | SearchSource::Runpath(_, entry)) = &object.place else { return false };

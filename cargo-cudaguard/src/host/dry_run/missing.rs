@@ -119,9 +119,11 @@ fn searched_directories(candidates: &[LibraryCandidate]) -> String {
             SearchSource::Runpath(_, entry) => ("DT_RUNPATH", entry.clone()),
             SearchSource::Cache(file) | SearchSource::PathFile(file) => ("", file.display().to_string()),
             SearchSource::Path => ("", candidate.path.display().to_string()),
-            SearchSource::System | SearchSource::Program | SearchSource::Loader | SearchSource::Loaded => {
-                ("the loader's cache and the system directories", String::new())
-            }
+            SearchSource::System
+            | SearchSource::Program
+            | SearchSource::Loader
+            | SearchSource::Loaded
+            | SearchSource::Package => ("the loader's cache and the system directories", String::new()),
         };
         match places.iter_mut().find(|(known, _)| *known == place) {
             Some((_, entries)) if !entries.contains(&entry) => entries.push(entry),

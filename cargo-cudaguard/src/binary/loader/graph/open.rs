@@ -1,6 +1,8 @@
 //! Libraries that a program opens by name.
 
-use super::{LoadGraph, LoadOutcome};
+use std::path::PathBuf;
+
+use super::{LibraryRequest, LoadGraph, LoadOutcome, SearchSource};
 
 impl LoadGraph {
     /// Loads this name like [`Self::dlopen_library`] if all of its dependencies are found. Otherwise `dlopen` fails: the graph does
@@ -15,5 +17,23 @@ impl LoadGraph {
         self.objects.truncate(objects);
         self.requests.truncate(requests);
         None
+    }
+
+    /// Loads the libraries that the loader does not find from the places that `find` returns, with their dependencies.
+    pub(crate) fn load_absent(&mut self, find: impl Fn(&str) -> Option<PathBuf>) {
+        let mut at = 0;
+        while let Some(LibraryRequest { by, name, answer }) = self.requests.get(at).cloned() {
+            let found = matches!(answer, LoadOutcome::Absent(_)).then(|| {
+                self.find_loaded(name.as_bytes()).or_else(|| {
+                    let index = self.dlopen_library(by, find(&name)?.to_str()?)?;
+                    self.objects[index].place = SearchSource::Package;
+                    Some(index)
+                })
+            });
+            if let Some(index) = found.flatten() {
+                self.requests[at].answer = LoadOutcome::Object(index, SearchSource::Package);
+            }
+            at += 1;
+        }
     }
 }

@@ -6,26 +6,24 @@ use std::path::{Path, absolute};
 use super::conflicts::{Unfulfilled, unfulfilled_by};
 use super::requirement::normalize_name;
 use super::{ArtifactPackage, all_of};
+use crate::host::dry_run::environment_of;
 use cudaguard::internal::files;
-
-/// How many directories above a file may be the one in which its package was installed.
-const LEVELS: usize = 8;
 
 /// Returns the requirements of the package that installed this file, and of packages of the same release that require it (the
 /// packages of JAX), as far as the installed packages do not fulfil them.
 pub(crate) fn unfulfilled_for_file(file: &Path) -> Vec<Unfulfilled> {
-    // The path as it is: the target of a link is in the cache of the installer.
-    let file = absolute(file).unwrap_or_default();
-    let of_dir = |dir: &Path| {
-        let packages = installed_in(dir);
-        let member = file.strip_prefix(dir).ok()?.to_str()?;
+    let unfulfilled = || {
+        let dir = environment_of(file)?;
+        let packages = installed_in(&dir);
+        let file = absolute(file).ok()?;
+        let member = file.strip_prefix(&dir).ok()?.to_str()?;
         let owner = packages.iter().find(|package| package.files.contains(member))?;
         let name = normalize_name(&owner.name);
         Some(unfulfilled_by(&packages, |package| {
             package.name == owner.name || package.version == owner.version && package.others.contains(&name)
         }))
     };
-    file.ancestors().skip(1).take(LEVELS).find_map(of_dir).unwrap_or_default()
+    unfulfilled().unwrap_or_default()
 }
 
 /// Returns the packages whose metadata is in this directory.

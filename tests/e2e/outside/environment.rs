@@ -1,0 +1,98 @@
+//! Files of an installed Python environment: alone, they have the same answer as the environment.
+
+use std::fs;
+use std::path::Path;
+
+use cudaguard_tests::{Call, Scratch, Test, command, scratch, tests, tools};
+
+pub(crate) fn tests() -> Vec<Test> {
+    tests![module_has_the_answer_of_its_environment, package_of_a_file_counts]
+}
+
+/// Links a library and creates its directory.
+fn link(source: &str, to: &Path, arguments: &[&str]) {
+    tools::need("cc");
+    let text = to.with_extension("c");
+    scratch::write(&text, source);
+    let _ =
+        Call::new("cc").args(["-w", "-shared", "-fPIC"]).arg(&text).arg("-o").arg(to).args(arguments).run().success();
+    fs::remove_file(text).expect("it was just written");
+}
+
+/// Installs a package that contains this file.
+fn install(site: &Path, name: &str, version: &str, requires: &str, file: &str) {
+    let info = site.join(format!("{name}-{version}.dist-info"));
+    let requires = if requires.is_empty() { String::new() } else { format!("Requires-Dist: {requires}\n") };
+    scratch::write(
+        &info.join("METADATA"),
+        format!("Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n{requires}"),
+    );
+    scratch::write(&info.join("RECORD"), format!("{file},,\n"));
+}
+
+fn verify(file: &Path, machine: &[&str]) -> (i32, String) {
+    let outcome = command::call(["verify"]).args(machine).arg(file).run();
+    (outcome.status().expect("a status"), outcome.to_string())
+}
+
+const H100: [&str; 4] = ["--gpu", "9.0", "--driver", "550.90.07"];
+const MODULE: &str = "app/module.so";
+
+/// cupy has modules without a search path: Python loads NVIDIA's libraries from their packages before.
+fn module_has_the_answer_of_its_environment() {
+    for (release, status) in [("12_4", 0), ("12_1", 1)] {
+        let scratch = Scratch::new("environment of a module");
+        let site = scratch.join("site-packages");
+        let (linker, sparse) =
+            (site.join("nvidia/nvjitlink/lib/libnvJitLink.so.12"), site.join("nvidia/cusparse/lib/libcusparse.so.12"));
+        let complete = |release: &str| format!("int __nvJitLinkComplete_{release}(void) {{ return 0; }}\n");
+        link(&complete("12_4"), &linker, &["-Wl,-soname,libnvJitLink.so.12"]);
+        link(
+            "int __nvJitLinkComplete_12_4(void);\nint cusparseCreate(void) { return __nvJitLinkComplete_12_4(); }\n",
+            &sparse,
+            &["-Wl,-soname,libcusparse.so.12,-rpath,$ORIGIN/../../nvjitlink/lib", &linker.to_string_lossy()],
+        );
+        link(
+            "int cusparseCreate(void);\nint use(void) { return cusparseCreate(); }\n",
+            &site.join(MODULE),
+            &[&sparse.to_string_lossy()],
+        );
+        link(&complete(release), &linker, &["-Wl,-soname,libnvJitLink.so.12"]);
+        install(&site, "app", "1.0", "nvidia-cusparse-cu12", MODULE);
+        install(&site, "nvidia_cusparse_cu12", "12.5.4", "", "nvidia/cusparse/lib/libcusparse.so.12");
+        let bare = scratch.file(
+            "bare.json",
+            r#"{"driver": {"user": "580.95.05", "kernel": "580.95.05"}, "gpus": [{"cc": "9.0"}], "cudart": [], "libraries": []}"#,
+        );
+        for machine in [&H100[..], &["--host", &bare.to_string_lossy()]] {
+            for file in [&site, &site.join(MODULE)] {
+                let (found, text) = verify(file, machine);
+                assert_eq!(found, status, "{release} {machine:?}: {text}");
+                assert_eq!(text.contains("CG214"), status == 1, "{release} {machine:?}: {text}");
+            }
+        }
+        // Without the metadata, it is a library as any other.
+        fs::remove_dir_all(site.join("app-1.0.dist-info")).expect("it exists");
+        fs::remove_dir_all(site.join("nvidia_cusparse_cu12-12.5.4.dist-info")).expect("it exists");
+        let (found, text) = verify(&site.join(MODULE), &["--host", &bare.to_string_lossy()]);
+        assert!(found == 1 && text.contains("CG210"), "{text}");
+    }
+}
+
+/// PyTorch and TensorFlow stop at their first use of a cuDNN with an older minor than that of their build.
+fn package_of_a_file_counts() {
+    for (installed, status) in [("9.1.0.70", 0), ("9.0.0.312", 2)] {
+        let scratch = Scratch::new("package of a file");
+        let site = scratch.join("site-packages");
+        link("int cudaMalloc(void);\n", &site.join("libcudart.so.12"), &["-Wl,-soname,libcudart.so.12"]);
+        let library = site.join("libcudart.so.12").display().to_string();
+        link("int use(void) { return 0; }\n", &site.join(MODULE), &["-Wl,--no-as-needed,-rpath,$ORIGIN/..", &library]);
+        install(&site, "app", "1.0", "nvidia-cudnn-cu12==9.1.0.70", MODULE);
+        install(&site, "nvidia_cudnn_cu12", installed, "", "nvidia/cudnn/lib/libcudnn.so.9");
+        for file in [&site, &site.join(MODULE)] {
+            let (found, text) = verify(file, &H100);
+            assert_eq!(found, status, "{installed}: {text}");
+            assert_eq!(text.contains("an older cuDNN"), status == 2, "{installed}: {text}");
+        }
+    }
+}
