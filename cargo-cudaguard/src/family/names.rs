@@ -75,7 +75,7 @@ pub(super) fn cuda_majors_with(soname: &str) -> Option<RangeInclusive<u32>> {
     let major = vendor::major_of(&plain)?;
     let (first, last) = match (plain.strip_prefix("lib")?.split(".so").next()?, major) {
         ("cublas" | "cublasLt" | "cudart" | "nvjpeg" | "nvrtc", _) | ("cusparse", 10 | 11) => (major, major),
-        ("cufft", 10) | ("cusolver", 10) => (10, 11),
+        ("cufft" | "cusolver", 10) => (10, 11),
         ("cufft", 11) => (12, 12),
         ("cufft" | "cusolver", 12) => (13, 13),
         ("cusolver", 11) => (11, 12),
