@@ -15,6 +15,7 @@ pub(crate) fn tests() -> Vec<Test> {
     let mut tests = tests![
         library_needs_newer_driver,
         opened_library_is_judged,
+        plugin_is_judged,
         libraries_of_cudnn_and_crates_are_judged,
         functions_that_crates_look_up_are_judged,
         absent_library_is_unknown,
@@ -129,6 +130,23 @@ fn opened_library_is_judged() {
         let shared = ["-shared", "-fPIC", "-Wl,-soname,libcufft.so.11", "-Wl,-rpath,$ORIGIN"].map(str::to_owned);
         let needed = [lib.join(cudart).display().to_string()];
         link(LIBRARY, &lib.join("libcufft.so.11"), &[], &[&shared[..], &needed].concat()).expect("a library");
+        expect_all(&app, (RELEASE, 12020), code);
+    }
+}
+
+/// The name of a library in the same directory is a text in the program: it is a plugin that the program opens.
+fn plugin_is_judged() {
+    world::need();
+    for (release, cudart, code) in [("11.8", "libcudart.so.11.0", None), ("13.0", "libcudart.so.13", Some("CG301"))] {
+        let scratch = Scratch::new("closure-plugin");
+        let app = scratch.join("app");
+        fs::create_dir_all(&app).expect("a directory");
+        fs::copy(parts::cuda(release).join("lib64").join(cudart), app.join(cudart)).expect("a library");
+        let shared = ["-shared", "-fPIC", "-Wl,-soname,libplugin.so,-rpath,$ORIGIN"].map(str::to_owned);
+        let needed = [app.join(cudart).display().to_string()];
+        link(LIBRARY, &app.join("libplugin.so"), &[], &[&shared[..], &needed].concat()).expect("a library");
+        let main = "const char *const plugin = \"libplugin.so\";\nint main(int n, char **a) { return n > 9 && **a == *plugin; }\n";
+        link(main, &app.join("prog"), &[], &["-Wl,-rpath,$ORIGIN".to_owned()]).expect("a program");
         expect_all(&app, (RELEASE, 12020), code);
     }
 }

@@ -4,9 +4,9 @@ use std::path::Path;
 
 use super::components::Scope;
 use crate::binary::examined::NotExamined;
-use crate::binary::file;
+use crate::binary::file::{self, texts_starting_with};
 use crate::binary::loader::{LoadGraph, Object};
-use crate::family::{OpenedLibrary, opened_libraries};
+use crate::family::{OpenedLibrary, cuda_major_of, is_of_nvidia, opened_libraries};
 use crate::host::machine::{Components, OpenedByName};
 use cudaguard::internal::finding::Finding;
 use cudaguard::internal::manifest::Opens;
@@ -36,7 +36,8 @@ pub(super) fn load_opened(graph: &mut LoadGraph, scope: Scope) -> Vec<NotExamine
             }
         }
         // Their absence is reported by other rules, or only matters for some functions.
-        for names in names_of_others(&graph.objects[at]) {
+        let of_texts = names_in_texts(graph, &graph.objects[at]);
+        for names in names_of_others(&graph.objects[at]).into_iter().chain(of_texts) {
             if !names.iter().any(|name| graph.objects.iter().any(|object| object.is_named(name))) {
                 let _ = names.iter().any(|name| graph.open_library(at, name).is_some());
             }
@@ -95,6 +96,23 @@ fn names_of_others(object: &Object) -> Vec<Vec<String>> {
         libraries.map(|stem| opens.candidate_names(stem)).collect::<Vec<_>>()
     };
     opens.flat_map(of_crate).collect()
+}
+
+/// Returns the names of libraries that are texts in a file: of those in its directory, such as `libtorch_cuda_linalg.so`, and of
+/// run-time compilers, which PyTorch names without their major (`libnvrtc.so.`).
+fn names_in_texts(graph: &LoadGraph, object: &Object) -> Vec<Vec<String>> {
+    let own = object.soname.as_deref().unwrap_or(&object.name);
+    let Some(dir) = object.path.parent().filter(|_| !is_of_nvidia(own)) else { return Vec::new() };
+    let majors = || graph.objects.iter().filter_map(|object| cuda_major_of(object.soname.as_deref()?));
+    let names = |name: String| {
+        if ["libnvrtc.so.", "libnvJitLink.so."].contains(&name.as_str()) {
+            return Some(majors().max().map(|major| format!("{name}{major}")).into_iter().collect());
+        }
+        let is_compiler = name.starts_with("libnvrtc.so.") || name.starts_with("libnvJitLink.so.");
+        let is_library = name.contains(".so") && !name.contains('/') && !is_of_nvidia(&name);
+        (is_compiler || is_library && dir.join(&name).is_file()).then(|| vec![name])
+    };
+    texts_starting_with(object.data(), "lib").into_iter().filter_map(names).collect()
 }
 
 /// Returns the names that the file may try: those in its texts, or the files of the directories in its search path.
