@@ -16,7 +16,8 @@ use crate::knowledge::tables;
 use crate::manifest::model::Linkage;
 use crate::model::sorted;
 use crate::model::version::{CudaVersion, Version};
-use crate::toolchain::{CompilerFamily, Declared, HostCompiler, Nvcc, Sourced, Toolchain, Toolkit};
+use crate::text::lists::IteratorExt as _;
+use crate::toolchain::{CompilerFamily, Declared, HostCompiler, Nvcc, Selection, Sourced, Toolchain, Toolkit};
 
 use super::wording::{describe, policy_args};
 use archs::check_archs;
@@ -101,7 +102,7 @@ fn check_toolkit(policy: &Policy, toolchain: &Toolchain, findings: &mut Vec<Find
     findings.extend(compilers.map(|fact| MessageTemplate::ToolkitUnreadableNotThere.to_finding(&dangling(fact))));
     let Some(release) = toolchain.sourced_toolkit_version() else {
         let dangling: Vec<_> =
-            toolchain.dangling.iter().map(|fact| dangling(fact).get("dangling").to_owned()).collect();
+            toolchain.dangling.iter().map(|fact| dangling(fact).get("dangling").to_owned()).collect_vec();
         unknown_toolkit(policy, toolchain, findings, &dangling.join("\n"));
         return;
     };
@@ -128,14 +129,10 @@ fn check_toolkit(policy: &Policy, toolchain: &Toolchain, findings: &mut Vec<Find
 
 /// Lists the toolkits that are not in use in one line.
 fn other_toolkits(toolchain: &Toolchain) -> String {
-    let used = |index: usize| {
-        [&toolchain.compiler, &toolchain.headers].into_iter().flatten().any(|choice| choice.index == index)
-    };
-    let others = toolchain.toolkits.iter().enumerate().filter(|(index, _)| !used(*index));
-    others
-        .map(|(_, toolkit)| format!("{} in {}", toolkit.describe(), toolkit.describe_place()))
-        .collect::<Vec<_>>()
-        .join("; ")
+    let is = |choice: &Option<Selection>, index| choice.as_ref().is_some_and(|choice| choice.index == index);
+    let is_used = |index| is(&toolchain.compiler, index) || is(&toolchain.headers, index);
+    let others = toolchain.toolkits.iter().enumerate().filter(|(index, _)| !is_used(*index));
+    others.map(|(_, toolkit)| format!("{} in {}", toolkit.describe(), toolkit.describe_place())).join("; ")
 }
 
 fn unreadable_nvcc(nvcc: &Nvcc, problem: &str) -> Finding {

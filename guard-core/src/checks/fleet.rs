@@ -12,6 +12,7 @@ use crate::manifest::model::Linkage;
 use crate::model::arch::{Arch, ArchRequest, Target};
 use crate::model::sorted;
 use crate::model::version::{CudaVersion, Version};
+use crate::text::lists::IteratorExt as _;
 use crate::toolchain::Toolchain;
 
 use super::wording::{describe, join_targets, policy_args};
@@ -73,15 +74,15 @@ pub fn join_gpus(gpus: &[(&str, Cc)]) -> String {
         let cc = format!("{major}.{minor}");
         if *name == cc { cc } else { format!("{name} ({cc})") }
     };
-    join_unique(gpus.iter().map(one).collect())
+    join_unique(gpus.iter().map(one).collect_vec())
 }
 
 /// The machine code that serves these GPUs: `sm_75`.
 pub fn join_archs(gpus: &[(&str, Cc)]) -> String {
-    let mut ccs: Vec<Cc> = gpus.iter().map(|(_, cc)| *cc).collect();
+    let mut ccs = gpus.iter().map(|(_, cc)| *cc).collect_vec();
     sorted::sort(&mut ccs);
     ccs.dedup();
-    join_unique(ccs.into_iter().map(tables::code_to_add).collect())
+    join_unique(ccs.iter().map(|cc| tables::code_to_add(*cc)).collect_vec())
 }
 
 /// Returns the hint for GPUs without code. The toolkit in use cannot compile an arch that it has dropped or does not
@@ -287,7 +288,7 @@ fn check_driver(policy: &Policy, toolchain: &Toolchain, findings: &mut Vec<Findi
             let mut serving = toolchain.archs.in_force.iter().filter(|target| serves(target, *cc)).peekable();
             serving.peek().is_some() && serving.all(|target| matches!(target, Target::Ptx(_)))
         })
-        .collect();
+        .collect_vec();
     if by_ptx.is_empty() {
         return;
     }
@@ -346,20 +347,19 @@ pub(super) fn check_cudnn(policy: &Policy, toolchain: &Toolchain) -> Vec<Finding
     let values = values.with("cuda_major", cuda);
     let discrete = || named.iter().copied().filter(|(_, cc)| !tables::is_tegra(*cc));
     let oldest = CUDNN.release_table().min_cc(version, cuda);
-    let left: Named<'_> = discrete().filter(|(_, cc)| oldest.is_some_and(|oldest| *cc < oldest)).collect();
-    if let Some(newest_of) = left.first().map(|_| &left) {
+    let left = discrete().filter(|(_, cc)| oldest.is_some_and(|oldest| *cc < oldest)).collect_vec();
+    if !left.is_empty() {
         let serving = CUDNN.release_table().releases_for(cuda).iter().rev().find(|release| {
             let least = CUDNN.release_table().min_cc(**release, cuda);
-            least.is_some_and(|least| newest_of.iter().all(|(_, cc)| *cc >= least))
+            least.is_some_and(|least| left.iter().all(|(_, cc)| *cc >= least))
         });
         let (major, minor) = oldest.unwrap_or_default();
-        let values = values.clone().with("gpus", join_gpus(newest_of)).with("oldest", format!("{major}.{minor}"));
+        let values = values.clone().with("gpus", join_gpus(&left)).with("oldest", format!("{major}.{minor}"));
         let words = if serving.is_some() { MessageTemplate::CudnnLeftGpu } else { MessageTemplate::CudnnLeftGpuNone };
         findings.push(words.to_finding(&values.with_known("last", serving)));
     }
-    let newest = discrete().find_map(|(_, cc)| newest_before(version, cuda, cc));
-    if let Some((major, minor)) = newest {
-        let newer: Named<'_> = discrete().filter(|(_, cc)| newest_before(version, cuda, *cc).is_some()).collect();
+    let newer = discrete().filter(|(_, cc)| newest_before(version, cuda, *cc).is_some()).collect_vec();
+    if let Some((major, minor)) = newer.first().and_then(|(_, cc)| newest_before(version, cuda, *cc)) {
         let values = values.with("gpus", join_gpus(&newer)).with("newest", format!("{major}.{minor}"));
         findings.push(MessageTemplate::CudnnBeforeGpu.to_finding(&values));
     }

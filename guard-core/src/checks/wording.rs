@@ -5,6 +5,7 @@ use std::fmt::Display;
 use crate::config::policy::Policy;
 use crate::finding::Values;
 use crate::model::arch::Target;
+use crate::text::lists::IteratorExt as _;
 use crate::toolchain::Sourced;
 
 /// Returns the values of a finding about the policy, including the policy's file.
@@ -25,5 +26,5 @@ pub fn describe(fact: &Sourced<impl Display>) -> String {
 
 /// Joins targets: `sm_80, compute_90`.
 pub fn join_targets<'a>(targets: impl IntoIterator<Item = &'a Target>) -> String {
-    targets.into_iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
+    targets.into_iter().join(", ")
 }

@@ -20,8 +20,9 @@ use crate::model::linkage::Linkage;
 use crate::model::sorted::{self, SortedMap};
 use crate::model::version::Version;
 use crate::sys::env::Env;
+use crate::text::lists::IteratorExt as _;
 use crate::text::sanitize;
-use crate::text::toml_error::{kind_of, not_toml};
+use crate::text::toml_error::{count_newlines, kind_of, not_toml};
 use crate::toolchain::{HostCompiler, Toolchain};
 
 /// The key of cuDNN.
@@ -115,7 +116,7 @@ fn target_names(targets: &[Target]) -> Vec<String> {
     let mut targets = targets.to_vec();
     sorted::sort(&mut targets);
     targets.dedup();
-    targets.iter().map(ToString::to_string).collect()
+    targets.iter().map(ToString::to_string).collect_vec()
 }
 
 impl Lock {
@@ -180,7 +181,7 @@ impl Lock {
         }
         sorted::sort(&mut reader.errors);
         let lines: Vec<String> =
-            reader.errors.iter().map(|(line, message)| at(*line, &sanitize::sanitize_line(message))).collect();
+            reader.errors.iter().map(|(line, message)| at(*line, &sanitize::sanitize_line(message))).collect_vec();
         Err(lines.join("\n"))
     }
 
@@ -221,10 +222,6 @@ pub(crate) fn is_fetched(dir: &Path) -> bool {
     [".cargo-ok", ".cargo-checksum.json"].iter().any(|mark| dir.join(mark).exists())
 }
 
-fn count_newlines(bytes: &[u8]) -> usize {
-    bytes.split(|&byte| byte == b'\n').count() - 1
-}
-
 #[inline]
 fn quote_key(name: &str) -> String {
     let bare = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
@@ -239,7 +236,7 @@ fn quote_string(text: &str) -> String {
 
 #[inline]
 fn quote_list(names: &[String]) -> String {
-    format!("[{}]", names.iter().map(|name| quote_string(name)).collect::<Vec<_>>().join(", "))
+    format!("[{}]", names.iter().map(|name| quote_string(name)).join(", "))
 }
 
 struct LockReader<'a> {
@@ -482,7 +479,7 @@ pub fn check_lock(
     if locked != now.archs && scope.archs {
         let words = |archs: &[String]| if archs.is_empty() { "none".to_owned() } else { archs.join(" ") };
         let ours = toolchain.archs.declared.iter().filter(|one| !one.is_of_torch());
-        let by: Vec<&str> = ours.map(|one| one.source.as_str()).collect();
+        let by = ours.map(|one| one.source.as_str()).collect_vec();
         drift("the list of declared archs", words(locked), words(&now.archs), by.join(", "), Severity::Error);
     }
     findings

@@ -19,10 +19,11 @@ use crate::model::arch::{ArchRequest, Target};
 use crate::model::linkage::Linkage;
 use crate::model::sorted::SortedMap;
 use crate::model::version::{DriverRelease, Version};
-use crate::text::toml_error::not_toml;
+use crate::text::lists::IteratorExt as _;
+use crate::text::toml_error::{count_newlines, not_toml};
 pub use release::{LossKind, PYPROJECT, ReleaseRequirements, parse_archs, parse_driver_floor};
 
-use parser::{PolicyReader, count_lines};
+use parser::PolicyReader;
 
 /// The name of the file.
 pub const FILE: &str = "cudaguard.toml";
@@ -228,12 +229,11 @@ impl Policy {
     /// Parses the bytes of a policy file for a package.
     pub fn parse(path: &Path, bytes: &[u8], package: &str) -> Result<Self, PolicyError> {
         let text = std::str::from_utf8(bytes).map_err(|error| {
-            let line = 1 + count_lines(&bytes[..error.valid_up_to()]);
+            let line = 1 + count_newlines(&bytes[..error.valid_up_to()]);
             PolicyError(format!("{}:{line}: is not UTF-8 text", path.display()))
         })?;
         let text = text.strip_prefix('\u{feff}').unwrap_or(text);
-        let ends = text.bytes().enumerate().filter(|(_, byte)| *byte == b'\n').map(|(at, _)| at).collect();
-        let mut reader = PolicyReader { path, ends, errors: Vec::new() };
+        let mut reader = PolicyReader::new(path, text);
         let mut policy = Self { path: Some(path.to_owned()), ..Self::default() };
         match DeTable::parse(text) {
             Ok(table) => reader.read_file(table.get_ref(), &mut policy, package),
@@ -249,7 +249,7 @@ impl Policy {
 
     /// Returns `[gpu] archs` as arch requests.
     pub fn arch_requests(&self) -> Vec<ArchRequest> {
-        self.archs.iter().copied().map(ArchRequest::Target).chain(self.arch_words.iter().copied()).collect()
+        self.archs.iter().copied().map(ArchRequest::Target).chain(self.arch_words.iter().copied()).collect_vec()
     }
 
     /// Returns the architectures of the package's own kernels, as this toolkit compiles them.
@@ -273,7 +273,7 @@ impl Policy {
 
     /// Returns `[gpu] fleet` as compute capabilities, each with its text.
     pub fn fleet_ccs(&self) -> Vec<(&str, Cc)> {
-        self.fleet.iter().filter_map(|name| Some((name.as_str(), tables::gpu_cc(name)?))).collect()
+        self.fleet.iter().filter_map(|name| Some((name.as_str(), tables::gpu_cc(name)?))).collect_vec()
     }
 
     /// Returns `[driver] fleet` as a release.

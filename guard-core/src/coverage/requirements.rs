@@ -6,6 +6,7 @@ use crate::coverage::compatibility::Compatibility;
 use crate::knowledge::tables::{self, Floor};
 use crate::manifest::model::{GpuCoverage, PtxFallback, Requirement};
 use crate::model::arch::Target;
+use crate::text::lists::IteratorExt as _;
 
 /// The kind of coverage of a compute capability.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -133,8 +134,11 @@ const BEYOND: u8 = 10;
 
 /// Returns every compute capability that can make a difference, up to one major above all tables and all code.
 pub fn all_ccs(targets: &[Target]) -> impl Iterator<Item = (u8, u8)> {
-    let newest = known_ccs().into_iter().chain(targets.iter().map(|target| target.base_arch().cc()));
-    let last = newest.map(|(major, _)| major).max().unwrap_or_default().saturating_add(1);
+    let mut ccs = known_ccs();
+    for target in targets {
+        ccs.push(target.base_arch().cc());
+    }
+    let last = ccs.iter().max().map_or(0, |(major, _)| *major).saturating_add(1);
     (0..=last).flat_map(|major| (0..=BEYOND).map(move |minor| (major, minor)))
 }
 
@@ -176,14 +180,14 @@ pub fn requirement_rows(targets: &[Target], service: impl Fn((u8, u8)) -> GpuSup
         },
         ptx_fallback: service.ptx_fallback,
     };
-    rows.into_iter().enumerate().map(row).collect()
+    rows.into_iter().enumerate().map(row).collect_vec()
 }
 
 /// Returns the code that such a GPU uses: `sm_90`, `sm_90 and PTX text 9.5`, `PTX text 9.5`.
 fn describe_code(service: GpuSupport) -> String {
     let code = service.code.map(|code| code.to_string());
     let text = service.text.map(|(major, minor)| format!("PTX text {major}.{minor}"));
-    code.into_iter().chain(text).collect::<Vec<_>>().join(" and ")
+    code.into_iter().chain(text).join(" and ")
 }
 
 /// Returns the rows of declared architectures: one container with all of them and PTX of this ISA.
@@ -193,7 +197,7 @@ pub(crate) fn declared_rows(targets: &[Target], isa: (u32, u32)) -> Vec<Requirem
         let isa = if matches!(target, Target::Ptx(_)) { (narrow(isa.0), narrow(isa.1)) } else { (0, 0) };
         DeviceCode::Run { target: *target, isa, zstd: None, wrote: None }
     };
-    let codes: Vec<DeviceCode> = targets.iter().map(run).collect();
+    let codes = targets.iter().map(run).collect_vec();
     if codes.is_empty() {
         return Vec::new();
     }
@@ -290,7 +294,7 @@ pub fn higher_floor(one: Option<Floor>, other: Option<Floor>) -> Option<Floor> {
 
 /// Returns every compute capability in the tables.
 pub fn known_ccs() -> Vec<(u8, u8)> {
-    tables::arch_rows().iter().map(|row| row.cc).collect()
+    tables::arch_rows().iter().map(|row| row.cc).collect_vec()
 }
 
 #[cfg(test)]

@@ -22,6 +22,7 @@ use crate::model::sorted;
 use crate::pipeline::{self, BuildCheck, BuildInputs, CudaIntent};
 use crate::sys::env::{self, Env};
 use crate::sys::files;
+use crate::text::lists::IteratorExt as _;
 use crate::text::sanitize;
 
 /// Options for [`embed!`](crate::embed!).
@@ -298,7 +299,7 @@ impl BuildScriptPackage {
 /// Returns the name of the profile. cargo passes only the inherited profile to build scripts, but `OUT_DIR` contains
 /// the name (`target/bench-lto/build/package-hash/out`), with `debug` for `dev`.
 fn profile_name(out_dir: &Path, release: bool) -> String {
-    let names: Vec<_> = out_dir.iter().rev().take(4).map(|name| name.to_string_lossy()).collect();
+    let names = out_dir.iter().rev().take(4).map(|name| name.to_string_lossy()).collect_vec();
     match &names[..] {
         [_, _, build, dir] if build == "build" && dir != "debug" => dir.to_string(),
         _ if release => "release".to_owned(),
@@ -331,8 +332,8 @@ fn workspace_root(package: &Path) -> PathBuf {
 fn is_root(dir: &Path, table: &DeTable<'_>, package: &Path) -> bool {
     let Some(workspace) = table.get("workspace") else { return false };
     let lists = |key: &str| {
-        let list = workspace.get_ref().get(key).and_then(|list| list.get_ref().as_array());
-        let mut paths = list.into_iter().flatten().filter_map(|path| path.get_ref().as_str());
+        let Some(list) = workspace.get_ref().get(key).and_then(|list| list.get_ref().as_array()) else { return false };
+        let mut paths = list.iter().filter_map(|path| path.get_ref().as_str());
         paths.any(|path| package.starts_with(without_dots(&dir.join(path))))
     };
     lists("members") || !lists("exclude")
@@ -340,14 +341,15 @@ fn is_root(dir: &Path, table: &DeTable<'_>, package: &Path) -> bool {
 
 /// Returns the path without `.` and `..`. Like cargo, this does not resolve links.
 fn without_dots(path: &Path) -> PathBuf {
-    path.components().fold(PathBuf::new(), |mut plain, part| {
+    let mut plain = PathBuf::new();
+    for part in path.components() {
         match part {
             path::Component::CurDir => {}
             path::Component::ParentDir => drop(plain.pop()),
             part => plain.push(part),
         }
-        plain
-    })
+    }
+    plain
 }
 
 fn is_proc_macro(package: &Path) -> bool {
@@ -405,7 +407,7 @@ fn push_link_directives(
 ) -> Result<(), String> {
     let BuildScriptPackage { out_dir, target, .. } = package;
     let read = |path: &Path| fs::read(path).map_err(|error| format!("cannot read {}: {error}", path.display()));
-    for object in [note, shim] {
+    for object in &[note, shim] {
         push_directive(cargo_lines, "rustc-link-arg", utf8_path(object)?);
     }
     let flags = env.var("CARGO_ENCODED_RUSTFLAGS").unwrap_or_default();

@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 use crate::model::sorted;
 use crate::sys::files;
 use crate::text::glob;
+use crate::text::lists::IteratorExt as _;
 
 /// The package's own files.
 pub(super) struct PackageSources {
@@ -137,21 +138,21 @@ impl Ignore {
     /// Reads the files of all directories from the top of the repository to `root`. `None` if there is no repository.
     fn from_ancestors(root: &Path) -> Option<Vec<Self>> {
         let top = root.ancestors().find(|dir| dir.join(".git").exists())?;
-        let mut dirs: Vec<&Path> = root.ancestors().take_while(|dir| dir.starts_with(top)).collect();
+        let mut dirs = root.ancestors().take_while(|dir| dir.starts_with(top)).collect_vec();
         dirs.reverse();
-        Some(dirs.into_iter().filter_map(Self::from_dir).collect())
+        Some(dirs.into_iter().filter_map(Self::from_dir).collect_vec())
     }
 
     fn from_dir(dir: &Path) -> Option<Self> {
         let bytes = files::read_bytes(&dir.join(".gitignore")).ok()?;
-        let rules = String::from_utf8_lossy(&bytes).lines().filter_map(IgnoreRule::parse).collect();
+        let rules = String::from_utf8_lossy(&bytes).lines().filter_map(IgnoreRule::parse).collect_vec();
         Some(Self { dir: dir.to_owned(), rules })
     }
 
     fn is_path_ignored(&self, path: &Path, is_dir: bool) -> Option<bool> {
         let below = path.strip_prefix(&self.dir).ok()?;
-        let names: Option<Vec<&str>> = below.iter().map(|name| name.to_str()).collect();
-        let names = names?;
+        below.to_str()?;
+        let names = below.iter().filter_map(|name| name.to_str()).collect_vec();
         self.rules.iter().rev().find(|rule| rule.matches(&names, is_dir)).map(|rule| rule.ignored)
     }
 }
@@ -165,7 +166,7 @@ impl IgnoreRule {
         }
         let (line, only_dirs) = line.strip_suffix('/').map_or((line, false), |rest| (rest, true));
         let anchored = line.contains('/');
-        let segments: Vec<String> = line.trim_start_matches('/').split('/').map(str::to_owned).collect();
+        let segments = line.trim_start_matches('/').split('/').map(str::to_owned).collect_vec();
         Some(Self { segments, anchored, only_dirs, ignored })
     }
 
@@ -173,7 +174,7 @@ impl IgnoreRule {
         if self.only_dirs && !is_dir {
             return false;
         }
-        let segments: Vec<&str> = self.segments.iter().map(String::as_str).collect();
+        let segments = self.segments.iter().map(String::as_str).collect_vec();
         if self.anchored {
             return path_matches(&segments, names);
         }

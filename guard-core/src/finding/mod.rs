@@ -11,6 +11,7 @@ use std::sync::LazyLock;
 
 pub use crate::check::Severity;
 use crate::model::sorted;
+use crate::text::lists::IteratorExt as _;
 pub use windows::with_names_of_windows;
 
 /// A problem, or a fact that cannot be determined.
@@ -205,14 +206,17 @@ macro_rules! phrases {
 
 include!("codes.rs");
 
+/// The texts of a line; empty if there are fewer.
+type TextRow = [&'static str; 3];
+
 /// The texts of `data/findings.tsv`, in the order of the variants.
 struct Texts {
     /// Title and explanation of each code.
-    codes: Vec<[&'static str; 2]>,
+    codes: Vec<TextRow>,
     /// Subject, message and hint of each template.
-    templates: Vec<[&'static str; 3]>,
+    templates: Vec<TextRow>,
     /// The text of each fragment.
-    fragments: Vec<[&'static str; 1]>,
+    fragments: Vec<TextRow>,
 }
 
 const TEXTS: &str = include_str!("../../data/findings.tsv");
@@ -230,22 +234,23 @@ fn texts() -> &'static Texts {
 }
 
 /// Reads rows: a name, which is skipped, and the texts.
-fn text_rows<const N: usize>(lines: impl Iterator<Item = &'static str>, count: usize) -> Vec<[&'static str; N]> {
+fn text_rows(lines: &mut dyn Iterator<Item = &'static str>, count: usize) -> Vec<TextRow> {
     let unescape = |text: &'static str| {
         if text.contains('\\') { text.replace("\\n", "\n").replace("\\t", "\t").leak() } else { text }
     };
     let row = |line: &'static str| {
         let mut texts = line.split('\t').skip(1).map(unescape);
-        std::array::from_fn(|_| texts.next().unwrap_or_default())
+        let mut next = || texts.next().unwrap_or_default();
+        [next(), next(), next()]
     };
-    lines.take(count).map(row).collect()
+    lines.take(count).map(row).collect_vec()
 }
 
 pub use values::Values;
 
 /// Sorts findings in report order: by severity, then by rank, so that a cause precedes its consequences.
 #[inline]
-pub fn sort_findings(findings: &mut Vec<Finding>) {
+pub fn sort_findings(findings: &mut [Finding]) {
     sorted::sort_by(findings, &|one, other| sort_key(one).cmp(&sort_key(other)));
 }
 
@@ -264,7 +269,7 @@ pub fn sorted_unique(findings: &[Finding]) -> Vec<&Finding> {
     sorted::sort(&mut unique);
     unique.dedup_by(|next, first| (&next.0, &next.1) == (&first.0, &first.1));
     sorted::sort_by(&mut unique, &|one, other| (&one.0, one.2).cmp(&(&other.0, other.2)));
-    unique.into_iter().map(|(.., place)| &findings[place]).collect()
+    unique.iter().map(|(.., place)| &findings[*place]).collect_vec()
 }
 
 impl Code {

@@ -5,16 +5,17 @@ use std::fmt::Write as _;
 
 use super::{Finding, Severity};
 use crate::text::json::{Value, array, object};
+use crate::text::lists::IteratorExt as _;
 use crate::text::sanitize;
 
 /// Formats findings for people, one after the other.
 pub fn to_text<'a>(findings: impl IntoIterator<Item = &'a Finding>) -> String {
-    findings.into_iter().map(|finding| finding.render() + "\n").collect()
+    findings.into_iter().map(|finding| finding.render() + "\n").join("")
 }
 
 /// Formats findings as commands of a GitHub workflow, one a line.
 pub fn to_github<'a>(findings: impl IntoIterator<Item = &'a Finding>) -> String {
-    findings.into_iter().map(|finding| finding.github_annotation() + "\n").collect()
+    findings.into_iter().map(|finding| finding.github_annotation() + "\n").join("")
 }
 
 /// Formats findings as a JSON array.

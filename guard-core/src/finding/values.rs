@@ -1,6 +1,7 @@
 //! Inserts values into messages: the template language of `data/findings.toml`, which the shim also implements.
 
 use super::{FIELDS, Finding, MessageFragment, MessageTemplate};
+use crate::text::lists::IteratorExt as _;
 use crate::text::sanitize;
 
 /// The fields that may have several lines, which are indented under the sentence. A newline in any other field comes
@@ -91,7 +92,7 @@ fn in_columns(text: &str) -> String {
         Some((name, value)) => format!("{name:<width$} {value}"),
         None => line.to_owned(),
     };
-    text.lines().map(line).collect::<Vec<_>>().join("\n")
+    text.lines().map(line).join("\n")
 }
 
 /// A template after the insertion of its values.

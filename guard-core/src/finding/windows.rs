@@ -2,6 +2,7 @@
 
 use super::{Finding, WINDOWS};
 use crate::knowledge::vendor::dll_of_soname;
+use crate::text::lists::IteratorExt as _;
 
 impl Finding {
     /// Replaces what the finding names of Linux by the same of Windows.
@@ -22,7 +23,7 @@ pub fn with_names_of_windows(text: &str) -> String {
         let (word, rest) = part.split_at(part.trim_end_matches(|c| is_separator(c) || c == '.').len());
         dll_of_soname(word).map_or_else(|| part.to_owned(), |dll| dll + rest)
     };
-    let text: String = text.split_inclusive(is_separator).map(word).collect();
+    let text: String = text.split_inclusive(is_separator).map(word).join("");
     WINDOWS.iter().fold(text, |text, (linux, windows)| text.replace(linux, windows))
 }
 

@@ -14,6 +14,7 @@ use crate::manifest::model::Component;
 use crate::manifest::note::{OWNER, SECTION, SIZE, TYPE};
 use crate::sys::digest::Digest;
 use crate::sys::env::{Env, STAMP_DIR_VAR};
+use crate::text::lists::IteratorExt as _;
 
 /// Result of [`compile_guard`].
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -209,7 +210,7 @@ pub fn check_target(target: &str) -> Result<(), String> {
     if windows::is_windows(target) {
         return windows::check_target(target);
     }
-    let parts: Vec<&str> = target.split('-').collect();
+    let parts = target.split('-').collect_vec();
     let system = parts.last().copied().unwrap_or_default();
     if !parts.contains(&"linux") || system.starts_with("android") || system == "none" {
         return Err(format!("the guard needs ELF files that start through a Linux C library; {target} has none"));
@@ -292,7 +293,7 @@ fn dlopen_note(json: &str, flags: &str, group: &str) -> String {
 /// Returns a symbol name for the component: `cudaguard_note_resnet_2d_rs_40_0_2e_3_2e_1`.
 pub fn note_group(component: &Component) -> String {
     let mut name = "cudaguard_note_".to_owned();
-    for part in [&component.name, "@", &component.version] {
+    for part in &[&component.name, "@", &component.version] {
         for byte in part.bytes() {
             if byte.is_ascii_alphanumeric() {
                 name.push(char::from(byte));
@@ -362,7 +363,7 @@ impl GuardCompiler {
             .cargo_debug(false)
             .try_get_compiler()
             .map_err(|error| one_line(&format!("no C compiler for {target}: {error}")))?;
-        let flags = tool.args().iter().filter(|flag| !is_of_others(&flag.to_string_lossy())).cloned().collect();
+        let flags = tool.args().iter().filter(|flag| !is_of_others(&flag.to_string_lossy())).cloned().collect_vec();
         let is_clang = tool.is_like_clang();
         // A build script under plain cargo. `cargo cudaguard` compiles one shim for all profiles.
         let is_fast = env.var("OPT_LEVEL").as_deref() == Some("0") && env.var_os(STAMP_DIR_VAR).is_none();
@@ -475,7 +476,7 @@ impl GuardCompiler {
             // Flags can make the compiler write something else: nothing, assembly, bitcode, or code for another
             // processor.
             let made = if text.is_empty() { object.is_file() } else { is_object(&object, &self.target) };
-            let flags = self.flags.iter().map(|flag| flag.to_string_lossy()).collect::<Vec<_>>().join(" ");
+            let flags = self.flags.iter().map(|flag| flag.to_string_lossy()).join(" ");
             let other =
                 || one_line(&format!("the C compiler `{compiler}` creates no object for {} with {flags}", self.target));
             return Ok(if made { Ok(object) } else { Err(other()) });
@@ -494,7 +495,7 @@ impl GuardCompiler {
 /// Removes the options of LLVM itself, which a release of clang may lack. Without them the shim is larger, and otherwise the same.
 fn without_llvm_options<'a>(flags: &[&'a str]) -> Vec<&'a str> {
     let is_llvm = |at: usize| flags[at] == "-mllvm" || at > 0 && flags[at - 1] == "-mllvm";
-    (0..flags.len()).filter(|&at| !is_llvm(at)).map(|at| flags[at]).collect()
+    (0..flags.len()).filter(|&at| !is_llvm(at)).map(|at| flags[at]).collect_vec()
 }
 
 /// Returns true if a linker for this target accepts the file: an object for its processor, in the format of its system. On Linux that
@@ -544,7 +545,7 @@ fn is_of_others(flag: &str) -> bool {
 }
 
 fn one_line(text: &str) -> String {
-    text.split_whitespace().collect::<Vec<_>>().join(" ")
+    text.split_whitespace().join(" ")
 }
 
 /// The `cc` crate reads its variables without [`Env`], so this reads them too, to log them for cargo.

@@ -8,6 +8,7 @@ use crate::knowledge::vendor::dll_of_soname;
 use crate::manifest::model::{Linkage, Manifest, Requirement};
 use crate::manifest::note::{OWNER, SIZE, TYPE};
 use crate::sys::env::Env;
+use crate::text::lists::IteratorExt as _;
 
 /// The section of the note. An image keeps eight characters of a name.
 pub const SECTION: &str = ".cudagd";
@@ -34,7 +35,7 @@ pub fn delay_load_arguments(manifest: &Manifest) -> Vec<String> {
     });
     let sonames = linked.chain(manifest.shared_cudart().map(|(soname, _)| soname));
     let mut arguments: Vec<String> =
-        sonames.filter_map(|soname| Some(format!("/delayload:{}", dll_of_soname(&soname)?))).collect();
+        sonames.filter_map(|soname| Some(format!("/delayload:{}", dll_of_soname(&soname)?))).collect_vec();
     if !arguments.is_empty() {
         arguments.push("delayimp.lib".to_owned());
     }
@@ -80,9 +81,10 @@ pub fn shim_source() -> String {
 /// The TLS callback does nothing. It refers to the note, and no linker discards `.CRT$XL*`, so the note stays, too. There is no COMDAT
 /// group: an object that is linked twice gives two equal notes, and readers use one of them.
 pub fn note_in_c(note: NoteSource<'_>) -> String {
-    let numbers =
-        [OWNER.len(), SIZE, TYPE as usize].map(|number| u32::try_from(number).unwrap_or_default().to_le_bytes());
-    let mut bytes = numbers.concat();
+    let mut bytes = Vec::new();
+    for number in &[OWNER.len(), SIZE, TYPE as usize] {
+        bytes.extend_from_slice(&u32::try_from(*number).unwrap_or_default().to_le_bytes());
+    }
     bytes.extend_from_slice(OWNER);
     bytes.resize(bytes.len().next_multiple_of(4), 0);
     bytes.extend_from_slice(note.descriptor);
@@ -110,9 +112,9 @@ pub fn note_in_c(note: NoteSource<'_>) -> String {
 pub(super) fn own_flags(is_clang: bool, language: &str) -> Vec<&'static str> {
     let mut flags = vec![if is_clang { "-Oz" } else { "-Os" }, "-g0", "-w", "-c"];
     // GNU ld puts the sections of zero-initialised variables into the file.
-    flags.extend(["-fno-data-sections", "-fno-function-sections"]);
+    flags.extend_from_slice(&["-fno-data-sections", "-fno-function-sections"]);
     if language == "c" {
-        flags.extend([
+        flags.extend_from_slice(&[
             "-x",
             "c",
             "-std=gnu11",
@@ -121,7 +123,7 @@ pub(super) fn own_flags(is_clang: bool, language: &str) -> Vec<&'static str> {
             "-fno-stack-protector",
             "-mno-stack-arg-probe",
         ]);
-        flags.extend(["-fno-asynchronous-unwind-tables", "-fno-unwind-tables"]);
+        flags.extend_from_slice(&["-fno-asynchronous-unwind-tables", "-fno-unwind-tables"]);
     }
     flags
 }

@@ -14,6 +14,7 @@ pub mod pci;
 
 use crate::model::arch::{Arch, Suffix, Target};
 use crate::model::version::{CudaVersion, DriverRelease, Version};
+use crate::text::lists::IteratorExt as _;
 pub use gpus::{dotted_cc, gpu_cc, gpu_examples, gpu_typed, is_tegra, other_name, same_chip, same_family, suggest_gpu};
 
 /// A compute capability: (major, minor).
@@ -239,9 +240,9 @@ pub fn code_to_add(cc: Cc) -> String {
 
 /// Returns the archs without suffix that the toolkit supports, oldest first.
 fn plain_archs(toolkit: Version) -> Vec<Arch> {
-    let mut archs: Vec<Arch> = arch_rows().iter().map(|row| row.arch).collect();
-    archs.retain(|&arch| arch.suffix == Suffix::None && can_make(toolkit, Target::Cubin(arch)) == CcSupport::Made);
-    archs
+    let is_made = |arch: &Arch| can_make(toolkit, Target::Cubin(*arch)) == CcSupport::Made;
+    let archs = arch_rows().iter().map(|row| row.arch);
+    archs.filter(|arch| arch.suffix == Suffix::None && is_made(arch)).collect_vec()
 }
 
 /// Returns the newest PTX of this toolkit that the driver can compile for a GPU of this cc, for GPUs for which the
@@ -364,7 +365,8 @@ pub fn cudart_floor(cudart: CudaVersion) -> Floor {
 /// Returns the minimum drivers of the two newest majors of cudart, the older one first.
 pub fn newest_cudart_floors() -> [Floor; 2] {
     let newest = DRIVERS.cudart.iter().map(|(major, _)| *major).max().unwrap_or_default();
-    [newest.saturating_sub(1), newest].map(|major| cudart_floor(CudaVersion::new(major, 0)))
+    let floor = |major| cudart_floor(CudaVersion::new(major, 0));
+    [floor(newest.saturating_sub(1)), floor(newest)]
 }
 
 /// Returns the driver that unpacks Zstandard-compressed entries of a toolkit of this major; `None` if unknown.
@@ -418,9 +420,10 @@ pub fn last_branch(gpu: Cc) -> Option<u32> {
 /// for them, since the PTX compiler of a driver is that of the toolkit. `None` if all drivers in use support them, if
 /// the cc is not in the table, or for a Tegra.
 pub fn first_driver(gpu: Cc) -> Option<Floor> {
-    let first = arch_rows().iter().filter(|row| row.cc == gpu && !row.tegra).map(|row| row.first).min()?;
+    let oldest = |is: &dyn Fn(&&ArchRow) -> bool| arch_rows().iter().filter(is).map(|row| row.first).min();
+    let first = oldest(&|row| row.cc == gpu && !row.tegra)?;
     // The table begins there: "or older".
-    let begin = arch_rows().iter().map(|row| row.first).min();
+    let begin = oldest(&|_| true);
     (Some(first) > begin).then(|| Floor { cuda: first, release: first_release(first), exact: true })
 }
 

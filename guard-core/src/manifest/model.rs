@@ -8,6 +8,7 @@ use crate::knowledge::vendor::{self, CUDNN};
 use crate::model::arch::Target;
 use crate::model::version::{CudaVersion, DriverRelease, Version};
 use crate::text::json::{Value, array, object};
+use crate::text::lists::IteratorExt as _;
 use crate::toolchain::Toolchain;
 
 pub use crate::model::linkage::Linkage;
@@ -365,7 +366,7 @@ impl Manifest {
     /// Describes the targets of the kernels: `sm_80, compute_90`. Empty if they are unknown.
     pub fn built_for(&self) -> String {
         let mut names: Vec<String> = match &self.observed {
-            Some(observed) => observed.iter().map(ToString::to_string).collect(),
+            Some(observed) => observed.iter().map(ToString::to_string).collect_vec(),
             None => self
                 .requires
                 .iter()
@@ -373,7 +374,7 @@ impl Manifest {
                     Requirement::Gpu { code, .. } if !code.is_empty() => Some(code.clone()),
                     _ => None,
                 })
-                .collect(),
+                .collect_vec(),
         };
         names.dedup();
         names.join(", ")
@@ -461,7 +462,7 @@ impl Manifest {
 impl Opens {
     /// Returns the file names that are tried for one of the libraries, in order.
     pub fn candidate_names(&self, stem: &str) -> Vec<String> {
-        self.endings.iter().map(|ending| format!("lib{stem}{ending}")).collect()
+        self.endings.iter().map(|ending| format!("lib{stem}{ending}")).collect_vec()
     }
 
     fn to_json(&self) -> Value {
@@ -488,7 +489,7 @@ impl BuiltWith {
             patch_refuse: policy.library_patch_refuse,
             required: policy.library_required,
         };
-        std::iter::once(whole).chain(CUDNN.parts_of_major(major).map(Requirement::for_part)).collect()
+        std::iter::once(whole).chain(CUDNN.parts_of_major(major).map(Requirement::for_part)).collect_vec()
     }
 }
 

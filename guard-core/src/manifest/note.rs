@@ -11,6 +11,7 @@ use crate::manifest::model::{GpuCoverage, Linkage, Manifest, PtxFallback, REVISI
 use crate::manifest::windows;
 use crate::model::version::{CudaVersion, DriverRelease, Version};
 use crate::text::json::Value;
+use crate::text::lists::IteratorExt as _;
 
 use layout::{
     ARCHS_DECLARED, ARCHS_OBSERVED, ARCHS_UNSEALED, BY_CUBIN, BY_NONE, BY_PTX, BY_SOME, BY_UNKNOWN, GPU_AUTO,
@@ -204,7 +205,7 @@ impl Writer<'_> {
         match row {
             Requirement::Library { min, below, built, soname, linkage, .. } => {
                 let of = CUDNN.name;
-                for version in [min, below, built] {
+                for version in &[min, below, built] {
                     self.check_fits(of, version, version.packed())?;
                 }
                 self.write_text(at + library_row::SONAME, soname)?;
@@ -233,7 +234,7 @@ impl Writer<'_> {
             }
             Requirement::Gpu { code, release, guaranteed_from, .. } => {
                 let guaranteed = guaranteed_from.map(|(_, release)| release);
-                for release in [*release, guaranteed].into_iter().flatten() {
+                for release in [*release, guaranteed].iter().flatten() {
                     self.check_fits("driver", &release, release.packed())?;
                 }
                 self.write_u32(at + gpu_row::ARCH, arch_number(code));
@@ -241,7 +242,7 @@ impl Writer<'_> {
                 let built_for = self.manifest.built_for();
                 self.write_text(
                     at + gpu_row::BUILT_FOR,
-                    &truncate_list(&built_for.split(", ").map(str::to_owned).collect::<Vec<_>>(), ", ", "..."),
+                    &truncate_list(&built_for.split(", ").map(str::to_owned).collect_vec(), ", ", "..."),
                 )
             }
         }
@@ -267,7 +268,7 @@ pub fn visit_numbers(row: &Requirement, write: &mut dyn FnMut(usize, u32, usize)
             write(library_row::MIN, min.packed_saturating(), 4);
             write(library_row::BELOW, below.packed_saturating(), 4);
             write(library_row::BUILT, built.packed_saturating(), 4);
-            let floors: Vec<_> = CUDNN.release_table().gpu_floors(built.major).collect();
+            let floors = CUDNN.release_table().gpu_floors(built.major).collect_vec();
             if let [.., (from, cc)] = floors[..] {
                 write(library_row::DROPS_GPUS_FROM, from.packed_saturating(), 4);
                 write(library_row::OLDEST_GPU, pack_cc(cc), 2);
@@ -318,7 +319,7 @@ pub fn visit_numbers(row: &Requirement, write: &mut dyn FnMut(usize, u32, usize)
 }
 
 fn words(text: &str) -> Vec<String> {
-    text.split(' ').map(str::to_owned).collect()
+    text.split(' ').map(str::to_owned).collect_vec()
 }
 
 /// Joins as many entries as fit into a string of the note, followed by `rest` if some are omitted.

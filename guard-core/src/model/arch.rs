@@ -7,6 +7,7 @@
 use std::fmt;
 use std::str::FromStr;
 
+use crate::text::lists::IteratorExt as _;
 use crate::text::shell_words::split_words;
 
 /// The number of an `sm_` or `compute_` name, with its suffix: `90a`.
@@ -230,14 +231,14 @@ impl Dialect {
 
 /// Formats requests so that [`parse_list`] parses them in any dialect: `all`, `sm_90,compute_90`.
 pub fn join_requests(requests: &[ArchRequest]) -> String {
-    requests.iter().map(ToString::to_string).collect::<Vec<_>>().join(",")
+    requests.iter().join(",")
 }
 
 /// Parses a list separated by commas, semicolons or blanks: each request once, in the order of first mention. An
 /// empty list is valid.
 pub fn parse_list(text: &str, dialect: Dialect) -> Result<Vec<ArchRequest>, ArchError> {
     let words: Vec<&str> =
-        text.split(|c: char| matches!(c, ',' | ';') || c.is_whitespace()).filter(|word| !word.is_empty()).collect();
+        text.split(|c: char| matches!(c, ',' | ';') || c.is_whitespace()).filter(|word| !word.is_empty()).collect_vec();
     let mut requests = Vec::new();
     for &word in &words {
         for request in self::parse_word(word, dialect)? {
@@ -481,7 +482,7 @@ pub fn nvcc_flags(text: &str) -> Result<NvccFlags, ArchError> {
 fn generate_code(spec: &str, flags: &mut NvccFlags) -> Result<(), ArchError> {
     let fail = |reason: &str| ArchError::new(format!("-gencode {spec}"), reason);
     let mut depth = false;
-    let parts: Vec<&str> = spec
+    let parts = spec
         .split(|c: char| {
             match c {
                 '[' => depth = true,
@@ -491,7 +492,7 @@ fn generate_code(spec: &str, flags: &mut NvccFlags) -> Result<(), ArchError> {
             }
             c == ',' && !depth
         })
-        .collect();
+        .collect_vec();
     let (mut arch, mut code): (_, Option<String>) = (None, None);
     for part in parts {
         match (part.split_once('='), &mut code) {

@@ -1,24 +1,36 @@
 //! Sorted vectors instead of `BTreeMap`, `BTreeSet` and `slice::sort`, whose instances were a fifth of the code that a
 //! build script compiles, without optimization.
 
+use crate::text::lists::IteratorExt as _;
 use std::borrow::Borrow;
 use std::cmp::Ordering;
 
 /// Sorts stably.
-pub fn sort_by<T>(items: &mut Vec<T>, compare: &dyn Fn(&T, &T) -> Ordering) {
+pub fn sort_by<T>(items: &mut [T], compare: &dyn Fn(&T, &T) -> Ordering) {
     let order = merge_sort(items.len(), &|one, other| compare(&items[one], &items[other]) == Ordering::Greater);
-    let mut unsorted = Vec::with_capacity(items.len());
-    for item in std::mem::take(items) {
-        unsorted.push(Some(item));
+    for (place, from) in &swaps_to(order) {
+        items.swap(*place, *from);
     }
-    for place in order {
-        items.extend(unsorted[place].take());
+}
+
+/// Returns the swaps that bring a list into this order.
+fn swaps_to(mut order: Vec<usize>) -> Vec<(usize, usize)> {
+    let mut swaps = Vec::new();
+    for start in 0..order.len() {
+        let mut place = start;
+        while order[place] != start {
+            let from = std::mem::replace(&mut order[place], place);
+            swaps.push((place, from));
+            place = from;
+        }
+        order[place] = place;
     }
+    swaps
 }
 
 /// Returns the stable order of the numbers below `count`. One function, without type parameters, sorts lists of all types.
 fn merge_sort(count: usize, is_after: &dyn Fn(usize, usize) -> bool) -> Vec<usize> {
-    let mut order: Vec<usize> = (0..count).collect();
+    let mut order: Vec<usize> = (0..count).collect_vec();
     let mut merged = order.clone();
     let mut width = 1;
     while width < count {
@@ -44,7 +56,7 @@ fn merge_sort(count: usize, is_after: &dyn Fn(usize, usize) -> bool) -> Vec<usiz
 }
 
 /// Sorts stably.
-pub fn sort<T: Ord>(items: &mut Vec<T>) {
+pub fn sort<T: Ord>(items: &mut [T]) {
     sort_by(items, &T::cmp);
 }
 

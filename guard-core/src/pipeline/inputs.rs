@@ -109,12 +109,13 @@ impl BuildInputs<'_> {
     /// Detects the toolchain of the build. `libraries` are directories that the linker searches before all others.
     pub fn detect_toolchain(&self, env: &Env, policy: &Policy, libraries: &[Sourced<PathBuf>]) -> Toolchain {
         // A directory from a build script has precedence over those of the machine.
-        let variable = format!("{}_INCLUDE_DIR", CUDNN.key.to_uppercase());
-        let include = self.headers.iter().map(|dir| (variable.clone(), dir.into()));
-        let env = if self.headers.is_some() { env.with_variables(include) } else { env.clone() };
+        let env = match &self.headers {
+            Some(dir) => env.with_variables([(format!("{}_INCLUDE_DIR", CUDNN.key.to_uppercase()), dir.into())]),
+            None => env.clone(),
+        };
         let mut given = self.given.clone();
         if let Some(given) = &mut given {
-            given.libraries.splice(0..0, libraries.iter().cloned());
+            given.libraries = [libraries, &given.libraries].concat();
         }
         Toolchain::detect(&DetectOptions {
             release: self.release,

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
 use crate::model::sorted::{self, SortedMap};
+use crate::text::lists::IteratorExt as _;
 
 /// Variable with the directory of the stamp files, whose changes make cargo rerun the build scripts of guarded
 /// packages. Every build script that embeds a guard announces it.
@@ -100,7 +101,7 @@ impl Env {
     pub fn path_list(&self, name: &str) -> Vec<PathBuf> {
         let value = self.var_os(name).unwrap_or_default();
         let paths = std::env::split_paths(&value).filter(|path| !path.as_os_str().is_empty());
-        paths.map(|path| self.dir.join(path)).collect()
+        paths.map(|path| self.dir.join(path)).collect_vec()
     }
 
     /// Returns true if these variables have the same values in this process. A library that reads them from the process

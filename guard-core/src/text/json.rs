@@ -1,5 +1,6 @@
 //! A minimal JSON writer for the manifest and the reports, so that a build.rs needs no JSON dependency.
 
+use crate::text::lists::IteratorExt as _;
 use std::fmt::{self, Write as _};
 
 /// A JSON value. Objects keep the order of their members.
@@ -19,12 +20,16 @@ pub enum Value {
 
 /// Creates an object of these members, in this order.
 pub fn object<K: Into<String>>(members: impl IntoIterator<Item = (K, Value)>) -> Value {
-    Value::Object(members.into_iter().map(|(key, value)| (key.into(), value)).collect())
+    let mut object = Vec::new();
+    for (key, value) in members {
+        object.push((key.into(), value));
+    }
+    Value::Object(object)
 }
 
 /// Creates an array of these items.
 pub fn array<V: Into<Value>>(items: impl IntoIterator<Item = V>) -> Value {
-    Value::Array(items.into_iter().map(Into::into).collect())
+    Value::Array(items.into_iter().map(Into::into).collect_vec())
 }
 
 impl Value {

@@ -2,6 +2,7 @@
 
 pub mod glob;
 pub mod json;
+pub(crate) mod lists;
 pub mod sanitize;
 pub mod shell_words;
 pub mod suggest;

@@ -12,6 +12,7 @@ use crate::model::sorted;
 use crate::model::version::Version;
 use crate::sys::env::Env;
 use crate::sys::subprocess;
+use crate::text::lists::IteratorExt as _;
 use crate::text::shell_words::split_words;
 
 /// The name of the policy as a source.
@@ -99,12 +100,8 @@ impl ProjectNvccFlags {
             None => candidate.map(|candidate| (candidate.source.clone(), candidate.flags.join(" "))),
         };
         let variable = |name: &str| Some((name.to_owned(), env.var(name)?));
-        let mut all = Vec::new();
-        all.extend(variable("NVCC_PREPEND_FLAGS"));
-        all.extend(own);
-        all.extend(variable("NVCC_APPEND_FLAGS"));
-        all.retain(|(_, flags)| !flags.trim().is_empty());
-        Self(all)
+        let all = [variable("NVCC_PREPEND_FLAGS"), own, variable("NVCC_APPEND_FLAGS")].into_iter().flatten();
+        Self(all.filter(|(_, flags)| !flags.trim().is_empty()).collect_vec())
     }
 
     /// Returns true if the flags contain `-allow-unsupported-compiler`.
@@ -171,7 +168,7 @@ impl DeclaredArchs {
     pub(super) fn resolved(mut self, toolkit: Option<Version>) -> Self {
         let native: Vec<Target> = match &self.native {
             Some(Native::Gpus(gpus)) => {
-                gpus.value.iter().filter_map(|cc| Arch::from_cc(*cc)).map(Target::Cubin).collect()
+                gpus.value.iter().filter_map(|cc| Arch::from_cc(*cc)).map(Target::Cubin).collect_vec()
             }
             _ => Vec::new(),
         };
@@ -232,7 +229,7 @@ pub(super) fn ask_gpus(who: GpuLister, variables: Option<&[(String, OsString)]>,
         GpuLister::BuildSystemFacts(fact) => {
             let requests = arch::parse_list(&fact.value, Dialect::Cmake).unwrap_or_default();
             let mut gpus: Vec<_> =
-                requests.iter().filter_map(|one| one.as_target()).map(|one| one.base_arch().cc()).collect();
+                requests.iter().filter_map(|one| one.as_target()).map(|one| one.base_arch().cc()).collect_vec();
             sorted::sort(&mut gpus);
             gpus.dedup();
             return Native::Gpus(Sourced::new(gpus, fact.source));
@@ -250,7 +247,7 @@ pub(super) fn ask_gpus(who: GpuLister, variables: Option<&[(String, OsString)]>,
                 Native::Unknown(format!("{shown} lists no GPU, but prints: {message}"))
             } else {
                 let call = [shown.to_string()].into_iter().chain(words.first().map(ToString::to_string));
-                Native::Gpus(Sourced::new(gpus, call.collect::<Vec<_>>().join(" ")))
+                Native::Gpus(Sourced::new(gpus, call.join(" ")))
             }
         }
     }
@@ -259,7 +256,7 @@ pub(super) fn ask_gpus(who: GpuLister, variables: Option<&[(String, OsString)]>,
 /// Parses the output of nvcc's own program: `86,90`.
 fn parse_numbers(text: &str) -> Vec<(u8, u8)> {
     let mut gpus: Vec<(u8, u8)> =
-        text.split(',').filter_map(|one| one.trim().parse::<u8>().ok()).map(|cc| (cc / 10, cc % 10)).collect();
+        text.split(',').filter_map(|one| one.trim().parse::<u8>().ok()).map(|cc| (cc / 10, cc % 10)).collect_vec();
     sorted::sort(&mut gpus);
     gpus.dedup();
     gpus
@@ -273,7 +270,7 @@ fn parse_gpus(text: &str) -> Vec<(u8, u8)> {
             let (major, minor) = line.trim().split_once('.')?;
             Some((major.parse().ok()?, minor.parse().ok()?))
         })
-        .collect();
+        .collect_vec();
     sorted::sort(&mut gpus);
     gpus.dedup();
     gpus

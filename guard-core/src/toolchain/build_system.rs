@@ -4,6 +4,7 @@
 //! cargo builds use (`CUDA_HOME`, `CUDAARCHS` …) and the usual directories do not count then. Variables that nvcc and
 //! the linker read by themselves (`NVCC_PREPEND_FLAGS`, `NVCC_CCBIN`, `LIBRARY_PATH`) still count.
 
+use crate::text::lists::IteratorExt as _;
 use std::path::{Path, PathBuf};
 
 use super::nvcc::NvccCandidate;
@@ -89,7 +90,7 @@ impl BuildSystemFacts {
                 source: root.source.clone(),
                 reach: Precedence::Named,
             })
-            .collect()
+            .collect_vec()
     }
 
     pub(super) fn link_first(&self) -> Vec<SearchDir> {
@@ -98,7 +99,7 @@ impl BuildSystemFacts {
             source: fact.source.clone(),
             reach: Precedence::Named,
         };
-        self.libraries.iter().map(dir).collect()
+        self.libraries.iter().map(dir).collect_vec()
     }
 }
 
@@ -202,7 +203,7 @@ pub fn include_flags(words: &[String]) -> Vec<PathBuf> {
             let dir = if rest.is_empty() { words.get(at + 1)?.as_str() } else { rest.trim_start_matches('=') };
             (!dir.is_empty()).then(|| PathBuf::from(dir))
         };
-        words.iter().enumerate().filter_map(dir).collect::<Vec<_>>()
+        words.iter().enumerate().filter_map(dir).collect_vec()
     };
     let mut dirs = of(&["-I", "--include-directory"]);
     dirs.extend(of(&["-isystem"]));

@@ -21,6 +21,7 @@ use crate::model::arch::Target;
 use crate::model::sorted;
 use crate::model::version::Version;
 use crate::sys::{files, subprocess};
+use crate::text::lists::IteratorExt as _;
 
 use selection::NvccAnswers;
 
@@ -61,7 +62,7 @@ pub(super) fn detect_toolchain(request: &DetectOptions) -> Toolchain {
         sufficient: None,
         archs: DeclaredArchs { native: answers.native, ..declared },
         stubs: detector.find_stubs(),
-        dangling: dangling.into_iter().chain(missing).collect(),
+        dangling: dangling.into_iter().chain(missing).collect_vec(),
         files: Vec::new(),
     };
     let release = toolchain.toolkit_version();
@@ -246,7 +247,7 @@ impl Detector<'_> {
         let in_path = |names: &[String]| names.iter().find_map(|name| subprocess::in_path(name, &self.request.env));
         let Some(named) = named else {
             let names = if self.layout.cross {
-                self.layout.triplets.iter().map(|triplet| format!("{triplet}-g++")).collect()
+                self.layout.triplets.iter().map(|triplet| format!("{triplet}-g++")).collect_vec()
             } else {
                 // nvcc calls gcc for C++ too.
                 vec![if cfg!(windows) { "cl" } else { "gcc" }.to_owned()]
@@ -287,26 +288,23 @@ impl Detector<'_> {
 }
 
 /// Returns the files that were read for the parts in use.
-fn used_files(toolchain: &Toolchain) -> Vec<PathBuf> {
-    let mut files: Vec<PathBuf> = Vec::new();
-    if let Some(toolkit) = toolchain.compiling_toolkit() {
-        files.extend(toolkit.nvcc.as_ref().map(|nvcc| nvcc.path.clone()));
-        files.extend(toolkit.headers.as_ref().map(|headers| headers.path.clone()));
-        files.extend(toolkit.limits.as_ref().map(|limits| PathBuf::from(&limits.source)));
+fn used_files<'t>(toolchain: &'t Toolchain) -> Vec<PathBuf> {
+    let compiling = toolchain.compiling_toolkit();
+    let headers = |toolkit: &'t super::Toolkit| toolkit.headers.as_ref().map(|headers| headers.path.as_path());
+    let mut files = Vec::new();
+    let mut add = |path: Option<&Path>| _ = path.map(|path| sorted::insert(&mut files, path.to_owned()));
+    add(compiling.and_then(|toolkit| Some(&*toolkit.nvcc.as_ref()?.path)));
+    add(compiling.and_then(headers));
+    add(compiling.and_then(|toolkit| Some(Path::new(&toolkit.limits.as_ref()?.source))));
+    add(toolchain.including_toolkit().and_then(headers));
+    for (index, _) in &toolchain.also_named {
+        add(headers(&toolchain.toolkits[*index]));
     }
-    let mut included = Vec::new();
-    included.extend(toolchain.including_toolkit());
-    included.extend(toolchain.also_named.iter().map(|(index, _)| &toolchain.toolkits[*index]));
-    for toolkit in included {
-        files.extend(toolkit.headers.as_ref().map(|headers| headers.path.clone()));
-    }
-    files.extend(toolchain.cudart.as_ref().map(|cudart| cudart.path.clone()));
-    files.extend(toolchain.library_headers_used().map(|headers| headers.path.clone()));
-    files.extend(toolchain.library_used().map(|library| library.path.clone()));
-    files.extend(toolchain.host.as_ref().map(|host| host.path.clone()));
-    files.extend(toolchain.host_of_cc.as_ref().map(|host| host.path.clone()));
-    sorted::sort(&mut files);
-    files.dedup();
+    add(toolchain.cudart.as_ref().map(|cudart| &*cudart.path));
+    add(toolchain.library_headers_used().map(|headers| &*headers.path));
+    add(toolchain.library_used().map(|library| &*library.path));
+    add(toolchain.host.as_ref().map(|host| &*host.path));
+    add(toolchain.host_of_cc.as_ref().map(|host| &*host.path));
     files
 }
 
@@ -323,12 +321,12 @@ fn needs_top(nvcc: &Path, layout: &Layout) -> bool {
 /// Returns the root of an nvcc from the headers next to it: first with the path as named (nvcc does not follow links
 /// to find its profile), then with links resolved.
 fn sibling_root(nvcc: &Path, layout: &Layout) -> Option<PathBuf> {
-    let real = nvcc.canonicalize().ok();
-    [Some(nvcc), real.as_deref()].into_iter().flatten().find_map(|nvcc| {
+    let root_of = |nvcc: &Path| {
         let root = nvcc.parent()?.parent()?;
         let plain = root.join("include/cuda.h").is_file();
         (plain || headers_in(&layout.include_dirs(root)).is_some()).then(|| root.to_owned())
-    })
+    };
+    root_of(nvcc).or_else(|| root_of(&nvcc.canonicalize().ok()?))
 }
 
 fn profile_of(nvcc: &Path) -> Option<PathBuf> {
@@ -351,8 +349,9 @@ pub(super) fn ask_nvcc(
     let version = subprocess::run_with_timeout(path, &["--version"], variables, patience).and_then(|answer| {
         nvcc::parse_version(&answer.out).map_err(|problem| {
             let Some(failed) = &answer.failed else { return problem };
-            let mut lines = answer.err.lines().chain(answer.out.lines()).map(str::trim);
-            let output = lines.find(|line| !line.is_empty()).map_or("it prints nothing".to_owned(), nvcc::clip_line);
+            let output = format!("{}\n{}", answer.err, answer.out);
+            let first = output.lines().map(str::trim).find(|line| !line.is_empty());
+            let output = first.map_or("it prints nothing".to_owned(), nvcc::clip_line);
             format!("fails with --version: {failed}: {output}")
         })
     });

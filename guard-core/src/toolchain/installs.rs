@@ -15,6 +15,7 @@ use crate::model::sorted;
 use crate::model::version::Version;
 use crate::sys::env::Env;
 use crate::sys::files;
+use crate::text::lists::IteratorExt as _;
 
 /// A place with headers, a library, or both.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -148,9 +149,9 @@ fn library_from_path(path: &Path) -> Option<InstalledLibrary> {
         .or_else(|| version_numbers(path).first().copied())?;
 
     let suffix = format!(".so.{major}");
-    let needed: Vec<_> = CUDNN.needed_parts(major).map(|part| part.file).collect();
+    let needed = CUDNN.needed_parts(major).map(|part| part.file).collect_vec();
     let asked = CUDNN.parts_of_major(major).filter(|part| !part.symbol.is_empty());
-    let mut names: Vec<String> = asked.map(|part| part.file.to_owned()).collect();
+    let mut names = asked.map(|part| part.file.to_owned()).collect_vec();
     names.extend(entries_with_prefix(dir, &format!("{}_", CUDNN.stem)).iter().filter_map(|file| {
         let name = file.file_name()?.to_str()?;
         name.ends_with(&suffix).then(|| name.to_owned())
@@ -251,7 +252,7 @@ fn package_major(dir: &Path, major: u32) -> Option<Sourced<u32>> {
     if let Some(root) = system_root.filter(|_| triplet_dir) {
         let prefix = format!("{}{major}-cuda-", CUDNN.stem);
         let lists = entries_with_prefix(&root.join("var/lib/dpkg/info"), &prefix);
-        let mut majors: Vec<u32> = lists.iter().filter_map(|file| number_in(file, &prefix)).collect();
+        let mut majors = lists.iter().filter_map(|file| number_in(file, &prefix)).collect_vec();
         majors.dedup();
         // Two packages cannot own the same files.
         if let [cuda] = majors[..] {
@@ -389,7 +390,7 @@ pub(super) fn search_installs(
             include(dir, variable, Precedence::Named);
         }
     }
-    for usual in ["/usr/local", "/usr"] {
+    for usual in &["/usr/local", "/usr"] {
         let root = path_below(system_root, usual);
         for dir in layout.include_dirs(&root) {
             include(dir, SYSTEM, Precedence::Usual);
@@ -457,7 +458,7 @@ pub(super) fn read_installs(search: &InstallSearch, layout: &Layout) -> FoundIns
     let mut reaches: Vec<Precedence> = Vec::new();
     for (source, reach) in sources {
         let of = |dirs: &'_ [SearchDir]| -> Vec<PathBuf> {
-            dirs.iter().filter(|dir| dir.source == source).map(|dir| dir.path.clone()).collect()
+            dirs.iter().filter(|dir| dir.source == source).map(|dir| dir.path.clone()).collect_vec()
         };
         let headers = of(&search.includes).iter().find_map(|dir| headers_in(dir));
         let library = of(&search.libraries).iter().find_map(|dir| library_in(dir, layout, &found.all));
@@ -465,16 +466,16 @@ pub(super) fn read_installs(search: &InstallSearch, layout: &Layout) -> FoundIns
             continue;
         }
         let same = |one: &Path, other: &Path| one.canonicalize().ok() == other.canonicalize().ok();
-        let known = found.all.iter_mut().zip(&mut reaches).find(|(known, _)| {
+        let known = found.all.iter().position(|known| {
             let headers =
                 headers.as_ref().is_none_or(|new| known.headers.as_ref().is_some_and(|old| same(&old.path, &new.path)));
             let library =
                 library.as_ref().is_none_or(|new| known.library.as_ref().is_some_and(|old| same(&old.path, &new.path)));
             headers && library
         });
-        if let Some((known, known_reach)) = known {
-            known.found.push(source.to_owned());
-            *known_reach = (*known_reach).min(reach);
+        if let Some(known) = known {
+            found.all[known].found.push(source.to_owned());
+            reaches[known] = reaches[known].min(reach);
             continue;
         }
         found.all.push(Install { found: vec![source.to_owned()], headers, library });

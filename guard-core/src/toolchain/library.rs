@@ -7,6 +7,7 @@ use std::path::Path;
 
 use crate::sys::elf::{Elf, tag};
 use crate::sys::files;
+use crate::text::lists::IteratorExt as _;
 
 /// Size limit for a search in `.rodata`: only one of the queried libraries exceeds it (24 MB).
 const MOST_RODATA: u64 = 4 << 20;
@@ -36,7 +37,7 @@ impl LibraryImage {
             image.load_range(at, (length as u64).saturating_sub(at).min(64 << 10))?;
         }
         let elf = Elf::parse(&image.bytes)?;
-        let tables: Vec<(u64, u64)> = elf
+        let tables = elf
             .sections()
             // PROGBITS and NOBITS are the large ones.
             .filter(|section| !matches!(section.kind, 0 | 1 | 8))
@@ -44,7 +45,7 @@ impl LibraryImage {
             .chain(
                 elf.segments().filter(|segment| segment.kind == 2).map(|segment| (segment.offset, segment.file_size)),
             )
-            .collect();
+            .collect_vec();
         for (at, size) in tables {
             image.load_range(at, size)?;
         }

@@ -10,6 +10,7 @@ use super::toolkit_files::read_lossy;
 use super::{Limits, Sourced};
 use crate::model::version::CudaVersion;
 use crate::sys::subprocess;
+use crate::text::lists::IteratorExt as _;
 
 /// Functions, the minor of glibc 2 that added them, and the first CUDA whose declaration fits. Sources: release notes
 /// of glibc 2.41 and 2.42; the headers of CUDA 11.8 to 13.5.
@@ -59,7 +60,7 @@ pub(super) fn detect_conflict(
     unguarded.retain(|(_, minor, _)| *minor <= glibc);
     Some(MathConflict {
         header,
-        functions: unguarded.iter().map(|(function, ..)| *function).collect::<Vec<_>>().join(", "),
+        functions: unguarded.iter().map(|(function, ..)| *function).join(", "),
         glibc: format!("2.{glibc}"),
         newest: format!("2.{}", unguarded.iter().map(|(_, minor, _)| minor - 1).min()?),
         first: unguarded.iter().map(|(.., first)| *first).max()?,

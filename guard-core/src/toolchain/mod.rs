@@ -21,6 +21,7 @@ use crate::model::arch::{ArchRequest, Target};
 use crate::model::sorted;
 use crate::model::version::{CudaVersion, Version};
 use crate::sys::env::Env;
+use crate::text::lists::IteratorExt as _;
 
 mod archs;
 mod build_system;
@@ -257,15 +258,11 @@ impl Toolchain {
     /// Returns the releases of all toolkits that a build may use, with their sources: the one in use, then those of
     /// other variables.
     pub fn named_releases(&self) -> Vec<Sourced<Version>> {
-        let mut all: Vec<Sourced<Version>> = Vec::new();
-        all.extend(self.sourced_toolkit_version());
-        all.extend(self.including_toolkit().and_then(Toolkit::version));
-        for (index, _) in &self.also_named {
-            all.extend(self.toolkits[*index].version());
-        }
+        let named = self.also_named.iter().map(|(index, _)| self.toolkits[*index].version());
+        let used = [self.sourced_toolkit_version(), self.including_toolkit().and_then(Toolkit::version)];
         let mut seen = Vec::new();
-        all.retain(|fact| sorted::insert(&mut seen, CudaVersion::from(fact.value)));
-        all
+        let is_new = |fact: &Sourced<Version>| sorted::insert(&mut seen, CudaVersion::from(fact.value));
+        used.into_iter().chain(named).flatten().filter(is_new).collect_vec()
     }
 
     /// Returns the cuDNN headers in use.

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use super::places::{Layout, Precedence, ToolkitPlace, entries_with_prefix, name_of, path_below};
 use crate::sys::env::Env;
 use crate::sys::files;
+use crate::text::lists::IteratorExt as _;
 
 /// The variables that pkg-config reads, without those for a single target.
 const READ: &[&str] =
@@ -24,24 +25,26 @@ pub(super) struct PkgConfigPackage {
 
 /// Returns the toolkits in `.pc` files.
 pub(super) fn toolkit_places(env: &Env, system_root: &Path, layout: &Layout) -> Vec<ToolkitPlace> {
-    let packages = find_packages(env, system_root, layout, "cuda").into_iter();
-    let places = packages.filter_map(|package| {
-        let source = format!("pkg-config ({})", package.file);
-        Some(ToolkitPlace { root: package.root?, source, reach: Precedence::Listed })
-    });
-    places.filter(|place| place.root.is_dir()).collect()
+    let mut places = Vec::new();
+    for package in find_packages(env, system_root, layout, "cuda") {
+        if let Some(root) = package.root.filter(|root| root.is_dir()) {
+            let source = format!("pkg-config ({})", package.file);
+            places.push(ToolkitPlace { root, source, reach: Precedence::Listed });
+        }
+    }
+    places
 }
 
 /// Finds the packages with this prefix in the directories that `PKG_CONFIG_PATH` (or `PKG_CONFIG_LIBDIR`) lists and in
 /// the default directories of pkg-config. Paths in files below the system root are relative to that root.
 pub(super) fn find_packages(env: &Env, system_root: &Path, layout: &Layout, prefix: &str) -> Vec<PkgConfigPackage> {
     let mut dirs: Vec<(PathBuf, bool)> = Vec::new();
-    for name in ["PKG_CONFIG_PATH", "PKG_CONFIG_LIBDIR"] {
+    for name in &["PKG_CONFIG_PATH", "PKG_CONFIG_LIBDIR"] {
         for dir in env.path_list(name) {
             dirs.push((dir, false));
         }
     }
-    for usual in ["/usr/local/lib", "/usr/local/share", "/usr/lib64", "/usr/lib", "/usr/share"] {
+    for usual in &["/usr/local/lib", "/usr/local/share", "/usr/lib64", "/usr/lib", "/usr/share"] {
         dirs.push((path_below(system_root, usual).join("pkgconfig"), true));
     }
     for dir in entries_with_prefix(&path_below(system_root, "/usr/lib"), "") {
@@ -110,8 +113,8 @@ fn read_pc_file(file: &Path, system_root: Option<&Path>) -> PkgConfigPackage {
     PkgConfigPackage {
         file: name_of(file),
         root: path("cudaroot=").or_else(|| path("prefix=")),
-        includes: path("includedir=").into_iter().collect(),
-        libraries: path("libdir=").into_iter().collect(),
+        includes: path("includedir=").into_iter().collect_vec(),
+        libraries: path("libdir=").into_iter().collect_vec(),
     }
 }
 

@@ -11,6 +11,7 @@ use crate::model::sorted;
 use crate::sys::elf::machine;
 use crate::sys::env::Env;
 use crate::sys::files;
+use crate::text::lists::IteratorExt as _;
 
 /// Directory names that depend on the target.
 #[derive(Clone, Debug)]
@@ -77,21 +78,25 @@ impl Layout {
 
     /// Returns the header directories in a toolkit's root, or in `/usr`, best first.
     pub(super) fn include_dirs(&self, root: &Path) -> Vec<PathBuf> {
-        let mut dirs: Vec<_> =
-            self.targets.iter().map(|name| root.join("targets").join(name).join("include")).collect();
-        dirs.extend(self.triplets.iter().map(|name| root.join("include").join(name)));
-        if !self.cross {
-            dirs.push(root.join("include"));
-        }
-        dirs
+        self.dirs_in(root, "include", &["include"])
     }
 
     /// Returns the library directories in a toolkit's root, or in `/usr`, best first.
     pub(super) fn library_dirs(&self, root: &Path) -> Vec<PathBuf> {
-        let mut dirs: Vec<_> = self.targets.iter().map(|name| root.join("targets").join(name).join("lib")).collect();
-        dirs.extend(self.triplets.iter().map(|name| root.join("lib").join(name)));
-        if !self.cross {
-            dirs.extend([root.join("lib64"), root.join("lib")]);
+        self.dirs_in(root, "lib", &["lib64", "lib"])
+    }
+
+    /// `plain` are the directories of the machine itself.
+    fn dirs_in(&self, root: &Path, name: &str, plain: &[&str]) -> Vec<PathBuf> {
+        let mut dirs = Vec::new();
+        for target in self.targets {
+            dirs.push(root.join("targets").join(target).join(name));
+        }
+        for triplet in self.triplets {
+            dirs.push(root.join(name).join(triplet));
+        }
+        for plain in plain.iter().filter(|_| !self.cross) {
+            dirs.push(root.join(plain));
         }
         dirs
     }
@@ -136,13 +141,13 @@ pub(super) fn entries_with_prefix(dir: &Path, prefix: &str) -> Vec<PathBuf> {
 }
 
 fn entry_names(dir: &Path) -> Vec<OsString> {
-    std::fs::read_dir(dir).into_iter().flatten().flatten().map(|entry| entry.file_name()).collect()
+    std::fs::read_dir(dir).into_iter().flatten().flatten().map(|entry| entry.file_name()).collect_vec()
 }
 
 /// Returns the names with this prefix as paths, sorted.
 fn names_with_prefix(names: &[OsString], dir: &Path, prefix: &str) -> Vec<PathBuf> {
     let begins = |name: &&OsString| name.as_encoded_bytes().starts_with(prefix.as_bytes());
-    let mut found: Vec<PathBuf> = names.iter().filter(begins).map(|name| dir.join(name)).collect();
+    let mut found = names.iter().filter(begins).map(|name| dir.join(name)).collect_vec();
     sorted::sort(&mut found);
     found
 }
@@ -151,7 +156,7 @@ fn names_with_prefix(names: &[OsString], dir: &Path, prefix: &str) -> Vec<PathBu
 pub(super) fn version_in_name(dir: &Path) -> Vec<u32> {
     let name = dir.file_name().unwrap_or_default().to_string_lossy().into_owned();
     let digits = name.trim_start_matches(|c: char| !c.is_ascii_digit());
-    digits.split('.').map_while(|part| part.parse().ok()).collect()
+    digits.split('.').map_while(|part| part.parse().ok()).collect_vec()
 }
 
 /// Sorts directories by the versions in their names, newest first.
@@ -177,7 +182,7 @@ pub(super) fn conda_root(env: &Env) -> Option<PathBuf> {
 /// NVIDIA wheels, each with the variable that names it.
 pub(super) fn site_packages(env: &Env) -> Vec<(&'static str, PathBuf)> {
     let mut found: Vec<(&str, PathBuf)> = Vec::new();
-    for name in ["VIRTUAL_ENV", "CONDA_PREFIX"] {
+    for name in &["VIRTUAL_ENV", "CONDA_PREFIX"] {
         let Some(environment) = env.path(name) else { continue };
         let mut pythons = entries_with_prefix(&environment.join("lib"), "python");
         pythons.extend(entries_with_prefix(&environment.join("lib64"), "python"));
@@ -185,7 +190,7 @@ pub(super) fn site_packages(env: &Env) -> Vec<(&'static str, PathBuf)> {
         if cfg!(windows) {
             pythons.push(environment.join("Lib"));
         }
-        for python in pythons {
+        for python in &pythons {
             let site = python.join("site-packages");
             if site.join("nvidia").is_dir() && found.iter().all(|(_, known)| *known != site) {
                 found.push((name, site));
@@ -204,7 +209,7 @@ pub(super) fn toolkit_places(env: &Env, system_root: &Path) -> Vec<ToolkitPlace>
             let root = env.path(name)?;
             Some(ToolkitPlace { root, source: (*name).to_owned(), reach: Precedence::Named })
         })
-        .collect();
+        .collect_vec();
     let mut add = |root: PathBuf, source: String, reach: Precedence| {
         if root.is_dir() {
             places.push(ToolkitPlace { root, source, reach });

@@ -8,6 +8,7 @@ use crate::knowledge::tables::{self, CcSupport};
 use crate::model::arch::{Arch, ArchRequest, Dialect, Target};
 use crate::model::sorted;
 use crate::model::version::{CudaVersion, Version};
+use crate::text::lists::IteratorExt as _;
 use crate::toolchain::{Declared, Native, Toolchain, Toolkit};
 
 pub(super) fn check_archs(policy: &Policy, toolchain: &Toolchain, findings: &mut Vec<Finding>) {
@@ -31,7 +32,7 @@ pub(super) fn check_archs(policy: &Policy, toolchain: &Toolchain, findings: &mut
     let Some(toolkit) = toolchain.compiling_toolkit().and_then(Toolkit::version) else { return };
     let release = CudaVersion::from(toolkit.value);
     let declaring = |wanted: &[Target]| -> Vec<&Declared> {
-        archs.declared.iter().filter(|one| one.targets.iter().any(|target| wanted.contains(target))).collect()
+        archs.declared.iter().filter(|one| one.targets.iter().any(|target| wanted.contains(target))).collect_vec()
     };
     let values = Values::default().with("nvcc", describe(&toolkit)).with("toolkit_cuda", release);
     let mut refused: Vec<(CcSupport, Vec<Target>)> = Vec::new();
@@ -47,7 +48,7 @@ pub(super) fn check_archs(policy: &Policy, toolchain: &Toolchain, findings: &mut
     for (answer, targets) in refused {
         let list = join_targets(&targets);
         let declaring = declaring(&targets);
-        let sources: Vec<_> = declaring.iter().map(|one| format!("{} = {}", one.source, one.text)).collect();
+        let sources = declaring.iter().map(|one| format!("{} = {}", one.source, one.text)).collect_vec();
         let values = values.clone().with("targets", list).with("declared", sources.join("; "));
         let values = values.with_known("variable", declaring.first().map(|one| &one.source));
         // The names of the other build systems are in the line `declared`.
@@ -131,7 +132,7 @@ fn check_arch_sources(toolchain: &Toolchain, findings: &mut Vec<Finding>) {
             let own = numbers(declared);
             if declared.adds { own.iter().any(|number| !wanted.contains(number)) } else { own != wanted }
         })
-        .collect();
+        .collect_vec();
     if against.is_empty() {
         return;
     }
@@ -140,8 +141,8 @@ fn check_arch_sources(toolchain: &Toolchain, findings: &mut Vec<Finding>) {
         let spelt = if *text == names { String::new() } else { format!(" (`{text}`)") };
         format!("{}:\t{names}{spelt}", declared.source)
     };
-    let lines: Vec<_> = [strongest].into_iter().chain(against.iter().copied()).map(line).collect();
-    let others = against.iter().map(|declared| declared.source.as_str()).collect::<Vec<_>>().join(" and ");
+    let lines = [strongest].into_iter().chain(against.iter().copied()).map(line).collect_vec();
+    let others = against.iter().map(|declared| declared.source.as_str()).join(" and ");
     let values = Values::default().with("variable", &strongest.source).with("others", others);
     let words = toolchain.by.choose(
         MessageTemplate::ArchsContradict,
@@ -175,15 +176,15 @@ fn check_native(policy: &Policy, toolchain: &Toolchain, findings: &mut Vec<Findi
                     })
                 })
                 .map(String::as_str)
-                .collect();
+                .collect_vec();
             if in_force && !missing.is_empty() {
-                let here: Vec<_> = gpus.value.iter().copied().map(tables::dotted_cc).collect();
+                let here = gpus.value.iter().copied().map(tables::dotted_cc).collect_vec();
                 let values = values.with("here", here.join(", ")).with("source", &gpus.source);
                 let values = values.with("gpus", missing.join(", ")).with("fleet", policy.fleet.join(", "));
-                let mut named: Vec<_> = policy.fleet.iter().filter_map(|gpu| tables::gpu_cc(gpu)).collect();
+                let mut named = policy.fleet.iter().filter_map(|gpu| tables::gpu_cc(gpu)).collect_vec();
                 sorted::sort(&mut named);
                 named.dedup();
-                let named: Vec<_> = named.into_iter().map(|(major, minor)| format!("{major}{minor}")).collect();
+                let named = named.iter().map(|(major, minor)| format!("{major}{minor}")).collect_vec();
                 let words = toolchain.by.choose(
                     MessageTemplate::NativeOutsideFleet,
                     MessageTemplate::NativeOutsideFleetCMake,

@@ -8,6 +8,7 @@ use crate::finding::{Finding, MessageTemplate, Severity, Values};
 use crate::knowledge::vendor::CUDNN;
 use crate::manifest::model::Linkage;
 use crate::model::version::{CudaVersion, Version};
+use crate::text::lists::IteratorExt as _;
 use crate::toolchain::{LibraryFile, Sourced, Toolchain};
 
 pub(super) fn check_cudnn(policy: &Policy, toolchain: &Toolchain, linked: bool, findings: &mut Vec<Finding>) {
@@ -24,12 +25,12 @@ pub(super) fn check_cudnn(policy: &Policy, toolchain: &Toolchain, linked: bool, 
         if !found.is_some_and(|found| requirement_matches(&require.parsed, found, true))
             && (found.is_some() || headers.is_none())
         {
-            let listed: Vec<_> = toolchain
+            let listed = toolchain
                 .installs
                 .iter()
                 .filter(|_| found.is_none())
                 .map(|c| format!("{} in {}", c.describe(), c.describe_place()))
-                .collect();
+                .collect_vec();
             let values = policy_args(policy).with("require", &require.text).with_known("found", found);
             let values = match (headers, library) {
                 (Some(headers), _) => values.with("path", headers.path.display()).with("source", &why_headers),
@@ -135,7 +136,7 @@ fn check_cudnn_parts(library: &LibraryFile) -> Option<Finding> {
         return Some(if works { finding.with_severity(Severity::Warning) } else { finding });
     }
     let version = library.version.as_ref()?.value;
-    let other: Vec<_> = library.parts.iter().filter(|part| part.version.is_some_and(|own| own != version)).collect();
+    let other = library.parts.iter().filter(|part| part.version.is_some_and(|own| own != version)).collect_vec();
     let worst = other
         .iter()
         .any(|part| part.version.is_some_and(|own| (own.major, own.minor) != (version.major, version.minor)));
@@ -143,7 +144,7 @@ fn check_cudnn_parts(library: &LibraryFile) -> Option<Finding> {
     let named = |part: &crate::toolchain::LibraryPart| {
         part.version.map(|own| format!("{} {own}", part.file)).unwrap_or_default()
     };
-    let parts = other.iter().map(|part| named(part)).collect::<Vec<_>>().join(", ");
+    let parts = other.iter().map(|part| named(part)).join(", ");
     let values = Values::default().with("found", version).with("part", named(first)).with("parts", parts);
     let values =
         values.with("folder", dir).with_known("told_by", library.version.as_ref().map(|version| &version.source));

@@ -12,6 +12,7 @@ use crate::model::arch::{self, ArchRequest, Dialect};
 use crate::model::linkage::Linkage;
 use crate::model::sorted;
 use crate::model::version::{DriverRelease, Version};
+use crate::text::lists::IteratorExt as _;
 use crate::text::sanitize;
 use crate::text::suggest::{closest_match, edit_distance};
 use crate::text::toml_error::kind_of;
@@ -20,10 +21,6 @@ use toml::de::{DeTable, DeValue};
 
 /// Limit of reported mistakes; a file with more is not a policy.
 pub(super) const MOST: usize = 40;
-
-pub(super) fn count_lines(bytes: &[u8]) -> usize {
-    bytes.split(|&b| b == b'\n').count() - 1
-}
 
 /// The section of cuDNN.
 const LIBRARY: &str = CUDNN.key;
@@ -54,13 +51,17 @@ pub(super) struct PolicyEntry<'a> {
 pub(super) struct PolicyReader<'a> {
     pub(super) path: &'a Path,
     /// Offsets of line ends.
-    pub(super) ends: Vec<usize>,
+    ends: Vec<usize>,
     /// (offset in the text, message without position).
     pub(super) errors: Vec<(usize, String)>,
 }
 
-impl PolicyReader<'_> {
-    pub(super) fn line_at(&self, offset: usize) -> usize {
+impl<'a> PolicyReader<'a> {
+    pub(super) fn new(path: &'a Path, text: &str) -> Self {
+        Self { path, ends: text.match_indices('\n').map(|(at, _)| at).collect_vec(), errors: Vec::new() }
+    }
+
+    fn line_at(&self, offset: usize) -> usize {
         1 + self.ends.partition_point(|end| *end < offset)
     }
 
@@ -69,14 +70,14 @@ impl PolicyReader<'_> {
             return Ok(());
         }
         sorted::sort(&mut self.errors);
-        let mut lines: Vec<String> = self
+        let mut lines = self
             .errors
             .iter()
             .take(MOST)
             .map(|(offset, message)| {
                 format!("{}:{}: {}", self.path.display(), self.line_at(*offset), sanitize::sanitize_line(message))
             })
-            .collect();
+            .collect_vec();
         if self.errors.len() > MOST {
             lines.push(format!("{}: and more errors, which are not listed", self.path.display()));
         }
@@ -101,10 +102,9 @@ impl PolicyReader<'_> {
         if let Some(suggestion) = closest_match(last, valid) {
             let _ = write!(message, "; did you mean `{suggestion}`?");
         } else if SECTIONS.iter().any(|(_, keys)| keys.contains(&last)) {
-            let mut homes = SECTIONS.to_vec();
-            homes.retain(|(_, keys)| keys.contains(&last));
-            let homes: Vec<String> = homes.iter().map(|(section, _)| format!("[{section}]")).collect();
-            let _ = write!(message, "; it belongs to {}", homes.join(" or "));
+            let homes = SECTIONS.iter().filter(|(_, keys)| keys.contains(&last));
+            let _ =
+                write!(message, "; it belongs to {}", homes.map(|(section, _)| format!("[{section}]")).join(" or "));
         } else {
             let _ = write!(message, "; expected one of {}", valid.join(", "));
         }
@@ -148,7 +148,7 @@ impl PolicyReader<'_> {
             let (section, at): (&str, usize) = (name.get_ref(), name.span().start);
             let key = format!("{prefix}{section}");
             let Some((_, keys)) = sections.iter().find(|(known, _)| *known == section) else {
-                let names: Vec<&str> = sections.iter().map(|(name, _)| *name).collect();
+                let names = sections.iter().map(|(name, _)| *name).collect_vec();
                 self.unknown_key(&key, at, &names);
                 continue;
             };
@@ -292,13 +292,18 @@ impl PolicyReader<'_> {
     }
 
     pub(super) fn read_choice<T: Copy>(&mut self, entry: PolicyEntry<'_>, choices: &[(&str, T)]) -> Option<T> {
-        let names: Vec<String> = choices.iter().map(|(name, _)| format!("{name:?}")).collect();
-        let expected = match &names[..] {
-            [one, other] => format!("{one} or {other}"),
-            several => format!("one of {}", several.join(", ")),
+        let names = choices.iter().map(|(name, _)| *name).collect_vec();
+        Some(choices[self.read_name(entry, &names)?].1)
+    }
+
+    /// Returns the index of the name.
+    fn read_name(&mut self, entry: PolicyEntry<'_>, names: &[&str]) -> Option<usize> {
+        let expected = match names {
+            [one, other] => format!("{one:?} or {other:?}"),
+            several => format!("one of {}", several.iter().map(|name| format!("{name:?}")).join(", ")),
         };
         let text = self.read_string(entry, &expected)?;
-        let chosen = choices.iter().find(|(name, _)| *name == text).map(|&(_, value)| value);
+        let chosen = names.iter().position(|name| *name == text);
         if chosen.is_none() {
             self.push_error(entry, &expected);
         }
@@ -381,10 +386,10 @@ impl PolicyReader<'_> {
     }
 
     pub(super) fn read_allow(&mut self, key: &str, table: &DeTable<'_>, policy: &mut Policy) {
-        let mut names: Vec<_> = table.iter().collect();
+        let mut names = table.iter().collect_vec();
         sorted::sort_by(&mut names, &|one, other| one.0.span().start.cmp(&other.0.span().start));
         let mut lines_of: Vec<(Code, &str, usize)> = Vec::new();
-        for (name, value) in names {
+        for (name, value) in &names {
             let full = format!("{key}.{}", name.get_ref());
             let entry = PolicyEntry { key: &full, value };
             if self.errors.len() > MOST {

@@ -69,7 +69,7 @@ impl std::str::FromStr for LossKind {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let known = Self::ALL.into_iter().find(|kind| kind.name() == text);
+        let known = Self::ALL.iter().copied().find(|kind| kind.name() == text);
         known.ok_or_else(|| "expected gpu, driver, cudnn or guard".to_owned())
     }
 }
@@ -78,14 +78,15 @@ impl std::str::FromStr for LossKind {
 pub fn parse_archs(text: &str) -> Result<Vec<Target>, ArchError> {
     let lower = text.to_ascii_lowercase().replace("+ptx", "+PTX");
     let requests = arch::parse_list(&lower, Dialect::Torch)?;
-    let target = |request: ArchRequest| match request {
-        ArchRequest::Target(target) => Ok(target),
-        other => Err(ArchError {
-            word: other.to_string(),
-            reason: "names no architecture; expected spellings such as 80, sm_90a, compute_90 or 120+ptx".to_owned(),
-        }),
-    };
-    requests.into_iter().map(target).collect()
+    let mut targets = Vec::new();
+    for request in requests {
+        let ArchRequest::Target(target) = request else {
+            let reason = "names no architecture; expected spellings such as 80, sm_90a, compute_90 or 120+ptx";
+            return Err(ArchError { word: request.to_string(), reason: reason.to_owned() });
+        };
+        targets.push(target);
+    }
+    Ok(targets)
 }
 
 /// Parses a driver floor: `525`, `525.60.13`.
@@ -106,7 +107,7 @@ impl ReleaseRequirements {
     #[inline]
     pub fn for_project(dir: &Path) -> Result<Option<(PathBuf, Self)>, PolicyError> {
         for directory in dir.ancestors() {
-            for name in [super::FILE, PYPROJECT] {
+            for name in &[super::FILE, PYPROJECT] {
                 let path = directory.join(name);
                 if path.is_file() {
                     if let Some(found) = Self::from_file(&path)? {
@@ -135,8 +136,7 @@ impl ReleaseRequirements {
             return Err(PolicyError(format!("{}: {why}", path.display())));
         }
         let text = fs::read_to_string(path).map_err(|error| unreadable_error(path, &error))?;
-        let ends = text.bytes().enumerate().filter(|(_, byte)| *byte == b'\n').map(|(at, _)| at).collect();
-        let mut reader = PolicyReader { path, ends, errors: Vec::new() };
+        let mut reader = PolicyReader::new(path, &text);
         let mut policy = Policy { path: Some(path.to_owned()), ..Policy::default() };
         match DeTable::parse(&text) {
             Ok(table) => reader.read_pyproject(table.get_ref(), &mut policy),

@@ -2,6 +2,7 @@
 
 use super::{ARCHS, Cc, GPUS, arch_rows};
 use crate::model::arch::{Suffix, Target};
+use crate::text::lists::IteratorExt as _;
 use crate::text::suggest::closest_match;
 
 /// Formats a compute capability as `8.0`.
@@ -90,8 +91,8 @@ pub(super) fn gpu_names() -> Vec<&'static str> {
 pub fn suggest_gpu(name: &str) -> Option<&'static str> {
     let typed = gpu_words(name).concat();
     let names = gpu_names();
-    let known: Vec<String> = names.iter().map(|name| gpu_words(name).concat()).collect();
-    let by_letters = closest_match(&typed, &known.iter().map(String::as_str).collect::<Vec<_>>())
+    let known = names.iter().map(|name| gpu_words(name).concat()).collect_vec();
+    let by_letters = closest_match(&typed, &known.iter().map(String::as_str).collect_vec())
         .and_then(|similar| known.iter().position(|words| words == similar));
     match by_letters {
         Some(index) => Some(names[index]),
@@ -136,5 +137,5 @@ pub(super) fn gpu_words(name: &str) -> Vec<String> {
             !word.is_empty() && !shared && !size(word)
         })
         .map(str::to_owned)
-        .collect()
+        .collect_vec()
 }

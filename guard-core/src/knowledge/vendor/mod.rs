@@ -14,6 +14,7 @@ use std::borrow::Cow;
 use std::ops::RangeInclusive;
 
 use crate::model::version::Version;
+use crate::text::lists::IteratorExt as _;
 pub use cudart::CUDART;
 pub use cudart::HYBRID as HYBRID_CUDART;
 pub use cudart::{cudart_in_paths, cudart_named};
@@ -76,7 +77,7 @@ pub fn is_nvidia_soname(soname: &str) -> bool {
     };
     // NPP is divided into several libraries: `libnppial`, `libnppist`.
     let npp = stem.strip_prefix("libnpp").is_some_and(|rest| rest.len() <= 4 && rest.starts_with(['c', 'i', 's']));
-    OF_TOOLKIT.contains(&stem) || BESIDE_TOOLKIT.contains(&stem) || npp || ALL.into_iter().any(is_part)
+    OF_TOOLKIT.contains(&stem) || BESIDE_TOOLKIT.contains(&stem) || npp || ALL.iter().any(|library| is_part(library))
 }
 
 /// Returns true if a name, in a `links` key or between `lib` and `.so`, denotes a library of the toolkit, of the driver
@@ -311,7 +312,7 @@ impl Library {
 /// Returns the numbers after `.so.` in the file name of a library: `libcudart.so.13.0.96` → [13, 0, 96].
 pub fn numbers_of(file: &str) -> Vec<u32> {
     let Some((_, suffix)) = file.split_once(".so.") else { return Vec::new() };
-    suffix.split('.').map_while(|part| part.parse().ok()).collect()
+    suffix.split('.').map_while(|part| part.parse().ok()).collect_vec()
 }
 
 /// Returns the first number after `.so.`; of a DLL of NVIDIA's, the first of its soname.

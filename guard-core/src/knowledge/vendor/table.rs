@@ -4,6 +4,7 @@ use std::env::consts::ARCH;
 use std::ops::RangeInclusive;
 
 use crate::knowledge::tables::Cc;
+use crate::model::sorted;
 use crate::model::version::Version;
 
 /// The releases of a library, from its file in `data/`.
@@ -89,9 +90,10 @@ impl LibraryTable {
                 }
             }
         }
-        let newest = known.iter().map(|(gpus, _)| *gpus).max()?;
-        let from_minor = known.iter().filter(|(gpus, _)| *gpus == newest).map(|(_, minor)| *minor).min()?;
-        let before = known.iter().filter(|(_, minor)| *minor < from_minor).map(|(gpus, _)| *gpus).max();
+        // The newest GPUs first, and for each the oldest release first.
+        sorted::sort_by(&mut known, &|one, other| (other.0, one.1).cmp(&(one.0, other.1)));
+        let (newest, from_minor) = *known.first()?;
+        let before = known.iter().find(|(_, minor)| *minor < from_minor).map(|(gpus, _)| *gpus);
         let below_cuda = (0..ANY_CUDA).find(|cuda| serves_later(Version::new(major, 0, 0), *cuda)).unwrap_or(ANY_CUDA);
         Some(NewestGpus { newest, from_minor, before: before.unwrap_or(newest), below_cuda })
     }

@@ -3,6 +3,7 @@
 use std::ffi::CStr;
 
 use crate::model::sorted;
+use crate::text::lists::IteratorExt as _;
 
 /// Maximum length of a symbol, soname or path. Tools write none that is longer; the limit keeps the search for its end
 /// in a damaged table short.
@@ -75,7 +76,7 @@ impl<'data> StringTable<'data> {
 /// may have a thousand overlapping sections.
 #[inline]
 pub fn read_before(pieces: &[(u64, usize)]) -> Vec<usize> {
-    let mut order: Vec<usize> = (0..pieces.len()).collect();
+    let mut order = (0..pieces.len()).collect_vec();
     sorted::sort_by(&mut order, &|one, other| pieces[*one].0.cmp(&pieces[*other].0));
     let mut read = 0;
     let mut known = vec![0; pieces.len()];

@@ -2,6 +2,7 @@
 
 use super::bytes::{StringTable, text_at, text_within, u16_at, u32_at, word_at};
 use super::{Elf, PT_DYNAMIC};
+use crate::text::lists::IteratorExt as _;
 
 /// Tags of the dynamic section.
 pub mod tag {
@@ -134,7 +135,7 @@ impl<'data> Elf<'data> {
     /// Returns the libraries in `DT_NEEDED`, in order.
     #[inline]
     pub fn needed(&self) -> Vec<&'data str> {
-        self.dynamic_texts(tag::NEEDED).filter_map(|text| std::str::from_utf8(text).ok()).collect()
+        self.dynamic_texts(tag::NEEDED).filter_map(|text| std::str::from_utf8(text).ok()).collect_vec()
     }
 
     /// Returns `DT_SONAME`.

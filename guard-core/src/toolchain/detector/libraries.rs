@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use crate::sys::env::Env;
+use crate::text::lists::IteratorExt as _;
 use crate::text::shell_words::split_words;
 use crate::toolchain::build_system::BuildSystemFacts;
 use crate::toolchain::installs::{self, FoundInstalls};
@@ -56,9 +57,8 @@ impl Detector<'_> {
         let first = self.link_first();
         let on_the_way = first.iter().find_map(|dir| cudart_in(&self.layout, &dir.path, &dir.source));
         let own = || {
-            used.used()
-                .find_map(|index| used.list.toolkits[index].cudart.clone())
-                .map(|cudart| LinkedCudart { source: OWN_DIR.to_owned(), ..cudart })
+            let cudart = used.used().iter().find_map(|index| used.list.toolkits[*index].cudart.clone());
+            cudart.map(|cudart| LinkedCudart { source: OWN_DIR.to_owned(), ..cudart })
         };
         let system = || {
             let root = path_below(&self.request.system_root, "/usr");
@@ -70,7 +70,7 @@ impl Detector<'_> {
     /// Finds every place with cuDNN, and selects the one in use.
     pub(super) fn find_cudnn(&self, choice: &ToolkitChoice) -> FoundInstalls {
         let ToolkitList { toolkits: known, reach } = &choice.list;
-        let used: Vec<usize> = choice.used().collect();
+        let used = choice.used();
         let toolkits: Vec<ToolkitPlace> = with_first(&used, known.len())
             .into_iter()
             // System directories keep their own names, and those of virtual environments too.
@@ -81,7 +81,7 @@ impl Detector<'_> {
                 ToolkitPlace { root: toolkit.root.clone(), source: toolkit.root.display().to_string(), reach }
             })
             .filter(|place| place.root != path_below(&self.request.system_root, "/usr"))
-            .collect();
+            .collect_vec();
         let search = match &self.request.given {
             Some(given) => self.given_library(given, choice),
             None => installs::search_installs(
@@ -121,15 +121,15 @@ impl Detector<'_> {
 /// first one that is set wins.
 fn rust_flags(env: &Env, target: &str) -> Vec<(String, Vec<String>)> {
     if let Some(encoded) = env.var("CARGO_ENCODED_RUSTFLAGS") {
-        return vec![("RUSTFLAGS".to_owned(), encoded.split('\u{1f}').map(str::to_owned).collect())];
+        return vec![("RUSTFLAGS".to_owned(), encoded.split('\u{1f}').map(str::to_owned).collect_vec())];
     }
     let of_target = format!("CARGO_TARGET_{}_RUSTFLAGS", target.to_uppercase().replace(['-', '.'], "_"));
     let plain = |name: &str| {
-        let flags = env.var(name)?.split_whitespace().map(str::to_owned).collect();
+        let flags = env.var(name)?.split_whitespace().map(str::to_owned).collect_vec();
         Some((name.to_owned(), flags))
     };
     plain("RUSTFLAGS").map_or_else(
-        || [plain(&of_target), plain("CARGO_BUILD_RUSTFLAGS")].into_iter().flatten().collect(),
+        || [plain(&of_target), plain("CARGO_BUILD_RUSTFLAGS")].into_iter().flatten().collect_vec(),
         |flags| vec![flags],
     )
 }
