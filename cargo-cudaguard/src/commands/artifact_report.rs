@@ -242,6 +242,12 @@ impl ArtifactReport {
         packages.extend(packages::all_of(&texts));
         not_examined.sort();
         family::use_package_versions(&mut parts, &packages);
+        let cudnn_of = |part: &ArtifactMember| {
+            part.holds.iter().find(|(library, _)| library.key == CUDNN.key)?.1.as_ref()?.parse().ok()
+        };
+        for package in &mut packages {
+            package.find_replaced_cudnn(|member| cudnn_of(parts.iter().find(|part| part.name == member)?));
+        }
         for package in &packages {
             let Some(major) = package.required_cudart() else { continue };
             let owned = parts.iter_mut().filter(|part| package.owns_member(&part.name) && !part.is_listed_under_cuda());
@@ -410,6 +416,17 @@ impl ArtifactReport {
             let tops = std::iter::once(top).chain(others.map(String::as_str));
             tops.map(|top| format!("{top}{name}")).find_map(|name| self.resolve_links(&name).map(str::to_owned))
         })
+    }
+
+    /// Returns true if the search path of a member contains only directories of the artifact.
+    fn is_searched_inside(&self, part: &ArtifactMember) -> bool {
+        let dir = part.name.rfind('/').map_or("", |at| &part.name[..at]);
+        let is_inside = |entry: &str| {
+            let below = entry.strip_prefix("$ORIGIN").or_else(|| entry.strip_prefix("${ORIGIN}"));
+            below.is_some_and(|below| resolve_within(dir, below).is_some())
+        };
+        let path = part.binary.runpath.as_ref().or(part.binary.rpath.as_ref());
+        part.binary.os != Some(TargetOs::Windows) && path.is_some_and(|path| path.split(':').all(is_inside))
     }
 
     /// Returns the coverage for each compute capability over all members with kernels.

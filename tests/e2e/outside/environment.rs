@@ -3,10 +3,16 @@
 use std::fs;
 use std::path::Path;
 
-use cudaguard_tests::{Call, Scratch, Test, command, scratch, tests, tools};
+use cudaguard_tests::{Call, Scratch, Test, command, parts, scratch, tests, tools};
 
 pub(crate) fn tests() -> Vec<Test> {
-    tests![module_has_the_answer_of_its_environment, package_of_a_file_counts]
+    tests![
+        module_has_the_answer_of_its_environment,
+        package_of_a_file_counts,
+        replaced_cudnn_is_read_from_its_file,
+        cudart_of_another_major_is_refused,
+        absent_library_is_reported
+    ]
 }
 
 /// Links a library and creates its directory.
@@ -36,6 +42,7 @@ fn verify(file: &Path, machine: &[&str]) -> (i32, String) {
 }
 
 const H100: [&str; 4] = ["--gpu", "9.0", "--driver", "550.90.07"];
+const NEWEST_DRIVER: [&str; 4] = ["--gpu", "9.0", "--driver", "580.95.05"];
 const MODULE: &str = "app/module.so";
 
 /// cupy has modules without a search path: Python loads NVIDIA's libraries from their packages before.
@@ -94,5 +101,71 @@ fn package_of_a_file_counts() {
             assert_eq!(found, status, "{installed}: {text}");
             assert_eq!(text.contains("an older cuDNN"), status == 2, "{installed}: {text}");
         }
+    }
+}
+
+/// A file can be replaced without its metadata.
+fn replaced_cudnn_is_read_from_its_file() {
+    for (found, status) in [("9.15.1", 0), ("9.1.0", 2)] {
+        let scratch = Scratch::new("replaced cudnn");
+        let site = scratch.join("site-packages");
+        let cudnn = site.join("nvidia/cudnn/lib/libcudnn.so.9");
+        fs::create_dir_all(cudnn.parent().expect("a directory")).expect("it can be created");
+        // Its first file does not contain the release.
+        let part = "libcudnn_graph.so.9";
+        for name in ["libcudnn.so.9", part] {
+            fs::copy(parts::cudnn(found).join("lib").join(name), cudnn.with_file_name(name)).expect("a library");
+        }
+        let arguments = ["-Wl,--no-as-needed,-rpath,$ORIGIN/../nvidia/cudnn/lib", &cudnn.to_string_lossy()];
+        link("int use(void) { return 0; }\n", &site.join(MODULE), &arguments);
+        install(&site, "app", "1.0", "nvidia-cudnn-cu12==9.15.1.9", MODULE);
+        let record = format!("nvidia/cudnn/lib/libcudnn.so.9,,\nnvidia/cudnn/lib/{part}");
+        install(&site, "nvidia_cudnn_cu12", "9.15.1.9", "", &record);
+        for file in [&site, &site.join(MODULE)] {
+            let (code, text) = verify(file, &NEWEST_DRIVER);
+            assert_eq!(code, status, "{found}: {text}");
+            assert_eq!(text.contains("an older cuDNN (nvidia_cudnn_cu12 9.1.0)"), status == 2, "{found}: {text}");
+        }
+    }
+}
+
+/// The dynamic linker finds a file by its name, and then misses the versions of its symbols.
+fn cudart_of_another_major_is_refused() {
+    for (release, name, status) in [("11.8", "libcudart.so.11.0", 0), ("13.0", "libcudart.so.13", 1)] {
+        let scratch = Scratch::new("cudart of another major");
+        let site = scratch.join("site-packages");
+        let cudart = site.join("nvidia/cuda_runtime/lib/libcudart.so.11.0");
+        fs::create_dir_all(cudart.parent().expect("a directory")).expect("it can be created");
+        fs::copy(parts::cuda("11.8").join("lib64/libcudart.so.11.0"), &cudart).expect("a library");
+        let arguments = ["-Wl,-rpath,$ORIGIN/../nvidia/cuda_runtime/lib", &cudart.to_string_lossy()];
+        link(
+            "int cudaDeviceReset(void);\nint use(void) { return cudaDeviceReset(); }\n",
+            &site.join(MODULE),
+            &arguments,
+        );
+        fs::copy(parts::cuda(release).join("lib64").join(name), &cudart).expect("a library");
+        install(&site, "app", "1.0", "nvidia-cuda-runtime-cu11", MODULE);
+        for file in [&site, &site.join(MODULE)] {
+            let (code, text) = verify(file, &NEWEST_DRIVER);
+            assert_eq!(code, status, "{release}: {text}");
+            assert_eq!(text.contains("cudaDeviceReset"), status == 1, "{release}: {text}");
+        }
+    }
+}
+
+/// A search path below the environment contains what the environment contains.
+fn absent_library_is_reported() {
+    let scratch = Scratch::new("absent library");
+    let site = scratch.join("site-packages");
+    let sparse = scratch.join("libcusparse.so.12");
+    link("int cusparseCreate(void) { return 0; }\n", &sparse, &["-Wl,-soname,libcusparse.so.12"]);
+    let host = r#"{"driver": {"user": "580.95.05", "kernel": "580.95.05"}, "gpus": [{"cc": "9.0"}], "cudart": [], "libraries": []}"#;
+    let bare = scratch.file("bare.json", host);
+    for (path, status, code) in [("$ORIGIN/../nvidia/cusparse/lib", 1, "CG210"), ("$ORIGIN/../../lib", 2, "CG519")] {
+        let arguments = [&*format!("-Wl,-rpath,{path}"), &*sparse.to_string_lossy()];
+        link("int cusparseCreate(void);\nint use(void) { return cusparseCreate(); }\n", &site.join(MODULE), &arguments);
+        install(&site, "app", "1.0", "", MODULE);
+        let (found, text) = verify(&site, &["--host", &bare.to_string_lossy()]);
+        assert!(found == status && text.contains(code), "{path}: {text}");
     }
 }

@@ -271,7 +271,9 @@ impl ArtifactReport {
                 picked_by: Some((*picked_by).to_owned()),
             };
             let files: Vec<SymbolFile> = members.iter().map(file).collect();
-            let owner = |soname: &str| files.iter().position(|file| file.soname == soname);
+            // The dynamic linker finds a file by its name, whatever its soname.
+            let is_it = |file: &SymbolFile, name: &str| file.soname == name || file_name(&file.path) == name;
+            let owner = |name: &str| files.iter().position(|file| is_it(file, name));
             let mut missing = Vec::new();
             for (by, (part, _)) in members.iter().enumerate() {
                 for import in &part.symbols.imports {

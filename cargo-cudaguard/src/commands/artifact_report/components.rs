@@ -68,6 +68,9 @@ impl ArtifactReport {
             own.needed.retain(|needed| !at_hand(&needed.soname) && !whole.is_loaded_with(&part.name, &needed.soname));
             own.bound.retain(|bound| !at_hand(&bound.soname));
             own.opened.retain(|opened| !opened.names.iter().any(|name| whole.has_file_named(name)));
+            if is_complete && whole.is_searched_inside(part) {
+                own.needed.iter_mut().for_each(|needed| needed.has_search_path = false);
+            }
             if is_module && !part.is_listed_under_cuda() {
                 own.needed.iter_mut().for_each(|needed| needed.module = Some(part.name.clone()));
                 all.modules.push(own.needed.iter().map(|needed| needed.soname.clone()).collect());

@@ -10,7 +10,7 @@ use crate::binary::file::Binary;
 use crate::host::machine::Components;
 use cudaguard::internal::finding::{Finding, MessageTemplate, Severity, Values};
 use cudaguard::internal::manifest::Requirement;
-use cudaguard::internal::vendor::{CUDART, Library, major_of, plain_name};
+use cudaguard::internal::vendor::{CUDART, CUDNN, Library, major_of, plain_name};
 use cudaguard::internal::version::{CudaVersion, Version};
 use serde_json::Value;
 
@@ -18,7 +18,8 @@ use crate::cli::counts::join_some;
 pub(super) use conflicts::{overwritten_files, unfulfilled_requirements};
 pub(crate) use installed::unfulfilled_for_file;
 use requirement::{
-    Promise, bundled_libraries, guarded_version, is_nvidia_package, is_of_extra, name_of, normalize_name,
+    Promise, bundled_libraries, guarded_version, is_nvidia_package, is_of_extra, leading_version, name_of,
+    normalize_name,
 };
 
 /// The metadata of a package or an image: METADATA of a wheel, the index of a conda package, or the variables of an
@@ -43,6 +44,8 @@ pub(super) struct ArtifactPackage {
     files: BTreeSet<String>,
     /// The SHA-256 in hexadecimal of libraries and programs that its metadata lists.
     digests: BTreeMap<String, String>,
+    /// The release of cuDNN that is in place of that of this package.
+    replaced_by: Option<Version>,
 }
 
 /// A package in a bill of materials.
@@ -114,6 +117,19 @@ impl ArtifactPackage {
         Some((format!("package {}", self.name), self.version.parse().ok().filter(|_| is_it)?))
     }
 
+    /// Compares the release of cuDNN's package with that of its files. `release_of` reads the release of a member.
+    pub(super) fn find_replaced_cudnn(&mut self, release_of: impl Fn(&str) -> Option<Version>) {
+        let is_cudnn = self.name == CUDNN.key || self.library_version(CUDNN.key).is_some();
+        let files = self.files.iter().filter(|file| file.contains("libcudnn") && is_cudnn);
+        let own = leading_version(&self.version);
+        self.replaced_by = files.filter_map(|file| release_of(file)).next().filter(|found| own != Some(*found));
+    }
+
+    /// Returns the version of the files in its place.
+    fn version_in_place(&self) -> String {
+        self.replaced_by.map_or_else(|| self.version.clone(), |release| release.to_string())
+    }
+
     fn from_wheel(top: &str, metadata: &str, record: &str) -> Self {
         // The text after the first empty line is a free-form description.
         let lines = || metadata.lines().take_while(|line| !line.is_empty());
@@ -139,6 +155,7 @@ impl ArtifactPackage {
             digests: conflicts::digests_of_record(record)
                 .map(|(file, digest)| (format!("{top}{file}"), digest))
                 .collect(),
+            replaced_by: None,
         }
     }
 
@@ -170,6 +187,7 @@ impl ArtifactPackage {
             digests: conflicts::digests_of_conda(&index)
                 .map(|(file, digest)| (format!("{top}{file}"), digest))
                 .collect(),
+            replaced_by: None,
         })
     }
 
@@ -194,6 +212,7 @@ impl ArtifactPackage {
             top: String::new(),
             files: BTreeSet::new(),
             digests: BTreeMap::new(),
+            replaced_by: None,
         })
     }
 

@@ -135,19 +135,19 @@ pub(super) fn unfulfilled_by(
             let same_name = by_name.get(&name).into_iter().flatten();
             let mut installed = same_name.filter(|other| other.kind == package.kind).peekable();
             let Some(first) = installed.peek().copied().copied() else { continue };
-            if installed.any(|other| allowed(&other.version)) {
+            if installed.any(|other| allowed(&other.version_in_place())) {
                 continue;
             }
             // The name of the extra is a part of the requirement.
             let text = if one.is_of_extra() { one.text } else { one.text.split(';').next().unwrap_or_default() };
             let values = Values::default().with("component", package.name_and_version()).with("value", text.trim_end());
-            let finding =
-                MessageTemplate::PackageUnfitRequirement.to_finding(&values.with("other", first.name_and_version()));
+            let found = format!("{} {}", first.name, first.version_in_place());
+            let finding = MessageTemplate::PackageUnfitRequirement.to_finding(&values.with("other", &found));
             if findings.iter().any(|known: &Unfulfilled| known.finding == finding) {
                 continue;
             }
-            let unknown = one.requires_newer_cudnn(&first.version).then(|| {
-                let why = format!("whether it works with an older cuDNN ({}) is unknown", first.name_and_version());
+            let unknown = one.requires_newer_cudnn(&first.version_in_place()).then(|| {
+                let why = format!("whether it works with an older cuDNN ({found}) is unknown");
                 NotExamined::new(package.name_and_version(), why)
             });
             findings.push(Unfulfilled { finding, unknown });

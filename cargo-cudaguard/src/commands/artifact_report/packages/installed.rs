@@ -6,15 +6,22 @@ use std::path::{Path, absolute};
 use super::conflicts::{Unfulfilled, unfulfilled_by};
 use super::requirement::normalize_name;
 use super::{ArtifactPackage, all_of};
+use crate::binary::mapped_file::OpenFiles;
 use crate::host::dry_run::environment_of;
+use crate::host::library_version::file_version;
 use cudaguard::internal::files;
+use cudaguard::internal::vendor::CUDNN;
 
 /// Returns the requirements of the package that installed this file, and of packages of the same release that require it (the
 /// packages of JAX), as far as the installed packages do not fulfil them.
 pub(crate) fn unfulfilled_for_file(file: &Path) -> Vec<Unfulfilled> {
     let unfulfilled = || {
         let dir = environment_of(file)?;
-        let packages = installed_in(&dir);
+        let mut packages = installed_in(&dir);
+        let files = OpenFiles::default();
+        for package in &mut packages {
+            package.find_replaced_cudnn(|member| file_version(&files, CUDNN, &dir.join(member)));
+        }
         let file = absolute(file).ok()?;
         let member = file.strip_prefix(&dir).ok()?.to_str()?;
         let owner = packages.iter().find(|package| package.files.contains(member))?;

@@ -206,7 +206,7 @@ fn range_of_clauses(kind: PackageKind, all: &str) -> Range {
 }
 
 /// Parses up to three numbers at the beginning of a version.
-fn leading_version(text: &str) -> Option<Version> {
+pub(super) fn leading_version(text: &str) -> Option<Version> {
     let mut all = text.split(['.', '-', '+']).map_while(|one| one.parse().ok());
     Some(Version::new(all.next()?, all.next().unwrap_or(0), all.next().unwrap_or(0)))
 }
