@@ -418,17 +418,6 @@ impl ArtifactReport {
         })
     }
 
-    /// Returns true if the search path of a member contains only directories of the artifact.
-    fn is_searched_inside(&self, part: &ArtifactMember) -> bool {
-        let dir = part.name.rfind('/').map_or("", |at| &part.name[..at]);
-        let is_inside = |entry: &str| {
-            let below = entry.strip_prefix("$ORIGIN").or_else(|| entry.strip_prefix("${ORIGIN}"));
-            below.is_some_and(|below| resolve_within(dir, below).is_some())
-        };
-        let path = part.binary.runpath.as_ref().or(part.binary.rpath.as_ref());
-        part.binary.os != Some(TargetOs::Windows) && path.is_some_and(|path| path.split(':').all(is_inside))
-    }
-
     /// Returns the coverage for each compute capability over all members with kernels.
     fn gpu_coverage(&self) -> Vec<((u8, u8), Coverage)> {
         covers_of(&self.parts.iter().collect::<Vec<_>>())
@@ -542,6 +531,17 @@ fn resolve_within(dir: &str, path: &str) -> Option<String> {
         }
     }
     Some(at.join("/"))
+}
+
+/// Returns true if the search path of a member contains only directories of the artifact.
+fn is_searched_inside(part: &ArtifactMember) -> bool {
+    let dir = part.name.rfind('/').map_or("", |at| &part.name[..at]);
+    let is_inside = |entry: &str| {
+        let below = entry.strip_prefix("$ORIGIN").or_else(|| entry.strip_prefix("${ORIGIN}"));
+        below.is_some_and(|below| resolve_within(dir, below).is_some())
+    };
+    let path = part.binary.runpath.as_ref().or(part.binary.rpath.as_ref());
+    part.binary.os != Some(TargetOs::Windows) && path.is_some_and(|path| path.split(':').all(is_inside))
 }
 
 /// Runs `inspect` on a file, an archive or a directory.

@@ -319,7 +319,8 @@ fn libraries_of_machine_are_judged() {
             let text = format!("{}{}", outcome.stdout, outcome.stderr);
             assert!(code.is_none_or(|code| text.contains(&format!("error[{code}]"))), "{words:?}: {outcome}");
         }
-        let outcome = machine.call(command::path(), &[]).arg("verify").arg(&app).run().expect(2);
+        let outcome = machine.call(command::path(), &[]).arg("verify").arg(&app).run().expect(1);
+        assert!(outcome.stderr.contains("error[CG210]: libcudart.so.11.0 is not found"), "{outcome}");
         for soname in ["libb.so", "libcudart.so.11.0"] {
             let line = format!("not checked: {soname}: needed by prog, and not on this machine");
             assert!(outcome.stdout.contains(&line), "{outcome}");

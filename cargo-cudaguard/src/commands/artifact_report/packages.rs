@@ -120,9 +120,9 @@ impl ArtifactPackage {
     /// Compares the release of cuDNN's package with that of its files. `release_of` reads the release of a member.
     pub(super) fn find_replaced_cudnn(&mut self, release_of: impl Fn(&str) -> Option<Version>) {
         let is_cudnn = self.name == CUDNN.key || self.library_version(CUDNN.key).is_some();
-        let files = self.files.iter().filter(|file| file.contains("libcudnn") && is_cudnn);
+        let mut files = self.files.iter().filter(|file| file.contains("libcudnn") && is_cudnn);
         let own = leading_version(&self.version);
-        self.replaced_by = files.filter_map(|file| release_of(file)).next().filter(|found| own != Some(*found));
+        self.replaced_by = files.find_map(|file| release_of(file)).filter(|found| own != Some(*found));
     }
 
     /// Returns the version of the files in its place.
