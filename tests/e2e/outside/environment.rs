@@ -86,7 +86,7 @@ fn module_has_the_answer_of_its_environment() {
     }
 }
 
-/// PyTorch and TensorFlow stop at their first use of a cuDNN with an older minor than that of their build.
+/// Frameworks stop at their first use of a cuDNN with an older minor than that of their build.
 fn package_of_a_file_counts() {
     for (installed, status) in [("9.1.0.70", 0), ("9.0.0.312", 2)] {
         let scratch = Scratch::new("package of a file");
