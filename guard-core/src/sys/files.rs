@@ -23,13 +23,20 @@ pub fn open_regular(path: &Path) -> io::Result<File> {
 /// # Errors
 /// The errors of [`open_regular`], or an error if the file has more than 16 MiB.
 pub fn read_bytes(path: &Path) -> io::Result<Vec<u8>> {
-    let mut bytes = Vec::new();
     // Files in /proc have a length of 0, so the length does not decide.
-    open_regular(path)?.take(LARGEST + 1).read_to_end(&mut bytes)?;
+    let (bytes, read) = read_at_most(open_regular(path)?, LARGEST + 1);
+    read?;
     if bytes.len() as u64 > LARGEST {
         return Err(io::Error::other("is larger than 16 MiB: this is another kind of file"));
     }
     Ok(bytes)
+}
+
+/// Reads at most `limit` bytes of a file or a pipe. Also returns the bytes before an error.
+pub(crate) fn read_at_most(file: File, limit: u64) -> (Vec<u8>, io::Result<usize>) {
+    let mut bytes = Vec::new();
+    let read = file.take(limit).read_to_end(&mut bytes);
+    (bytes, read)
 }
 
 /// Reads the text of a file.

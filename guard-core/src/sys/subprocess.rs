@@ -2,13 +2,18 @@
 
 use std::env::consts::EXE_SUFFIX;
 use std::ffi::{OsStr, OsString};
-use std::io::Read;
+use std::fs::File;
+#[cfg(unix)]
+use std::os::fd::OwnedFd as Pipe;
+#[cfg(windows)]
+use std::os::windows::io::OwnedHandle as Pipe;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use crate::sys::env::Env;
+use crate::sys::files;
 
 /// Maximum size of the captured output; nvcc's longest is a fiftieth of it.
 const ENOUGH: u64 = 256 * 1024;
@@ -50,8 +55,8 @@ pub fn run_with_timeout<A: AsRef<OsStr>>(
     #[cfg(unix)]
     std::os::unix::process::CommandExt::process_group(&mut command, 0);
     let mut child = spawn(&mut command).map_err(|error| format!("cannot be started: {error}"))?;
-    let out = read_in_thread(child.stdout.take().map(|pipe| Box::new(pipe) as _));
-    let err = read_in_thread(child.stderr.take().map(|pipe| Box::new(pipe) as _));
+    let out = read_in_thread(child.stdout.take().map(Pipe::from));
+    let err = read_in_thread(child.stderr.take().map(Pipe::from));
     let (Some(out), Some(err)) = (join_until(out, until), join_until(err, until)) else {
         kill_and_wait(&mut child);
         return Err(timeout_message(patience));
@@ -90,12 +95,9 @@ fn spawn(command: &mut Command) -> std::io::Result<Child> {
     command.spawn()
 }
 
-fn read_in_thread(pipe: Option<Box<dyn Read + Send>>) -> JoinHandle<String> {
+fn read_in_thread(pipe: Option<Pipe>) -> JoinHandle<String> {
     thread::spawn(move || {
-        let mut bytes = Vec::new();
-        if let Some(pipe) = pipe {
-            let _ = pipe.take(ENOUGH).read_to_end(&mut bytes);
-        }
+        let bytes = pipe.map(|pipe| files::read_at_most(File::from(pipe), ENOUGH).0).unwrap_or_default();
         String::from_utf8_lossy(&bytes).into_owned()
     })
 }

@@ -50,9 +50,8 @@ pub(super) fn read_lossy(path: &Path) -> Option<String> {
 
 /// Reads the start of a file: `CUDA_VERSION` is in the first tenth of a `cuda.h` of a megabyte.
 pub(super) fn read_start(path: &Path) -> Option<String> {
-    use std::io::Read;
-    let mut bytes = Vec::new();
-    files::open_regular(path).ok()?.take(128 << 10).read_to_end(&mut bytes).ok()?;
+    let (bytes, read) = files::read_at_most(files::open_regular(path).ok()?, 128 << 10);
+    read.ok()?;
     Some(String::from_utf8_lossy(&bytes).into_owned())
 }
 
