@@ -1,9 +1,9 @@
 //! The files that run together: a program or library, and the libraries that the dynamic linker loads for it.
 
-use super::components::{Scope, components_together};
+use super::components::{Scope, components_together, is_brought, is_of_vendor};
 use super::{absent, dlls, family, opened, python, resolve_cudnn, symbols};
 use crate::binary::examined;
-use crate::binary::file::{self, Binary, BinaryKind, TargetOs};
+use crate::binary::file::{Binary, BinaryKind, TargetOs};
 use crate::binary::loader::{self, LoadGraph, LoadOutcome, Object, SearchSource};
 use crate::binary::mapped_file::OpenFiles;
 use crate::host::facts::CudnnState;
@@ -161,35 +161,6 @@ fn brought_cudnn(graph: &mut LoadGraph, object: usize, manifest: &Manifest, sona
         taken: true,
         ..HostLibrary::default()
     })
-}
-
-/// Returns true if a library comes with the program: it is below the directory of the program, or the program or a
-/// library that comes with it finds it on its own search path. NVIDIA's libraries outside of that directory are part of
-/// a machine. A library with a guard always counts.
-fn is_brought(graph: &LoadGraph, index: usize) -> bool {
-    let mut next = index;
-    while next != 0 {
-        let object = &graph.objects[next];
-        if is_guarded(object) || graph.is_below_program(next) || object.place == SearchSource::Package {
-            return true;
-        }
-        let (SearchSource::Rpath(_, entry) | SearchSource::Runpath(_, entry)) = &object.place else { return false };
-        let Some(by) = object.wanted_by.filter(|_| entry.contains("ORIGIN") || !is_of_vendor(object)) else {
-            return false;
-        };
-        next = by;
-    }
-    true
-}
-
-fn is_guarded(object: &Object) -> bool {
-    file::notes_in(object.data()).is_ok_and(|notes| !notes.is_empty())
-}
-
-/// Returns true for a library that NVIDIA publishes.
-fn is_of_vendor(object: &Object) -> bool {
-    let own = object.path.file_name().and_then(|name| name.to_str());
-    [object.soname.as_deref(), own].into_iter().flatten().any(vendor::is_nvidia_soname)
 }
 
 /// Returns true for a library of the driver, which every machine has in the release of its kernel module.

@@ -1,8 +1,10 @@
 //! Files that run together, and their common requirements.
 
-use crate::binary::file::Binary;
+use crate::binary::file::{self, Binary};
+use crate::binary::loader::{LoadGraph, Object, SearchSource};
 use crate::host::machine::Components;
 use cudaguard::internal::finding::Code;
+use cudaguard::internal::vendor;
 
 /// The libraries of a load graph that are judged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -68,4 +70,33 @@ pub(super) fn components_together(
         (all.alternatives.in_part, all.alternatives.serving) = (of_vendor, of_others);
     }
     (objects, all)
+}
+
+/// Returns true if a library comes with the program: it is below the directory of the program, or the program or a
+/// library that comes with it finds it on its own search path. NVIDIA's libraries outside of that directory are part of
+/// a machine. A library with a guard always counts.
+pub(super) fn is_brought(graph: &LoadGraph, index: usize) -> bool {
+    let mut next = index;
+    while next != 0 {
+        let object = &graph.objects[next];
+        if is_guarded(object) || graph.is_below_program(next) || object.place == SearchSource::Package {
+            return true;
+        }
+        let (SearchSource::Rpath(_, entry) | SearchSource::Runpath(_, entry)) = &object.place else { return false };
+        let Some(by) = object.wanted_by.filter(|_| entry.contains("ORIGIN") || !is_of_vendor(object)) else {
+            return false;
+        };
+        next = by;
+    }
+    true
+}
+
+fn is_guarded(object: &Object) -> bool {
+    file::notes_in(object.data()).is_ok_and(|notes| !notes.is_empty())
+}
+
+/// Returns true for a library that NVIDIA publishes.
+pub(super) fn is_of_vendor(object: &Object) -> bool {
+    let own = object.path.file_name().and_then(|name| name.to_str());
+    [object.soname.as_deref(), own].into_iter().flatten().any(vendor::is_nvidia_soname)
 }

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use super::components::Scope;
+use super::components::{Scope, is_brought};
 use crate::binary::examined::NotExamined;
 use crate::binary::file::{self, texts_starting_with};
 use crate::binary::loader::{LoadGraph, Object};
@@ -36,7 +36,7 @@ pub(super) fn load_opened(graph: &mut LoadGraph, scope: Scope) -> Vec<NotExamine
             }
         }
         // Their absence is reported by other rules, or only matters for some functions.
-        let of_texts = names_in_texts(graph, &graph.objects[at]);
+        let of_texts = if is_brought(graph, at) { names_in_texts(graph, &graph.objects[at]) } else { Vec::new() };
         for names in names_of_others(&graph.objects[at]).into_iter().chain(of_texts) {
             if !names.iter().any(|name| graph.objects.iter().any(|object| object.is_named(name))) {
                 let _ = names.iter().any(|name| graph.open_library(at, name).is_some());
