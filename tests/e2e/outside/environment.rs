@@ -11,7 +11,8 @@ pub(crate) fn tests() -> Vec<Test> {
         package_of_a_file_counts,
         replaced_cudnn_is_read_from_its_file,
         cudart_of_another_major_is_refused,
-        absent_library_is_reported
+        absent_library_is_reported,
+        opened_library_may_need_the_machine
     ]
 }
 
@@ -167,5 +168,32 @@ fn absent_library_is_reported() {
         install(&site, "app", "1.0", "", MODULE);
         let (found, text) = verify(&site, &["--host", &bare.to_string_lossy()]);
         assert!(found == status && text.contains(code), "{path}: {text}");
+    }
+}
+
+/// JAX opens cuSPARSE by its name, as its search path shows, and the machine may have the nvJitLink that it needs.
+fn opened_library_may_need_the_machine() {
+    let scratch = Scratch::new("opened in an environment");
+    let site = scratch.join("site-packages");
+    let (linker, sparse) = (scratch.join("libnvJitLink.so.12"), site.join("nvidia/cusparse/lib/libcusparse.so.12"));
+    link("int nvJitLinkVersion(void) { return 0; }\n", &linker, &["-Wl,-soname,libnvJitLink.so.12"]);
+    link(
+        "const char *const name = \"cuda\";\nint nvJitLinkVersion(void);\nint cusparseCreate(void) { return nvJitLinkVersion(); }\n",
+        &sparse,
+        &["-Wl,-soname,libcusparse.so.12", &linker.to_string_lossy()],
+    );
+    let container = "__asm__(\".section .nv_fatbin,\\\"a\\\"\\n.quad 0x00100001ba55ed50, 0\\n.text\");\n";
+    link(
+        &format!("{container}int use(void) {{ return 0; }}\n"),
+        &site.join(MODULE),
+        &["-Wl,-rpath,$ORIGIN/../nvidia/cusparse/lib"],
+    );
+    install(&site, "app", "1.0", "", MODULE);
+    for file in [&site, &site.join(MODULE)] {
+        let (code, text) = verify(file, &NEWEST_DRIVER);
+        assert!(
+            code == 0 && text.contains("not checked: it is unknown whether the machine has libnvJitLink.so.12"),
+            "{text}"
+        );
     }
 }

@@ -6,7 +6,7 @@ use super::components::{Scope, is_brought};
 use crate::binary::examined::NotExamined;
 use crate::binary::file::{self, texts_starting_with};
 use crate::binary::loader::{LoadGraph, Object};
-use crate::family::{OpenedLibrary, cuda_major_of, is_of_nvidia, opened_libraries};
+use crate::family::{OpenedLibrary, cuda_major_of, is_installed, is_of_nvidia, opened_libraries};
 use crate::host::machine::{Components, OpenedByName};
 use cudaguard::internal::finding::Finding;
 use cudaguard::internal::manifest::Opens;
@@ -28,7 +28,9 @@ pub(super) fn load_opened(graph: &mut LoadGraph, scope: Scope) -> Vec<NotExamine
                 continue;
             }
             let names = names_of(&library, graph.objects[at].path.parent());
-            if names.iter().any(|name| graph.open_library(at, name).is_some()) {
+            // A described machine may have the libraries of NVIDIA's that a library needs.
+            let may_be_absent = |name: &str| scope == Scope::Brought && is_installed(name);
+            if names.iter().any(|name| graph.open_library_without(at, name, may_be_absent).is_some()) {
                 continue;
             }
             if scope == Scope::Loaded || library.dirs.iter().any(|dir| dir.contains("ORIGIN")) {

@@ -8,10 +8,24 @@ impl LoadGraph {
     /// Loads this name like [`Self::dlopen_library`] if all of its dependencies are found. Otherwise `dlopen` fails: the graph does
     /// not change, and the result is `None`.
     pub(crate) fn open_library(&mut self, from: usize, name: &str) -> Option<usize> {
+        self.open_library_without(from, name, |_| false)
+    }
+
+    /// Does the same as [`Self::open_library`], but dependencies that `may_be_absent` selects need not be found.
+    pub(crate) fn open_library_without(
+        &mut self,
+        from: usize,
+        name: &str,
+        may_be_absent: impl Fn(&str) -> bool,
+    ) -> Option<usize> {
         let (objects, requests) = (self.objects.len(), self.requests.len());
         let opened = self.dlopen_library(from, name);
-        let is_found = |answer: &LoadOutcome| matches!(answer, LoadOutcome::Object(..));
-        if opened.is_some() && self.requests[requests..].iter().all(|request| is_found(&request.answer)) {
+        let is_found = |request: &LibraryRequest| match request.answer {
+            LoadOutcome::Object(..) => true,
+            LoadOutcome::Absent(_) => may_be_absent(&request.name),
+            LoadOutcome::Broken(_) => false,
+        };
+        if opened.is_some() && self.requests[requests..].iter().all(is_found) {
             return opened;
         }
         self.objects.truncate(objects);
