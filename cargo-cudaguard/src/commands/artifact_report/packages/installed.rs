@@ -1,5 +1,6 @@
 //! The package that installed a file, found by the metadata next to it.
 
+use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, absolute};
 
@@ -23,8 +24,9 @@ pub(crate) fn unfulfilled_for_file(file: &Path) -> Vec<Unfulfilled> {
             package.find_replaced_cudnn(|member| file_version(&files, CUDNN, &dir.join(member)));
         }
         let file = absolute(file).ok()?;
-        let member = file.strip_prefix(&dir).ok()?.to_str()?;
-        let owner = packages.iter().find(|package| package.files.contains(member))?;
+        // RECORD separates directories by slashes on Windows, too.
+        let member = file.strip_prefix(&dir).ok()?.iter().map(OsStr::to_str).collect::<Option<Vec<_>>>()?.join("/");
+        let owner = packages.iter().find(|package| package.files.contains(&member))?;
         let name = normalize_name(&owner.name);
         Some(unfulfilled_by(&packages, |package| {
             package.name == owner.name || package.version == owner.version && package.others.contains(&name)
