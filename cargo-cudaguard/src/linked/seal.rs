@@ -52,6 +52,8 @@ pub struct LinkObservation {
     pub taken: Option<ResolvedCudnn>,
     /// The newest function of the driver that the file binds, and the CUDA version that introduced it.
     pub bound: Option<(CudaVersion, String)>,
+    /// The name of libcuda, if the file is linked to it.
+    pub libcuda: Option<String>,
     /// True if the linker output is not published yet and a crash triggers a rebuild. It is patched in place then,
     /// because copying a large file takes longer than all other steps.
     pub fresh: bool,
@@ -85,6 +87,7 @@ impl LinkObservation {
                 .iter()
                 .find(|bound| plain_name(&bound.soname) == "libcuda.so.1")
                 .map(|bound| (CudaVersion::from(bound.first), bound.name.clone())),
+            libcuda: binary.needed.iter().find(|name| plain_name(name) == "libcuda.so.1").cloned(),
         }
     }
 }
@@ -244,6 +247,7 @@ pub(crate) fn observed_manifest(mut manifest: Manifest, observed: &LinkObservati
         manifest.requires.extend(rows.iter().cloned());
         drop_certain(&mut manifest);
     }
+    require_libcuda(&mut manifest, observed);
     manifest
 }
 
@@ -413,6 +417,16 @@ fn looked_up(manifest: &mut Manifest, observed: &LinkObservation) {
             because: because.clone(),
         };
         insert_driver_row(manifest, row);
+    }
+}
+
+/// Adds the requirement of a driver to a file that is linked to libcuda and that no other requirement of the driver has. Its
+/// functions are older than those of the symbol table, so every driver supports the CUDA version.
+fn require_libcuda(manifest: &mut Manifest, observed: &LinkObservation) {
+    let is_known = |row: &Requirement| matches!(row, Requirement::Driver { .. } | Requirement::Gpu { .. });
+    if let Some(name) = observed.libcuda.as_ref().filter(|_| !manifest.requires.iter().any(is_known)) {
+        let (cuda, release) = (CudaVersion::new(1, 0), DriverRelease::new(0, 0, 0));
+        manifest.requires.push(Requirement::Driver { cuda, release, because: name.clone() });
     }
 }
 
