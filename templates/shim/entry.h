@@ -100,7 +100,7 @@ SHIM_FN void publish(struct context *cx, int result, const char *why) {
 /* Publishes the verdict of the findings, unless CUDAGUARD is off. */
 SHIM_NOINLINE void publish_result(struct context *cx) {
   if (cx->mode == MODE_OFF)
-    publish(cx, CANNOT_TELL, "the guard is switched off by CUDAGUARD=off");
+    publish(cx, CANNOT_TELL, "CUDAGUARD=off switches the guard off");
   else publish(cx, get_result(cx), 0);
 }
 

@@ -151,7 +151,7 @@ SHIM_FN enum lookup search_library(struct context *cx, const char *file, const s
     s.is = look_up_elf(cx, *to);
     if (s.is != NOT_THERE) s.place = CACHE;
   }
-  search_list(cx, &s, default_dirs, "the system's library directories", 0);
+  search_list(cx, &s, default_dirs, "the system directories", 0);
   if (s.place && why) {
     struct text t = start_text(*why, WHY);
     put(&t, s.place);

@@ -14,7 +14,7 @@ struct note {
   int state, own;        /* own: the note is in the same file as this guard */
   const char *damage;    /* why the note is invalid */
   struct note_head head; /* zeros if the note is invalid or absent */
-  int from_kernels;      /* rows are made from the kernels in its image (own_kernels.h) */
+  int from_kernels;      /* rows are made from its image (own_kernels.h) */
   struct loaded_file file;
 };
 

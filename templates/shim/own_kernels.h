@@ -365,8 +365,7 @@ SHIM_FN void format_seen_text(struct context *cx, struct text_ref ref, char *to)
     if (what % 10 == MAJOR_ALONE) put_number(&t, what / 1000);
     else put_cuda(&t, what);
   } else if (what == CUDART_NEEDED) {
-    const char *needed = find_needed(&cx->own, CUDART_FILE);
-    if (needed) put(&t, needed);
+    put(&t, find_needed(&cx->own, CUDART_FILE)); /* only a row about it refers to it */
   } else if (what != ALL_CODES) {
     put_code(&t, what);
   } else {
@@ -379,7 +378,7 @@ SHIM_FN void format_seen_text(struct context *cx, struct text_ref ref, char *to)
 
 /* Creates the driver row of the cudart. Host code by nvcc uses a cudart, which needs a driver for
  * its major: the shared cudart that the file needs, otherwise the static one of the toolkit. A file
- * with PTX text alone needs any driver. */
+ * with PTX text alone, or that needs libcuda, needs any driver. */
 SHIM_FN union row make_cudart_row(struct context *cx, const struct note *n) {
   const char *needed = find_needed(&cx->own, CUDART_FILE);
   uint32_t built = read_toolkit(n), cudart = built;
@@ -536,7 +535,8 @@ NEIGHBOURS SHIM_FN void read_own_kernels(struct context *cx) {
     struct note *of = &cx->note[k];
     of->from_kernels =
         of->own && of->state == NOTE_WHOLE &&
-        (cx->codes || cx->ptx_count || find_needed(&cx->own, CUDART_FILE));
+        (cx->codes || cx->ptx_count || find_needed(&cx->own, CUDART_FILE) ||
+         find_needed(&cx->own, "libcuda.so.1"));
     if (of->from_kernels && cx->codes) drop_declared_rows(of);
   }
 }

@@ -9,13 +9,14 @@ use std::path::Path;
 
 use cudaguard_tests::containers::copies;
 use cudaguard_tests::world::{self, A100, V100, World};
-use cudaguard_tests::{Call, Scratch, Test, rows, test, tests, tools};
+use cudaguard_tests::{Call, Scratch, Test, parts, rows, test, tests, tools};
 
 use fixture::{Build, PLAIN_DATA, STATIC_CUDART, before_linking, object, reported, worlds};
 
 pub(crate) fn tests() -> Vec<Test> {
     let mut all = tests![
         cudart_without_kernels_is_accounted,
+        linked_libcuda_is_checked,
         #[slow]
         relocatable_device_code_is_accounted,
         unknown_ptx_is_accounted,
@@ -136,6 +137,44 @@ fn cudart_without_kernels_is_accounted() {
             let left: &[&str] = if shared { &[PLAIN_DATA] } else { &[PLAIN_DATA, STATIC_CUDART] };
             assert_eq!(report["components"][0]["not_judged"], serde_json::json!(left), "{release}");
         }
+    }
+}
+
+/// A program without kernels that calls functions of every libcuda needs one that works.
+fn linked_libcuda_is_checked() {
+    world::need();
+    tools::need_all(&["cc", "g++"]);
+    let scratch = Scratch::without_blanks("unsealed");
+    let (uses, object) = (
+        scratch.file("uses.c", "int cuInit(unsigned);\nint use(void) { return cuInit(0); }\n"),
+        scratch.join("uses.o"),
+    );
+    let _ = Call::new("cc").args(["-c", "-o"]).args([&object, &uses]).run().success();
+    let stubs = parts::cuda("13.0").join("lib/stubs");
+    let options = ["-L", &*stubs.to_string_lossy(), "-Wl,--no-as-needed", "-lcuda"];
+    let manifest = before_linking();
+    let twins =
+        Build { compiler: "cc", flags: &[], options: &options, manifest: &manifest }.make(scratch.path(), &[object]);
+    let good = || World::new("580.95.05", 13000, &[A100]);
+    let upgraded = World { kernel: Some("570.86.10"), ..good() }.library(|library| library.init = 803);
+    let stub = good().library(|library| (library.release, library.init) = ("1.1", 34));
+    for (world, code) in [(good(), ""), (upgraded, "CG304"), (stub, "CG306")] {
+        let place = Scratch::new("unsealed-world");
+        let machine = world.make(&place.join("world"));
+        for twin in &twins {
+            let started = machine.call(twin, &[]).run().expect(if code.is_empty() { 0 } else { 78 });
+            assert!(started.stderr.contains(code) && started.stderr.is_empty() == code.is_empty(), "{started}");
+        }
+        let left = ["unsealed", "sealed"].map(|name| {
+            let file = place.join("left.json");
+            let report = [("CUDAGUARD_REPORT", file.to_str().expect("UTF-8"))];
+            let _ = machine.call(scratch.join(name).join("program"), &report).dir(place.path()).run();
+            let report: serde_json::Value =
+                serde_json::from_str(&fs::read_to_string(&file).expect("a report")).expect("JSON");
+            report["components"][0]["not_judged"].clone()
+        });
+        // A static cudart leaves no trace in a file without kernels.
+        assert_eq!(left, [serde_json::json!([PLAIN_DATA, STATIC_CUDART]), serde_json::json!([])], "{code}");
     }
 }
 

@@ -83,7 +83,7 @@ impl SearchSource {
             Self::Rpath(of, _) => format!("RPATH of {}", of.display()),
             Self::LibraryPath(_) => "LD_LIBRARY_PATH".to_owned(),
             Self::Runpath(of, _) => format!("RUNPATH of {}", of.display()),
-            Self::System => "the system's library directories".to_owned(),
+            Self::System => "the system directories".to_owned(),
             Self::Loaded | Self::Path => "another library, LD_PRELOAD or its full path".to_owned(),
             Self::Program | Self::Loader | Self::Cache(_) | Self::PathFile(_) | Self::Package => self.to_string(),
         }
