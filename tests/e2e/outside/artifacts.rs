@@ -498,6 +498,7 @@ fn non_archive_is_reported() {
 
 /// A damaged library for Windows, code for AMD, what follows an ELF image, and links: counted, named, and no ground for "runs".
 fn foreign_members_are_not_examined() {
+    tools::need("objcopy");
     let (scratch, _) = package("artefact-foreign");
     let tree = scratch.join("tree");
     let flags = ["--driver", "580.65.06", "--gpu", "A100", "--cudnn", "9.15.1"];
@@ -527,6 +528,15 @@ fn foreign_members_are_not_examined() {
     let mut packed = fs::read("/bin/true").expect("a program");
     packed.extend_from_slice(b"hsqs and more");
     fs::write(tree.join("app/packed"), &packed).expect("a file");
+    // PyInstaller adds its archive as a section.
+    let (plain, archive) = (scratch.file("plain", ""), scratch.file("archive", "hsqs and more"));
+    fs::copy("/bin/true", &plain).expect("a program");
+    let section = format!("pydata={}", archive.display());
+    let _ = Call::new("objcopy")
+        .args(["--add-section", &section])
+        .args([&plain, &tree.join("app/section")])
+        .run()
+        .success();
     fs::write(tree.join("app/start.sh"), "#!/bin/sh\nexec app/k\n").expect("a file");
     fs::write(tree.join("app/install.run"), b"#!/bin/sh\ntail -n +4 $0 | tar xz\nexit\n\x1f\x8b\x08\0")
         .expect("a file");
@@ -534,6 +544,7 @@ fn foreign_members_are_not_examined() {
     let outcome = verify().expect(2);
     let expected = [
         "app/packed: 13 bytes after the end of the ELF image (a squashfs file system, as in an AppImage)",
+        "app/section: 13 bytes in section pydata, which is not loaded (a squashfs file system, as in an AppImage)",
         "app/k.co: GPU code for AMD",
         "app/usr: a link to the directory /usr",
         "app/install.run: a script with packed data after its text",
@@ -542,7 +553,7 @@ fn foreign_members_are_not_examined() {
     assert_eq!(parts(&outcome), expected, "{outcome}");
     assert_eq!(serde_json::from_str::<Value>(&outcome.stdout).expect("JSON")["verdict"], "unknown", "{outcome}");
     let inspected = command::call(["inspect"]).arg(&tree).run().success();
-    assert!(inspected.stdout.contains("not examined: 5 parts"), "{inspected}");
+    assert!(inspected.stdout.contains("not examined: 6 parts"), "{inspected}");
     for verb in ["map", "requirements"] {
         let outcome = command::call([verb]).arg(&tree).run().success();
         assert!(
