@@ -31,13 +31,14 @@ use crate::cli::findings;
 use crate::cli::report::{self, CliError};
 use crate::commands::inspect;
 use crate::family::is_listed_under_cuda;
+use crate::host::dry_run::resolve_within;
 
 use closure::MemberClosure;
 pub(crate) use components::together_on;
 pub(crate) use member::{ArtifactMember, sha256_of};
 use member::{MemberLoader, file_name};
 use packages::{ArtifactPackage, NeededVersions};
-pub(crate) use packages::{BilledPackage, BilledRequirement, unfulfilled_for_file};
+pub(crate) use packages::{BilledPackage, BilledRequirement, unfulfilled_for_files};
 
 /// Maximum number of members that are listed one by one; the others are counted.
 const TOLD: usize = 24;
@@ -517,31 +518,6 @@ fn covers_of(parts: &[&ArtifactMember]) -> Vec<((u8, u8), Coverage)> {
 fn common_os<'a>(parts: impl IntoIterator<Item = &'a ArtifactMember>) -> Option<TargetOs> {
     let mut systems = parts.into_iter().filter_map(|part| part.binary.os);
     systems.next().filter(|os| systems.all(|other| other == *os))
-}
-
-/// Resolves a path in the archive relative to a directory of it, as the loader does for `$ORIGIN`. `None` if the path leaves the
-/// archive.
-fn resolve_within(dir: &str, path: &str) -> Option<String> {
-    let mut at: Vec<&str> = dir.split('/').filter(|part| !part.is_empty()).collect();
-    for part in path.split('/').filter(|part| !part.is_empty() && *part != ".") {
-        if part == ".." {
-            at.pop()?;
-        } else {
-            at.push(part);
-        }
-    }
-    Some(at.join("/"))
-}
-
-/// Returns true if the search path of a member contains only directories of the artifact.
-fn is_searched_inside(part: &ArtifactMember) -> bool {
-    let dir = part.name.rfind('/').map_or("", |at| &part.name[..at]);
-    let is_inside = |entry: &str| {
-        let below = entry.strip_prefix("$ORIGIN").or_else(|| entry.strip_prefix("${ORIGIN}"));
-        below.is_some_and(|below| resolve_within(dir, below).is_some())
-    };
-    let path = part.binary.runpath.as_ref().or(part.binary.rpath.as_ref());
-    part.binary.os != Some(TargetOs::Windows) && path.is_some_and(|path| path.split(':').all(is_inside))
 }
 
 /// Runs `inspect` on a file, an archive or a directory.

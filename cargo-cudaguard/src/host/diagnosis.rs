@@ -6,6 +6,7 @@ mod windows;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use crate::binary::examined::NotExamined;
 use crate::binary::file::Binary;
 use crate::binary::loader::{Inspection, LoadGraph};
 use crate::binary::mapped_file::OpenFiles;
@@ -99,8 +100,14 @@ impl DriverCandidate {
     }
 }
 
-/// Diagnoses this machine, for one program if one is named. The error is the reason why the program cannot be read.
-pub fn examine_host(program: Option<&Path>, env: &Env, probe: &DriverProbe) -> Result<Checkup, String> {
+/// Diagnoses this machine, for one program if one is named. `check_packages` checks the packages that installed the program and
+/// its libraries. The error is the reason why the program cannot be read.
+pub fn examine_host(
+    program: Option<&Path>,
+    env: &Env,
+    probe: &DriverProbe,
+    check_packages: impl FnOnce(&[PathBuf]) -> (Vec<Finding>, Vec<NotExamined>),
+) -> Result<Checkup, String> {
     let (machine, own) = detect::with_graph(env, Some(probe));
     let (mut not_judged, mut not_covered) = (Vec::new(), Vec::new());
     let mut needs_gpu = None;
@@ -111,7 +118,10 @@ pub fn examine_host(program: Option<&Path>, env: &Env, probe: &DriverProbe) -> R
             not_judged.extend(start.not_judged);
             not_covered.extend(start.not_covered);
             needs_gpu = start.needs_gpu;
-            (start.findings, None, Vec::new())
+            let (mut findings, of_packages) = (start.findings, check_packages(&[program.to_owned()]));
+            findings.extend(of_packages.0);
+            not_judged.extend(of_packages.1.iter().map(ToString::to_string));
+            (findings, None, Vec::new())
         }
         Some(program) => {
             let files = own.map(|graph| graph.files().clone()).unwrap_or_default();
@@ -129,7 +139,10 @@ pub fn examine_host(program: Option<&Path>, env: &Env, probe: &DriverProbe) -> R
             let (open, others): (Vec<_>, Vec<_>) = predicted.not_examined.iter().partition(|part| part.may_contradict);
             not_judged.extend(open.into_iter().map(ToString::to_string));
             not_covered.extend(others.into_iter().map(ToString::to_string));
-            (predicted.all_findings(), Some(predicted.graph), names)
+            let (mut findings, of_packages) = (predicted.all_findings(), check_packages(&predicted.files));
+            findings.extend(of_packages.0);
+            not_judged.extend(of_packages.1.iter().map(ToString::to_string));
+            (findings, Some(predicted.graph), names)
         }
     };
     let verdict = program.map(|_| Verdict::from_findings(&findings));

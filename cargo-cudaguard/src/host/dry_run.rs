@@ -28,7 +28,7 @@ use crate::host::library_version::{
 };
 use crate::host::machine::{Alternatives, Components, DriverProbe, Machine, detect_for_graph};
 use crate::verdict::{Verdict, is_about_driver_or_gpu};
-pub(crate) use absent::{is_of_program, reaches_cuda};
+pub(crate) use absent::{is_of_program, is_searched_inside, reaches_cuda, resolve_within};
 use closure::Closure;
 pub use closure::{components_here, components_of};
 pub(crate) use closure::{is_part_of_driver, mark_unchecked};
@@ -66,6 +66,8 @@ pub struct DryRun {
     pub alternatives: Alternatives,
     /// Parts of the program and its libraries that were not examined.
     pub not_examined: Vec<NotExamined>,
+    /// The program and its libraries, except those of NVIDIA's and of the system.
+    pub files: Vec<PathBuf>,
 }
 
 /// Effect of an error on the start of a program, from `[runtime]` in its manifest.
@@ -260,7 +262,7 @@ fn simulate_loading(
             (objects, components)
         }
     };
-    let Components { manifests, alternatives, findings: mut of_files, not_examined, opened, .. } = components;
+    let Components { manifests, alternatives, findings: mut of_files, not_examined, opened, files, .. } = components;
     of_files.extend(opened::absent_of_crates(&opened, &graph));
     let notes: Vec<(usize, Manifest)> = objects.into_iter().zip(manifests).collect();
     let completed = examined.is_some();
@@ -289,7 +291,8 @@ fn simulate_loading(
     }
     let by_loader = findings.into_iter().map(of_component).collect();
     let (by_shim, manifests) = (Vec::new(), Vec::new());
-    let mut predicted = DryRun { graph, by_loader, by_shim, machine: None, manifests, alternatives, not_examined };
+    let mut predicted =
+        DryRun { graph, by_loader, by_shim, machine: None, manifests, alternatives, not_examined, files };
     if !predicted.by_loader.is_empty() {
         predicted.manifests = notes.into_iter().map(|(_, manifest)| manifest).collect();
         return Ok(predicted);

@@ -97,9 +97,16 @@ fn package_of_a_file_counts() {
         link("int use(void) { return 0; }\n", &site.join(MODULE), &["-Wl,--no-as-needed,-rpath,$ORIGIN/..", &library]);
         install(&site, "app", "1.0", "nvidia-cudnn-cu12==9.1.0.70", MODULE);
         install(&site, "nvidia_cudnn_cu12", installed, "", "nvidia/cudnn/lib/libcudnn.so.9");
-        for file in [&site, &site.join(MODULE)] {
+        let (source, program) = (scratch.file("main.c", "int main(void) { return 0; }\n"), scratch.join("program"));
+        let link = Call::new("cc").arg("-o").args([&program, &source]).arg("-Wl,--no-as-needed").arg(site.join(MODULE));
+        let _ = link.arg(format!("-Wl,-rpath,{}", site.join("app").display())).run().success();
+        for file in [&site, &site.join(MODULE), &program] {
             let (found, text) = verify(file, &H100);
             assert_eq!(found, status, "{installed}: {text}");
+            assert_eq!(text.contains("an older cuDNN"), status == 2, "{installed}: {text}");
+        }
+        for file in [&site.join(MODULE), &program] {
+            let text = command::call(["doctor"]).arg(file).run().to_string();
             assert_eq!(text.contains("an older cuDNN"), status == 2, "{installed}: {text}");
         }
     }
@@ -138,15 +145,15 @@ fn cudart_of_another_major_is_refused() {
         let cudart = site.join("nvidia/cuda_runtime/lib/libcudart.so.11.0");
         fs::create_dir_all(cudart.parent().expect("a directory")).expect("it can be created");
         fs::copy(parts::cuda("11.8").join("lib64/libcudart.so.11.0"), &cudart).expect("a library");
-        let arguments = ["-Wl,-rpath,$ORIGIN/../nvidia/cuda_runtime/lib", &cudart.to_string_lossy()];
-        link(
-            "int cudaDeviceReset(void);\nint use(void) { return cudaDeviceReset(); }\n",
-            &site.join(MODULE),
-            &arguments,
-        );
+        let source = "int cudaDeviceReset(void);\nint use(void) { return cudaDeviceReset(); }\n";
+        let searches = "-Wl,-rpath,$ORIGIN/../nvidia/cuda_runtime/lib";
+        // Python loads it for the other module.
+        let other = "app/other.so";
+        link(source, &site.join(MODULE), &[searches, &cudart.to_string_lossy()]);
+        link(source, &site.join(other), &[&cudart.to_string_lossy()]);
         fs::copy(parts::cuda(release).join("lib64").join(name), &cudart).expect("a library");
         install(&site, "app", "1.0", "nvidia-cuda-runtime-cu11", MODULE);
-        for file in [&site, &site.join(MODULE)] {
+        for file in [&site, &site.join(MODULE), &site.join(other)] {
             let (code, text) = verify(file, &NEWEST_DRIVER);
             assert_eq!(code, status, "{release}: {text}");
             assert_eq!(text.contains("cudaDeviceReset"), status == 1, "{release}: {text}");
@@ -166,8 +173,10 @@ fn absent_library_is_reported() {
         let arguments = [&*format!("-Wl,-rpath,{path}"), &*sparse.to_string_lossy()];
         link("int cusparseCreate(void);\nint use(void) { return cusparseCreate(); }\n", &site.join(MODULE), &arguments);
         install(&site, "app", "1.0", "", MODULE);
-        let (found, text) = verify(&site, &["--host", &bare.to_string_lossy()]);
-        assert!(found == status && text.contains(code), "{path}: {text}");
+        for file in [&site, &site.join(MODULE)] {
+            let (found, text) = verify(file, &["--host", &bare.to_string_lossy()]);
+            assert!(found == status && text.contains(code), "{path}: {text}");
+        }
     }
 }
 

@@ -4,9 +4,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::member::file_name;
 use super::packages::{ArtifactPackage, unfulfilled_requirements};
-use super::{ArtifactMember, ArtifactReport, LibraryPlace, common_os, is_searched_inside};
+use super::{ArtifactMember, ArtifactReport, LibraryPlace, common_os};
 use crate::binary::examined::{NotExamined, mark_only_code};
 use crate::cli::report::CliError;
+use crate::host::dry_run::is_searched_inside;
 use crate::host::judge::answer::{GpuAnswer, Service};
 use crate::host::machine::{Alternatives, Components, HostLibrary as Found, Needed, is_cudnn_row};
 use cudaguard::internal::finding::Finding;
@@ -68,7 +69,7 @@ impl ArtifactReport {
             own.needed.retain(|needed| !at_hand(&needed.soname) && !whole.is_loaded_with(&part.name, &needed.soname));
             own.bound.retain(|bound| !at_hand(&bound.soname));
             own.opened.retain(|opened| !opened.names.iter().any(|name| whole.has_file_named(name)));
-            if is_complete && is_searched_inside(part) {
+            if is_complete && is_searched_inside(&part.name, &part.binary) {
                 own.needed.iter_mut().for_each(|needed| needed.has_search_path = false);
             }
             if is_module && !part.is_listed_under_cuda() {

@@ -103,9 +103,9 @@ fn is_loaded_here(binary: &Binary) -> bool {
     !is_foreign && !matches!(binary.kind, BinaryKind::Object | BinaryKind::Archive | BinaryKind::GpuCode)
 }
 
-/// Adds the requirements of the package that installed the file, as far as the other installed packages do not fulfil them.
-fn add_package(binary: &Binary, findings: &mut Vec<Finding>, not_examined: &mut Vec<NotExamined>) {
-    for one in artifact_report::unfulfilled_for_file(&binary.path) {
+/// Adds the requirements of the packages that installed the files, as far as the other installed packages do not fulfil them.
+fn add_packages(files: &[PathBuf], findings: &mut Vec<Finding>, not_examined: &mut Vec<NotExamined>) {
+    for one in artifact_report::unfulfilled_for_files(files) {
         findings.push(one.finding);
         not_examined.extend(one.unknown);
     }
@@ -117,7 +117,7 @@ fn checkable(binary: &Binary, components: Components) -> Result<Components, CliE
         return Err(nothing_to_judge(binary));
     }
     let mut components = components;
-    add_package(binary, &mut components.findings, &mut components.not_examined);
+    add_packages(&components.files, &mut components.findings, &mut components.not_examined);
     if components.manifests.is_empty() {
         mark_only_code(&mut components.not_examined);
     }
@@ -216,7 +216,7 @@ fn simulate_start(env: &Env, binary: &Binary, probe: &DriverProbe) -> Result<Mac
     if predicted.manifests.is_empty() && findings.is_empty() && not_examined.is_empty() {
         return Err(nothing_to_judge(binary));
     }
-    add_package(binary, &mut findings, &mut not_examined);
+    add_packages(&predicted.files, &mut findings, &mut not_examined);
     finding::sort_findings(&mut findings);
     let libraries = Some(predicted.loaded_libraries());
     let (manifests, alternatives) = (predicted.manifests, predicted.alternatives);

@@ -1,7 +1,7 @@
 //! Libraries that files need and that are not found. Every way to name the files, alone or in an archive, has the same rule.
 
 use crate::binary::examined::{NotExamined, names_library_of_cuda};
-use crate::binary::file::Binary;
+use crate::binary::file::{Binary, TargetOs};
 use crate::binary::loader::LoadGraph;
 use crate::family::{is_of_nvidia, opened_libraries};
 use cudaguard::internal::elf::Elf;
@@ -115,6 +115,30 @@ pub(crate) fn reaches_cuda(file: &Binary) -> bool {
         || !opened_libraries(file.data()).is_empty()
         || imports()
         || has_code()
+}
+
+/// Resolves a path below a directory of an artifact, as the loader does for `$ORIGIN`. `None` if the path leaves the artifact.
+pub(crate) fn resolve_within(dir: &str, path: &str) -> Option<String> {
+    let mut at: Vec<&str> = dir.split('/').filter(|part| !part.is_empty()).collect();
+    for part in path.split('/').filter(|part| !part.is_empty() && *part != ".") {
+        if part == ".." {
+            at.pop()?;
+        } else {
+            at.push(part);
+        }
+    }
+    Some(at.join("/"))
+}
+
+/// Returns true if the search path of a member with this name contains only directories of the artifact.
+pub(crate) fn is_searched_inside(name: &str, file: &Binary) -> bool {
+    let dir = name.rfind('/').map_or("", |at| &name[..at]);
+    let is_inside = |entry: &str| {
+        let below = entry.strip_prefix("$ORIGIN").or_else(|| entry.strip_prefix("${ORIGIN}"));
+        below.is_some_and(|below| resolve_within(dir, below).is_some())
+    };
+    let path = file.runpath.as_ref().or(file.rpath.as_ref());
+    file.os != Some(TargetOs::Windows) && path.is_some_and(|path| path.split(':').all(is_inside))
 }
 
 /// Returns the libraries that files of the program need and that are not found here. They may contain GPU code.

@@ -47,7 +47,15 @@ impl<'a> Closure<'a> {
     /// Needed libraries that are files of the closure are not required of a machine.
     pub(super) fn components(&self) -> (Vec<usize>, Components) {
         let is_of_vendor = |index: usize| is_of_vendor(&self.graph.objects[index]);
-        components_together(self.program, &self.libraries, &is_of_vendor, &|by, soname| self.is_inside(by, soname))
+        let (objects, mut all) =
+            components_together(self.program, &self.libraries, &is_of_vendor, &|by, soname| self.is_inside(by, soname));
+        all.files =
+            self.files().filter(|(at, _)| *at == 0 || !is_of_vendor(*at)).map(|(_, file)| file.path.clone()).collect();
+        for needed in all.needed.iter_mut().filter(|needed| needed.has_search_path) {
+            let mut by = self.files().filter(|(_, file)| file.needed.contains(&needed.soname));
+            needed.has_search_path = !by.all(|(_, file)| python::is_searched_inside(file));
+        }
+        (objects, all)
     }
 
     /// Returns true if the loader satisfies this object's request for a library with a file of the closure.

@@ -2,6 +2,8 @@
 
 use std::path::{Path, PathBuf, absolute};
 
+use super::absent;
+use crate::binary::file::Binary;
 use crate::binary::loader::LoadGraph;
 use crate::family::is_of_nvidia;
 
@@ -17,6 +19,16 @@ pub(crate) fn environment_of(file: &Path) -> Option<PathBuf> {
         entries.any(|entry| entry.file_name().to_string_lossy().ends_with(".dist-info"))
     };
     file.ancestors().skip(1).take(LEVELS).find(is_environment).map(Path::to_owned)
+}
+
+/// Returns true if the search path of a file in a Python environment contains only directories of the environment, which contain
+/// the same files on each machine.
+pub(super) fn is_searched_inside(file: &Binary) -> bool {
+    let name = || {
+        let path = absolute(&file.path).ok()?;
+        Some(path.strip_prefix(environment_of(&file.path)?).ok()?.to_str()?.to_owned())
+    };
+    name().is_some_and(|name| absent::is_searched_inside(&name, file))
 }
 
 /// Loads the libraries of NVIDIA's that the loader does not find and that packages of the environment contain. Python code loads

@@ -5,7 +5,7 @@
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use super::oldest_driver::{OldestDriver, driver_needs, machine_with_gpu};
 use super::{HostLibrary, Machine};
@@ -68,6 +68,8 @@ pub struct Components {
     pub wanted_nccl: Option<(String, Version)>,
     /// The parts of the file that were not examined.
     pub not_examined: Vec<NotExamined>,
+    /// The file and the libraries that come with it, except those of NVIDIA's and of the system.
+    pub files: Vec<PathBuf>,
 }
 
 /// Groups of components of which one member is sufficient.
@@ -173,8 +175,8 @@ impl Components {
         };
         let (needed, bound) = (needed_libraries(binary), binary.bound.clone());
         let not_examined = binary.not_examined.iter().cloned().map(|reason| NotExamined::new(&name, reason)).collect();
-        let mut components =
-            Self { file: name.clone(), processor, os: binary.os, needed, bound, not_examined, ..Self::default() };
+        let (file, os, files) = (name.clone(), binary.os, vec![path.to_owned()]);
+        let mut components = Self { bound, needed, file, processor, os, not_examined, files, ..Self::default() };
         for note in binary.manifests() {
             match note {
                 Ok(note) => {

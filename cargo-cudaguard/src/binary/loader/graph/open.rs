@@ -33,21 +33,17 @@ impl LoadGraph {
         None
     }
 
-    /// Loads the libraries that the loader does not find from the places that `find` returns, with their dependencies. A library
-    /// that is loaded by its path serves requests for its soname only.
+    /// Loads the libraries that the loader does not find from the places that `find` returns, with their dependencies.
     pub(crate) fn load_absent(&mut self, find: impl Fn(&str) -> Option<PathBuf>) {
         let mut at = 0;
         while let Some(LibraryRequest { by, name, answer }) = self.requests.get(at).cloned() {
             let found = matches!(answer, LoadOutcome::Absent(_)).then(|| {
                 self.find_loaded(name.as_bytes()).or_else(|| {
-                    let (objects, requests) = (self.objects.len(), self.requests.len());
                     let index = self.dlopen_library(by, find(&name)?.to_str()?)?;
-                    if !self.objects[index].is_named(&name) {
-                        self.objects.truncate(objects);
-                        self.requests.truncate(requests);
-                        return None;
-                    }
-                    self.objects[index].place = SearchSource::Package;
+                    let object = &mut self.objects[index];
+                    object.place = SearchSource::Package;
+                    // A file of another soname than its name is not the library that is needed.
+                    object.names.push(name.clone().into_bytes());
                     Some(index)
                 })
             });

@@ -1,8 +1,9 @@
 //! The package that installed a file, found by the metadata next to it.
 
+use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::fs;
-use std::path::{Path, absolute};
+use std::path::{Path, PathBuf, absolute};
 
 use super::conflicts::{Unfulfilled, unfulfilled_by};
 use super::requirement::normalize_name;
@@ -13,26 +14,41 @@ use crate::host::library_version::file_version;
 use cudaguard::internal::files;
 use cudaguard::internal::vendor::CUDNN;
 
-/// Returns the requirements of the package that installed this file, and of packages of the same release that require it (the
+/// Returns the requirements of the packages that installed these files, and of packages of the same release that require them (the
 /// packages of JAX), as far as the installed packages do not fulfil them.
-pub(crate) fn unfulfilled_for_file(file: &Path) -> Vec<Unfulfilled> {
-    let unfulfilled = || {
-        let dir = environment_of(file)?;
-        let mut packages = installed_in(&dir);
-        let files = OpenFiles::default();
-        for package in &mut packages {
-            package.find_replaced_cudnn(|member| file_version(&files, CUDNN, &dir.join(member)));
+pub(crate) fn unfulfilled_for_files(files: &[PathBuf]) -> Vec<Unfulfilled> {
+    let mut environments: BTreeMap<PathBuf, Vec<String>> = BTreeMap::new();
+    for file in files {
+        if let Some((dir, member)) = place_of(file) {
+            environments.entry(dir).or_default().push(member);
         }
-        let file = absolute(file).ok()?;
-        // RECORD separates directories by slashes on Windows, too.
-        let member = file.strip_prefix(&dir).ok()?.iter().map(OsStr::to_str).collect::<Option<Vec<_>>>()?.join("/");
-        let owner = packages.iter().find(|package| package.files.contains(&member))?;
-        let name = normalize_name(&owner.name);
-        Some(unfulfilled_by(&packages, |package| {
-            package.name == owner.name || package.version == owner.version && package.others.contains(&name)
-        }))
-    };
-    unfulfilled().unwrap_or_default()
+    }
+    environments.into_iter().flat_map(|(dir, members)| unfulfilled_in(&dir, &members)).collect()
+}
+
+/// Returns the environment of a file, and its name as in RECORD.
+fn place_of(file: &Path) -> Option<(PathBuf, String)> {
+    let dir = environment_of(file)?;
+    let file = absolute(file).ok()?;
+    // RECORD separates directories by slashes on Windows, too.
+    let member = file.strip_prefix(&dir).ok()?.iter().map(OsStr::to_str).collect::<Option<Vec<_>>>()?.join("/");
+    Some((dir, member))
+}
+
+fn unfulfilled_in(dir: &Path, members: &[String]) -> Vec<Unfulfilled> {
+    let mut packages = installed_in(dir);
+    let files = OpenFiles::default();
+    for package in &mut packages {
+        package.find_replaced_cudnn(|member| file_version(&files, CUDNN, &dir.join(member)));
+    }
+    let is_owner = |package: &&ArtifactPackage| members.iter().any(|member| package.files.contains(member));
+    let owners: Vec<&ArtifactPackage> = packages.iter().filter(is_owner).collect();
+    unfulfilled_by(&packages, |package| {
+        owners.iter().any(|owner| {
+            let requires_it = || package.others.contains(&normalize_name(&owner.name));
+            package.name == owner.name || package.version == owner.version && requires_it()
+        })
+    })
 }
 
 /// Returns the packages whose metadata is in this directory.
@@ -78,13 +94,13 @@ mod tests {
             ("vision/c.so", 1),
             ("vision/another.so", 0),
         ] {
-            let all = unfulfilled_for_file(&site.join(file));
+            let all = unfulfilled_for_files(&[site.join(file)]);
             assert_eq!(
                 (all.len(), all.iter().filter(|one| one.unknown.is_some()).count()),
                 (expected, expected),
                 "{file}"
             );
         }
-        assert!(unfulfilled_for_file(Path::new("/absent")).is_empty());
+        assert!(unfulfilled_for_files(&["/absent".into()]).is_empty());
     }
 }
