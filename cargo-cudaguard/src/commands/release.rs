@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use crate::binary::examined::{self, NotExamined};
 use crate::binary::kernels::{Coverage, KernelImage, Kernels, Role};
 use crate::host::machine::oldest_driver::{OldestDriver, driver_needs, machine_with_gpu};
-use crate::host::machine::{Components, Driver, Gpu, Machine};
+use crate::host::machine::{Components, Driver, Machine};
 use cudaguard::internal::arch::{Suffix, Target};
 use cudaguard::internal::coverage::compatibility::Compatibility;
 use cudaguard::internal::env::Env;
@@ -357,8 +357,7 @@ fn driver_findings(artifact: &ArtifactReport, components: &Components, floor: Dr
         let first = cc.and_then(tables::first_driver).and_then(|first| first.release);
         let release = first.map_or(floor, |first| first.max(floor));
         let driver = Driver { user: Some(release), ..Driver::default() };
-        let gpus = cc.map(|cc| vec![Gpu { cc: Some(cc), visible: Some(true), ..Gpu::default() }]);
-        let machine = Machine { driver: Some(driver), gpus, ..Machine::default() };
+        let machine = Machine { driver: Some(driver), ..machine_with_gpu(cc) };
         for finding in components.check_on(&machine, "a machine with the oldest driver") {
             let refuses = finding.severity == Severity::Error;
             let place = match finding.code {

@@ -84,6 +84,10 @@ fn newer_driver_is_refused() {
     let ptx = compile(&scratch, "ptx", &["arch=compute_80,code=compute_80"]);
     link(&scratch, "libnative.so", &[&native]);
     link(&scratch, "libptx.so", &[&ptx]);
+    // No kernels, so the GPU does not matter.
+    let source = scratch.file("host.c", "int cudaDeviceReset(void);\nint main(void) { return cudaDeviceReset(); }\n");
+    let host = Call::new("cc").arg("-o").args([&scratch.join("host"), &source]).arg("-L");
+    let _ = host.arg(parts::cuda("13.0").join("lib")).arg("-lcudart").run().success();
     // No libcudart, so only the code counts.
     let code = Call::new(parts::cuda("13.0").join("bin/nvcc"))
         .args(["-cubin", "-arch=sm_120", "native.cu", "-o", "native.cubin"])
@@ -95,6 +99,8 @@ fn newer_driver_is_refused() {
         ("libnative.so", "570", 1, "because:    libcudart 13"),
         ("libptx.so", "580", 0, ""),
         ("libptx.so", "570", 1, "PTX (compute_80) that the driver compiles"),
+        ("host", "580", 0, ""),
+        ("host", "570", 1, "because:    libcudart 13"),
         // The first driver for sm_120 is newer than the floor, and not the fault of the file.
         ("native.cubin", "580", 0, ""),
         ("libnative.so", "12.4", 2, "expected a driver branch or release"),
