@@ -12,6 +12,7 @@ pub(crate) fn tests() -> Vec<Test> {
         replaced_cudnn_is_read_from_its_file,
         cudart_of_another_major_is_refused,
         absent_library_is_reported,
+        opened_library_of_another_major_is_unknown,
         opened_library_may_need_the_machine
     ]
 }
@@ -176,6 +177,29 @@ fn absent_library_is_reported() {
         for file in [&site, &site.join(MODULE)] {
             let (found, text) = verify(file, &["--host", &bare.to_string_lossy()]);
             assert!(found == status && text.contains(code), "{path}: {text}");
+        }
+    }
+}
+
+/// JAX opens cudart by its name. A copy can give this name to the library of another CUDA major.
+fn opened_library_of_another_major_is_unknown() {
+    for (release, name, status) in [("11.8", "libcudart.so.11.0", 0), ("13.0", "libcudart.so.13", 2)] {
+        let scratch = Scratch::new("opened under another name");
+        let site = scratch.join("site-packages");
+        let cudart = site.join("nvidia/cuda_runtime/lib/libcudart.so.11.0");
+        fs::create_dir_all(cudart.parent().expect("a directory")).expect("it can be created");
+        fs::copy(parts::cuda(release).join("lib64").join(name), &cudart).expect("a library");
+        let container = "__asm__(\".section .nv_fatbin,\\\"a\\\"\\n.quad 0x00100001ba55ed50, 0\\n.text\");\n";
+        link(
+            &format!("{container}int use(void) {{ return 0; }}\n"),
+            &site.join(MODULE),
+            &["-Wl,-rpath,$ORIGIN/../nvidia/cuda_runtime/lib"],
+        );
+        install(&site, "app", "1.0", "", MODULE);
+        for file in [&site, &site.join(MODULE)] {
+            let (code, text) = verify(file, &NEWEST_DRIVER);
+            let is_reported = text.contains("is loaded as libcudart.so.11.0, but is libcudart.so.13");
+            assert!(code == status && is_reported == (status == 2), "{release}: {text}");
         }
     }
 }

@@ -6,6 +6,7 @@ use super::member::{MemberLoader, file_name};
 use super::{ArtifactMember, ArtifactReport};
 use crate::binary::examined::NotExamined;
 use crate::binary::loader::MissingSymbol;
+use crate::family::misnamed;
 use crate::host::dry_run::{SymbolFile, finding_of_processor, findings_of_missing};
 use cudaguard::internal::finding::Finding;
 
@@ -230,6 +231,17 @@ impl ArtifactReport {
         let is_others = |at: usize| !self.loaders[at].is_of_nvidia();
         let closures = self.closures.iter().filter(|closure| closure.members().next().is_some_and(is_others));
         closures.flat_map(MemberClosure::members).map(|at| self.loaders[at].name.as_str()).collect()
+    }
+
+    /// Returns the libraries that are loaded under a name of another CUDA major.
+    pub(super) fn misnamed_libraries(&self) -> BTreeSet<NotExamined> {
+        let loaded = self.closures.iter().flat_map(|closure| &closure.loaded);
+        loaded
+            .filter_map(|member| {
+                let loader = &self.loaders[member.at];
+                misnamed(&loader.name, &member.name, loader.soname.as_deref())
+            })
+            .collect()
     }
 
     /// Returns the members with CUDA that run together, each with the search path that contains it.

@@ -36,6 +36,7 @@ impl ArtifactReport {
         let whole = self;
         let mut not_examined = whole.not_examined.clone();
         not_examined.extend(whole.absent_libraries());
+        not_examined.extend(whole.misnamed_libraries());
         let mut all = Components { file: whole.archive.display().to_string(), not_examined, ..Components::default() };
         let processors: BTreeSet<&str> =
             whole.parts.iter().map(|part| part.components.processor.as_str()).filter(|name| !name.is_empty()).collect();

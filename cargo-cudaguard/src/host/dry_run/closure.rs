@@ -6,6 +6,7 @@ use crate::binary::examined;
 use crate::binary::file::{Binary, BinaryKind, TargetOs};
 use crate::binary::loader::{self, LoadGraph, LoadOutcome, Object, SearchSource};
 use crate::binary::mapped_file::OpenFiles;
+use crate::family::misnamed;
 use crate::host::facts::CudnnState;
 use crate::host::machine::{Components, HostLibrary, is_cudnn_row};
 use crate::verdict::is_reported_by_loader;
@@ -51,6 +52,12 @@ impl<'a> Closure<'a> {
             components_together(self.program, &self.libraries, &is_of_vendor, &|by, soname| self.is_inside(by, soname));
         all.files =
             self.files().filter(|(at, _)| *at == 0 || !is_of_vendor(*at)).map(|(_, file)| file.path.clone()).collect();
+        let objects_of_files = self.files().map(|(at, _)| &self.graph.objects[at]);
+        all.not_examined.extend(objects_of_files.flat_map(|object| {
+            let path = object.path.to_string_lossy();
+            let names = object.requested_names();
+            names.filter_map(|name| misnamed(&path, name, object.soname.as_deref())).collect::<Vec<_>>()
+        }));
         for needed in all.needed.iter_mut().filter(|needed| needed.has_search_path) {
             let mut by = self.files().filter(|(_, file)| file.needed.contains(&needed.soname));
             needed.has_search_path = !by.all(|(_, file)| python::is_searched_inside(file));
