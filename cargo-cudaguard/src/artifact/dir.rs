@@ -7,8 +7,8 @@ use std::path::Path;
 use crate::binary::examined;
 
 use super::{
-    ArchivePlace, Content, LONGEST_TEXT, bounds, form_of, image, is_code, is_package_metadata, library_without_code,
-    packed_script, read_head,
+    ArchivePlace, Content, LONGEST_TEXT, bounds, form_of, image, is_code, is_package_metadata, packed_script,
+    read_head, unexamined_by_name,
 };
 
 pub(super) fn walk_dir(dir: &Path, of: &ArchivePlace<'_>) -> Result<&'static str, String> {
@@ -97,7 +97,7 @@ fn visit_file(path: &Path, name: &str, of: &ArchivePlace<'_>) -> Result<(), Stri
         return of.text(name, &text);
     }
     let Some(form) = form_of(&file, &head).map_err(fails)? else {
-        let why = match library_without_code(name, &head) {
+        let why = match unexamined_by_name(name, &head) {
             Some(why) => Some(why),
             None => packed_script(&file, &head).map_err(fails)?,
         };

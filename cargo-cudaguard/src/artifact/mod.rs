@@ -286,7 +286,7 @@ impl ArchivePlace<'_> {
         // What follows the text of a script shows only at its end.
         let script = head.starts_with(b"#!") && stated > 22;
         if !is_code(&head) && form.is_none() && !script && !is_package_metadata(member) {
-            if let Some(why) = library_without_code(member, &head) {
+            if let Some(why) = unexamined_by_name(member, &head) {
                 return self.hand_on(member, Content::NotExamined(why.into()));
             }
             return Ok(());
@@ -348,11 +348,24 @@ fn is_code(head: &[u8]) -> bool {
         || ar::is_archive(head) && ArchiveFormat::from_magic(head).is_none()
 }
 
-/// Returns why a member that starts with these bytes is not examined if it has the name of a library of NVIDIA's, but no code: an
-/// interrupted copy, a pointer of Git LFS.
-fn library_without_code(member: &str, head: &[u8]) -> Option<&'static str> {
+/// Formats that can contain programs and that their first bytes do not show, by the endings of names.
+const PACKED: [(&str, &str); 5] = [
+    ("cpio", "a cpio archive"),
+    ("dmg", "a disk image"),
+    ("iso", "a disk image"),
+    ("msi", "an installer of Windows"),
+    ("qcow2", "a disk image"),
+];
+
+/// Returns why a member that starts with these bytes is not examined, by its name: another format, or the name of a library of
+/// NVIDIA's without code (an interrupted copy, a pointer of Git LFS).
+fn unexamined_by_name(member: &str, head: &[u8]) -> Option<&'static str> {
     let name = member.rsplit('/').next()?;
     let ending = name.rsplit('.').next()?;
+    let packed = PACKED.iter().find(|(packed, _)| ending.eq_ignore_ascii_case(packed) && !head.is_empty());
+    if let Some((_, format)) = packed {
+        return Some(format);
+    }
     let is_library = ending.eq_ignore_ascii_case("dll") || ending.bytes().all(|byte| byte.is_ascii_digit());
     let is_it = is_library && vendor::ALL.into_iter().any(|library| library.is_named(name));
     is_it.then_some(if head.is_empty() { "is empty" } else { "is no library, although it has the name of one" })

@@ -537,6 +537,7 @@ fn foreign_members_are_not_examined() {
         .args([&plain, &tree.join("app/section")])
         .run()
         .success();
+    fs::write(tree.join("app/disk.ISO"), [0; 16]).expect("a file");
     fs::write(tree.join("app/start.sh"), "#!/bin/sh\nexec app/k\n").expect("a file");
     fs::write(tree.join("app/install.run"), b"#!/bin/sh\ntail -n +4 $0 | tar xz\nexit\n\x1f\x8b\x08\0")
         .expect("a file");
@@ -546,6 +547,7 @@ fn foreign_members_are_not_examined() {
         "app/packed: 13 bytes after the end of the ELF image (a squashfs file system, as in an AppImage)",
         "app/section: 13 bytes in section pydata, which is not loaded (a squashfs file system, as in an AppImage)",
         "app/k.co: GPU code for AMD",
+        "app/disk.ISO: a disk image",
         "app/usr: a link to the directory /usr",
         "app/install.run: a script with packed data after its text",
         "app/k.pyd: is a PE file with the unknown optional header 0x0",
@@ -553,7 +555,7 @@ fn foreign_members_are_not_examined() {
     assert_eq!(parts(&outcome), expected, "{outcome}");
     assert_eq!(serde_json::from_str::<Value>(&outcome.stdout).expect("JSON")["verdict"], "unknown", "{outcome}");
     let inspected = command::call(["inspect"]).arg(&tree).run().success();
-    assert!(inspected.stdout.contains("not examined: 6 parts"), "{inspected}");
+    assert!(inspected.stdout.contains("not examined: 7 parts"), "{inspected}");
     for verb in ["map", "requirements"] {
         let outcome = command::call([verb]).arg(&tree).run().success();
         assert!(
