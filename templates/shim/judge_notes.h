@@ -69,7 +69,8 @@ SHIM_FN void put_not_judged(struct context *cx, struct text *t, size_t from, con
   if (code && !find_text(t->at + from, code)) put_joined(t, from, between, code);
   /* A shared cudart is a needed library, and host code of nvcc uses a cudart. No other use is
    * visible. */
-  if (n->own && cx->searches_kernels && !cx->seen_row[0].driver.release && !find_text(t->at + from, cudart))
+  if (n->own && cx->searches_kernels && !cx->seen_row[0].driver.release &&
+      !find_text(t->at + from, cudart))
     put_joined(t, from, between, cudart);
 }
 

@@ -348,8 +348,8 @@ fn is_code(head: &[u8]) -> bool {
         || ar::is_archive(head) && ArchiveFormat::from_magic(head).is_none()
 }
 
-/// Formats that can contain programs and that their first bytes do not show, by the endings of names.
-const PACKED: [(&str, &str); 5] = [
+/// Formats that can contain programs and that are not read, by the endings of names.
+const PACKED_BY_ENDING: [(&str, &str); 5] = [
     ("cpio", "a cpio archive"),
     ("dmg", "a disk image"),
     ("iso", "a disk image"),
@@ -362,7 +362,7 @@ const PACKED: [(&str, &str); 5] = [
 fn unexamined_by_name(member: &str, head: &[u8]) -> Option<&'static str> {
     let name = member.rsplit('/').next()?;
     let ending = name.rsplit('.').next()?;
-    let packed = PACKED.iter().find(|(packed, _)| ending.eq_ignore_ascii_case(packed) && !head.is_empty());
+    let packed = PACKED_BY_ENDING.iter().find(|(packed, _)| ending.eq_ignore_ascii_case(packed) && !head.is_empty());
     if let Some((_, format)) = packed {
         return Some(format);
     }

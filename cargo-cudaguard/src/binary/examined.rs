@@ -8,7 +8,7 @@ use std::fmt;
 
 use memchr::memmem;
 
-use cudaguard::internal::elf::{Elf, Section};
+use cudaguard::internal::elf::{self, Elf, SHF_ALLOC, SHT_PROGBITS, Section};
 use cudaguard::internal::finding::Finding;
 use cudaguard::internal::json::Value;
 
@@ -97,10 +97,6 @@ pub fn verdict(findings: &[Finding], not_examined: &[NotExamined]) -> Verdict {
     }
 }
 
-const SHT_PROGBITS: u32 = 1;
-const SHF_ALLOC: u64 = 2;
-const ET_REL: u16 = 1;
-
 /// AMD's processor for GPU code: `e_machine`.
 const AMDGPU: u16 = 224;
 /// Magic numbers of a bundle, uncompressed and compressed, that clang writes for AMD's GPUs and for others except
@@ -186,7 +182,9 @@ pub(crate) fn unexamined_parts_of_elf(elf: &Elf<'_>) -> Vec<Reason> {
         reasons.push(format!("GPU code in clang's format ({OFFLOADING})").into());
     }
     reasons.extend(elf.find_damage().map(Reason::from));
-    reasons.extend(elf.sections().filter(|_| elf.kind() != ET_REL).filter_map(|section| packed_section(&section)));
+    reasons.extend(
+        elf.sections().filter(|_| elf.kind() != elf::kind::OBJECT).filter_map(|section| packed_section(&section)),
+    );
     let trailing = elf.trailing();
     if trailing.iter().any(|byte| *byte != 0) {
         reasons.push(format!("{} after the end of the ELF image{}", size(trailing.len()), kind(trailing)).into());
@@ -198,8 +196,8 @@ pub(crate) fn unexamined_parts_of_elf(elf: &Elf<'_>) -> Vec<Reason> {
 /// with a dot.
 fn packed_section(section: &Section<'_>) -> Option<Reason> {
     let Section { name, data, .. } = *section;
-    let is_loaded = section.kind != SHT_PROGBITS || section.flags & SHF_ALLOC != 0;
-    let is_own = !is_loaded && (!name.starts_with('.') || !kind(data).is_empty());
+    let is_stored = section.kind == SHT_PROGBITS && section.flags & SHF_ALLOC == 0;
+    let is_own = is_stored && (!name.starts_with('.') || !kind(data).is_empty());
     (is_own && data.iter().any(|byte| *byte != 0))
         .then(|| format!("{} in section {name}, which is not loaded{}", size(data.len()), kind(data)).into())
 }

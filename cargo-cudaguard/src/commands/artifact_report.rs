@@ -38,7 +38,7 @@ pub(crate) use components::together_on;
 pub(crate) use member::{ArtifactMember, sha256_of};
 use member::{MemberLoader, file_name};
 use packages::{ArtifactPackage, NeededVersions};
-pub(crate) use packages::{BilledPackage, BilledRequirement, unfulfilled_for_files};
+pub(crate) use packages::{BilledPackage, BilledRequirement, check_packages};
 
 /// Maximum number of members that are listed one by one; the others are counted.
 const TOLD: usize = 24;

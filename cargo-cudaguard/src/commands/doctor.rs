@@ -1,7 +1,7 @@
 //! `doctor`: diagnoses this machine, or a program on this machine.
 
 use std::fmt::Write as _;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::ExitCode;
 
 use crate::host::diagnosis::{self, Checkup, DriverCandidate};
@@ -30,12 +30,8 @@ pub(crate) fn run_doctor(env: &Env, program: Option<&Path>, format: TextOrJson) 
     };
     let program = program.map(find);
     let program = program.as_deref();
-    let check_packages = |files: &[PathBuf]| {
-        let all = artifact_report::unfulfilled_for_files(files).into_iter().map(|one| (one.finding, one.unknown));
-        let (findings, unknown): (_, Vec<_>) = all.unzip();
-        (findings, unknown.into_iter().flatten().collect())
-    };
-    let checkup = diagnosis::examine_host(program, env, &DriverProbe::with_current_exe(), check_packages)
+    let probe = DriverProbe::with_current_exe();
+    let checkup = diagnosis::examine_host(program, env, &probe, artifact_report::check_packages)
         .map_err(CliError::operational)?;
     let findings = finding::sorted_unique(&checkup.findings);
     report::print_result(&match format {

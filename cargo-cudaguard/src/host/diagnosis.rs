@@ -110,7 +110,7 @@ pub fn examine_host(
 ) -> Result<Checkup, String> {
     let (machine, own) = detect::with_graph(env, Some(probe));
     let (mut not_judged, mut not_covered) = (Vec::new(), Vec::new());
-    let mut needs_gpu = None;
+    let (mut needs_gpu, mut files_of_program) = (None, Vec::new());
     let (mut findings, graph, mut names) = match program {
         None => (Vec::new(), own, Vec::new()),
         Some(program) if cfg!(windows) => {
@@ -118,10 +118,8 @@ pub fn examine_host(
             not_judged.extend(start.not_judged);
             not_covered.extend(start.not_covered);
             needs_gpu = start.needs_gpu;
-            let (mut findings, of_packages) = (start.findings, check_packages(&[program.to_owned()]));
-            findings.extend(of_packages.0);
-            not_judged.extend(of_packages.1.iter().map(ToString::to_string));
-            (findings, None, Vec::new())
+            files_of_program.push(program.to_owned());
+            (start.findings, None, Vec::new())
         }
         Some(program) => {
             let files = own.map(|graph| graph.files().clone()).unwrap_or_default();
@@ -139,12 +137,13 @@ pub fn examine_host(
             let (open, others): (Vec<_>, Vec<_>) = predicted.not_examined.iter().partition(|part| part.may_contradict);
             not_judged.extend(open.into_iter().map(ToString::to_string));
             not_covered.extend(others.into_iter().map(ToString::to_string));
-            let (mut findings, of_packages) = (predicted.all_findings(), check_packages(&predicted.files));
-            findings.extend(of_packages.0);
-            not_judged.extend(of_packages.1.iter().map(ToString::to_string));
-            (findings, Some(predicted.graph), names)
+            files_of_program.clone_from(&predicted.files);
+            (predicted.all_findings(), Some(predicted.graph), names)
         }
     };
+    let (of_packages, unknown) = check_packages(&files_of_program);
+    findings.extend(of_packages);
+    not_judged.extend(unknown.iter().map(ToString::to_string));
     let verdict = program.map(|_| Verdict::from_findings(&findings));
     if program.is_none() {
         let found = vendor::ALL.into_iter().filter_map(|library| machine.library_files(library)).flatten();

@@ -46,7 +46,7 @@ pub(crate) use family::builtins_beside;
 pub(crate) use missing::in_usual_dirs;
 use missing::missing_library_finding;
 pub(crate) use opened::load_opened_here;
-pub(crate) use python::environment_of;
+pub(crate) use python::place_in_environment;
 pub(crate) use symbols::{SymbolFile, findings_of_missing};
 
 /// Prediction for the start of a program.

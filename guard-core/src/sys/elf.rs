@@ -85,6 +85,10 @@ const PT_DYNAMIC: u32 = 2;
 const PT_INTERP: u32 = 3;
 const PT_NOTE: u32 = 4;
 const PF_R: u32 = 4;
+/// `sh_type` of the data and code of a program.
+pub const SHT_PROGBITS: u32 = 1;
+/// `sh_flags` of a section that is loaded.
+pub const SHF_ALLOC: u64 = 2;
 const SHT_SYMTAB: u32 = 2;
 const SHT_NOTE: u32 = 7;
 const SHT_NOBITS: u32 = 8;

@@ -6,12 +6,10 @@ use memchr::memmem;
 
 use crate::binary::pe::{Pe, PeSection};
 use crate::binary::searcher::Searcher;
-use cudaguard::internal::elf::{self, Elf};
+use cudaguard::internal::elf::{self, Elf, SHF_ALLOC, SHT_PROGBITS};
 use cudaguard::internal::vendor::{self, CodeMark, Library, Traces};
 
-const SHF_ALLOC: u64 = 2;
 const SHF_EXECINSTR: u64 = 4;
-const SHT_PROGBITS: u32 = 1;
 const PF_X: u32 = 1;
 
 /// The parts of a file that contain its constants: loaded, and neither code, kernels nor notes (notes contain names of

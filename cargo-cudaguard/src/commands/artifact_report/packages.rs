@@ -16,7 +16,7 @@ use serde_json::Value;
 
 use crate::cli::counts::join_some;
 pub(super) use conflicts::{overwritten_files, unfulfilled_requirements};
-pub(crate) use installed::unfulfilled_for_files;
+pub(crate) use installed::check_packages;
 use requirement::{
     Promise, bundled_libraries, guarded_version, is_nvidia_package, is_of_extra, leading_version, name_of,
     normalize_name,

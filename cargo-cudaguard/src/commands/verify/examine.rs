@@ -105,10 +105,9 @@ fn is_loaded_here(binary: &Binary) -> bool {
 
 /// Adds the requirements of the packages that installed the files, as far as the other installed packages do not fulfil them.
 fn add_packages(files: &[PathBuf], findings: &mut Vec<Finding>, not_examined: &mut Vec<NotExamined>) {
-    for one in artifact_report::unfulfilled_for_files(files) {
-        findings.push(one.finding);
-        not_examined.extend(one.unknown);
-    }
+    let (of_packages, unknown) = artifact_report::check_packages(files);
+    findings.extend(of_packages);
+    not_examined.extend(unknown);
 }
 
 /// Returns the components, or an error if there is nothing to check.

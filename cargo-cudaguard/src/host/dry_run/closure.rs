@@ -58,6 +58,7 @@ impl<'a> Closure<'a> {
             let names = object.requested_names();
             names.filter_map(|name| misnamed(&path, name, object.soname.as_deref())).collect::<Vec<_>>()
         }));
+        // A search path inside of an environment contains the same files on each machine.
         for needed in all.needed.iter_mut().filter(|needed| needed.has_search_path) {
             let mut by = self.files().filter(|(_, file)| file.needed.contains(&needed.soname));
             needed.has_search_path = !by.all(|(_, file)| python::is_searched_inside(file));

@@ -1,5 +1,6 @@
 //! The Python environment that contains a file.
 
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf, absolute};
 
 use super::absent;
@@ -11,7 +12,7 @@ use crate::family::is_of_nvidia;
 const LEVELS: usize = 8;
 
 /// Returns the directory in which the packages of a file were installed, by their metadata.
-pub(crate) fn environment_of(file: &Path) -> Option<PathBuf> {
+fn environment_of(file: &Path) -> Option<PathBuf> {
     // The path as it is: the target of a link is in the cache of the installer.
     let file = absolute(file).ok()?;
     let is_environment = |dir: &&Path| {
@@ -21,14 +22,18 @@ pub(crate) fn environment_of(file: &Path) -> Option<PathBuf> {
     file.ancestors().skip(1).take(LEVELS).find(is_environment).map(Path::to_owned)
 }
 
+/// Returns the environment of a file, and the name of the file in it, with slashes on Windows, too.
+pub(crate) fn place_in_environment(file: &Path) -> Option<(PathBuf, String)> {
+    let dir = environment_of(file)?;
+    let file = absolute(file).ok()?;
+    let name = file.strip_prefix(&dir).ok()?.iter().map(OsStr::to_str).collect::<Option<Vec<_>>>()?.join("/");
+    Some((dir, name))
+}
+
 /// Returns true if the search path of a file in a Python environment contains only directories of the environment, which contain
 /// the same files on each machine.
 pub(super) fn is_searched_inside(file: &Binary) -> bool {
-    let name = || {
-        let path = absolute(&file.path).ok()?;
-        Some(path.strip_prefix(environment_of(&file.path)?).ok()?.to_str()?.to_owned())
-    };
-    name().is_some_and(|name| absent::is_searched_inside(&name, file))
+    place_in_environment(&file.path).is_some_and(|(_, name)| absent::is_searched_inside(&name, file))
 }
 
 /// Loads the libraries of NVIDIA's that the loader does not find and that packages of the environment contain. Python code loads

@@ -1,38 +1,32 @@
 //! The package that installed a file, found by the metadata next to it.
 
 use std::collections::BTreeMap;
-use std::ffi::OsStr;
 use std::fs;
-use std::path::{Path, PathBuf, absolute};
+use std::path::{Path, PathBuf};
 
 use super::conflicts::{Unfulfilled, unfulfilled_by};
 use super::requirement::normalize_name;
 use super::{ArtifactPackage, all_of};
+use crate::binary::examined::NotExamined;
 use crate::binary::mapped_file::OpenFiles;
-use crate::host::dry_run::environment_of;
+use crate::host::dry_run::place_in_environment;
 use crate::host::library_version::file_version;
 use cudaguard::internal::files;
+use cudaguard::internal::finding::Finding;
 use cudaguard::internal::vendor::CUDNN;
 
-/// Returns the requirements of the packages that installed these files, and of packages of the same release that require them (the
-/// packages of JAX), as far as the installed packages do not fulfil them.
-pub(crate) fn unfulfilled_for_files(files: &[PathBuf]) -> Vec<Unfulfilled> {
+/// Checks the requirements of the packages that installed these files, and of packages of the same release that require them (the
+/// packages of JAX), against the other installed packages.
+pub(crate) fn check_packages(files: &[PathBuf]) -> (Vec<Finding>, Vec<NotExamined>) {
     let mut environments: BTreeMap<PathBuf, Vec<String>> = BTreeMap::new();
     for file in files {
-        if let Some((dir, member)) = place_of(file) {
+        if let Some((dir, member)) = place_in_environment(file) {
             environments.entry(dir).or_default().push(member);
         }
     }
-    environments.into_iter().flat_map(|(dir, members)| unfulfilled_in(&dir, &members)).collect()
-}
-
-/// Returns the environment of a file, and its name as in RECORD.
-fn place_of(file: &Path) -> Option<(PathBuf, String)> {
-    let dir = environment_of(file)?;
-    let file = absolute(file).ok()?;
-    // RECORD separates directories by slashes on Windows, too.
-    let member = file.strip_prefix(&dir).ok()?.iter().map(OsStr::to_str).collect::<Option<Vec<_>>>()?.join("/");
-    Some((dir, member))
+    let all = environments.into_iter().flat_map(|(dir, members)| unfulfilled_in(&dir, &members));
+    let (findings, unknown): (_, Vec<_>) = all.map(|one| (one.finding, one.unknown)).unzip();
+    (findings, unknown.into_iter().flatten().collect())
 }
 
 fn unfulfilled_in(dir: &Path, members: &[String]) -> Vec<Unfulfilled> {
@@ -94,13 +88,9 @@ mod tests {
             ("vision/c.so", 1),
             ("vision/another.so", 0),
         ] {
-            let all = unfulfilled_for_files(&[site.join(file)]);
-            assert_eq!(
-                (all.len(), all.iter().filter(|one| one.unknown.is_some()).count()),
-                (expected, expected),
-                "{file}"
-            );
+            let (findings, unknown) = check_packages(&[site.join(file)]);
+            assert_eq!((findings.len(), unknown.len()), (expected, expected), "{file}");
         }
-        assert!(unfulfilled_for_files(&["/absent".into()]).is_empty());
+        assert_eq!(check_packages(&["/absent".into()]), (Vec::new(), Vec::new()));
     }
 }
