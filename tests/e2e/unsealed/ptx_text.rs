@@ -7,7 +7,7 @@ use cudaguard_tests::command::call;
 use cudaguard_tests::world::{self, A100, World};
 use cudaguard_tests::{Call, Scratch, Test, parts, tests, tools};
 
-use super::fixture::{Build, before_linking, nvcc, object, reported};
+use super::fixture::{Build, STATIC_CUDART, before_linking, nvcc, object, reported};
 
 pub(crate) fn tests() -> Vec<Test> {
     tests![
@@ -93,6 +93,11 @@ fn ptx_text_alone_needs_driver() {
     let text = started(&unsealed, "580.95.05", 13000, true);
     assert!(text.contains("error[CG302]: the driver is too old for compute_80 on compute capability 8.0"), "{text}");
     let _ = started(&unsealed, "620.70.06", 13050, false);
+    // Nothing shows whether a static cudart is linked.
+    let place = Scratch::new("unsealed-world");
+    let machine = World::new("620.70.06", 13050, &[A100]).make(&place.join("world"));
+    let outcome = machine.call(&unsealed, &[]).arg("check").dir(place.path()).run().success();
+    assert!(outcome.stdout.contains(STATIC_CUDART), "{outcome}");
 }
 
 /// Text about PTX, and templates whose numbers are filled in at run time, are not PTX.
