@@ -4,7 +4,8 @@ use cudaguard::internal::elf::machine;
 use cudaguard_tests::{Test, parts, tests, tools};
 
 use super::fixture::{WINDOWS, built, embedding, guard, plain, printed, sealed};
-use crate::windows::guard::{NEEDS_BOTH, Wine, missing_libraries_are_refused, starts_only_with_newer_cudnn};
+use crate::windows::guard::{NEEDS_BOTH, missing_libraries_are_refused, starts_only_with_newer_cudnn};
+use crate::windows::wine::Wine;
 
 pub(crate) fn tests() -> Vec<Test> {
     tests![

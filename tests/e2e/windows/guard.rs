@@ -3,9 +3,10 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use cudaguard_tests::{Call, Outcome, Scratch, Test, command, once, parts, places, tests, tools};
+use cudaguard_tests::{Call, Scratch, Test, command, parts, places, tests, tools};
 
-use super::{COMPILER, WINE};
+use super::COMPILER;
+use super::wine::Wine;
 
 pub(crate) fn tests() -> Vec<Test> {
     tests![
@@ -20,69 +21,6 @@ pub(crate) fn tests() -> Vec<Test> {
 
 pub(super) const OLD: &str = "9.1.0";
 pub(super) const NEW: &str = "9.28.0";
-
-/// Wine with a directory for its files.
-pub(crate) struct Wine(Scratch);
-
-impl Wine {
-    pub(crate) fn new(name: &str) -> Self {
-        tools::need(WINE);
-        let wine = Self(Scratch::without_blanks(name));
-        super::create_prefix(&wine.prefix());
-        wine
-    }
-
-    pub(super) fn call(&self, program: impl AsRef<std::ffi::OsStr>, directory: &Path) -> Call {
-        Call::new(WINE).arg(program).dir(directory).env("WINEPREFIX", self.prefix()).env("WINEDEBUG", "-all")
-    }
-
-    /// Starts a copy of the program in a directory with these files and no others: pairs of a file and its name.
-    pub(crate) fn start(&self, program: &Path, libraries: &[(PathBuf, &str)], variables: &[(&str, &str)]) -> Outcome {
-        let directory = self.0.path().join("run");
-        let _ = fs::remove_dir_all(&directory);
-        fs::create_dir(&directory).unwrap();
-        fs::copy(program, directory.join("app.exe")).unwrap();
-        for (file, name) in libraries {
-            fs::copy(file, directory.join(name)).unwrap();
-        }
-        let call = self.call("app.exe", &directory);
-        variables.iter().fold(call, |call, (name, value)| call.env(name, value)).run()
-    }
-
-    /// Adds the DLL that Rust's standard library gets random numbers from, which the Wine of Debian 12 does not have.
-    pub(crate) fn add_random_numbers(&self) {
-        let source = "#include <windows.h>
-             __declspec(dllexport) int ProcessPrng(unsigned char *to, unsigned long long size) {
-               static LONG64 count;
-               LARGE_INTEGER now;
-               QueryPerformanceCounter(&now);
-               while (size) {
-                 unsigned long long next = now.QuadPart + InterlockedIncrement64(&count) * 0x9e3779b97f4a7c15ull;
-                 to[--size] = (unsigned char)(next >> 56);
-               }
-               return 1;
-             }";
-        let library = once("bcryptprimitives.dll", || {
-            let (source, library) = (self.0.file("random.c", source), self.0.path().join("random.dll"));
-            let _ = Call::new(COMPILER).arg("-shared").arg(source).arg("-o").arg(&library).run().success();
-            fs::read(library).unwrap()
-        });
-        fs::write(self.system().join("bcryptprimitives.dll"), library).unwrap();
-    }
-
-    /// Returns the directory of the system's DLLs.
-    pub(super) fn system(&self) -> PathBuf {
-        self.prefix().join("drive_c/windows/system32")
-    }
-
-    pub(super) fn prefix(&self) -> PathBuf {
-        self.0.path().join("prefix")
-    }
-
-    fn report(&self) -> String {
-        fs::read_to_string(self.0.path().join("run/report.json")).expect("a report")
-    }
-}
 
 /// Returns `cudnn64_9.dll` of a release.
 pub(crate) fn cudnn_dll(release: &str) -> (PathBuf, &'static str) {

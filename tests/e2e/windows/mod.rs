@@ -3,14 +3,16 @@
 mod closure;
 pub(crate) mod guard;
 mod on_wine;
+pub(crate) mod wine;
 
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::sync::OnceLock;
 
 use cargo_cudaguard::binary::loader::DllSearch;
-use cudaguard_tests::{Call, Scratch, Test, command, places, tests, tools};
+use cudaguard_tests::{Call, Scratch, Test, command, tests, tools};
+
+use self::wine::Wine;
 
 pub(crate) fn tests() -> Vec<Test> {
     let mut tests = tests![
@@ -25,8 +27,6 @@ pub(crate) fn tests() -> Vec<Test> {
 }
 
 const COMPILER: &str = "x86_64-w64-mingw32-gcc";
-const WINE: &str = "/usr/lib/wine/wine64";
-const WINE_SERVER: &str = "/usr/lib/wine/wineserver64";
 const DLLS: [&str; 3] = ["a", "b", "c"];
 const ARRANGEMENTS: u32 = 12;
 
@@ -69,16 +69,6 @@ impl Built {
         build(&["host.c", "-o", "host.exe"]);
         Self { scratch, files }
     }
-
-    fn wine(&self, directory: &Path, path: &Path, arguments: &[String]) -> Call {
-        let prefix = self.scratch.path().join("prefix");
-        Call::new(WINE)
-            .args(arguments)
-            .dir(directory)
-            .env("WINEPREFIX", &prefix)
-            .env("WINEDEBUG", "-all")
-            .env("WINEPATH", windows_path(path))
-    }
 }
 
 /// Prints each DLL of the test that the process has, with its file.
@@ -95,27 +85,6 @@ const REPORT: &str = r#"
     }
 "#;
 
-/// Copies a Wine prefix, because Wine needs seconds to create its 700 MB. The files of Windows are hard links.
-fn create_prefix(prefix: &Path) {
-    static CREATED: OnceLock<PathBuf> = OnceLock::new();
-    let created = CREATED.get_or_init(|| {
-        let dir = places::target().join("wine");
-        let call = |program: &str| Call::new(program).env("WINEPREFIX", &dir).env("WINEDEBUG", "-all");
-        let _ = call(WINE).args(["cmd", "/c", "exit"]).run();
-        // Until it ends, the registry is not written.
-        let _ = call(WINE_SERVER).arg("-w").run();
-        assert!(dir.join("system.reg").is_file(), "Wine made no prefix");
-        dir
-    });
-    fs::create_dir_all(prefix).expect("a temporary directory takes directories");
-    let copy = |options: &str, names: &[&str]| {
-        let names = names.iter().map(|name| created.join(name));
-        let _ = Call::new("cp").args([options, "-t"]).arg(prefix).args(names).run().success();
-    };
-    copy("-al", &["drive_c"]);
-    copy("-a", &["dosdevices", "system.reg", "user.reg", "userdef.reg", ".update-timestamp"]);
-}
-
 fn windows_path(path: &Path) -> String {
     format!("Z:{}", path.display()).replace('/', "\\")
 }
@@ -128,10 +97,10 @@ fn printed(output: &str) -> BTreeMap<String, String> {
 
 /// Copies of the DLLs are in random directories, with names in mixed case. Wine's loader is the reference.
 fn wine_picks_the_same_dlls() {
-    tools::need_all(&[COMPILER, WINE]);
+    tools::need(COMPILER);
     let built = Built::new();
-    let system = built.scratch.path().join("prefix/drive_c/windows/system32");
-    create_prefix(&built.scratch.path().join("prefix"));
+    let wine = Wine::new("windows-dlls-of-wine");
+    let system = wine.system();
     let mut state = 1u32;
     let mut random = move || {
         state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
@@ -171,14 +140,13 @@ fn wine_picks_the_same_dlls() {
         };
         let of_module = DllSearch { added: vec![at("added")], ..search.clone() };
         let extension = windows_path(&at("module/ext.pyd"));
-        let program = at("app/plain.exe").display().to_string();
-        let host = at("app/host.exe").display().to_string();
-        for ((search, file), arguments) in [
-            ((&search, at("app/plain.exe")), vec![program]),
-            ((&of_module, at("module/ext.pyd")), vec![host, extension, windows_path(&at("added"))]),
+        for ((search, file), program, arguments) in [
+            ((&search, at("app/plain.exe")), at("app/plain.exe"), vec![]),
+            ((&of_module, at("module/ext.pyd")), at("app/host.exe"), vec![extension, windows_path(&at("added"))]),
         ] {
             let closure = search.resolve(&file, &search.dirs_for(&file));
-            let outcome = built.wine(&at("cwd"), &at("path"), &arguments).run();
+            let outcome =
+                wine.call(program, &at("cwd")).args(arguments).env("WINEPATH", windows_path(&at("path"))).run();
             let ours = closure.iter().filter(|request| DLLS.iter().any(|dll| request.is_named(&format!("{dll}.dll"))));
             let ours: BTreeMap<_, _> =
                 ours.map(|request| (request.name.to_ascii_lowercase(), request.found.as_ref())).collect();

@@ -7,8 +7,9 @@ use std::time::Duration;
 use cudaguard_tests::scratch::target_without_blanks;
 use cudaguard_tests::{BuiltOnce, Call, Scratch, Test, command, parts, places, skip, tests, tools};
 
-use super::guard::{LINKED, NEW, Wine, cudnn_dll};
-use super::{COMPILER, WINE};
+use super::COMPILER;
+use super::guard::{LINKED, NEW, cudnn_dll};
+use super::wine::{WINE, Wine};
 
 pub(super) fn tests() -> Vec<Test> {
     tests![
