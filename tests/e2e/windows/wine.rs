@@ -20,6 +20,10 @@ impl Wine {
         tools::need(WINE);
         let wine = Self(Scratch::without_blanks(name));
         create_prefix(&wine.prefix());
+        // The first process starts those of Wine itself, and they inherit its output. If one crashes, it would print among
+        // the output of a test. The time ends the server if this process is killed.
+        let start = r#"exec < /dev/null > /dev/null 2>&1; "$0" -p600; "$1" cmd /c exit"#;
+        let _ = call("sh", &wine.prefix()).args(["-c", start, SERVER, WINE]).run().success();
         wine
     }
 
@@ -72,6 +76,12 @@ impl Wine {
 
     pub(super) fn report(&self) -> String {
         fs::read_to_string(self.0.path().join("run/report.json")).expect("a report")
+    }
+}
+
+impl Drop for Wine {
+    fn drop(&mut self) {
+        let _ = call(SERVER, &self.prefix()).arg("-k").run();
     }
 }
 
