@@ -1,4 +1,4 @@
-//! The symbols that a file exchanges with NVIDIA's libraries. They are kept after the file is closed, so that the members
+//! The symbols that a file exchanges with NVIDIA's libraries, and those with versions. They are kept after the file is closed, so that the members
 //! of an archive can be compared.
 
 use std::collections::BTreeMap;
@@ -16,7 +16,7 @@ const MOST: usize = 1 << 18;
 /// Prefixes of the functions of NVIDIA's libraries.
 const PREFIXES: [&[u8]; 6] = [b"cu", b"nv", b"npp", b"nccl", b"__nv", b"__cuda"];
 
-/// A symbol that a file imports from a library of NVIDIA.
+/// A symbol that a file imports from a library of NVIDIA, or with a version.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct VendorImport {
     pub(crate) name: String,
@@ -33,7 +33,7 @@ type ExportedVersion = (Option<Box<[u8]>>, bool);
 /// For each name the versions that a file defines.
 type Exports = BTreeMap<Box<[u8]>, Vec<ExportedVersion>>;
 
-/// The symbols that a file imports from NVIDIA's libraries, and those that it defines.
+/// The symbols that a file imports and those that it defines.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct VendorSymbols {
     pub(crate) imports: Vec<VendorImport>,
@@ -59,14 +59,16 @@ impl VendorSymbols {
             let name = text(wish.name);
             let version = wish.version.and_then(|version| Some((text(version.name), text(version.of?))));
             let of_vendor = match &version {
-                Some((_, of)) => is_vendors(of),
+                Some((_, of)) => is_compared(of),
                 None => needed.iter().any(|soname| symbols::releases_with(soname, &name).is_some()),
             };
             if of_vendor {
                 imports.push(VendorImport { name, version, dll: None, lazy: wish.lazy });
             }
         }
-        let own = binary.soname.as_deref().is_some_and(is_vendors);
+        // A file finds a symbol with a version in no other library.
+        let own = binary.soname.as_deref().is_some_and(is_vendors)
+            || links.exports().any(|(_, version, _)| version.is_some());
         let mut exports = Exports::new();
         let kept = |name: &[u8]| own || PREFIXES.iter().any(|prefix| name.starts_with(prefix));
         let mut is_unknown = imports.len() > MOST;
@@ -113,6 +115,25 @@ impl VendorSymbols {
         };
         versions.iter().any(fits)
     }
+}
+
+/// Returns true for a library whose symbols with versions are compared: it is no part of the driver or of the C library.
+fn is_compared(soname: &str) -> bool {
+    const SYSTEM: [&str; 11] = [
+        "libcuda",
+        "libnvidia-ml",
+        "libc",
+        "libm",
+        "libdl",
+        "librt",
+        "libpthread",
+        "libutil",
+        "libgcc_s",
+        "libstdc++",
+        "libgomp",
+    ];
+    let name = vendor::plain_name(soname);
+    !name.starts_with("ld-") && !SYSTEM.contains(&name.split(".so").next().unwrap_or_default())
 }
 
 /// Returns true for a library of NVIDIA that is not a part of the driver.

@@ -33,6 +33,7 @@ use crate::commands::inspect;
 use crate::family::is_listed_under_cuda;
 use crate::host::dry_run::resolve_within;
 
+use absent::NamedLibraries;
 use closure::MemberClosure;
 pub(crate) use components::together_on;
 pub(crate) use member::{ArtifactMember, sha256_of};
@@ -55,6 +56,8 @@ pub(crate) struct ArtifactReport {
     links: BTreeMap<String, String>,
     /// The programs and libraries, by name.
     loaders: Vec<MemberLoader>,
+    /// The members that a library may be, by its name.
+    libraries: NamedLibraries,
     /// The members that run together.
     closures: Vec<MemberClosure>,
     /// The prefixes of the names of members of wheels, which are installed into one directory.
@@ -152,6 +155,7 @@ impl ArtifactReport {
             links: BTreeMap::new(),
             needed: loader.needed.iter().cloned().collect(),
             loaders: Vec::new(),
+            libraries: NamedLibraries::new(),
             closures: Vec::new(),
             wheels: BTreeSet::new(),
             packages: Vec::new(),
@@ -268,6 +272,7 @@ impl ArtifactReport {
             files,
             links,
             loaders,
+            libraries: NamedLibraries::new(),
             closures: Vec::new(),
             wheels,
             needed,
@@ -277,6 +282,7 @@ impl ArtifactReport {
             is_joined: false,
         };
         report.report_opened();
+        report.libraries = report.named_libraries();
         report.find_closures();
         Ok(report)
     }
@@ -404,13 +410,16 @@ impl ArtifactReport {
         found.find(same_directory).or(first).cloned()
     }
 
-    /// Resolves a library on a search path of a member.
+    /// Resolves a library on a search path of a member. The top of an archive or directory counts as the root of the file system.
     fn resolve_path(&self, member: &str, path: &str, soname: &str) -> Option<String> {
         let (top, own) = member.rfind('!').map_or(("", member), |at| member.split_at(at + 1));
         let dir = own.rfind('/').map_or("", |at| &own[..at]);
         path.split(':').find_map(|written| {
-            let from = written.strip_prefix("$ORIGIN").or_else(|| written.strip_prefix("${ORIGIN}"))?;
-            let from = resolve_within(dir, from)?;
+            let from = written.strip_prefix("$ORIGIN").or_else(|| written.strip_prefix("${ORIGIN}"));
+            let from = match from {
+                Some(from) => resolve_within(dir, from)?,
+                None => resolve_within("", written.strip_prefix('/')?)?,
+            };
             let name = if from.is_empty() { soname.to_owned() } else { format!("{from}/{soname}") };
             // Wheels in one directory are installed together.
             let others = self.wheels.iter().filter(|other| *other != top && top.ends_with(".whl!"));

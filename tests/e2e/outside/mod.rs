@@ -6,6 +6,7 @@ mod closed_output;
 mod conda;
 mod environment;
 mod family;
+mod libraries;
 mod memory;
 mod python;
 mod special_files;
@@ -19,6 +20,7 @@ pub(crate) fn tests() -> Vec<Test> {
     tests.extend(conda::tests());
     tests.extend(environment::tests());
     tests.extend(family::tests());
+    tests.extend(libraries::tests());
     tests.extend(closed_output::tests());
     tests.extend(memory::tests());
     tests.extend(python::tests());

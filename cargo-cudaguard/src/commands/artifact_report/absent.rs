@@ -1,6 +1,8 @@
 //! Libraries that members need and that are not in the artifact. They may contain GPU code.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::Path;
 use std::sync::Arc;
 
 use super::member::{MemberLoader, file_name};
@@ -13,26 +15,65 @@ use crate::cli::counts::join_some;
 use crate::host::dry_run::reaches_cuda;
 use cudaguard::internal::env::Env;
 
+/// The members that the dynamic linker may load for a library, by file name, name of a link, and soname.
+pub(super) type NamedLibraries = BTreeMap<String, BTreeSet<String>>;
+
 impl ArtifactReport {
+    pub(super) fn named_libraries(&self) -> NamedLibraries {
+        let mut named = NamedLibraries::new();
+        let loadable: BTreeMap<&str, &MemberLoader> =
+            self.loaders.iter().filter(|one| one.is_loadable()).map(|one| (one.name.as_str(), one)).collect();
+        for name in self.files.iter().chain(self.links.keys()) {
+            if let Some(library) = self.resolve_links(name).and_then(|file| loadable.get(file)) {
+                for known in [Some(file_name(name)), library.soname.as_deref()].into_iter().flatten() {
+                    let _ = named.entry(known.to_owned()).or_default().insert(name.clone());
+                }
+            }
+        }
+        named
+    }
+
+    /// Returns true if this file of the machine is in the directory.
+    fn contains_file(&self, path: &Path) -> bool {
+        let real = |path: &Path| fs::canonicalize(path).ok();
+        real(&self.archive).zip(real(path)).is_some_and(|(top, path)| path.starts_with(top))
+    }
+
+    /// Returns true if a library with this name is installed together with a member.
+    fn is_installed_with(&self, member: &str, name: &str) -> bool {
+        let package = |member: &str| member.rfind('!').unwrap_or_default();
+        let is_it = |library: &String| {
+            let (own, other) = (package(member), package(library));
+            own > 0 && other > 0 || member[..own] == library[..other]
+        };
+        self.libraries.get(file_name(name)).is_some_and(|all| all.iter().any(is_it))
+    }
+
     /// Returns the libraries that programs, and members which run together with CUDA, need and that are not in the artifact. If
     /// there is no such member, those of all members.
     pub(super) fn absent_libraries(&self) -> Vec<NotExamined> {
         let wanted: Vec<Vec<(usize, &str)>> =
             self.closures.iter().map(|closure| self.wanted(closure.members())).collect();
-        let present = self.names_of_files();
         let parts: BTreeSet<&str> = self.parts.iter().map(|part| part.name.as_str()).collect();
         let uses_cuda = |loader: &MemberLoader| loader.reaches_cuda || parts.contains(loader.name.as_str());
         let closure = |at: usize| self.closures[at].members().map(|member| &self.loaders[member]);
-        let is_program = |at: usize| closure(at).next().is_some_and(|root| root.is_program);
+        let is_program = |at: usize| closure(at).next().is_some_and(MemberLoader::is_program);
         let counts = |at: usize| is_program(at) || closure(at).any(uses_cuda);
         let any_counts = (0..self.closures.len()).any(counts);
+        let is_image = self.walked.kind == "container image";
         let place = if self.is_joined { "on this machine" } else { "among the given files" };
         let (env, files) = (Env::from_process(), OpenFiles::default());
         let mut absent: BTreeMap<String, BTreeSet<&str>> = BTreeMap::new();
         for (at, wanted) in wanted.iter().enumerate().filter(|(at, _)| !any_counts || counts(*at)) {
             let Some(root) = closure(at).next() else { continue };
-            let is_absent = |name: &str| !present.contains(file_name(name));
-            let wanted: Vec<_> = wanted.iter().filter(|(_, soname)| is_absent(soname)).collect();
+            // Python loads libraries of other packages before the modules that need them. Nothing does so for a program.
+            let is_absent = |by: &str, name: &str| {
+                let is_resolved = is_program(at) && !is_image;
+                is_resolved && !self.closures[at].has_library(&self.loaders, name)
+                    || !is_resolved && !self.is_installed_with(by, name)
+            };
+            let wanted: Vec<_> =
+                wanted.iter().filter(|(by, soname)| is_absent(&self.loaders[*by].name, soname)).collect();
             // The dynamic linker does not start a program without each of its libraries.
             let needs_all = self.is_joined && is_program(at) && closure(at).any(uses_cuda);
             if wanted.is_empty() && !needs_all {
@@ -43,19 +84,25 @@ impl ArtifactReport {
                 let found =
                     graph.as_ref().and_then(|graph| graph.objects.iter().find(|object| object.is_named(soname)));
                 // If the library of this machine does not use CUDA, that of another machine does not either.
-                if found.is_none_or(|found| !self.is_joined && uses_cuda_here(found)) {
+                if found
+                    .is_none_or(|found| !self.is_joined && !self.contains_file(&found.path) && uses_cuda_here(found))
+                {
                     let _ = absent.entry((*soname).to_owned()).or_default().insert(&self.loaders[*by].name);
                 }
             }
             let unresolved = graph.iter().filter(|_| needs_all).flat_map(LoadGraph::unresolved_requests);
-            for request in unresolved.filter(|request| is_absent(&request.name)) {
+            for request in unresolved.filter(|request| is_absent(&root.name, &request.name)) {
                 let _ = absent.entry(request.name.clone()).or_default().insert(&root.name);
             }
         }
         let describe = |(soname, by): (String, BTreeSet<&str>)| {
             let by: Vec<&str> = by.into_iter().collect();
             let supplier = self.supplier(&by, &soname).map(|name| format!("; the package requires {name}"));
-            let why = format!("needed by {}, and not {place}{}", join_some(&by), supplier.unwrap_or_default());
+            let by = join_some(&by);
+            let why = match self.libraries.get(file_name(&soname)).and_then(BTreeSet::first) {
+                Some(other) => format!("needed by {by}, and the dynamic linker does not find {other}"),
+                None => format!("needed by {by}, and not {place}{}", supplier.unwrap_or_default()),
+            };
             NotExamined::new(soname, why)
         };
         absent.into_iter().map(describe).collect()

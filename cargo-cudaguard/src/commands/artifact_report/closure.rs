@@ -26,6 +26,11 @@ impl MemberClosure {
         self.loaded.iter().map(|member| member.at)
     }
 
+    /// Returns true if a library of this name is loaded.
+    pub(super) fn has_library(&self, loaders: &[MemberLoader], name: &str) -> bool {
+        self.loaded.iter().any(|member| member.name == name || loaders[member.at].is_named(name))
+    }
+
     /// Adds a library that is loaded from elsewhere.
     pub(super) fn push(&mut self, member: Option<LoadedMember>) {
         self.loaded.extend(member);
@@ -57,6 +62,15 @@ impl LoadedMember {
     }
 }
 
+/// Returns true if the dynamic linker searches the directory of a member, if the top of the archive is the root of the file system.
+fn is_in_default_directory(member: &str) -> bool {
+    let dir = &member[member.find('!').map_or(0, |at| at + 1)..member.len() - file_name(member).len()];
+    let dir = dir.trim_start_matches("./").trim_end_matches('/');
+    let below = dir.strip_prefix("usr/").unwrap_or(dir);
+    let lib = below.strip_prefix("local/").unwrap_or(below);
+    matches!(lib, "lib" | "lib64") || lib.strip_prefix("lib/").is_some_and(|triplet| triplet.ends_with("-linux-gnu"))
+}
+
 impl ArtifactReport {
     /// Determines which members run together.
     pub(super) fn find_closures(&mut self) {
@@ -66,8 +80,13 @@ impl ArtifactReport {
             let soname = loader.soname.as_deref();
             needed.contains(file_name(&loader.name)) || soname.is_some_and(|soname| needed.contains(soname))
         };
-        let places: BTreeMap<&str, usize> =
-            self.loaders.iter().enumerate().map(|(at, loader)| (loader.name.as_str(), at)).collect();
+        let places: BTreeMap<&str, usize> = self
+            .loaders
+            .iter()
+            .enumerate()
+            .filter(|(_, loader)| loader.is_loadable())
+            .map(|(at, loader)| (loader.name.as_str(), at))
+            .collect();
         let mut by_name: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
         // The dynamic linker of an image also searches directories that no member names. In an environment, Python loads
         // the libraries of other packages by their paths before it loads a module that needs them.
@@ -89,13 +108,14 @@ impl ArtifactReport {
                 let same_dir = files.iter().find(|file| file[..dir(file)] == by.name[..dir(&by.name)]);
                 return same_dir.or(files.first().filter(|_| files.len() == 1)).copied();
             }
-            let mut files = by_name.get(name).filter(|_| is_image || !root.is_program)?.iter();
+            let may_be = |file: &&&str| is_image || !root.is_program() || is_in_default_directory(file);
+            let mut files = by_name.get(name)?.iter().filter(may_be);
             files.next().filter(|_| files.next().is_none()).copied()
         };
         let (mut reached, mut searches, mut closures) = (BTreeSet::new(), 0, Vec::new());
         for first in [true, false] {
             for (at, loader) in self.loaders.iter().enumerate() {
-                let is_root = loader.is_program || !is_needed(loader);
+                let is_root = loader.is_program() || !is_needed(loader);
                 // The second round has libraries that need each other. A library of which another copy is loaded is not
                 // used.
                 let is_reached = |name: &str| reached.contains(name);
@@ -221,7 +241,7 @@ impl ArtifactReport {
 
     /// Returns the names of the members that are programs or that programs load.
     pub(super) fn members_of_programs(&self) -> BTreeSet<&str> {
-        let is_program = |at: usize| self.loaders[at].is_program;
+        let is_program = |at: usize| self.loaders[at].is_program();
         let closures = self.closures.iter().filter(|closure| closure.members().next().is_some_and(is_program));
         closures.flat_map(MemberClosure::members).map(|at| self.loaders[at].name.as_str()).collect()
     }

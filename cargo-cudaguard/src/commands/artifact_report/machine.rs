@@ -5,6 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use super::absent::NamedLibraries;
 use super::closure::LoadedMember;
 use super::member::file_name;
 use super::{ArtifactMember, ArtifactReport, served_by_others};
@@ -76,16 +77,15 @@ impl ArtifactReport {
 
     /// Returns the libraries with a trace of CUDA that are loaded for a closure from outside of the directory.
     fn libraries_of_machine(&mut self, at: usize, top: &Path, env: &Env, files: &OpenFiles) -> Vec<MachineLibrary> {
-        let present = self.names_of_files();
         let may_be_outside = |name: &String| {
-            !present.contains(file_name(name)) && (is_of_program(name) || is_of_nvidia(file_name(name)))
+            !self.libraries.contains_key(file_name(name)) && (is_of_program(name) || is_of_nvidia(file_name(name)))
         };
         let Some(root) = self.closures[at].members().next() else { return Vec::new() };
         let mut needed = self.closures[at].members().flat_map(|member| &self.loaders[member].needed);
         let graph = needed.any(may_be_outside).then(|| self.load_here(&self.loaders[root].name, env, files)).flatten();
         let Some(mut graph) = graph else { return Vec::new() };
         let missing = load_opened_here(&mut graph);
-        let joined = joined_objects(&graph, top, self.loaders[root].is_program, &present);
+        let joined = joined_objects(&graph, top, self.loaders[root].is_program(), &self.libraries);
         let is_joined = |part: &NotExamined| {
             joined.iter().any(|index| part.name == graph.objects[*index].path.display().to_string())
         };
@@ -101,14 +101,6 @@ impl ArtifactReport {
         let missing: Vec<NotExamined> = missing.into_iter().filter(is_joined).collect();
         self.not_examined.extend(missing);
         libraries
-    }
-
-    /// Returns the file names and sonames of all members and links.
-    pub(super) fn names_of_files(&self) -> BTreeSet<&str> {
-        let mut present: BTreeSet<&str> =
-            self.files.iter().chain(self.links.keys()).map(|name| file_name(name)).collect();
-        present.extend(self.loaders.iter().filter_map(|loader| loader.soname.as_deref()));
-        present
     }
 
     /// Loads a member of a directory as the dynamic linker of this machine does.
@@ -133,7 +125,7 @@ fn without_links(path: &Path) -> PathBuf {
 ///
 /// Python loads libraries of NVIDIA before it loads an extension module, so those that the system provides count only for
 /// programs, and for libraries of the system.
-fn joined_objects(graph: &LoadGraph, top: &Path, is_program: bool, present: &BTreeSet<&str>) -> BTreeSet<usize> {
+fn joined_objects(graph: &LoadGraph, top: &Path, is_program: bool, present: &NamedLibraries) -> BTreeSet<usize> {
     let is_outside = |index: usize| {
         let object = &graph.objects[index];
         let real = fs::canonicalize(&object.path);
@@ -153,7 +145,8 @@ fn joined_objects(graph: &LoadGraph, top: &Path, is_program: bool, present: &BTr
         let object = &graph.objects[index];
         let names = || [Some(object.name.as_str()), object.soname.as_deref()].into_iter().flatten();
         let in_path = matches!(place, SearchSource::Rpath(..) | SearchSource::Runpath(..));
-        !names().any(|name| present.contains(file_name(name))) && (is_program || in_path || !names().any(is_of_nvidia))
+        !names().any(|name| present.contains_key(file_name(name)))
+            && (is_program || in_path || !names().any(is_of_nvidia))
     };
     let mut joined = BTreeSet::new();
     loop {

@@ -46,7 +46,7 @@ pub(super) struct MemberLoader {
     /// The libraries of NVIDIA that it names and may open, if nothing shows what it requires of them.
     pub(super) may_open: Vec<String>,
     pub(super) delay_loaded: Vec<String>,
-    pub(super) is_program: bool,
+    kind: BinaryKind,
     pub(super) is_for_windows: bool,
     /// The processor of a file for Windows; `None` if it is for several.
     pub(super) processor: Option<u16>,
@@ -69,10 +69,19 @@ impl MemberLoader {
             opens: opened_libraries(binary.data()),
             may_open: Vec::new(),
             delay_loaded: binary.delay_loaded.clone(),
-            is_program: binary.kind == BinaryKind::Executable,
+            kind: binary.kind,
             is_for_windows,
             processor: Pe::parse(binary.data()).ok().and_then(|image| image.processor()),
         }
+    }
+
+    pub(super) fn is_program(&self) -> bool {
+        self.kind == BinaryKind::Executable
+    }
+
+    /// Returns true if the dynamic linker loads it: it is no relocatable object or archive.
+    pub(super) fn is_loadable(&self) -> bool {
+        matches!(self.kind, BinaryKind::Executable | BinaryKind::SharedLibrary)
     }
 
     /// Returns true for a library of NVIDIA's, by its name.
