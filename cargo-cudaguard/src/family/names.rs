@@ -30,6 +30,24 @@ const OF_NVIDIA: &[&str] = &[
 /// The start of the names of NVIDIA's libraries without `lib`: the optional parts of NVSHMEM.
 const PLUGINS_OF_NVIDIA: &[&str] = &["nvshmem_bootstrap_", "nvshmem_transport_"];
 
+/// The start of the names of NVIDIA's libraries that contain an underscore. Others with one are libraries of programs:
+/// `libcublas_ext.so`.
+const WITH_UNDERSCORE: &[&str] = &[
+    "cudnn_",
+    "cudss_",
+    "cufile_rdma",
+    "nvinfer_builder_resource",
+    "nvinfer_dispatch",
+    "nvinfer_lean",
+    "nvinfer_plugin",
+    "nvinfer_safe",
+    "nvinfer_vc_plugin",
+    "nvperf_host",
+    "nvperf_target",
+    "nvrm_",
+    "nvshmem_",
+];
+
 /// Returns true for the name of a library of NVIDIA's. What it needs is a part of the machine.
 pub(crate) fn is_of_nvidia(name: &str) -> bool {
     let plain = vendor::plain_name(name);
@@ -37,7 +55,8 @@ pub(crate) fn is_of_nvidia(name: &str) -> bool {
     let is_known =
         vendor::is_nvidia_name(stem) || vendor::is_nvidia_soname(&plain) || Descriptor::named(&plain).is_some();
     let is_plugin = PLUGINS_OF_NVIDIA.iter().any(|start| plain.starts_with(start));
-    is_known || is_plugin || OF_NVIDIA.iter().any(|start| stem.starts_with(start))
+    let is_it = is_known || OF_NVIDIA.iter().any(|start| stem.starts_with(start));
+    is_plugin || is_it && (!stem.contains('_') || WITH_UNDERSCORE.iter().any(|start| stem.starts_with(start)))
 }
 
 /// Returns true for the name of a library that reports list under CUDA.

@@ -62,24 +62,63 @@ const OF_DRIVERS: &[&str] = &[
 /// Other packages that every distribution has.
 const OF_DISTRIBUTIONS: &[&str] = &["ffi", "ssl", "crypto", "bz2", "lzma", "zstd", "xcb"];
 
-/// The start of the names of libraries of AMD and Intel, which contain no code for NVIDIA's GPUs.
+/// Libraries of AMD and Intel, which contain no code for NVIDIA's GPUs, without digits at the end.
 const OF_OTHER_VENDORS: &[&str] = &[
-    "amdhip64",
-    "hip",
-    "roc",
-    "rccl",
     "MIOpen",
-    "hsa-runtime",
     "amd_comgr",
-    "sycl",
-    "ze_loader",
-    "mkl_",
-    "iomp5",
-    "svml",
-    "irng",
+    "amd_smi",
+    "amdhip",
+    "hipblas",
+    "hipblaslt",
+    "hipfft",
+    "hiprand",
+    "hiprtc",
+    "hiprtc-builtins",
+    "hipsolver",
+    "hipsparse",
+    "hipsparselt",
+    "hsa-runtime",
     "imf",
     "intlc",
+    "iomp",
     "irc",
+    "irng",
+    "rccl",
+    "rocblas",
+    "rocfft",
+    "rocm-core",
+    "rocm_smi",
+    "rocprofiler",
+    "rocprofiler-register",
+    "rocprofiler-sdk",
+    "rocrand",
+    "rocroller",
+    "rocsolver",
+    "rocsparse",
+    "roctracer",
+    "roctx",
+    "svml",
+    "sycl",
+    "ze_loader",
+];
+
+/// The start of the names of Intel's MKL.
+const OF_MKL: &[&str] = &[
+    "mkl_avx",
+    "mkl_blacs",
+    "mkl_cdft",
+    "mkl_core",
+    "mkl_def",
+    "mkl_gf",
+    "mkl_gnu",
+    "mkl_intel",
+    "mkl_mc",
+    "mkl_rt",
+    "mkl_scalapack",
+    "mkl_sequential",
+    "mkl_sycl",
+    "mkl_tbb",
+    "mkl_vml",
 ];
 
 /// Returns true if a program works on a machine only if it brings this library, which may therefore contain GPU code of the
@@ -93,9 +132,13 @@ pub(crate) fn is_of_program(soname: &str) -> bool {
     // `libpython3.12.so.1.0`, `libxcb-shm.so.0`, `libc.musl-x86_64.so.1`
     let root = stem.split(['-', '.']).next().unwrap_or_default().trim_end_matches(|c: char| c.is_ascii_digit());
     let is_in = |names: &[&str]| names.contains(&stem);
-    let is_system = is_in(OF_SYSTEM) || is_in(OF_LANGUAGES) || is_in(OF_DRIVERS) || is_in(OF_DISTRIBUTIONS);
+    // Only a linker finds those of a distribution without a version.
+    let is_versioned = plain.contains(".so.") || matches!(stem, "c" | "m" | "dl");
+    let is_system =
+        is_in(OF_LANGUAGES) || is_versioned && (is_in(OF_SYSTEM) || is_in(OF_DRIVERS) || is_in(OF_DISTRIBUTIONS));
     let is_variant = matches!(root, "python" | "xcb") || stem.starts_with("c.musl-");
-    let is_others = OF_OTHER_VENDORS.iter().any(|start| stem.starts_with(start));
+    let is_others = OF_OTHER_VENDORS.contains(&stem.trim_end_matches(|c: char| c.is_ascii_digit()))
+        || OF_MKL.iter().any(|start| stem.starts_with(start));
     !(is_system || is_variant || is_others || is_of_nvidia(file))
 }
 
@@ -185,6 +228,10 @@ mod tests {
             "libhipblaslt.so.0",
             "nvshmem_transport_ucx.so.3",
             "libmkl_rt.so.2",
+            "libutil.so.1",
+            "libomp.so",
+            "libnvinfer_plugin.so.10",
+            "libsycl.so.8",
         ] {
             assert!(!is_of_program(of_machine), "{of_machine}");
         }
@@ -197,6 +244,14 @@ mod tests {
             "plugin.so",
             "nvrtc.cpython-312-x86_64-linux-gnu.so",
             "/opt/libx.so",
+            "libcuda_kernels.so",
+            "libcublas_ext.so.1",
+            "libnvinfer_myplugin.so",
+            "librocket.so",
+            "libhippo.so.1",
+            "libirc_engine.so",
+            "libmkl_fused.so",
+            "libutil.so",
         ] {
             assert!(is_of_program(own), "{own}");
         }
