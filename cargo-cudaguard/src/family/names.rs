@@ -89,6 +89,23 @@ pub(crate) fn cuda_major_of(soname: &str) -> Option<u32> {
     Some(*cuda_majors_with(&plain).filter(|_| is_it)?.start())
 }
 
+/// Returns the oldest CUDA major of a driver that can serve a library of this soname; 1 if that is any driver. `None` for libraries
+/// that work without a driver, and for cudart, which has its own rules.
+pub(crate) fn oldest_driver_of(soname: &str) -> Option<u32> {
+    /// The start of the names of the others that start the driver.
+    const STARTS: [&str; 6] = ["libcusparseLt", "libcutensor", "libcudss", "libnccl", "libnvinfer", "libnvshmem_host"];
+    let plain = vendor::plain_name(soname);
+    let of_cudnn = || match vendor::major_of(&plain).filter(|_| plain.starts_with(CUDNN.stem)) {
+        Some(9) => Some(11),
+        Some(8) => Some(10),
+        other => other.map(|_| 1),
+    };
+    let is_other = || STARTS.iter().any(|start| plain.starts_with(start));
+    let of_curand =
+        || cuda_majors_with(&plain).filter(|_| plain.starts_with("libcurand.")).map(|majors| *majors.start());
+    cuda_major_of(soname).or_else(of_cudnn).or_else(of_curand).or_else(|| is_other().then_some(1))
+}
+
 /// Returns the CUDA majors from 10 to 13 whose toolkits contain a library of this soname.
 pub(super) fn cuda_majors_with(soname: &str) -> Option<RangeInclusive<u32>> {
     let plain = vendor::plain_name(soname);
@@ -148,6 +165,23 @@ mod tests {
             ("libnccl.so.2", None),
         ] {
             assert_eq!(cuda_majors_with(soname), expected, "{soname}");
+        }
+    }
+
+    #[test]
+    fn oldest_drivers_of_libraries() {
+        for (soname, expected) in [
+            ("libcublas.so.12", Some(12)),
+            ("libcudnn.so.9", Some(11)),
+            ("libcudnn_ops_infer.so.8", Some(10)),
+            ("libcurand.so.10", Some(10)),
+            ("libnccl.so.2", Some(1)),
+            ("libcudart.so.12", None),
+            ("libnvrtc.so.12", None),
+            ("libnvToolsExt.so.1", None),
+            ("libmine.so", None),
+        ] {
+            assert_eq!(oldest_driver_of(soname), expected, "{soname}");
         }
     }
 

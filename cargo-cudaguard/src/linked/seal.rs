@@ -298,7 +298,13 @@ pub(crate) fn require_cudart_of_package(manifest: &mut Manifest, cudart: CudaVer
 /// Adds the driver requirement of the CUDA runtime inside a library that the file needs, unless the file already requires such a
 /// driver.
 pub(crate) fn require_cudart_in_library(manifest: &mut Manifest, soname: &str, major: u32) {
-    let Requirement::Driver { cuda, release, .. } = cudart_row(CudaVersion::new(major, 0), None) else { return };
+    let any = Requirement::Driver {
+        cuda: CudaVersion::new(1, 0),
+        release: DriverRelease::new(0, 0, 0),
+        because: String::new(),
+    };
+    let row = if major == 1 { any } else { cudart_row(CudaVersion::new(major, 0), None) };
+    let Requirement::Driver { cuda, release, .. } = row else { return };
     let is_enough = |row: &Requirement| matches!(row, Requirement::Driver { cuda: known, .. } if *known >= cuda);
     if !manifest.requires.iter().any(is_enough) {
         insert_driver_row(manifest, Requirement::Driver { cuda, release, because: soname.to_owned() });

@@ -233,6 +233,12 @@ impl Kernels {
         !self.units.distinct.is_empty()
     }
 
+    /// Returns true if there is relocatable code that no device linker has processed.
+    pub fn has_linker_input(&self) -> bool {
+        let has = |role| self.containers.iter().any(|container| container.role == role);
+        has(Role::Input) && !has(Role::Linked)
+    }
+
     /// Returns true for a single bare cubin.
     pub fn is_one_cubin(&self) -> bool {
         matches!(&self.containers[..], [container] if container.form == ImageForm::Cubin)

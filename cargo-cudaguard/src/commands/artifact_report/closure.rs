@@ -9,6 +9,7 @@ use crate::binary::loader::MissingSymbol;
 use crate::family::misnamed;
 use crate::host::dry_run::{SymbolFile, finding_of_processor, findings_of_missing};
 use cudaguard::internal::finding::Finding;
+use cudaguard::internal::vendor::CUDNN;
 
 /// Maximum number of searches for a library. A real environment with 5000 files needs fewer than 100000.
 const MOST_SEARCHES: usize = 1 << 20;
@@ -170,9 +171,14 @@ impl ArtifactReport {
                     loaded.push(LoadedMember { at, wanted_by, name, picked_by, by_name });
                 }
             }
-            for opened in &self.loaders[loaded[next].at].opens {
+            let own = file_name(&of_next.name);
+            let parts = CUDNN.major(own).filter(|_| CUDNN.is_named(own)).into_iter();
+            let parts = parts.flat_map(|major| CUDNN.parts_of_major(major)).map(|part| part.file);
+            let parts = parts.map(|part| Some((part.to_owned(), self.search_closure(&loaded, next, part)?.0)));
+            let opens = of_next.opens.iter().map(|opened| self.find_opened(of_next, opened));
+            for found in parts.chain(opens).collect::<Vec<_>>() {
                 *searches += 1;
-                let Some((name, found)) = self.find_opened(&self.loaders[loaded[next].at], opened) else { continue };
+                let Some((name, found)) = found else { continue };
                 let Some(at) = places.get(found.as_str()).copied() else { continue };
                 if !loaded.iter().any(|member| member.at == at) {
                     let picked_by = format!("opened by {}", self.loaders[loaded[next].at].name);

@@ -16,7 +16,7 @@ use crate::binary::kernels::Kernels;
 use crate::binary::manifest_decoder::Note;
 use crate::binary::symbols::Bound;
 use crate::family::opened_without_requirement;
-use crate::family::{self, DriverFunctions, LookedUp, RuntimeCompiler, cuda_major_of, is_installed};
+use crate::family::{self, DriverFunctions, LookedUp, RuntimeCompiler, is_installed, oldest_driver_of};
 use crate::host::facts::{DriverMismatch, Host};
 use crate::host::judge;
 use crate::linked::evidence::{Evidence, LinkEvidence};
@@ -200,9 +200,8 @@ impl Components {
                 .findings
                 .push(MessageTemplate::CudartInsideUnknown.to_finding(&Values::default().with("file", &name)));
         }
-        let with_cudart =
-            components.needed.iter().filter_map(|needed| Some((&needed.soname, cuda_major_of(&needed.soname)?)));
-        if let Some((soname, major)) = with_cudart.max_by_key(|(_, major)| *major) {
+        let with_driver = binary.needed.iter().filter_map(|soname| Some((soname, oldest_driver_of(soname)?)));
+        if let Some((soname, major)) = with_driver.max_by_key(|(_, major)| *major) {
             for manifest in components.manifests.iter_mut().filter(|manifest| manifest.component.is_unrecorded()) {
                 seal::require_cudart_in_library(manifest, soname, major);
             }
@@ -438,6 +437,10 @@ impl Components {
             .into_iter()
             .map(|manifest| Manifest { sealed: false, ..seal::observed_manifest(manifest, &observed) })
             .collect();
+        if binary.kind == BinaryKind::Archive && kernels.is_some_and(Kernels::has_linker_input) {
+            let why = "a part of its GPU code is input for the device linker: what it requires is unknown";
+            self.not_examined.push(NotExamined::new(name, why));
+        }
         if !guarded && self.manifests.iter().all(|manifest| manifest.requires.is_empty()) {
             self.not_examined.extend(NotExamined::opener(name, &opened_without_requirement(binary)));
         }
