@@ -24,8 +24,8 @@ use crate::cli::report::{self, CliError, EXIT_ERROR, REFUSED};
 use crate::commands::verify::{self, not_judged, put_not_judged, read_components, to_json};
 use crate::host::formats::{self, InputKind, OPENING, decode_utf16};
 use crate::verdict::Verdict;
+use inputs::HostFacts;
 use kubernetes::Found;
-use smi_xml::SmiLog;
 
 /// A machine's label and the reports of all files for this machine.
 type Judged = (Option<String>, Rc<FleetReport>);
@@ -114,7 +114,7 @@ struct Run<'a, F> {
     out: BufWriter<std::io::StdoutLock<'static>>,
     machines: usize,
     unread: usize,
-    /// Number of GPUs in a state in which no program can use them.
+    /// Number of GPUs that no program can use, or for which this is unknown.
     unusable: usize,
     /// Set while all input consists of host files, one a line.
     lines: bool,
@@ -152,11 +152,10 @@ impl<F: Fn(Outcomes) -> FleetReport> Run<'_, F> {
             }
             InputKind::Other(what) => drop(self.take(name, label, InputPlace::EntireInput, Err(what.to_owned()))),
             InputKind::Xml => self.xml(name, label, input, line),
-            InputKind::Csv => inputs::read_csv(input, &mut |line, machine| {
-                let judged = machine.map(|machine| self.fleet.judge_machine(machine));
-                self.take(name, label, InputPlace::Line(line), judged)
-            })
-            .map_err(fail)?,
+            InputKind::Csv => {
+                inputs::read_csv(input, &mut |line, facts| self.facts(name, label, InputPlace::Line(line), facts))
+                    .map_err(fail)?
+            }
             InputKind::Json => {
                 let whole = kubernetes::read(input, &mut |number, item| {
                     let place = InputPlace::Item(number);
@@ -205,17 +204,22 @@ impl<F: Fn(Outcomes) -> FleetReport> Run<'_, F> {
         }
     }
 
-    fn log(&mut self, name: &str, label: Option<&str>, number: Option<usize>, log: SmiLog) -> bool {
-        let item = number.map(|number| format!(" item {number}:")).unwrap_or_default();
-        for why in &log.unusable {
+    fn log(&mut self, name: &str, label: Option<&str>, number: Option<usize>, facts: HostFacts) -> bool {
+        let numbered = label.zip(number).map(|(label, number)| format!("{label} ({number})"));
+        let place = number.map_or(InputPlace::EntireInput, InputPlace::Item);
+        self.facts(name, numbered.as_deref().or(label), place, Ok(facts))
+    }
+
+    /// Adds a machine that nvidia-smi describes, and prints which of its GPUs may be unusable.
+    fn facts(&mut self, name: &str, label: Option<&str>, place: InputPlace, facts: Result<HostFacts, String>) -> bool {
+        for why in facts.iter().flat_map(|facts| &facts.remarks) {
             self.unusable += 1;
             if self.unusable <= TOLD {
-                report::note(&format!("info: {name}:{item} no program can use {why}"));
+                report::note(&format!("info: {}: {why}", place.prefix(name)));
             }
         }
-        let judged = Ok(self.fleet.judge_machine(log.machine));
-        let numbered = label.zip(number).map(|(label, number)| format!("{label} ({number})"));
-        self.take(name, numbered.as_deref().or(label), number.map_or(InputPlace::EntireInput, InputPlace::Item), judged)
+        let judged = facts.map(|facts| self.fleet.judge_machine(facts.into_machine()));
+        self.take(name, label, place, judged)
     }
 
     /// Reads one host file from each line.
@@ -250,11 +254,7 @@ impl<F: Fn(Outcomes) -> FleetReport> Run<'_, F> {
                 self.unread += 1;
                 if self.unread <= TOLD {
                     let why = shorten(&why, LONGEST_REASON);
-                    report::note(&match place {
-                        InputPlace::Line(number) => format!("warning: {name}:{number}: {why}"),
-                        InputPlace::Item(number) => format!("warning: {name}: item {number}: {why}"),
-                        InputPlace::EntireInput => format!("warning: {name}: {why}"),
-                    });
+                    report::note(&format!("warning: {}: {why}", place.prefix(name)));
                 }
                 return true;
             }
@@ -284,7 +284,7 @@ impl<F: Fn(Outcomes) -> FleetReport> Run<'_, F> {
             report::note(&format!("warning: {name}: {} more lines cannot be read", self.unread - TOLD));
         }
         if self.unusable > TOLD {
-            report::note(&format!("info: {name}: no program can use {} more GPUs", self.unusable - TOLD));
+            report::note(&format!("info: {name}: the same applies to {} more GPUs", self.unusable - TOLD));
         }
         for description in self.fleet.unknown_keys().descriptions() {
             report::note(&format!("info: {name}: {description}"));
@@ -548,6 +548,15 @@ impl Count {
 }
 
 impl InputPlace {
+    /// Returns the beginning of a message about this place of an input.
+    fn prefix(self, name: &str) -> String {
+        match self {
+            Self::Line(number) => format!("{name}:{number}"),
+            Self::Item(number) => format!("{name}: item {number}"),
+            Self::EntireInput => name.to_owned(),
+        }
+    }
+
     fn describe(self) -> String {
         match self {
             Self::Line(number) => format!("line {number}"),

@@ -131,7 +131,7 @@ const WITHOUT_COLUMNS: &str =
     "is CSV without a header line; expected the output of nvidia-smi --format=csv, without noheader";
 
 /// Supported columns, with all their names.
-const COLUMNS: [(&str, Column); 13] = [
+const COLUMNS: [(&str, Column); 15] = [
     ("host", Column::Host),
     ("hostname", Column::Host),
     ("node", Column::Host),
@@ -145,6 +145,8 @@ const COLUMNS: [(&str, Column); 13] = [
     ("compute_mode", Column::ComputeMode),
     ("gpu_reset_status.reset_required", Column::ResetRequired),
     ("reset_status.reset_required", Column::ResetRequired),
+    ("gpu_recovery_action", Column::RecoveryAction),
+    ("fabric.state", Column::FabricState),
 ];
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -159,6 +161,8 @@ pub(crate) enum Column {
     Mig,
     ComputeMode,
     ResetRequired,
+    RecoveryAction,
+    FabricState,
 }
 
 /// Returns the columns of a header; `None` for each unknown column.

@@ -2,24 +2,16 @@
 
 use std::io::{self, BufRead, Read};
 
-use crate::host::machine::{Gpu, GpuState, Machine, cc_of_pci_device};
-use cudaguard::internal::tables;
+use crate::host::formats::Column;
 use quick_xml::Reader;
 use quick_xml::events::Event;
 
-use super::inputs::{GPUS, HostFacts, LARGEST, device_id, is_absent, parse_cuda_version, parse_driver_release};
+use super::inputs::{GPUS, HostFacts, LARGEST, SmiGpu, is_absent, parse_cuda_version, parse_driver_release};
 
 /// The root element of a log.
 const ROOT: &str = "nvidia_smi_log";
 /// Maximum nesting of the elements.
 const DEEPEST: usize = 64;
-
-/// The data of one machine in the log of `nvidia-smi`.
-pub(super) struct SmiLog {
-    pub(super) machine: Machine,
-    /// GPUs that no CUDA program can use, with the reason.
-    pub(super) unusable: Vec<String>,
-}
 
 /// Reader that counts the lines that it passes on, and fails if one log is larger than [`LARGEST`].
 struct LogInput<'a> {
@@ -58,49 +50,18 @@ impl BufRead for LogInput<'_> {
     }
 }
 
-/// A GPU whose elements are being read.
-#[derive(Default)]
-struct SmiGpu {
-    name: Option<String>,
-    /// The compute capability for the PCI device id.
-    cc: Option<(u8, u8)>,
-    mig_enabled: bool,
-    mig_instances: usize,
-    prohibited: bool,
-    needs_reset: bool,
-}
-
-impl SmiGpu {
-    fn set(&mut self, path: &[String], text: &str) {
-        let path: Vec<&str> = path.iter().map(String::as_str).collect();
-        match path[..] {
-            ["product_name"] => self.name = Some(text.to_owned()),
-            ["pci", "pci_device_id"] => self.cc = device_id(text).and_then(cc_of_pci_device),
-            ["mig_mode", "current_mig"] => self.mig_enabled = text == "Enabled",
-            ["compute_mode"] => self.prohibited = text == "Prohibited",
-            ["gpu_reset_status", "reset_required"] => self.needs_reset = text == "Yes",
-            _ => {}
-        }
-    }
-
-    /// Returns the reason why no CUDA program can use this GPU.
-    fn unusable(&self) -> Option<GpuState> {
-        if self.needs_reset {
-            Some(GpuState::ResetRequired)
-        } else if self.prohibited {
-            Some(GpuState::ComputeProhibited)
-        } else if self.mig_enabled && self.mig_instances == 0 {
-            Some(GpuState::MigWithoutInstances)
-        } else {
-            None
-        }
-    }
-
-    fn gpu(self) -> Gpu {
-        let state = self.unusable();
-        // The PCI device id is exact. A product name may be unknown, or missing (`Graphics Device`).
-        let cc = self.cc.or_else(|| tables::gpu_cc(self.name.as_deref()?));
-        Gpu { name: self.name, cc, state, ..Gpu::default() }
+/// Returns the column of the CSV output that has the value of this element of a GPU.
+fn column(path: &[String]) -> Option<Column> {
+    let path: Vec<&str> = path.iter().map(String::as_str).collect();
+    match path[..] {
+        ["product_name"] => Some(Column::Name),
+        ["pci", "pci_device_id"] => Some(Column::PciId),
+        ["mig_mode", "current_mig"] => Some(Column::Mig),
+        ["compute_mode"] => Some(Column::ComputeMode),
+        ["gpu_reset_status", "reset_required"] => Some(Column::ResetRequired),
+        ["gpu_recovery_action"] => Some(Column::RecoveryAction),
+        ["fabric", "state"] => Some(Column::FabricState),
+        _ => None,
     }
 }
 
@@ -109,12 +70,11 @@ impl SmiGpu {
 pub(super) fn read(
     input: &mut dyn BufRead,
     line: usize,
-    take: &mut dyn FnMut(SmiLog) -> bool,
+    take: &mut dyn FnMut(HostFacts) -> bool,
 ) -> Result<(), (usize, String)> {
     let mut reader = Reader::from_reader(LogInput { input, line, left: LARGEST });
     let (mut buffer, mut path) = (Vec::new(), Vec::<String>::new());
-    let (mut facts, mut gpu, mut unusable) = (HostFacts::default(), None::<SmiGpu>, Vec::new());
-    let (mut gpus, mut machines) = (0_usize, 0_usize);
+    let (mut facts, mut gpu, mut machines) = (HostFacts::default(), None::<SmiGpu>, 0_usize);
     loop {
         buffer.clear();
         let event = reader.read_event_into(&mut buffer);
@@ -132,13 +92,13 @@ pub(super) fn read(
                     return Err((line, "is nested too deeply for the output of nvidia-smi".to_owned()));
                 }
                 if path.len() == 1 && name == "gpu" {
-                    (gpu, gpus) = (Some(SmiGpu::default()), gpus + 1);
-                    if gpus > GPUS {
+                    if facts.listed == GPUS {
                         return Err((line, format!("more than {GPUS} GPUs in one machine")));
                     }
+                    gpu = Some(SmiGpu::with_instances());
                 }
                 if let (Some(gpu), "mig_device", 3) = (&mut gpu, &*name, path.len()) {
-                    gpu.mig_instances += 1;
+                    gpu.add_instance();
                 }
                 path.push(name);
             }
@@ -146,11 +106,7 @@ pub(super) fn read(
                 path.pop();
                 if path.len() == 1 {
                     if let Some(gpu) = gpu.take() {
-                        if let Some(why) = gpu.unusable() {
-                            let name = gpu.name.as_deref().map(|name| format!(" ({name})")).unwrap_or_default();
-                            unusable.push(format!("GPU {}{name}: {}", gpus - 1, why.describe()));
-                        }
-                        facts.add_gpu(gpu.gpu()).map_err(|why| (line, why))?;
+                        facts.add_smi_gpu(gpu).map_err(|why| (line, why))?;
                     }
                 }
                 if path.is_empty() {
@@ -159,9 +115,8 @@ pub(super) fn read(
                         let why = "driver_version: expected a driver's release, found none, and no gpu";
                         return Err((line, why.to_owned()));
                     }
-                    (machines, gpus, reader.get_mut().left) = (machines + 1, 0, LARGEST);
-                    let log = SmiLog { machine: facts.into_machine(), unusable: std::mem::take(&mut unusable) };
-                    if !take(log) {
+                    (machines, reader.get_mut().left) = (machines + 1, LARGEST);
+                    if !take(facts) {
                         return Ok(());
                     }
                 }
@@ -169,18 +124,16 @@ pub(super) fn read(
             Event::Text(text) => {
                 let text = String::from_utf8_lossy(&text);
                 let text = text.trim();
-                match &path[..] {
+                match (&path[..], &mut gpu) {
+                    ([_, _, inside @ ..], Some(gpu)) => {
+                        gpu.set(column(inside), text).map_err(|why| (line, why))?;
+                    }
                     _ if is_absent(text) => {}
-                    [_, name] if name == "driver_version" => {
+                    ([_, name], _) if name == "driver_version" => {
                         facts.release = Some(parse_driver_release(text).map_err(|why| (line, why))?);
                     }
-                    [_, name] if name == "cuda_version" => {
+                    ([_, name], _) if name == "cuda_version" => {
                         facts.cuda = Some(parse_cuda_version(text).map_err(|why| (line, why))?);
-                    }
-                    [_, _, inside @ ..] => {
-                        if let Some(gpu) = &mut gpu {
-                            gpu.set(inside, text);
-                        }
                     }
                     _ => {}
                 }
@@ -200,11 +153,12 @@ fn short(name: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::host::machine::GpuState;
 
-    fn logs(text: &str) -> Result<Vec<SmiLog>, (usize, String)> {
+    fn logs(text: &str) -> Result<Vec<HostFacts>, (usize, String)> {
         let mut all = Vec::new();
-        let mut push = |log| {
-            all.push(log);
+        let mut push = |facts| {
+            all.push(facts);
             true
         };
         read(&mut text.as_bytes(), 1, &mut push).map(|()| all)
@@ -226,7 +180,7 @@ mod tests {
             let text =
                 log(&format!("<product_name>{name}</product_name><pci><pci_device_id>{id}</pci_device_id></pci>"));
             let logs = logs(&text).expect("a log");
-            assert_eq!(logs[0].machine.gpus.as_ref().map(|gpus| gpus[0].cc), Some(cc), "{id}");
+            assert_eq!(logs[0].gpus[0].cc, cc, "{id}");
         }
     }
 
@@ -247,10 +201,9 @@ mod tests {
             ("<gpu_reset_status><reset_required>No</reset_required></gpu_reset_status>".to_owned(), None),
         ] {
             let logs = logs(&log(&state)).expect("a log");
-            let expected: Vec<String> = why.iter().map(|why| format!("GPU 0: {why}")).collect();
-            assert_eq!(logs[0].unusable, expected, "{state}");
-            let gpus = logs[0].machine.gpus.as_ref().expect("GPUs");
-            assert_eq!(gpus[0].state.map(GpuState::describe), why, "{state}");
+            let expected: Vec<String> = why.iter().map(|why| format!("no program can use GPU 0: {why}")).collect();
+            assert_eq!(logs[0].remarks, expected, "{state}");
+            assert_eq!(logs[0].gpus[0].state.map(GpuState::describe), why, "{state}");
         }
     }
 

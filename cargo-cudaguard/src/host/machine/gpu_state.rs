@@ -1,7 +1,7 @@
 //! States of a GPU in which no CUDA program can use it.
 
-/// A state that a driver reports for a GPU.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+/// A state that a driver reports for a GPU. If a GPU is in several states, the last of them is the reason.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum GpuState {
     /// Its compute mode is Prohibited.
     ComputeProhibited,
@@ -9,11 +9,13 @@ pub enum GpuState {
     MigWithoutInstances,
     /// It must be reset.
     ResetRequired,
+    /// The driver cannot reach it any more.
+    Lost,
 }
 
 impl GpuState {
     /// Every state.
-    pub const ALL: [Self; 3] = [Self::ComputeProhibited, Self::MigWithoutInstances, Self::ResetRequired];
+    pub const ALL: [Self; 4] = [Self::ComputeProhibited, Self::MigWithoutInstances, Self::ResetRequired, Self::Lost];
 
     /// Returns the name that the host file uses.
     pub const fn name(self) -> &'static str {
@@ -21,6 +23,7 @@ impl GpuState {
             Self::ComputeProhibited => "compute-prohibited",
             Self::MigWithoutInstances => "mig-without-instances",
             Self::ResetRequired => "reset-required",
+            Self::Lost => "lost",
         }
     }
 
@@ -35,6 +38,7 @@ impl GpuState {
             Self::ComputeProhibited => "its compute mode is Prohibited",
             Self::MigWithoutInstances => "MIG is enabled and it has no MIG instance",
             Self::ResetRequired => "it must be reset",
+            Self::Lost => "the driver has lost it",
         }
     }
 }

@@ -255,7 +255,7 @@ parsers! {
     a_release: DriverRelease = parse_release, "a driver's release in quotes such as \"535.261.03\"";
     a_cuda_version: CudaVersion = |text| text.parse().ok(), "a CUDA version in quotes such as \"12.2\"";
     a_version: Version = |text| text.parse().ok(), "a version in quotes such as \"9.15.1\"";
-    a_state: GpuState = GpuState::from_name, "compute-prohibited, mig-without-instances or reset-required";
+    a_state: GpuState = GpuState::from_name, "compute-prohibited, mig-without-instances, reset-required or lost";
     a_cc: (u8, u8) = parse_cc, "a compute capability in quotes such as \"8.6\"";
 }
 
