@@ -367,22 +367,44 @@ fn unusable_gpus_are_ignored() {
 
 fn nodes_without_compute_capability() {
     let driver = r#""nvidia.com/cuda.driver.major": "580", "nvidia.com/cuda.driver.minor": "65", "nvidia.com/cuda.driver.rev": "06""#;
-    let node = |labels: &str, capacity: &str| {
+    let node = |labels: &str, status: &str| {
         format!(
-            r#"{{"apiVersion": "v1", "kind": "Node", "metadata": {{"name": "a", "labels": {{{driver}{labels}}}}}, "status": {{"capacity": {{{capacity}}}}}}}"#
+            r#"{{"apiVersion": "v1", "kind": "Node", "metadata": {{"name": "a", "labels": {{{driver}{labels}}}}}, "status": {{{status}}}}}"#
         )
     };
-    for (labels, capacity, expected) in [
-        ("", "", &[][..]),
-        ("", r#""nvidia.com/gpu": "0""#, &[]),
-        ("", r#""nvidia.com/gpu": "8""#, &["unknown"]),
-        ("", r#""nvidia.com/mig-1g.5gb": "7""#, &["unknown"]),
-        (r#", "nvidia.com/gpu.present": "true""#, "", &["unknown"]),
-        (r#", "nvidia.com/gpu.product": "NVIDIA-A100-SXM4-40GB""#, "", &["runs"]),
-        (r#", "cloud.google.com/gke-accelerator": "nvidia-tesla-t4""#, r#""nvidia.com/gpu": "1""#, &["refused"]),
-        (r#", "nvidia.com/gpu.product": "NVIDIA-A100-SXM4-40GB-MIG-INVALID""#, "", &["unknown"]),
+    let product = r#", "nvidia.com/gpu.product": "NVIDIA-A100-SXM4-40GB""#;
+    let lists =
+        |capacity: &str, allocatable: &str| format!(r#""capacity": {{{capacity}}}, "allocatable": {{{allocatable}}}"#);
+    let capacity = |resources: &str| lists(resources, resources);
+    for (labels, status, expected) in [
+        ("", String::new(), &[][..]),
+        ("", capacity(r#""nvidia.com/gpu": "0""#), &[]),
+        ("", capacity(r#""nvidia.com/gpu": "8""#), &["unknown"]),
+        ("", lists(r#""nvidia.com/gpu": "8""#, r#""nvidia.com/gpu": "0""#), &["unknown"]),
+        ("", capacity(r#""nvidia.com/mig-1g.5gb": "7""#), &["unknown"]),
+        ("", capacity(r#""nvidia.com/GA102GL_A10": "2""#), &["unknown"]),
+        ("", capacity(r#""nvidia.com/hostdev": "8", "nvidia.com/sriov_rdma_vf": "8""#), &[]),
+        ("", capacity(r#""volcano.sh/vgpu-number": "10""#), &["unknown"]),
+        ("", capacity(r#""aliyun.com/gpu-mem": "16""#), &["unknown"]),
+        (r#", "nvidia.com/gpu.present": "true""#, String::new(), &["unknown"]),
+        (r#", "nvidia.com/gpu.family": "ampere", "nvidia.com/gpu.memory": "40960""#, String::new(), &["unknown"]),
+        (r#", "feature.node.kubernetes.io/pci-0302_10de_20b0.present": "true""#, String::new(), &["unknown"]),
+        (r#", "feature.node.kubernetes.io/pci-0300_10de.present": "true""#, String::new(), &["unknown"]),
+        (r#", "feature.node.kubernetes.io/pci-0680_10de.present": "true""#, String::new(), &[]),
+        (product, String::new(), &["runs"]),
+        (product, capacity(r#""nvidia.com/gpu": "0", "nvidia.com/hostdev": "8""#), &["unknown"]),
+        (product, capacity(r#""nvidia.com/hostdev": "8""#), &["runs"]),
+        (product, capacity(r#""nvidia.com/gpu": "0", "nvidia.com/GA102GL_A10": "8""#), &["unknown"]),
+        (product, capacity(r#""nvidia.com/gpu": "0", "nvidia.com/gpu.shared": "8""#), &["runs"]),
+        (product, capacity(r#""nvidia.com/gpu": "0", "nvidia.com/mig-1g.5gb": "7""#), &["runs"]),
+        (
+            r#", "cloud.google.com/gke-accelerator": "nvidia-tesla-t4""#,
+            capacity(r#""nvidia.com/gpu": "1""#),
+            &["refused"],
+        ),
+        (r#", "nvidia.com/gpu.product": "NVIDIA-A100-SXM4-40GB-MIG-INVALID""#, String::new(), &["unknown"]),
     ] {
-        assert_eq!(verdicts("nodes.json", &node(labels, capacity)), *expected, "{labels} {capacity}");
+        assert_eq!(verdicts("nodes.json", &node(labels, &status)), *expected, "{labels} {status}");
     }
 }
 

@@ -243,45 +243,71 @@ impl<'a> Labels<'a> {
 
     /// Returns true if a label shows that the node has an NVIDIA GPU.
     fn has_gpu(&self) -> bool {
-        const PRESENT: [&str; 4] = [
-            "nvidia.com/gpu.present",
-            "feature.node.kubernetes.io/pci-10de.present",
-            "feature.node.kubernetes.io/pci-0300_10de.present",
-            "feature.node.kubernetes.io/pci-0302_10de.present",
-        ];
-        const MAKER: [&str; 5] = [
-            "cloud.google.com/gke-accelerator",
-            "k8s.amazonaws.com/accelerator",
-            "karpenter.k8s.aws/instance-gpu-manufacturer",
-            "kubernetes.azure.com/accelerator",
-            "accelerator",
-        ];
-        let label = |name: &str| self.0.and_then(|labels| labels.get(name)).and_then(Value::as_str);
-        PRESENT.iter().any(|name| label(name) == Some("true"))
-            || MAKER.iter().any(|name| label(name).is_some_and(|maker| maker.starts_with("nvidia")))
-            || label("nvidia.com/gpu.product").is_some()
+        let all = self.0.and_then(Value::as_object).into_iter().flatten();
+        all.filter_map(|(name, value)| Some((name, value.as_str()?))).any(|(name, value)| shows_gpu(name, value))
     }
 }
 
-/// Returns the number of NVIDIA GPUs, or parts of GPUs, that a node offers; `None` if it lists none.
-fn offered(node: &Value) -> Option<u64> {
-    let quantity = |value: &Value| value.as_u64().or_else(|| value.as_str()?.parse().ok());
-    ["/status/allocatable", "/status/capacity"].iter().find_map(|list| {
-        let all = node.pointer(list)?.as_object()?.iter();
-        // A quantity in another format counts as one.
-        let mut of_nvidia = all.filter(|(name, _)| name.starts_with("nvidia.com/"));
-        let first = of_nvidia.next()?;
-        Some(std::iter::once(first).chain(of_nvidia).map(|(_, value)| quantity(value).unwrap_or(1)).max().unwrap_or(0))
-    })
+/// Returns true if a label with this value exists only on nodes with an NVIDIA GPU.
+fn shows_gpu(name: &str, value: &str) -> bool {
+    /// Facts of GPU feature discovery, which adds these labels only if there is a GPU.
+    const FACTS: [&str; 7] = ["count", "family", "machine", "memory", "present", "product", "replicas"];
+    const MAKER: [&str; 5] = [
+        "cloud.google.com/gke-accelerator",
+        "k8s.amazonaws.com/accelerator",
+        "karpenter.k8s.aws/instance-gpu-manufacturer",
+        "kubernetes.azure.com/accelerator",
+        "accelerator",
+    ];
+    if let Some(fact) = name.strip_prefix("nvidia.com/gpu.") {
+        return FACTS.contains(&fact) && !["", "0", "false"].contains(&value);
+    }
+    if let Some(device) =
+        name.strip_prefix("feature.node.kubernetes.io/pci-").and_then(|at| at.strip_suffix(".present"))
+    {
+        // The optional class of a display or 3D controller, the vendor, and optional other fields.
+        let device = ["0300_", "0302_"].iter().find_map(|class| device.strip_prefix(class)).unwrap_or(device);
+        return value == "true" && device.split('_').next() == Some("10de");
+    }
+    MAKER.contains(&name) && value.starts_with("nvidia")
+}
+
+/// Returns true if containers can use NVIDIA GPUs, or parts of them, through this resource.
+fn is_container_gpu(resource: &str) -> bool {
+    /// Resources of device plugins that share NVIDIA GPUs.
+    const SHARED: [&str; 4] = ["aliyun.com/gpu-", "tencent.com/vcuda-", "volcano.sh/gpu-", "volcano.sh/vgpu-"];
+    match resource.strip_prefix("nvidia.com/") {
+        Some(name) => ["gpu", "vgpu", "mig-"].iter().any(|start| name.starts_with(start)) || name.ends_with(".shared"),
+        None => SHARED.iter().any(|start| resource.starts_with(start)),
+    }
+}
+
+/// Returns true if the resource is an NVIDIA GPU for containers or for virtual machines. The latter have the name of the
+/// product. Network devices also have names with `nvidia.com/`.
+fn is_gpu(resource: &str) -> bool {
+    const NETWORK: [&str; 10] =
+        ["hostdev", "rdma", "sriov", "roce", "infiniband", "mellanox", "mlnx", "bluefield", "nic", "vf"];
+    let other =
+        resource.strip_prefix("nvidia.com/").is_some_and(|name| !NETWORK.iter().any(|word| name.contains(word)));
+    is_container_gpu(resource) || other
+}
+
+/// Returns the largest quantity of the resources in a list of the node; `None` if it has no such resource.
+fn quantity(node: &Value, list: &str, is_meant: fn(&str) -> bool) -> Option<u64> {
+    // A quantity in another format counts as one.
+    let number = |value: &Value| value.as_u64().or_else(|| value.as_str()?.parse().ok()).unwrap_or(1);
+    let all = node.pointer(list)?.as_object()?.iter();
+    all.filter(|(name, _)| is_meant(name)).map(|(_, value)| number(value)).max()
 }
 
 /// Reads a node from the labels of GPU feature discovery (the older names are a fallback), the labels of cloud
 /// providers, and the offered resources.
 fn parse_node(value: &Value) -> Result<Option<Machine>, String> {
     let labels = Labels(value.pointer("/metadata/labels"));
-    let offered = offered(value);
+    let lists = ["/status/allocatable", "/status/capacity"];
     let own = labels.compute_capability()?;
-    if own.is_none() && !labels.has_gpu() && offered.is_none_or(|count| count == 0) {
+    let has_gpu = || labels.has_gpu() || lists.iter().any(|list| quantity(value, list, is_gpu) > Some(0));
+    if own.is_none() && !has_gpu() {
         return Ok(None);
     }
     let product = labels.product()?;
@@ -312,6 +338,7 @@ fn parse_node(value: &Value) -> Result<Option<Machine>, String> {
         ..HostFacts::default()
     };
     facts.add_gpu(Gpu { cc, name: product.map(str::to_owned), ..Gpu::default() })?;
+    let offered = lists.iter().find_map(|list| quantity(value, list, is_container_gpu));
     // All GPUs are withdrawn from programs: CUDA cannot use them in their state, or they are not healthy.
     let invalid = product.is_some_and(|product| product.ends_with("MIG-INVALID"));
     facts.gpus_unknown = invalid || offered == Some(0) || labels.get("nvidia.com/gpu.count")? == Some("0");
