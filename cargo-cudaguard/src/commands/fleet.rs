@@ -133,7 +133,11 @@ impl<F: Fn(Outcomes) -> FleetReport> Run<'_, F> {
         let kind = InputKind::detect(first);
         let mut line = 1;
         if let (InputKind::Xml, Some(start)) = (kind, formats::xml_start(first)) {
-            line += first[..start].split(|byte| *byte == b'\n').count() - 1;
+            let before = String::from_utf8_lossy(&first[..start]);
+            if let Some((at, why)) = smi_xml::stray_text(&before) {
+                self.take(name, label, InputPlace::Line(line + at), Err(why));
+            }
+            line += before.matches('\n').count();
             first = &first[start..];
         }
         let input: &mut dyn BufRead = &mut Cursor::new(first).chain(input);
@@ -186,7 +190,11 @@ impl<F: Fn(Outcomes) -> FleetReport> Run<'_, F> {
     /// Reads logs of nvidia-smi. They get numbers only if there are several.
     fn xml(&mut self, name: &str, label: Option<&str>, input: &mut dyn BufRead, line: usize) {
         let (mut first, mut count) = (None, 0);
-        let read = smi_xml::read(input, line, &mut |log| {
+        let read = smi_xml::read(input, line, &mut |line, log| {
+            let log = match log {
+                Ok(log) => log,
+                Err(why) => return self.take(name, label, InputPlace::Line(line), Err(why)),
+            };
             count += 1;
             if count == 1 {
                 first = Some(log);
@@ -199,8 +207,7 @@ impl<F: Fn(Outcomes) -> FleetReport> Run<'_, F> {
             self.log(name, label, None, log);
         }
         if let Err((line, why)) = read {
-            let place = if line == 0 { InputPlace::EntireInput } else { InputPlace::Line(line) };
-            self.take(name, label, place, Err(why));
+            self.take(name, label, InputPlace::Line(line), Err(why));
         }
     }
 

@@ -430,3 +430,11 @@ fn command_line_before_xml_is_skipped() {
                 <gpu><product_name>Graphics Device</product_name><pci><pci_device_id>20B010DE</pci_device_id></pci></gpu></nvidia_smi_log>\n";
     assert_eq!(verdicts("smi.xml", text), ["runs"]);
 }
+    let scratch = Scratch::new("fleet-preface");
+    let refused = "ssh: connect to host b port 22: Connection refused\n";
+    for (text, status) in
+        [(text.to_owned(), 0), (refused.to_owned() + text, 2), (text.to_owned() + refused, 2), (text.repeat(2), 0)]
+    {
+        let file = scratch.file("smi.xml", &text);
+        let _ = call(["verify"]).arg(fixture::of_driver()).arg("--fleet").arg(&file).run().expect(status);
+    }

@@ -2,11 +2,12 @@
 
 use std::io::{self, BufRead, Read};
 
-use crate::host::formats::Column;
+use crate::host::formats::{Column, InputKind};
 use quick_xml::Reader;
 use quick_xml::events::Event;
 
 use super::inputs::{GPUS, HostFacts, LARGEST, SmiGpu, is_absent, parse_cuda_version, parse_driver_release};
+use super::shorten;
 
 /// The root element of a log.
 const ROOT: &str = "nvidia_smi_log";
@@ -65,12 +66,31 @@ fn column(path: &[String]) -> Option<Column> {
     }
 }
 
-/// Reads logs until `take` returns false. `line` is the number of the first line of the input. An error contains the
-/// line number, or 0 if the input cannot be read.
+/// Returns why this text outside the logs may concern another machine: it is neither a command line nor a warning. The
+/// index is that of its line.
+pub(super) fn stray_text(text: &str) -> Option<(usize, String)> {
+    let is_remark = |line: &str| {
+        let warning = line.get(..7).is_some_and(|start| start.eq_ignore_ascii_case("warning"));
+        line.trim().is_empty() || line.contains("nvidia-smi -") || warning
+    };
+    let (at, line) = text.lines().enumerate().find(|(_, line)| !is_remark(line))?;
+    let why = match InputKind::detect(line.as_bytes()) {
+        InputKind::Other(what) => what.to_owned(),
+        _ => unexpected(line.trim()),
+    };
+    Some((at, why))
+}
+
+fn unexpected(found: &str) -> String {
+    format!("expected {ROOT}, as in the output of nvidia-smi -q -x, found {}", shorten(found, 40))
+}
+
+/// Reads logs, and text outside them, until `take` returns false. `line` is the number of the first line of the input.
+/// `take` gets the number of the last line of a log. An error contains the line number.
 pub(super) fn read(
     input: &mut dyn BufRead,
     line: usize,
-    take: &mut dyn FnMut(HostFacts) -> bool,
+    take: &mut dyn FnMut(usize, Result<HostFacts, String>) -> bool,
 ) -> Result<(), (usize, String)> {
     let mut reader = Reader::from_reader(LogInput { input, line, left: LARGEST });
     let (mut buffer, mut path) = (Vec::new(), Vec::<String>::new());
@@ -83,10 +103,7 @@ pub(super) fn read(
             Event::Start(tag) => {
                 let name = String::from_utf8_lossy(tag.name().as_ref()).into_owned();
                 if path.is_empty() && name != ROOT {
-                    return Err((
-                        line,
-                        format!("expected {ROOT}, as in the output of nvidia-smi -q -x, found {}", short(&name)),
-                    ));
+                    return Err((line, unexpected(&name)));
                 }
                 if path.len() == DEEPEST {
                     return Err((line, "is nested too deeply for the output of nvidia-smi".to_owned()));
@@ -116,15 +133,22 @@ pub(super) fn read(
                         return Err((line, why.to_owned()));
                     }
                     (machines, reader.get_mut().left) = (machines + 1, LARGEST);
-                    if !take(facts) {
+                    if !take(line, Ok(facts)) {
                         return Ok(());
                     }
                 }
             }
             Event::Text(text) => {
-                let text = String::from_utf8_lossy(&text);
-                let text = text.trim();
+                let whole = String::from_utf8_lossy(&text);
+                let text = whole.trim();
                 match (&path[..], &mut gpu) {
+                    ([], _) => {
+                        if let Some((at, why)) = stray_text(&whole) {
+                            if !take(line - whole.matches('\n').count() + at, Err(why)) {
+                                return Ok(());
+                            }
+                        }
+                    }
                     ([_, _, inside @ ..], Some(gpu)) => {
                         gpu.set(column(inside), text).map_err(|why| (line, why))?;
                     }
@@ -145,11 +169,6 @@ pub(super) fn read(
     }
 }
 
-/// Returns the first 40 characters of a name, for a message.
-fn short(name: &str) -> String {
-    name.chars().take(40).collect()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -157,8 +176,8 @@ mod tests {
 
     fn logs(text: &str) -> Result<Vec<HostFacts>, (usize, String)> {
         let mut all = Vec::new();
-        let mut push = |facts| {
-            all.push(facts);
+        let mut push = |_, facts: Result<_, _>| {
+            all.extend(facts);
             true
         };
         read(&mut text.as_bytes(), 1, &mut push).map(|()| all)
@@ -214,5 +233,29 @@ mod tests {
         let text = format!("<{ROOT}>\n<driver_version>new</driver_version></{ROOT}>");
         assert_eq!(logs(&text).err().map(|(line, _)| line), Some(2));
         assert_eq!(logs(&(log("") + &log(""))).map(|logs| logs.len()), Ok(2));
+    }
+
+    #[test]
+    fn text_between_logs_is_reported() {
+        let strays = |between: &str| {
+            let (text, mut found) = (log("") + between + &log("") + between, Vec::new());
+            let mut push = |line, facts: Result<HostFacts, String>| {
+                found.extend(facts.err().map(|why| (line, why)));
+                true
+            };
+            read(&mut text.as_bytes(), 1, &mut push).expect("logs");
+            found
+        };
+        for (between, lines) in [
+            ("", &[][..]),
+            ("\n$ nvidia-smi -q -x\n", &[]),
+            ("Warning: Permanently added 'b' (ED25519) to the list of known hosts.\n", &[]),
+            ("NVIDIA-SMI has failed because it couldn't communicate with the NVIDIA driver.\n\n", &[2, 5]),
+            ("\nssh: connect to host b port 22: Connection refused\n", &[3, 6]),
+            ("{\"driver\": {\"user\": \"535\"}}\n", &[2, 4]),
+        ] {
+            let found = strays(between);
+            assert_eq!(found.iter().map(|(line, _)| *line).collect::<Vec<_>>(), lines, "{found:?}");
+        }
     }
 }
