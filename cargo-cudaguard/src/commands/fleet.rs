@@ -37,7 +37,7 @@ const NAMED: usize = 3;
 /// Maximum printed length of a label, and of the reason why a line cannot be read.
 const LONGEST_LABEL: usize = 200;
 const LONGEST_REASON: usize = 600;
-/// Maximum number of unreadable lines that are reported one by one; the others are counted.
+/// Maximum number of unreadable entries that are reported one by one; the others are counted.
 const TOLD: usize = 10;
 
 pub(crate) fn run_fleet(env: &Env, files: &[PathBuf], list: &Path, json: bool) -> Result<ExitCode, CliError> {
@@ -67,9 +67,23 @@ pub(crate) fn run_fleet(env: &Env, files: &[PathBuf], list: &Path, json: bool) -
     } else if list.is_dir() {
         for file in in_order(list)? {
             let label = file.file_stem().map(|stem| stem.to_string_lossy().into_owned());
+            let name = file.display().to_string();
+            if file.is_dir() {
+                run.take(
+                    &name,
+                    None,
+                    InputPlace::EntireInput,
+                    Err("is a directory: its files are not read".to_owned()),
+                );
+                continue;
+            }
             // The file is read line by line, so its length is not limited.
             let mut input = BufReader::with_capacity(256 * 1024, verify::open_input(&file, "fleet", u64::MAX)?);
-            run.input(&file.display().to_string(), label.as_deref(), &mut input)?;
+            let before = run.found();
+            run.input(&name, label.as_deref(), &mut input)?;
+            if run.stopped.is_none() && run.found() == before {
+                run.take(&name, None, InputPlace::EntireInput, Err("contains no machine".to_owned()));
+            }
         }
     } else {
         let mut input = BufReader::with_capacity(256 * 1024, verify::open_input(list, "fleet", u64::MAX)?);
@@ -78,14 +92,13 @@ pub(crate) fn run_fleet(env: &Env, files: &[PathBuf], list: &Path, json: bool) -
     run.end(&name)
 }
 
-/// Returns the files of a directory sorted by name, without hidden files.
+/// Returns the entries of a directory sorted by name, without hidden ones.
 fn in_order(dir: &Path) -> Result<Vec<PathBuf>, CliError> {
     let fail = |error: std::io::Error| CliError::operational(format_args!("{}: {error}", dir.display()));
     let mut files = Vec::new();
     for entry in std::fs::read_dir(dir).map_err(fail)? {
         let entry = entry.map_err(fail)?;
-        let hidden = entry.file_name().to_string_lossy().starts_with('.');
-        if !hidden && !entry.path().is_dir() {
+        if !entry.file_name().to_string_lossy().starts_with('.') {
             files.push(entry.path());
         }
     }
@@ -125,6 +138,11 @@ struct Run<'a, F> {
 }
 
 impl<F: Fn(Outcomes) -> FleetReport> Run<'_, F> {
+    /// Returns the number of machines, of entries that cannot be read, and of nodes and slices without a GPU.
+    fn found(&self) -> usize {
+        self.machines + self.unread + self.without
+    }
+
     fn input(&mut self, name: &str, label: Option<&str>, input: &mut dyn BufRead) -> Result<(), CliError> {
         let fail = |error: std::io::Error| CliError::operational(format_args!("{name}: {error}"));
         let input = &mut *decode_utf16(input).map_err(fail)?;
@@ -158,7 +176,7 @@ impl<F: Fn(Outcomes) -> FleetReport> Run<'_, F> {
             InputKind::Xml => self.xml(name, label, input, line),
             InputKind::Csv => {
                 inputs::read_csv(input, &mut |line, facts| self.facts(name, label, InputPlace::Line(line), facts))
-                    .map_err(fail)?
+                    .map_err(fail)?;
             }
             InputKind::Json => {
                 let whole = kubernetes::read(input, &mut |number, item| {
@@ -288,7 +306,7 @@ impl<F: Fn(Outcomes) -> FleetReport> Run<'_, F> {
             return stopped;
         }
         if self.unread > TOLD {
-            report::note(&format!("warning: {name}: {} more lines cannot be read", self.unread - TOLD));
+            report::note(&format!("warning: {name}: {} more entries cannot be read", self.unread - TOLD));
         }
         if self.unusable > TOLD {
             report::note(&format!("info: {name}: the same applies to {} more GPUs", self.unusable - TOLD));

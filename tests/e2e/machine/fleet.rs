@@ -23,6 +23,7 @@ pub(crate) fn tests() -> Vec<Test> {
         slow_input_is_streamed,
         unreadable_lines_are_reported,
         invalid_lists_are_rejected,
+        directory_entries_without_machine_are_reported,
         closed_output_ends_quietly,
     ]
 }
@@ -133,7 +134,7 @@ fn unreadable_lines_are_reported() {
     let refused = r#"{"driver": {"user": "535.1"}, "gpus": [{"cc": "8.0"}]}"#;
     let file = scratch.file("refused.jsonl", format!("nothing\n{refused}\n{}", "nothing\n".repeat(20)));
     let outcome = call(["verify"]).arg(demo()).arg("--fleet").arg(&file).run().expect(1);
-    assert!(outcome.stderr.contains("11 more lines cannot be read"), "{outcome}");
+    assert!(outcome.stderr.contains("11 more entries cannot be read"), "{outcome}");
 }
 
 fn invalid_lists_are_rejected() {
@@ -150,6 +151,30 @@ fn invalid_lists_are_rejected() {
         text.push_str(&printed(&outcome, &[(&scratch, "<scratch>")]));
     }
     snapshot::check("machine/fleet_none", &text);
+}
+
+/// Each of these entries is an error alone. Next to a good file, it is reported.
+fn directory_entries_without_machine_are_reported() {
+    let good = r#"{"driver": {"user": "580.65.06"}, "gpus": [{"cc": "8.0"}]}"#;
+    for (name, text) in [
+        ("empty.json", Some("")),
+        ("array.json", Some("[]")),
+        ("items.json", Some(r#"{"items": []}"#)),
+        ("header.csv", Some("name, driver_version\n")),
+        ("folder", None),
+    ] {
+        let scratch = Scratch::new("fleet-directory");
+        let _ = scratch.file("good.json", good);
+        match text {
+            Some(text) => drop(scratch.file(name, text)),
+            None => std::fs::create_dir(scratch.join(name)).expect("a directory can be made"),
+        }
+        let call = || call(["verify"]).arg(fixture::of_driver()).arg("--fleet");
+        let outcome = call().arg(scratch.path()).run().expect(2);
+        assert!(outcome.stderr.contains(&format!("{name}: ")), "{outcome}");
+        assert!(outcome.stdout.contains("1  run it"), "{outcome}");
+        let _ = call().arg(scratch.join(name)).run().expect(2);
+    }
 }
 
 /// Runs `verify -q --fleet - --json | head -1`.
@@ -429,7 +454,6 @@ fn command_line_before_xml_is_skipped() {
     let text = "$ nvidia-smi -q -x\n<?xml version=\"1.0\" ?>\n<nvidia_smi_log>\n<driver_version>580.65.06</driver_version>\n\
                 <gpu><product_name>Graphics Device</product_name><pci><pci_device_id>20B010DE</pci_device_id></pci></gpu></nvidia_smi_log>\n";
     assert_eq!(verdicts("smi.xml", text), ["runs"]);
-}
     let scratch = Scratch::new("fleet-preface");
     let refused = "ssh: connect to host b port 22: Connection refused\n";
     for (text, status) in
@@ -438,3 +462,4 @@ fn command_line_before_xml_is_skipped() {
         let file = scratch.file("smi.xml", &text);
         let _ = call(["verify"]).arg(fixture::of_driver()).arg("--fleet").arg(&file).run().expect(status);
     }
+}
