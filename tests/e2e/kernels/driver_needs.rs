@@ -12,6 +12,7 @@ pub(crate) fn tests() -> Vec<Test> {
         test("renamed_cudart_is_cudart", renamed_cudart),
         test("code_of_cuda_11_is_unknown_on_10", older_major),
         test("relocatable_archive_is_not_loaded", relocatable_archive),
+        test("libraries_with_driver_require_one", libraries_with_driver),
     ]
 }
 
@@ -131,5 +132,42 @@ fn relocatable_archive() {
     for subcommand in [&["verify", "--driver", "470", "--gpu", "A100"][..], &["requirements"]] {
         let outcome = call(subcommand).arg(bench.path("libk.a")).run().expect(2);
         assert!(outcome.stderr.contains("only input for the device linker"), "{outcome}");
+    }
+    // The host code of the archive uses the CUDA runtime.
+    bench.write(
+        "run.cu",
+        b"__global__ void k(int *p) { *p = 1; }\nint run() { int *p; cudaMalloc(&p, 4); k<<<1, 1>>>(p); return 0; }\n",
+    );
+    bench.write(
+        "whole.cu",
+        b"__global__ void whole(int *p) { *p = 2; }\nint other() { whole<<<1, 1>>>(0); return 0; }\n",
+    );
+    bench.nvcc(&format!("-rdc=true -c {} run.cu -o run.o", gencode("90:sm_90")));
+    bench.nvcc(&format!("-c {} whole.cu -o whole.o", gencode("80:sm_80")));
+    for objects in ["run.o", "run.o whole.o"] {
+        bench.tool(&format!("ar rcs librun.a {objects}"));
+        let (word, text) = verdict(&bench, "librun.a", "580.95.05", "A100");
+        assert_eq!(word, "unknown", "{text}");
+        assert!(text.contains("librun.a: a part of its GPU code is input for the device linker"), "{text}");
+        let _ = std::fs::remove_file(bench.path("librun.a"));
+    }
+}
+
+/// Programs without GPU code of their own that are linked to one library, which loads the driver.
+fn libraries_with_driver() {
+    let bench = Bench::new("13.0");
+    bench.write("empty.c", b"");
+    bench.write("main.c", b"int main(void) { return 0; }\n");
+    for (library, oldest) in [("libcudnn.so.9", "11.0"), ("libcurand.so.10", "10.0"), ("libnccl.so.2", "")] {
+        bench.tool(&format!("gcc -shared -Wl,-soname,{library} empty.c -o {library}"));
+        bench.tool(&format!("gcc -Wl,--no-as-needed main.c ./{library} -o program"));
+        for (driver, gpu, expected) in [("580.95.05", "none", 2), ("none", "A100", 2), ("590.44.01", "V100", 1)] {
+            let machine = ["--driver", driver, "--gpu", gpu, "--cudnn", "9.1.0"];
+            let outcome = call(["verify"]).arg(bench.path("program")).args(machine).run();
+            assert_eq!(outcome.status(), Some(expected), "{library} {driver} {gpu}: {outcome}");
+        }
+        let outcome = call(["requirements"]).arg(bench.path("program")).run().success();
+        let promised = format!("driver: one that supports CUDA {oldest}");
+        assert_eq!(outcome.stdout.contains(&promised), !oldest.is_empty(), "{library}: {outcome}");
     }
 }
