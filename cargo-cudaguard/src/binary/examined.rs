@@ -38,6 +38,14 @@ impl NotExamined {
         let why = || format!("its requirements on {}, which it may open, are unknown", libraries.join(", "));
         (!libraries.is_empty()).then(|| Self::new(name, why()))
     }
+
+    /// Creates a part that loads GPU code which no examined file contains.
+    pub(crate) fn loader_of_code(name: impl Into<String>) -> Self {
+        Self::new(
+            name,
+            "loads GPU code while it runs, and none was found: which GPUs and drivers it supports is unknown",
+        )
+    }
 }
 
 /// The reason why a part was not examined.

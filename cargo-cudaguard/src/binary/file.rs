@@ -383,6 +383,16 @@ impl Binary {
         Ok(self.strings()?.find_first_of_each(&CALLED).iter().any(Option::is_some))
     }
 
+    /// Returns true if the file loads GPU code that it neither contains nor compiles: only the program knows where it is.
+    pub(crate) fn loads_other_code(&self) -> bool {
+        const LOADERS: [&str; 3] = ["cuModuleLoad", "cuLibraryLoad", "cudaLibraryLoad"];
+        let loads = |symbol: &str| LOADERS.iter().any(|start| symbol.starts_with(start));
+        let imports = Elf::parse(self.data()).is_ok_and(|elf| elf.undefined_symbols().any(loads));
+        imports
+            && memmem::find(self.data(), b"nvrtc").is_none()
+            && self.kernels().is_ok_and(|kernels| kernels.entries().is_empty())
+    }
+
     fn strings(&self) -> Result<FileStrings<'_>, String> {
         FileStrings::from_bytes(&self.data).map_err(|error| format!("{}: {error}", self.path.display()))
     }

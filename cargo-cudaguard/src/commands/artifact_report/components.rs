@@ -143,6 +143,10 @@ impl ArtifactReport {
             let unknown = "the GPU code that it compiles when a program runs is unknown";
             all.not_examined.extend(all.compilers.iter().map(|compiler| NotExamined::new(compiler.file(), unknown)));
         }
+        let loader = whole.loaders.iter().find(|loader| loader.loads_other_code);
+        if let Some(loader) = loader.filter(|_| !all.has_gpu_code()) {
+            all.not_examined.push(NotExamined::loader_of_code(&*loader.name));
+        }
         if !whole
             .parts
             .iter()

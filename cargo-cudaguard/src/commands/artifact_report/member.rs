@@ -46,6 +46,8 @@ pub(super) struct MemberLoader {
     /// The libraries of NVIDIA that it names and may open, if nothing shows what it requires of them.
     pub(super) may_open: Vec<String>,
     pub(super) delay_loaded: Vec<String>,
+    /// True if it loads GPU code that it does not contain.
+    pub(super) loads_other_code: bool,
     kind: BinaryKind,
     pub(super) is_for_windows: bool,
     /// The processor of a file for Windows; `None` if it is for several.
@@ -69,6 +71,9 @@ impl MemberLoader {
             opens: opened_libraries(binary.data()),
             may_open: Vec::new(),
             delay_loaded: binary.delay_loaded.clone(),
+            loads_other_code: !is_of_nvidia
+                && binary.imported().any(|name| is_listed_under_cuda(name))
+                && binary.loads_other_code(),
             kind: binary.kind,
             is_for_windows,
             processor: Pe::parse(binary.data()).ok().and_then(|image| image.processor()),

@@ -2,7 +2,7 @@
 
 use super::components::{Scope, components_together, is_brought, is_of_vendor};
 use super::{absent, dlls, family, opened, python, resolve_cudnn, symbols};
-use crate::binary::examined;
+use crate::binary::examined::{self, NotExamined};
 use crate::binary::file::{Binary, BinaryKind, TargetOs};
 use crate::binary::loader::{self, LoadGraph, LoadOutcome, Object, SearchSource};
 use crate::binary::mapped_file::OpenFiles;
@@ -58,6 +58,10 @@ impl<'a> Closure<'a> {
             let names = object.requested_names();
             names.filter_map(|name| misnamed(&path, name, object.soname.as_deref())).collect::<Vec<_>>()
         }));
+        let loader = self.files().find(|(at, file)| !is_of_vendor(*at) && file.loads_other_code());
+        if let Some((_, file)) = loader.filter(|_| !all.has_gpu_code()) {
+            all.not_examined.push(NotExamined::loader_of_code(file.path.display().to_string()));
+        }
         // A search path inside of an environment contains the same files on each machine.
         for needed in all.needed.iter_mut().filter(|needed| needed.has_search_path) {
             let mut by = self.files().filter(|(_, file)| file.needed.contains(&needed.soname));

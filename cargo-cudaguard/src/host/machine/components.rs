@@ -214,6 +214,12 @@ impl Components {
         components
     }
 
+    /// Returns true if GPU code of a file shows which GPUs are supported.
+    pub(crate) fn has_gpu_code(&self) -> bool {
+        let is_gpu = |row: &Requirement| matches!(row, Requirement::Gpu { .. });
+        self.manifests.iter().any(|manifest| manifest.requires.iter().any(is_gpu))
+    }
+
     /// Replaces the driver releases, which are those of Linux, if the file is for Windows.
     fn use_releases_of_os(&mut self) {
         if self.os == Some(TargetOs::Windows) {
