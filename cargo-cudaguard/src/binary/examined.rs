@@ -205,7 +205,9 @@ pub(crate) fn unexamined_parts_of_elf(elf: &Elf<'_>) -> Vec<Reason> {
 fn packed_section(section: &Section<'_>) -> Option<Reason> {
     let Section { name, data, .. } = *section;
     let is_stored = section.kind == SHT_PROGBITS && section.flags & SHF_ALLOC == 0;
-    let is_own = is_stored && (!name.starts_with('.') || !kind(data).is_empty());
+    // Fedora stores the names of local functions in a compressed ELF file.
+    let is_packed = || !kind(data).is_empty() && name != ".gnu_debugdata";
+    let is_own = is_stored && (!name.starts_with('.') || is_packed());
     (is_own && data.iter().any(|byte| *byte != 0))
         .then(|| format!("{} in section {name}, which is not loaded{}", size(data.len()), kind(data)).into())
 }
@@ -242,15 +244,20 @@ const LAUNCHER: usize = 64 << 10;
 
 /// Describes the data after an image by its magic numbers; empty if it is unknown.
 fn kind(data: &[u8]) -> &'static str {
+    const STARTS: [(&[u8], &str); 5] = [
+        (b"hsqs", " (a squashfs file system, as in an AppImage)"),
+        (b"\x7fELF", " (an ELF file)"),
+        (b"\x1f\x8b\x08", " (compressed by gzip)"),
+        (b"\x28\xb5\x2f\xfd", " (compressed by zstd)"),
+        (b"\xfd7zXZ\0", " (compressed by xz)"),
+    ];
     let end = &data[data.len().saturating_sub(4096)..];
     if memmem::find(end, b"MEI\x0c\x0b\x0a\x0b\x0e").is_some() {
         " (an archive of PyInstaller)"
-    } else if data.starts_with(b"hsqs") {
-        " (a squashfs file system, as in an AppImage)"
     } else if memmem::find(end, b"PK\x05\x06").is_some() {
         ZIP
     } else {
-        ""
+        STARTS.iter().find(|(magic, _)| data.starts_with(magic)).map_or("", |(_, kind)| kind)
     }
 }
 
