@@ -34,9 +34,7 @@ impl ArtifactReport {
     /// Returns the requirements of all members. A library that a member finds in the artifact is not required of a machine.
     pub(crate) fn components(&self) -> Components {
         let whole = self;
-        let mut not_examined = whole.not_examined.clone();
-        not_examined.extend(whole.absent_libraries());
-        not_examined.extend(whole.misnamed_libraries());
+        let not_examined = whole.all_not_examined();
         let mut all = Components { file: whole.archive.display().to_string(), not_examined, ..Components::default() };
         let processors: BTreeSet<&str> =
             whole.parts.iter().map(|part| part.components.processor.as_str()).filter(|name| !name.is_empty()).collect();
@@ -154,6 +152,14 @@ impl ArtifactReport {
         {
             all.not_examined.extend(whole.unexamined_openers());
         }
+        all
+    }
+
+    /// Returns the parts that were not examined, and the libraries that are absent or unknown.
+    pub(super) fn all_not_examined(&self) -> Vec<NotExamined> {
+        let mut all = self.not_examined.clone();
+        all.extend(self.absent_libraries());
+        all.extend(self.misnamed_libraries());
         all
     }
 

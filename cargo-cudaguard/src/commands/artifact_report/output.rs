@@ -59,7 +59,7 @@ impl ArtifactReport {
         value.insert_some("may_open", (!opened.is_empty()).then(|| array(opened)));
         let findings = self.package_findings();
         value.insert_some("findings", (!findings.is_empty()).then(|| to_json(&findings)));
-        inspect::put_not_judged(&mut value, &self.not_examined);
+        inspect::put_not_judged(&mut value, &self.all_not_examined());
         json_output::render(value)
     }
 
@@ -163,7 +163,7 @@ impl ArtifactReport {
             page.push_line(name, &format!("{soname}: {}", join_some(&members)));
             name = "";
         }
-        page.not_examined(&self.not_examined);
+        page.not_examined(&self.all_not_examined());
         let findings = to_text(&self.package_findings());
         if !findings.is_empty() {
             page.0 = page.0 + "\n" + &findings;
@@ -173,7 +173,7 @@ impl ArtifactReport {
 
     /// Qualifies an answer if it holds only for the examined parts.
     fn limited(&self, answer: &str) -> String {
-        let is_examined = examined::is_complete(&self.not_examined);
+        let is_examined = examined::is_complete(&self.all_not_examined());
         if is_examined { answer.to_owned() } else { format!("{answer}, as far as examined") }
     }
 
