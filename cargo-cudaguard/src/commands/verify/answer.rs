@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use cudaguard::internal::finding::{self, Code, Finding};
+use cudaguard::internal::finding::{self, Code, Effect, Finding};
 
 use super::examine::MachineAnswer;
 use crate::binary::examined::{self, NotExamined};
@@ -38,11 +38,12 @@ impl FileAnswer<'_> {
         all
     }
 
-    /// Describes the parts that no rule has checked, and those that were not examined.
+    /// Describes the parts that no rule has checked, those that were not examined, and the facts that are unknown.
     pub(super) fn not_judged(&self) -> Vec<String> {
         let mut all = self.on_machine.as_ref().map(|answer| answer.open.clone()).unwrap_or_default();
         all.extend(self.only_release_left_out().map(ToString::to_string));
-        for finding in self.unasked_findings() {
+        let is_open = |finding: &Finding| finding.code.effect() == Effect::Open || self.unasked.contains(&finding.code);
+        for finding in self.findings().into_iter().filter(is_open) {
             let line = finding.message.lines().next().unwrap_or_default().to_owned();
             if !all.contains(&line) {
                 all.push(line);
