@@ -1,15 +1,12 @@
 //! Reader for a directory: its files are read in place.
 
 use std::fs;
-use std::io::{self, ErrorKind, Read as _};
+use std::io::{self, ErrorKind};
 use std::path::Path;
 
-use crate::binary::examined;
+use crate::cli::platform;
 
-use super::{
-    ArchivePlace, Content, LONGEST_TEXT, bounds, form_of, image, is_code, is_package_metadata, packed_script,
-    read_head, unexamined_by_name,
-};
+use super::{ArchivePlace, Content, Handling, bounds, image, read_head};
 
 pub(super) fn walk_dir(dir: &Path, of: &ArchivePlace<'_>) -> Result<&'static str, String> {
     if image::is_layout(dir) {
@@ -76,7 +73,6 @@ fn not_read(name: &str, error: &io::Error, of: &ArchivePlace<'_>) -> Result<(), 
 }
 
 fn visit_file(path: &Path, name: &str, of: &ArchivePlace<'_>) -> Result<(), String> {
-    let fails = |error: io::Error| of.error_for(name, error);
     let mut file = match fs::File::open(path) {
         Ok(file) => file,
         Err(error) => return not_read(name, &error, of),
@@ -85,25 +81,14 @@ fn visit_file(path: &Path, name: &str, of: &ArchivePlace<'_>) -> Result<(), Stri
         Ok(head) => head,
         Err(error) => return not_read(name, &error, of),
     };
-    if is_code(&head) {
-        return of.hand_on(name, Content::Code(file));
-    }
-    if let Some(format) = examined::kind_from_head(&head) {
-        return of.hand_on(name, Content::NotExamined(format));
-    }
-    if is_package_metadata(name) {
-        let mut text = Vec::new();
-        io::Read::chain(&head[..], &file).take(LONGEST_TEXT).read_to_end(&mut text).map_err(fails)?;
-        return of.text(name, &text);
-    }
-    let Some(form) = form_of(&file, &head).map_err(fails)? else {
-        let why = match unexamined_by_name(name, &head) {
-            Some(why) => Some(why),
-            None => packed_script(&file, &head).map_err(fails)?,
-        };
-        return why.map_or(Ok(()), |why| of.hand_on(name, Content::NotExamined(why.into())));
+    let is_executable = file.metadata().is_ok_and(|metadata| platform::is_executable_file(&metadata));
+    let outcome = match Handling::from_head(name, is_executable, &head) {
+        Handling::Ignored => return of.ignore(name),
+        Handling::NotExamined(why) => return of.hand_on(name, Content::NotExamined(why)),
+        Handling::Text => return of.text(name, &mut io::Read::chain(&head[..], file)),
+        Handling::Whole => of.examine_file(name, file, &head),
     };
-    match of.archive(name, file, form) {
+    match outcome {
         // Only this archive is skipped: the rest of the directory is examined.
         Err(why) if !of.budget.is_exceeded() => {
             let whole = of.error_for(name, "");

@@ -9,6 +9,7 @@
 mod bounds;
 mod dir;
 mod image;
+mod names;
 mod tape;
 mod zipped;
 
@@ -24,9 +25,11 @@ use crate::binary::kernels;
 use crate::binary::mapped_file::{Contents, open_regular};
 use crate::binary::pe::Pe;
 use cudaguard::internal::elf::Elf;
-use cudaguard::internal::vendor;
+use tar::Header;
 
 use bounds::{Budget, MOST_NESTED};
+pub(crate) use names::is_library;
+use names::{is_package_metadata, unexamined_by_name};
 
 /// Number of bytes at the beginning of a member that suffice to detect its format.
 const HEAD: usize = 4096;
@@ -51,6 +54,8 @@ pub(crate) enum Content {
     Config(String),
     /// A link to the member with this path, as in [`ArchiveMember::name`].
     Link(String),
+    /// A member that has the name of a library and contains no code, such as a script for the linker.
+    NoCode,
     /// A member that may hold code and is not examined, with the reason.
     NotExamined(Reason),
 }
@@ -116,10 +121,53 @@ impl ArchiveFormat {
             (b"\xed\xab\xee\xdb", Self::Rpm),
         ];
         let known = known.iter().find(|(magic, _)| head.starts_with(magic)).map(|(_, form)| *form);
-        known.or_else(|| head.starts_with(b"!<arch>\ndebian-binary").then_some(Self::Deb)).or_else(|| {
-            let tar = head.get(257..262) == Some(b"ustar");
-            tar.then_some(Self::Tar)
-        })
+        known
+            .or_else(|| head.starts_with(b"!<arch>\ndebian-binary").then_some(Self::Deb))
+            .or_else(|| is_tar_header(head).then_some(Self::Tar))
+    }
+}
+
+/// Returns true for the header of the first member of a tar. Old tars have no magic number, so the checksum counts.
+fn is_tar_header(head: &[u8]) -> bool {
+    let is_old = || {
+        let header = Header::from_byte_slice(head.get(..512)?);
+        let sum = |bytes: &[u8]| bytes.iter().map(|byte| u32::from(*byte)).sum::<u32>();
+        let stored = header.cksum().ok().filter(|stored| *stored != 0)?;
+        Some(stored == sum(&head[..148]) + 8 * u32::from(b' ') + sum(&head[156..512]))
+    };
+    head.get(257..262) == Some(b"ustar") || is_old().unwrap_or_default()
+}
+
+/// How a member is examined.
+#[derive(Debug, PartialEq, Eq)]
+enum Handling {
+    /// It contains no code.
+    Ignored,
+    NotExamined(Reason),
+    /// It describes a package.
+    Text,
+    /// The whole file is needed.
+    Whole,
+}
+
+impl Handling {
+    /// Decides by the name and the first bytes.
+    fn from_head(member: &str, is_executable: bool, head: &[u8]) -> Self {
+        // A script may be followed by data, and PTX by nothing but comments.
+        let is_open = head.starts_with(b"#!") || head.len() == HEAD && kernels::may_be_ptx(head);
+        if let Some(format) = examined::kind_from_head(head) {
+            Self::NotExamined(format)
+        } else if is_code(head) || ArchiveFormat::from_magic(head).is_some() {
+            Self::Whole
+        } else if is_package_metadata(member) {
+            Self::Text
+        } else if let Some(why) = unexamined_by_name(member, is_executable, head) {
+            Self::NotExamined(why.into())
+        } else if is_open {
+            Self::Whole
+        } else {
+            Self::Ignored
+        }
     }
 }
 
@@ -265,79 +313,90 @@ impl ArchivePlace<'_> {
     }
 
     /// Passes on a text that describes a package.
-    fn text(&self, member: &str, text: &[u8]) -> Result<(), String> {
+    fn text(&self, member: &str, reader: &mut impl Read) -> Result<(), String> {
+        let mut text = Vec::new();
+        let read = reader.take(LONGEST_TEXT).read_to_end(&mut text);
+        read.map_err(|error| self.error_for(member, describe_io_error(&error)))?;
         self.budget.keep(text.len()).map_err(|why| self.error_for("", why))?;
         if text.len() as u64 == LONGEST_TEXT {
             let why = format!("package metadata after the first {} MiB", LONGEST_TEXT >> 20);
             self.hand_on(member, Content::NotExamined(why.into()))?;
         }
-        self.hand_on(member, Content::Text(String::from_utf8_lossy(text).into_owned()))
+        self.hand_on(member, Content::Text(String::from_utf8_lossy(&text).into_owned()))
     }
 
     /// Examines a member that is a file and passes it on if a check may need it. `stated` is the size that the archive
     /// specifies.
-    fn read_member(&self, member: &str, reader: &mut impl Read, stated: u64) -> Result<(), String> {
-        let head = read_head(reader).map_err(|error| self.error_for(member, describe_io_error(&error)))?;
-        let form = ArchiveFormat::from_magic(&head);
+    fn read_member(
+        &self,
+        member: &str,
+        is_executable: bool,
+        reader: &mut impl Read,
+        stated: u64,
+    ) -> Result<(), String> {
+        let fails = |error: io::Error| self.error_for(member, describe_io_error(&error));
+        let head = read_head(reader).map_err(fails)?;
         let rest = &mut io::Read::chain(&head[..], reader);
-        if let Some(format) = examined::kind_from_head(&head) {
-            return self.hand_on(member, Content::NotExamined(format));
-        }
-        // What follows the text of a script shows only at its end.
-        let script = head.starts_with(b"#!") && stated > 22;
-        if !is_code(&head) && form.is_none() && !script && !is_package_metadata(member) {
-            if let Some(why) = unexamined_by_name(member, &head) {
-                return self.hand_on(member, Content::NotExamined(why.into()));
+        match Handling::from_head(member, is_executable, &head) {
+            Handling::Ignored => self.ignore(member),
+            Handling::NotExamined(why) => self.hand_on(member, Content::NotExamined(why)),
+            Handling::Text => self.text(member, rest),
+            Handling::Whole => {
+                let file = spool_to_temp_file(rest, self.budget).map_err(fails)?;
+                let length = file.metadata().map_err(|error| self.error_for(member, error))?.len();
+                if length != stated {
+                    let why = format!("has {length} bytes, but the archive specifies {stated}");
+                    return Err(self.error_for(member, why));
+                }
+                self.examine_file(member, file, &head)
             }
-            return Ok(());
         }
-        if is_package_metadata(member) && form.is_none() && !is_code(&head) {
+    }
+
+    /// Passes on a member without code if its name suggests a library, because links and metadata may name it.
+    fn ignore(&self, member: &str) -> Result<(), String> {
+        if is_library(member) { self.hand_on(member, Content::NoCode) } else { Ok(()) }
+    }
+
+    /// Examines a whole file that begins with `head`.
+    fn examine_file(&self, member: &str, file: File, head: &[u8]) -> Result<(), String> {
+        let fails = |error: io::Error| self.error_for(member, error);
+        if let Some(form) = form_of(&file, head).map_err(fails)? {
+            return self.archive(member, file, form);
+        }
+        let has_code = || {
             let mut text = Vec::new();
-            rest.take(LONGEST_TEXT)
-                .read_to_end(&mut text)
-                .map_err(|error| self.error_for(member, describe_io_error(&error)))?;
-            return self.text(member, &text);
+            let read = kernels::may_be_ptx(head)
+                && ReadAt { file: &file, at: 0 }.take(LONGEST_TEXT).read_to_end(&mut text)? > 0;
+            Ok(read && kernels::are_bare(&text))
+        };
+        if is_code(head) || has_code().map_err(fails)? {
+            return self.hand_on(member, Content::Code(file));
         }
-        let file =
-            spool_to_temp_file(rest, self.budget).map_err(|error| self.error_for(member, describe_io_error(&error)))?;
-        let length = file.metadata().map_err(|error| self.error_for(member, error))?.len();
-        if length != stated {
-            return Err(self.error_for(member, format!("has {length} bytes, but the archive specifies {stated}")));
-        }
-        let form = form_of(&file, &head).map_err(|error| self.error_for(member, error))?;
-        match form {
-            Some(form) => self.archive(member, file, form),
-            None if is_code(&head) => self.hand_on(member, Content::Code(file)),
-            None => match packed_script(&file, &head).map_err(|error| self.error_for(member, error))? {
-                Some(why) => self.hand_on(member, Content::NotExamined(why.into())),
-                None => Ok(()),
-            },
+        match packed_script(&file, head).map_err(fails)? {
+            Some(why) => self.hand_on(member, Content::NotExamined(why.into())),
+            None => self.ignore(member),
         }
     }
 
     /// Reads a member that is an archive of this format, or compressed.
     fn archive(&self, member: &str, file: File, form: ArchiveFormat) -> Result<(), String> {
+        let path = Path::new(member);
         if form.is_packed() {
-            match tape::packed(&file, form) {
-                Ok(PackedContent::Other) => return Ok(()),
-                Ok(PackedContent::Tar | PackedContent::Code) => {}
-                Err(error) => {
-                    return self
-                        .hand_on(member, Content::NotExamined(format!("it cannot be unpacked: {error}").into()));
-                }
+            let inner = tape::name_of_contents(path);
+            let unpacked = tape::unpacked_head(&file, form);
+            let not_examined = match unpacked.map(|head| Handling::from_head(&inner, false, &head)) {
+                Ok(Handling::Whole) => None,
+                Ok(Handling::Ignored | Handling::Text) => return self.ignore(member),
+                Ok(Handling::NotExamined(why)) => Some(why),
+                Err(error) => Some(format!("it cannot be unpacked: {error}").into()),
+            };
+            if let Some(why) = not_examined {
+                return self.hand_on(member, Content::NotExamined(why));
             }
         }
-        walk_open_file(file, form, Path::new(member), &self.nested_in(member)?).map(drop)
+        walk_open_file(file, form, path, &self.nested_in(member)?).map(drop)
     }
-}
-
-/// The content of a compressed stream.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum PackedContent {
-    Tar,
-    /// A file that may contain code.
-    Code,
-    Other,
 }
 
 /// Returns true if a member that starts with these bytes may contain host or GPU code.
@@ -346,40 +405,6 @@ fn is_code(head: &[u8]) -> bool {
         || Pe::may_be_pe(head)
         || kernels::are_bare(head)
         || ar::is_archive(head) && ArchiveFormat::from_magic(head).is_none()
-}
-
-/// Formats that can contain programs and that are not read, by the endings of names.
-const PACKED_BY_ENDING: [(&str, &str); 5] = [
-    ("cpio", "a cpio archive"),
-    ("dmg", "a disk image"),
-    ("iso", "a disk image"),
-    ("msi", "an installer of Windows"),
-    ("qcow2", "a disk image"),
-];
-
-/// Returns why a member that starts with these bytes is not examined, by its name: another format, or the name of a library of
-/// NVIDIA's without code (an interrupted copy, a pointer of Git LFS).
-fn unexamined_by_name(member: &str, head: &[u8]) -> Option<&'static str> {
-    let name = member.rsplit('/').next()?;
-    let ending = name.rsplit('.').next()?;
-    let packed = PACKED_BY_ENDING.iter().find(|(packed, _)| ending.eq_ignore_ascii_case(packed) && !head.is_empty());
-    if let Some((_, format)) = packed {
-        return Some(format);
-    }
-    let is_library = ending.eq_ignore_ascii_case("dll") || ending.bytes().all(|byte| byte.is_ascii_digit());
-    let is_it = is_library && vendor::ALL.into_iter().any(|library| library.is_named(name));
-    is_it.then_some(if head.is_empty() { "is empty" } else { "is no library, although it has the name of one" })
-}
-
-/// Returns true if a member with this name describes a package.
-fn is_package_metadata(member: &str) -> bool {
-    let mut parts = member.rsplit('/');
-    let (name, dir) = (parts.next().unwrap_or_default(), parts.next().unwrap_or_default());
-    match name {
-        "METADATA" | "RECORD" => dir.ends_with(".dist-info"),
-        "index.json" | "run_exports.json" => dir == "info",
-        _ => dir == "conda-meta" && name.ends_with(".json"),
-    }
 }
 
 /// Reads an archive of this format and returns a description. `path` is its name.
@@ -408,10 +433,12 @@ fn walk_open_file(
             tape::walk_tar(&file, form, of)
         }
         ArchiveFormat::Gzip | ArchiveFormat::Bzip2 | ArchiveFormat::Xz | ArchiveFormat::Zstd => {
-            match tape::packed(&file, form) {
-                Ok(PackedContent::Code | PackedContent::Other) => tape::walk_single(&file, form, path, of),
+            match tape::unpacked_head(&file, form) {
+                Ok(head) if ArchiveFormat::from_magic(&head) != Some(ArchiveFormat::Tar) => {
+                    tape::walk_single(&file, form, path, of)
+                }
                 // If decompression fails, the reader reports the reason.
-                Ok(PackedContent::Tar) | Err(_) => tape::walk_tar(&file, form, of),
+                _ => tape::walk_tar(&file, form, of),
             }
         }
     }

@@ -1,6 +1,7 @@
 //! Reader for tars, compressed or not, and for Debian packages, which contain one.
 
 use crate::binary::ar;
+use std::borrow::Cow;
 use std::cell::Cell;
 use std::ffi::OsStr;
 use std::fs::File;
@@ -10,8 +11,8 @@ use std::rc::Rc;
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use crate::binary::examined;
 use crate::binary::mapped_file::Contents;
+use crate::cli::platform::is_executable;
 use bzip2::bufread::MultiBzDecoder;
 use flate2::bufread::MultiGzDecoder;
 use lzma_rust2::XzReader;
@@ -26,20 +27,19 @@ pub(super) fn walk_tar(file: &File, form: ArchiveFormat, of: &ArchivePlace<'_>) 
     Ok("tar archive")
 }
 
-/// Reads a compressed file that is not a tar. Its only member is named like the file without the extension of the
-/// compression.
+/// Reads a compressed file that is not a tar.
 pub(super) fn walk_single(
     file: &File,
     form: ArchiveFormat,
     path: &Path,
     of: &ArchivePlace<'_>,
 ) -> Result<&'static str, String> {
-    let name = path.file_stem().map_or_else(|| "contents".into(), OsStr::to_string_lossy);
+    let name = name_of_contents(path);
     of.budget.count_member().map_err(|why| of.error_for("", why))?;
     let mut spooled = super::spool_to_temp_file(&mut decompress(file, form, of), of.budget)
         .map_err(|error| of.error_for("", format!("is cut off or damaged: {error}")))?;
     let length = spooled.metadata().map_err(|error| of.error_for("", error))?.len();
-    of.read_member(&name, &mut spooled, length)?;
+    of.read_member(&name, false, &mut spooled, length)?;
     Ok(match form {
         ArchiveFormat::Bzip2 => "file compressed with bzip2",
         ArchiveFormat::Xz => "file compressed with xz",
@@ -164,8 +164,8 @@ fn window(header: &[u8]) -> u64 {
     if width == 2 { size + 256 } else { size }
 }
 
-/// Detects the content of a compressed file. An error contains the reason why it cannot be unpacked.
-pub(super) fn packed(file: &File, form: ArchiveFormat) -> io::Result<super::PackedContent> {
+/// Returns the first bytes of the content of a compressed file. An error contains the reason why it cannot be unpacked.
+pub(super) fn unpacked_head(file: &File, form: ArchiveFormat) -> io::Result<Vec<u8>> {
     let budget = bounds::Budget::default();
     let of = ArchivePlace {
         archive: String::new(),
@@ -175,13 +175,12 @@ pub(super) fn packed(file: &File, form: ArchiveFormat) -> io::Result<super::Pack
         budget: &budget,
         each: &|_| Ok(()),
     };
-    let head = super::read_head(&mut decompress(ReadAt { file, at: 0 }, form, &of))?;
-    Ok(match ArchiveFormat::from_magic(&head) {
-        Some(ArchiveFormat::Tar) => super::PackedContent::Tar,
-        Some(_) => super::PackedContent::Code,
-        None if super::is_code(&head) || examined::kind_from_head(&head).is_some() => super::PackedContent::Code,
-        None => super::PackedContent::Other,
-    })
+    super::read_head(&mut decompress(ReadAt { file, at: 0 }, form, &of))
+}
+
+/// Returns the name of the content of a compressed file: that of the file without the extension of the compression.
+pub(super) fn name_of_contents(path: &Path) -> Cow<'_, str> {
+    path.file_stem().map_or_else(|| "contents".into(), OsStr::to_string_lossy)
 }
 
 /// Maximum number of bytes between two members of a tar, such as a longer name or a header of another type.
@@ -267,7 +266,8 @@ pub(super) fn for_each_member(
             }
             _ => {
                 let size = entry.size();
-                of.read_member(&name, &mut entry, size)?;
+                let is_executable = entry.header().mode().is_ok_and(is_executable);
+                of.read_member(&name, is_executable, &mut entry, size)?;
             }
         }
         // The tar reader skips the rest of a sparse file, whose length in the archive is the length in its header.

@@ -67,6 +67,7 @@ fn walked_at(path: &Path) -> Result<Vec<String>, String> {
             Content::Text(text) => format!("{}: {text}", member.name),
             Content::Config(text) => text.clone(),
             Content::Link(target) => format!("{} -> {target}", member.name),
+            Content::NoCode => format!("{}: no code", member.name),
             Content::NotExamined(why) => format!("{}: not examined: {why}", member.name),
         });
         Ok(())
@@ -150,7 +151,7 @@ fn harmful_members_are_rejected_by_name() {
         (files(&[("a.so", CODE), ("./a.so", CODE)]), "ARCHIVE!a.so: occurs twice in the archive"),
         (twice, "ARCHIVE!one.so: occurs twice in the archive"),
         (encrypted, "ARCHIVE!a.so: is encrypted"),
-        (unknown, "ARCHIVE!a.so: is compressed with"),
+        (unknown, "ARCHIVE!a.so: is compressed with method 98, which"),
         (longer, "ARCHIVE!a.so: "),
         (bomb, "unpacks to more than 250 times its size: possibly a decompression bomb"),
         (deep, "cudaguard does not read deeper ones"),
@@ -178,12 +179,30 @@ fn unreadable_members_are_not_examined() {
         ("c.gz", &gzip(CODE)),
         ("d.gz", b"\x1f\x8b and more"),
         ("e", &gzip(b"text")),
+        ("f.cpio.gz", &gzip(b"0707")),
+        ("g.run.gz", &gzip(b"#!/bin/sh\nexit\n\0")),
+        ("h.sh.gz", &gzip(b"#!/bin/sh\nexit\n")),
     ]);
     let found = walked(&archive).unwrap();
     assert_eq!(found[0], "a.bundle: not examined: GPU code for AMD");
     assert_eq!(found[1..3], ["b.so", "c.gz!c"]);
     assert!(found[3].starts_with("d.gz: not examined: it cannot be unpacked: "), "{found:?}");
-    assert_eq!(found.len(), 4, "{found:?}");
+    let expected = [
+        "f.cpio.gz: not examined: a cpio archive",
+        "g.run.gz!g.run: not examined: a script with packed data after its text",
+    ];
+    assert_eq!(found[4..], expected);
+    let old = {
+        let mut bytes = files(&[("a.so", CODE)]);
+        bytes[257..263].fill(0);
+        let header = &mut bytes[..512];
+        header[148..156].fill(b' ');
+        let sum: u32 = header.iter().map(|byte| u32::from(*byte)).sum();
+        header[148..156].copy_from_slice(format!("{sum:06o}\0 ").as_bytes());
+        bytes
+    };
+    assert_eq!(walked(&old).unwrap(), ["a.so"]);
+    assert_eq!(walked(&zip(&[("old.tgz", &gzip(&old))])).unwrap(), ["old.tgz!a.so"]);
     let script = [&b"#!/usr/bin/env python3\n"[..], &zip(&[("lib/a.so", CODE)])].concat();
     assert_eq!(walked(&script).unwrap(), ["lib/a.so"]);
     assert_eq!(walked(&files(&[("bin/app", &script)])).unwrap(), ["bin/app!lib/a.so"]);
@@ -224,7 +243,7 @@ fn image_layers_override_lower_layers() {
     ]));
     let manifest = br#"[{"Layers": ["1/layer.tar", "2/layer.tar"]}]"#;
     let docker = files(&[("manifest.json", manifest), ("1/layer.tar", &lower), ("2/layer.tar", &upper)]);
-    let expected = ["etc/lib -> usr/lib", "opt/kept/d.so", "opt/old/new.so"];
+    let expected = ["etc/lib -> usr/lib", "opt/kept/d.so", "opt/old/new.so", "usr/lib/b.so: no code"];
     assert_eq!(walked(&docker).unwrap(), expected);
 
     let dir = tempfile::tempdir().unwrap();

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex};
 use zip::result::ZipError;
 use zip::{CompressionMethod, ZipArchive};
 
-use crate::cli::platform::read_exact_at;
+use crate::cli::platform::{is_executable, read_exact_at};
 
 use super::bounds::Names;
 use super::{ArchivePlace, ReadAt, bounds};
@@ -140,10 +140,9 @@ fn read_zip_member(archive: &mut ZipArchive<Source>, index: usize, of: &ArchiveP
             return Err(fails(&"is encrypted"));
         }
         if !matches!(raw.compression(), CompressionMethod::Stored | CompressionMethod::Deflated) {
-            return Err(fails(&format_args!(
-                "is compressed with {:?}, which cudaguard does not support",
-                raw.compression()
-            )));
+            #[expect(deprecated, reason = "nothing else returns the number of an unknown method")]
+            let method = raw.compression().to_u16();
+            return Err(fails(&format_args!("is compressed with method {method}, which cudaguard does not support")));
         }
         bounds::check_ratio(raw.compressed_size(), raw.size()).map_err(|error| fails(&error))?;
         (name, raw.size(), raw.compressed_size())
@@ -155,8 +154,9 @@ fn read_zip_member(archive: &mut ZipArchive<Source>, index: usize, of: &ArchiveP
         read.map_err(|error| of.error_for(&name, super::describe_io_error(&error)))?;
         return of.add_link(&name, &target);
     }
+    let is_executable = entry.unix_mode().is_some_and(is_executable);
     let mut bounded = BoundedEntry { reader: &mut entry, packed, length: 0 };
-    of.read_member(&name, &mut bounded, stated)
+    of.read_member(&name, is_executable, &mut bounded, stated)
 }
 
 /// Reader that limits the unpacked length, independently of the stated size.

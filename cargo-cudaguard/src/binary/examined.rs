@@ -114,15 +114,43 @@ const COMPRESSED_BUNDLE: &[u8] = b"CCOB";
 /// Section that clang's newer driver writes for any GPU.
 const OFFLOADING: &str = ".llvm.offloading";
 
-/// Formats that can contain programs and that are not read, by their first bytes.
-const PACKED: [(&[u8], &str); 6] = [
-    (b"7z\xbc\xaf\x27\x1c", "a 7z archive"),
-    (b"Rar!\x1a\x07", "a RAR archive"),
-    (b"MSCF\0\0\0\0", "a cabinet file of Windows"),
-    (b"\x04\x22\x4d\x18", "a file compressed with LZ4"),
-    (b"hsqs", "a squashfs image"),
-    (b"#!/usr/bin/env run-singularity\n", "a Singularity image"),
+/// Formats that are not read, by the offset of their magic number and by that number: those that can contain programs, and bare
+/// Tile IR.
+const PACKED: [(usize, &[u8], &str); 15] = [
+    (0, b"7z\xbc\xaf\x27\x1c", "a 7z archive"),
+    (0, b"Rar!\x1a\x07", "a RAR archive"),
+    (0, b"MSCF\0\0\0\0", "a cabinet file of Windows"),
+    (0, b"PK\x07\x08", "a part of a split archive"),
+    (0, b"\x04\x22\x4d\x18", "a file compressed with LZ4"),
+    (0, b"LZIP\x01", "a file compressed with lzip"),
+    (0, b"\x1f\x9d\x90", "a file compressed with compress"),
+    (0, b"hsqs", "a squashfs image"),
+    (1024, b"\xe2\xe1\xf5\xe0", "an EROFS image"),
+    (0, b"QFI\xfb\0\0\0", DISK),
+    (0, b"KDMV", DISK),
+    (0, b"vhdxfile", DISK),
+    (64, b"\x7f\x10\xda\xbe", DISK),
+    (0, b"#!/usr/bin/env run-singularity\n", "a Singularity image"),
+    (0, b"\x7fTileIR\0", "Tile IR, which a compiler or the driver compiles for a GPU"),
 ];
+const DISK: &str = "a disk image";
+
+/// Returns true for a disk image of Linux (ext2 to ext4). Its magic number is short, so other fields count as well.
+fn is_ext_image(head: &[u8]) -> bool {
+    let field = |at: usize| Some(u32::from_le_bytes(head.get(1024 + at..1028 + at)?.try_into().ok()?));
+    let fits = |at: usize, most: u32| field(at).is_some_and(|value| value <= most);
+    // The magic number, the size of blocks and the revision.
+    head.get(1080..1082) == Some(b"\x53\xef") && fits(24, 6) && fits(76, 1)
+}
+
+/// Returns true for a cpio archive, whose header consists of digits.
+fn is_cpio(head: &[u8]) -> bool {
+    let formats = [(&b"070701"[..], 110, 16), (b"070702", 110, 16), (b"070707", 76, 8)];
+    let is_number = |length: usize, radix: u32| {
+        head.get(..length).is_some_and(|header| header.iter().all(|byte| char::from(*byte).is_digit(radix)))
+    };
+    formats.iter().any(|(magic, length, radix)| head.starts_with(magic) && is_number(*length, *radix))
+}
 
 /// Returns the reason why a file or member with these first bytes is not examined. `None` if it can be examined or cannot
 /// contain code.
@@ -137,8 +165,13 @@ pub fn kind_from_head(head: &[u8]) -> Option<Reason> {
         Some("a macOS file (Mach-O)".into())
     } else if head.starts_with(BUNDLE) || head.starts_with(COMPRESSED_BUNDLE) {
         Some(AMD)
+    } else if is_cpio(head) {
+        Some("a cpio archive".into())
+    } else if is_ext_image(head) {
+        Some(DISK.into())
     } else {
-        PACKED.iter().find(|(magic, _)| head.starts_with(magic)).map(|(_, format)| Reason::from(*format))
+        let is_it = |at: usize, magic: &[u8]| head.get(at..).is_some_and(|rest| rest.starts_with(magic));
+        PACKED.iter().find(|(at, magic, _)| is_it(*at, magic)).map(|(_, _, format)| Reason::from(*format))
     }
 }
 
@@ -309,6 +342,8 @@ mod tests {
 
     #[test]
     fn formats_are_known_by_magic_bytes() {
+        let mut ext = [0; 1200];
+        ext[1080..1082].copy_from_slice(b"\x53\xef");
         for (head, expected) in [
             (&b"MZ\x90"[..], None),
             (b"\xcf\xfa\xed\xfe\x07", Some("a macOS file (Mach-O)".into())),
@@ -316,6 +351,12 @@ mod tests {
             (b"__CLANG_OFFLOAD_BUNDLE__\x02", Some(AMD)),
             (b"7z\xbc\xaf\x27\x1c\0\x04", Some("a 7z archive".into())),
             (b"", None),
+            (b"LZIP\x01", Some("a file compressed with lzip".into())),
+            (&[&[0; 64][..], b"\x7f\x10\xda\xbe"].concat(), Some(DISK.into())),
+            (&[&b"070701"[..], &[b'0'; 104]].concat(), Some("a cpio archive".into())),
+            (b"070701 is a number", None),
+            (&ext, Some(DISK.into())),
+            (&ext[..1100], None),
         ] {
             assert_eq!(kind_from_head(head), expected, "{head:?}");
         }

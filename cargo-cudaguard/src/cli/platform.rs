@@ -1,7 +1,7 @@
 //! Operations that differ between operating systems.
 
 use std::ffi::OsStr;
-use std::fs::{File, FileType};
+use std::fs::{File, FileType, Metadata};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -96,10 +96,28 @@ pub(crate) fn is_link_to(link: &Path, target: &Path) -> bool {
     #[cfg(windows)]
     {
         let [link, target] = [link, target].map(|path| std::fs::metadata(path).ok());
-        let is_copy = |(link, target): (std::fs::Metadata, std::fs::Metadata)| {
+        let is_copy = |(link, target): (Metadata, Metadata)| {
             link.len() == target.len() && link.modified().ok() >= target.modified().ok()
         };
         link.zip(target).is_some_and(is_copy)
+    }
+}
+
+/// Returns true if these permissions of Unix let someone execute a file.
+pub(crate) const fn is_executable(mode: u32) -> bool {
+    mode & 0o111 != 0
+}
+
+/// Returns true if someone may execute a file. Windows has no such permission.
+pub(crate) fn is_executable_file(metadata: &Metadata) -> bool {
+    #[cfg(unix)]
+    {
+        is_executable(std::os::unix::fs::PermissionsExt::mode(&metadata.permissions()))
+    }
+    #[cfg(not(unix))]
+    {
+        let _ = metadata;
+        false
     }
 }
 

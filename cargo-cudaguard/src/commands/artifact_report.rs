@@ -7,6 +7,7 @@ mod components;
 mod family;
 mod machine;
 mod member;
+mod missing;
 mod opened;
 mod output;
 mod packages;
@@ -38,6 +39,7 @@ use closure::MemberClosure;
 pub(crate) use components::together_on;
 pub(crate) use member::{ArtifactMember, sha256_of};
 use member::{MemberLoader, file_name};
+use missing::PresentMembers;
 use packages::{ArtifactPackage, NeededVersions};
 pub(crate) use packages::{BilledPackage, BilledRequirement, check_packages};
 
@@ -81,6 +83,8 @@ struct Read {
     /// Every program, library and link, in which a library may be found.
     files: BTreeSet<String>,
     links: BTreeMap<String, String>,
+    /// Members without code that have the name of a library.
+    without_code: BTreeSet<String>,
     loaders: Vec<MemberLoader>,
     needed: BTreeSet<String>,
     /// Texts that describe packages, with their names.
@@ -231,13 +235,15 @@ impl ArtifactReport {
                 Content::Link(target) => drop(lock().links.insert(name, target)),
                 Content::Text(text) => lock().texts.push((name, text)),
                 Content::Config(text) => lock().images.extend(ArtifactPackage::from_image(&text)),
+                Content::NoCode => drop(lock().without_code.insert(name)),
                 Content::NotExamined(why) => lock().not_examined.push(NotExamined::new(name, why)),
             }
             Ok(())
         };
         let walked = artifact::walk_artifact(archive, &take).map_err(CliError::operational)?;
         let read = read.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
-        let Read { mut parts, files, links, mut loaders, needed, texts, images: mut packages, mut not_examined } = read;
+        let Read { mut parts, files, links, without_code, mut loaders, .. } = read;
+        let Read { needed, texts, images: mut packages, mut not_examined, .. } = read;
         // Several threads read the members, so their order is random.
         parts.sort_by(|one, other| one.name.cmp(&other.name));
         loaders.sort_by(|one, other| one.name.cmp(&other.name));
@@ -245,6 +251,11 @@ impl ArtifactReport {
         let wheels = wheels.collect();
         served_by_others(&mut parts);
         packages.extend(packages::all_of(&texts));
+        let known = files.iter().chain(&without_code).map(String::as_str);
+        let known = known.chain(not_examined.iter().map(|part| part.name.as_str()));
+        let present = PresentMembers { files: known.collect(), links: &links };
+        let missing = present.find_missing(&packages, walked.kind == "Debian package");
+        not_examined.extend(missing);
         not_examined.sort();
         family::use_package_versions(&mut parts, &packages);
         let cudnn_of = |part: &ArtifactMember| {

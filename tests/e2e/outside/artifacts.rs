@@ -27,6 +27,7 @@ pub(crate) fn tests() -> Vec<Test> {
         sarif_output_is_valid,
         non_archive_is_reported,
         foreign_members_are_not_examined,
+        members_without_their_code_are_named,
         package_of_a_driver_is_named,
         files_are_opened_once
     ]
@@ -573,6 +574,82 @@ fn foreign_members_are_not_examined() {
         assert!(!line.trim_start().starts_with("::"), "{outcome}");
     }
 }
+
+/// Members whose names promise code that is not there, in each format: they are named next to a library that runs. Ordinary data
+/// is not.
+fn members_without_their_code_are_named() {
+    tools::need("python3");
+    let scratch = Scratch::without_blanks("artefact-absent");
+    let tree = scratch.join("tree");
+    let cudart = parts::cuda("13.0").join("lib/libcudart.so.13");
+    let pack = |build: &str| {
+        let _ = fs::remove_dir_all(&tree);
+        fs::create_dir(&tree).expect("a folder");
+        fs::copy(&cudart, tree.join("libcudart.so.13")).expect("a copy");
+        let script = format!("{BUILDERS}{build}\n");
+        let _ = Call::new("python3").args(["-c", &script]).dir(&tree).run().success();
+    };
+    for (build, expected) in [
+        ("put('README', b'')", None),
+        ("put('libx.so', b'INPUT(libx.so.1)')\nos.symlink('libx.so', 'liby.so')", None),
+        ("os.symlink('usr/share/doc', 'doc')\nos.symlink('libc.so.6', 'libm.so')", None),
+        (
+            "os.mkdir('usr')\nput('usr/libx.so', b'INPUT(a)')\nos.symlink('usr', 'lib')\nos.symlink('lib/libx.so', 'a.so')",
+            None,
+        ),
+        ("wheel({'m/k.so': b'INPUT(a)'}, 'm/k.so,,')", None),
+        ("put('a.sh.gz', gzip.compress(b'#!/bin/sh\\n'))", None),
+        ("put('model.bin', POINTER)", None),
+        ("put('a.h', b'/*' + b'c' * 9000 + b'*/')", None),
+        ("os.symlink('libx.so.1', 'libx.so')", Some("libx.so: a link to libx.so.1, which does not exist")),
+        ("os.symlink('libx.so', 'libx.so')", Some("libx.so: a link to libx.so, which does not exist")),
+        ("tar(tarfile.SYMTYPE)", Some("a.tar!libx.so: a link to libx.so.1, which does not exist")),
+        ("tar(tarfile.LNKTYPE)", Some("a.tar!libx.so: a link to libx.so.1, which does not exist")),
+        (
+            "wheel({'m/k.so': POINTER}, 'm/k.so,,')",
+            Some("a.whl!m/k.so: a pointer of Git LFS: the file itself is not here"),
+        ),
+        ("wheel({'m/a.py': b''}, 'm/k.so,,')", Some("a.whl!m/k.so: is absent, although the RECORD of m 1.0 lists it")),
+        ("put('k.pyd', b'')", Some("k.pyd: is empty")),
+        ("put('a.cpio.gz', gzip.compress(b'0'))", Some("a.cpio.gz: a cpio archive")),
+        ("put('a', bytes(1024) + b'\\xe2\\xe1\\xf5\\xe0')", Some("a: an EROFS image")),
+        ("put('k.ptx', b'\\xef\\xbb\\xbf.version 8.0')", Some("k.ptx: PTX in another encoding than ASCII")),
+        ("put('k', b'\\x7fTileIR\\0\\x0d')", Some("k: Tile IR, which a compiler or the driver compiles for a GPU")),
+    ] {
+        pack(build);
+        let verify = command::call(["verify", "--driver", "580.65.06", "--gpu", "A100", "--json"]);
+        let outcome = verify.arg(&tree).run().expect(if expected.is_some() { 2 } else { 0 });
+        let listed: Value = serde_json::from_str(&outcome.stdout).expect("JSON");
+        assert_eq!(listed["not_judged"][0].as_str(), expected, "{build}: {outcome}");
+        let inspected = command::call(["inspect"]).arg(&tree).run().success();
+        assert_eq!(inspected.stdout.contains("as far as examined"), expected.is_some(), "{build}: {inspected}");
+    }
+    // The comments before the first directive are longer than what selects the format.
+    pack(
+        "put('k.ptx', b'// c\\n' * 2000 + b'.version 8.0\\n.target sm_90\\n.address_size 64\\n.visible .entry k() { ret; }\\n')",
+    );
+    let outcome = command::call(["inspect"]).arg(&tree).run().success();
+    assert!(outcome.stdout.contains("compute_90"), "{outcome}");
+}
+
+/// Functions of Python that write members.
+const BUILDERS: &str = "
+import gzip, os, tarfile, zipfile
+POINTER = b'version https://git-lfs.github.com/spec/v1'
+def put(name, data):
+    open(name, 'wb').write(data)
+def tar(kind):
+    with tarfile.open('a.tar', 'w') as out:
+        entry = tarfile.TarInfo('libx.so')
+        entry.type, entry.linkname = kind, 'libx.so.1'
+        out.addfile(entry)
+def wheel(members, record):
+    with zipfile.ZipFile('a.whl', 'w') as out:
+        for name, data in members.items():
+            out.writestr(name, data)
+        out.writestr('m-1.0.dist-info/METADATA', 'Name: m\\nVersion: 1.0\\n')
+        out.writestr('m-1.0.dist-info/RECORD', record)
+";
 
 /// The kernels of libcuda run on the driver itself, so a package that contains nothing else has no program.
 fn package_of_a_driver_is_named() {

@@ -308,6 +308,11 @@ pub fn are_bare(data: &[u8]) -> bool {
         || ptx::find_version(data).is_some()
 }
 
+/// Returns true if a file that begins like this may be PTX, but has no directive so far.
+pub fn may_be_ptx(head: &[u8]) -> bool {
+    ptx::may_continue_as_ptx(head)
+}
+
 /// Reads the GPU code in these bytes. Does no I/O and never panics.
 ///
 /// # Errors

@@ -54,6 +54,14 @@ pub(super) fn find_version(data: &[u8]) -> Option<usize> {
     data[lexer.at..].starts_with(b".version").then_some(lexer.at)
 }
 
+/// Returns true if the beginning of a file does not show that it is not PTX: it ends before the first directive.
+pub(super) fn may_continue_as_ptx(head: &[u8]) -> bool {
+    let mut lexer = Lexer { data: head, at: 0 };
+    lexer.skip_blank();
+    let rest = lexer.remaining();
+    b".version".starts_with(rest) || rest == b"/"
+}
+
 /// The contents of a module after its head.
 struct Module {
     end: usize,

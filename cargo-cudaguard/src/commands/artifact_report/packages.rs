@@ -234,6 +234,20 @@ impl ArtifactPackage {
         self.kind != PackageKind::Image
     }
 
+    pub(super) fn is_of_conda(&self) -> bool {
+        self.kind == PackageKind::Conda
+    }
+
+    /// Returns true for the file of a conda package. Those that are installed list their members.
+    pub(super) fn is_conda_file(&self) -> bool {
+        self.is_of_conda() && self.files.is_empty()
+    }
+
+    /// Returns the members that its metadata lists and that are below its directory.
+    pub(super) fn files(&self) -> impl Iterator<Item = &str> {
+        self.files.iter().map(String::as_str).filter(|file| !file.split('/').any(|part| part == ".."))
+    }
+
     /// Returns true if the member belongs to this package.
     pub(super) fn owns_member(&self, member: &str) -> bool {
         if self.files.is_empty() { member.starts_with(&self.top) } else { self.files.contains(member) }

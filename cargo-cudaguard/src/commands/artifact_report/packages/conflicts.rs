@@ -6,16 +6,11 @@ use std::fmt::Write as _;
 
 use super::requirement::{name_of, normalize_name};
 use super::{ArtifactPackage, PackageKind};
+use crate::artifact::is_library;
 use crate::binary::examined::NotExamined;
 use crate::cli::counts::join_some;
 use cudaguard::internal::finding::{Finding, MessageTemplate, Values};
 use serde_json::Value;
-
-/// Returns true for the name of a library or a program that a package may contain for several variants.
-fn is_library(file: &str) -> bool {
-    let name = file.rsplit('/').next().unwrap_or(file);
-    [".so", ".dll", ".pyd", ".exe"].iter().any(|ending| name.ends_with(ending)) || name.contains(".so.")
-}
 
 /// Returns the libraries in a RECORD, each with its SHA-256 in hexadecimal.
 pub(super) fn digests_of_record(record: &str) -> impl Iterator<Item = (&str, String)> {
