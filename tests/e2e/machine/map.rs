@@ -1,6 +1,6 @@
 //! `map`: each cell shows the verdict of `verify` for its machine, and each format is valid.
 
-use cudaguard_tests::{Call, Scratch, Test, command, places, snapshot, tests};
+use cudaguard_tests::{Call, Scratch, Test, command, parts, places, snapshot, tests};
 
 use super::fixture::json;
 use crate::requirements::example;
@@ -12,6 +12,7 @@ pub(crate) fn tests() -> Vec<Test> {
         text_map_matches_snapshot,
         svg_map_is_valid,
         html_map_is_valid,
+        file_without_kernels_has_own_state,
         unmappable_input_is_an_error
     ]
 }
@@ -112,6 +113,15 @@ fn html_map_is_valid() {
         let drawn = command::call(["map", "--format", form]).arg(&odd).run().success().stdout;
         assert!(drawn.contains("&lt;b&gt;&quot;&amp;.so") && !drawn.contains("<b>"), "{drawn}");
     }
+}
+
+fn file_without_kernels_has_own_state() {
+    let cudart = parts::cuda("13.0").join("lib/libcudart.so.13");
+    let map = |form: &str| command::call(["map", "--format", form]).arg(&cudart).run().success().stdout;
+    let text = map("text");
+    assert!(text.contains("  R  runs, without GPU code of its own\n") && !text.contains("machine code"), "{text}");
+    let listed = map("json");
+    assert!(listed.contains("\"state\": \"runs\"") && !listed.contains("\"native\""), "{listed}");
 }
 
 fn unmappable_input_is_an_error() {

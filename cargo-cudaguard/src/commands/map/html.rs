@@ -63,13 +63,13 @@ td:hover::after, td:focus::after { background: var(--ink); border-radius: 4px; b
   left: 1rem; max-width: 46rem; padding: .6rem .8rem; position: fixed; right: 1rem; text-align: left; z-index: 1 }
 dl { display: grid; gap: .3rem .6rem; grid-template-columns: 1.8rem 1fr; margin: 1rem 0 }
 dt { border-radius: 3px; text-align: center } dd { margin: 0 }
-.native { background: #1b6ca8; color: #ffffff } .jit { background: #9fd0f0; color: #10243a }
+.native, .runs { background: #1b6ca8; color: #ffffff } .jit { background: #9fd0f0; color: #10243a }
 .partial { background: #f3d27a; color: #3a2c00 } .refused { background: #b3423a; color: #ffffff }
 .unknown { background: #d5d8dc; color: #1f2328 } .none { box-shadow: inset 0 0 0 1px var(--line); color: #6a737d }
 @media (max-width: 40rem) { tbody th { max-width: 7rem; overflow: hidden; text-overflow: ellipsis } }
 @media (prefers-color-scheme: dark) {
   :root { --ground: #0d1117; --ink: #e6edf3; --line: #3a4049 }
-  .native { background: #4aa3df; color: #04121f } .jit { background: #1d4a6b; color: #e6f3ff }
+  .native, .runs { background: #4aa3df; color: #04121f } .jit { background: #1d4a6b; color: #e6f3ff }
   .partial { background: #8a6d1d; color: #ffffff } .refused { background: #d9655c; color: #1c0503 }
   .unknown { background: #3a4049; color: #e6edf3 } .none { color: #8b949e }
 }

@@ -25,7 +25,7 @@ pub(super) fn render_markdown(title: &str, map: &Map) -> String {
 /// A short word that needs no color.
 const fn symbol(state: State) -> &'static str {
     match state {
-        State::Native => "yes",
+        State::Native | State::NoKernels => "yes",
         State::Jit => "JIT",
         State::Partial => "partial",
         State::Refused => "no",

@@ -57,12 +57,14 @@ pub struct Cell {
 /// The result of the checks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum State {
-    /// They run, with machine code or without kernels.
+    /// They run, with machine code.
     Native,
     /// They run, and the driver compiles PTX.
     Jit,
     /// They run, and some of their kernels have no code for the GPU.
     Partial,
+    /// They run, and have no kernels.
+    NoKernels,
     /// They are refused.
     Refused,
     /// Unknown.
@@ -73,11 +75,12 @@ pub enum State {
 
 impl State {
     /// All states, in the order of the legend.
-    pub const ALL: [Self; 6] = [Self::Native, Self::Jit, Self::Partial, Self::Refused, Self::Unknown, Self::NotDriven];
+    pub const ALL: [Self; 7] =
+        [Self::Native, Self::Jit, Self::Partial, Self::NoKernels, Self::Refused, Self::Unknown, Self::NotDriven];
 
     /// Returns true if the files run.
     pub const fn is_running(self) -> bool {
-        matches!(self, Self::Native | Self::Jit | Self::Partial)
+        matches!(self, Self::Native | Self::Jit | Self::Partial | Self::NoKernels)
     }
 }
 
@@ -142,7 +145,8 @@ impl PlacementQuery<'_> {
             Verdict::Runs => match service {
                 Some(Service::Jit) => State::Jit,
                 Some(Service::Partial) => State::Partial,
-                _ => State::Native,
+                Some(_) => State::Native,
+                None => State::NoKernels,
             },
         };
         let rests_on = |finding: &Finding| match state {
