@@ -65,7 +65,8 @@ pub(super) fn unexamined_by_name(member: &str, is_executable: bool, head: &[u8])
     if is_marked_ptx(head) {
         return Some("PTX in another encoding than ASCII");
     }
-    if !is_library(name) {
+    // An empty program does not start.
+    if !is_library(name) || ending == "exe" {
         return None;
     }
     // The container runtime of NVIDIA creates empty files for the libraries of the driver, which it mounts from the machine.

@@ -289,21 +289,25 @@ pub(super) fn for_each_member(
     Ok(())
 }
 
-/// Reads a Debian package: an `ar` archive with the files in `data.tar`.
+/// Reads a Debian package: an `ar` archive with the files in `data.tar`, and the scripts or programs of the installation in
+/// `control.tar`.
 pub(super) fn walk_deb(file: File, of: &ArchivePlace<'_>) -> Result<&'static str, String> {
     let data = Contents::from_file(file, Path::new(&of.archive))?;
+    let mut has_data = false;
     for member in ar::archive_members(&data).map_err(|error| of.error_for("", error))? {
         let member = member.map_err(|error| of.error_for("", error))?;
         let (name, Some(bytes)) = (member.name, member.data) else { continue };
-        if !name.starts_with("data.tar") {
-            continue;
-        }
+        let prefix = match name.split(".tar").next() {
+            Some("data") => of.prefix.clone(),
+            Some("control") => format!("{}{name}!", of.prefix),
+            _ => continue,
+        };
         let form = ArchiveFormat::from_magic(&bytes[..bytes.len().min(super::HEAD)]);
         let form = form.filter(|form| !matches!(form, ArchiveFormat::Zip | ArchiveFormat::Deb | ArchiveFormat::Rpm));
         let form = form.ok_or_else(|| of.error_for(&name, "is not a known kind of tar archive"))?;
-        let inner = ArchivePlace { archive: of.archive.clone(), prefix: of.prefix.clone(), rooted: true, ..*of };
+        has_data |= prefix == of.prefix;
+        let inner = ArchivePlace { archive: of.archive.clone(), prefix, rooted: true, ..*of };
         for_each_member(decompress(bytes, form, &inner), &inner, &mut |_, _| true)?;
-        return Ok("Debian package");
     }
-    Err(of.error_for("", "is a Debian package without data.tar"))
+    if has_data { Ok("Debian package") } else { Err(of.error_for("", "is a Debian package without data.tar")) }
 }

@@ -210,6 +210,25 @@ fn unreadable_members_are_not_examined() {
 }
 
 #[test]
+fn all_files_of_debian_packages_are_read() {
+    let deb = |members: &[(&str, &[u8])]| {
+        let mut bytes = b"!<arch>\n".to_vec();
+        for (name, data) in [&[("debian-binary", &b"2.0\n"[..])], members].concat() {
+            bytes.extend(format!("{name:<16}{:<12}{:<6}{:<6}{:<8}{:<10}`\n", 0, 0, 0, 100_644, data.len()).bytes());
+            bytes.extend(data);
+            bytes.resize(bytes.len().next_multiple_of(2), b'\n');
+        }
+        bytes
+    };
+    let control = gzip(&files(&[("./postinst", CODE), ("./control", b"Package: a")]));
+    let data = files(&[("./usr/lib/a.so", CODE)]);
+    let whole = deb(&[("control.tar.gz", &control), ("data.tar", &data)]);
+    assert_eq!(walked(&whole).unwrap(), ["control.tar.gz!postinst", "usr/lib/a.so"]);
+    let error = walked(&deb(&[("control.tar.gz", &control)])).unwrap_err();
+    assert_eq!(error, "ARCHIVE: is a Debian package without data.tar");
+}
+
+#[test]
 fn non_utf_8_names_stay_distinct() {
     let mut bytes = files(&[("a1.so", CODE), ("a2.so", CODE)]);
     for (from, to) in [(b"a1.so", b"a\xfe.so"), (b"a2.so", b"a\xff.so")] {
