@@ -131,7 +131,7 @@ const PACKED: [(usize, &[u8], &str); 15] = [
     (0, b"vhdxfile", DISK),
     (64, b"\x7f\x10\xda\xbe", DISK),
     (0, b"#!/usr/bin/env run-singularity\n", "a Singularity image"),
-    (0, b"\x7fTileIR\0", "Tile IR, which a compiler or the driver compiles for a GPU"),
+    (0, b"\x7fTileIR\0", "GPU code as Tile IR"),
 ];
 const DISK: &str = "a disk image";
 
@@ -141,6 +141,11 @@ fn is_ext_image(head: &[u8]) -> bool {
     let fits = |at: usize, most: u32| field(at).is_some_and(|value| value <= most);
     // The magic number, the size of blocks and the revision.
     head.get(1080..1082) == Some(b"\x53\xef") && fits(24, 6) && fits(76, 1)
+}
+
+/// Returns true for the result of `nvcc --optix-ir`, whose level differs from that of LTO-IR (files of nvcc 13.0 to 13.5).
+fn is_optix(head: &[u8]) -> bool {
+    head.starts_with(b"\xed\x43\x4e\x7f") && head.get(14..16) == Some(&[2, 0])
 }
 
 /// Returns true for a cpio archive, whose header consists of digits.
@@ -169,6 +174,8 @@ pub fn kind_from_head(head: &[u8]) -> Option<Reason> {
         Some("a cpio archive".into())
     } else if is_ext_image(head) {
         Some(DISK.into())
+    } else if is_optix(head) {
+        Some("GPU code as OptiX IR".into())
     } else {
         let is_it = |at: usize, magic: &[u8]| head.get(at..).is_some_and(|rest| rest.starts_with(magic));
         PACKED.iter().find(|(at, magic, _)| is_it(*at, magic)).map(|(_, _, format)| Reason::from(*format))
@@ -355,6 +362,8 @@ mod tests {
             (&[&[0; 64][..], b"\x7f\x10\xda\xbe"].concat(), Some(DISK.into())),
             (&[&b"070701"[..], &[b'0'; 104]].concat(), Some("a cpio archive".into())),
             (b"070701 is a number", None),
+            (b"\xed\x43\x4e\x7f\x01\x41\x02\x62\x03\x02\x07\0\x18\0\x02\0", Some("GPU code as OptiX IR".into())),
+            (b"\xed\x43\x4e\x7f\x01\x41\x02\x62\x03\x02\x07\0\x18\0\x01\0", None),
             (&ext, Some(DISK.into())),
             (&ext[..1100], None),
         ] {

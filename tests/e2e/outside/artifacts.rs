@@ -614,7 +614,7 @@ fn members_without_their_code_are_named() {
         ("put('a.cpio.gz', gzip.compress(b'0'))", Some("a.cpio.gz: a cpio archive")),
         ("put('a', bytes(1024) + b'\\xe2\\xe1\\xf5\\xe0')", Some("a: an EROFS image")),
         ("put('k.ptx', b'\\xef\\xbb\\xbf.version 8.0')", Some("k.ptx: PTX in another encoding than ASCII")),
-        ("put('k', b'\\x7fTileIR\\0\\x0d')", Some("k: Tile IR, which a compiler or the driver compiles for a GPU")),
+        ("put('k', b'\\x7fTileIR\\0\\x0d')", Some("k: GPU code as Tile IR")),
     ] {
         pack(build);
         let verify = command::call(["verify", "--driver", "580.65.06", "--gpu", "A100", "--json"]);

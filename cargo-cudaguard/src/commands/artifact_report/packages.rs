@@ -243,9 +243,12 @@ impl ArtifactPackage {
         self.is_of_conda() && self.files.is_empty()
     }
 
-    /// Returns the members that its metadata lists and that are below its directory.
+    /// Returns the members that its metadata lists and that are below its directory. Names with `\` are not those of members.
     pub(super) fn files(&self) -> impl Iterator<Item = &str> {
-        self.files.iter().map(String::as_str).filter(|file| !file.split('/').any(|part| part == ".."))
+        self.files
+            .iter()
+            .map(String::as_str)
+            .filter(|file| !file.contains('\\') && !file.split('/').any(|part| part == ".."))
     }
 
     /// Returns true if the member belongs to this package.
