@@ -60,6 +60,8 @@ pub(crate) struct ArtifactReport {
     loaders: Vec<MemberLoader>,
     /// The members that a library may be, by its name.
     libraries: NamedLibraries,
+    /// The search paths in `LD_LIBRARY_PATH` of an image.
+    library_path: Vec<String>,
     /// The members that run together.
     closures: Vec<MemberClosure>,
     /// The prefixes of the names of members of wheels, which are installed into one directory.
@@ -90,6 +92,7 @@ struct Read {
     /// Texts that describe packages, with their names.
     texts: Vec<(String, String)>,
     images: Vec<ArtifactPackage>,
+    library_path: Vec<String>,
     /// The parts that were not examined, with the reasons.
     not_examined: Vec<NotExamined>,
 }
@@ -160,6 +163,7 @@ impl ArtifactReport {
             needed: loader.needed.iter().cloned().collect(),
             loaders: Vec::new(),
             libraries: NamedLibraries::new(),
+            library_path: Vec::new(),
             closures: Vec::new(),
             wheels: BTreeSet::new(),
             packages: Vec::new(),
@@ -234,7 +238,11 @@ impl ArtifactReport {
                 }
                 Content::Link(target) => drop(lock().links.insert(name, target)),
                 Content::Text(text) => lock().texts.push((name, text)),
-                Content::Config(text) => lock().images.extend(ArtifactPackage::from_image(&text)),
+                Content::Config(text) => {
+                    let mut read = lock();
+                    read.images.extend(ArtifactPackage::from_image(&text));
+                    read.library_path.extend(packages::library_path_of_image(&text));
+                }
                 Content::NoCode => drop(lock().without_code.insert(name)),
                 Content::NotExamined(why) => lock().not_examined.push(NotExamined::new(name, why)),
             }
@@ -243,7 +251,7 @@ impl ArtifactReport {
         let walked = artifact::walk_artifact(archive, &take).map_err(CliError::operational)?;
         let read = read.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
         let Read { mut parts, files, links, without_code, mut loaders, .. } = read;
-        let Read { needed, texts, images: mut packages, mut not_examined, .. } = read;
+        let Read { needed, texts, images: mut packages, library_path, mut not_examined, .. } = read;
         // Several threads read the members, so their order is random.
         parts.sort_by(|one, other| one.name.cmp(&other.name));
         loaders.sort_by(|one, other| one.name.cmp(&other.name));
@@ -284,6 +292,7 @@ impl ArtifactReport {
             links,
             loaders,
             libraries: NamedLibraries::new(),
+            library_path,
             closures: Vec::new(),
             wheels,
             needed,

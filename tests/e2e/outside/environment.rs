@@ -13,7 +13,8 @@ pub(crate) fn tests() -> Vec<Test> {
         cudart_of_another_major_is_refused,
         absent_library_is_reported,
         opened_library_of_another_major_is_unknown,
-        opened_library_may_need_the_machine
+        opened_library_may_need_the_machine,
+        variable_of_an_image_is_a_search_path
     ]
 }
 
@@ -228,5 +229,49 @@ fn opened_library_may_need_the_machine() {
             code == 0 && text.contains("not checked: it is unknown whether the machine has libnvJitLink.so.12"),
             "{text}"
         );
+    }
+}
+
+/// Packs a directory as the only layer of an image with these variables.
+const PACK_IMAGE: &str = "
+import io, json, sys, tarfile
+def put(tar, name, data):
+    info = tarfile.TarInfo(name)
+    info.size = len(data)
+    tar.addfile(info, io.BytesIO(data))
+layer = io.BytesIO()
+with tarfile.open(fileobj=layer, mode='w') as tar:
+    tar.add(sys.argv[1], '.')
+with tarfile.open(sys.argv[2], 'w') as tar:
+    put(tar, 'manifest.json', json.dumps([{'Config': 'config.json', 'Layers': ['one/layer.tar']}]).encode())
+    put(tar, 'config.json', json.dumps({'config': {'Env': sys.argv[3:]}}).encode())
+    put(tar, 'one/layer.tar', layer.getvalue())
+";
+
+/// `LD_LIBRARY_PATH` comes before `DT_RUNPATH` and after `DT_RPATH`.
+fn variable_of_an_image_is_a_search_path() {
+    for (variable, tags, status) in [
+        ("A=", "--enable-new-dtags", 0),
+        ("LD_LIBRARY_PATH=/nowhere:/opt/old", "--enable-new-dtags", 1),
+        ("LD_LIBRARY_PATH=/opt/old", "--disable-new-dtags", 0),
+    ] {
+        let scratch = Scratch::new("variable of an image");
+        let root = scratch.join("root");
+        let [new, old] = ["opt/app", "opt/old"].map(|dir| root.join(dir).join("libnvJitLink.so.12"));
+        for (file, release) in [(&new, "12_4"), (&old, "12_1")] {
+            let source = format!("int __nvJitLinkComplete_{release}(void) {{ return 0; }}\n");
+            link(&source, file, &["-Wl,-soname,libnvJitLink.so.12"]);
+        }
+        link(
+            "int __nvJitLinkComplete_12_4(void);\nint cusparseCreate(void) { return __nvJitLinkComplete_12_4(); }\n",
+            &root.join("opt/app/libcusparse.so.12"),
+            &["-Wl,-soname,libcusparse.so.12,-rpath,$ORIGIN", &format!("-Wl,{tags}"), &new.to_string_lossy()],
+        );
+        let image = scratch.join("image.tar");
+        let pack = Call::new("python3").args(["-c", PACK_IMAGE]).args([&root, &image]).arg(variable);
+        let _ = pack.run().success();
+        let (found, text) = verify(&image, &NEWEST_DRIVER);
+        assert_eq!((found, text.contains("CG214")), (status, status == 1), "{variable} {tags}: {text}");
+        assert_eq!(text.contains("LD_LIBRARY_PATH of the image"), status == 1, "{variable} {tags}: {text}");
     }
 }

@@ -238,11 +238,18 @@ impl ArtifactReport {
             Some((found, format!("{kind} of {}: {path}", loader.name)))
         };
         let own = of(&loaded[by]);
+        let of_image = || {
+            let mut paths = self.library_path.iter();
+            paths.find_map(|path| {
+                Some((self.resolve_path(&own.name, path, soname)?, format!("LD_LIBRARY_PATH of the image: {path}")))
+            })
+        };
         if let Some(runpath) = &own.runpath {
-            return look(own, "DT_RUNPATH", runpath);
+            return of_image().or_else(|| look(own, "DT_RUNPATH", runpath));
         }
-        let chain = std::iter::successors(Some(by), |at| loaded[*at].wanted_by).chain([0]);
-        chain.map(|at| of(&loaded[at])).find_map(|loader| look(loader, "DT_RPATH", loader.rpath.as_deref()?))
+        let mut chain =
+            std::iter::successors(Some(by), |at| loaded[*at].wanted_by).chain([0]).map(|at| of(&loaded[at]));
+        chain.find_map(|loader| look(loader, "DT_RPATH", loader.rpath.as_deref()?)).or_else(of_image)
     }
 
     /// Returns the names of the members that are programs or that programs load.

@@ -79,6 +79,8 @@ enum PackageKind {
 
 /// The variable of an image with the CUDA version of its libraries.
 const CUDA_VERSION: &str = "CUDA_VERSION=";
+/// The variable of an image with directories that the dynamic linker searches.
+const LIBRARY_PATH: &str = "LD_LIBRARY_PATH=";
 /// The variable of an image with the machines that can start it.
 const REQUIRE_CUDA: &str = "NVIDIA_REQUIRE_CUDA=";
 
@@ -103,6 +105,13 @@ pub(super) fn all_of(texts: &[(String, String)]) -> Vec<ArtifactPackage> {
     }
     packages.sort_by_key(|package| (package.top.clone(), package.display_title()));
     packages
+}
+
+/// Returns the directories in which the dynamic linker of an image also searches, from its configuration.
+pub(super) fn library_path_of_image(config: &str) -> Option<String> {
+    let config: Value = serde_json::from_str(config).ok()?;
+    let mut variables = config["config"]["Env"].as_array()?.iter().filter_map(Value::as_str);
+    variables.find_map(|text| text.strip_prefix(LIBRARY_PATH)).map(str::to_owned)
 }
 
 impl ArtifactPackage {
