@@ -134,19 +134,24 @@ fn opened_library_is_judged() {
     }
 }
 
-/// The name of a library in the same directory is a text in the program: it is a plugin that the program opens.
+/// The name of a library in the directory or search path of a program is a text in the program: it is a plugin that the program opens.
 fn plugin_is_judged() {
     world::need();
-    for (release, cudart, code) in [("11.8", "libcudart.so.11.0", None), ("13.0", "libcudart.so.13", Some("CG301"))] {
+    for (release, cudart, dir, code) in [
+        ("11.8", "libcudart.so.11.0", "", None),
+        ("13.0", "libcudart.so.13", "", Some("CG301")),
+        ("13.0", "libcudart.so.13", "plugins", Some("CG301")),
+    ] {
         let scratch = Scratch::new("closure-plugin");
         let app = scratch.join("app");
-        fs::create_dir_all(&app).expect("a directory");
-        fs::copy(parts::cuda(release).join("lib64").join(cudart), app.join(cudart)).expect("a library");
+        let plugins = app.join(dir);
+        fs::create_dir_all(&plugins).expect("a directory");
+        fs::copy(parts::cuda(release).join("lib64").join(cudart), plugins.join(cudart)).expect("a library");
         let shared = ["-shared", "-fPIC", "-Wl,-soname,libplugin.so,-rpath,$ORIGIN"].map(str::to_owned);
-        let needed = [app.join(cudart).display().to_string()];
-        link(LIBRARY, &app.join("libplugin.so"), &[], &[&shared[..], &needed].concat()).expect("a library");
+        let needed = [plugins.join(cudart).display().to_string()];
+        link(LIBRARY, &plugins.join("libplugin.so"), &[], &[&shared[..], &needed].concat()).expect("a library");
         let main = "const char *const plugin = \"libplugin.so\";\nint main(int n, char **a) { return n > 9 && **a == *plugin; }\n";
-        link(main, &app.join("prog"), &[], &["-Wl,-rpath,$ORIGIN".to_owned()]).expect("a program");
+        link(main, &app.join("prog"), &[], &[format!("-Wl,-rpath,$ORIGIN/{dir}")]).expect("a program");
         expect_all(&app, (RELEASE, 12020), code);
     }
 }

@@ -1,6 +1,6 @@
 //! Libraries that the files of a load graph open by name.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use super::components::{Scope, is_brought};
 use crate::binary::examined::NotExamined;
@@ -8,6 +8,7 @@ use crate::binary::file::{self, texts_starting_with};
 use crate::binary::loader::{LoadGraph, Object};
 use crate::family::{OpenedLibrary, cuda_major_of, is_installed, is_of_nvidia, opened_libraries};
 use crate::host::machine::{Components, OpenedByName};
+use cudaguard::internal::elf::Elf;
 use cudaguard::internal::finding::Finding;
 use cudaguard::internal::manifest::Opens;
 use cudaguard::internal::vendor::{CUDNN, NVML};
@@ -100,11 +101,16 @@ fn names_of_others(object: &Object) -> Vec<Vec<String>> {
     opens.flat_map(of_crate).collect()
 }
 
-/// Returns the names of libraries that are texts in a file: of those in its directory, such as `libtorch_cuda_linalg.so`, and of
-/// run-time compilers, which PyTorch names without their major (`libnvrtc.so.`).
+/// Returns the names of libraries that are texts in a file: of those in its directory and in its search path, such as
+/// `libtorch_cuda_linalg.so`, and of run-time compilers, which PyTorch names without their major (`libnvrtc.so.`).
 fn names_in_texts(graph: &LoadGraph, object: &Object) -> Vec<Vec<String>> {
     let own = object.soname.as_deref().unwrap_or(&object.name);
     let Some(dir) = object.path.parent().filter(|_| !is_of_nvidia(own)) else { return Vec::new() };
+    let path = Elf::parse(object.data()).ok().and_then(|elf| elf.runpath().or_else(|| elf.rpath())).unwrap_or_default();
+    let own =
+        path.split(':').filter(|entry| entry.contains("ORIGIN")).map(|entry| PathBuf::from(at_origin(entry, dir)));
+    let dirs: Vec<PathBuf> = std::iter::once(dir.to_owned()).chain(own).collect();
+    let is_near = |name: &str| dirs.iter().any(|dir| dir.join(name).is_file());
     let majors = || graph.objects.iter().filter_map(|object| cuda_major_of(object.soname.as_deref()?));
     let names = |name: String| {
         if ["libnvrtc.so.", "libnvJitLink.so."].contains(&name.as_str()) {
@@ -112,9 +118,14 @@ fn names_in_texts(graph: &LoadGraph, object: &Object) -> Vec<Vec<String>> {
         }
         let is_compiler = name.starts_with("libnvrtc.so.") || name.starts_with("libnvJitLink.so.");
         let is_library = name.contains(".so") && !name.contains('/') && !is_of_nvidia(&name);
-        (is_compiler || is_library && dir.join(&name).is_file()).then(|| vec![name])
+        (is_compiler || is_library && is_near(&name)).then(|| vec![name])
     };
     texts_starting_with(object.data(), "lib").into_iter().filter_map(names).collect()
+}
+
+fn at_origin(entry: &str, origin: &Path) -> String {
+    let origin = origin.display().to_string();
+    entry.replace("${ORIGIN}", &origin).replace("$ORIGIN", &origin)
 }
 
 /// Returns the names that the file may try: those in its texts, or the files of the directories in its search path.
@@ -122,8 +133,7 @@ fn names_of(library: &OpenedLibrary, origin: Option<&Path>) -> Vec<String> {
     if !library.names.is_empty() {
         return library.names.clone();
     }
-    let origin = origin.unwrap_or(Path::new("")).display().to_string();
-    let dirs = library.dirs.iter().map(|dir| dir.replace("${ORIGIN}", &origin).replace("$ORIGIN", &origin));
+    let dirs = library.dirs.iter().map(|dir| at_origin(dir, origin.unwrap_or(Path::new(""))));
     let entries = dirs.filter_map(|dir| std::fs::read_dir(dir).ok()).flat_map(Iterator::flatten);
     let mut names: Vec<String> = entries.filter_map(|entry| entry.file_name().into_string().ok()).collect();
     names.retain(|name| library.is_named(name));
