@@ -16,6 +16,7 @@ pub(crate) fn tests() -> Vec<Test> {
         library_needs_newer_driver,
         opened_library_is_judged,
         plugin_is_judged,
+        opened_cudart_is_judged,
         libraries_of_cudnn_and_crates_are_judged,
         functions_that_crates_look_up_are_judged,
         absent_library_is_unknown,
@@ -152,6 +153,23 @@ fn plugin_is_judged() {
         link(LIBRARY, &plugins.join("libplugin.so"), &[], &[&shared[..], &needed].concat()).expect("a library");
         let main = "const char *const plugin = \"libplugin.so\";\nint main(int n, char **a) { return n > 9 && **a == *plugin; }\n";
         link(main, &app.join("prog"), &[], &[format!("-Wl,-rpath,$ORIGIN/{dir}")]).expect("a program");
+        expect_all(&app, (RELEASE, 12020), code);
+    }
+}
+
+/// A program brings the CUDA runtime, and its name is a text in the program.
+fn opened_cudart_is_judged() {
+    world::need();
+    let container = "__asm__(\".section .nv_fatbin,\\\"a\\\"\\n.quad 0x00100001ba55ed50, 0\\n.text\");\n";
+    for (release, cudart, code) in [("11.8", "libcudart.so.11.0", None), ("13.0", "libcudart.so.13", Some("CG301"))] {
+        let scratch = Scratch::new("closure-opened-cudart");
+        let app = scratch.join("app");
+        fs::create_dir_all(&app).expect("a directory");
+        fs::copy(parts::cuda(release).join("lib64").join(cudart), app.join(cudart)).expect("a library");
+        let main = format!(
+            "{container}const char *const name = \"{cudart}\";\nint main(int n, char **a) {{ return n > 9 && **a == *name; }}\n"
+        );
+        link(&main, &app.join("prog"), &[], &["-Wl,-rpath,$ORIGIN".to_owned()]).expect("a program");
         expect_all(&app, (RELEASE, 12020), code);
     }
 }

@@ -117,7 +117,8 @@ fn names_in_texts(graph: &LoadGraph, object: &Object) -> Vec<Vec<String>> {
             return Some(majors().max().map(|major| format!("{name}{major}")).into_iter().collect());
         }
         let is_compiler = name.starts_with("libnvrtc.so.") || name.starts_with("libnvJitLink.so.");
-        let is_library = name.contains(".so") && !name.contains('/') && !is_of_nvidia(&name);
+        let is_of_driver = name.starts_with("libcuda.so") || name.starts_with("libnvidia-");
+        let is_library = name.contains(".so") && !name.contains('/') && !is_of_driver;
         (is_compiler || is_library && is_near(&name)).then(|| vec![name])
     };
     texts_starting_with(object.data(), "lib").into_iter().filter_map(names).collect()
