@@ -25,5 +25,5 @@ pub(crate) use may_open::{describe_no_needed_library, named_libraries, opened_wi
 pub(crate) use member::Member;
 pub(crate) use names::{cuda_major_of, is_installed, is_listed_under_cuda, is_of_nvidia, misnamed, oldest_driver_of};
 pub(crate) use opened::{LIBRARIES_OF_PACKAGES, OpenedLibrary, opened_libraries};
-pub(crate) use rules::{findings, older_nccl_finding, wanted_nccl};
+pub(crate) use rules::{MembersOfProcess, findings, older_nccl_finding, wanted_nccl};
 pub(crate) use version::{FileVersion, Release};

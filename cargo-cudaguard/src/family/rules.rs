@@ -2,6 +2,7 @@
 //!
 //! Functions that one file binds and another lacks are reported by the simulation of the dynamic linker.
 
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 
 use super::descriptors::{BUILTINS, CUBLAS, CUBLAS_LT, NVRTC};
@@ -13,9 +14,24 @@ use cudaguard::internal::version::Version;
 /// Returns the member (an index) that the dynamic linker loads for another member under a soname.
 pub(crate) type Resolve<'a> = dyn Fn(usize, &str) -> Option<usize> + 'a;
 
+/// The members that run in one process.
+pub(crate) struct MembersOfProcess {
+    /// The name of the program, or of the library that no other file needs. It need not be a member.
+    pub(crate) root: String,
+    /// The members (indices) that the dynamic linker loads for it.
+    pub(crate) members: Vec<usize>,
+}
+
+impl MembersOfProcess {
+    /// Creates a process that loads each of `count` members.
+    pub(crate) fn all(root: String, count: usize) -> Self {
+        Self { root, members: (0..count).collect() }
+    }
+}
+
 /// Returns the findings about these members.
-pub(crate) fn findings(members: &[&Member], resolve: &Resolve<'_>) -> Vec<Finding> {
-    let set = Set { members, resolve };
+pub(crate) fn findings(members: &[&Member], processes: &[MembersOfProcess], resolve: &Resolve<'_>) -> Vec<Finding> {
+    let set = Set { members, processes, resolve };
     let mut findings = set.mixed_cublas();
     findings.extend(set.builtins());
     findings.extend(set.other_compilers());
@@ -27,6 +43,7 @@ pub(crate) fn findings(members: &[&Member], resolve: &Resolve<'_>) -> Vec<Findin
 
 struct Set<'a> {
     members: &'a [&'a Member],
+    processes: &'a [MembersOfProcess],
     resolve: &'a Resolve<'a>,
 }
 
@@ -115,45 +132,29 @@ impl<'a> Set<'a> {
         findings
     }
 
-    /// Reports members that load shared cudarts of two majors. A member that only loads such a member is not reported again.
+    /// Reports processes that load shared cudarts of two majors. The same two files are reported once.
     fn two_cudarts(&self) -> Vec<Finding> {
-        let mut findings = Vec::new();
-        let closures: Vec<BTreeSet<(String, usize)>> = (0..self.members.len()).map(|at| self.cudarts(at)).collect();
-        let majors = |cudarts: &BTreeSet<(String, usize)>| {
-            cudarts.iter().map(|(soname, _)| soname.clone()).collect::<BTreeSet<String>>()
-        };
-        for (at, member) in self.members.iter().enumerate() {
-            let own = majors(&closures[at]);
-            let dependency_has = |soname: &String| {
-                (self.resolve)(at, soname)
-                    .filter(|other| *other != at)
-                    .is_some_and(|other| majors(&closures[other]) == own)
-            };
-            if own.len() < 2 || member.needed.iter().any(dependency_has) {
-                continue;
-            }
-            let mut cudarts = closures[at].iter();
+        let (mut findings, mut reported) = (Vec::new(), BTreeSet::new());
+        for process in self.processes {
+            let cudarts: BTreeSet<(Cow<'_, str>, usize)> =
+                process.members.iter().flat_map(|at| self.cudarts(*at).map(move |soname| (soname, *at))).collect();
+            let mut cudarts = cudarts.iter();
             let Some((first, needed_by)) = cudarts.next() else { continue };
             let Some((second, by)) = cudarts.find(|(soname, _)| soname != first) else { continue };
-            let values = Values::default().with("component", &member.name).with("library", first).with("other", second);
+            if !reported.insert((*needed_by, *by)) {
+                continue;
+            }
+            let values =
+                Values::default().with("component", &process.root).with("library", first).with("other", second);
             let values = values.with("needed_by", &self.members[*needed_by].name).with("by", &self.members[*by].name);
             findings.push(MessageTemplate::TwoCudarts.to_finding(&values));
         }
         findings
     }
 
-    /// Returns the shared cudarts that a member and its dependencies need, each with the member that needs it.
-    fn cudarts(&self, at: usize) -> BTreeSet<(String, usize)> {
-        let (mut found, mut seen, mut next) = (BTreeSet::new(), BTreeSet::from([at]), vec![at]);
-        while let Some(at) = next.pop() {
-            for soname in &self.members[at].needed {
-                if CUDART.is_named(soname) {
-                    found.insert((vendor::plain_name(soname).into_owned(), at));
-                }
-                next.extend((self.resolve)(at, soname).filter(|other| seen.insert(*other)));
-            }
-        }
-        found
+    /// Returns the shared cudarts that a member needs itself.
+    fn cudarts(&self, at: usize) -> impl Iterator<Item = Cow<'a, str>> {
+        self.members[at].needed.iter().filter(|soname| CUDART.is_named(soname)).map(|soname| vendor::plain_name(soname))
     }
 
     /// Compares the CUDA major of each cuDNN with that of cuBLASLt and NVRTC, which it opens.
@@ -258,9 +259,13 @@ mod tests {
 
     /// Returns the codes and first lines of the findings. A library is found by its file name, in any directory.
     fn messages(members: &[Member]) -> Vec<String> {
+        messages_of(members, &[])
+    }
+
+    fn messages_of(members: &[Member], processes: &[MembersOfProcess]) -> Vec<String> {
         let all: Vec<&Member> = members.iter().collect();
         let resolve = |_: usize, soname: &str| members.iter().position(|member| file_name(&member.name) == soname);
-        let findings = findings(&all, &resolve);
+        let findings = findings(&all, processes, &resolve);
         assert!(findings.iter().all(|finding| finding.severity < Severity::Error), "{findings:?}");
         findings.iter().map(|finding| finding.message.lines().next().unwrap_or_default().to_owned()).collect()
     }
@@ -327,7 +332,7 @@ mod tests {
         let cufft = opens("lib/libcufft.so.12", "libnvJitLink.so.13");
         let linker = |name| member(name, "12.4.127", "");
         let mixed = [cufft.clone(), linker("lib/libnvJitLink.so.12")];
-        assert_eq!(findings(&mixed.each_ref(), &|_, _| None)[0].code, Code::CompilerAbsent);
+        assert_eq!(findings(&mixed.each_ref(), &[], &|_, _| None)[0].code, Code::CompilerAbsent);
         assert_eq!(messages(&mixed), ["cuFFT opens libnvJitLink.so.13, but only libnvJitLink.so.12 is here"]);
         let both = [cufft.clone(), linker("lib/libnvJitLink.so.12"), linker("lib/libnvJitLink.so.13")];
         assert_eq!(messages(&both), nothing());
@@ -336,19 +341,19 @@ mod tests {
 
     #[test]
     fn program_with_two_shared_cudarts_is_reported() {
-        let program = member("bin/app", "", "liba.so libb.so");
         let library = |name, needs| member(name, "", needs);
-        let mixed = [program.clone(), library("liba.so", "libcudart.so.12"), library("libb.so", "libcudart.so.13")];
-        assert_eq!(messages(&mixed), ["bin/app loads libcudart.so.12 and libcudart.so.13"]);
-        let same = [program.clone(), library("liba.so", "libcudart.so.12"), library("libb.so", "libcudart.so.12")];
-        assert_eq!(messages(&same), nothing());
-        // Variants in one directory that nothing loads together; a launcher of a mixed program.
-        assert_eq!(messages(&mixed[1..]), nothing());
-        let launcher =
-            [library("launch", "app"), member("app", "", "liba.so libb.so"), mixed[1].clone(), mixed[2].clone()];
-        assert_eq!(messages(&launcher), ["app loads libcudart.so.12 and libcudart.so.13"]);
-        let circle = [library("liba.so", "libb.so libcudart.so.12"), library("libb.so", "liba.so")];
-        assert_eq!(messages(&circle), nothing());
+        let process =
+            |root: &str, members: &[usize]| MembersOfProcess { root: root.to_owned(), members: members.to_vec() };
+        let mixed = [library("liba.so", "libcudart.so.12"), library("libb.so", "libcudart.so.13")];
+        // The program needs no library of NVIDIA itself, so it is no member.
+        let app = process("bin/app", &[0, 1]);
+        assert_eq!(messages_of(&mixed, &[app]), ["bin/app loads libcudart.so.12 and libcudart.so.13"]);
+        let two = [process("bin/app", &[0, 1]), process("bin/other", &[0, 1])];
+        assert_eq!(messages_of(&mixed, &two), ["bin/app loads libcudart.so.12 and libcudart.so.13"]);
+        // Variants in one directory that nothing loads together.
+        assert_eq!(messages_of(&mixed, &[process("liba.so", &[0]), process("libb.so", &[1])]), nothing());
+        let same = [library("liba.so", "libcudart.so.12"), library("libb.so", "libcudart-ab12cd34.so.12.4.127")];
+        assert_eq!(messages_of(&same, &[process("bin/app", &[0, 1])]), nothing());
     }
 
     #[test]

@@ -14,6 +14,7 @@ use super::guarded_programs::{self, link};
 pub(crate) fn tests() -> Vec<Test> {
     let mut tests = tests![
         library_needs_newer_driver,
+        two_cudarts_in_libraries_are_reported,
         opened_library_is_judged,
         plugin_is_judged,
         opened_cudart_is_judged,
@@ -101,6 +102,34 @@ fn library_needs_newer_driver() {
     for (release, cudart, code) in [("11.8", "libcudart.so.11.0", None), ("13.0", "libcudart.so.13", Some("CG301"))] {
         let scratch = Scratch::new("closure-driver");
         expect_all(&app_with_library(&scratch, release, cudart, &[]), (RELEASE, 12020), code);
+    }
+}
+
+/// The program needs no library of NVIDIA itself.
+fn two_cudarts_in_libraries_are_reported() {
+    world::need();
+    let scratch = Scratch::new("closure-cudarts");
+    let app = scratch.join("app");
+    let lib = app.join("lib");
+    fs::create_dir_all(&lib).expect("a folder");
+    let text = |path: PathBuf| path.display().to_string();
+    for (release, cudart, name) in [("11.8", "libcudart.so.11.0", "a"), ("13.0", "libcudart.so.13", "b")] {
+        fs::copy(parts::cuda(release).join("lib64").join(cudart), lib.join(cudart)).expect("a library");
+        let shared =
+            ["-shared", "-fPIC", &format!("-Wl,-soname,lib{name}.so"), "-Wl,-rpath,$ORIGIN"].map(str::to_owned);
+        let source = LIBRARY.replace("int b(void)", &format!("int {name}(void)"));
+        let library = lib.join(format!("lib{name}.so"));
+        link(&source, &library, &[], &[&shared[..], &[text(lib.join(cudart))]].concat()).expect("a library");
+    }
+    let needed = [text(lib.join("liba.so")), text(lib.join("libb.so")), "-Wl,-rpath,$ORIGIN/lib".to_owned()];
+    let main = "int a(void); int b(void); int main(int n, char **v) { (void)v; return n > 9 ? a() + b() : 0; }\n";
+    link(main, &app.join("prog"), &[], &needed).expect("a program");
+    for (front_end, outcome) in ask_all(&app, ("580.65.06", 13000)).into_iter().filter(|(name, _)| *name != "exec") {
+        let text = format!("{}{}", outcome.stdout, outcome.stderr);
+        assert!(
+            text.contains("warning[CG233]") && text.contains("prog loads libcudart.so.11"),
+            "{front_end}: {outcome}"
+        );
     }
 }
 

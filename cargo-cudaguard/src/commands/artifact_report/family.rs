@@ -1,10 +1,11 @@
 //! The members that are libraries of NVIDIA's and run together.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
+use super::closure::MemberClosure;
 use super::packages::ArtifactPackage;
 use super::{ArtifactMember, ArtifactReport, LibraryPlace, file_name};
-use crate::family::{self, DriverFunctions, FileVersion, LookedUp, Member, RuntimeCompiler};
+use crate::family::{self, DriverFunctions, FileVersion, LookedUp, Member, MembersOfProcess, RuntimeCompiler};
 use cudaguard::internal::finding::Finding;
 use cudaguard::internal::version::Version;
 
@@ -43,9 +44,21 @@ impl ArtifactReport {
             };
             parts.iter().position(|part| found.as_ref() == Some(&part.name))
         };
-        let mut findings = family::findings(&members, &resolve);
+        let mut findings = family::findings(&members, &self.processes(&parts), &resolve);
         findings.extend(family::looked_up_findings(&members, &resolve));
         findings
+    }
+
+    /// Returns the processes of the members; each contains the indices of its members in `parts`.
+    fn processes(&self, parts: &[&ArtifactMember]) -> Vec<MembersOfProcess> {
+        let places: BTreeMap<&str, usize> =
+            parts.iter().enumerate().map(|(at, part)| (part.name.as_str(), at)).collect();
+        let process = |closure: &MemberClosure| {
+            let mut names = closure.members().map(|at| self.loaders[at].name.as_str()).peekable();
+            let root = (*names.peek()?).to_owned();
+            Some(MembersOfProcess { root, members: names.filter_map(|name| places.get(name).copied()).collect() })
+        };
+        self.closures.iter().filter_map(process).collect()
     }
 
     /// Returns the release of NCCL's headers that a member was compiled with, if the machine provides NCCL.

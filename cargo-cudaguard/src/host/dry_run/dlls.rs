@@ -10,7 +10,9 @@ use crate::binary::file::{Binary, BinaryKind};
 use crate::binary::loader::{DllClosure, DllRequest, DllSearch, DllSource, MissingSymbol, SearchedDirs};
 use crate::binary::mapped_file::OpenFiles;
 use crate::binary::pe::Pe;
-use crate::family::{Member, compilers, findings, functions_of_driver, is_installed, looked_up_findings};
+use crate::family::{
+    Member, MembersOfProcess, compilers, findings, functions_of_driver, is_installed, looked_up_findings,
+};
 use crate::host::library_version::dll_version;
 use crate::host::machine::{Components, DriverProbe, HostLibrary, detect_machine, is_cudnn_row};
 use crate::verdict::{Verdict, is_reported_by_loader};
@@ -47,7 +49,8 @@ pub(super) fn components_of_dlls(file: &Binary, here: Option<&Env>, files: &Open
         members.iter().position(|(at, _)| *at == index)
     };
     let listed: Vec<&Member> = members.iter().map(|(_, member)| member).collect();
-    all.findings.extend(findings(&listed, &resolve));
+    let process = MembersOfProcess::all(file.path.display().to_string(), listed.len());
+    all.findings.extend(findings(&listed, &[process], &resolve));
     all.findings.extend(looked_up_findings(&listed, &resolve));
     all.driver_functions = functions_of_driver(listed.iter().copied());
     all.compilers = compilers(listed);

@@ -4,7 +4,8 @@ use std::path::{Path, PathBuf};
 
 use crate::binary::loader::{LoadGraph, LoadOutcome};
 use crate::family::{
-    BUILTINS, Member, NVRTC, compilers, findings, functions_of_driver, looked_up_findings, lookups, wanted_nccl,
+    BUILTINS, Member, MembersOfProcess, NVRTC, compilers, findings, functions_of_driver, looked_up_findings, lookups,
+    wanted_nccl,
 };
 use crate::host::machine::{Components, Machine};
 use cudaguard::internal::finding::Finding;
@@ -43,7 +44,8 @@ impl GraphMembers {
             let LoadOutcome::Object(index, _) = &answer.answer else { return None };
             self.objects.iter().position(|object| *object == Some(*index))
         };
-        findings(&self.members.iter().collect::<Vec<_>>(), &resolve)
+        let process = MembersOfProcess::all(graph.objects[0].path.display().to_string(), self.members.len());
+        findings(&self.members.iter().collect::<Vec<_>>(), &[process], &resolve)
     }
 }
 

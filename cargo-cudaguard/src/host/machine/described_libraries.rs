@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::components::is_driver;
 use super::{Components, HostLibrary, Machine, Needed, OpenedByName};
 use crate::binary::symbols::Bound;
-use crate::family::{self, Member, RuntimeCompiler, described_library_finding};
+use crate::family::{self, Member, MembersOfProcess, RuntimeCompiler, described_library_finding};
 use cudaguard::internal::finding::{Finding, MessageFragment, MessageTemplate, Severity, Values};
 use cudaguard::internal::vendor::{self, CUDNN};
 
@@ -88,7 +88,9 @@ impl Components {
             MessageTemplate::LibraryNotStatedCompiler.to_finding(&values.clone().with("library", compiler))
         }));
         let resolve = |_: usize, soname: &str| members.iter().position(|member| member.is_named(soname));
-        all.findings.extend(family::findings(&members.iter().collect::<Vec<_>>(), &resolve));
+        // Several modules need not be loaded together.
+        let process = (self.modules.len() < 2).then(|| MembersOfProcess::all(self.file.clone(), members.len()));
+        all.findings.extend(family::findings(&members.iter().collect::<Vec<_>>(), process.as_slice(), &resolve));
         all
     }
 
