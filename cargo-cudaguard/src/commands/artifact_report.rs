@@ -36,7 +36,6 @@ use crate::host::dry_run::resolve_within;
 
 use absent::NamedLibraries;
 use closure::MemberClosure;
-pub(crate) use components::together_on;
 pub(crate) use member::{ArtifactMember, sha256_of};
 use member::{MemberLoader, file_name};
 use missing::PresentMembers;

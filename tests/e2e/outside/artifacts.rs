@@ -19,6 +19,7 @@ pub(crate) fn tests() -> Vec<Test> {
         #[slow]
         fulfilled_requirements_are_reported,
         idle_library_is_no_requirement,
+        one_loose_gpu_code_suffices,
         #[slow]
         per_cuda_libraries_are_selected,
         #[slow]
@@ -390,6 +391,41 @@ fn idle_library_is_no_requirement() {
     link("env/app/libother.so", &new);
     let outcome = verify("470.57.02").expect(1);
     assert!(outcome.stderr.contains("error[CG301]"), "{outcome}");
+}
+
+/// A program picks one of several files with GPU code. If none supports the GPU, nothing runs.
+fn one_loose_gpu_code_suffices() {
+    tools::need("g++");
+    let scratch = Scratch::new("loose code");
+    let nvcc = |words: &[&str]| {
+        let _ = Call::new(parts::cuda("13.0").join("bin/nvcc")).args(words).dir(scratch.path()).run().success();
+    };
+    scratch.file("k.cu", "__global__ void k(int *p) { *p = 1; }\nint main() { k<<<1, 1>>>(0); }\n");
+    fs::create_dir_all(scratch.join("tree/app")).expect("a folder");
+    for arch in ["80", "90"] {
+        nvcc(&["-cubin", &format!("-arch=sm_{arch}"), "k.cu", "-o", &format!("tree/app/k{arch}.cubin")]);
+    }
+    scratch.file("tree/app-1.0.dist-info/METADATA", "Metadata-Version: 2.1\nName: app\nVersion: 1.0\n");
+    let answers = |expected: &[(&str, i32, &str)]| {
+        let _ = Call::new("python3").args(["-c", PACK, ""]).dir(scratch.path()).run().success();
+        for file in ["tree", "tree/app", "app.tar", "app-1.0-py3-none-any.whl"] {
+            for (gpu, status, listed) in expected {
+                let call = command::call(["verify", "--driver", "580.65.06", "--gpu", gpu]);
+                let outcome = call.arg(scratch.join(file)).run().expect(*status);
+                assert!(outcome.stdout.contains(listed), "{file}: {outcome}");
+            }
+        }
+    };
+    answers(&[("A100", 0, "(8.0): partial, sm_80"), ("H100", 0, "(9.0): partial, sm_90"), ("T4", 1, "none")]);
+    nvcc(&["-gencode", "arch=compute_75,code=sm_75", "k.cu", "-o", "tree/app/prog"]);
+    // The program itself has no code for A100. In a package, it need not be the main program.
+    let call = command::call(["verify", "--driver", "580.65.06", "--gpu", "A100"]);
+    let _ = call.arg(scratch.join("tree/app")).run().expect(1);
+    answers(&[("T4", 0, "(7.5): partial, sm_75")]);
+    nvcc(&["-gencode", "arch=compute_75,code=[sm_75,compute_75]", "k.cu", "-o", "tree/app/prog"]);
+    answers(&[("A100", 0, "partial, sm_80"), ("T4", 0, "partial, sm_75"), ("V100", 1, "none")]);
+    let outcome = command::call(["requirements"]).arg(scratch.join("tree")).run().success();
+    assert!(outcome.stdout.contains("7.5 and newer (Tesla T4, A100, A40, Jetson AGX Orin, …): partial"), "{outcome}");
 }
 
 /// A package contains one library for each of two CUDA majors, of which a program loads one. It also contains an unused

@@ -1,4 +1,4 @@
-//! Components of a package or archive, and the combined answer for each GPU.
+//! Components of a package or archive.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -6,10 +6,10 @@ use super::member::file_name;
 use super::packages::{ArtifactPackage, unfulfilled_requirements};
 use super::{ArtifactMember, ArtifactReport, LibraryPlace, common_os};
 use crate::binary::examined::{NotExamined, mark_only_code};
+use crate::binary::file::BinaryKind;
 use crate::cli::report::CliError;
 use crate::host::dry_run::is_searched_inside;
-use crate::host::judge::answer::{GpuAnswer, Service};
-use crate::host::machine::{Alternatives, Components, HostLibrary as Found, Needed, is_cudnn_row};
+use crate::host::machine::{Components, HostLibrary as Found, Needed, is_cudnn_row};
 use cudaguard::internal::finding::Finding;
 use cudaguard::internal::vendor::CUDNN;
 
@@ -98,7 +98,9 @@ impl ArtifactReport {
             let places = all.manifests.len()..all.manifests.len() + own.manifests.len();
             // In a guarded member, the manifest states which requirements are optional.
             let unrecorded = own.manifests.iter().all(|manifest| manifest.target.is_empty());
-            if is_package && unrecorded && whole.does_without(part) {
+            // A program picks one of several loose files with GPU code.
+            let is_loose = part.binary.kind == BinaryKind::GpuCode;
+            if is_loose || is_package && unrecorded && whole.does_without(part) {
                 all.alternatives.in_part.extend(places.clone());
             }
             if is_idle {
@@ -199,61 +201,4 @@ impl ArtifactReport {
         let found = Found { soname: Some(soname.to_owned()), version, path, taken: true, ..Found::default() };
         own.check_bundled_cudnn(found, place)
     }
-}
-
-fn same_gpu(one: &GpuAnswer, other: &GpuAnswer) -> bool {
-    (one.cc, &one.name) == (other.cc, &other.name)
-}
-
-/// Combines the results of several members for each GPU: the worst result of the members that are all required, and the
-/// best result of a group of which one suffices. If a library can use the code of other members, the GPU counts as
-/// partially covered. `all` contains the results of each manifest.
-pub(crate) fn together_on(all: &[Vec<GpuAnswer>], alternatives: &Alternatives) -> Vec<GpuAnswer> {
-    let of = |places: &[usize]| -> Vec<GpuAnswer> { places.iter().flat_map(|at| all[*at].iter().cloned()).collect() };
-    let in_group = |at: &usize| alternatives.one_of.iter().any(|group| group.contains(at));
-    let mut counted = of(&(0..all.len()).filter(|at| !in_group(at)).collect::<Vec<_>>());
-    let mut best: Vec<GpuAnswer> = Vec::new();
-    for answer in alternatives.one_of.iter().flat_map(|group| worst_answers(&of(group))) {
-        match best.iter_mut().find(|known| same_gpu(known, &answer)) {
-            None => best.push(answer),
-            Some(known) => {
-                if answer.service > known.service {
-                    *known = answer;
-                }
-            }
-        }
-    }
-    counted.extend(best);
-    let mut found = worst_answers(&counted);
-    let all_but: Vec<usize> = (0..all.len()).filter(|at| !in_group(at) && !alternatives.in_part.contains(at)).collect();
-    let (wanted, serving) = (of(&all_but), of(&alternatives.serving));
-    for answer in found.iter_mut().filter(|answer| answer.service == Service::None) {
-        let of_gpu = |other: &&GpuAnswer| same_gpu(other, answer);
-        let left_out = wanted.iter().filter(of_gpu).any(|other| other.service == Service::None);
-        let served = serving
-            .iter()
-            .filter(of_gpu)
-            .max_by_key(|other| other.service)
-            .filter(|other| other.service > Service::Unknown);
-        if let Some(served) = served.filter(|_| !left_out) {
-            *answer = GpuAnswer { service: Service::Partial, ..served.clone() };
-        }
-    }
-    found
-}
-
-/// Returns the worst result of several members for each GPU.
-fn worst_answers(all: &[GpuAnswer]) -> Vec<GpuAnswer> {
-    let mut found: Vec<GpuAnswer> = Vec::new();
-    for answer in all {
-        match found.iter_mut().find(|known| same_gpu(known, answer)) {
-            None => found.push(answer.clone()),
-            Some(known) => {
-                if answer.service < known.service {
-                    *known = answer.clone();
-                }
-            }
-        }
-    }
-    found
 }

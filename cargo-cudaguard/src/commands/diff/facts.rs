@@ -10,11 +10,11 @@ use cudaguard::internal::version::{CudaVersion, DriverRelease, Version};
 
 use crate::binary::examined::NotExamined;
 use crate::cli::report::CliError;
-use crate::commands::artifact_report::{self, ArtifactReport};
+use crate::commands::artifact_report::ArtifactReport;
 use crate::host::facts::HostGpu;
 use crate::host::judge::answer::{Service, answers};
-use crate::host::machine::Components;
 use crate::host::machine::oldest_driver::{OldestDriver, driver_needs, machine_with_gpu};
+use crate::host::machine::{Components, answers_together};
 
 const UNKNOWN_VERSION: &str = "version not known";
 
@@ -66,7 +66,7 @@ impl ReleaseFacts {
         let state = |cc: &(u8, u8)| {
             let gpu = [HostGpu { cc: Some(*cc), visible: true, ..HostGpu::default() }];
             let all: Vec<_> = components.manifests.iter().map(|manifest| answers(manifest, &gpu, false)).collect();
-            let answer = artifact_report::together_on(&all, &components.alternatives).into_iter().next()?;
+            let answer = answers_together(&all, &components.alternatives).into_iter().next()?;
             // The first driver of a GPU that no table has is newer than any of these.
             let needs_driver = answer.service != Service::None && *cc != newer;
             let driver = needs_driver.then(|| oldest_driver(&distinct, Some(*cc))).flatten();

@@ -79,7 +79,7 @@ fn describe_support(by: Service) -> &'static str {
     match by {
         Service::Native => "native",
         Service::Jit => "JIT",
-        Service::Partial => "partial, in some containers only",
+        Service::Partial => "partial, in some files or containers only",
         Service::None => "none",
         Service::Unknown => "unknown",
     }

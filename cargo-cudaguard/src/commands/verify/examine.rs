@@ -20,7 +20,7 @@ use crate::family::{is_listed_under_cuda, named_libraries};
 use crate::host::dry_run::{self, Loaded};
 use crate::host::judge::answer::{GpuAnswer, Service, answers};
 use crate::host::machine::oldest_driver::add_driver_needs;
-use crate::host::machine::{self, Components, DriverProbe, Machine};
+use crate::host::machine::{self, Components, DriverProbe, Machine, answers_together};
 
 /// Reads each of these files with [`read_components`].
 pub(crate) fn components_of_all(env: &Env, files: &[PathBuf]) -> Result<Vec<Components>, CliError> {
@@ -190,7 +190,7 @@ fn on_each_of(binary: &Binary, components: &Components, machine: Option<&Machine
     let mut all: Vec<GpuAnswer> = if components.alternatives.in_part.is_empty() {
         of_each.into_iter().flatten().collect()
     } else {
-        artifact_report::together_on(&of_each, &components.alternatives)
+        answers_together(&of_each, &components.alternatives)
     };
     // The code of a library next to the program is not in this file.
     if all.iter().any(|answer| answer.service == Service::Partial) && components.manifests.len() == 1 {
@@ -230,7 +230,7 @@ fn check_archive(report: &ArtifactReport, machines: &[Machine], place: &str) -> 
     let machines = machines_for(machines, &components);
     let on = |machine| {
         let of_each = on_each(&components.manifests, Some(machine));
-        let mut all = artifact_report::together_on(&of_each, &components.alternatives);
+        let mut all = answers_together(&of_each, &components.alternatives);
         add_driver_needs(&mut all, std::slice::from_ref(&components), machine);
         all
     };

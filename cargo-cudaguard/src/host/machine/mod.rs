@@ -18,6 +18,7 @@ pub mod placement;
 #[cfg(target_os = "linux")]
 mod probe_child;
 pub(crate) mod redact;
+mod together;
 mod unknown_keys;
 pub(crate) mod windows;
 
@@ -36,6 +37,7 @@ pub use gpu_state::GpuState;
 pub use host_file::{ParseError, parse_release};
 #[cfg(target_os = "linux")]
 pub use probe_child::run_probe_child;
+pub(crate) use together::answers_together;
 pub use unknown_keys::UnknownKeys;
 
 use crate::binary::file::TargetOs;

@@ -11,10 +11,10 @@ use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::oldest_driver::{OldestDriver, known_cuda_versions, needs_of_files};
-use super::{Components, Driver, Gpu, Machine};
+use super::{Components, Driver, Gpu, Machine, answers_together};
 use crate::binary::examined;
 use crate::host::facts;
-use crate::host::judge::answer::{GpuAnswer, Service, answers};
+use crate::host::judge::answer::{Service, answers};
 use crate::verdict::Verdict;
 use cudaguard::internal::finding::{Code, Finding};
 use cudaguard::internal::manifest::Requirement;
@@ -220,9 +220,11 @@ impl<'a> PlacementQuery<'a> {
     /// Returns the worst GPU support of the files; `None` if there are no kernels.
     pub(super) fn worst_support(&self, cc: (u8, u8)) -> Option<Service> {
         let gpu = [facts::HostGpu { cc: Some(cc), visible: true, ..facts::HostGpu::default() }];
-        let manifests = self.files.iter().flat_map(|file| &file.manifests);
-        let all: Vec<GpuAnswer> = manifests.flat_map(|manifest| answers(manifest, &gpu, false)).collect();
-        all.iter().map(|answer| answer.service).min()
+        let of_file = |file: &Components| {
+            let all: Vec<_> = file.manifests.iter().map(|manifest| answers(manifest, &gpu, false)).collect();
+            answers_together(&all, &file.alternatives)
+        };
+        self.files.iter().flat_map(of_file).map(|answer| answer.service).min()
     }
 }
 
