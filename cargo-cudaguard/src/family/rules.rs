@@ -2,7 +2,6 @@
 //!
 //! Functions that one file binds and another lacks are reported by the simulation of the dynamic linker.
 
-use std::borrow::Cow;
 use std::collections::BTreeSet;
 
 use super::descriptors::{BUILTINS, CUBLAS, CUBLAS_LT, NVRTC};
@@ -136,25 +135,25 @@ impl<'a> Set<'a> {
     fn two_cudarts(&self) -> Vec<Finding> {
         let (mut findings, mut reported) = (Vec::new(), BTreeSet::new());
         for process in self.processes {
-            let cudarts: BTreeSet<(Cow<'_, str>, usize)> =
-                process.members.iter().flat_map(|at| self.cudarts(*at).map(move |soname| (soname, *at))).collect();
+            let of_member = |at: usize| self.cudarts(at).map(move |(major, soname)| (major, soname, at));
+            let cudarts: BTreeSet<(u32, &str, usize)> = process.members.iter().copied().flat_map(of_member).collect();
             let mut cudarts = cudarts.iter();
-            let Some((first, needed_by)) = cudarts.next() else { continue };
-            let Some((second, by)) = cudarts.find(|(soname, _)| soname != first) else { continue };
+            let Some((major, first, needed_by)) = cudarts.next() else { continue };
+            let Some((_, second, by)) = cudarts.find(|(other, ..)| other != major) else { continue };
             if !reported.insert((*needed_by, *by)) {
                 continue;
             }
             let values =
-                Values::default().with("component", &process.root).with("library", first).with("other", second);
+                Values::default().with("component", &process.root).with("library", *first).with("other", *second);
             let values = values.with("needed_by", &self.members[*needed_by].name).with("by", &self.members[*by].name);
             findings.push(MessageTemplate::TwoCudarts.to_finding(&values));
         }
         findings
     }
 
-    /// Returns the shared cudarts that a member needs itself.
-    fn cudarts(&self, at: usize) -> impl Iterator<Item = Cow<'a, str>> {
-        self.members[at].needed.iter().filter(|soname| CUDART.is_named(soname)).map(|soname| vendor::plain_name(soname))
+    /// Returns the shared cudarts that a member needs itself: the major and the name.
+    fn cudarts(&self, at: usize) -> impl Iterator<Item = (u32, &'a str)> {
+        self.members[at].needed.iter().filter_map(|soname| Some((CUDART.major(soname)?, soname.as_str())))
     }
 
     /// Compares the CUDA major of each cuDNN with that of cuBLASLt and NVRTC, which it opens.
