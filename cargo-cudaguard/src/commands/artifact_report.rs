@@ -263,6 +263,10 @@ impl ArtifactReport {
         let present = PresentMembers { files: known.collect(), links: &links };
         let missing = present.find_missing(&packages, walked.kind == "Debian package");
         not_examined.extend(missing);
+        let (os, processor) = (common_os(&parts), common_processor(&parts));
+        for package in &mut packages {
+            package.set_platform(os, processor, path);
+        }
         not_examined.sort();
         family::use_package_versions(&mut parts, &packages);
         let cudnn_of = |part: &ArtifactMember| {
@@ -322,7 +326,7 @@ impl ArtifactReport {
                 ),
             );
             let needs = mine().filter_map(|part| Some((part.name.as_str(), part.least_driver()?)));
-            findings.extend(package.check_image_promise(needs));
+            findings.extend(package.check_driver_promise(needs));
         }
         if !self.packages.iter().any(ArtifactPackage::is_one) {
             return findings;
@@ -546,6 +550,12 @@ fn covers_of(parts: &[&ArtifactMember]) -> Vec<((u8, u8), Coverage)> {
 fn common_os<'a>(parts: impl IntoIterator<Item = &'a ArtifactMember>) -> Option<TargetOs> {
     let mut systems = parts.into_iter().filter_map(|part| part.binary.os);
     systems.next().filter(|os| systems.all(|other| other == *os))
+}
+
+/// Returns the processor that all of these members are for; empty if they are for several.
+fn common_processor(parts: &[ArtifactMember]) -> &str {
+    let mut names = parts.iter().map(|part| part.components.processor.as_str()).filter(|name| !name.is_empty());
+    names.next().filter(|name| names.all(|other| other == *name)).unwrap_or_default()
 }
 
 /// Runs `inspect` on a file, an archive or a directory.

@@ -1,10 +1,10 @@
 //! Components of a package or archive.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use super::member::file_name;
 use super::packages::{ArtifactPackage, unfulfilled_requirements};
-use super::{ArtifactMember, ArtifactReport, LibraryPlace, common_os};
+use super::{ArtifactMember, ArtifactReport, LibraryPlace, common_os, common_processor};
 use crate::binary::examined::{NotExamined, mark_only_code};
 use crate::binary::file::BinaryKind;
 use crate::cli::report::CliError;
@@ -36,11 +36,7 @@ impl ArtifactReport {
         let whole = self;
         let not_examined = whole.all_not_examined();
         let mut all = Components { file: whole.archive.display().to_string(), not_examined, ..Components::default() };
-        let processors: BTreeSet<&str> =
-            whole.parts.iter().map(|part| part.components.processor.as_str()).filter(|name| !name.is_empty()).collect();
-        if processors.len() == 1 {
-            all.processor = processors.first().map(|name| (*name).to_owned()).unwrap_or_default();
-        }
+        common_processor(&whole.parts).clone_into(&mut all.processor);
         all.os = common_os(&whole.parts);
         let majors = whole.cuda_majors();
         let mut one_of: BTreeMap<u32, Vec<usize>> = BTreeMap::new();

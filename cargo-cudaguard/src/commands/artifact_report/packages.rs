@@ -2,11 +2,14 @@
 
 mod conflicts;
 mod installed;
+mod marker;
 mod requirement;
+mod version;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
 
-use crate::binary::file::Binary;
+use crate::binary::file::{Binary, TargetOs};
 use crate::host::machine::Components;
 use cudaguard::internal::finding::{Finding, MessageTemplate, Severity, Values};
 use cudaguard::internal::manifest::Requirement;
@@ -17,9 +20,10 @@ use serde_json::Value;
 use crate::cli::counts::join_some;
 pub(super) use conflicts::{overwritten_files, unfulfilled_requirements};
 pub(crate) use installed::check_packages;
+use marker::MarkerPlatform;
 use requirement::{
-    Promise, bundled_libraries, guarded_version, is_nvidia_package, is_of_extra, leading_version, name_of,
-    normalize_name,
+    Promise, bundled_libraries, driver_of_conda, guarded_version, is_nvidia_package, is_of_extra, leading_version,
+    name_of, normalize_name,
 };
 
 /// The metadata of a package or an image: METADATA of a wheel, the index of a conda package, or the variables of an
@@ -46,6 +50,10 @@ pub(super) struct ArtifactPackage {
     digests: BTreeMap<String, String>,
     /// The release of cuDNN that is in place of that of this package.
     replaced_by: Option<Version>,
+    /// The oldest CUDA version of the drivers of the machines on which it is installed or started, with the requirement.
+    driver: Option<(String, CudaVersion)>,
+    /// The platform on which it is installed.
+    platform: MarkerPlatform,
 }
 
 /// A package in a bill of materials.
@@ -118,7 +126,7 @@ impl ArtifactPackage {
     /// Returns the version of a library of the family that this package is named after, and the name of the package: NVIDIA's
     /// `nvidia-cublas-cu12` of pip, or `libcublas` of conda.
     pub(super) fn library_version(&self, key: &str) -> Option<(String, Version)> {
-        let name = self.name.to_ascii_lowercase().replace('_', "-");
+        let name = normalize_name(&self.name);
         let stem = name.strip_prefix("nvidia-").or_else(|| name.strip_prefix("lib"))?;
         let is_major =
             |rest: &str| rest.is_empty() || rest.strip_prefix("-cu").is_some_and(|major| major.parse::<u32>().is_ok());
@@ -165,6 +173,8 @@ impl ArtifactPackage {
                 .map(|(file, digest)| (format!("{top}{file}"), digest))
                 .collect(),
             replaced_by: None,
+            driver: None,
+            platform: MarkerPlatform::new(None, "", top),
         }
     }
 
@@ -197,6 +207,8 @@ impl ArtifactPackage {
                 .map(|(file, digest)| (format!("{top}{file}"), digest))
                 .collect(),
             replaced_by: None,
+            driver: driver_of_conda(&[depends, list(&index["constrains"])].concat()),
+            platform: MarkerPlatform::default(),
         })
     }
 
@@ -210,6 +222,7 @@ impl ArtifactPackage {
         let cuda =
             |text: &&String| Some((format!("the image sets {text}"), cuda_in(text.strip_prefix(CUDA_VERSION)?)?));
         let tag = requires.iter().find_map(|text| cuda(&text));
+        let driver = requires.iter().find_map(|text| driver_of_image(text.strip_prefix(REQUIRE_CUDA)?));
         (!requires.is_empty()).then(|| Self {
             kind: PackageKind::Image,
             name: "of the image".to_owned(),
@@ -222,6 +235,8 @@ impl ArtifactPackage {
             files: BTreeSet::new(),
             digests: BTreeMap::new(),
             replaced_by: None,
+            driver,
+            platform: MarkerPlatform::default(),
         })
     }
 
@@ -271,7 +286,13 @@ impl ArtifactPackage {
     }
 
     fn promises(&self) -> impl Iterator<Item = Promise<'_>> {
-        self.requires.iter().flat_map(|text| Promise::all_of(self.kind, text))
+        let all = self.requires.iter().flat_map(|text| Promise::all_of(self.kind, text));
+        all.filter(|one| one.applies_on(self.platform) != Some(false))
+    }
+
+    /// Sets the platform on which the package is installed.
+    pub(super) fn set_platform(&mut self, os: Option<TargetOs>, processor: &str, dir: &Path) {
+        self.platform = MarkerPlatform::new(os, processor, &format!("{}/{}", dir.display(), self.top));
     }
 
     /// Returns the text of the requirement that installs the library with this soname together with the package.
@@ -428,27 +449,26 @@ impl ArtifactPackage {
         members.filter_map(unfit).collect()
     }
 
-    /// Reports an image that starts on machines on which its members do not run. `needs` contains the CUDA version that
+    /// Reports a package or an image that machines accept on which its members do not run. `needs` contains the CUDA version that
     /// each member needs the driver to support.
-    pub(super) fn check_image_promise<'a>(
+    pub(super) fn check_driver_promise<'a>(
         &self,
         needs: impl Iterator<Item = (&'a str, CudaVersion)>,
     ) -> Option<Finding> {
-        let text =
-            self.requires.iter().find(|text| self.kind == PackageKind::Image && text.starts_with(REQUIRE_CUDA))?;
-        // Terms are alternatives, and all factors of a term must hold: the result is the lowest version that some term
-        // allows.
-        let factor = |text: &str| cuda_in(text.strip_prefix("cuda>=")?);
-        let promised =
-            text.strip_prefix(REQUIRE_CUDA)?.split(' ').filter_map(|term| term.split(',').find_map(factor)).min()?;
-        let (name, cuda) = needs.max_by_key(|(_, cuda)| *cuda).filter(|(_, cuda)| *cuda > promised)?;
-        let description = format!(
-            "the image requires a driver that supports CUDA {promised} ({})",
-            REQUIRE_CUDA.trim_end_matches('=')
-        );
+        let (description, promised) = self.driver.as_ref()?;
+        let (name, cuda) = needs.max_by_key(|(_, cuda)| *cuda).filter(|(_, cuda)| cuda > promised)?;
         let values = Values::default().with("value", description).with("path", name).with("cuda", cuda);
         Some(MessageTemplate::PackageUnfitDriver.to_finding(&values))
     }
+}
+
+/// Parses the value of the variable with the machines that can start an image. Terms are alternatives, and all factors of a term must
+/// hold: the result is the lowest version that some term allows.
+fn driver_of_image(value: &str) -> Option<(String, CudaVersion)> {
+    let factor = |text: &str| cuda_in(text.strip_prefix("cuda>=")?);
+    let promised = value.split(' ').filter_map(|term| term.split(',').find_map(factor)).min()?;
+    let name = REQUIRE_CUDA.trim_end_matches('=');
+    Some((format!("the image requires a driver that supports CUDA {promised} ({name})"), promised))
 }
 
 /// Characters that a package URL does not contain as they are: `2.9.1+cu128` is `2.9.1%2Bcu128`.

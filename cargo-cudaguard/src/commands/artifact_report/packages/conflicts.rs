@@ -119,18 +119,18 @@ pub(super) fn unfulfilled_by(
     }
     for package in packages.iter().filter(|package| package.kind != PackageKind::Image && is_selected(package)) {
         let promises: Vec<_> = package.promises().collect();
-        for one in &promises {
+        for one in promises.iter().filter(|one| one.applies_on(package.platform) == Some(true)) {
             let name = normalize_name(name_of(one.text));
             // Requirements of the same package may be for other platforms.
-            let allowed = |version: &str| {
+            let allowed = |installed: &&ArtifactPackage| {
                 let same = promises.iter().filter(|other| other.is_of_extra() == one.is_of_extra());
                 let same = same.filter(|other| normalize_name(name_of(other.text)) == name);
-                same.into_iter().any(|other| other.allows(version))
+                same.into_iter().any(|other| other.allows(installed))
             };
             let same_name = by_name.get(&name).into_iter().flatten();
             let mut installed = same_name.filter(|other| other.kind == package.kind).peekable();
             let Some(first) = installed.peek().copied().copied() else { continue };
-            if installed.any(|other| allowed(&other.version_in_place())) {
+            if installed.any(allowed) {
                 continue;
             }
             // The name of the extra is a part of the requirement.

@@ -8,6 +8,7 @@ use super::conflicts::{Unfulfilled, unfulfilled_by};
 use super::requirement::normalize_name;
 use super::{ArtifactPackage, all_of};
 use crate::binary::examined::NotExamined;
+use crate::binary::file::TargetOs;
 use crate::binary::mapped_file::OpenFiles;
 use crate::host::dry_run::place_in_environment;
 use crate::host::library_version::file_version;
@@ -32,7 +33,9 @@ pub(crate) fn check_packages(files: &[PathBuf]) -> (Vec<Finding>, Vec<NotExamine
 fn unfulfilled_in(dir: &Path, members: &[String]) -> Vec<Unfulfilled> {
     let mut packages = installed_in(dir);
     let files = OpenFiles::default();
+    let os = if cfg!(windows) { TargetOs::Windows } else { TargetOs::Linux };
     for package in &mut packages {
+        package.set_platform(Some(os), std::env::consts::ARCH, dir);
         package.find_replaced_cudnn(|member| file_version(&files, CUDNN, &dir.join(member)));
     }
     let is_owner = |package: &&ArtifactPackage| members.iter().any(|member| package.files.contains(member));

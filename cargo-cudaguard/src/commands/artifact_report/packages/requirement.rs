@@ -1,9 +1,11 @@
 //! Requirements of NVIDIA packages, as a package or an image writes them: the libraries and the range of releases.
 
-use super::PackageKind;
+use super::marker::MarkerPlatform;
+use super::version::clauses_allow;
+use super::{ArtifactPackage, PackageKind};
 use crate::family::LIBRARIES_OF_PACKAGES as BRING;
 use cudaguard::internal::vendor::{CUDNN, major_of};
-use cudaguard::internal::version::Version;
+use cudaguard::internal::version::{CudaVersion, Version};
 
 /// A requirement: a range of releases of an NVIDIA package.
 pub(super) struct Promise<'a> {
@@ -35,13 +37,14 @@ pub(super) fn name_of(text: &str) -> &str {
 
 /// Returns true if a pip requirement is for an NVIDIA package.
 pub(super) fn is_nvidia_package(text: &str) -> bool {
-    let name = name_of(text);
-    name.starts_with("nvidia") || normalize_name(name) == TOOLKIT
+    let name = normalize_name(name_of(text));
+    name.starts_with("nvidia") || name == TOOLKIT
 }
 
-/// Normalizes a name as PEP 503 does: `nvidia_cublas_cu12` equals the same name with hyphens.
+/// Normalizes a name as PEP 503 does: `Nvidia.cublas__cu12` equals `nvidia-cublas-cu12`.
 pub(super) fn normalize_name(name: &str) -> String {
-    name.to_lowercase().replace(['_', '.'], "-")
+    let name = name.to_lowercase();
+    name.split(['-', '_', '.']).filter(|part| !part.is_empty()).collect::<Vec<_>>().join("-")
 }
 
 /// Returns the libraries that a package contains, with its name without the CUDA suffix.
@@ -107,13 +110,24 @@ impl<'a> Promise<'a> {
         Some(Self { text, stems, least, below })
     }
 
-    /// Returns true if the range allows this version of the package. An extra need not be installed, but it shows the releases with
-    /// which the package was built: JAX and TensorFlow reject older libraries, and work with newer ones.
-    pub(super) fn allows(&self, version: &str) -> bool {
-        let below = self.below.filter(|_| !self.is_of_extra());
-        leading_version(version).is_none_or(|version| {
-            self.least.is_none_or(|least| least <= version) && below.is_none_or(|below| version < below)
-        })
+    /// Returns true if the requirement allows this installed package. An extra need not be installed, but it shows the releases with
+    /// which the package was built: JAX and TensorFlow reject older libraries, and work with newer ones. The version of files that
+    /// replaced those of a package has three numbers.
+    pub(super) fn allows(&self, installed: &ArtifactPackage) -> bool {
+        let is_in_range = |version: Version| {
+            let is_below = self.is_of_extra() || self.below.is_none_or(|below| version < below);
+            is_below && self.least.is_none_or(|least| least <= version)
+        };
+        if self.is_of_extra() || installed.replaced_by.is_some() {
+            return leading_version(&installed.version_in_place()).is_none_or(is_in_range);
+        }
+        let clauses = clauses_of(installed.kind, &self.text[name_of(self.text).len()..]);
+        clauses.split('|').any(|clauses| clauses_allow(installed.kind, clauses, &installed.version))
+    }
+
+    /// Returns true if the requirement applies on this platform. `None` if that is unknown.
+    pub(super) fn applies_on(&self, platform: MarkerPlatform) -> Option<bool> {
+        self.text.split_once(';').map_or(Some(true), |(_, marker)| platform.matches(marker))
     }
 
     /// Returns true if it requires cuDNN of a newer minor than this version.
@@ -160,15 +174,19 @@ impl<'a> Promise<'a> {
     }
 }
 
-/// Parses the text after a name: the oldest allowed release, and the first release above the range.
-fn version_range(kind: PackageKind, rest: &str) -> Range {
+/// Returns the accepted releases in the text after a name.
+fn clauses_of(kind: PackageKind, rest: &str) -> &str {
     // Extras are in brackets, and a marker follows `;`. In conda, the build string follows a second blank.
     let rest = rest.split(';').next().unwrap_or_default();
     let rest = rest.find(']').map_or(rest, |at| &rest[at + 1..]).trim();
     let rest = rest.trim_start_matches('(').trim_end_matches(')').trim();
-    let rest = if kind == PackageKind::Conda { rest.split(' ').next().unwrap_or_default() } else { rest };
+    if kind == PackageKind::Conda { rest.split(' ').next().unwrap_or_default() } else { rest }
+}
+
+/// Parses the text after a name: the oldest allowed release, and the first release above the range.
+fn version_range(kind: PackageKind, rest: &str) -> Range {
     // Alternatives, which conda supports, are merged into one range that includes the releases between them.
-    let all = rest.split('|').map(|one| range_of_clauses(kind, one));
+    let all = clauses_of(kind, rest).split('|').map(|one| range_of_clauses(kind, one));
     let wider = |(least, below): Range, (other, other_below): Range| {
         (least.min(other), below.zip(other_below).map(|(a, b)| a.max(b)))
     };
@@ -203,6 +221,20 @@ fn range_of_clauses(kind: PackageKind, all: &str) -> Range {
         }
     }
     (least, below)
+}
+
+/// Returns the oldest CUDA version of a driver with which a conda package can be installed, and its requirement `__cuda`. The package
+/// `cuda-version` requires a driver of its major.
+pub(super) fn driver_of_conda(requirements: &[String]) -> Option<(String, CudaVersion)> {
+    let least = |wanted: &'static str| {
+        let of_package = requirements.iter().filter(move |text| name_of(text) == wanted);
+        let oldest = |text: &String| version_range(PackageKind::Conda, &text[wanted.len()..]).0;
+        of_package.filter_map(move |text| Some((oldest(text)?, text))).max()
+    };
+    let (driver, text) = least("__cuda")?;
+    let of_major = least("cuda-version").map(|(version, _)| CudaVersion::new(version.major, 0));
+    let promised = of_major.max(Some(CudaVersion::new(driver.major, driver.minor)))?;
+    Some((format!("the package requires {text}"), promised))
 }
 
 /// Parses up to three numbers at the beginning of a version.

@@ -184,7 +184,7 @@ fn image_requirements_are_parsed() {
         let package = image(variables).expect("says something");
         assert_eq!(package.check_wants(&member).len(), unfit, "{variables:?}");
         let needs = [("usr/lib/a.so", CudaVersion::new(12, 0))].into_iter();
-        assert_eq!(package.check_image_promise(needs).into_iter().count(), started, "{variables:?}");
+        assert_eq!(package.check_driver_promise(needs).into_iter().count(), started, "{variables:?}");
     }
 }
 
@@ -259,6 +259,16 @@ fn older_cudnn_than_required_is_unknown() {
     }
 }
 
+/// Returns the findings about packages that are installed on Linux with Python 3.12.
+fn unfulfilled_on_linux(texts: &[(String, String)]) -> Vec<Finding> {
+    let mut packages = all_of(texts);
+    let dir = Path::new("lib/python3.12/site-packages");
+    for package in &mut packages {
+        package.set_platform(Some(TargetOs::Linux), "x86_64", dir);
+    }
+    unfulfilled_requirements(&packages).into_iter().map(|one| one.finding).collect()
+}
+
 #[test]
 fn unfulfilled_requirements_are_reported() {
     for (requires, version, expected) in [
@@ -274,9 +284,48 @@ fn unfulfilled_requirements_are_reported() {
     ] {
         let texts =
             [installed("torch", "2.5.0", requires, ""), installed("nvidia_nvjitlink_cu12", version, "", "")].concat();
-        let findings: Vec<_> = unfulfilled_requirements(&all_of(&texts)).into_iter().map(|one| one.finding).collect();
+        let findings = unfulfilled_on_linux(&texts);
         assert_eq!(!findings.is_empty(), expected, "{requires}: {findings:?}");
         let named = |text: &str| findings.iter().all(|finding| finding.message.contains(text));
         assert!(named("torch 2.5.0 requires nvidia-nvjitlink-cu12==12.4.127") && named(version), "{findings:?}");
+    }
+}
+
+#[test]
+fn requirements_of_other_platforms_do_not_count() {
+    for (requires, expected) in [
+        ("nvidia-cublas-cu12==12.9.1.4; sys_platform == \"win32\"", false),
+        ("nvidia-cublas-cu12==12.9.1.4; python_version < \"3.0\"", false),
+        ("nvidia-cublas-cu12==12.9.1.4; python_version >= \"3.9\"", true),
+        ("nvidia-cublas-cu12==12.9.1.4; platform_machine == \"x86_64\"", true),
+        ("nvidia-cublas-cu12==12.9.1.4; platform_release == \"6\"", false),
+        ("nvidia-cublas-cu12==12.9.1.4", true),
+        ("nvidia-cublas-cu12!=12.1.3.1", true),
+        ("nvidia-cublas-cu12>12.1.3.1", true),
+        ("nvidia-cublas-cu12<12.1.3.1", true),
+        ("nvidia-cublas-cu12<=12.1.3.1", false),
+        ("Nvidia.Cublas-cu12==12.9.1.4", true),
+        ("nvidia-cublas-cu12==12.1.3.1\nRequires-Dist: nvidia-cublas-cu12==12.9.1.4; sys_platform == \"win32\"", false),
+        ("nvidia-cublas-cu12==12.9.1.4\nRequires-Dist: nvidia-cublas-cu12==12.1.3.1; sys_platform == \"win32\"", true),
+    ] {
+        let library = installed("nvidia_cublas_cu12", "12.1.3.1", "", "");
+        let findings = unfulfilled_on_linux(&[installed("app", "1.0", requires, ""), library].concat());
+        assert_eq!(!findings.is_empty(), expected, "{requires}: {findings:?}");
+    }
+}
+
+#[test]
+fn conda_driver_requirements_are_checked() {
+    for (depends, is_reported) in [
+        (&["__cuda >=12.0"][..], true),
+        (&["__cuda >=13.0"], false),
+        (&["__cuda"], false),
+        (&["__cuda >=12.0", "cuda-version >=13,<14"], false),
+        (&["cuda-version >=12.0,<14"], false),
+        (&["python >=3.12"], false),
+    ] {
+        let needs = [("lib/a.so", CudaVersion::new(13, 0))].into_iter();
+        let found = conda("h1_0", depends, "{}").check_driver_promise(needs);
+        assert_eq!(found.is_some(), is_reported, "{depends:?}: {found:?}");
     }
 }
