@@ -435,6 +435,11 @@ impl ArtifactReport {
 
     /// Resolves a library on a search path of a member. The top of an archive or directory counts as the root of the file system.
     fn resolve_path(&self, member: &str, path: &str, soname: &str) -> Option<String> {
+        self.search_path(member, path, soname).and_then(|found| self.resolve_links(&found)).map(str::to_owned)
+    }
+
+    /// Returns the file or the link with this name on a search path of a member.
+    fn search_path(&self, member: &str, path: &str, soname: &str) -> Option<String> {
         let (top, own) = member.rfind('!').map_or(("", member), |at| member.split_at(at + 1));
         let dir = own.rfind('/').map_or("", |at| &own[..at]);
         path.split(':').find_map(|written| {
@@ -447,7 +452,7 @@ impl ArtifactReport {
             // Wheels in one directory are installed together.
             let others = self.wheels.iter().filter(|other| *other != top && top.ends_with(".whl!"));
             let tops = std::iter::once(top).chain(others.map(String::as_str));
-            tops.map(|top| format!("{top}{name}")).find_map(|name| self.resolve_links(&name).map(str::to_owned))
+            tops.map(|top| format!("{top}{name}")).find(|name| self.resolve_links(name).is_some())
         })
     }
 

@@ -47,11 +47,11 @@ pub(crate) static CUBLAS_LT: Descriptor = plain(
 );
 pub(crate) static NVJITLINK: Descriptor =
     plain("nvjitlink", "nvJitLink", &["libnvJitLink"], &[TextOfTools, ExportedNames("__nvJitLinkCreate_")]);
-pub(crate) static NVRTC: Descriptor = plain("nvrtc", "NVRTC", &["libnvrtc"], &[TextOfTools]);
+pub(crate) static NVRTC: Descriptor = plain("nvrtc", "NVRTC", &["libnvrtc", "libnvrtc.alt"], &[TextOfTools]);
 pub(crate) static BUILTINS: Descriptor = plain(
     "nvrtc-builtins",
     "NVRTC's builtins",
-    &["libnvrtc-builtins"],
+    &["libnvrtc-builtins", "libnvrtc-builtins.alt"],
     &[TextOfTools, ExportedNames("__nvrtc_builtins__")],
 );
 pub(crate) static PTXAS: Descriptor = plain("ptxas", "ptxas", &["ptxas"], &[TextOfTools]);

@@ -1,11 +1,11 @@
 //! The facts about a file that decide if it fits the other files of a set.
 
-use super::descriptors::{CUBLAS, Descriptor};
+use super::descriptors::{BUILTINS, CUBLAS, Descriptor, NVRTC};
 use super::driver_functions::{DriverFunctions, driver_functions};
 use super::headers::nccl_headers;
 use super::looked_up::{LookedUp, exported_functions, looked_up};
 use super::version::{FileVersion, Release, cuda_of_getter};
-use crate::binary::file::texts_starting_with;
+use crate::binary::file::{only_value, texts_starting_with};
 use crate::binary::pe::Pe;
 use crate::binary::symbols;
 use cudaguard::internal::elf::{Elf, Symbol, tag};
@@ -26,6 +26,8 @@ pub(crate) struct Member {
     pub(super) needed: Vec<String>,
     /// The run-time compilers that it opens by name, as sonames.
     pub(super) opens: Vec<String>,
+    /// The name in its file of the builtins that it opens, if it is NVRTC.
+    pub(super) builtins: Option<String>,
     /// The CUDA version that this part of cuDNN was built with.
     pub(super) cudnn_for: Option<CudaVersion>,
     /// The first release that has all of its functions, and the first one that has more, if it is cuBLAS.
@@ -42,6 +44,9 @@ pub(crate) struct Member {
 
 /// The start of the sonames of run-time compilers.
 const OPENED: [&str; 2] = ["libnvrtc.so.", "libnvJitLink.so."];
+
+/// The start of the names of NVRTC's builtins.
+const BUILTINS_NAMES: [&str; 2] = ["libnvrtc-builtins", "nvrtc-builtins64_"];
 
 impl Member {
     /// Reads a file. `None` if it is neither a library of the family, cudart nor cuDNN, and needs none of them.
@@ -70,6 +75,9 @@ impl Member {
         if member.release.is_some() {
             let is_other = |opened: &String| *opened != member.soname && vendor::major_of(opened).is_some();
             member.opens = OPENED.iter().flat_map(|start| texts_starting_with(data, start)).filter(is_other).collect();
+        }
+        if member.is(&NVRTC) {
+            member.builtins = name_of_builtins(data);
         }
         member.looks_up = looked_up(data);
         member.driver_functions = driver_functions(name, data);
@@ -106,6 +114,21 @@ impl Member {
     /// Returns true if this is the library of a descriptor.
     pub(crate) fn is(&self, library: &Descriptor) -> bool {
         self.release.as_ref().is_some_and(|release| release.of.is(library))
+    }
+
+    /// Returns the name of the builtins that it opens when it compiles, if it is NVRTC.
+    pub(crate) fn builtins_name(&self) -> Option<String> {
+        // The first release with builtins in a file of their own, as far as known.
+        let version = self.version().filter(|version| self.is(&NVRTC) && *version >= Version::new(11, 0, 0))?;
+        let Version { major, minor, .. } = version;
+        let by_release = || match self.soname.split(".so").next() {
+            _ if self.name.ends_with(".dll") => format!("nvrtc-builtins64_{major}{minor}.dll"),
+            stem => {
+                let stem = stem.unwrap_or_default().replacen(NVRTC.stems[0], BUILTINS.stems[0], 1);
+                format!("{stem}.so.{major}.{minor}")
+            }
+        };
+        self.builtins.clone().or_else(|| Some(by_release()))
     }
 
     /// Returns the version, with a patch of 0 if it is unknown.
@@ -146,6 +169,13 @@ fn range_of_exports(elf: &Elf<'_>, soname: &str) -> (Option<Version>, Option<Ver
         }
     }
     (from, before)
+}
+
+/// Returns the only name of builtins in an NVRTC. Wheel repair may have changed it. Messages with the name contain blanks.
+fn name_of_builtins(data: &[u8]) -> Option<String> {
+    let mut names: Vec<String> = BUILTINS_NAMES.iter().flat_map(|start| texts_starting_with(data, start)).collect();
+    names.retain(|name| !name.contains(char::is_whitespace) && !name.ends_with('.'));
+    only_value(names.into_iter())
 }
 
 pub(super) fn file_name(name: &str) -> &str {

@@ -10,7 +10,8 @@ use cudaguard::internal::finding::{Finding, MessageTemplate, Values};
 use cudaguard::internal::vendor::{self, CUDART, NCCL};
 use cudaguard::internal::version::Version;
 
-/// Returns the member (an index) that the dynamic linker loads for another member under a soname.
+/// Returns the member (an index) that the dynamic linker loads for another member under a soname. The builtins of NVRTC count, although it
+/// opens them only when it compiles.
 pub(crate) type Resolve<'a> = dyn Fn(usize, &str) -> Option<usize> + 'a;
 
 /// The members that run in one process.
@@ -84,24 +85,19 @@ impl<'a> Set<'a> {
         self.members.iter().enumerate().filter(|(_, member)| member.is(&CUBLAS)).filter_map(one).collect()
     }
 
-    /// Searches the builtins of each NVRTC: in its directory, or anywhere in the set.
+    /// Compares each NVRTC with the builtins that it opens.
     fn builtins(&self) -> Vec<Finding> {
-        let one = |nvrtc: &&Member| {
-            let found = nvrtc.version()?;
-            // The first release with builtins in a file of their own, as far as known.
-            if found < Version::new(11, 0, 0) {
+        let one = |(at, nvrtc): (usize, &&Member)| {
+            let (found, wanted) = (nvrtc.version()?, nvrtc.builtins_name()?);
+            let opened = (self.resolve)(at, &wanted).map(|opened| &self.members[opened]);
+            let is_other = |member: &&Member| member.version().is_some_and(|version| minor(version) != minor(found));
+            if opened.is_some_and(|opened| !is_other(opened)) {
                 return None;
             }
-            let all = || self.members.iter().filter(|member| member.is(&BUILTINS));
-            let fits = |member: &&&Member| member.version().is_some_and(|version| minor(version) == minor(found));
-            if all().any(|member| fits(&member)) {
-                return None;
-            }
-            let wanted = format!("{}.so.{}.{}", BUILTINS.stems[0], found.major, found.minor);
-            let beside = all().find(|member| member.dir() == nvrtc.dir());
+            let mut others = self.members.iter().filter(|member| member.is(&BUILTINS) && member.dir() == nvrtc.dir());
             let values = Values::default().with("library", NVRTC.name).with("path", &nvrtc.name);
             let values = values.with("found", found).with("needed_by", wanted);
-            Some(match beside {
+            Some(match opened.or_else(|| others.find(|member| is_other(member))) {
                 Some(other) => {
                     let values = values.with("other", BUILTINS.name).with("beside", &other.name);
                     MessageTemplate::FamilyMixedBuiltins.to_finding(&values.with_known("part", other.version_text()))
@@ -109,7 +105,7 @@ impl<'a> Set<'a> {
                 None => MessageTemplate::LibraryNotStatedBuiltins.to_finding(&values),
             })
         };
-        self.members.iter().filter(|member| member.is(&NVRTC)).filter_map(one).collect()
+        self.members.iter().enumerate().filter(|(_, member)| member.is(&NVRTC)).filter_map(one).collect()
     }
 
     /// Reports libraries that open a compiler of a CUDA major, if the set has only other majors of it.
@@ -315,11 +311,19 @@ mod tests {
             ["NVRTC 12.4.127 has only the builtins of 12.6.77: each compilation at run time fails"]
         );
         assert_eq!(
-            messages(&[nvrtc, builtins("other/libnvrtc-builtins.so.12.6", "12.6.77")]),
+            messages(&[nvrtc.clone(), builtins("other/libnvrtc-builtins.so.12.6", "12.6.77")]),
             [
                 "NVRTC 12.4.127 comes without libnvrtc-builtins.so.12.4: each compilation at run time fails, unless the machine has this file"
             ]
         );
+        // Wheel repair renamed the builtins, but not the name in NVRTC.
+        let renamed = builtins("lib/libnvrtc-builtins-ef567890.so.12.4.127", "12.4");
+        assert_eq!(messages(&[nvrtc.clone(), renamed.clone()]).len(), 1);
+        let patched = Member { builtins: Some("libnvrtc-builtins-ef567890.so.12.4.127".to_owned()), ..nvrtc.clone() };
+        assert_eq!(messages(&[patched, renamed]), nothing());
+        let alt = member("lib/libnvrtc.alt.so.12", "12.9.86", "");
+        assert_eq!(messages(&[alt.clone(), builtins("lib/libnvrtc-builtins.alt.so.12.9", "12.9")]), nothing());
+        assert_eq!(messages(&[alt, builtins("lib/libnvrtc-builtins.so.12.9", "12.9")]).len(), 1);
         let dll = member("nvrtc64_120_0.dll", "12.4.127", "KERNEL32.dll");
         assert_eq!(messages(&[dll, builtins("nvrtc-builtins64_124.dll", "12.4")]), nothing());
         assert_eq!(messages(&[member("lib/libnvrtc.so.12", "", "")]), nothing());

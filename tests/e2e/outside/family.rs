@@ -1,12 +1,19 @@
 //! NVIDIA's libraries that are released together: versions of real files, and findings about directories.
 
+use std::fs;
+use std::os::unix::fs::symlink;
 use std::path::Path;
 
 use cudaguard_tests::{Call, Scratch, Test, command, parts, tests, tools};
 use serde_json::Value;
 
 pub(crate) fn tests() -> Vec<Test> {
-    tests![inspect_reads_released_versions, mixed_nvrtc_is_reported, compiler_is_checked_against_machine]
+    tests![
+        inspect_reads_released_versions,
+        mixed_nvrtc_is_reported,
+        builtins_are_found_like_nvrtc_does,
+        compiler_is_checked_against_machine
+    ]
 }
 
 fn inspect(file: &Path) -> Value {
@@ -34,17 +41,27 @@ fn nvrtc(name: &str, builtins: &str) -> Scratch {
     tools::need("cc");
     let scratch = Scratch::without_blanks(name);
     let version = "Cuda compilation tools, release 12.6, V12.6.77";
-    scratch.file("nvrtc.c", format!("const char *nvrtcName(void) {{ return \"{version}\"; }}\n"));
+    let source =
+        format!("const char *nvrtcName(int a) {{ return a ? \"{version}\" : \"libnvrtc-builtins.so.12.6\"; }}\n");
+    scratch.file("nvrtc.c", source);
     scratch.file(
         "builtins.c",
         format!("void __nvrtc_builtins__{}_getBuiltinHeader(void) {{}}\n", builtins.replace('.', "_")),
     );
-    std::fs::create_dir(scratch.join("lib")).expect("a folder");
+    fs::create_dir(scratch.join("lib")).expect("a folder");
     for (source, soname) in
         [("nvrtc.c", "libnvrtc.so.12".to_owned()), ("builtins.c", format!("libnvrtc-builtins.so.{builtins}"))]
     {
         let _ = Call::new("cc")
-            .args(["-shared", "-fPIC", source, &format!("-Wl,-soname,{soname}"), "-o", &format!("lib/{soname}")])
+            .args([
+                "-shared",
+                "-fPIC",
+                "-Wl,-rpath,$ORIGIN",
+                source,
+                &format!("-Wl,-soname,{soname}"),
+                "-o",
+                &format!("lib/{soname}"),
+            ])
             .dir(scratch.path())
             .run()
             .success();
@@ -64,6 +81,59 @@ fn mixed_nvrtc_is_reported() {
     assert_eq!(codes(&report), ["CG231"], "{report}");
     let finding = &report["findings"][0];
     assert_eq!((finding["found"].as_str(), finding["part"].as_str()), (Some("12.6.77"), Some("12.4")), "{finding}");
+}
+
+/// NVRTC 12.4.127 compiles, or fails, in each of these arrangements: it searches the name in its file, and `$ORIGIN` in its RUNPATH is
+/// the directory of the link through which it is loaded.
+fn builtins_are_found_like_nvrtc_does() {
+    const BUILTINS: &str = "libnvrtc-builtins.so.12.6";
+    for (builtins, link, is_found) in [
+        ("app/lib/libnvrtc-builtins.so.12.6", false, true),
+        ("app/other/libnvrtc-builtins.so.12.6", false, false),
+        ("app/lib/libnvrtc-builtins-ef567890.so.12.6.77", false, false),
+        ("app/store/libnvrtc-builtins.so.12.6", true, false),
+        ("app/lib/libnvrtc-builtins.so.12.6", true, true),
+    ] {
+        let fixture = nvrtc("family-builtins", "12.6");
+        for dir in ["app/lib", "app/other", "app/store"] {
+            fs::create_dir_all(fixture.join(dir)).expect("a directory");
+        }
+        let copy = |from: &str, to: &str| fs::copy(fixture.join("lib").join(from), fixture.join(to)).expect("a copy");
+        copy(BUILTINS, builtins);
+        let main = "const char *nvrtcName(int); int main(int n, char **a) { (void)a; return n > 9 && nvrtcName(n); }\n";
+        fixture.file("main.c", main);
+        let call = Call::new("cc").args(["main.c", "lib/libnvrtc.so.12", "-Wl,-rpath,$ORIGIN/lib", "-o", "app/prog"]);
+        let _ = call.dir(fixture.path()).run().success();
+        if link {
+            copy("libnvrtc.so.12", "app/store/libnvrtc.so.12");
+            symlink("../store/libnvrtc.so.12", fixture.join("app/lib/libnvrtc.so.12")).expect("a link");
+        } else {
+            copy("libnvrtc.so.12", "app/lib/libnvrtc.so.12");
+        }
+        let dir = builtins.rsplit_once('/').map(|(dir, _)| fixture.join(dir)).unwrap_or_default();
+        let is_in_path = is_found || builtins.ends_with(BUILTINS);
+        for file in ["app", "app/prog"] {
+            let described = ["verify", "--driver", "580.65.06", "--gpu", "A100"];
+            for (words, library_path, is_found) in [
+                (&described[..], None, is_found),
+                (&described[..1], None, is_found),
+                (&described[..1], Some(&dir), is_in_path),
+                (&["doctor"], Some(&dir), is_in_path),
+            ] {
+                if file == "app" && words == ["doctor"] {
+                    continue;
+                }
+                let call = command::call(words).arg(fixture.join(file));
+                let outcome = match library_path {
+                    Some(dir) => call.env("LD_LIBRARY_PATH", dir).run(),
+                    None => call.run(),
+                };
+                let text = format!("{}{}", outcome.stdout, outcome.stderr);
+                let is_reported = text.contains("NVRTC 12.6.77 comes without libnvrtc-builtins.so.12.6");
+                assert_eq!(is_reported, !is_found, "{builtins} {link} {library_path:?}: {outcome}");
+            }
+        }
+    }
 }
 
 fn compiler_is_checked_against_machine() {

@@ -46,6 +46,8 @@ pub(super) struct LoadedMember {
     wanted_by: Option<usize>,
     /// Name under which it was requested; empty for the first.
     name: String,
+    /// The link that the dynamic linker opens: its directory is `$ORIGIN`. `None` if it opens the file itself.
+    link: Option<String>,
     /// The search path that contains it.
     picked_by: String,
     /// True if it is loaded before it is requested, so that no search path need contain it.
@@ -54,12 +56,13 @@ pub(super) struct LoadedMember {
 
 impl LoadedMember {
     fn root(at: usize) -> Self {
-        Self { at, wanted_by: None, name: String::new(), picked_by: "the program".to_owned(), by_name: false }
+        let picked_by = "the program".to_owned();
+        Self { at, wanted_by: None, name: String::new(), link: None, picked_by, by_name: false }
     }
 
     /// A library of this machine.
     pub(super) fn joined(at: usize, name: String, picked_by: String) -> Self {
-        Self { at, wanted_by: None, name, picked_by, by_name: true }
+        Self { at, wanted_by: None, name, link: None, picked_by, by_name: true }
     }
 }
 
@@ -165,10 +168,11 @@ impl ArtifactReport {
                 let by_name = found.is_none();
                 let only = || Some((only(&self.loaders[root], of_next, name)?.to_owned(), place.to_owned()));
                 let Some((found, picked_by)) = found.or_else(only) else { continue };
-                let Some(at) = places.get(found.as_str()).copied() else { continue };
+                let Some(at) = self.resolve_links(&found).and_then(|file| places.get(file)).copied() else { continue };
                 if !loaded.iter().any(|member| member.at == at) {
                     let (wanted_by, name) = (Some(next), name.clone());
-                    loaded.push(LoadedMember { at, wanted_by, name, picked_by, by_name });
+                    let link = (found != self.loaders[at].name).then_some(found);
+                    loaded.push(LoadedMember { at, wanted_by, name, link, picked_by, by_name });
                 }
             }
             let own = file_name(&of_next.name);
@@ -179,10 +183,11 @@ impl ArtifactReport {
             for found in parts.chain(opens).collect::<Vec<_>>() {
                 *searches += 1;
                 let Some((name, found)) = found else { continue };
-                let Some(at) = places.get(found.as_str()).copied() else { continue };
+                let Some(at) = self.resolve_links(&found).and_then(|file| places.get(file)).copied() else { continue };
                 if !loaded.iter().any(|member| member.at == at) {
                     let picked_by = format!("opened by {}", self.loaders[loaded[next].at].name);
-                    loaded.push(LoadedMember { at, wanted_by: Some(next), name, picked_by, by_name: false });
+                    let wanted_by = Some(next);
+                    loaded.push(LoadedMember { at, wanted_by, name, link: None, picked_by, by_name: false });
                 }
             }
             next += 1;
@@ -197,7 +202,29 @@ impl ArtifactReport {
         let alone = || self.search_closure(&[LoadedMember::root(at)], 0, soname);
         let found = with_it.find_map(|(loaded, own)| self.search_closure(loaded, own, soname)).or_else(alone);
         let of_machine = || self.find_loaded(name, soname).filter(|found| self.of_machine.contains(found));
-        found.map(|(found, _)| found).or_else(of_machine)
+        found.and_then(|(found, _)| self.resolve_links(&found).map(str::to_owned)).or_else(of_machine)
+    }
+
+    /// Returns the member that the dynamic linker finds if a member opens this name, for every program that loads the member.
+    pub(super) fn find_for_all(&self, member: &str, name: &str) -> Option<String> {
+        let at = self.loader_of(member)?;
+        let found_by = |loaded: &[LoadedMember], by: usize| {
+            let is_it = |other: &&LoadedMember| other.name == name || self.loaders[other.at].is_named(name);
+            if let Some(other) = loaded.iter().find(is_it) {
+                return Some(self.loaders[other.at].name.clone());
+            }
+            let beside = || self.search_path(self.opened_as(&loaded[by]), "$ORIGIN", name);
+            let found = self.search_closure(loaded, by, name).map(|(found, _)| found).or_else(beside)?;
+            self.resolve_links(&found).map(str::to_owned)
+        };
+        let mut with_it = self.loaded_with(at).map(|(loaded, by)| found_by(loaded, by)).peekable();
+        let alone = if with_it.peek().is_none() { found_by(&[LoadedMember::root(at)], 0) } else { None };
+        with_it.reduce(Option::and).unwrap_or(alone)
+    }
+
+    /// Returns the name under which the dynamic linker opens a member.
+    fn opened_as<'a>(&'a self, member: &'a LoadedMember) -> &'a str {
+        member.link.as_deref().unwrap_or(&self.loaders[member.at].name)
     }
 
     /// Returns the member with this name that is loaded before a member needs it: no search path need contain it.
@@ -230,26 +257,26 @@ impl ArtifactReport {
         closures.filter_map(move |loaded| Some((loaded, loaded.iter().position(|own| own.at == at)?)))
     }
 
-    /// Returns the member that the dynamic linker finds for a library, and the search path that contains it.
+    /// Returns the file or the link that the dynamic linker finds for a library, and the search path that contains it.
     fn search_closure(&self, loaded: &[LoadedMember], by: usize, soname: &str) -> Option<(String, String)> {
         let of = |member: &LoadedMember| &self.loaders[member.at];
-        let look = |loader: &MemberLoader, kind: &str, path: &str| {
-            let found = self.resolve_path(&loader.name, path, soname)?;
-            Some((found, format!("{kind} of {}: {path}", loader.name)))
+        let look = |member: &LoadedMember, kind: &str, path: &str| {
+            let found = self.search_path(self.opened_as(member), path, soname)?;
+            Some((found, format!("{kind} of {}: {path}", of(member).name)))
         };
-        let own = of(&loaded[by]);
+        let own = &loaded[by];
         let of_image = || {
             let mut paths = self.library_path.iter();
             paths.find_map(|path| {
-                Some((self.resolve_path(&own.name, path, soname)?, format!("LD_LIBRARY_PATH of the image: {path}")))
+                let found = self.search_path(self.opened_as(own), path, soname)?;
+                Some((found, format!("LD_LIBRARY_PATH of the image: {path}")))
             })
         };
-        if let Some(runpath) = &own.runpath {
+        if let Some(runpath) = &of(own).runpath {
             return of_image().or_else(|| look(own, "DT_RUNPATH", runpath));
         }
-        let mut chain =
-            std::iter::successors(Some(by), |at| loaded[*at].wanted_by).chain([0]).map(|at| of(&loaded[at]));
-        chain.find_map(|loader| look(loader, "DT_RPATH", loader.rpath.as_deref()?)).or_else(of_image)
+        let mut chain = std::iter::successors(Some(by), |at| loaded[*at].wanted_by).chain([0]).map(|at| &loaded[at]);
+        chain.find_map(|member| look(member, "DT_RPATH", of(member).rpath.as_deref()?)).or_else(of_image)
     }
 
     /// Returns the names of the members that are programs or that programs load.

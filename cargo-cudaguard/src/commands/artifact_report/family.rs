@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::closure::MemberClosure;
 use super::packages::ArtifactPackage;
 use super::{ArtifactMember, ArtifactReport, LibraryPlace, file_name};
+use crate::binary::file::TargetOs;
 use crate::family::{self, DriverFunctions, FileVersion, LookedUp, Member, MembersOfProcess, RuntimeCompiler};
 use cudaguard::internal::finding::Finding;
 use cudaguard::internal::version::Version;
@@ -38,6 +39,10 @@ impl ArtifactReport {
             .chain(self.links.keys().map(|name| file_name(name)))
             .collect();
         let resolve = |at: usize, soname: &str| {
+            if members[at].builtins_name().as_deref() == Some(soname) {
+                let found = self.find_builtins(parts[at], soname);
+                return parts.iter().position(|part| found.as_ref() == Some(&part.name));
+            }
             let found = match names.contains(soname).then(|| self.find_library(parts[at], soname))? {
                 LibraryPlace::Inside(name) => Some(name),
                 _ => self.find_loaded(&parts[at].name, soname),
@@ -47,6 +52,20 @@ impl ArtifactReport {
         let mut findings = family::findings(&members, &self.processes(&parts), &resolve);
         findings.extend(family::looked_up_findings(&members, &resolve));
         findings
+    }
+
+    /// Returns the member with the builtins that an NVRTC opens. The dynamic linker of an image also searches directories that no member
+    /// names.
+    pub(super) fn find_builtins(&self, nvrtc: &ArtifactMember, name: &str) -> Option<String> {
+        if nvrtc.binary.os == Some(TargetOs::Windows) {
+            return self.find_dll(&nvrtc.name, name);
+        }
+        let is_image = self.walked.kind == "container image";
+        let is_it = |file: &&String| file_name(file) == name;
+        let in_image = || self.files.iter().chain(self.links.keys()).filter(|_| is_image).find(is_it);
+        let in_image = || in_image().and_then(|name| self.resolve_links(name)).map(str::to_owned);
+        let of_machine = || self.of_machine.iter().find(is_it).cloned();
+        self.find_for_all(&nvrtc.name, name).or_else(in_image).or_else(of_machine)
     }
 
     /// Returns the processes of the members; each contains the indices of its members in `parts`.

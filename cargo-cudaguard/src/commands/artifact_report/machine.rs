@@ -43,8 +43,27 @@ impl ArtifactReport {
                 self.closures[at].push(loaded);
             }
         }
+        self.join_builtins(env, &files);
         self.is_joined = true;
         served_by_others(&mut self.parts);
+    }
+
+    /// Adds the builtins that each NVRTC finds on this machine, and not in the directory.
+    fn join_builtins(&mut self, env: &Env, files: &OpenFiles) {
+        let find = |part: &ArtifactMember| {
+            let name = part.family.as_ref()?.builtins_name().filter(|name| self.find_builtins(part, name).is_none())?;
+            let found = self.load_here(&part.name, env, files)?.resolve_file(0, &name)?;
+            // `$ORIGIN` may be that of a link, for which the members were searched.
+            if matches!(found.place, SearchSource::Rpath(..) | SearchSource::Runpath(..)) {
+                return None;
+            }
+            let data = Arc::new(Contents::open(&found.path).ok()?);
+            Some(MachineLibrary { path: found.path, name, picked_by: found.place.to_string(), data })
+        };
+        let found: Vec<MachineLibrary> = self.parts.iter().filter_map(find).collect();
+        for builtins in found {
+            let _ = self.join_library(&builtins);
+        }
     }
 
     /// Adds a library, and returns its index in [`Self::loaders`]. `None` if it cannot be read.
