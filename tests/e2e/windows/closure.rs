@@ -2,13 +2,13 @@
 
 use std::fs;
 
-use cudaguard_tests::{Scratch, Test, command, tests, tools};
+use cudaguard_tests::{Call, Scratch, Test, command, tests, tools};
 
 use super::COMPILER;
 use super::guard::{NEW, OLD, cudnn_dll, gcc, gcc_program_linking_cudnn};
 
 pub(super) fn tests() -> Vec<Test> {
-    tests![dll_next_to_program_is_judged]
+    tests![dll_next_to_program_is_judged, builtins_next_to_nvrtc_are_found]
 }
 
 const HOST: &str =
@@ -75,4 +75,33 @@ fn dll_next_to_program_is_judged() {
     fs::copy(gcc(&scratch, &["-shared", "libcudnn.a"], &guard), &module).unwrap();
     let outcome = command::call(["verify", "--host"]).arg(&host).arg(&module).run().expect(1);
     assert!(outcome.stderr.contains("nvidia/cudnn/bin/cudnn64_9.dll"), "{outcome}");
+}
+
+/// NVRTC opens its builtins when it compiles, so no DLL imports them.
+fn builtins_next_to_nvrtc_are_found() {
+    tools::need(COMPILER);
+    let scratch = Scratch::without_blanks("windows-builtins");
+    let host = scratch.file("host.json", HOST);
+    let version = "Cuda compilation tools, release 12.6, V12.6.77";
+    let export = "__declspec(dllexport)";
+    scratch.file("nvrtc.c", format!("{export} const char *nvrtcVersion(void) {{ return \"{version}\"; }}"));
+    scratch.file("builtins.c", format!("{export} int __nvrtc_builtins__12_6_getBuiltinHeader(void) {{ return 0; }}"));
+    scratch.file("main.c", "const char *nvrtcVersion(void); int main(void) { return nvrtcVersion() == 0; }");
+    let dir = scratch.path().join("run");
+    fs::create_dir(&dir).unwrap();
+    let gcc = |words: &[&str]| {
+        let _ = Call::new(COMPILER).args(words).dir(scratch.path()).run().success();
+    };
+    gcc(&["-shared", "nvrtc.c", "-o", "run/nvrtc64_120_0.dll"]);
+    gcc(&["main.c", "run/nvrtc64_120_0.dll", "-o", "run/App.exe"]);
+    for is_complete in [false, true] {
+        if is_complete {
+            gcc(&["-shared", "builtins.c", "-o", "run/nvrtc-builtins64_126.dll"]);
+        }
+        for file in [dir.join("App.exe"), dir.clone()] {
+            let outcome = command::call(["verify", "--host"]).arg(&host).arg(&file).run();
+            let is_reported = outcome.stderr.contains("NVRTC 12.6.77 comes without nvrtc-builtins64_126.dll");
+            assert_eq!(is_reported, !is_complete, "{outcome}");
+        }
+    }
 }

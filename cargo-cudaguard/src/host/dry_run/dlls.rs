@@ -44,11 +44,16 @@ pub(super) fn components_of_dlls(file: &Binary, here: Option<&Env>, files: &Open
     let (objects, mut all) = components_together(file, &closure.libraries, &is_of_vendor, &is_inside);
     closure.check_cudnn(&dirs, &objects, &mut all, files);
     let members = closure.members();
+    // NVRTC opens its builtins when it compiles, so they are in no table of imports.
+    let opened = members.iter().filter_map(|(_, member)| find_own(&dirs, &member.builtins_name()?));
+    let opened: Vec<Member> =
+        opened.filter_map(|path| Member::read(&path.to_string_lossy(), &files.open(path).ok()?)).collect();
     let resolve = |_: usize, name: &str| {
-        let index = closure.file_of(name)?;
-        members.iter().position(|(at, _)| *at == index)
+        let of_file = |index: usize| members.iter().position(|(at, _)| *at == index);
+        let of_opened = || Some(members.len() + opened.iter().position(|builtins| builtins.is_named(name))?);
+        closure.file_of(name).and_then(of_file).or_else(of_opened)
     };
-    let listed: Vec<&Member> = members.iter().map(|(_, member)| member).collect();
+    let listed: Vec<&Member> = members.iter().map(|(_, member)| member).chain(&opened).collect();
     let process = MembersOfProcess::all(file.path.display().to_string(), listed.len());
     all.findings.extend(findings(&listed, &[process], &resolve));
     all.findings.extend(looked_up_findings(&listed, &resolve));
