@@ -295,21 +295,27 @@ pub(crate) fn require_cudart_of_package(manifest: &mut Manifest, cudart: CudaVer
     }
 }
 
-/// Adds the driver requirement of the CUDA runtime inside a library that the file needs, unless the file already requires such a
-/// driver.
-pub(crate) fn require_cudart_in_library(manifest: &mut Manifest, soname: &str, major: u32) {
-    let any = Requirement::Driver {
-        cuda: CudaVersion::new(1, 0),
-        release: DriverRelease::new(0, 0, 0),
-        because: String::new(),
+/// Adds the driver requirement of a library that the file needs, unless the file already requires such a driver. `major` is the
+/// oldest CUDA major that the driver may support; 1 for any driver.
+pub(crate) fn require_driver_of_library(manifest: &mut Manifest, soname: &str, major: u32) {
+    let mut row = if major > 1 { cudart_row(CudaVersion::new(major, 0), None) } else { any_driver(soname) };
+    let Requirement::Driver { cuda: oldest, because, .. } = &mut row else { return };
+    soname.clone_into(because);
+    let is_enough = |row: &Requirement| match row {
+        Requirement::Driver { cuda, .. } => cuda >= oldest,
+        Requirement::Gpu { .. } => major == 1,
+        _ => false,
     };
-    let row = if major == 1 { any } else { cudart_row(CudaVersion::new(major, 0), None) };
-    let Requirement::Driver { cuda, release, .. } = row else { return };
-    let is_enough = |row: &Requirement| matches!(row, Requirement::Driver { cuda: known, .. } if *known >= cuda);
     if !manifest.requires.iter().any(is_enough) {
-        insert_driver_row(manifest, Requirement::Driver { cuda, release, because: soname.to_owned() });
+        insert_driver_row(manifest, row);
         drop_certain(manifest);
     }
+}
+
+/// Returns the requirement of a driver that every driver fulfils.
+fn any_driver(because: &str) -> Requirement {
+    let (cuda, release) = (CudaVersion::new(1, 0), DriverRelease::new(0, 0, 0));
+    Requirement::Driver { cuda, release, because: because.to_owned() }
 }
 
 /// Replaces the detected toolkit by the one that the file shows.
@@ -431,8 +437,7 @@ fn looked_up(manifest: &mut Manifest, observed: &LinkObservation) {
 fn require_libcuda(manifest: &mut Manifest, observed: &LinkObservation) {
     let is_known = |row: &Requirement| matches!(row, Requirement::Driver { .. } | Requirement::Gpu { .. });
     if let Some(name) = observed.libcuda.as_ref().filter(|_| !manifest.requires.iter().any(is_known)) {
-        let (cuda, release) = (CudaVersion::new(1, 0), DriverRelease::new(0, 0, 0));
-        manifest.requires.push(Requirement::Driver { cuda, release, because: name.clone() });
+        manifest.requires.push(any_driver(name));
     }
 }
 

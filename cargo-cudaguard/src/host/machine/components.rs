@@ -203,7 +203,7 @@ impl Components {
         let with_driver = binary.needed.iter().filter_map(|soname| Some((soname, oldest_driver_of(soname)?)));
         if let Some((soname, major)) = with_driver.max_by_key(|(_, major)| *major) {
             for manifest in components.manifests.iter_mut().filter(|manifest| manifest.component.is_unrecorded()) {
-                seal::require_cudart_in_library(manifest, soname, major);
+                seal::require_driver_of_library(manifest, soname, major);
             }
         }
         // The recorded names are those of Linux.
