@@ -15,13 +15,13 @@ use std::rc::Rc;
 
 use crate::host::machine::fleet::{Change, Fleet, FleetOutcome, Outcomes};
 use cudaguard::internal::env::Env;
-use cudaguard::internal::finding::Code;
+use cudaguard::internal::finding::{Code, Effect};
 use cudaguard::internal::json::Value;
 use cudaguard::internal::sanitize;
 use cudaguard::internal::vendor::CUDNN;
 
 use crate::cli::report::{self, CliError, EXIT_ERROR, REFUSED};
-use crate::commands::verify::{self, not_judged, put_not_judged, read_components, to_json};
+use crate::commands::verify::{self, add_unknown_facts, not_judged, put_not_judged, read_components, to_json};
 use crate::host::formats::{self, InputKind, OPENING, decode_utf16};
 use crate::verdict::Verdict;
 use inputs::HostFacts;
@@ -470,7 +470,9 @@ fn verdict_codes(outcome: &FleetOutcome) -> Vec<Code> {
 /// Returns the part of the JSON line that all machines with equal properties share. The object is not closed.
 fn line_of(file: &Path, outcome: &FleetOutcome, open: &[String]) -> String {
     let mut value = to_json(file, outcome.verdict, &outcome.findings);
-    put_not_judged(&mut value, open);
+    let mut not_judged = open.to_vec();
+    add_unknown_facts(&mut not_judged, outcome.findings.iter().filter(|finding| finding.code.effect() == Effect::Open));
+    put_not_judged(&mut value, &not_judged);
     value.insert_some("change", outcome.change.map(Change::describe));
     let mut text = sanitize::sanitize_text(&value.to_string()).into_owned();
     text.pop();

@@ -23,6 +23,7 @@ use crate::commands::release::Gate;
 use crate::verdict::Verdict;
 
 use answer::FileAnswer;
+pub(crate) use answer::add_unknown_facts;
 use examine::OpenArtifact;
 pub(crate) use examine::{components_of_all, not_judged, read_components};
 use machines::Machines;

@@ -10,6 +10,16 @@ use crate::commands::release::GateReport;
 use crate::host::judge::answer::Service;
 use crate::verdict::Verdict;
 
+/// Adds what these findings say is unknown to the items that could not be examined.
+pub(crate) fn add_unknown_facts<'a>(items: &mut Vec<String>, findings: impl IntoIterator<Item = &'a Finding>) {
+    for finding in findings {
+        let line = finding.message.lines().next().unwrap_or_default().to_owned();
+        if !items.contains(&line) {
+            items.push(line);
+        }
+    }
+}
+
 /// The answer for one file.
 pub(super) struct FileAnswer<'a> {
     pub(super) file: &'a Path,
@@ -42,13 +52,9 @@ impl FileAnswer<'_> {
     pub(super) fn not_judged(&self) -> Vec<String> {
         let mut all = self.on_machine.as_ref().map(|answer| answer.open.clone()).unwrap_or_default();
         all.extend(self.only_release_left_out().map(ToString::to_string));
-        let is_open = |finding: &Finding| finding.code.effect() == Effect::Open || self.unasked.contains(&finding.code);
-        for finding in self.findings().into_iter().filter(is_open) {
-            let line = finding.message.lines().next().unwrap_or_default().to_owned();
-            if !all.contains(&line) {
-                all.push(line);
-            }
-        }
+        let is_open =
+            |finding: &&Finding| finding.code.effect() == Effect::Open || self.unasked.contains(&finding.code);
+        add_unknown_facts(&mut all, self.findings().iter().filter(is_open));
         all
     }
 
