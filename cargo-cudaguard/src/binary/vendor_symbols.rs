@@ -13,6 +13,9 @@ use crate::binary::symbols;
 
 /// Maximum number of symbols that are kept of one file.
 const MOST: usize = 1 << 18;
+/// Maximum number of symbols of a library of others whose symbols with versions are compared. Large ones have their own functions, such
+/// as TensorFlow.
+const MOST_WITH_VERSIONS: usize = 1 << 14;
 /// Prefixes of the functions of NVIDIA's libraries.
 const PREFIXES: [&[u8]; 6] = [b"cu", b"nv", b"npp", b"nccl", b"__nv", b"__cuda"];
 
@@ -28,6 +31,13 @@ pub(crate) struct VendorImport {
     pub(crate) lazy: bool,
 }
 
+impl VendorImport {
+    /// Returns the library that is not of NVIDIA's and has to define the symbol.
+    pub(crate) fn other_library(&self) -> Option<&str> {
+        self.version.as_ref().map(|(_, of)| of.as_str()).filter(|of| !is_vendors(of))
+    }
+}
+
 /// A version, and true if an import without a version finds it.
 type ExportedVersion = (Option<Box<[u8]>>, bool);
 /// For each name the versions that a file defines.
@@ -40,6 +50,8 @@ pub(crate) struct VendorSymbols {
     /// The symbols that it defines.
     exports: Exports,
     pub(crate) has_versions: bool,
+    /// True if all symbols that it defines are kept, not only those with names of NVIDIA's functions.
+    has_all: bool,
     /// True if the file has more symbols than are kept, or they cannot be read: it may define every symbol.
     is_unknown: bool,
 }
@@ -67,8 +79,9 @@ impl VendorSymbols {
             }
         }
         // A file finds a symbol with a version in no other library.
-        let own = binary.soname.as_deref().is_some_and(is_vendors)
-            || links.exports().any(|(_, version, _)| version.is_some());
+        let has_versions = || links.exports().take(MOST_WITH_VERSIONS).any(|(_, version, _)| version.is_some());
+        let is_small = || links.exports().nth(MOST_WITH_VERSIONS).is_none();
+        let own = binary.soname.as_deref().is_some_and(is_vendors) || is_small() && has_versions();
         let mut exports = Exports::new();
         let kept = |name: &[u8]| own || PREFIXES.iter().any(|prefix| name.starts_with(prefix));
         let mut is_unknown = imports.len() > MOST;
@@ -80,7 +93,7 @@ impl VendorSymbols {
             }
             exports.entry(name.into()).or_default().push((version.map(Box::from), is_default));
         }
-        Self { imports, exports, has_versions: links.has_versions(), is_unknown }
+        Self { imports, exports, has_versions: links.has_versions(), has_all: own, is_unknown }
     }
 
     fn from_pe(image: &Pe<'_>) -> Self {
@@ -99,7 +112,12 @@ impl VendorSymbols {
         let exports: Exports = names.map(|name| (name.as_bytes().into(), vec![(None, true)])).collect();
         // The name in the file may differ from the name of the file.
         let is_unknown = exports.len() == MOST || !is_own;
-        Self { imports: imports.take(MOST).collect(), exports, has_versions: false, is_unknown }
+        Self { imports: imports.take(MOST).collect(), exports, has_versions: false, has_all: is_own, is_unknown }
+    }
+
+    /// Returns true if the file lacks a symbol that an import requires of this file by its version.
+    pub(crate) fn lacks(&self, import: &VendorImport) -> bool {
+        self.has_all && !self.defines(import)
     }
 
     /// Returns true if the file defines the imported symbol, by the rules of glibc.

@@ -349,18 +349,23 @@ impl ArtifactReport {
             let mut missing = Vec::new();
             for (by, (part, _)) in members.iter().enumerate() {
                 for import in &part.symbols.imports {
+                    let lacking = |of: Option<usize>, unversioned: bool| MissingSymbol {
+                        name: import.name.clone(),
+                        version: import.version.as_ref().map(|(version, _)| version.clone()),
+                        by,
+                        of,
+                        lazy: import.lazy,
+                        unversioned,
+                    };
                     if let Some(dll) = &import.dll {
                         let is_it = |file: &SymbolFile| file_name(&file.path).eq_ignore_ascii_case(dll);
                         let of = files.iter().position(is_it).filter(|at| !members[*at].0.symbols.defines(import));
-                        let (name, lazy) = (import.name.clone(), import.lazy);
-                        missing.extend(of.map(|at| MissingSymbol {
-                            name,
-                            version: None,
-                            by,
-                            of: Some(at),
-                            lazy,
-                            unversioned: false,
-                        }));
+                        missing.extend(of.map(|at| lacking(Some(at), false)));
+                        continue;
+                    }
+                    if let Some(other) = import.other_library() {
+                        let of = owner(other).filter(|at| members[*at].0.symbols.lacks(import));
+                        missing.extend(of.map(|at| lacking(Some(at), false)));
                         continue;
                     }
                     let defines = |(other, _): &&(&ArtifactMember, &str)| other.symbols.defines(import);
@@ -369,12 +374,9 @@ impl ArtifactReport {
                     // glibc requires versions of the library that an import names.
                     let unversioned =
                         found.is_some() && found == of && !members[found.unwrap_or(by)].0.symbols.has_versions;
-                    if found.is_some() && !unversioned {
-                        continue;
+                    if found.is_none() || unversioned {
+                        missing.push(lacking(of, unversioned));
                     }
-                    let version = import.version.as_ref().map(|(version, _)| version.clone());
-                    let (name, lazy) = (import.name.clone(), import.lazy);
-                    missing.push(MissingSymbol { name, version, by, of, lazy, unversioned });
                 }
             }
             for finding in findings_of_missing(&files, missing, |_| false) {
