@@ -646,6 +646,8 @@ fn members_without_their_code_are_named() {
             Some("a.whl!m/k.so: a pointer of Git LFS: the file itself is not here"),
         ),
         ("wheel({'m/a.py': b''}, 'm/k.so,,')", Some("a.whl!m/k.so: is absent, although the RECORD of m 1.0 lists it")),
+        // The files that need it show whether it matters.
+        ("wheel({'m/a.py': b''}, 'm/libnvrtc-builtins.so.12.6,,')", None),
         ("put('k.pyd', b'')", Some("k.pyd: is empty")),
         ("put('a.cpio.gz', gzip.compress(b'0'))", Some("a.cpio.gz: a cpio archive")),
         ("put('a', bytes(1024) + b'\\xe2\\xe1\\xf5\\xe0')", Some("a: an EROFS image")),

@@ -53,11 +53,11 @@ impl PresentMembers<'_> {
             let shown = target.rsplit('!').next().unwrap_or(target);
             NotExamined::new(name.as_str(), format!("a link to {shown}, which does not exist"))
         });
-        // conda moves libraries, and keeps the RECORD.
+        // conda moves libraries, and keeps the RECORD. The files that need NVIDIA's libraries show which of them matter.
         let has_conda = packages.iter().any(ArtifactPackage::is_of_conda);
         let listed = packages.iter().filter(|_| !has_conda).flat_map(|package| {
             let why = format!("is absent, although the RECORD of {} lists it", package.name_and_version());
-            let files = package.files().filter(|file| is_missing(file));
+            let files = package.files().filter(|file| is_of_program(file_name(file)) && is_missing(file));
             files.map(move |file| NotExamined::new(file, why.as_str()))
         });
         links.chain(listed).collect()
