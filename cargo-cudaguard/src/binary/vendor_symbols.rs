@@ -13,8 +13,7 @@ use crate::binary::symbols;
 
 /// Maximum number of symbols that are kept of one file.
 const MOST: usize = 1 << 18;
-/// Maximum number of symbols of a library of others whose symbols with versions are compared. Large ones have their own functions, such
-/// as TensorFlow.
+/// Maximum number of symbols of a library of others whose symbols with versions are compared: those of TensorFlow would need 100 MB.
 const MOST_WITH_VERSIONS: usize = 1 << 14;
 /// Prefixes of the functions of NVIDIA's libraries.
 const PREFIXES: [&[u8]; 6] = [b"cu", b"nv", b"npp", b"nccl", b"__nv", b"__cuda"];

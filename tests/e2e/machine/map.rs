@@ -119,7 +119,7 @@ fn file_without_kernels_has_own_state() {
     let cudart = parts::cuda("13.0").join("lib/libcudart.so.13");
     let map = |form: &str| command::call(["map", "--format", form]).arg(&cudart).run().success().stdout;
     let text = map("text");
-    assert!(text.contains("  R  runs, without GPU code of its own\n") && !text.contains("machine code"), "{text}");
+    assert!(text.contains("  R  runs, and has no GPU code\n") && !text.contains("machine code"), "{text}");
     let listed = map("json");
     assert!(listed.contains("\"state\": \"runs\"") && !listed.contains("\"native\""), "{listed}");
 }

@@ -67,10 +67,14 @@ impl ArtifactReport {
         for (at, wanted) in wanted.iter().enumerate().filter(|(at, _)| !any_counts || counts(*at)) {
             let Some(root) = closure(at).next() else { continue };
             // Python loads libraries of other packages before the modules that need them. Nothing does so for a program.
+            let must_be_found = is_program(at) && !is_image;
             let is_absent = |by: &str, name: &str| {
-                let is_resolved = is_program(at) && !is_image;
-                is_resolved && !self.closures[at].has_library(&self.loaders, name)
-                    || !is_resolved && !self.is_installed_with(by, name)
+                let is_present = if must_be_found {
+                    self.closures[at].has_library(&self.loaders, name)
+                } else {
+                    self.is_installed_with(by, name)
+                };
+                !is_present
             };
             let wanted: Vec<_> =
                 wanted.iter().filter(|(by, soname)| is_absent(&self.loaders[*by].name, soname)).collect();

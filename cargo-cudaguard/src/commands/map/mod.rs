@@ -78,7 +78,7 @@ const fn state_meaning(state: State) -> &'static str {
         State::Native => "runs, by machine code",
         State::Jit => "runs, the driver compiles PTX",
         State::Partial => "runs, some kernels have no code",
-        State::NoKernels => "runs, without GPU code of its own",
+        State::NoKernels => "runs, and has no GPU code",
         State::Refused => "is refused",
         State::Unknown => "unknown",
         State::NotDriven => "no driver of that branch supports this GPU",

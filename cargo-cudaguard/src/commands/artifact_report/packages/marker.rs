@@ -29,7 +29,12 @@ impl MarkerPlatform {
     /// Returns true if a requirement with this marker applies. `None` if that is unknown. Requirements of an extra apply if the user
     /// chooses it.
     pub(super) fn matches(self, marker: &str) -> Option<bool> {
+        // Each parenthesis is a call below.
+        const MOST_TOKENS: usize = 256;
         let tokens = tokens_of(marker);
+        if tokens.len() > MOST_TOKENS {
+            return None;
+        }
         let mut rest = tokens.as_slice();
         let found = self.any(&mut rest);
         found.filter(|_| rest.is_empty())
@@ -208,6 +213,8 @@ mod tests {
             ("python_version > 'x'", None, None),
             ("\"", None, None),
             ("", None, None),
+            // A call for each of them would exceed the stack.
+            (&"(".repeat(1 << 20), None, None),
         ] {
             assert_eq!(linux.matches(marker), here, "{marker}");
             assert_eq!(unknown.matches(marker), elsewhere, "{marker}");
