@@ -62,6 +62,13 @@ SHIM_FN void search_list(struct context *cx, struct library_search *s, const cha
 
 #define CACHE "/etc/ld.so.cache"
 
+/* Returns whether a string of the cache ends within `left` bytes. ldconfig of glibc 2.33 and newer
+ * ends the file with the name of its generator, which has no NUL. */
+SHIM_FN int is_terminated(const char *s, size_t left) {
+  while (left && *s) s++, left--;
+  return left != 0;
+}
+
 SHIM_FN int search_cache(struct context *cx, const char *file, char (*to)[PATH_MAX]) {
   struct head {
     char magic[20];
@@ -102,19 +109,21 @@ SHIM_FN int search_cache(struct context *cx, const char *file, char (*to)[PATH_M
     memcpy(&old, map + 12, 4);
     at = old < size / 12 ? (16 + (size_t)old * 12 + 7) & ~(size_t)7 : size;
   }
-  /* The last string is terminated, so all of them are. */
-  if (at + sizeof *h < size && starts_with(map + at, "glibc-ld.so.cache1.1") && !map[size - 1]) {
+  if (at + sizeof *h < size && starts_with(map + at, "glibc-ld.so.cache1.1")) {
     const struct cached *en = (const struct cached *)(map + at + 48);
     h = (const struct head *)(map + at);
     for (i = 0; i < h->count && (const char *)(en + 1) <= map + size && !found; i++, en++) {
       const size_t key = at + en->key, value = at + en->value;
       /* Most names have another length. */
       if (en->flags != kind || en->hwcap || value >= size || key + length >= size ||
-          map[key + length] || !starts_with(map + key, file))
+          map[key + length] || !starts_with(map + key, file) ||
+          !is_terminated(map + value, size - value))
         continue;
       copy_path(to, map + value);
       found = 1;
     }
+  } else {
+    cx->lookup_failed = 1; /* a cache of another format may have an entry */
   }
   sys2(SYS_munmap, room, (long)size);
   return found;
