@@ -577,6 +577,7 @@ pub(crate) fn parse_process_args() -> (GlobalOptions, Verb) {
     if by_cargo {
         words.remove(0);
     }
+    words = move_global_options(words);
     // `cargo cudaguard help verify` means `verify --help`, as in cargo.
     if words.first().is_some_and(|word| word == "help") {
         words.remove(0);
@@ -608,6 +609,26 @@ pub(crate) fn parse_process_args() -> (GlobalOptions, Verb) {
     }
     let cli = Cli::from_arg_matches(&parse(by_cargo, &words)).expect("the same declaration");
     (cli.global, cli.command)
+}
+
+/// Moves the global options before a subcommand behind its name, where cargo accepts them too.
+fn move_global_options(mut words: Vec<OsString>) -> Vec<OsString> {
+    let mut options = 0;
+    while let Some(word) = words.get(options).and_then(|word| word.to_str()) {
+        options += match word {
+            "--color" => 2,
+            "--quiet" | "--verbose" => 1,
+            _ if word.starts_with("--color=") => 1,
+            _ if word.len() > 1 && word.starts_with('-') && word[1..].chars().all(|c| matches!(c, 'q' | 'v')) => 1,
+            _ => break,
+        };
+    }
+    // In `-v -- clippy`, the name follows `--`.
+    let name = options + usize::from(words.get(options).is_some_and(|word| word == "--"));
+    if name < words.len() {
+        words[..=name].rotate_left(options);
+    }
+    words
 }
 
 /// A function that creates a subcommand from its arguments.

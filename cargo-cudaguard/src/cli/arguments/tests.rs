@@ -52,6 +52,26 @@ fn examples_in_help_are_valid() {
 }
 
 #[test]
+fn global_options_move_behind_subcommand() {
+    for (typed, moved) in [
+        ("-v check", "check -v"),
+        ("--color never -qv build --release", "build --color never -qv --release"),
+        ("--color=always verify file", "verify --color=always file"),
+        ("--quiet -- clippy --fix", "-- clippy --quiet --fix"),
+        ("-v", "-v"),
+        ("--color", "--color"),
+        ("--help", "--help"),
+        ("-vh check", "-vh check"),
+        ("check -v", "check -v"),
+        ("", ""),
+    ] {
+        let words = move_global_options(typed.split_whitespace().map(OsString::from).collect());
+        let words: Vec<&str> = words.iter().map(|word| word.to_str().expect("text")).collect();
+        assert_eq!(words.join(" "), moved, "{typed}");
+    }
+}
+
+#[test]
 fn commands_in_symptoms_are_valid() {
     let mut own = 0;
     for cause in crate::knowledge::symptoms::all_symptoms().iter().flat_map(|symptom| &symptom.causes) {
