@@ -69,6 +69,7 @@ struct context {
   int is_elf_open; /* `elf`: a search leaves the library open that it found */
   int by_name; /* the libraries of the driver are searched by name, without opening them */
   int outcome, level;
+  int is_probe_skipped; /* a debugger controls the process, so no child was created */
   long patience; /* time limit of all probes in seconds; `left`: remaining time */
   struct timespec left;
   size_t answered;

@@ -19,6 +19,26 @@ SHIM_FN void detect_cudart(struct context *cx, const struct note *n) {
       parse_version_in_name(base_name(resolve_links(cx, cx->found, &cx->real)));
 }
 
+/* Returns whether a debugger or tracer controls this process. A child would inherit its breakpoints,
+ * which would end the child with SIGTRAP. */
+SHIM_FN int is_traced(struct context *cx) {
+  return read_file_text(cx, "/proc/self/status", cx->text, sizeof cx->text) &&
+         !find_text(cx->text, "TracerPid:\t0");
+}
+
+/* Replaces the answers of a child in a traced process: what only a child can determine is unknown.
+ */
+SHIM_FN void skip_probe(struct context *cx, struct cudnn *c) {
+  cx->is_probe_skipped = 1;
+  if (c) {
+    c->is.source = DETECTED;
+    c->is.state = UNKNOWN;
+  } else {
+    reset_driver(&cx->driver);
+    cx->driver.is.source = DETECTED;
+  }
+}
+
 /* Detects the first group of facts among those that the judge needs. */
 SHIM_NOINLINE void detect_needed(struct context *cx, struct note *n, uint32_t needs, int late) {
   struct cudnn *c = &cx->shared.note.cudnn;
@@ -30,13 +50,16 @@ SHIM_NOINLINE void detect_needed(struct context *cx, struct note *n, uint32_t ne
     detect_cudnn(cx, c, n, &row.cudnn, late);
     c->is.is_guess = cx->library_path_is_unknown && !is_loaded(c->soname, &cx->found, 0);
   } else if (needs & NEED_CUDNN_ANSWER) {
-    probe_cudnn(cx, c, n, &row.cudnn);
+    if (is_traced(cx)) skip_probe(cx, c);
+    else probe_cudnn(cx, c, n, &row.cudnn);
   } else if (needs & NEED_CUDART) {
     detect_cudart(cx, n);
   } else if (needs & NEED_DRIVER) {
     detect_driver(cx, n);
   } else if (needs & NEED_COMPILER) {
     detect_compiler(cx);
+  } else if (is_traced(cx)) {
+    skip_probe(cx, 0);
   } else {
     probe_driver(cx);
   }

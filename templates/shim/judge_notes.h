@@ -60,6 +60,7 @@ SHIM_NOINLINE void put_joined(struct text *t, size_t from, const char *between, 
 SHIM_FN void put_not_judged(struct context *cx, struct text *t, size_t from, const struct note *n,
                             const char *between) {
   static const char cudart[] = "driver requirement of a static cudart";
+  static const char traced[] = "facts that need a child process, because a debugger is attached";
   const char *code = describe_unjudged_code(cx, n);
   int kind = -1;
   while ((kind = find_unknown_kind(cx, n, kind)) >= 0) {
@@ -72,6 +73,7 @@ SHIM_FN void put_not_judged(struct context *cx, struct text *t, size_t from, con
   if (n->own && cx->searches_kernels && !cx->seen_row[0].driver.release &&
       !find_text(t->at + from, cudart))
     put_joined(t, from, between, cudart);
+  if (cx->is_probe_skipped && !find_text(t->at + from, traced)) put_joined(t, from, between, traced);
 }
 
 /* Adds findings about unreadable data of a note. Returns whether it has rows to judge. */
@@ -215,7 +217,7 @@ SHIM_FN void judge(struct context *cx, int level, int late) {
   cx->findings.dropped = 0;
   cx->findings.texts_used = 1;
   cx->gpu_rows_of = 0;
-  cx->seen = cx->level = 0;
+  cx->seen = cx->level = cx->is_probe_skipped = 0;
   reset_driver(&cx->driver);
   for (k = 0; k < cx->notes; k++) {
     struct note *n = cx->now = &cx->note[k];

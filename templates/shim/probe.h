@@ -103,27 +103,6 @@ SHIM_FN void call_driver(struct context *cx, long to, void *library, const char 
     send_answer(to, 'J', "");
 }
 
-/* Maps the code of a loaded object from its file again, because the child inherits the breakpoints
- * of a debugger, which would end it with SIGTRAP. */
-SHIM_FN int renew_code(struct dl_phdr_info *info, size_t size, void *data) {
-  struct context *cx = (struct context *)data;
-  struct elf *e = &cx->elf;
-  int k;
-  (void)size;
-  if (open_elf(cx, info->dlpi_name[0] ? info->dlpi_name : find_program(cx)) != IS_THERE)
-    return 0;
-  for (k = 0; k < e->n && bytes_are_equal(e->ph, info->dlpi_phdr, (size_t)e->n * sizeof *e->ph);
-       k++) {
-    const ElfW(Phdr) *ph = &e->ph[k];
-    const uintptr_t into = ph->p_vaddr & (ph->p_align - 1);
-    if (ph->p_type != PT_LOAD || (ph->p_flags & (PF_X | PF_W)) != PF_X) continue;
-    sys6(SYS_mmap, (long)(info->dlpi_addr + ph->p_vaddr - into), (long)(ph->p_filesz + into),
-         PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_FIXED, e->fd, (long)(ph->p_offset - into));
-  }
-  close_elf(cx);
-  return 0;
-}
-
 /* Prepares a new child for running foreign code: it ends with its parent, dumps no core, has no
  * signal handlers and no open files of the program. Returns the file descriptor for answers. */
 SHIM_FN long prepare_child(struct context *cx, long to) {
@@ -175,8 +154,7 @@ SHIM_FN void answer_for_library(struct context *cx, long fd, void *library, cons
 
 /* Runs the child; never returns. Sends B at the start, N if the library does not exist, T and the
  * reason if it cannot be loaded, the answers of answer_for_library(), and E at the end. */
-SHIM_FN void run_child(struct context *cx, long to, const char *names, const struct cudnn *c,
-                       int traced) {
+SHIM_FN void run_child(struct context *cx, long to, const char *names, const struct cudnn *c) {
   const long fd = prepare_child(cx, to);
   /* Only the child needs these, so the file does not import them. */
   int (*at_exit)(void (*)(void *), void *, void *) =
@@ -184,7 +162,6 @@ SHIM_FN void run_child(struct context *cx, long to, const char *names, const str
   char *(*get_error)(void) = FUNCTION(char *(*)(void), dlsym(RTLD_DEFAULT, "dlerror"));
   void *library = 0;
   int there = 0;
-  if (traced) dl_iterate_phdr(renew_code, cx);
   if (at_exit) at_exit(exit_without_handlers, 0, 0);
   cx->lookup_failed = 0;
   send_answer(fd, 'B', "");
@@ -298,7 +275,7 @@ SHIM_FN void read_answers(struct context *cx, int from) {
 /* Runs the child once per library and process, and caches the answer. `library` has one name per
  * line; the child uses the first that it can open. `c` is null for the driver. */
 SHIM_FN int ask_child(struct context *cx, const char *library, const struct cudnn *c) {
-  int ends[2], traced;
+  int ends[2];
   long child;
   if (texts_are_equal(cx->asked, library)) return cx->outcome;
   copy_path(&cx->asked, library);
@@ -310,13 +287,11 @@ SHIM_FN int ask_child(struct context *cx, const char *library, const struct cudn
     long seconds = parse_number(&given, 3600);
     cx->left.tv_sec = cx->patience = seconds > 0 ? seconds : (long)PATIENCE;
   }
-  traced = read_file_text(cx, "/proc/self/status", cx->text, sizeof cx->text) &&
-           !find_text(cx->text, "TracerPid:\t0");
   /* If another thread holds the lock of the heap now, the child hangs until the time limit. */
   child = start_child();
   if (child == 0) {
     close_file(ends[0]);
-    run_child(cx, ends[1], cx->asked, c, traced);
+    run_child(cx, ends[1], cx->asked, c);
   }
   close_file(ends[1]);
   if (child > 0) cx->outcome = HUNG;

@@ -13,6 +13,7 @@ struct context {
   int changes_search; /* this file calls functions that add directories to the search of DLLs */
   int library_path_is_unknown;
   int is_shared_used; /* `shared` may contain other bytes than zeros */
+  int is_probe_skipped; /* never */
   uint32_t dropped_notes;
   long patience; /* 0: no other process is asked */
   struct {
