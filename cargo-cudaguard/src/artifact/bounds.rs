@@ -12,8 +12,8 @@ pub(super) const MOST_NESTED: usize = 4;
 /// Maximum number of members, including those of inner archives.
 const MOST_MEMBERS: u64 = 1_000_000;
 /// Maximum number of bytes that are unpacked from one archive, including inner archives.
-const MOST_UNPACKED: u64 = 64 << 30;
-/// Maximum compression ratio of a stream that unpacks to more than [`SMALL`] bytes.
+pub(super) const MOST_UNPACKED: u64 = 64 << 30;
+/// Maximum compression ratio of a stream, and of all archives together, that unpack to more than [`SMALL`] bytes.
 const MOST_TIMES: u64 = 250;
 const SMALL: u64 = 64 << 20;
 
@@ -26,6 +26,8 @@ const PER_NAME: usize = 96;
 #[derive(Default)]
 pub(super) struct Budget {
     members: AtomicU64,
+    /// Bytes of the archives on disk, without those inside of others.
+    packed: AtomicU64,
     unpacked: AtomicU64,
     kept: AtomicUsize,
     exceeded: AtomicBool,
@@ -60,12 +62,21 @@ impl Budget {
         Err(format!("has more than {} MiB of names and texts", MOST_KEPT >> 20))
     }
 
+    /// Adds the size of an archive that is not inside of another one.
+    pub(super) fn add_packed(&self, bytes: u64) {
+        self.packed.fetch_add(bytes, Ordering::Relaxed);
+    }
+
+    /// Counts unpacked bytes, those of nested archives included, against the size of the archives on disk.
     pub(super) fn count_unpacked(&self, bytes: u64) -> io::Result<()> {
-        if self.unpacked.fetch_add(bytes, Ordering::Relaxed) + bytes <= MOST_UNPACKED {
-            return Ok(());
-        }
-        self.exceeded.store(true, Ordering::Relaxed);
-        Err(io::Error::other(format!("unpacks to more than {} GiB in all", MOST_UNPACKED >> 30)))
+        let unpacked = self.unpacked.fetch_add(bytes, Ordering::Relaxed) + bytes;
+        let within = if unpacked > MOST_UNPACKED {
+            Err(io::Error::other(format!("unpacks to more than {} GiB in all", MOST_UNPACKED >> 30)))
+        } else {
+            check_ratio(self.packed.load(Ordering::Relaxed), unpacked)
+        };
+        self.exceeded.fetch_or(within.is_err(), Ordering::Relaxed);
+        within
     }
 }
 

@@ -81,7 +81,9 @@ fn visit_file(path: &Path, name: &str, of: &ArchivePlace<'_>) -> Result<(), Stri
         Ok(head) => head,
         Err(error) => return not_read(name, &error, of),
     };
-    let is_executable = file.metadata().is_ok_and(|metadata| platform::is_executable_file(&metadata));
+    let metadata = file.metadata();
+    let is_executable = metadata.as_ref().is_ok_and(platform::is_executable_file);
+    of.budget.add_packed(metadata.map_or(0, |metadata| metadata.len()));
     let outcome = match Handling::from_head(name, is_executable, &head) {
         Handling::Ignored => return of.ignore(name),
         Handling::NotExamined(why) => return of.hand_on(name, Content::NotExamined(why)),

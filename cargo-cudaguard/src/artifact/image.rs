@@ -64,7 +64,9 @@ pub(super) fn is_layout(dir: &Path) -> bool {
 
 pub(super) fn walk_layout(dir: &Path, of: &ArchivePlace<'_>) -> Result<&'static str, String> {
     let open = |name: &str| -> Result<Box<dyn Read>, String> {
-        Ok(Box::new(File::open(dir.join(name)).map_err(|error| of.error_for(name, error))?))
+        let file = File::open(dir.join(name)).map_err(|error| of.error_for(name, error))?;
+        of.budget.add_packed(file.metadata().map_err(|error| of.error_for(name, error))?.len());
+        Ok(Box::new(file))
     };
     walk_image(&image_of_layout(&open, of)?, &open, of)
 }

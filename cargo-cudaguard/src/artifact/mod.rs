@@ -251,14 +251,21 @@ pub(crate) fn walk_artifact(Archive { path, source }: Archive, each: MemberCallb
     let kind = match source {
         Source::Dir => dir::walk_dir(&path, &of)?,
         Source::Stdin => {
-            let file = spool_to_temp_file(&mut io::stdin().lock(), &budget).map_err(|error| of.error_for("", error))?;
+            // This copy is the packed archive, so its ratio is not limited.
+            let copied = Budget::default();
+            copied.add_packed(bounds::MOST_UNPACKED);
+            let file = spool_to_temp_file(&mut io::stdin().lock(), &copied).map_err(|error| of.error_for("", error))?;
+            budget.add_packed(file.metadata().map_err(|error| of.error_for("", error))?.len());
             let start = read_head(&mut ReadAt { file: &file, at: 0 }).map_err(|error| of.error_for("", error))?;
             let form = form_of(&file, &start).map_err(|error| of.error_for("", error))?;
             let form = form
                 .ok_or_else(|| of.error_for("", "is not a known archive format: expected zip, tar, Debian or conda"))?;
             walk_open_file(file, form, &path, &of)?
         }
-        Source::File(file, form) => walk_open_file(file, form, &path, &of)?,
+        Source::File(file, form) => {
+            budget.add_packed(file.metadata().map_err(|error| of.error_for("", error))?.len());
+            walk_open_file(file, form, &path, &of)?
+        }
     };
     let members = budget.member_count();
     if members == 0 {

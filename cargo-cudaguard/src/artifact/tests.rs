@@ -134,6 +134,8 @@ fn harmful_members_are_rejected_by_name() {
         bytes
     };
     let bomb = gzip(&files(&[("zeros", &vec![0; 65 << 20])]));
+    let library = [CODE, &vec![0; 22 << 20]].concat();
+    let nested_bomb = zip(&[("a.zip", &zip(&[("a.so", &library), ("b.so", &library), ("c.so", &library)]))]);
     let deep = (0..6).fold(zip(&[("a.so", CODE)]), |inner, _| zip(&[("a.zip", &inner)]));
     let whole = gzip(&files(&[("a.so", CODE), ("b.so", &vec![1; 1 << 16])]));
     for (bytes, says) in [
@@ -154,6 +156,7 @@ fn harmful_members_are_rejected_by_name() {
         (unknown, "ARCHIVE!a.so: is compressed with method 98, which"),
         (longer, "ARCHIVE!a.so: "),
         (bomb, "unpacks to more than 250 times its size: possibly a decompression bomb"),
+        (nested_bomb, "unpacks to more than 250 times its size: possibly a decompression bomb"),
         (deep, "cudaguard does not read deeper ones"),
         (whole[..whole.len() - 9].to_vec(), "ARCHIVE"),
         (zip(&[("a.so", CODE)])[..40].to_vec(), "ARCHIVE: is cut off or damaged"),

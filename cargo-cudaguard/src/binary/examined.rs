@@ -234,7 +234,7 @@ pub(crate) fn unexamined_parts_of_elf(elf: &Elf<'_>) -> Vec<Reason> {
         elf.sections().filter(|_| elf.kind() != elf::kind::OBJECT).filter_map(|section| packed_section(&section)),
     );
     let trailing = elf.trailing();
-    if trailing.iter().any(|byte| *byte != 0) {
+    if !is_footer(trailing) && trailing.iter().any(|byte| *byte != 0) {
         reasons.push(format!("{} after the end of the ELF image{}", size(trailing.len()), kind(trailing)).into());
     }
     reasons
@@ -276,6 +276,12 @@ pub(crate) fn unexamined_parts_of_pe(image: &Pe<'_>, uses_cuda: &dyn Fn() -> boo
         reasons.push(format!("{} after the end of the PE image{}", size(trailing.len()), kind(trailing)).into());
     }
     reasons
+}
+
+/// Returns true for a signature or a description after the image, such as the 512 bytes of DuckDB's extensions.
+fn is_footer(trailing: &[u8]) -> bool {
+    const LONGEST: usize = 1 << 10;
+    trailing.len() <= LONGEST && kind(trailing).is_empty() && !has_trace_of_cuda(trailing)
 }
 
 const ZIP: &str = " (a zip archive)";
@@ -344,6 +350,19 @@ mod tests {
             (".text", None),
         ] {
             assert_eq!(foreign_code(section), expected, "{section}");
+        }
+    }
+
+    #[test]
+    fn footer_is_no_code() {
+        for (trailing, expected) in [
+            (&[7; 512][..], true),
+            (&[7; 1025], false),
+            (b"\x1f\x8b\x08 compressed", false),
+            (b"libcudart", false),
+            (b"\x50\xed\x55\xba\x01", false),
+        ] {
+            assert_eq!(is_footer(trailing), expected, "{trailing:?}");
         }
     }
 

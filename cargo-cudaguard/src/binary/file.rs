@@ -147,8 +147,8 @@ pub struct Binary {
     pub unread: Vec<(String, Reason)>,
     /// Damage: a table or section that is not within the file. The rest of the file is read.
     pub damage: Option<String>,
-    /// Parts that were not examined and may contain GPU code, with the reason.
-    pub not_examined: Vec<Reason>,
+    /// Parts that were not examined and may contain GPU code, without those that only the kernels show.
+    unexamined: Vec<Reason>,
 }
 
 impl Binary {
@@ -195,7 +195,7 @@ impl Binary {
             bound: Vec::new(),
             unread: Vec::new(),
             damage: None,
-            not_examined: Vec::new(),
+            unexamined: Vec::new(),
         }
     }
 
@@ -204,7 +204,8 @@ impl Binary {
         if ar::is_archive(data) {
             self.os = Some(TargetOs::Linux);
             self.read_archive(data)?;
-            self.not_examined = examined::unexamined_parts_of_archive(&self.unread);
+            self.unexamined = examined::unexamined_parts_of_archive(&self.unread);
+            self.unexamined.extend(self.damage.clone().map(Reason::from));
             return Ok(());
         }
         if kernels::are_bare(data) {
@@ -240,7 +241,7 @@ impl Binary {
         self.notes = find_notes(&elf, 0, None);
         self.reaches = linkages(&elf);
         self.bound = symbols::newest_bound(&elf);
-        self.not_examined = examined::unexamined_parts_of_elf(&elf);
+        self.unexamined = examined::unexamined_parts_of_elf(&elf);
         Ok(())
     }
 
@@ -260,7 +261,7 @@ impl Binary {
         let strings = FileStrings::from_pe(image);
         self.reaches = vendor::ALL.map(|library| detect_dll_linkage(library, &imports, &strings));
         self.bound = symbols::newest_imported(&imports);
-        self.not_examined = examined::unexamined_parts_of_pe(image, &|| examined::has_trace_of_cuda(&self.data));
+        self.unexamined = examined::unexamined_parts_of_pe(image, &|| examined::has_trace_of_cuda(&self.data));
         self.notes = find_pe_notes(image);
     }
 
@@ -280,6 +281,19 @@ impl Binary {
     /// The path and the reason, if the format of the file cannot contain GPU code.
     pub fn kernels(&self) -> Result<&Kernels, String> {
         self.kernels.get_or_init(|| kernels::read_contents(&self.path, &self.data)).as_ref().map_err(Clone::clone)
+    }
+
+    /// Returns the parts that were not examined and may contain GPU code, with the reason. Damaged GPU code counts:
+    /// nothing shows what it was.
+    pub fn not_examined(&self) -> Vec<Reason> {
+        let mut reasons = self.unexamined.clone();
+        for damage in self.kernels().map(Kernels::warnings).unwrap_or_default() {
+            let damage = Reason::from(damage.as_str());
+            if !reasons.contains(&damage) {
+                reasons.push(damage);
+            }
+        }
+        reasons
     }
 
     /// Returns the version of a library whose code is in this file, from the text that the library contains.

@@ -280,12 +280,6 @@ impl ArtifactReport {
             let owned = parts.iter_mut().filter(|part| package.owns_member(&part.name) && !part.is_listed_under_cuda());
             owned.for_each(|part| part.components.require_cudart_of_package(CudaVersion::new(major, 0)));
         }
-        for part in &parts {
-            let damage = &part.binary.damage;
-            for warning in part.kernels.warnings().iter().filter(|warning| damage.as_ref() != Some(warning)) {
-                report::note(&format!("warning: {}!{}: {warning}", path.display(), part.name));
-            }
-        }
         let archive = path.to_owned();
         let mut report = Self {
             archive,

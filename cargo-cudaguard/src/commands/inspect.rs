@@ -46,11 +46,6 @@ pub(crate) fn inspect_file(file: &Path, contents: Arc<Contents>, form: Output) -
             }
         }
     }
-    // Truncated data makes the kernels uncertain, too.
-    for warning in binary.damage.iter().filter(|damage| !kernels.warnings().contains(damage)).chain(kernels.warnings())
-    {
-        report::note(&format!("warning: {}: {warning}", file.display()));
-    }
     let covers: Vec<_> = kernels.coverage_by_cc().into_iter().map(|Cover { cc, service }| (cc, service.by)).collect();
     let drivers = driver_needs(&Components::with_evidence(file, &binary, &evidence), &covers);
     let inspected = InspectedFile { file, binary: &binary, notes, kernels, evidence: &evidence, drivers };
@@ -129,7 +124,7 @@ impl InspectedFile<'_> {
         }
         page.push_title("kernels");
         if kernels.entries().is_empty() {
-            let examined = if binary.not_examined.is_empty() {
+            let examined = if binary.not_examined().is_empty() {
                 "no GPU code in this file"
             } else {
                 "no GPU code in the examined parts"
@@ -195,7 +190,7 @@ impl InspectedFile<'_> {
 
     fn not_examined(&self) -> Vec<NotExamined> {
         let name = self.file.file_name().unwrap_or(self.file.as_os_str()).to_string_lossy();
-        self.binary.not_examined.iter().cloned().map(|reason| NotExamined::new(&*name, reason)).collect()
+        self.binary.not_examined().into_iter().map(|reason| NotExamined::new(&*name, reason)).collect()
     }
 }
 

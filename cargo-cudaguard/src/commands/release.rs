@@ -202,15 +202,6 @@ impl Gate {
             code => code.effect() == Effect::Open,
         };
         findings.extend(components.findings.iter().filter(is_relevant).cloned());
-        for part in artifact.parts.iter().filter(|_| asks_kernels) {
-            for why in part.kernels.warnings() {
-                let known = |finding: &Finding| finding.subject.contains(&part.name) && finding.message.contains(why);
-                if !findings.iter().any(known) {
-                    let values = file_values(&part.name).with("why", why);
-                    findings.push(MessageTemplate::ReleaseCannotTell.to_finding(&values));
-                }
-            }
-        }
         finding::sort_findings(&mut findings);
         let mut not_examined = artifact.not_examined.clone();
         for part in &mut not_examined {

@@ -82,19 +82,22 @@ impl<'data> FileStrings<'data> {
             let rest = |(section, known): (&elf::Section<'data>, usize)| &section.data[known..];
             return Self::new(sections.iter().zip(read_before).map(rest).collect());
         }
+        let segments: Vec<_> =
+            elf.segments().filter(|segment| segment.kind == 1 && segment.flags & PF_X == 0).collect();
+        let places: Vec<_> = segments.iter().map(|segment| (segment.offset, segment.data.len())).collect();
+        let mut notes: Vec<_> = elf.notes().map(|note| (note.offset, note.desc.len())).collect();
+        notes.sort_unstable();
         let mut parts = Vec::new();
-        for segment in elf.segments().filter(|segment| segment.kind == 1 && segment.flags & PF_X == 0) {
-            let mut rest = segment.data;
-            let mut at = segment.offset;
-            let mut notes: Vec<_> = elf.notes().map(|note| (note.offset, note.desc.len())).collect();
-            notes.sort_unstable();
-            for (offset, length) in notes {
+        for (segment, known) in segments.iter().zip(elf::read_before(&places)) {
+            let mut rest = &segment.data[known..];
+            let mut at = segment.offset.saturating_add(known as u64);
+            let first = notes.partition_point(|(offset, _)| *offset < at);
+            for (offset, length) in &notes[first..] {
                 let Some(before) = offset.checked_sub(at).and_then(|skip| usize::try_from(skip).ok()) else { continue };
-                if before.checked_add(length).is_some_and(|end| end <= rest.len()) {
-                    parts.push(&rest[..before]);
-                    rest = &rest[before + length..];
-                    at = offset + length as u64;
-                }
+                let Some(end) = before.checked_add(*length).filter(|end| *end <= rest.len()) else { break };
+                parts.push(&rest[..before]);
+                rest = &rest[end..];
+                at = offset + *length as u64;
             }
             parts.push(rest);
         }

@@ -122,6 +122,8 @@ pub enum Compression {
     Lz4,
     /// Zstandard: drivers since 550.54.14 unpack it.
     Zstd,
+    /// gzip, which the program itself unpacks.
+    Gzip,
     /// A scheme that this reader does not know.
     Unknown,
 }

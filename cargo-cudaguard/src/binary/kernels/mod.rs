@@ -267,6 +267,7 @@ impl Compression {
             Self::None => None,
             Self::Lz4 => Some("lz4"),
             Self::Zstd => Some("zstd"),
+            Self::Gzip => Some("gzip"),
             Self::Unknown => Some("unknown"),
         }
     }

@@ -345,6 +345,7 @@ impl<'data> KernelReader<'data> {
                     }
                     text.read
                 }),
+                scan::Hit::Gzip => self.read_gzipped_ptx(piece, found),
             };
             if self.is_full() {
                 return;

@@ -14,6 +14,8 @@ pub(super) enum Hit {
     Elf,
     /// `.version` and a blank.
     Ptx,
+    /// The magic bytes of a gzip stream.
+    Gzip,
 }
 
 /// The positions to search.
@@ -29,7 +31,9 @@ pub(super) enum Marks {
 pub(super) const ALIGNED: u64 = 4;
 
 const PTX: &[u8] = b".version";
-const MARKS: [(&[u8], Hit); 3] = [(&super::fatbin::MAGIC, Hit::Fatbin), (b"\x7fELF", Hit::Elf), (PTX, Hit::Ptx)];
+const GZIP: &[u8] = b"\x1f\x8b\x08";
+const MARKS: [(&[u8], Hit); 4] =
+    [(&super::fatbin::MAGIC, Hit::Fatbin), (b"\x7fELF", Hit::Elf), (PTX, Hit::Ptx), (GZIP, Hit::Gzip)];
 /// [`PTX`] and a blank.
 const LONGEST_MARK: usize = 9;
 
@@ -95,7 +99,7 @@ pub(super) fn next_hit(data: &[u8], range: Range<usize>, marks: Marks) -> Option
     while let Some((text, at)) = searcher.find(data, from).filter(|(_, at)| *at < to) {
         let hit = MARKS[text].1;
         let is_mark = match marks {
-            Marks::Aligned => hit != Hit::Ptx && (at as u64) % ALIGNED == 0,
+            Marks::Aligned => !matches!(hit, Hit::Ptx | Hit::Gzip) && (at as u64) % ALIGNED == 0,
             Marks::Anywhere if hit == Hit::Ptx => data.get(at + PTX.len()).is_some_and(u8::is_ascii_whitespace),
             Marks::Anywhere => true,
         };
@@ -116,13 +120,13 @@ mod tests {
         #[test]
         fn scan_matches_slow_search(
             noise in proptest::collection::vec(prop_oneof![Just(b'.'), Just(b'v'), Just(0x50), Just(0x7f), any::<u8>()], 0..1400),
-            marks in proptest::collection::vec((0usize..1400, 0usize..3), 0..4),
+            marks in proptest::collection::vec((0usize..1400, 0usize..4), 0..4),
             from in prop_oneof![Just(0usize), 0usize..700],
             to in prop_oneof![Just(usize::MAX), 0usize..1400],
         ) {
             let mut data = noise;
             for (at, which) in marks {
-                let mark: &[u8] = [&super::super::fatbin::MAGIC[..], b"\x7fELF", b".version "][which];
+                let mark: &[u8] = [&super::super::fatbin::MAGIC[..], b"\x7fELF", b".version ", GZIP][which];
                 if at + mark.len() <= data.len() {
                     data[at..at + mark.len()].copy_from_slice(mark);
                 }
@@ -137,6 +141,7 @@ mod tests {
                             (rest.starts_with(&super::super::fatbin::MAGIC), Hit::Fatbin),
                             (rest.starts_with(b"\x7fELF"), Hit::Elf),
                             (is_ptx, Hit::Ptx),
+                            (step == 1 && rest.starts_with(GZIP), Hit::Gzip),
                         ];
                         marks.into_iter().find(|(is_here, _)| *is_here).map(|(_, hit)| (at, hit))
                     })

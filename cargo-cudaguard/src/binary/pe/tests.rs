@@ -210,7 +210,7 @@ fn image_is_read_completely() {
         product: String::new(),
     };
     assert_eq!(binary.version_resource, Some(version));
-    assert_eq!((binary.damage.as_deref(), binary.not_examined.len()), (None, 0));
+    assert_eq!((binary.damage.as_deref(), binary.not_examined().len()), (None, 0));
     let kernels = binary.kernels().unwrap();
     assert_eq!(archs(kernels), [".data sm_75", ".nv_fatbin sm_80", ".nv_fatbin compute_90", ".nv_fatbin sm_90"]);
     let bytes = library().bytes();
@@ -244,7 +244,7 @@ fn static_cudart_is_detected_with_its_release() {
 
 /// Returns the reasons why parts of a file were not examined.
 fn reasons(file: &Binary) -> Vec<String> {
-    file.not_examined.iter().map(ToString::to_string).collect()
+    file.not_examined().iter().map(ToString::to_string).collect()
 }
 
 /// The data after an image is not examined. A signature, and the script of a launcher, are part of every package.
@@ -323,7 +323,9 @@ fn damaged_headers_are_rejected() {
         assert!(error.contains(why), "{error}");
     }
     let cut = read(image[..image.len() - 0x200].to_vec()).unwrap();
-    assert!(cut.damage.as_ref().is_some_and(|damage| damage.contains("is truncated")) && !cut.not_examined.is_empty());
+    assert!(
+        cut.damage.as_ref().is_some_and(|damage| damage.contains("is truncated")) && !cut.not_examined().is_empty()
+    );
 }
 
 /// Each byte counts once, however many sections contain it.

@@ -22,7 +22,7 @@ use crate::host::dry_run::{is_of_program, reaches_cuda};
 use crate::host::machine::Components;
 use crate::host::machine::oldest_driver::{driver_needs, machine_with_gpu};
 use crate::linked::evidence::Evidence;
-use cudaguard::internal::finding::{Code, MessageTemplate, Values};
+use cudaguard::internal::finding::Code;
 use cudaguard::internal::json::{Value, array, object};
 use cudaguard::internal::manifest::Linkage;
 use cudaguard::internal::vendor::{self, CUDART, Library, major_of, plain_name};
@@ -141,7 +141,7 @@ impl ArtifactMember {
         let mut binary = Binary::with_kernels(path, contents).map_err(plain)?;
         let kernels = binary.kernels().map_err(plain)?.clone();
         let evidence = Evidence::from_binary(&binary, &kernels);
-        let not_examined = binary.not_examined.clone();
+        let not_examined = binary.not_examined();
         let reached = vendor::ALL.iter().any(|library| binary.linkage(library) != Linkage::None);
         let (own, mut loader) = (file_name(name), MemberLoader::from_binary(name, &binary));
         let needs = binary.imported().any(|name| is_listed_under_cuda(name));
@@ -158,10 +158,6 @@ impl ArtifactMember {
         }
         name.clone_into(&mut components.file);
         components.findings.retain(|finding| finding.code != Code::NoManifest);
-        if let Some(why) = &binary.damage {
-            let values = Values::default().with("file", name).with("why", why);
-            components.findings.push(MessageTemplate::KernelsCannotTell.to_finding(&values));
-        }
         for manifest in &mut components.manifests {
             // A component without a manifest is named after its file.
             if manifest.target.is_empty() && manifest.component.name == own {

@@ -174,7 +174,7 @@ impl Components {
             other => machine::machine_name(other).into_owned(),
         };
         let (needed, bound) = (needed_libraries(binary), binary.bound.clone());
-        let not_examined = binary.not_examined.iter().cloned().map(|reason| NotExamined::new(&name, reason)).collect();
+        let not_examined = binary.not_examined().into_iter().map(|reason| NotExamined::new(&name, reason)).collect();
         let (file, os, files) = (name.clone(), binary.os, vec![path.to_owned()]);
         let mut components = Self { bound, needed, file, processor, os, not_examined, files, ..Self::default() };
         for note in binary.manifests() {

@@ -195,6 +195,28 @@ impl<'data> KernelReader<'data> {
         }
     }
 
+    /// Reads the gzip stream at this offset. Returns its end if it contains PTX.
+    pub(super) fn read_gzipped_ptx(&mut self, piece: SectionPiece, at: usize) -> Option<usize> {
+        let stream = match unpack::unpack_gzipped_ptx(&piece.data[at..]) {
+            Ok(stream) => stream?,
+            Err(why) => {
+                self.push_warning(format!("{why} at {:#x}", piece.base + at as u64));
+                return None;
+            }
+        };
+        let module = ptx::read_module(&stream.text, stream.version)?;
+        self.add_ptx(piece, &module);
+        if let Some(image) = self.entries.last_mut() {
+            image.compression = Compression::Gzip;
+            image.offset = piece.base + at as u64;
+            image.size = stream.packed as u64;
+        }
+        if let Some(container) = self.containers.last_mut() {
+            (container.offset, container.size) = (piece.base + at as u64, stream.packed as u64);
+        }
+        Some(at + stream.packed)
+    }
+
     pub(super) fn add_lto(&mut self, piece: SectionPiece, arch: Arch) {
         let size = piece.data.len() as u64;
         let entry = KernelImage {

@@ -213,3 +213,30 @@ fn impossible_arch_is_rejected() {
     }
     assert!(read_bytes(b".version 8.0 .target sm_65535 .entry k(){}").is_err());
 }
+
+#[test]
+fn gzipped_ptx_is_read() {
+    let packed = |text: &[u8]| {
+        let mut writer = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::best());
+        std::io::Write::write_all(&mut writer, text).unwrap();
+        writer.finish().unwrap()
+    };
+    let module = writer::ptx("7.0", "sm_75", "k");
+    let whole = packed(module.as_bytes());
+    let long = packed(format!("{module}{}", "// \n".repeat(5 << 20)).as_bytes());
+    let mut damaged = packed(format!("{module}{}", "// comment\n".repeat(500)).as_bytes());
+    let end = damaged.len();
+    damaged[end - 8..].fill(0);
+    for (stream, images, warnings) in [
+        (&whole[..], 1, 0),
+        (&packed(b"a text"), 0, 0),
+        (&whole[..9], 0, 0),
+        (b"\x1f\x8b\x08 is only the magic number", 0, 0),
+        (&damaged, 0, 1),
+        (&long, 0, 1),
+    ] {
+        let file = program(&[data(".rodata", false, &[b"before ", stream, b" after"].concat())]);
+        let kernels = read_bytes(&file).unwrap();
+        assert_eq!((kernels.entries().len(), kernels.warnings().len()), (images, warnings), "{:?}", kernels.warnings());
+    }
+}
