@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::fs;
 use std::path::Path;
 
-use cargo_cudaguard::knowledge::crates::table::{CrateRow, LibraryRule, Mode, Symbols, table};
+use cargo_cudaguard::knowledge::crates::table::table;
 use cudaguard_tests::{Test, places, scratch, tests};
 
 pub(crate) fn tests() -> Vec<Test> {
@@ -45,7 +45,7 @@ A finding names the path to the crate and the line or variable to change. The mo
 ## Problems and messages
 
 Tests reproduce each problem with the real crates. The behaviour without cudaguard was observed with real toolkits, driver library 535.261.03 and
-no GPU.
+no GPU. An error stops a release build; the last line of the output, not shown here, explains how to build the program anyway.
 ";
 
 const PROGRAMS: &str = "
@@ -80,6 +80,16 @@ requires   cuDNN 9.15.0 or newer, below 10.0.0 (libcudnn.so.9, built with 9.15.1
 | `[driver] fleet = \"535\"` | at run time `35 CUDA driver version is insufficient for CUDA runtime version` | CG133, from the linked file |
 | started with cuDNN 9.1.0 first in LD_LIBRARY_PATH | starts | CG202, status 78 |
 | started without the driver's libraries | status 127, a message of the dynamic linker | `exec`: CG210, status 78 |
+";
+
+const CRATES: &str = "
+## The crates
+
+These facts come from the source of the version that was read. cudaguard applies them to the whole range.
+`cargo-cudaguard/data/crates.toml` has the rules of each crate: its variables, search paths and features, with the lines of its source.
+
+| crate | versions | read | purpose |
+| --- | --- | --- | --- |
 ";
 
 /// Mismatches: title, effect without the guard, snapshot.
@@ -187,106 +197,18 @@ fn page() -> String {
         // The dev build prints the same finding as a warning.
         let dev = ["\n$ cargo cudaguard check\n", "\n$ cargo cudaguard build\n", "\n$ with "];
         let text = dev.iter().fold(text.as_str(), |text, dev| text.split(dev).next().unwrap_or_default());
+        // The page explains once how to build the program anyway.
+        let end = "\ncudaguard: app 0.1.0 was not built";
+        let text = text.split(end).next().unwrap_or_default();
         let _ = write!(page, "\n### {title}\n\n{without}\n\n```text\n{}\n```\n", text.trim_end());
     }
     page.push_str(PROGRAMS);
-    page.push_str(
-        "\n## The crates\n\nThese facts come from the source of the named version. cudaguard applies them to the whole range.\n",
-    );
+    page.push_str(CRATES);
     for row in &table().crates {
-        describe(&mut page, row);
+        let _ = writeln!(page, "| {} | {} | {} | {} |", row.name, row.versions, row.read, capital(&row.about));
     }
     page.push_str(&drivers());
     page
-}
-
-fn describe(page: &mut String, row: &CrateRow) {
-    let _ = write!(
-        page,
-        "\n### {} {}\n\n{}. Read: {}, {}.\n\n",
-        row.name,
-        row.versions,
-        capital(&row.about),
-        row.read,
-        row.date
-    );
-    let mut line = |name: &str, text: String| {
-        if !text.is_empty() {
-            let _ = writeln!(page, "- {name}: {text}");
-        }
-    };
-    if let Some(rule) = &row.level {
-        let newest =
-            rule.newest.as_ref().map(|feature| format!("; with `{feature}` and no nvcc, the newest that it knows"));
-        line(
-            "CUDA bindings",
-            format!(
-                "`{}`, otherwise a feature `{}12080`, otherwise with `{}` the first nvcc in PATH{}",
-                rule.variable,
-                rule.features,
-                rule.nvcc,
-                newest.unwrap_or_default()
-            ),
-        );
-    }
-    if let Some(rule) = &row.header_level {
-        let text = format!(
-            "cuda.h of the first of {}, CUDA {} or newer; `{}` names the only directory below `targets/`",
-            code(&rule.roots),
-            rule.oldest,
-            rule.target
-        );
-        line("CUDA bindings", text);
-    }
-    match &row.library {
-        Some(LibraryRule::Fixed { feature, major, has, lacks, symbol }) => line(
-            "cuDNN bindings",
-            format!("`{feature}`: bindings of cuDNN {major}; {has} has all their functions, {lacks} lacks {symbol}"),
-        ),
-        Some(LibraryRule::Named { features, headers, places, newest }) => line(
-            "cuDNN bindings",
-            format!(
-                "a feature `{features}09021`, otherwise with `{headers}` cudnn_version.h in {}; with `{newest}` an unknown version counts \
-                 as the newest",
-                code(places)
-            ),
-        ),
-        None => {}
-    }
-    let modes: Vec<String> = row
-        .modes
-        .iter()
-        .map(|(feature, mode)| {
-            let how = match mode {
-                Mode::Linked => "linked",
-                Mode::Static => "linked statically",
-                Mode::Loaded => "opened by name",
-                Mode::None | Mode::Unknown => "none",
-            };
-            if feature.is_empty() { how.to_owned() } else { format!("`{feature}` {how}") }
-        })
-        .collect();
-    line("libraries", modes.join(", "));
-    let names: Vec<String> = row.names.iter().filter(|name| !name.contains("64")).cloned().collect();
-    line("opens", code(&names));
-    if row.modes.iter().any(|(_, mode)| *mode == Mode::Loaded) {
-        let when = match row.symbols {
-            Symbols::Opened => "resolved when the library is opened; the first missing one ends the program",
-            Symbols::ResolvedAtFirstCall => "resolved at the first call; a missing one ends the program",
-            Symbols::Checked => "resolved at the first call; a missing one is an error of that call",
-        };
-        line("functions", when.to_owned());
-    }
-    line("nvcc", code(&row.nvcc));
-    line("cuda.h", code(&row.headers));
-    line("library search path", code(&row.link));
-    if let Some(rule) = &row.arch {
-        let suffix = if rule.suffix { ", with the suffix `a` from 90 on (`sm_90a`)" } else { "" };
-        line("arch", format!("`{}`, otherwise the first GPU that nvidia-smi lists{suffix}", rule.variable));
-    }
-    line("rebuilds when these change", code(&row.reruns));
-    let sources: Vec<String> = row.source.iter().map(|(what, place)| format!("{what} {place}")).collect();
-    line("source", sources.join("; "));
 }
 
 fn drivers() -> String {
@@ -299,10 +221,6 @@ fn drivers() -> String {
     }
     let _ = write!(text, "\nSource: {}.\n", table().driver.source);
     text
-}
-
-fn code(list: &[String]) -> String {
-    list.iter().map(|one| format!("`{one}`")).collect::<Vec<_>>().join(", ")
 }
 
 fn capital(text: &str) -> String {
