@@ -2,10 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
-use std::fs;
 
 use cargo_cudaguard::knowledge::symptoms::{Symptom, SymptomMatches, all_statuses, all_symptoms, diagnose};
-use cudaguard_tests::{Call, Scratch, Test, command, places, snapshot, test, tests};
+use cudaguard_tests::{Call, Scratch, Test, command, snapshot, test, tests};
 
 use crate::policy::pages::held;
 
@@ -17,7 +16,7 @@ pub(crate) fn tests() -> Vec<Test> {
         output_matches_snapshot,
         input_methods_agree,
         json_output,
-        pages_match_the_table
+        pages_match_the_tables
     ];
     tests.extend(threads().into_iter().map(|thread| {
         let name = thread.address.trim_start_matches("https://github.com/");
@@ -241,8 +240,7 @@ fn json_output() {
 const HEAD: &str = "\
 # Troubleshooting
 
-Find the page of your error: search this book for the error text, or ask the command. It accepts a number, a status name, an error text or a
-whole log:
+Ask the command about an error. It accepts a number, a status name, an error text or a whole log:
 
 ```sh
 cargo cudaguard explain 803
@@ -251,24 +249,27 @@ cargo cudaguard explain \"no kernel image is available\"
 cargo cudaguard explain --json CUDNN_STATUS_NOT_INITIALIZED
 ```
 
+It prints the likeliest causes. Each has a command that confirms it, the findings that detect it, and the fix. PROGRAM is your executable. For
+Python it is the library that fails, for example `torch/lib/libtorch_cuda.so` in site-packages.
+
 Paths, numbers, versions, line breaks and colours in the text do not matter. Messages of glibc and GNU ld are recognised in German, French,
 Spanish, Italian, Portuguese, Russian, Chinese, Japanese, Korean and other languages. If nothing matches, the exit status is 3.
 
-To examine a machine, run `cargo cudaguard doctor`. To examine a program on it, add the file: `cargo cudaguard doctor PROGRAM`.
+`explain` answers for mismatches between a build and a machine: toolkit, driver, cuDNN, GPU, libraries, compilers, packages and containers. A
+mistake in a kernel or in a call is another subject; [the statuses](statuses.md) of such mistakes have a table.
 
-Each page lists the likeliest cause first, with a command that confirms it and the fix. PROGRAM is your executable. For Python it is the
-library that fails, for example `torch/lib/libtorch_cuda.so` in site-packages.
+To examine a machine, run `cargo cudaguard doctor`. To examine a program on it, add the file: `cargo cudaguard doctor PROGRAM`.
 ";
 
-const NUMBERS: &str = "
-## Error numbers
+const STATUSES: &str = "\
+# Numbers and statuses
 
-The same number can have several meanings. The CUDA runtime and the driver API agree since CUDA 10.1; the runtime used other numbers before (48 is
-now 209, 38 is 100, 30 is 999). cuDNN uses four digits since 9.0 (1 is now 1001). NVML, the library of `nvidia-smi`, has its own numbers, and so do
-the math libraries.
+`cargo cudaguard explain` accepts each number and name. The same number can have several meanings. The CUDA runtime and the driver API agree
+since CUDA 10.1; the runtime used other numbers before. cuDNN uses four digits since 9.0. NVML, the library of `nvidia-smi`, has its own
+numbers, and so do the math libraries. This page is generated from the files in `cargo-cudaguard/data`.
 
-| number | of | error |
-| --- | --- | --- |
+The second column has the name that `explain` answers with; [Troubleshooting](index.md) lists these names. If it has a status and its text,
+a mismatch of build and machine rarely causes this status.
 ";
 
 /// Returns the symptoms in table order, with the preceding heading of the file.
@@ -294,101 +295,36 @@ fn error_text(symptom: &Symptom) -> String {
 fn index() -> String {
     let mut page = HEAD.to_owned();
     for (heading, symptoms) in sections() {
-        let _ = write!(page, "\n## {heading}\n\n| error | problem |\n| --- | --- |\n");
+        let _ = write!(page, "\n## {heading}\n\n| error | problem | `explain` |\n| --- | --- | --- |\n");
         for symptom in symptoms {
-            let _ =
-                writeln!(page, "| [`{}`]({}.md) | {} |", error_text(symptom), symptom.name, capital(&symptom.title));
+            let _ = writeln!(page, "| `{}` | {} | {} |", error_text(symptom), capital(&symptom.title), symptom.name);
         }
     }
-    page.push_str(NUMBERS);
-    let mut numbers: Vec<_> =
-        all_symptoms().iter().flat_map(|one| one.numbers.iter().map(move |number| (number, one))).collect();
-    numbers.sort_by_key(|(number, _)| (number.number, number.family.clone()));
-    for (number, symptom) in numbers {
-        let _ = writeln!(page, "| {} | {} | [{}]({}.md) |", number.number, number.family, symptom.title, symptom.name);
-    }
-    page.push_str(
-        "\n[Other statuses](other-statuses.md) of CUDA and its libraries have one page.\n\nThese pages are generated from \
-         `cargo-cudaguard/data/symptoms.toml`.\n",
-    );
+    page.push_str("\nThis page is generated from `cargo-cudaguard/data/symptoms.toml`.\n");
     page
 }
 
-/// Returns the page of the statuses that have no symptom of their own.
+/// Returns the page of the numbers and statuses: the symptom that `explain` prints for each, or the text of the status.
 fn statuses_page() -> String {
-    let mut page =
-        "# Other statuses of CUDA and its libraries\n\n`cargo cudaguard explain` answers for these numbers and \
-                    names, too. Statuses with one cause are listed together.\n"
-            .to_owned();
-    for group in all_statuses().chunk_by(|one, next| one.means == next.means) {
-        let cause = &group[0].causes[0];
-        let _ = write!(page, "\n## `{}`\n\n{} {}\n\n", group[0].name, group[0].means, cause.why);
-        let _ = write!(page, "- Check: `{}`\n- Fix: {}\n", cause.see, cause.fix);
-        let _ = writeln!(page, "- Reports: <{}>", group[0].sources.join(">, <"));
-        page.push_str("\n| number | status | text |\n| --- | --- | --- |\n");
-        for status in group {
-            let number = &status.numbers[0];
-            let names = status.names.join("`, `");
-            let _ = writeln!(page, "| {} {} | `{names}` | {} |", number.family, number.number, status.title);
+    let mut rows: BTreeMap<&str, BTreeMap<u32, String>> = BTreeMap::new();
+    for symptom in all_symptoms() {
+        for number in &symptom.numbers {
+            rows.entry(&number.family).or_default().insert(number.number, format!("`{}`", symptom.name));
         }
     }
-    page.push_str("\nThis page is generated from `cargo-cudaguard/data/statuses.toml`.\n");
-    page
-}
-
-/// Returns the page of a symptom; `titles` contains the titles of the findings.
-fn page(symptom: &Symptom, titles: &BTreeMap<String, String>) -> String {
-    let mut page = format!("# `{}`\n\n**{}.** {}\n", error_text(symptom), capital(&symptom.title), symptom.means);
-    for (at, cause) in symptom.causes.iter().enumerate() {
-        let _ =
-            write!(page, "\n## Cause {}\n\n{}\n\n- Check: `{}`\n- Fix: {}\n", at + 1, cause.why, cause.see, cause.fix);
-        let links = cause.codes.iter().map(|code| {
-            let code = code.to_string();
-            format!("[{code}](../reference/findings.md#{})", anchor(&code, &titles[&code]))
-        });
-        let links: Vec<_> = links.collect();
-        if !links.is_empty() {
-            let _ = writeln!(page, "- Findings: {}", links.join(", "));
-        }
+    for status in all_statuses() {
+        let number = &status.numbers[0];
+        let text = format!("`{}`: {}", status.name, status.title);
+        rows.entry(&number.family).or_default().insert(number.number, text);
     }
-    page.push_str("\n## Also reported as\n\n");
-    for number in &symptom.numbers {
-        let _ = writeln!(page, "- {} error {}", number.family, number.number);
-    }
-    for known in symptom.names.iter().chain(&symptom.texts) {
-        let _ = writeln!(page, "- `{}`", known.trim_start_matches("= ").replace('`', "'"));
-    }
-    if !symptom.sources.is_empty() {
-        page.push_str("\n## Reports\n\n");
-        for source in &symptom.sources {
-            let _ = writeln!(page, "- <{source}>");
+    let mut page = STATUSES.to_owned();
+    for (family, numbers) in rows {
+        let _ = write!(page, "\n## {family}\n\n| number | meaning |\n| --- | --- |\n");
+        for (number, meaning) in numbers {
+            let _ = writeln!(page, "| {number} | {meaning} |");
         }
     }
     page
-}
-
-/// Returns the anchor that `MkDocs` creates for a heading of docs/reference/findings.md.
-fn anchor(code: &str, title: &str) -> String {
-    let kept = format!("{code} {title}").to_lowercase();
-    let kept: String = kept.chars().filter(|c| c.is_ascii_alphanumeric() || matches!(c, ' ' | '-' | '_')).collect();
-    kept.split([' ', '-']).filter(|word| !word.is_empty()).collect::<Vec<_>>().join("-")
-}
-
-/// Returns mkdocs.yml with links to these pages between its two marks.
-fn navigation() -> String {
-    const MARKS: (&str, &str) = ("      # symptoms: generated\n", "      # symptoms: end\n");
-    let text = fs::read_to_string(places::workspace().join("mkdocs.yml")).expect("mkdocs.yml");
-    let (before, behind) = text.split_once(MARKS.0).expect("the first mark");
-    let (_, behind) = behind.split_once(MARKS.1).expect("the second mark");
-    let mut pages = String::new();
-    for (heading, symptoms) in sections() {
-        let _ = writeln!(pages, "      - {heading}:");
-        for symptom in symptoms {
-            let _ = writeln!(pages, "          - troubleshooting/{}.md", symptom.name);
-        }
-    }
-    pages.push_str("      - troubleshooting/other-statuses.md\n");
-    [before, MARKS.0, &pages, MARKS.1, behind].concat()
 }
 
 /// Starts a sentence with a title. Names such as `nvcc` and `cuDNN` keep their spelling.
@@ -402,21 +338,8 @@ fn capital(text: &str) -> String {
     letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
 }
 
-/// The pages of the book match the table, and there are no others.
-fn pages_match_the_table() {
-    let findings = cudaguard_findings::read();
-    let titles = findings.rows.into_iter().map(|row| (format!("CG{}", row.code), row.title)).collect();
+/// The pages of the book match the tables.
+fn pages_match_the_tables() {
     held("docs/troubleshooting/index.md", &index());
-    held("mkdocs.yml", &navigation());
-    held("docs/troubleshooting/other-statuses.md", &statuses_page());
-    let mut expected = BTreeSet::from(["index.md".to_owned(), "other-statuses.md".to_owned()]);
-    for symptom in all_symptoms() {
-        let name = format!("{}.md", symptom.name);
-        held(&format!("docs/troubleshooting/{name}"), &page(symptom, &titles));
-        expected.insert(name);
-    }
-    let directory = fs::read_dir(places::workspace().join("docs/troubleshooting")).expect("the pages");
-    let kept: BTreeSet<_> =
-        directory.map(|entry| entry.expect("a page").file_name().to_string_lossy().into_owned()).collect();
-    assert_eq!(kept, expected);
+    held("docs/troubleshooting/statuses.md", &statuses_page());
 }
