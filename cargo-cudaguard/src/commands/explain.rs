@@ -5,7 +5,7 @@ use std::io::Read as _;
 use std::process::ExitCode;
 
 use crate::knowledge::symptoms::{self, Cause, Symptom, SymptomMatches};
-use cudaguard::internal::finding::Code;
+use cudaguard::internal::finding::{Code, with_names_of_windows};
 use cudaguard::internal::json::{Value, array, object};
 
 use crate::cli::json_output;
@@ -83,7 +83,14 @@ pub(crate) fn run_explain(words: &[String], json: bool) -> Result<ExitCode, CliE
         }
         SymptomMatches::Nothing => return Err(CliError::not_found(nothing_known(&text))),
     };
+    let page = if is_of_windows(&text) { with_names_of_windows(&page) } else { page };
     report::print_result(&page).map(|()| ExitCode::SUCCESS)
+}
+
+/// Returns true if the text comes from a machine with Windows, or if the command runs on one.
+fn is_of_windows(text: &str) -> bool {
+    let marks = [".dll", "WinError", ":\\", "error 126", "error 127"];
+    cfg!(windows) || marks.iter().any(|mark| text.contains(mark))
 }
 
 /// Returns the answer as JSON, in the order of priority. `number` is set if the argument was a bare number.

@@ -13,6 +13,8 @@ pub(crate) fn tests() -> Vec<Test> {
         thread_addresses_are_unique,
         harmless_texts_get_no_answer,
         loader_messages_match_in_other_languages,
+        recent_messages_get_the_right_fix,
+        windows_texts_get_windows_names,
         output_matches_snapshot,
         input_methods_agree,
         json_output,
@@ -126,6 +128,18 @@ fn harmless_texts_get_no_answer() {
     }
 }
 
+/// Messages of nvcc 13.0, g++ 12, clang 14, cl and NVRTC 13 for sources and GPUs that CUDA 12 and 13 dropped, and messages of
+/// frameworks in 2025 and 2026. The second text is a part of the right answer.
+fn recent_messages_get_the_right_fix() {
+    for line in include_str!("recent.txt").lines().filter(|line| !line.starts_with('#')) {
+        let [text, symptom, part] = line.split(" | ").collect::<Vec<_>>()[..] else { panic!("{line}") };
+        let SymptomMatches::Shown(shown) = diagnose(text) else { panic!("no answer: {text}") };
+        assert_eq!(shown[0].name, symptom, "{text}");
+        let answer = format!("{shown:?}");
+        assert!(answer.contains(part), "{text}: {part} is not in {answer}");
+    }
+}
+
 /// Messages of glibc 2.36, GNU ld 2.40 and Windows, with and without the quotation marks of the language.
 fn loader_messages_match_in_other_languages() {
     for (text, symptom) in [
@@ -183,6 +197,18 @@ fn loader_messages_match_in_other_languages() {
     ] {
         let outcome = explain_stdin(text).expect(0);
         assert!(outcome.stdout.starts_with(&format!("{symptom}: ")), "{text}: {outcome}");
+    }
+}
+
+/// A text of Windows gets a fix with the names of Windows.
+fn windows_texts_get_windows_names() {
+    for text in [
+        "Could not load library cudnn_ops64_9.dll. Error code 126",
+        "FileNotFoundError: Could not find module 'C:\\x\\llama.dll' (or one of its dependencies). Try using the full path",
+        "[WinError 126] The specified module could not be found. Error loading \"C:\\x\\torch\\lib\\c10_cuda.dll\"",
+    ] {
+        let outcome = explain_stdin(text).expect(0);
+        assert!(outcome.stdout.contains("PATH") && !outcome.stdout.contains("LD_LIBRARY_PATH"), "{outcome}");
     }
 }
 
