@@ -3,6 +3,7 @@
 //! `cargo test --test e2e cmake::` runs the fast tests of one suite, `cargo matrix cmake::` its slow ones.
 
 mod cmake;
+mod corpus;
 mod cross;
 mod driver;
 mod embedding;
@@ -36,6 +37,7 @@ fn main() {
     loading::seal_where_asked();
     let suites = vec![
         ("cmake", cmake::tests()),
+        ("corpus", corpus::tests()),
         ("cross", cross::tests()),
         ("driver", driver::tests()),
         ("embedding", embedding::tests()),
