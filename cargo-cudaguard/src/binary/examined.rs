@@ -229,6 +229,9 @@ pub(crate) fn unexamined_parts_of_elf(elf: &Elf<'_>) -> Vec<Reason> {
     if elf.sections().any(|section| section.name == OFFLOADING) {
         reasons.push(format!("GPU code in clang's format ({OFFLOADING})").into());
     }
+    if elf.is_packed() {
+        reasons.push(UPX.into());
+    }
     reasons.extend(elf.find_damage().map(Reason::from));
     reasons.extend(
         elf.sections().filter(|_| elf.kind() != elf::kind::OBJECT).filter_map(|section| packed_section(&section)),
@@ -266,7 +269,7 @@ pub(crate) fn unexamined_parts_of_pe(image: &Pe<'_>, uses_cuda: &dyn Fn() -> boo
     }
     reasons.extend(image.foreign_code().filter(|_| uses_cuda()).map(Reason::from));
     if image.is_packed() {
-        reasons.push("code and data that UPX packed: `upx -d` unpacks them".into());
+        reasons.push(UPX.into());
     }
     reasons.extend(image.find_damage().map(Reason::from));
     let trailing = image.trailing();
@@ -284,6 +287,7 @@ fn is_footer(trailing: &[u8]) -> bool {
     trailing.len() <= LONGEST && kind(trailing).is_empty() && !has_trace_of_cuda(trailing)
 }
 
+const UPX: &str = "code and data that UPX packed: `upx -d` unpacks them";
 const ZIP: &str = " (a zip archive)";
 /// Limit for the script of a launcher.
 const LAUNCHER: usize = 64 << 10;

@@ -327,10 +327,7 @@ impl<'data> Elf<'data> {
     #[inline]
     pub fn find_damage(&self) -> Option<String> {
         let size = self.data.len() as u64;
-        if self.sections_lost && self.is_packed() {
-            return Some("is packed by UPX: unpack it with `upx -d` first".to_owned());
-        }
-        if self.sections_lost {
+        if self.sections_lost && !self.is_packed() {
             return Some(format!("is cut off or damaged: its section headers are not within its {size} bytes"));
         }
         let beyond = |offset: u64, length: u64| offset.checked_add(length).is_none_or(|end| end > size);
@@ -368,12 +365,11 @@ impl<'data> Elf<'data> {
         end.filter(|_| !self.sections_lost).and_then(|end| self.data.get(end..)).unwrap_or_default()
     }
 
-    /// Returns true if the file ends with the marker of UPX, which removes the sections.
-    #[inline]
-    fn is_packed(&self) -> bool {
+    /// Returns true if UPX packed the file: it removes the sections and ends the file with its marker.
+    pub fn is_packed(&self) -> bool {
         const MARK: &[u8] = b"UPX!";
         let end = &self.data[self.data.len().saturating_sub(64)..];
-        end.windows(MARK.len()).any(|bytes| bytes == MARK)
+        self.sections.count == 0 && end.windows(MARK.len()).any(|bytes| bytes == MARK)
     }
 
     /// Returns the number of segment and section headers, which limits the cost of reading all of them.
