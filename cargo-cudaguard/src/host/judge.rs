@@ -421,7 +421,12 @@ impl<'a> Call<'a> {
             _ => MessageTemplate::NoCodeForGpu,
         };
         let values = values.with("built_for", self.manifest.built_for()).with_known("built_cuda", built);
-        let values = values.with("why", "a Jetson runs machine code for exactly its own compute capability, or PTX");
+        let values = match message {
+            MessageTemplate::NoCodeForGpuJetson => {
+                values.with("why", "a Jetson runs machine code for exactly its own compute capability, or PTX")
+            }
+            _ => values,
+        };
         message.to_finding(&values.with_known("made_from", first).with_known("made_to", last))
     }
 
