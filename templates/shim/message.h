@@ -10,8 +10,7 @@ struct message_texts {
 #define TEXT(name, text) char subject_##name[sizeof(text)];
   SUBJECTS(TEXT)
 #undef TEXT
-#define TEXTS(name, code, severity, verdict, rank, subject, sentence_of, sentence, one, two, \
-              three, hint_of, hint)                                                          \
+#define TEXTS(name, code, severity, verdict, rank, subject, one, two, three, sentence, hint) \
   char name##_sentence[sizeof(sentence)];                                                    \
   char name##_hint[sizeof(hint)];
   FINDINGS(TEXTS)
@@ -26,8 +25,7 @@ static const struct message_texts texts = {
 #define TEXT(name, text) text,
     SUBJECTS(TEXT)
 #undef TEXT
-#define TEXTS(name, code, severity, verdict, rank, subject, sentence_of, sentence, one, two, \
-              three, hint_of, hint)                                                          \
+#define TEXTS(name, code, severity, verdict, rank, subject, one, two, three, sentence, hint) \
   sentence, hint,
         FINDINGS(TEXTS)
 #undef TEXTS
@@ -59,11 +57,10 @@ struct meaning {
 };
 
 static const struct meaning meanings[] = {
-#define MEANING(name, code, severity, verdict, rank, subject, sentence_of, sentence, one, two, \
-                three, hint_of, hint)                                                          \
+#define MEANING(name, code, severity, verdict, rank, subject, one, two, three, sentence, hint) \
   {code,                                                                                       \
-   TEXT_AT(sentence_of##_sentence),                                                            \
-   TEXT_AT(hint_of##_hint),                                                                    \
+   TEXT_AT(name##_sentence),                                                            \
+   TEXT_AT(name##_hint),                                                                    \
    severity,                                                                                   \
    verdict,                                                                                    \
    rank,                                                                                       \
@@ -73,7 +70,7 @@ static const struct meaning meanings[] = {
 #undef MEANING
 };
 
-SHIM_NOINLINE const struct meaning *get_meaning(const struct finding *f) {
+SHIM_FN const struct meaning *get_meaning(const struct finding *f) {
   return &meanings[f->kind];
 }
 
@@ -81,23 +78,31 @@ SHIM_FN const char *get_text(uint32_t offset) { return (const char *)&texts + of
 
 enum { TEXT_VALUE, NUMBER_VALUE, VERSION_VALUE, CUDA_VALUE, RELEASE_VALUE };
 
-/* The placeholders: % and a letter. */
+/* The placeholders, by their names. */
 static const struct field {
-  char letter;
+  char name[16];
   uint8_t kind, at;
 } fields[] = {
-#define FIELD(name, letter, kind) {letter, kind##_VALUE, (uint8_t)offsetof(struct finding, name)},
+#define FIELD(name, kind) {#name, kind##_VALUE, (uint8_t)offsetof(struct finding, name)},
     FIELDS(FIELD)
 #undef FIELD
 };
 
-/* Appends the value of a placeholder; returns whether the value exists. */
-SHIM_FN int put_value(struct context *cx, struct text *t, const struct finding *f, char letter) {
-  const struct field *field = fields;
-  const char *at;
+/* Returns the field that the placeholder at `s` names: {gpus}. */
+SHIM_FN const struct field *find_field(const char *s) {
+  size_t k, length;
+  for (k = 0; k < sizeof fields / sizeof *fields; k++) {
+    length = text_length(fields[k].name);
+    if (starts_with(s + 1, fields[k].name) && s[1 + length] == '}') return &fields[k];
+  }
+  return fields; /* the generator of findings.h knows all names */
+}
+
+/* Appends the value of a field; returns whether the value exists. */
+SHIM_FN int put_value(struct context *cx, struct text *t, const struct finding *f,
+                      const struct field *field) {
+  const char *at = (const char *)f + field->at;
   uint32_t n;
-  while (field->letter != letter) field++;
-  at = (const char *)f + field->at;
   if (field->kind == TEXT_VALUE) {
     const size_t before = t->used;
     uint16_t text;
@@ -129,8 +134,10 @@ SHIM_FN int put_filled(struct context *cx, struct text *t, const char *format,
     } else if (*format == ']') {
       if (inside_lacks) shorten_text(t, optional);
       inside = 0;
-    } else if (*format == '%') {
-      if (put_value(cx, t, f, *++format)) any = 1;
+    } else if (*format == '{') {
+      const struct field *field = find_field(format);
+      format += text_length(field->name) + 1;
+      if (put_value(cx, t, f, field)) any = 1;
       else if (inside) inside_lacks = 1;
       else lacks = 1;
     } else {

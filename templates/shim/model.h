@@ -23,8 +23,7 @@ struct note {
 enum { REFUSES, OPEN, INFORMS };
 
 enum message {
-#define NAME(name, code, severity, verdict, rank, subject, sentence_of, sentence, one, two, three, \
-             hint_of, hint)                                                                        \
+#define NAME(name, code, severity, verdict, rank, subject, one, two, three, sentence, hint) \
   name,
   FINDINGS(NAME)
 #undef NAME
@@ -86,7 +85,7 @@ struct cudnn {
   struct part part[MAX_INNER];
 };
 
-SHIM_NOINLINE void reset_cudnn(struct cudnn *c) {
+SHIM_FN void reset_cudnn(struct cudnn *c) {
   memset(c, 0, offsetof(struct cudnn, names));
   c->names[0] = c->soname[0] = c->why[0] = c->path[0] = 0;
 }
@@ -109,7 +108,7 @@ struct driver {
 };
 
 /* Resets the facts to unknown, but touches no unused page. */
-SHIM_NOINLINE void reset_driver(struct driver *d) {
+SHIM_FN void reset_driver(struct driver *d) {
   memset(&d->is, 0, offsetof(struct driver, error) + 1 - offsetof(struct driver, is));
   d->is.init = d->is.gpu_count = -1;
 }
