@@ -21,16 +21,8 @@
 #else
 #define SHIM_FN static
 #endif
-/* For functions that clang -Oz would inline into several callers, which increases the size. */
-#if defined(__GNUC__)
-#define SHIM_NOINLINE SHIM_FN __attribute__((noinline))
-#else
 #define SHIM_NOINLINE SHIM_FN
-#endif
-
-/* Makes clang access the members of an object through a register. Otherwise it emits the address of
- * the object at each access if it knows the only object that a pointer can refer to. */
-#define BY_REGISTER(pointer) __asm__("" : "+r"(pointer))
+#define BY_REGISTER(pointer) (void)(pointer)
 
 /* Verdicts and severities, as cudaguard.h has them. */
 enum { RIGHT = 0, WRONG = 1, CANNOT_TELL = 2 };

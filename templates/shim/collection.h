@@ -18,7 +18,6 @@ SHIM_FN int get_retention_rank(struct context *cx, const struct finding *f) {
 SHIM_FN struct finding *make_room(struct context *cx, int more) {
   struct findings *all = &cx->findings;
   int k, least = 0;
-  BY_REGISTER(all);
   if (all->count < MAX_FINDINGS) return &all->at[all->count++];
   for (k = 1; k < all->count; k++)
     if (get_retention_rank(cx, &all->at[k]) <= get_retention_rank(cx, &all->at[least])) least = k;
@@ -63,7 +62,7 @@ SHIM_FN uint16_t store_untrusted_text(struct context *cx, const char *s) {
 }
 
 /* Initialises a finding about the current note. */
-SHIM_NOINLINE void begin_finding(struct context *cx, struct finding *f, enum message kind,
+SHIM_FN void begin_finding(struct context *cx, struct finding *f, enum message kind,
                                  int severity) {
   memset(f, 0, sizeof *f);
   f->kind = kind;

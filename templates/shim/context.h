@@ -42,23 +42,15 @@ enum { MAX_PTX = 16 }; /* different PTX texts */
 
 struct record; /* a record of a fatbin container (own_kernels.h) */
 
-/* A page that the kernel zeroes in a forked child, so that the child inherits no lock. */
-struct fork_page {
-  int lock;    /* ID of the process that holds the lock, or 0 */
-  int process; /* ID of the process that checks; 0 in its children */
-};
-
 /* The state of the shim. It is in .bss, so it does not increase the size of the file. Each page
  * that is written costs time, so members that every start writes are at the beginning, at the beginning
  * of `findings`, and around the beginning of `note`. */
 struct context {
   int lookup_failed; /* a lookup failed with an error other than ENOENT, so absence is not proven */
-  struct fork_page *fork_page; /* the first check() creates it; null before */
-  struct fork_page without_page; /* without MADV_WIPEONFORK */
-  int process; /* the process that may call the dynamic linker; a forked child must test it */
-  int parent;  /* of `process` at the start */
-  int loader_is_stuck;
-  int current; /* the published one of the two verdicts: 1 or 2; 0: none yet */
+  int lock;
+  int process;      /* the process that started */
+  int is_published; /* `published` has the verdict of the start */
+  int is_checked;   /* `draft` has the verdict of check(), if no thread holds the lock */
   int ready, started, program, mode;
   int startup;     /* number of objects that were loaded before `main` */
   int first_noted; /* no guarded file is loaded before this one */
@@ -89,7 +81,8 @@ struct context {
   struct judge_call call;
   struct driver driver;
   struct findings findings;
-  struct verdict verdict[2]; /* one is published while the other is filled */
+  struct verdict published; /* of the start; nothing changes it later */
+  struct verdict draft;     /* of check(), and of the finding that is printed */
   struct judge_finding judged[MAX_FINDINGS];
   struct note note[MAX_NOTES];
   struct stored_texts texts;

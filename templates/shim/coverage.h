@@ -40,7 +40,7 @@ SHIM_FN const struct chip *find_chip(uint32_t cc) {
 enum { IS_PTX = 1 << 12, SUFFIX = 3, IS_FAMILY = 1, IS_SPECIFIC = 2 };
 
 /* Checks whether GPUs of this compute capability run the code. */
-SHIM_NOINLINE int check_code(uint32_t code, uint32_t cc) {
+SHIM_FN int check_code(uint32_t code, uint32_t cc) {
   uint32_t arch = code >> 2 & 0x3ff, made = arch / 10 << 8 | arch % 10;
   int plain_ptx = (code & (IS_PTX | SUFFIX)) == IS_PTX;
   const struct chip *one = find_chip(made), *other = find_chip(cc);
@@ -60,7 +60,7 @@ struct needs {
 
 /* Raises a requirement. The release belongs to the newer CUDA version; it is 0 if no table has it,
  * because the release of an older version is not sufficient. */
-SHIM_NOINLINE void raise_needs_to(struct needs *n, uint32_t cuda, uint32_t release) {
+SHIM_FN void raise_needs_to(struct needs *n, uint32_t cuda, uint32_t release) {
   if (n->cuda > cuda) return;
   if (n->cuda < cuda || n->release < release) n->release = release;
   n->cuda = cuda;

@@ -8,7 +8,6 @@
 SHIM_FN void detect_cudart(struct context *cx, const struct note *n) {
   struct judge_call *call = &cx->call;
   char soname[NOTE_TEXT];
-  BY_REGISTER(call);
   call->cudart.source = BY_FILES;
   read_row_text(cx, n, get_row(cx, n, call->cudart_row).driver.cudart, &soname);
   if (!is_loaded(soname, &cx->found, 0)) return;
@@ -40,11 +39,10 @@ SHIM_FN void skip_probe(struct context *cx, struct cudnn *c) {
 }
 
 /* Detects the first group of facts among those that the judge needs. */
-SHIM_NOINLINE void detect_needed(struct context *cx, struct note *n, uint32_t needs, int late) {
+SHIM_FN void detect_needed(struct context *cx, struct note *n, uint32_t needs, int late) {
   struct cudnn *c = &cx->shared.note.cudnn;
   union row row;
   memset(&row, 0, sizeof row);
-  BY_REGISTER(c);
   if (needs & (NEED_CUDNN | NEED_CUDNN_ANSWER)) row = read_note_row(n, cx->call.result.library);
   if (needs & NEED_CUDNN) {
     detect_cudnn(cx, c, n, &row.cudnn, late);

@@ -25,99 +25,89 @@ SHIM_FN void read_process(struct context *cx, int all) {
   read_mode(cx, cx->first_noted);
 }
 
-/* Creates the fork page, unless there is one. Several threads may do so at the same time. */
-SHIM_FN void make_fork_page(struct context *cx) {
-  struct fork_page *page = &cx->without_page, *none = 0;
-  long room;
-  if (__atomic_load_n(&cx->fork_page, __ATOMIC_ACQUIRE)) return;
-  room = sys6(SYS_mmap, 0, sizeof *page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1,
-              0);
-  if ((unsigned long)room <= (unsigned long)-4096) {
-    if (sys3(SYS_madvise, room, sizeof *page, MADV_WIPEONFORK) >= 0)
-      page = (struct fork_page *)room;
-    else sys2(SYS_munmap, room, sizeof *page);
-  }
-  if (!__atomic_compare_exchange_n(&cx->fork_page, &none, page, 0, __ATOMIC_ACQ_REL,
-                                   __ATOMIC_ACQUIRE) &&
-      page != &cx->without_page)
-    sys2(SYS_munmap, room, sizeof *page);
-}
-
 SHIM_FN void lock(struct context *cx) {
-  const int holder = get_process();
-  int seen = 0;
-  make_fork_page(cx);
-  while (!__atomic_compare_exchange_n(&cx->fork_page->lock, &seen, holder, 0, __ATOMIC_ACQUIRE,
-                                      __ATOMIC_RELAXED)) {
-    if (seen != holder)
-      continue; /* inherited from the parent process: acquire it */
-    sys1(SYS_sched_yield, 0);
-    seen = 0;
-  }
+  while (__atomic_exchange_n(&cx->lock, 1, __ATOMIC_ACQUIRE)) sys1(SYS_sched_yield, 0);
 }
 
-SHIM_FN void unlock(struct context *cx) {
-  __atomic_store_n(&cx->fork_page->lock, 0, __ATOMIC_RELEASE);
+SHIM_FN void unlock(struct context *cx) { __atomic_store_n(&cx->lock, 0, __ATOMIC_RELEASE); }
+
+/* Fills a verdict that has no finding. */
+SHIM_FN void set_unchecked(struct verdict *v, const char *why) {
+  memset(v, 0, sizeof *v);
+  v->verdict = CANNOT_TELL;
+  copy_text(v->message, sizeof v->message, why);
 }
 
-/* Returns whether this is certainly the process that ran the start. A forked child may have its ID
- * in another PID namespace, where the first ID is 1, or much later, with another parent. */
-SHIM_FN int is_started_process(const struct context *cx) {
-  const int process = get_process();
-  return cx->process == process && process != 1 && cx->parent == (int)sys1(SYS_getppid, 0);
-}
-
-/* Returns whether this process may call the dynamic linker. */
-SHIM_FN int may_use_loader(struct context *cx) {
-  const int process = get_process();
-  if (cx->fork_page->process == process && cx->process == process) return 1;
-  if (cx->process && !is_started_process(cx) && cx->loader_is_stuck != process && !is_loader_free())
-    cx->loader_is_stuck = process;
-  if (cx->process && cx->loader_is_stuck == process) return 0;
-  cx->fork_page->process = cx->process = process;
-  return 1;
-}
-
-/* Fills a verdict and publishes it atomically, so that a forked child always inherits a complete
- * one. */
-SHIM_FN void publish(struct context *cx, int result, const char *why) {
-  struct verdict *v = get_next_verdict(cx);
-  const struct finding *f = why ? 0 : find_decisive(cx, result);
+/* Fills a verdict with the result of the judge. */
+SHIM_FN void set_verdict(struct context *cx, struct verdict *v) {
+  const int result = get_result(cx);
+  const struct finding *f = find_decisive(cx, result);
   struct text open;
   int k;
-  memset(v, 0, offsetof(struct verdict, message));
-  v->hint[0] = 0;
-  copy_text(v->message, sizeof v->message, why ? why : "");
-  if (f) compose_verdict(cx, f);
+  if (cx->mode == MODE_OFF) {
+    set_unchecked(v, "CUDAGUARD=off switches the guard off");
+    return;
+  }
+  memset(v, 0, sizeof *v);
+  if (f) compose_verdict(cx, f, v);
   open = start_text(v->not_judged, sizeof v->not_judged);
-  for (k = 0; !why && k < cx->notes; k++)
+  for (k = 0; k < cx->notes; k++)
     if (in_scope(cx, &cx->note[k])) put_not_judged(cx, &open, 0, &cx->note[k], "; ");
   v->verdict = result;
   v->level = cx->level;
-  __atomic_store_n(&cx->current, (int)(v - cx->verdict) + 1, __ATOMIC_RELEASE);
 }
 
-/* Publishes the verdict of the findings, unless CUDAGUARD is off. */
-SHIM_NOINLINE void publish_result(struct context *cx) {
-  if (cx->mode == MODE_OFF)
-    publish(cx, CANNOT_TELL, "CUDAGUARD=off switches the guard off");
-  else publish(cx, get_result(cx), 0);
+/* Returns whether this is another process than the one that started. It may have inherited a lock
+ * of the dynamic linker or of the guard that nobody releases. */
+SHIM_FN int is_forked(const struct context *cx) { return cx->process && cx->process != get_process(); }
+
+/* Returns the verdict of the parent process: of its last check() if no thread was in one during the
+ * fork, otherwise of its start. */
+SHIM_FN const struct verdict *get_inherited(struct context *cx) {
+  if (cx->is_checked && !__atomic_load_n(&cx->lock, __ATOMIC_ACQUIRE)) return &cx->draft;
+  if (!cx->is_published)
+    set_unchecked(&cx->published, "the process was forked while the guard was at work");
+  return &cx->published;
 }
 
-/* Checks the current state of the process and returns the verdict. In a forked child that must not
- * call the dynamic linker, returns the last verdict of the parent. */
-SHIM_FN const struct verdict *complete_verdict(struct context *cx) {
-  if (may_use_loader(cx)) {
-    read_process(cx, 0);
-    if (cx->mode != MODE_OFF) {
-      judge(cx, 1, 1);
-      write_report(cx, "checked");
-    }
-    publish_result(cx);
-  } else if (!cx->current) {
-    publish(cx, CANNOT_TELL, "the process was forked while the guard was at work");
+/* Checks the current state of the process and calls `use` with the verdict. */
+SHIM_FN int check(struct context *cx, void (*use)(const struct verdict *v, void *to, size_t size),
+                  void *to, size_t size) {
+  int result;
+  if (is_forked(cx)) {
+    const struct verdict *v = get_inherited(cx);
+    use(v, to, size);
+    return v->verdict;
   }
-  return &cx->verdict[cx->current - 1];
+  lock(cx);
+  cx->process = get_process();
+  read_process(cx, 0);
+  if (cx->mode != MODE_OFF) judge(cx, 1, 1);
+  set_verdict(cx, &cx->draft);
+  cx->is_checked = 1;
+  use(&cx->draft, to, size);
+  result = cx->draft.verdict;
+  unlock(cx);
+  return result;
+}
+
+SHIM_FN void copy_reason(const struct verdict *v, void *to, size_t size) {
+  struct text t;
+  if (!to || !size) return;
+  t = start_text((char *)to, size);
+  if (v->code) {
+    put(&t, "[CG");
+    put_number(&t, (uint32_t)v->code);
+    put(&t, "] ");
+  }
+  put(&t, v->message);
+}
+
+/* Copies the members that the caller's version of cudaguard.h has, except its size. */
+SHIM_FN void copy_members(const struct verdict *v, void *to, size_t size) {
+  const size_t first = sizeof v->size;
+  if (size > sizeof *v) size = sizeof *v;
+  if (size > first) memcpy((char *)to + first, (const char *)v + first, size - first);
 }
 
 /* Prints the message of the dynamic linker for a missing symbol, and exits with its status. */
@@ -146,58 +136,29 @@ SHIM_SHARED int SHARED(verdict)(void *to);
 SHIM_SHARED void SHARED(start)(void);
 
 SHIM_SHARED int SHARED(check)(char *text, size_t size) {
-  struct context *cx = &the_context;
-  const struct verdict *v;
-  int result;
-  lock(cx);
-  v = complete_verdict(cx);
-  result = v->verdict;
-  if (text && size) {
-    struct text t = start_text(text, size);
-    if (v->code) {
-      put(&t, "[CG");
-      put_number(&t, (uint32_t)v->code);
-      put(&t, "] ");
-    }
-    put(&t, v->message);
-  }
-  unlock(cx);
-  return result;
+  return check(&the_context, copy_reason, text, size);
 }
 
 SHIM_SHARED int SHARED(verdict)(void *to) {
-  struct context *cx = &the_context;
-  const struct verdict *v;
-  int result;
   size_t size;
-  memcpy(&size, to, sizeof size); /* the size in the caller's version of cudaguard.h */
-  if (size > sizeof *v) size = sizeof *v;
-  lock(cx);
-  v = complete_verdict(cx);
-  result = v->verdict;
-  if (size > sizeof size)
-    memcpy((char *)to + sizeof size, (const char *)v + sizeof size, size - sizeof size);
-  unlock(cx);
-  return result;
+  memcpy(&size, to, sizeof size);
+  return check(&the_context, copy_members, to, size);
 }
 
 SHIM_SHARED void SHARED(start)(void) {
   struct context *cx = &the_context;
   const ElfW(Sym) * slot;
-  int shares;
   if (cx->started) return;
   cx->started = 1;
-  /* Only if a constructor or .preinit_array called check(), other threads may do so now. */
-  shares = cx->fork_page != 0;
-  if (shares) lock(cx);
+  lock(cx); /* an earlier constructor or .preinit_array may have called check() in a thread */
   cx->process = get_process();
-  cx->parent = (int)sys1(SYS_getppid, 0);
   read_process(cx, 1);
   if (cx->mode != MODE_OFF && cx->notes) judge_start(cx);
-  publish_result(cx);
+  set_verdict(cx, &cx->published);
+  cx->is_published = 1;
   slot = find_empty_slot(cx);
   if (slot) fail_like_loader(cx, slot);
-  if (shares) unlock(cx);
+  unlock(cx);
 }
 
 #ifdef __cplusplus

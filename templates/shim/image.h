@@ -5,7 +5,7 @@
 #include "context.h"
 #include "c_strings.h"
 
-SHIM_NOINLINE void read_tags(struct tags *t, const ElfW(Dyn) * d, size_t n) {
+SHIM_FN void read_tags(struct tags *t, const ElfW(Dyn) * d, size_t n) {
   memset(t, 0, sizeof *t);
   for (; n && d->d_tag != DT_NULL; n--, d++)
     if (d->d_tag > 0 && d->d_tag < 32) t->at[d->d_tag] = d->d_un.d_ptr;
@@ -73,7 +73,7 @@ SHIM_FN void read_image_names(struct image *im) {
   im->runpath = get_image_string(im, t.at[DT_RUNPATH]);
 }
 
-SHIM_NOINLINE struct image make_image(const struct dl_phdr_info *info) {
+SHIM_FN struct image make_image(const struct dl_phdr_info *info) {
   struct image im;
   memset(&im, 0, sizeof im);
   im.file.base = info->dlpi_addr;

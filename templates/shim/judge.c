@@ -38,11 +38,11 @@ struct judging {
 };
 
 /* Converts a release of a row to the wide form. */
-SHIM_NOINLINE uint32_t widen_release(uint32_t packed) {
+SHIM_FN uint32_t widen_release(uint32_t packed) {
   return packed >> 16 << 20 | (packed & 0xffff);
 }
 
-SHIM_NOINLINE void copy_row(const struct judging *j, uint32_t i, union row *to) {
+SHIM_FN void copy_row(const struct judging *j, uint32_t i, union row *to) {
   const struct judge_rows *from = &j->manifest->rows[0];
   if (i >= from->count) {
     i -= from->count;
@@ -52,12 +52,12 @@ SHIM_NOINLINE void copy_row(const struct judging *j, uint32_t i, union row *to) 
 }
 
 /* Begins to judge a row. */
-SHIM_NOINLINE void begin_row(struct judging *j, uint32_t i) {
+SHIM_FN void begin_row(struct judging *j, uint32_t i) {
   j->i = i;
   copy_row(j, i, &j->row);
 }
 
-SHIM_NOINLINE struct judge_finding *add_judged(struct judging *j, uint32_t code,
+SHIM_FN struct judge_finding *add_judged(struct judging *j, uint32_t code,
                                                uint32_t severity) {
   struct judge_result *r = j->result;
   struct judge_finding *f = &j->spare;
@@ -82,7 +82,7 @@ SHIM_NOINLINE struct judge_finding *add_judged(struct judging *j, uint32_t code,
 }
 
 /* Adds a finding that is not about a row. */
-SHIM_NOINLINE struct judge_finding *add_general(struct judging *j, uint32_t code,
+SHIM_FN struct judge_finding *add_general(struct judging *j, uint32_t code,
                                                 uint32_t severity) {
   j->i = NO_ROW;
   return add_judged(j, code, severity);
@@ -98,12 +98,12 @@ SHIM_FN int is_inside(const struct library_row *row) {
 }
 
 /* Adds an error. If only files were examined, the answer of cuDNN may contradict it. */
-SHIM_NOINLINE struct judge_finding *add_cudnn_error(struct judging *j, uint32_t code) {
+SHIM_FN struct judge_finding *add_cudnn_error(struct judging *j, uint32_t code) {
   if (j->cudnn->source == BY_FILES) j->result->needs |= NEED_CUDNN_ANSWER;
   return add_judged(j, code, ERROR);
 }
 
-SHIM_NOINLINE void add_mixed(struct judging *j, uint32_t version, uint64_t parts) {
+SHIM_FN void add_mixed(struct judging *j, uint32_t version, uint64_t parts) {
   struct judge_finding *f = is_same_minor(version, j->cudnn->version)
                                 ? add_judged(j, JUDGE_CUDNN_INNER_MIXED, WARNING)
                                 : add_cudnn_error(j, JUDGE_CUDNN_INNER_MIXED);
@@ -121,7 +121,7 @@ SHIM_FN int is_part_needed(const struct judging *j, const struct judge_part *p) 
 
 /* Judges the parts of a cuDNN. All missing parts that only some calls need share one finding.
  * Returns whether a needed part is missing. */
-SHIM_NOINLINE int judge_parts(struct judging *j) {
+SHIM_FN int judge_parts(struct judging *j) {
   const struct judge_cudnn *c = j->cudnn;
   uint64_t lacking = 0, bit = 1;
   uint32_t k;
@@ -209,7 +209,7 @@ SHIM_FN void set_generations(struct judging *j, const struct library_row *row) {
 
 /* Judges the cuDNN of a row. If only files were examined, requests the answer of cuDNN if it may
  * change the result. */
-SHIM_NOINLINE void judge_library_row(struct judging *j, const struct library_row *row) {
+SHIM_FN void judge_library_row(struct judging *j, const struct library_row *row) {
   const struct judge_cudnn *c = j->cudnn;
   struct judge_result *r = j->result;
   const uint32_t major = c->version ? c->version >> 16 : c->major, built = row->built >> 16;
@@ -252,7 +252,7 @@ SHIM_FN void compare_cudart(struct judging *j, const struct judge_cudart *c) {
 /* ---- the driver and the GPUs ---- */
 
 /* Returns the visible GPUs whose compute capability is known, and in this interval. */
-SHIM_NOINLINE uint64_t select_gpus(const struct judging *j, uint32_t lowest, uint32_t highest) {
+SHIM_FN uint64_t select_gpus(const struct judging *j, uint32_t lowest, uint32_t highest) {
   uint64_t gpus = 0;
   int32_t k;
   for (k = 0; k < j->driver->gpu_count && k < 64; k++) {
@@ -281,7 +281,7 @@ SHIM_FN int is_open_by_branch(const struct judging *j, uint32_t cuda) {
 /* Judges a required driver. The CUDA version that the driver supports decides, otherwise the
  * release of libcuda. The release of the kernel module can only confirm that the driver fits,
  * because cuda-compat may be newer. */
-SHIM_NOINLINE uint32_t judge_floor(const struct judging *j, uint32_t cuda, uint32_t packed_release,
+SHIM_FN uint32_t judge_floor(const struct judging *j, uint32_t cuda, uint32_t packed_release,
                                    uint32_t too_old) {
   const struct judge_driver *d = j->driver;
   const uint32_t release = widen_release(packed_release);
@@ -314,7 +314,7 @@ SHIM_FN uint32_t judge_cudnn_cuda(const struct judging *j, const struct part_row
 
 /* Changes a row of GPUs if a variable makes the driver ignore machine code and compile PTX. `arch`
  * is then the ISA of the PTX, or MIXED_ISA if some code may have no PTX; otherwise 0. */
-SHIM_NOINLINE void apply_forced_ptx(const struct judging *j, struct gpu_row *row) {
+SHIM_FN void apply_forced_ptx(const struct judging *j, struct gpu_row *row) {
   const uint32_t by = row->served_by;
   struct needs needs;
   row->arch = 0;
@@ -367,7 +367,7 @@ SHIM_FN uint32_t judge_gpu_code(struct judging *j, const struct gpu_row *row) {
 }
 
 /* Adds a finding about the row, with the values of the row. */
-SHIM_NOINLINE struct judge_finding *add_row_finding(struct judging *j, uint32_t code,
+SHIM_FN struct judge_finding *add_row_finding(struct judging *j, uint32_t code,
                                                     uint32_t severity) {
   /* Rows of drivers and of GPUs have the required driver at the same offsets. */
   typedef char are_alike[offsetof(struct driver_row, release) == offsetof(struct gpu_row, release)
@@ -478,7 +478,7 @@ SHIM_FN uint32_t explain_unsure(const struct judging *j, const struct gpu_row *r
 }
 
 /* Adds a finding about the row that may fit; returns whether there is one. */
-SHIM_NOINLINE int add_unsure(struct judging *j) {
+SHIM_FN int add_unsure(struct judging *j) {
   const struct gpu_row *row = &j->row.gpu;
   struct judge_finding *f;
   uint32_t code;
@@ -524,7 +524,7 @@ SHIM_FN uint32_t find_unknown(const struct judging *j) {
   return unknown;
 }
 
-SHIM_NOINLINE void add_cannot_tell(struct judging *j) {
+SHIM_FN void add_cannot_tell(struct judging *j) {
   add_general(j, JUDGE_DRIVER_CANNOT_TELL, INFO);
   if (HAS_DESCRIBED_FACTS) j->result->unknown = find_unknown(j);
 }
@@ -559,7 +559,7 @@ SHIM_FN void conclude_rows(struct judging *j, int is_covered, uint64_t maybe) {
 }
 
 /* Judges all rows about driver and GPU. One fit GPU among others is enough. */
-SHIM_NOINLINE void judge_all_rows(struct judging *j) {
+SHIM_FN void judge_all_rows(struct judging *j) {
   uint64_t usable, suits, maybe, dropped;
   int is_covered;
   j->open = is_driver_unknown(j) != 0;
@@ -699,7 +699,7 @@ SHIM_FN void set_visible(struct judging *j) {
   }
 }
 
-SHIM_NOINLINE void judge_all(struct judging *j, const struct judge_facts *facts) {
+SHIM_FN void judge_all(struct judging *j, const struct judge_facts *facts) {
   struct judge_result *r = j->result;
   uint32_t i;
   set_visible(j);

@@ -50,7 +50,7 @@ SHIM_FN const char *describe_unjudged_code(struct context *cx, const struct note
 }
 
 /* Appends a name, with a separator if there are others after `from`. */
-SHIM_NOINLINE void put_joined(struct text *t, size_t from, const char *between, const char *name) {
+SHIM_FN void put_joined(struct text *t, size_t from, const char *between, const char *name) {
   if (t->used > from) put(t, between);
   put(t, name);
 }
@@ -94,7 +94,6 @@ SHIM_FN int judge_bytes(struct context *cx, const struct note *n) {
 SHIM_FN void remember_cudnn(struct context *cx) {
   const struct cudnn *c = &cx->shared.note.cudnn;
   struct seen_cudnn *seen = &cx->seen_cudnn[cx->seen];
-  BY_REGISTER(c);
   if (cx->seen == MAX_SEEN || (c->is.state != FOUND && c->is.state != INSIDE)) return;
   seen->note = cx->now;
   seen->from = c->from;
@@ -107,7 +106,7 @@ SHIM_FN void remember_cudnn(struct context *cx) {
 
 /* Reads the texts of rows: the CUDA that the program was built with, if no toolkit is known, the
  * row of a shared cudart, and the names with which the program opens libcuda. */
-SHIM_NOINLINE void read_driver_rows(struct context *cx, const struct note *n, uint32_t rows) {
+SHIM_FN void read_driver_rows(struct context *cx, const struct note *n, uint32_t rows) {
   struct judge_manifest *m = &cx->call.manifest;
   char text[NOTE_TEXT];
   uint32_t i;
@@ -129,7 +128,6 @@ SHIM_NOINLINE void read_driver_rows(struct context *cx, const struct note *n, ui
 
 SHIM_FN void set_manifest(struct context *cx, const struct note *n) {
   struct judge_manifest *m = &cx->call.manifest;
-  BY_REGISTER(m);
   m->rows[0].at = n->descriptor + n->head.rows_at;
   m->rows[0].count = n->head.rows;
   m->rows[0].stride = n->head.row_size;
@@ -145,14 +143,11 @@ SHIM_FN void set_gpu_facts(struct context *cx) {
   struct driver *d = &cx->driver;
   struct judge_gpu *gpus = cx->gpus;
   int k;
-  BY_REGISTER(d);
-  BY_REGISTER(gpus);
   d->is.gpus = gpus;
   for (k = 0; k < d->is.gpu_count; k++) gpus[k].cc = d->cc[k];
 }
 
 SHIM_FN void set_cudnn_facts(struct cudnn *c) {
-  BY_REGISTER(c);
   c->is.parts = &c->part[0].is;
   c->is.part_stride = sizeof *c->part;
   c->is.part_count = (uint32_t)c->parts;
@@ -175,7 +170,6 @@ SHIM_FN uint32_t get_allowed_needs(const struct note *n, int level, int late) {
 SHIM_FN void call_judge(struct context *cx, struct note *n, int level, int late) {
   const uint32_t allowed = get_allowed_needs(n, level, late);
   struct judge_call *call = &cx->call;
-  BY_REGISTER(call);
   memset(&call->cudart, 0, sizeof call->cudart);
   call->facts.cudnn = &cx->shared.note.cudnn.is;
   call->facts.cudart = &call->cudart;
@@ -193,7 +187,7 @@ SHIM_FN void call_judge(struct context *cx, struct note *n, int level, int late)
   }
 }
 
-SHIM_NOINLINE void judge_note(struct context *cx, struct note *n, int level, int late) {
+SHIM_FN void judge_note(struct context *cx, struct note *n, int level, int late) {
   struct cudnn *c = &cx->shared.note.cudnn;
   uint32_t library;
   if (!judge_bytes(cx, n)) return;

@@ -23,13 +23,13 @@ SHIM_FN enum message get_judged_message(const struct judge_finding *f) {
 }
 
 /* Converts a packed version to the form of CUDA versions: 12020. */
-SHIM_NOINLINE uint32_t convert_to_cuda(uint32_t packed) {
+SHIM_FN uint32_t convert_to_cuda(uint32_t packed) {
   return (packed >> 16) * 1000 + (packed >> 8 & 0xff) * 10;
 }
 
 /* ---- cuDNN ---- */
 
-SHIM_NOINLINE struct finding *add_judged_finding(struct context *cx,
+SHIM_FN struct finding *add_judged_finding(struct context *cx,
                                                  const struct judge_finding *from) {
   return add_finding_with_severity(cx, get_judged_message(from), (int)from->severity);
 }
@@ -44,14 +44,13 @@ SHIM_FN void put_parts(struct text *t, const struct cudnn *c, uint64_t parts) {
   }
 }
 
-SHIM_NOINLINE void add_cudnn_finding(struct context *cx, const struct judge_finding *from) {
+SHIM_FN void add_cudnn_finding(struct context *cx, const struct judge_finding *from) {
   struct finding *f = add_judged_finding(cx, from);
   const struct cudnn *c = &cx->shared.note.cudnn;
   const union row row = get_row(cx, cx->now, from->row);
   const char *by = c->by, *path = c->path;
   struct text t;
   int k = 0;
-  BY_REGISTER(c);
   f->built = row.cudnn.built;
   f->min = row.cudnn.min;
   if ((row.cudnn.flags & LIBRARY_PATCH) && f->built > f->min) f->min = f->built;
@@ -85,7 +84,6 @@ SHIM_NOINLINE void add_cudnn_finding(struct context *cx, const struct judge_find
 SHIM_FN void put_gpus(struct context *cx, struct text *t, uint64_t which, int as_archs) {
   const struct driver *d = &cx->driver;
   int k, before;
-  BY_REGISTER(d);
   for (k = 0; k < d->is.gpu_count; k++) {
     if (!(which >> k & 1) || !d->cc[k]) continue;
     for (before = 0; before < k; before++)
@@ -115,7 +113,6 @@ SHIM_FN void name_gpus(struct context *cx, struct finding *f, uint64_t which) {
 
 SHIM_FN void set_driver_values(struct context *cx, struct finding *f) {
   const struct driver *d = &cx->driver;
-  BY_REGISTER(d);
   f->cuda_major = d->is.cuda / 1000;
   f->answer = d->is.init > 0 ? (uint32_t)d->is.init : 0;
   if (d->is.state != FOUND) return;
@@ -133,7 +130,7 @@ SHIM_FN uint16_t store_note_text(struct context *cx, struct text_ref ref) {
 
 /* Sets the toolkits that compile for all GPUs of a finding about missing code. If the toolkit of
  * the build does not, the message is another one. */
-SHIM_NOINLINE void set_makers(struct context *cx, struct finding *f, uint64_t gpus) {
+SHIM_FN void set_makers(struct context *cx, struct finding *f, uint64_t gpus) {
   /* Toolkits as 130 for 13.0. */
   static const struct {
     uint16_t cc;
@@ -182,7 +179,7 @@ SHIM_FN void set_gpu_row_values(struct context *cx, struct finding *f,
   }
 }
 
-SHIM_NOINLINE void add_driver_finding(struct context *cx, const struct judge_finding *from) {
+SHIM_FN void add_driver_finding(struct context *cx, const struct judge_finding *from) {
   struct finding *f = add_judged_finding(cx, from);
   union row row;
   name_gpus(cx, f, from->gpus);
@@ -214,7 +211,7 @@ SHIM_FN void add_cudart_finding(struct context *cx, const struct judge_finding *
 }
 
 /* Adds the findings of the last call of the judge, about the note that is being judged. */
-SHIM_NOINLINE void add_judged_findings(struct context *cx) {
+SHIM_FN void add_judged_findings(struct context *cx) {
   const struct judge_result *r = &cx->call.result;
   uint32_t i;
   for (i = 0; i < r->count; i++) {

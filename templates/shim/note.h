@@ -25,7 +25,7 @@ SHIM_FN const char *read_note_text(const struct note *n, struct text_ref ref,
 }
 
 /* Reads a row. Rows may be longer in later revisions; the additional bytes are ignored. */
-SHIM_NOINLINE union row read_note_row(const struct note *n, uint32_t i) {
+SHIM_FN union row read_note_row(const struct note *n, uint32_t i) {
   union row row;
   memcpy(&row, n->descriptor + n->head.rows_at + (size_t)i * n->head.row_size, sizeof row);
   return row;
@@ -63,7 +63,7 @@ SHIM_FN const char *find_damage(const struct note *n) {
   return is_complete ? 0 : "a text is not within it";
 }
 
-SHIM_NOINLINE void read_note(struct note *n, const unsigned char *descriptor, uint32_t size) {
+SHIM_FN void read_note(struct note *n, const unsigned char *descriptor, uint32_t size) {
   memset(n, 0, sizeof *n);
   n->descriptor = descriptor;
   n->size = size;

@@ -213,12 +213,12 @@ struct service {
   struct needs needs, ptx; /* ptx: of all PTX, including PTX next to machine code */
 };
 
-SHIM_NOINLINE void add_needs(struct needs *n, const struct code *code, int how) {
+SHIM_FN void add_needs(struct needs *n, const struct code *code, int how) {
   raise_needs(n, code->isa);
   if (code->how & IS_PACKED) raise_needs(n, how & BY_13 ? 13 : 12);
 }
 
-SHIM_NOINLINE void add_code(struct service *s, const struct code *code, const struct code *ptx,
+SHIM_FN void add_code(struct service *s, const struct code *code, const struct code *ptx,
                             int how) {
   s->served = 1;
   if (s->code > (code->is ^ IS_PTX)) s->code = code->is ^ IS_PTX;

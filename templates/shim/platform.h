@@ -45,10 +45,6 @@
 
 #include "limits.h"
 
-#ifndef MADV_WIPEONFORK /* Linux 4.14 */
-#define MADV_WIPEONFORK 18
-#endif
-
 #if __SIZEOF_POINTER__ == 8
 #define NATIVE_CLASS ELFCLASS64
 #else

@@ -17,7 +17,7 @@ enum { MOST_SEARCHED = 1 << 20 };
 enum { ELF_MAGIC = 0x464c457f, CUDA_MACHINE = 190 };
 
 /* Skips blanks and comments to the end of a line. */
-SHIM_NOINLINE const char *skip_blank(const char *s) {
+SHIM_FN const char *skip_blank(const char *s) {
   for (;; s++)
     if (s[0] == '/' && s[1] == '/') {
       while (s[1] && s[1] != '\n') s++;
@@ -27,7 +27,7 @@ SHIM_NOINLINE const char *skip_blank(const char *s) {
 }
 
 /* Skips blanks and this text; returns null if another text follows. */
-SHIM_NOINLINE const char *skip_text(const char *s, const char *text) {
+SHIM_FN const char *skip_text(const char *s, const char *text) {
   s = skip_blank(s);
   return starts_with(s, text) ? s + text_length(text) : 0;
 }

@@ -18,7 +18,7 @@ SHIM_FN void put_number_member(struct text *t, const char *key, uint32_t n) {
   put_number(t, n);
 }
 
-SHIM_NOINLINE void report_cudnn(struct context *cx, struct text *t, const struct seen_cudnn *c) {
+SHIM_FN void report_cudnn(struct context *cx, struct text *t, const struct seen_cudnn *c) {
   put(t, ",\"cudnn\":{");
   put_member(t, "path", cx->texts.at + c->path);
   put_member(t, "picked_by", cx->texts.at + c->picked_by);
@@ -76,9 +76,10 @@ SHIM_FN void report_driver(struct context *cx, struct text *t) {
   put_char(t, ']');
 }
 
-SHIM_FN void report_finding(struct context *cx, struct text *t) {
+SHIM_FN void report_finding(struct context *cx, struct text *t, const struct finding *f) {
   static const char severities[][8] = {"info", "warning", "error"};
-  const struct verdict *v = get_next_verdict(cx);
+  const struct verdict *v = &cx->draft;
+  compose_verdict(cx, f, &cx->draft);
   put_next(t, "{\"code\":\"CG");
   put_number(t, (uint32_t)v->code);
   put_char(t, '"');
@@ -91,26 +92,22 @@ SHIM_FN void report_finding(struct context *cx, struct text *t) {
 }
 
 /* Returns the file that contains this guard. */
-SHIM_NOINLINE const char *find_own_file(struct context *cx) {
+SHIM_FN const char *find_own_file(struct context *cx) {
   int k;
   for (k = 0; k < cx->notes; k++)
     if (cx->note[k].own) return get_object_path(cx, cx->note[k].file.name);
   return find_program(cx);
 }
 
-/* Appends the report of this guard as one object. Its first `process` bytes identify the process,
- * its first `guard` bytes the guard. */
-SHIM_FN void put_report(struct context *cx, struct text *t, const char *action, const char *host,
-                        size_t *process, size_t *guard) {
+/* Appends the report of this guard as one line. */
+SHIM_FN void put_report(struct context *cx, struct text *t, const char *action, const char *host) {
   static const char verdicts[][8] = {"runs", "refused", "unknown"};
   int k;
   put_char(t, '{');
   put_member(t, "host", host);
   put_number_member(t, "pid", (uint32_t)get_process());
   put_member(t, "started", read_start_time(cx));
-  *process = t->used;
   put_member(t, "file", find_own_file(cx));
-  *guard = t->used;
   put_member(t, "role", cx->program ? "program" : "library");
   put_member(t, "verdict", verdicts[get_result(cx)]);
   put_member(t, "action", action);
@@ -122,48 +119,8 @@ SHIM_FN void put_report(struct context *cx, struct text *t, const char *action, 
   put_char(t, ']');
   if (cx->driver.is.state == FOUND) report_driver(cx, t);
   put(t, ",\"findings\":[");
-  for (k = 0; k < cx->findings.count; k++) {
-    compose_verdict(cx, &cx->findings.at[k]);
-    report_finding(cx, t);
-  }
-  put(t, "]}");
-}
-
-/* ---- The file: one line for the guard of the program or, without one, the first guard of the
- * process, and one line for each later guard ---- */
-
-SHIM_FN void put_line(struct text *t, const char *line) {
-  while (*line && *line != '\n') put_char(t, *line++);
-  if (t->at[t->used - 1] == ',') shorten_text(t, t->used - 1);
-}
-
-SHIM_NOINLINE void append_line(struct text *t, const char *line) {
-  put_next(t, "\n");
-  put_line(t, line);
-}
-
-SHIM_NOINLINE const char *skip_line(const char *s) {
-  while (*s && *s++ != '\n')
-    ;
-  return s;
-}
-
-/* Appends all reports of this process. `old` is the existing file, or empty; the reports of other
- * guards in it are preserved. */
-SHIM_FN void put_all(struct context *cx, struct text *t, const char *mine, size_t guard,
-                     const char *old) {
-  int later = *old && !cx->program && !bytes_are_equal(old, mine, guard);
-  if (later) {
-    put_line(t, old);
-  } else {
-    put_line(t, mine);
-    shorten_text(t, t->used - 1);
-    put(t, ",\"loaded_later\":[");
-  }
-  while (*(old = skip_line(old)) == '{')
-    if (!bytes_are_equal(old, mine, guard)) append_line(t, old);
-  if (later) append_line(t, mine);
-  put(t, "\n]}\n");
+  for (k = 0; k < cx->findings.count; k++) report_finding(cx, t, &cx->findings.at[k]);
+  put(t, "]}\n");
 }
 
 /* Expands %p to the process ID and %h to the host name. */

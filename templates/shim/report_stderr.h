@@ -13,15 +13,9 @@ SHIM_FN void copy_version(char (*to)[32], void (*how)(struct text *, uint32_t), 
   if (n) how(&t, n);
 }
 
-/* Returns the verdict that is not published. */
-SHIM_NOINLINE struct verdict *get_next_verdict(struct context *cx) {
-  return &cx->verdict[cx->current != 2]; /* the second one first: it is next to the notes */
-}
-
-/* Fills the unpublished verdict, except its result. The message has one fact per line. */
-SHIM_FN void compose_verdict(struct context *cx, const struct finding *f) {
+/* Fills the members of a verdict that describe a finding. The message has one fact per line. */
+SHIM_FN void compose_verdict(struct context *cx, const struct finding *f, struct verdict *v) {
   const struct meaning *m = get_meaning(f);
-  struct verdict *v = get_next_verdict(cx);
   struct text message = start_text(v->message, sizeof v->message),
               hint = start_text(v->hint, sizeof v->hint);
   struct text component = start_text(v->component, sizeof v->component);
@@ -37,7 +31,7 @@ SHIM_FN void compose_verdict(struct context *cx, const struct finding *f) {
   put_filled(cx, &hint, get_text(m->hint), f);
 }
 
-SHIM_FN void print_text(const char *text) { write_out(STDERR_FILENO, text, text_length(text), 1); }
+SHIM_FN void print_text(const char *text) { write_out(STDERR_FILENO, text, text_length(text), PIPE_BUF, 1); }
 
 /* A program warns about its own manifest if it is unreadable, because the guard then checks
  * nothing. */
@@ -101,13 +95,13 @@ SHIM_FN void put_same_cause(struct context *cx, struct text *t, const struct fin
 
 /* Appends a finding: all lines of the first one; of the others the sentence, the line of a
  * component that differs from the first one, and the hint. */
-SHIM_NOINLINE void put_printed(struct context *cx, struct text *t, const struct finding *f,
+SHIM_FN void put_printed(struct context *cx, struct text *t, const struct finding *f,
                                const struct finding *first, int refuse) {
   static const char needed_by[] = "\nneeded by:";
-  const struct verdict *v = get_next_verdict(cx);
+  const struct verdict *v = &cx->draft;
   const char *s;
   int shows = 1, names = 0;
-  compose_verdict(cx, f);
+  compose_verdict(cx, f, &cx->draft);
   put(t, refuse ? "cudaguard: error[CG" : "cudaguard: warning[CG");
   put_number(t, (uint32_t)v->code);
   put(t, "]: ");

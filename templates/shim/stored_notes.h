@@ -9,7 +9,7 @@ enum { NOTE_HEADER = 24 }; /* sizes, type and owner */
 
 /* Returns a place for a note. If the table is full, a note of this file replaces a note of another
  * file. */
-SHIM_NOINLINE struct note *make_room_for_note(struct context *cx, int own) {
+SHIM_FN struct note *make_room_for_note(struct context *cx, int own) {
   int k = cx->notes;
   if (cx->notes < MAX_NOTES) return &cx->note[cx->notes++];
   cx->dropped_notes++;

@@ -10,7 +10,7 @@ struct text {
   size_t used, size;
 };
 
-SHIM_NOINLINE struct text start_text(char *to, size_t size) {
+SHIM_FN struct text start_text(char *to, size_t size) {
   struct text t;
   t.at = to;
   t.used = 0;
@@ -19,7 +19,7 @@ SHIM_NOINLINE struct text start_text(char *to, size_t size) {
   return t;
 }
 
-SHIM_NOINLINE void put_char(struct text *t, char c) {
+SHIM_FN void put_char(struct text *t, char c) {
   if (t->used + 1 < t->size) t->at[t->used++] = c;
   t->at[t->used] = 0;
 }
@@ -31,7 +31,7 @@ SHIM_FN void put(struct text *t, const char *s) {
 /* Returns whether the string may be truncated. */
 SHIM_FN int is_truncated(const struct text *t) { return t->used + 1 == t->size; }
 
-SHIM_NOINLINE void shorten_text(struct text *t, size_t to) { t->at[t->used = to] = 0; }
+SHIM_FN void shorten_text(struct text *t, size_t to) { t->at[t->used = to] = 0; }
 
 SHIM_FN void put_number(struct text *t, uint32_t n) {
   uint32_t unit = 1;
@@ -134,7 +134,7 @@ SHIM_FN void put_json(struct text *t, const char *s) {
 }
 
 /* Appends a comma unless this is the first element of an object or array, then the string. */
-SHIM_NOINLINE void put_next(struct text *t, const char *s) {
+SHIM_FN void put_next(struct text *t, const char *s) {
   char last = t->at[t->used - 1];
   if (last != '{' && last != '[') put_char(t, ',');
   put(t, s);

@@ -25,6 +25,7 @@ pub mod parts;
 mod picture;
 pub mod places;
 pub mod project;
+pub mod report;
 pub mod run;
 pub mod scratch;
 pub mod skip;
@@ -38,6 +39,7 @@ pub mod world;
 
 pub use once::{BuiltOnce, once};
 pub use project::Project;
+pub use report::last_report;
 pub use run::{Call, Outcome};
 pub use scratch::Scratch;
 pub use skip::skip;

@@ -168,6 +168,12 @@ impl Embed {
                         ),
                     );
                 }
+                if guard::windows::is_windows(facts.target) {
+                    push_warning(
+                        &mut cargo_lines,
+                        "the guard for Windows is experimental: it was tested under Wine, and not on Windows",
+                    );
+                }
                 push_link_directives(env, &mut cargo_lines, &component, &package, &note, &shim)?;
                 for argument in guard::windows::delay_load_arguments(&judged.to_manifest(&facts)) {
                     push_directive(&mut cargo_lines, "rustc-link-arg", &argument);

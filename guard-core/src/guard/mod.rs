@@ -393,45 +393,9 @@ impl GuardCompiler {
             return windows::own_flags(self.is_clang, language);
         }
         let mut flags = vec!["-Os", "-g0", "-w", "-fPIC", "-c"];
-        let level: &[&str] = if self.is_fast {
+        if self.is_fast {
             // A quarter of the time of -Os, and 38 KiB more.
-            &["-O0"]
-        } else if self.is_clang {
-            // clang's -Os inlines and vectorizes far more than gcc's, which costs ten KiB.
-            // Moving constants out of loops takes registers that must be saved, and placing blocks for speed takes jumps: one KiB.
-            // The other options avoid copies of instructions: a quarter of a KiB.
-            &[
-                "-Oz",
-                "-fno-plt",
-                "-fno-slp-vectorize",
-                "-mllvm",
-                "-disable-machine-licm",
-                "-mllvm",
-                "-disable-block-placement",
-                "-mllvm",
-                "-enable-pre=false",
-                "-mllvm",
-                "-tail-merge-size=1",
-                "-mllvm",
-                "-jump-threading-threshold=2",
-                "-mllvm",
-                "-phi-node-folding-threshold=1",
-                "-mllvm",
-                "-regalloc-csr-first-time-cost=10",
-            ]
-        } else {
-            // gcc's -Os applies these optimizations, which cost three quarters of a KiB.
-            &[
-                "-fno-inline-functions-called-once",
-                "-fno-tree-sra",
-                "-fno-move-loop-invariants",
-                "-fno-tree-loop-im",
-                "-fno-thread-jumps",
-            ]
-        };
-        flags.extend(level);
-        if self.is_clang && !self.is_fast && self.target.starts_with("x86_64") {
-            flags.extend(["-mllvm", "-x86-cmov-converter=false"]);
+            flags.push("-O0");
         }
         // The unwind tables would be a fifth of the shim, and no exception passes through it.
         flags.extend(["-fno-asynchronous-unwind-tables", "-fno-unwind-tables"]);
@@ -455,15 +419,9 @@ impl GuardCompiler {
         fs::write(&source, text).map_err(|error| format!("cannot write {}: {error}", source.display()))?;
         let _ = fs::remove_file(&object);
         let compiler = self.program.display();
-        let run = |own: &[&str]| {
-            Command::new(&self.program).args(&self.flags).args(own).arg(&source).arg("-o").arg(&object).output()
-        };
-        let own = self.own_flags(language);
-        let mut output = run(&own);
-        if output.as_ref().is_ok_and(|output| !output.status.success()) && own.contains(&"-mllvm") {
-            output = run(&without_llvm_options(&own));
-        }
-        let output = match output {
+        let mut command = Command::new(&self.program);
+        command.args(&self.flags).args(self.own_flags(language)).arg(&source).arg("-o").arg(&object);
+        let output = match command.output() {
             Ok(output) => output,
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
                 return Ok(Err(format!("no C compiler for {}: `{compiler}` was not found", self.target)));
@@ -490,12 +448,6 @@ impl GuardCompiler {
             .unwrap_or_default();
         Ok(Err(one_line(&format!("the C compiler `{compiler}` failed on the guard ({}): {line}", output.status))))
     }
-}
-
-/// Removes the options of LLVM itself, which a release of clang may lack. Without them the shim is larger, and otherwise the same.
-fn without_llvm_options<'a>(flags: &[&'a str]) -> Vec<&'a str> {
-    let is_llvm = |at: usize| flags[at] == "-mllvm" || at > 0 && flags[at - 1] == "-mllvm";
-    (0..flags.len()).filter(|&at| !is_llvm(at)).map(|at| flags[at]).collect_vec()
 }
 
 /// Returns true if a linker for this target accepts the file: an object for its processor, in the format of its system. On Linux that

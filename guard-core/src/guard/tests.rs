@@ -148,21 +148,3 @@ fn objects_contain_no_paths() {
         compile_guard(&Env::from_process(), note, "wasm32-unknown-unknown", one.path(), one.path()).unwrap();
     assert!(matches!(unguarded, GuardObjects::Unguarded(why) if why.contains("wasm32")));
 }
-
-#[test]
-#[cfg(unix)]
-fn clang_without_llvm_options_compiles() {
-    use std::os::unix::fs::PermissionsExt as _;
-    assert_eq!(without_llvm_options(&["-Oz", "-mllvm", "-a", "-c", "-mllvm", "-b"]), ["-Oz", "-c"]);
-    let dir = tempfile::tempdir().unwrap();
-    let program = dir.path().join("clang");
-    // A release that lacks one of the options. It writes the start of an object for x86-64.
-    let script = "#!/bin/sh\nfor word; do [ \"$word\" != -mllvm ] || { echo 'error: Unknown option' >&2; exit 1; }; out=$word; done\n\
-        printf '\\177ELF\\2\\1\\1\\0\\0\\0\\0\\0\\0\\0\\0\\0\\1\\0\\76\\0' >\"$out\"\n";
-    fs::write(&program, script).unwrap();
-    fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
-    let target = "x86_64-unknown-linux-gnu".to_owned();
-    let compiler = GuardCompiler { program, is_clang: true, flags: Vec::new(), target, is_fast: false };
-    let object = compiler.compile_object(dir.path(), "shim", "c", "int x;").unwrap().unwrap();
-    assert!(object.is_file());
-}

@@ -1,4 +1,4 @@
-//! The guard for Windows: a PE image has no notes, so the note is in the section `.cudagd`, and a TLS callback starts the shim.
+//! The guard for Windows: a PE image has no notes, so the note is in the section `.cudagd`, and an initializer of the C runtime starts the shim.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -46,10 +46,10 @@ pub fn delay_load_arguments(manifest: &Manifest) -> Vec<String> {
 pub(super) const PARTS: &[(&str, &str)] = parts!(
     "windows/platform.h" "windows/context.h" "windows/image.h" "windows/dll.h" "windows/process.h"
     "windows/own_kernels.h" "windows/notes_in_memory.h" "windows/detect_cudnn.h" "windows/registry.h"
-    "windows/detect_driver.h" "windows/detection.h" "windows/weak_symbols.h" "windows/report_file.h" "windows/entry.h"
+    "windows/detect_driver.h" "windows/detection.h" "windows/weak_symbols.h" "windows/entry.h"
     "attributes.h" "limits.h" "findings.h" "tables.h" "c_strings.h" "text.h" "vendors.h" "versions.h" "note_layout.h" "judge.h"
     "model.h" "note.h" "stored_notes.h" "message.h" "scope.h" "collection.h" "coverage.h" "archs.h" "judge.c" "judged_findings.h"
-    "judge_notes.h" "report_stderr.h" "report_json.h" "start.h"
+    "judge_notes.h" "report_stderr.h" "report_json.h" "report_file.h" "start.h"
 );
 
 pub(super) const WHOLE: &str = include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/templates/shim_windows.c"));

@@ -8,7 +8,6 @@ enum { MAX_MODULES = 512 };
 
 /* The state of the shim, in zero-initialised memory. */
 struct context {
-  int current; /* the published one of the two verdicts: 1 or 2; 0: none yet */
   int program, mode, notes, seen, outcome, level, searches_kernels;
   int changes_search; /* this file calls functions that add directories to the search of DLLs */
   int library_path_is_unknown;
@@ -48,7 +47,7 @@ struct context {
   char libcuda_names[NOTE_TEXT]; /* not used: Windows has one driver */
   char self[PATH_MAX], found[PATH_MAX], real[PATH_MAX], text[1024];
   char value[PATH_MAX]; /* of the variable that was read last */
-  struct verdict verdict[2];
+  struct verdict draft; /* of the finding that is printed */
 };
 
 #endif

@@ -1,5 +1,6 @@
-/* The entry point: a TLS callback, which Windows calls before the C runtime starts and before any
- * constructor. Imported DLLs are initialised then. */
+/* The entry point: an initializer of the C runtime. It runs before the constructors of the program,
+ * and after the loader has released its lock. The initializers of a DLL run under that lock, in which
+ * no library may be loaded, so the guard of a DLL checks nothing. */
 #ifndef CUDAGUARD_ENTRY_H
 #define CUDAGUARD_ENTRY_H
 
@@ -22,24 +23,16 @@ SHIM_FN void start(struct context *cx) {
   if (cx->mode != MODE_OFF) judge_start(cx);
 }
 
-static void on_attach(handle module, uint32_t reason, void *unused) {
+static void initialize(void) {
   uint32_t error;
-  (void)module;
-  (void)unused;
-  if (reason != ATTACHED || cudaguard_r1_started) return;
+  if (cudaguard_r1_started || (handle)__ImageBase != GetModuleHandleW(0)) return;
   cudaguard_r1_started = 1;
   error = GetLastError();
   start(&the_context);
   SetLastError(error);
 }
 
-/* The linker sorts these sections by name, and the C runtime begins and ends the list. */
-__attribute__((section(".CRT$XLB"), used)) static void (*const callback)(handle, uint32_t,
-                                                                         void *) = on_attach;
-
-/* The TLS directory of the C runtime, which lists the callbacks. The reference makes the linker
- * include it. */
-extern const uint32_t _tls_used;
-__attribute__((used)) static const void *const tls_directory = &_tls_used;
+/* The linker sorts these sections by name. C++ constructors are in .CRT$XCU. */
+__attribute__((section(".CRT$XCB"), used)) static void (*const initializer)(void) = initialize;
 
 #endif

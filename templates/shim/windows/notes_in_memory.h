@@ -57,15 +57,14 @@ SHIM_FN const char *store_module_name(struct context *cx, const handle module) {
   return to;
 }
 
-/* Stores the notes of this file and, in a program, those of the DLLs that were loaded with it. */
+/* Stores the notes of this program and of the DLLs that were loaded with it. */
 SHIM_FN void read_notes(struct context *cx) {
   uint32_t bytes = 0, size, k;
   cx->own = __ImageBase;
-  cx->program = (handle)cx->own == GetModuleHandleW(0);
-  collect_notes(cx, cx->own, cx->program ? "" : store_module_name(cx, (handle)cx->own));
+  cx->program = 1;
+  collect_notes(cx, cx->own, "");
   add_absent_note(cx);
-  if (!cx->program || !K32EnumProcessModules(cx->process, cx->modules, sizeof cx->modules, &bytes))
-    return;
+  if (!K32EnumProcessModules(cx->process, cx->modules, sizeof cx->modules, &bytes)) return;
   for (k = 0; k < bytes / sizeof *cx->modules && k < MAX_MODULES; k++) {
     const unsigned char *image = (const unsigned char *)cx->modules[k];
     if (image != cx->own && find_section(image, ".cudagd", &size))

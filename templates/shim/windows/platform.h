@@ -1,5 +1,5 @@
 /* The functions of Windows that the shim calls, all in kernel32. They are declared here, so that
- * the shim compiles without an SDK. Windows initialises kernel32 before any TLS callback. */
+ * the shim compiles without an SDK.  */
 #ifndef CUDAGUARD_PLATFORM_H
 #define CUDAGUARD_PLATFORM_H
 
@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 #define PATH_MAX 4096
+#define PIPE_BUF 4096
 
 /* Compilers call these for copies of structures; every C runtime has them. */
 void *memcpy(void *to, const void *from, size_t size);
@@ -40,12 +41,9 @@ SYSTEM int GetProcessTimes(handle process, uint64_t *start, uint64_t *end, uint6
 SYSTEM int TerminateProcess(handle process, uint32_t status);
 SYSTEM handle GetStdHandle(uint32_t which);
 SYSTEM int WriteFile(handle file, const void *from, uint32_t size, uint32_t *written, void *none);
-SYSTEM int ReadFile(handle file, void *to, uint32_t size, uint32_t *read, void *none);
 SYSTEM handle CreateFileW(const wide *path, uint32_t access, uint32_t share, void *security,
                           uint32_t how, uint32_t flags, handle none);
 SYSTEM int CloseHandle(handle file);
-SYSTEM int MoveFileExW(const wide *from, const wide *to, uint32_t flags);
-SYSTEM int DeleteFileW(const wide *path);
 SYSTEM int GetComputerNameW(wide *name, uint32_t *size);
 SYSTEM int WideCharToMultiByte(uint32_t page, uint32_t flags, const wide *from, int length,
                                char *to, int size, const char *unknown, int *used);
@@ -61,7 +59,6 @@ SYSTEM int K32EnumProcessModules(handle process, handle *modules, uint32_t size,
 
 enum {
   UTF_8 = 65001,
-  ATTACHED = 1, /* DLL_PROCESS_ATTACH */
   /* LoadLibraryEx: maps the file that the loader would pick, as an image, and runs none of its
      code. */
   AS_DATA = 0x22,
@@ -70,13 +67,9 @@ enum {
   NO_PATH = 3,
   NO_MODULE = 126,
   STDERR_FILENO = -12, /* STD_ERROR_HANDLE */
-  READ_ACCESS = (int)0x80000000,
-  WRITE_ACCESS = 0x40000000,
+  APPEND_ACCESS = 4,
   SHARE_ALL = 7,
-  CREATE_NEW_FILE = 1,
-  CREATE_ANY_FILE = 2,
-  OPEN_FILE = 3,
-  REPLACE_FILE = 1,
+  ANY_FILE = 4, /* OPEN_ALWAYS */
   COMMIT = 0x3000,
   RELEASE = 0x8000,
   READ_AND_WRITE = 4

@@ -46,15 +46,39 @@ SHIM_FN const char *read_start_time(struct context *cx) {
   return cx->text;
 }
 
-/* Writes to a standard handle; returns whether all was written. */
-SHIM_FN int write_out(long which, const char *at, size_t size, long unused) {
-  uint32_t written = 0;
-  (void)unused;
-  return WriteFile(GetStdHandle((uint32_t)which), at, (uint32_t)size, &written, 0) &&
-         written == size;
+SHIM_FN void write_out(long which, const char *at, size_t size, size_t most, long seconds) {
+  uint32_t written;
+  (void)most;
+  (void)seconds;
+  WriteFile(GetStdHandle((uint32_t)which), at, (uint32_t)size, &written, 0);
 }
 
 /* Ends the process before its own code and without the exit functions of DLLs. */
 SHIM_FN void exit_now(int status) { TerminateProcess(GetCurrentProcess(), (uint32_t)status); }
+
+/* Appends with one write, so that the lines of several processes do not mix. */
+SHIM_FN void append_to_file(struct context *cx, const char *path, const char *at, size_t size) {
+  const handle file = CreateFileW(widen(cx, path), APPEND_ACCESS, SHARE_ALL, 0, ANY_FILE, 0, 0);
+  uint32_t written;
+  if (file == INVALID_HANDLE) return;
+  WriteFile(file, at, (uint32_t)size, &written, 0);
+  CloseHandle(file);
+}
+
+/* Returns zero-initialised memory, or null. */
+SHIM_FN char *allocate_pages(size_t size) {
+  return (char *)VirtualAlloc(0, size, COMMIT, READ_AND_WRITE);
+}
+
+SHIM_FN void free_pages(char *at, size_t size) {
+  (void)size;
+  VirtualFree(at, 0, RELEASE);
+}
+
+SHIM_FN void read_host_name(struct context *cx, char *to, size_t size) {
+  uint32_t length = PATH_MAX;
+  if (!GetComputerNameW(cx->wide, &length)) cx->wide[0] = 0;
+  narrow(cx->wide, to, (int)size);
+}
 
 #endif

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use cudaguard_tests::world::{self, Machine, Manner, World};
-use cudaguard_tests::{Call, Outcome, Scratch, Test, fake_library, parts, snapshot, test};
+use cudaguard_tests::{Call, Outcome, Scratch, Test, fake_library, last_report, parts, snapshot, test};
 use serde_json::Value;
 
 use super::fixture;
@@ -127,9 +127,7 @@ impl Stage {
 
     /// Returns the report of the last start.
     pub(crate) fn report(&self) -> Value {
-        let text =
-            fs::read_to_string(self.scratch.join("report.json")).unwrap_or_else(|error| panic!("no report: {error}"));
-        serde_json::from_str(&text).unwrap_or_else(|error| panic!("{error} in {text}"))
+        last_report(&self.scratch.join("report.json"))
     }
 
     /// Compiles this C text into a shared library in the start directory. Use it in `LD_PRELOAD` as `./name`, because a
@@ -169,7 +167,7 @@ impl Played {
         // Files and components are the same in all reports.
         let mut report = self.report.clone();
         let members = report.as_object_mut().expect("an object");
-        for key in ["host", "pid", "started", "file", "components", "shim", "loaded_later"] {
+        for key in ["host", "pid", "started", "file", "components", "shim"] {
             members.remove(key).expect("a key of every report");
         }
         let text = format!("status {status}\n--- stderr\n{}--- report\n{report:#}\n", self.outcome.stderr);

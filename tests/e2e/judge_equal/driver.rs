@@ -17,7 +17,7 @@ use cudaguard::internal::policy::GpuNeed;
 use cudaguard::internal::tables;
 use cudaguard::internal::vendor::CUDNN;
 use cudaguard::internal::version::{CudaVersion, DriverRelease};
-use cudaguard_tests::{Call, Outcome, Scratch, Test, places, skip, test, tools, world};
+use cudaguard_tests::{Call, Outcome, Scratch, Test, last_report, places, skip, test, tools, world};
 
 use super::fixture::{AARCH64, Arch, MAIN, NATIVE, Says, descriptor, is_short, manifest, version};
 use super::watched::{UNDEFINED, compile_shim};
@@ -1220,8 +1220,7 @@ pub(crate) fn start_all(machine: &Machine, programs: &[Vec<Manifest>]) -> Vec<St
                 .unwrap_or_else(|error| panic!("p{at}.{ending}: {error}"))
         };
         let (expected, verdict) = judged(manifests, machine);
-        let text = left("json");
-        let report: serde_json::Value = serde_json::from_str(&text).unwrap_or_else(|error| panic!("{error}: {text}"));
+        let report = last_report(&scratch.join(format!("programs/p{at}.json")));
         let word = |value: &serde_json::Value| value.as_str().expect("text").to_owned();
         let findings = report["findings"].as_array().expect("findings").iter();
         let mut codes: Vec<_> =
@@ -1290,8 +1289,7 @@ impl Scene {
     }
 
     pub(crate) fn report(&self) -> serde_json::Value {
-        let text = fs::read_to_string(self.report_path()).expect("a report");
-        serde_json::from_str(&text).unwrap_or_else(|error| panic!("{error}: {text}"))
+        last_report(&self.report_path())
     }
 
     fn codes(&self) -> Vec<String> {

@@ -11,7 +11,7 @@ use cudaguard::internal::guard::GuardObjects;
 use cudaguard::internal::manifest::{Component, Linkage, Manifest};
 use cudaguard::internal::note;
 use cudaguard::internal::vendor::CUDNN;
-use cudaguard_tests::{Call, Outcome, Scratch, Test, skip, tests, tools};
+use cudaguard_tests::{Call, Outcome, Scratch, Test, last_report, skip, tests, tools};
 
 use super::fixture::{Arch, MAIN, NATIVE, Says, descriptor, manifest, templates, version};
 
@@ -112,8 +112,7 @@ impl Scene {
     }
 
     pub(super) fn report(&self) -> serde_json::Value {
-        let text = fs::read_to_string(self.scratch.join("report.json")).expect("a report");
-        serde_json::from_str(&text).expect("JSON")
+        last_report(&self.scratch.join("report.json"))
     }
 }
 
@@ -394,10 +393,6 @@ fn unwritable_report_is_ignored() {
             let _ = scene.call(&scene.program).env("CUDAGUARD_REPORT", place).run().expect(status);
         }
     }
-    let scene = Scene::right();
-    let _ = fs::write(scene.scratch.join("report.json"), "x".repeat(100_000));
-    let _ = scene.call(&scene.program).env("CUDAGUARD_REPORT", "report.json").run().success();
-    assert_eq!(scene.report()["action"], "start", "the previous content is gone");
 }
 
 fn setuid_programs_ignore_variables() {
@@ -552,7 +547,6 @@ int main(int argc, char **argv) {
     let outcome =
         Call::new(&program).arg(library).env("CUDAGUARD_REPORT", scene.scratch.join("report.json")).run().success();
     assert_eq!(outcome.stderr, "");
-    assert_eq!(scene.report()["level"], 1);
 }
 
 fn core_file_is_not_written() {

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use cudaguard::internal::manifest::{Linkage, Manifest};
-use cudaguard_tests::{Call, Scratch, Test, places, tests, tools};
+use cudaguard_tests::{Call, Scratch, Test, last_report, places, tests, tools};
 
 use super::fixture::{Arch, MAIN, NATIVE, Says, descriptor, manifest, version};
 
@@ -101,8 +101,7 @@ impl Scene {
     }
 
     fn report(&self) -> serde_json::Value {
-        let text = fs::read_to_string(self.scratch.join("report.json")).expect("a report");
-        serde_json::from_str(&text).expect("JSON")
+        last_report(&self.scratch.join("report.json"))
     }
 }
 

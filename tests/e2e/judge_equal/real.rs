@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use cudaguard::internal::manifest::{Linkage, Opens};
-use cudaguard_tests::{Outcome, Scratch, Test, command, parts, tests};
+use cudaguard_tests::{Outcome, Scratch, Test, command, last_report, parts, tests};
 
 use super::fixture::{NATIVE, descriptor, manifest, version};
 
@@ -35,7 +35,7 @@ fn start(built: &str, linkage: Linkage, lib: &Path) -> (Outcome, serde_json::Val
     let report = scratch.join("report.json");
     let outcome =
         NATIVE.call(&program).env("LD_LIBRARY_PATH", lib).env("CUDAGUARD_REPORT", &report).dir(scratch.path()).run();
-    let report = serde_json::from_str(&fs::read_to_string(report).expect("a report")).expect("JSON");
+    let report = last_report(&report);
     (outcome, report)
 }
 

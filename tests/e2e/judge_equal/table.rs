@@ -12,7 +12,7 @@ use cudaguard::internal::finding::{MessageTemplate, Values};
 use cudaguard::internal::manifest::{Linkage, Manifest, Opens, Requirement};
 use cudaguard::internal::vendor::{self, CUDNN};
 use cudaguard::internal::version::{CudaVersion, Version};
-use cudaguard_tests::{Call, Scratch, Test, command, test};
+use cudaguard_tests::{Call, Scratch, Test, command, last_report, test};
 use serde_json::Value;
 
 use super::fixture::{AARCH64, Arch, NATIVE, Says, descriptor, is_short, manifest, version};
@@ -650,10 +650,7 @@ fn by_the_shim(arch: &Arch, case: &Case, dir: &Path) -> (Vec<String>, String, Op
     // A child that does not hang but is late runs on a busy machine.
     let hangs = case.machine.loader.as_ref().is_some_and(|loader| loader.says == Says::Hangs);
     let outcome = outcome.env("CUDAGUARD_TIMEOUT", if hangs { "1" } else { "300" }).run();
-    let text =
-        fs::read_to_string(&report).unwrap_or_else(|error| panic!("{}: no report: {error}: {outcome}", case.name));
-    let report: serde_json::Value =
-        serde_json::from_str(&text).unwrap_or_else(|error| panic!("{}: {error}: {text}", case.name));
+    let report = last_report(&report);
     let findings = report["findings"].as_array().expect("findings");
     let mut codes: Vec<_> = findings
         .iter()
@@ -667,8 +664,7 @@ fn by_the_shim(arch: &Arch, case: &Case, dir: &Path) -> (Vec<String>, String, Op
 
 /// Returns the differences between the report of the start and `verify`, `exec` and the API in the program.
 fn check_front_ends(case: &Case, dir: &Path) -> String {
-    let report: Value = serde_json::from_str(&fs::read_to_string(dir.join("report.json")).expect("a report"))
-        .expect("what the start wrote can be read");
+    let report = last_report(&dir.join("report.json"));
     let (verdict, reported) =
         (report["verdict"].as_str().expect("a verdict"), ReportedFinding::list(&report["findings"]));
     let program = dir.join("program").display().to_string();

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use cudaguard_tests::world::{
     self, A100, Gpu, H100, Layout, Library, Machine, Manner, NEWS, ORIN, RTX_4090, RTX_5090, T4, World,
 };
-use cudaguard_tests::{Scratch, Test, command, snapshot, tests};
+use cudaguard_tests::{Scratch, Test, command, last_report, snapshot, tests};
 use serde_json::Value;
 
 use super::fixture;
@@ -200,8 +200,7 @@ fn verify_predicts_program_start() {
         let report = [("CUDAGUARD_REPORT", file.to_str().expect("UTF-8"))];
         let started = stage.machine.call(&stage.app, &[variables, &report].concat()).run();
         assert_eq!(started.status(), Some(if verdict == "refused" { 78 } else { 0 }), "{name}: {started}");
-        let text = std::fs::read_to_string(&file).expect("a report");
-        let report: Value = serde_json::from_str(&text).expect("JSON");
+        let report = last_report(&file);
         let refusing =
             |codes: Vec<String>| -> Vec<String> { codes.into_iter().filter(|code| code.ends_with(" error")).collect() };
         let refused = refusing(codes);

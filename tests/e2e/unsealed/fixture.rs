@@ -9,7 +9,7 @@ use cargo_cudaguard::linked::seal::{self, LinkObservation};
 use cudaguard::internal::manifest::{Linkage, Manifest};
 use cudaguard::internal::note;
 use cudaguard_tests::world::World;
-use cudaguard_tests::{Call, Scratch, once, parts, places, snapshot, world};
+use cudaguard_tests::{Call, Scratch, last_report, once, parts, places, snapshot, world};
 use serde_json::Value;
 
 use crate::cmake::fixture::texts;
@@ -149,7 +149,7 @@ pub(crate) fn reported(
     let report = [("CUDAGUARD_REPORT", file.to_str().expect("UTF-8"))];
     let all = [variables, &report].concat();
     let outcome = machine.call(program, &all).dir(scratch.path()).run();
-    let mut report: Value = serde_json::from_str(&fs::read_to_string(&file).expect("a report")).expect("JSON");
+    let mut report = last_report(&file);
     let members = report.as_object_mut().expect("an object");
     for of_this_start in ["file", "host", "pid", "started"] {
         members.remove(of_this_start);

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use cudaguard_tests::project::{build_dependency, check_dependency};
 use cudaguard_tests::world::{self, A100, H100, V100, World};
-use cudaguard_tests::{Call, Project, Scratch, Test, command, parts, scratch, snapshot, tests, tools};
+use cudaguard_tests::{Call, Project, Scratch, Test, command, last_report, parts, scratch, snapshot, tests, tools};
 
 use crate::cmake::fixture::{Cmake, NINJA, Tree, include, toolkit, words};
 use crate::other_builds::{self, KERNELS, MAIN};
@@ -269,8 +269,7 @@ fn policy_declaration_is_used() {
         let twin = start(&seen);
         assert_eq!(twin.0, Some(if refused { 78 } else { 0 }), "{place}: {twin:?}");
         let text_printed = start(&unseen);
-        let reported: serde_json::Value =
-            serde_json::from_str(&fs::read_to_string(&report).expect("a report")).expect("JSON");
+        let reported = last_report(&report);
         assert_eq!(reported["components"][0]["not_judged"], serde_json::json!([STATIC_CUDART]), "{place}: {reported}");
         // The policy does not declare a cudart, which requires that driver.
         let by_cudart = place == "A100 with 535";
@@ -343,8 +342,7 @@ fn unreadable_kernels_are_unknown() {
         let report = scratch.join("report.json");
         let outcome = machine.call(&program, &[]).env("CUDAGUARD_REPORT", &report).dir(scratch.path()).run().success();
         assert_eq!((&*outcome.stdout, &*outcome.stderr), (&*text_printed, ""), "{}", program.display());
-        let reported: serde_json::Value =
-            serde_json::from_str(&fs::read_to_string(&report).expect("a report")).expect("JSON");
+        let reported = last_report(&report);
         let left: Vec<&str> = left.into_iter().collect();
         assert_eq!(reported["verdict"], "runs", "{reported}");
         assert_eq!(reported["components"][0]["not_judged"], serde_json::json!(left), "{reported}");

@@ -9,7 +9,7 @@ use std::path::Path;
 
 use cudaguard_tests::containers::copies;
 use cudaguard_tests::world::{self, A100, V100, World};
-use cudaguard_tests::{Call, Scratch, Test, parts, rows, test, tests, tools};
+use cudaguard_tests::{Call, Scratch, Test, last_report, parts, rows, test, tests, tools};
 
 use fixture::{Build, PLAIN_DATA, STATIC_CUDART, before_linking, object, reported, worlds};
 
@@ -132,8 +132,7 @@ fn cudart_without_kernels_is_accounted() {
             let file = place.join("left.json");
             let report = [("CUDAGUARD_REPORT", file.to_str().expect("UTF-8"))];
             let _ = machine.call(&unsealed, &report).dir(place.path()).run();
-            let report: serde_json::Value =
-                serde_json::from_str(&fs::read_to_string(&file).expect("a report")).expect("JSON");
+            let report = last_report(&file);
             let left: &[&str] = if shared { &[PLAIN_DATA] } else { &[PLAIN_DATA, STATIC_CUDART] };
             assert_eq!(report["components"][0]["not_judged"], serde_json::json!(left), "{release}");
         }
@@ -169,8 +168,7 @@ fn linked_libcuda_is_checked() {
             let file = place.join("left.json");
             let report = [("CUDAGUARD_REPORT", file.to_str().expect("UTF-8"))];
             let _ = machine.call(scratch.join(name).join("program"), &report).dir(place.path()).run();
-            let report: serde_json::Value =
-                serde_json::from_str(&fs::read_to_string(&file).expect("a report")).expect("JSON");
+            let report = last_report(&file);
             report["components"][0]["not_judged"].clone()
         });
         // A static cudart leaves no trace in a file without kernels.
@@ -227,8 +225,7 @@ fn image_limit_is_reported() {
             let _ = fs::remove_file(&file);
             let report = [("CUDAGUARD_REPORT", file.to_str().expect("UTF-8"))];
             let outcome = machine.call(program, &report).dir(place.path()).run();
-            let report = fs::read_to_string(&file).expect("a report");
-            let report: serde_json::Value = serde_json::from_str(&report).expect("JSON");
+            let report = last_report(&file);
             (outcome.status(), report["verdict"].as_str().unwrap_or_default().to_owned())
         };
         let open = (Some(0), "unknown".to_owned());

@@ -218,7 +218,7 @@ fn missing_cudnn_and_driver_are_refused() {
     assert_eq!(wine.start(&program, &[cudnn_dll(NEW)], &[]).success().stderr, "");
 }
 
-/// What MSVC's C runtime provides, which is not installed here: the TLS directory, functions that compilers call, and a helper of
+/// What MSVC's C runtime provides, which is not installed here: the TLS directory, the calls of initializers, functions that compilers call, and a helper of
 /// delay-loading.
 const RUNTIME: &str = r#"
 typedef unsigned u32; typedef void *H; typedef unsigned long long u64;
@@ -238,8 +238,11 @@ H __delayLoadHelper2(const struct delayed *d, H *slot) {
   u64 name = ((u64 *)(__ImageBase + d->names))[slot - (H *)(__ImageBase + d->slots)];
   return *slot = GetProcAddress(LoadLibraryA(__ImageBase + d->name), __ImageBase + (u32)name + 2);
 }
+__attribute__((section(".CRT$XCA"))) void (*__xc_a)(void); __attribute__((section(".CRT$XCZ"))) void (*__xc_z)(void);
 static void print(const char *s) { u32 n = 0, w; while (s[n]) n++; WriteFile(GetStdHandle((u32)-11), s, n, &w, 0); }
 void start(void) {
+  for (void (*volatile *initializer)(void) = &__xc_a; initializer != &__xc_z; initializer++)
+    if (*initializer) (*initializer)();
   print("main starts\n");
   void *volatile imported = (void *)cudnnGetVersion; /* a call would need the sublibraries */
   if (!imported) print("not imported\n");
