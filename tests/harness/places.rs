@@ -17,3 +17,8 @@ pub fn target() -> &'static Path {
         above.map_or_else(|| workspace().join("target"), Path::to_path_buf)
     })
 }
+
+/// Returns the directory of the shim. `cargo mutate` sets another one.
+pub fn templates() -> PathBuf {
+    std::env::var_os("CUDAGUARD_TEMPLATES").map_or_else(|| workspace().join("templates"), PathBuf::from)
+}

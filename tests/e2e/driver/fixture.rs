@@ -226,7 +226,7 @@ const C_MAIN: &str = "#include <stdio.h>\nint main(void) { puts(\"main ran\"); r
 
 /// Returns the path of the shim's source.
 pub(crate) fn shim() -> PathBuf {
-    places::workspace().join("templates/shim.c")
+    places::templates().join("shim.c")
 }
 
 /// Builds a C program with the note of this sealed package in `dir`. `compiler` gets its source, the note and the

@@ -227,7 +227,7 @@ impl Arch {
 
 /// Returns the directory of the shim.
 pub(crate) fn templates() -> PathBuf {
-    places::workspace().join("templates")
+    places::templates()
 }
 
 fn patch(bytes: &mut [u8], mark: &[u8], with: &[u8]) -> bool {

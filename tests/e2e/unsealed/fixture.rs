@@ -70,7 +70,7 @@ pub(crate) fn shim(dir: &Path, compiler: &str, flags: &[&str]) -> PathBuf {
             .args(["-Os", "-fPIC", "-fno-asynchronous-unwind-tables", "-fno-unwind-tables"])
             .args(flags)
             .args(["-c", "-o"])
-            .args([&object, &places::workspace().join("templates/shim.c")])
+            .args([&object, &places::templates().join("shim.c")])
             .run()
             .success();
         fs::read(&object).expect("the compiler made it")
@@ -96,7 +96,7 @@ impl Build<'_> {
             fs::create_dir_all(twin.parent().expect("a folder")).expect("a directory can be made");
         }
         let main = dir.join("main.o");
-        let templates = places::workspace().join("templates");
+        let templates = places::templates();
         let compiled = Call::new(self.compiler)
             .arg("-O1")
             .args(self.flags)

@@ -321,7 +321,7 @@ fn unreadable_kernels_are_unknown() {
     let guard = parts.scratch.join("packed-guard.o");
     let call = command::call(["embed", "--name", "my-model", "--version", "0.1.0", "--nvcc-flags", FLAGS, "--nvcc"]);
     let _ = call.arg(parts.cuda.join("bin/nvcc")).arg("-o").arg(&guard).run().success();
-    let templates = cudaguard_tests::places::workspace().join("templates");
+    let templates = cudaguard_tests::places::templates();
     parts.scratch.file(
         "packed.c",
         "#include <cudaguard.h>\n#include <stdio.h>\nint main(void) {\n  struct cudaguard_verdict all;\n  int is = \
