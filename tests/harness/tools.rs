@@ -31,7 +31,6 @@ const PACKAGES: &[(&str, &str)] = &[
     ("mold", "mold"),
     ("musl-gcc", "musl-tools"),
     ("mypy", "mypy"),
-    ("nix-instantiate", "nix-bin"),
     ("patchelf", "patchelf"),
     ("perf", "linux-perf"),
     ("pkg-config", "pkg-config"),

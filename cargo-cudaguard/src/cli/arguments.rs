@@ -337,24 +337,16 @@ pub(crate) enum RequirementsFormat {
     Text,
     /// JSON
     Json,
-    #[value(help = "NVIDIA_REQUIRE_CUDA variable of the NVIDIA container runtime")]
-    NvidiaRequire,
-    /// Dockerfile lines
+    /// Dockerfile lines with labels and the variable `NVIDIA_REQUIRE_CUDA`
     Oci,
     /// Kubernetes resource claim for the NVIDIA DRA driver
     K8sDra,
     /// Kubernetes node affinity by the labels of GPU feature discovery
     K8sAffinity,
-    /// Kubernetes admission policy that enforces this node affinity
-    K8sAdmission,
     /// Pins of a conda recipe
     Conda,
     /// Properties of a wheel variant
     WheelVariant,
-    /// Spack package directives
-    Spack,
-    /// Check phase of a Nix derivation
-    Nix,
     /// Check for a Slurm job script
     Slurm,
     /// CycloneDX components

@@ -316,7 +316,7 @@ fn absent_library_is_unknown() {
             assert_eq!(outcome.stdout.contains(soname), status == 2, "{soname}: {outcome}");
             for (words, text) in [
                 (&["map"][..], "parts of the files were not examined"),
-                (&["requirements", "--format", "nvidia-require"], "# Not examined, so it may require more: 1 part\n"),
+                (&["requirements", "--format", "oci"], "# Not examined, so it may require more: 1 part\n"),
             ] {
                 let outcome = Call::new(command::path()).args(words).arg(path).run().success();
                 assert_eq!(outcome.stdout.contains(text), status == 2, "{soname} {words:?}: {outcome}");

@@ -1,4 +1,4 @@
-//! Kubernetes' decisions about claims and pods, evaluated by a program with a CEL interpreter, which only these tests build.
+//! Kubernetes' decisions about claims, evaluated by a program with a CEL interpreter, which only these tests build.
 
 use std::sync::OnceLock;
 
@@ -80,21 +80,4 @@ impl Claim {
         };
         machines.iter().map(&mut taken).collect()
     }
-}
-
-/// Returns true if a Kubernetes admission policy admits this pod.
-pub(crate) fn admits(policy: &str, pod: &Value) -> bool {
-    let below = |after: &str| {
-        let (_, rest) = policy.split_once(after).unwrap_or_else(|| panic!("no {after:?} in:\n{policy}"));
-        let lines: Vec<&str> = rest.lines().skip(1).map_while(|line| line.strip_prefix("      ")).collect();
-        lines.join("\n")
-    };
-    let object = json!({ "object": pod });
-    let matches = json!({ "expression": below("- name: has-the-program\n"), "variables": object });
-    let terms = below("- name: terms\n");
-    let valid = json!({ "expression": below("  validations:\n"), "terms": terms, "variables": object });
-    let mut answers = evaluate(&[matches, valid]);
-    let valid = answers.remove(1);
-    let matches = answers.remove(0).unwrap_or_else(|error| panic!("{error}\n{policy}"));
-    !matches || valid.unwrap_or_else(|error| panic!("{error}\n{policy}"))
 }

@@ -1,11 +1,9 @@
-//! Evaluates CEL, the expressions of Kubernetes. Each line of stdin is a JSON object: `expression`, its `variables`, and
-//! optionally the expression `terms`, whose value is then `variables.terms`. The answer is a line `true`, `false` or `error: …`.
+//! Evaluates CEL, the expressions of Kubernetes. Each line of stdin is a JSON object: `expression` and its `variables`. The
+//! answer is a line `true`, `false` or `error: …`.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
 use cel::extractors::This;
-use cel::objects::Map;
 use cel::{Context, ExecutionError, Program, Value};
 
 fn main() {
@@ -25,15 +23,9 @@ fn answer(request: &serde_json::Value) -> Result<bool, String> {
     for (name, value) in request["variables"].as_object().expect("variables") {
         context.add_variable_from_value(name.clone(), cel::to_value(value).expect("a value"));
     }
-    let run = |expression: &str, context: &Context| {
-        let program = Program::compile(expression).map_err(|error| error.to_string())?;
-        program.execute(context).map_err(|error| error.to_string())
-    };
-    if let Some(terms) = request["terms"].as_str() {
-        let terms = HashMap::from([("terms".to_owned(), run(terms, &context)?)]);
-        context.add_variable_from_value("variables", Value::Map(Map::from(terms)));
-    }
-    match run(request["expression"].as_str().expect("an expression"), &context)? {
+    let program = Program::compile(request["expression"].as_str().expect("an expression"));
+    let program = program.map_err(|error| error.to_string())?;
+    match program.execute(&context).map_err(|error| error.to_string())? {
         Value::Bool(truth) => Ok(truth),
         other => Err(format!("{other:?} is no truth")),
     }

@@ -16,9 +16,9 @@ use cudaguard::internal::manifest::{Manifest, Requirement};
 use cudaguard::internal::tables;
 use cudaguard::internal::vendor::CUDNN;
 use cudaguard::internal::version::{CudaVersion, DriverRelease, Version};
-use cudaguard_tests::{Call, Scratch, Test, command, parts, places, skip, test, tools};
+use cudaguard_tests::{Call, Scratch, Test, command, parts, places, skip, test};
 
-use super::cel::{self, Claim};
+use super::cel::Claim;
 use super::consumers::{self, Seen};
 use crate::judge_equal::fixture::{NATIVE, descriptor};
 use crate::judge_equal::{Dice, number, random_programs};
@@ -28,7 +28,6 @@ pub(crate) fn tests() -> Vec<Test> {
         test("consumer_agreement::requirements_admit_only_accepted_hosts", requirements_admit_only_accepted_hosts)
             .slow(),
         test("consumer_agreement::consumer_code_agrees", consumer_code_agrees).slow(),
-        test("consumer_agreement::pods_reach_compatible_nodes", pods_reach_compatible_nodes).slow(),
     ]
 }
 
@@ -42,8 +41,6 @@ struct Consumer {
     /// Returns true for machines that the format covers. Another mechanism handles properties that its grammar cannot
     /// express.
     meets: fn(&Seen) -> bool,
-    /// True if the format can express a driver. Otherwise the machines get the newest driver.
-    tells_drivers: bool,
     /// Documented losses of the format: the reason why it does not admit a machine on which the program runs. The function
     /// receives the verdict for any GPU on that machine.
     gives_away: GivesAway,
@@ -53,7 +50,7 @@ type GivesAway = fn(&Seen, &dyn Fn((u32, u32)) -> Verdict) -> Option<&'static st
 
 const NOTHING: GivesAway = |_, _| None;
 
-const CONSUMERS: [Consumer; 10] = [
+const CONSUMERS: [Consumer; 7] = [
     Consumer {
         form: "json",
         takes: |text, all| {
@@ -61,42 +58,30 @@ const CONSUMERS: [Consumer; 10] = [
             all.iter().map(|seen| consumers::json(&value, seen)).collect()
         },
         meets: |_| true,
-        tells_drivers: true,
-        gives_away: NOTHING,
-    },
-    Consumer {
-        form: "nvidia-require",
-        takes: |text, all| all.iter().map(|seen| consumers::nvidia_require(text, seen)).collect(),
-        meets: its_processor,
-        tells_drivers: true,
         gives_away: NOTHING,
     },
     Consumer {
         form: "oci",
         takes: |text, all| all.iter().map(|seen| consumers::nvidia_require(text, seen)).collect(),
         meets: its_processor,
-        tells_drivers: true,
         gives_away: NOTHING,
     },
     Consumer {
         form: "k8s-dra",
         takes: |text, all| Claim::of(text).takes_gpus(all),
         meets: its_processor,
-        tells_drivers: true,
         gives_away: NOTHING,
     },
     Consumer {
         form: "k8s-affinity",
         takes: |text, all| all.iter().map(|seen| consumers::affinity(text, seen)).collect(),
         meets: |_| true,
-        tells_drivers: true,
         gives_away: NOTHING,
     },
     Consumer {
         form: "conda",
         takes: |text, all| all.iter().map(|seen| consumers::conda(text, seen)).collect(),
         meets: its_processor,
-        tells_drivers: true,
         gives_away: NOTHING,
     },
     Consumer {
@@ -108,23 +93,13 @@ const CONSUMERS: [Consumer; 10] = [
             let has_values = (5..=12).contains(&newest.0) && seen.cuda >= (11, 0);
             its_processor(seen) && has_values && !seen.gpus.iter().any(|gpu| is_tegra(*gpu))
         },
-        tells_drivers: true,
         gives_away: |seen, judged| {
             let newest = *seen.gpus.iter().max().expect("a GPU");
             let mut minors = (0..10).map(|minor| (newest.0, minor)).filter(|gpu| !is_tegra(*gpu));
             minors.any(|gpu| judged(gpu) != Verdict::Runs).then_some("not all of the major is fit")
         },
     },
-    Consumer {
-        form: "spack",
-        takes: consumers::spack,
-        // Spack has no values for other GPUs.
-        meets: |seen| its_processor(seen) && seen.gpus.iter().all(|gpu| consumers::spack_value(*gpu).is_some()),
-        tells_drivers: false,
-        gives_away: NOTHING,
-    },
-    Consumer { form: "slurm", takes: consumers::slurm, meets: |_| true, tells_drivers: true, gives_away: NOTHING },
-    Consumer { form: "nix", takes: consumers::nix, meets: its_processor, tells_drivers: false, gives_away: NOTHING },
+    Consumer { form: "slurm", takes: consumers::slurm, meets: |_| true, gives_away: NOTHING },
 ];
 
 /// The other formats cannot express the processor: it is that of the image, the pod or the package.
@@ -146,13 +121,6 @@ fn narrow(number: u32) -> u8 {
 /// Returns true for Jetson GPUs, which do not exist with this machine's processor.
 fn is_tegra((major, minor): (u32, u32)) -> bool {
     std::env::consts::ARCH == "x86_64" && tables::is_tegra((narrow(major), narrow(minor)))
-}
-
-/// Returns the machine with the newest driver in the tables.
-fn with_newest_driver(seen: &Seen) -> Seen {
-    let known = tables::branch_rows().iter().filter(|branch| branch.exact);
-    let newest = known.max_by_key(|branch| branch.branch).expect("a branch");
-    Seen { release: format!("{}.10.01", newest.branch), cuda: (newest.least.major, newest.least.minor), ..seen.clone() }
 }
 
 #[derive(Default)]
@@ -185,7 +153,7 @@ fn wanted_pairs() -> usize {
 }
 
 /// Passes random files to `take` until it returns `Break`. Some formats cannot express the requirements of some files.
-fn each_drawn(name: &str, mut take: impl FnMut(&Drawn, &mut Dice) -> ControlFlow<()>) {
+fn each_drawn(name: &str, mut take: impl FnMut(&Drawn) -> ControlFlow<()>) {
     let seed = number("CUDAGUARD_SEED", 0x5851_f42d_4c95_7f2d).max(1);
     let mut dice = Dice(seed.rotate_left(29));
     let scratch = Scratch::new(name);
@@ -197,7 +165,7 @@ fn each_drawn(name: &str, mut take: impl FnMut(&Drawn, &mut Dice) -> ControlFlow
         NATIVE.program(&file, &descriptors, None);
         let machines: Vec<Seen> = (0..MACHINES).map(|_| dice.seen()).collect();
         let drawn = Drawn { file, manifests, machines };
-        let more = take(&drawn, &mut dice);
+        let more = take(&drawn);
         std::fs::remove_file(&drawn.file).expect("it was made");
         if more.is_break() {
             break;
@@ -206,18 +174,14 @@ fn each_drawn(name: &str, mut take: impl FnMut(&Drawn, &mut Dice) -> ControlFlow
 }
 
 fn requirements_admit_only_accepted_hosts() {
-    let without: Vec<&str> = ["nix-instantiate"].into_iter().filter(|tool| tools::find(tool).is_none()).collect();
-    let held = || CONSUMERS.iter().filter(|consumer| consumer.form != "nix" || without.is_empty());
     let mut counts: [Count; CONSUMERS.len()] = Default::default();
     let mut wrong = String::new();
-    each_drawn("requirements-held", |Drawn { file, manifests, machines }, dice| {
+    each_drawn("requirements-held", |Drawn { file, manifests, machines }| {
         let components = dry_run::components_of(&Binary::read(file).expect("a program"), &Env::from_process());
-        let with_newest: Vec<Seen> = machines.iter().map(with_newest_driver).collect();
-        for (Consumer { form, takes, meets, tells_drivers, gives_away }, count) in held().zip(&mut counts) {
+        for (Consumer { form, takes, meets, gives_away }, count) in CONSUMERS.iter().zip(&mut counts) {
             if count.pairs >= wanted_pairs() {
                 continue;
             }
-            let machines = if *tells_drivers { machines } else { &with_newest };
             let Some(text) = written(file, form) else {
                 count.none += 1;
                 continue;
@@ -245,14 +209,10 @@ fn requirements_admit_only_accepted_hosts() {
                 }
             }
         }
-        let name = file.file_name().expect("a name").to_string_lossy();
-        if let (Some(policy), Some(affinity)) = (written(file, "k8s-admission"), written(file, "k8s-affinity")) {
-            wider_pods_are_refused(&policy, &consumers::pod(&format!("registry/{name}:1"), &affinity), dice);
-        }
-        let enough = held().zip(&counts).all(|(_, count)| count.pairs >= wanted_pairs());
+        let enough = CONSUMERS.iter().zip(&counts).all(|(_, count)| count.pairs >= wanted_pairs());
         if enough { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     });
-    for (Consumer { form, .. }, count) in held().zip(&counts) {
+    for (Consumer { form, .. }, count) in CONSUMERS.iter().zip(&counts) {
         let Count { pairs, taken, over_unlike, given_away, over, open, none } = count;
         let given_away: Vec<String> = given_away.iter().map(|(why, count)| format!("{count} for {why}, ")).collect();
         let given_away = given_away.concat();
@@ -262,7 +222,7 @@ fn requirements_admit_only_accepted_hosts() {
         );
     }
     assert!(wrong.is_empty(), "{}", wrong.chars().take(6000).collect::<String>());
-    for (Consumer { form, .. }, count) in held().zip(&counts) {
+    for (Consumer { form, .. }, count) in CONSUMERS.iter().zip(&counts) {
         assert!(
             count.taken > count.pairs / 20,
             "{form}: only {} of {} pairs show a difference",
@@ -278,42 +238,6 @@ fn requirements_admit_only_accepted_hosts() {
             count.over
         );
     }
-    tools::done_without(&without);
-}
-
-/// A pod that the policy admits is scheduled by its own affinity, to no machine that our verdict refuses. Its affinity is
-/// that of the program, one term of it, or that of another program.
-fn pods_reach_compatible_nodes() {
-    let (mut pairs, mut taken, mut of_others) = (0, 0, 0);
-    let mut other: Option<String> = None;
-    each_drawn("requirements-pods", |Drawn { file, manifests, machines }, dice| {
-        if let (Some(policy), Some(own)) = (written(file, "k8s-admission"), written(file, "k8s-affinity")) {
-            let components = dry_run::components_of(&Binary::read(file).expect("a program"), &Env::from_process());
-            let name = file.file_name().expect("a name").to_string_lossy();
-            let terms: Vec<&str> = own.split_inclusive("- matchExpressions:\n").skip(1).collect();
-            let term = terms[dice.below(terms.len())].trim_end_matches("- matchExpressions:\n");
-            let one = format!("- matchExpressions:\n{term}");
-            let of_another = other.replace(own.clone());
-            for affinity in [Some(&own), Some(&one), of_another.as_ref()].into_iter().flatten() {
-                let admits = cel::admits(&policy, &consumers::pod(&format!("registry/{name}:1"), affinity));
-                let is_own = of_another.as_ref() != Some(affinity);
-                assert!(admits || !is_own, "{policy}\n{affinity}");
-                for seen in machines.iter().filter(|seen| consumers::affinity(affinity, seen)) {
-                    let verdict = judged(&components, manifests, seen);
-                    assert!(!admits || verdict != Verdict::Refused, "{seen:?}\n{policy}\n{affinity}\n{manifests:?}");
-                    taken += usize::from(admits && verdict == Verdict::Runs);
-                }
-                pairs += machines.len();
-                of_others += if is_own { 0 } else { machines.len() };
-            }
-        }
-        if pairs >= wanted_pairs() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
-    });
-    println!(
-        "k8s-admission: {pairs} pairs of a pod and a machine, {taken} run and are taken, none of a pod with the \
-         words is kept out; {of_others} are of pods with another program's"
-    );
-    assert!(pairs >= wanted_pairs() && taken * 50 > pairs, "only {taken} of {pairs} pairs show a difference");
 }
 
 /// The implementations in this suite agree with the consumer's own code for each written text: rattler for conda's pins,
@@ -325,7 +249,7 @@ fn consumer_code_agrees() {
         skip("Python 3.10 or newer", "rattler and variantlib want one");
     }
     let (mut requests, mut expected, mut pairs) = (String::new(), Vec::new(), BTreeMap::new());
-    each_drawn("requirements-their-own", |Drawn { file, machines, .. }, _| {
+    each_drawn("requirements-their-own", |Drawn { file, machines, .. }| {
         for form in ["conda", "wheel-variant"] {
             let Some(text) = written(file, form) else { continue };
             let of = |seen: &Seen| serde_json::json!({ "cuda": seen.cuda, "gpus": seen.gpus });
@@ -335,7 +259,7 @@ fn consumer_code_agrees() {
             expected.push((serde_json::json!(takes(&text, machines)), text));
             *pairs.entry(form).or_insert(0) += machines.len();
         }
-        for form in ["k8s-dra", "k8s-affinity", "k8s-admission", "cyclonedx", "spdx"] {
+        for form in ["k8s-dra", "k8s-affinity", "cyclonedx", "spdx"] {
             let Some(text) = written(file, form) else { continue };
             let _ = writeln!(requests, "{}", serde_json::json!({ "form": form, "text": text }));
             expected.push((serde_json::Value::Null, text));
@@ -355,27 +279,6 @@ fn consumer_code_agrees() {
         assert_eq!(answer, *expected, "{text}");
     }
     println!("{} texts, {pairs:?} pairs of a text and a machine", expected.len());
-}
-
-/// A pod with the affinity is admitted, also with more expressions. A pod without one of the expressions is not.
-fn wider_pods_are_refused(policy: &str, pod: &serde_json::Value, dice: &mut Dice) {
-    assert!(cel::admits(policy, pod), "{policy}\n{pod:#}");
-    let terms = "/spec/affinity/nodeAffinity/requiredDuringSchedulingIgnoredDuringExecution/nodeSelectorTerms";
-    let terms_of =
-        |pod: &serde_json::Value| pod.pointer(terms).and_then(|terms| terms.as_array()).expect("terms").len();
-    let (term, mut narrower, mut wider) = (dice.below(terms_of(pod)), pod.clone(), pod.clone());
-    let expressions = format!("{terms}/{term}/matchExpressions");
-    let of = |pod: &mut serde_json::Value| {
-        pod.pointer_mut(&expressions).and_then(|all| all.as_array_mut()).expect("expressions").clone()
-    };
-    let mut fewer = of(&mut wider);
-    fewer.remove(dice.below(fewer.len()));
-    *wider.pointer_mut(&expressions).expect("it is there") = fewer.into();
-    assert!(!cel::admits(policy, &wider), "{policy}\n{wider:#}");
-    let mut more = of(&mut narrower);
-    more.push(serde_json::json!({ "key": "zone", "operator": "In", "values": ["a", "b"] }));
-    *narrower.pointer_mut(&expressions).expect("it is there") = more.into();
-    assert!(cel::admits(policy, &narrower), "{policy}\n{narrower:#}");
 }
 
 /// Returns the output in this format, or `None` if the format cannot express the requirements, with an error message.

@@ -120,8 +120,6 @@ FORMS = {
     "wheel-variant": wheel_variant,
     "k8s-dra": lambda text: kubernetes(text, ["resourceclaimtemplate-resource-v1"]),
     "k8s-affinity": lambda text: kubernetes(text, ["pod-v1"]),
-    "k8s-admission": lambda text: kubernetes(text, [
-        "validatingadmissionpolicy-admissionregistration-v1", "validatingadmissionpolicybinding-admissionregistration-v1"]),
     "cyclonedx": lambda text: valid("cyclonedx", "bom-1.6.SNAPSHOT.schema.json", json.loads(text)),
     "spdx": spdx,
 }

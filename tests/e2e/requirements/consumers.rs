@@ -161,29 +161,6 @@ fn wheel_of_variant(text: &str, machine: &Seen) -> bool {
     met.values().all(|met| *met)
 }
 
-/// Spack: the user selects the machine's GPU with a value of `cuda_arch`, and a package declares conflicting values. The
-/// file is Python.
-pub(crate) fn spack(text: &str, machines: &[Seen]) -> Vec<bool> {
-    const RUN: &str = "import sys\nall = []\n\
-        def conflicts(spec, when=None, msg=None): all.append(spec)\n\
-        def depends_on(spec, type): assert type == 'run' and spec.startswith('cudnn@'), spec\n\
-        exec(open(sys.argv[1]).read())\nprint('\\n'.join(all))";
-    let scratch = Scratch::new("requirements-spack");
-    let file = scratch.file("directives.py", text);
-    let printed = Call::new("python3").args(["-c", RUN]).arg(file).run().success().stdout;
-    let takes = |gpu: &(u32, u32)| {
-        spack_value(*gpu).is_some_and(|value| !printed.lines().any(|line| line == format!("cuda_arch={value}")))
-    };
-    machines.iter().map(|machine| machine.gpus.iter().any(takes)).collect()
-}
-
-/// Returns the value of `cuda_arch` for a GPU. `build_systems/cuda.py` of spack-packages has no others.
-pub(crate) fn spack_value((major, minor): (u32, u32)) -> Option<String> {
-    let values = "30 32 35 37 50 52 53 60 61 62 70 72 75 80 86 87 89 90 100 101 103 110 120 121";
-    let value = format!("{major}{minor}");
-    values.split(' ').any(|known| known == value).then_some(value)
-}
-
 /// Evaluates `--format json` as docs/reference/requirements.md describes it: one of the GPUs, with a driver that supports
 /// it.
 pub(crate) fn json(asked: &serde_json::Value, machine: &Seen) -> bool {
@@ -198,50 +175,6 @@ pub(crate) fn json(asked: &serde_json::Value, machine: &Seen) -> bool {
         })
     };
     asked["processor"].as_str().is_none_or(|processor| processor == machine.processor) && machine.gpus.iter().any(fits)
-}
-
-/// nixpkgs' `cudaCapabilities` are the GPUs of the machine. The build fails if its phase fails. The file is Nix.
-pub(crate) fn nix(text: &str, machines: &[Seen]) -> Vec<bool> {
-    let scratch = Scratch::new("requirements-nix");
-    let file = scratch.file("check.nix", text);
-    let capabilities = |machine: &Seen| {
-        let all = machine.gpus.iter().map(|(major, minor)| format!("\"{major}.{minor}\""));
-        format!("[ {} ]", all.collect::<Vec<_>>().join(" "))
-    };
-    let lists: Vec<String> = machines.iter().map(capabilities).collect();
-    let each = format!(
-        "map (cudaCapabilities: (import \"{}\" {{ inherit cudaCapabilities; }}).installCheckPhase) [ {} ]",
-        file.display(),
-        lists.join(" ")
-    );
-    let call =
-        Call::new("nix-instantiate").args(["--store", "dummy://", "--eval", "--strict", "--json", "--expr", &each]);
-    let printed = call.env("HOME", scratch.path()).run().success().stdout;
-    let phases: Vec<String> = serde_json::from_str(&printed).expect("texts");
-    assert_eq!(phases.len(), machines.len());
-    phases.iter().map(|phase| !phase.ends_with("exit 1")).collect()
-}
-
-/// Returns a pod with this image, and the terms of the output of `--format k8s-affinity`.
-pub(crate) fn pod(image: &str, affinity: &str) -> serde_json::Value {
-    let expression = |line: &str| {
-        let inside = line.trim().strip_prefix("- {").and_then(|line| line.strip_suffix('}')).expect("an expression");
-        let parts = inside.split(", ").map(|part| part.split_once(": ").expect("a key"));
-        let part = |(key, value): (&str, &str)| match key {
-            "values" => (key.to_owned(), serde_json::json!([value.trim_matches(['[', ']', '"'])])),
-            _ => (key.to_owned(), value.into()),
-        };
-        serde_json::Value::Object(parts.map(part).collect())
-    };
-    let term = |text: &str| {
-        let all: Vec<_> = text.lines().filter(|line| !line.trim().is_empty()).map(expression).collect();
-        serde_json::json!({ "matchExpressions": all })
-    };
-    let terms: Vec<_> = affinity.split("- matchExpressions:\n").skip(1).map(term).collect();
-    let required = serde_json::json!({ "nodeSelectorTerms": terms });
-    let affinity =
-        serde_json::json!({ "nodeAffinity": { "requiredDuringSchedulingIgnoredDuringExecution": required } });
-    serde_json::json!({ "spec": { "containers": [{ "name": "main", "image": image }], "affinity": affinity } })
 }
 
 /// Runs the Slurm check in a shell with a fake nvidia-smi for each machine.

@@ -8,7 +8,7 @@ use cudaguard::internal::manifest::{GpuCoverage, Linkage, Manifest, Requirement}
 use cudaguard::internal::version::{CudaVersion, DriverRelease, Version};
 use cudaguard_tests::{Call, Scratch, Test, command, parts, snapshot, tests, tools};
 
-use super::cel::{self, Claim};
+use super::cel::Claim;
 use super::consumers::{self, Seen};
 use crate::machine::fixture::{asks_driver, demo, gpu, json, manifest, of_driver, program};
 
@@ -24,31 +24,15 @@ pub(crate) fn tests() -> Vec<Test> {
         optional_cudnn_excludes_no_gpu,
         #[slow]
         devices_without_attribute_are_excluded,
-        #[slow]
-        admission_selects_pods,
-        nix_capabilities_are_listed,
+        invalid_name_is_rejected,
         program_without_cuda_has_no_requirements,
         underivable_requirements_are_an_error,
         bill_of_wheel_lists_libraries,
     ]
 }
 
-const FORMS: [&str; 14] = [
-    "text",
-    "json",
-    "nvidia-require",
-    "oci",
-    "k8s-dra",
-    "k8s-affinity",
-    "k8s-admission",
-    "conda",
-    "wheel-variant",
-    "spack",
-    "nix",
-    "slurm",
-    "cyclonedx",
-    "spdx",
-];
+const FORMS: [&str; 10] =
+    ["text", "json", "oci", "k8s-dra", "k8s-affinity", "conda", "wheel-variant", "slurm", "cyclonedx", "spdx"];
 
 fn call(form: &str, files: &[&Path]) -> Call {
     command::call(["requirements", "--format", form]).args(files).env("CARGO_TERM_COLOR", "never")
@@ -145,7 +129,7 @@ fn minor_version_compatibility_is_used() {
     };
     let (older, too_old) = (on("535.261.03", (12, 2)), on("520.61.05", (11, 8)));
     for (machine, taken) in [(&older, true), (&too_old, false)] {
-        let require = written("nvidia-require", &[example()]);
+        let require = written("oci", &[example()]);
         assert_eq!(consumers::nvidia_require(&require, machine), taken, "{require}");
         assert_eq!(consumers::affinity(&written("k8s-affinity", &[example()]), machine), taken);
         assert_eq!(consumers::slurm(&written("slurm", &[example()]), std::slice::from_ref(machine)), [taken]);
@@ -172,7 +156,6 @@ fn eessi_1491_newer_toolkit_on_driver() {
         let asked: serde_json::Value = serde_json::from_str(&of("json")).expect("JSON");
         for (form, takes) in [
             ("json", consumers::json(&asked, &machine)),
-            ("nvidia-require", consumers::nvidia_require(&of("nvidia-require"), &machine)),
             ("oci", consumers::nvidia_require(&of("oci"), &machine)),
             ("k8s-affinity", consumers::affinity(&of("k8s-affinity"), &machine)),
             ("conda", consumers::conda(&of("conda"), &machine)),
@@ -224,14 +207,14 @@ fn cudnn_depends_on_gpu() {
     assert!(cells("9.0").contains("native") && !cells("9.0").contains("unknown"), "{map:#}");
     let note = "Excludes compute capability 9.0, which needs cuDNN 8.6.0 or newer: the format cannot express this.";
     for form in FORMS {
-        let (text, expresses) = (of(form), ["text", "json", "oci", "conda", "spack", "cyclonedx", "spdx"]);
+        let (text, expresses) = (of(form), ["text", "json", "oci", "conda", "cyclonedx", "spdx"]);
         assert!(text.contains("8.6.0"), "{form}: {text}");
         assert_eq!(text.contains(note), !expresses.contains(&form), "{form}: {text}");
     }
     assert!(of("text").contains("cuDNN: 8.6.0 or newer\n") && of("conda").contains("cudnn >=8.6.0,<9.0.0"));
     let hopper =
         Seen { processor: std::env::consts::ARCH, release: "550.163.01".to_owned(), cuda: (12, 4), gpus: vec![(9, 0)] };
-    assert!(!consumers::nvidia_require(&of("nvidia-require"), &hopper) && consumers::json(&asked, &hopper));
+    assert!(!consumers::affinity(&of("k8s-affinity"), &hopper) && consumers::json(&asked, &hopper));
 }
 
 /// The driver of CUDA 13 supports no GPU before Maxwell, so that such a machine cannot exist. The program has no kernels.
@@ -292,7 +275,7 @@ fn optional_cudnn_excludes_no_gpu() {
         };
         let map = json(&command::call(["map", "--json"]).arg(&file).run().success());
         let asked: serde_json::Value = serde_json::from_str(&written("json", &[&file])).expect("JSON");
-        let conditions = written("nvidia-require", &[&file]);
+        let conditions = written("k8s-affinity", &[&file]);
         for (gpu, without, unknown, in_map, fits, without_format) in expected {
             assert_eq!((&*verdict(gpu, &["--cudnn", "none"]), &*verdict(gpu, &[])), (without, unknown), "{name} {gpu}");
             let row = map["gpus"].as_array().expect("rows").iter().find(|row| row["cc"] == at(gpu)).expect("a row");
@@ -301,7 +284,7 @@ fn optional_cudnn_excludes_no_gpu() {
             let processor = std::env::consts::ARCH;
             let seen = Seen { processor, release: "580.95.05".to_owned(), cuda: (13, 0), gpus: vec![cc] };
             assert_eq!(consumers::json(&asked, &seen), fits, "{name} {gpu}: {asked:#}");
-            assert_eq!(consumers::nvidia_require(&conditions, &seen), without_format, "{name} {gpu}: {conditions}");
+            assert_eq!(consumers::affinity(&conditions, &seen), without_format, "{name} {gpu}: {conditions}");
         }
         let note = written("k8s-affinity", &[&file]);
         let expresses = "compute capability 9.0 needs cuDNN 8.6.0 or newer, if it is used";
@@ -320,71 +303,9 @@ fn devices_without_attribute_are_excluded() {
     }
 }
 
-/// The policy matches pods with that image, in any registry and with any tag, and no others.
-fn admission_selects_pods() {
-    let (policy, affinity) = (written("k8s-admission", &[example()]), written("k8s-affinity", &[example()]));
-    for (image, has_the_program) in [
-        ("my-model", true),
-        ("my-model:1.2", true),
-        ("registry.example/team/my-model@sha256:00", true),
-        ("my-models", false),
-        ("my-model-server:1", false),
-        ("my-model/other", false),
-    ] {
-        assert!(cel::admits(&policy, &consumers::pod(image, &affinity)), "{image}");
-        let mut pod = consumers::pod(image, &affinity);
-        pod["spec"]["affinity"]["nodeAffinity"] = serde_json::json!({});
-        assert_eq!(cel::admits(&policy, &pod), !has_the_program, "{image} and no node affinity");
-        pod["spec"].as_object_mut().expect("an object").remove("affinity");
-        assert_eq!(cel::admits(&policy, &pod), !has_the_program, "{image} and no affinity");
-        // The program may run in an init container alone.
-        pod["spec"]["initContainers"] = pod["spec"]["containers"].clone();
-        pod["spec"]["containers"] = serde_json::json!([{"name": "other", "image": "nginx"}]);
-        assert_eq!(cel::admits(&policy, &pod), !has_the_program, "{image} in an init container");
-    }
-    // The image has another name than the file.
-    let named =
-        call("k8s-admission", &[example()]).args(["--name", "registry.example/team/app:1.2"]).run().success().stdout;
-    assert!(named.contains("\n  name: app-gpus\n"), "{named}");
-    for (image, has_the_program) in [
-        ("registry.example/team/app:2.0", true),
-        ("registry.example/team/app@sha256:00", true),
-        ("registryXexample/team/app", false),
-        ("other.example/team/app", false),
-        ("my-model", false),
-    ] {
-        let mut pod = consumers::pod(image, &affinity);
-        pod["spec"].as_object_mut().expect("an object").remove("affinity");
-        assert_eq!(cel::admits(&named, &pod), !has_the_program, "{image}");
-    }
+fn invalid_name_is_rejected() {
     let outcome = call("k8s-dra", &[example()]).args(["--name", "a b"]).run().expect(2);
     assert!(outcome.stderr.contains("--name a b: expected a name"), "{outcome}");
-}
-
-/// nix evaluates the output: a build for supported GPUs passes, and any other fails with the name of the GPU.
-fn nix_capabilities_are_listed() {
-    let nix = tools::need("nix-instantiate");
-    let scratch = Scratch::new("requirements-nix");
-    let file = scratch.file("check.nix", written("nix", &[example()]));
-    for (capabilities, unfit) in [
-        (r#""8.0" "8.6" "9.0""#, None),
-        (r#""9.0a" "10.0" "12.1""#, None),
-        ("", None),
-        (r#""7.5" "8.0""#, Some("7.5")),
-        (r#""8.7""#, Some("8.7")),
-        (r#""6.0" "8.9" "7.0""#, Some("6.0 7.0")),
-    ] {
-        let call = Call::new(&nix).args(["--store", "dummy://", "--eval", "--strict", "--json"]).arg(&file);
-        let call = call.args(["--arg", "cudaCapabilities", &format!("[ {capabilities} ]")]);
-        let value = json(&call.env("HOME", scratch.path()).run().success());
-        let phase = value["installCheckPhase"].as_str().expect("a script").to_owned();
-        assert_eq!(value["doInstallCheck"], true);
-        let outcome = Call::new("sh").args(["-c", &format!("runHook() {{ :; }}\n{phase}")]).run();
-        assert_eq!(outcome.status(), Some(unfit.map_or(0, |_| 1)), "{capabilities}: {outcome}");
-        let reported =
-            unfit.map(|unfit| format!("my-model: not fit for compute capability {unfit}\n")).unwrap_or_default();
-        assert_eq!(outcome.clean_stderr(), reported, "{capabilities}");
-    }
 }
 
 /// The program only requires a driver: users get a message, and no selector is empty.

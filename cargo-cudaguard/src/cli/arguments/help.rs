@@ -197,7 +197,7 @@ pub(crate) const REQUIREMENTS: &str = "\
 Examples:
   cargo cudaguard requirements ./my-model
   cargo cudaguard requirements dist/my_model.whl --format k8s-affinity
-  cargo cudaguard requirements ./my-model --format k8s-admission --name registry.example/team/my-model
+  cargo cudaguard requirements ./my-model --format k8s-dra --name registry.example/team/my-model
 
 Exit status:
   0  success

@@ -17,7 +17,7 @@ const CUDA_MAJOR: &str = "nvidia.com/cuda.runtime-version.major";
 const CUDA_MINOR: &str = "nvidia.com/cuda.runtime-version.minor";
 
 /// A label, an operator and a value.
-pub(super) type Factor = (&'static str, &'static str, String);
+type Factor = (&'static str, &'static str, String);
 
 /// A label, an operator and a numeric value.
 type Numbered = (&'static str, &'static str, u32);
@@ -55,7 +55,7 @@ pub(super) fn write_affinity(asked: &RequirementsQuery<'_>) -> Result<String, St
 }
 
 /// Returns the alternative terms, one of which a node must match.
-pub(super) fn all_terms(asked: &RequirementsQuery<'_>) -> Result<Vec<Vec<Factor>>, String> {
+fn all_terms(asked: &RequirementsQuery<'_>) -> Result<Vec<Vec<Factor>>, String> {
     let architecture = kubernetes_arch(&asked.placement.processor);
     let architecture = architecture.map(|name| ("kubernetes.io/arch", "In", name.to_owned()));
     let with_numbers = |term: Vec<Numbered>| {

@@ -9,15 +9,11 @@ mod conda;
 mod cyclonedx;
 mod family;
 mod json;
-mod k8s_admission;
 mod k8s_affinity;
 mod k8s_dra;
 mod name;
-mod nix;
-mod nvidia_require;
 mod oci;
 mod slurm;
-mod spack;
 mod spdx;
 mod text;
 mod wheel_variant;
@@ -72,15 +68,11 @@ pub(crate) fn run_requirements(
     let written = match form {
         RequirementsFormat::Text => Ok(text::write_text(&asked)),
         RequirementsFormat::Json => Ok(json::write_json(&asked)),
-        RequirementsFormat::NvidiaRequire => nvidia_require::write_nvidia_require(&asked),
         RequirementsFormat::Oci => oci::write_oci(&asked),
         RequirementsFormat::K8sDra => k8s_dra::write_device_class(&asked),
         RequirementsFormat::K8sAffinity => k8s_affinity::write_affinity(&asked),
-        RequirementsFormat::K8sAdmission => k8s_admission::write_admission_policy(&asked),
         RequirementsFormat::Conda => conda::write_conda(&asked),
         RequirementsFormat::WheelVariant => wheel_variant::write_wheel_variant(&asked),
-        RequirementsFormat::Spack => spack::write_spack(&asked),
-        RequirementsFormat::Nix => nix::write_nix(&asked),
         RequirementsFormat::Slurm => slurm::write_slurm(&asked),
         RequirementsFormat::CycloneDx => cyclonedx::write_cyclonedx(&asked, &read_bill(files)?),
         RequirementsFormat::Spdx => spdx::write_spdx(&asked, &read_bill(files)?),
@@ -98,15 +90,11 @@ fn expresses_cudnn(form: RequirementsFormat) -> bool {
         | RequirementsFormat::Json
         | RequirementsFormat::Oci
         | RequirementsFormat::Conda
-        | RequirementsFormat::Spack
         | RequirementsFormat::CycloneDx
         | RequirementsFormat::Spdx => true,
-        RequirementsFormat::NvidiaRequire
-        | RequirementsFormat::K8sDra
+        RequirementsFormat::K8sDra
         | RequirementsFormat::K8sAffinity
-        | RequirementsFormat::K8sAdmission
         | RequirementsFormat::WheelVariant
-        | RequirementsFormat::Nix
         | RequirementsFormat::Slurm => false,
     }
 }

@@ -5,8 +5,6 @@ use std::path::Path;
 /// The name of a program: an image without tag and digest, or a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct ProgramName {
-    /// `registry.example/team/my-model`, without tag and digest.
-    pub(super) image: String,
     /// A name that Kubernetes accepts for an object.
     pub(super) object: String,
 }
@@ -29,23 +27,13 @@ impl ProgramName {
         if own.is_empty() || !image.chars().all(is_valid) || !own.starts_with(|c: char| c.is_ascii_alphanumeric()) {
             return Err(format!("--name {text}: expected a name such as my-model or registry.example/team/my-model"));
         }
-        Ok(Self { image: image.to_owned(), object: object_name(own) })
+        Ok(Self { object: object_name(own) })
     }
 
     /// Derives the name from a file: of a package only its own name, without version and platform.
     pub(super) fn from_file(file: &Path) -> Self {
         let name = file.file_name().unwrap_or(file.as_os_str()).to_string_lossy();
-        let object = object_name(&package_name(&name));
-        Self { image: object.clone(), object }
-    }
-
-    /// The regular expression (RE2) that matches images of this name.
-    pub(super) fn image_pattern(&self) -> String {
-        let escaped = self.image.chars().fold(String::new(), |text, c| match c {
-            '.' => text + "[.]",
-            other => text + &other.to_string(),
-        });
-        format!("(^|/){escaped}(:|@|$)")
+        Self { object: object_name(&package_name(&name)) }
     }
 }
 
@@ -86,20 +74,17 @@ mod tests {
 
     #[test]
     fn images_lose_tag_and_digest() {
-        for (text, image, object) in [
-            ("my-model", "my-model", "my-model"),
-            ("my-model:1.2", "my-model", "my-model"),
-            ("registry.example:5000/team/app:1", "registry.example:5000/team/app", "app"),
-            ("ghcr.io/team/My.App@sha256:00", "ghcr.io/team/My.App", "my-app"),
+        for (text, object) in [
+            ("my-model", "my-model"),
+            ("my-model:1.2", "my-model"),
+            ("registry.example:5000/team/app:1", "app"),
+            ("ghcr.io/team/My.App@sha256:00", "my-app"),
         ] {
-            let name = ProgramName::parse(text).unwrap();
-            assert_eq!((name.image.as_str(), name.object.as_str()), (image, object), "{text}");
+            assert_eq!(ProgramName::parse(text).unwrap().object, object, "{text}");
         }
         for text in ["", "a b", "a\"b", "team/", ":1", "-x", "a(b"] {
             assert!(ProgramName::parse(text).is_err(), "{text}");
         }
-        let pattern = ProgramName::parse("a.b/c").unwrap().image_pattern();
-        assert_eq!(pattern, "(^|/)a[.]b/c(:|@|$)");
     }
 
     #[test]

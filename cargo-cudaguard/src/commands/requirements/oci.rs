@@ -1,23 +1,39 @@
-//! Lines of a Dockerfile: labels for people and registries, and the variable of the container runtime.
+//! Lines of a Dockerfile: labels for people and registries, and the variable `NVIDIA_REQUIRE_CUDA` of the container
+//! runtime.
+//!
+//! The grammar of the variable is that of libnvidia-container (src/cli/dsl.c): factors joined by `,` must all hold, and
+//! terms joined by a blank are alternatives. `cuda` is the CUDA version that the host's driver supports, which already
+//! includes minor-version compatibility; `arch` is the compute capability.
 
 use std::fmt::Write as _;
 
 use crate::host::machine::placement::LibraryRange;
+use cudaguard::internal::tables;
 use cudaguard::internal::vendor::CUDNN;
 
 use super::text::jetpack_of;
-use super::{RequirementsQuery, comment_lines, nvidia_require, span_of};
+use super::{RequirementsQuery, RequirementsRow, comment_lines, processor_comes_with, span_of};
 
 /// Prefix of the keys. It starts with the name of the project, as the OCI image specification 1.1 requires for
 /// annotations.
 const PREFIX: &str = "io.github.cudaguard";
 
+/// Comment lines about the programs that read the variable.
+const READERS: [&str; 3] = [
+    "libnvidia-container 1.x (nvidia-container-cli --require) checks it for every visible GPU. In the mode jit-cdi, the default of",
+    "nvidia-container-toolkit, and with CDI it has no effect.",
+    "A machine is refused if one of its GPUs is not compatible.",
+];
+
 pub(super) fn write_oci(asked: &RequirementsQuery<'_>) -> Result<String, String> {
     let rows = asked.fit_rows()?;
     let placement = asked.placement;
     let mut heading = asked.comment_heading("Labels (OCI image specification 1.1) and NVIDIA_REQUIRE_CUDA");
-    heading.extend(nvidia_require::READERS.map(str::to_owned));
-    heading.extend(nvidia_require::gives_away(asked));
+    heading.extend(READERS.map(str::to_owned));
+    heading.extend(processor_comes_with(asked, "the image's platform"));
+    if placement.library.is_some() {
+        heading.push(format!("It cannot express {}, which the image contains.", CUDNN.name));
+    }
     let mut text = comment_lines(&heading);
     let mut label = |key: &str, value: &str| {
         let _ = writeln!(text, "LABEL {PREFIX}.{key}=\"{value}\"");
@@ -41,6 +57,18 @@ pub(super) fn write_oci(asked: &RequirementsQuery<'_>) -> Result<String, String>
     if let Some(LibraryRange { min, below }) = placement.common_library()? {
         label(CUDNN.key, &format!(">={min},<{below}"));
     }
-    let _ = writeln!(text, "ENV NVIDIA_REQUIRE_CUDA=\"{}\"", nvidia_require::require_expression(&rows));
+    let _ = writeln!(text, "ENV NVIDIA_REQUIRE_CUDA=\"{}\"", require_expression(&rows));
     Ok(text)
+}
+
+/// Returns one term for each row.
+fn require_expression(rows: &[RequirementsRow]) -> String {
+    rows.iter().map(require_term).collect::<Vec<_>>().join(" ")
+}
+
+fn require_term(row: &RequirementsRow) -> String {
+    let from = row.from.map(|cc| format!("arch>={}", tables::dotted_cc(cc)));
+    let below = row.below.map(|cc| format!("arch<{}", tables::dotted_cc(cc)));
+    let cuda = row.cuda.map(|cuda| format!("cuda>={cuda}"));
+    [from, below, cuda].into_iter().flatten().collect::<Vec<_>>().join(",")
 }
