@@ -30,8 +30,6 @@ pub mod run;
 pub mod scratch;
 pub mod skip;
 pub mod snapshot;
-#[cfg(test)]
-mod style;
 mod suite;
 mod summary;
 pub mod tools;
