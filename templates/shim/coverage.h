@@ -29,10 +29,27 @@ static const struct chip {
 #undef CHIP
         {0, 0, 0, 0}};
 
+static const struct {
+  uint16_t below, last;
+} last_branches[] = {
+#define LAST_BRANCH(below, last) {below, last},
+    LAST_BRANCHES(LAST_BRANCH)
+#undef LAST_BRANCH
+};
+
 SHIM_FN const struct chip *find_chip(uint32_t cc) {
   const struct chip *c = chips;
   while (c->cc && c->cc != cc) c++;
   return c;
+}
+
+/* Returns the last driver branch that supports GPUs of this compute capability, or 0 if no branch is
+ * known to be the last. */
+SHIM_FN uint32_t find_last_branch(uint32_t cc) {
+  size_t i;
+  for (i = 0; cc && i < sizeof last_branches / sizeof *last_branches; i++)
+    if (cc < last_branches[i].below) return find_chip(cc)->tegra ? 0 : last_branches[i].last;
+  return 0;
 }
 
 /* The encoding of code as a number. The order is: machine code before PTX, older archs first, and

@@ -108,6 +108,9 @@
   X(CUDNN_NEEDS_NEWER_DRIVER, 316, ERROR, REFUSES, 26, driver, needed_by, found_driver, gpus, \
     "cuDNN[ {found}] is for CUDA {found_cuda}, and needs a driver that supports CUDA {needs_cuda}", \
     "put a cuDNN for CUDA[ {cuda_major}] first in " ON("LD_LIBRARY_PATH", "PATH") "; or update the driver") \
+  X(GPU_NOT_FOR_DRIVER, 317, ERROR, REFUSES, 27, driver, needed_by, found_driver, none, \
+    "the driver no longer supports compute capability {gpus}: the last branch that did is {branch}", \
+    "use a driver of branch {branch} or older, or another GPU") \
   X(CUDNN_CANNOT_TELL, 501, INFO, OPEN, 63, cudnn, built_with, found_cudnn, picked_by, \
     "the version of this cuDNN is unknown", \
     "install cuDNN {min} or newer completely: run `cargo cudaguard doctor`") \
@@ -186,6 +189,7 @@
   X(answer, NUMBER) /* the result of cuInit */ \
   X(archs, TEXT) /* the same GPUs as nvcc's -arch spells them: sm_75, sm_86 */ \
   X(beside, TEXT) /* another file that shows the version, or that does not fit */ \
+  X(branch, TEXT) /* a sufficient driver branch */ \
   X(built, VERSION) /* the version that the program was built with */ \
   X(built_cuda, CUDA) /* the CUDA version that the program was built with */ \
   X(built_for, TEXT) /* the architectures that the package has code for */ \

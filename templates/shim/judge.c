@@ -221,8 +221,7 @@ SHIM_FN void judge_library_row(struct judging *judging, const struct library_row
   if (r->library == NO_ROW || !is_inside(row)) r->library = judging->i;
   if (is_inside(row)) return;
   if (c->source == NOT_DETECTED) r->needs |= NEED_CUDNN;
-  if (c->source == BY_FILES && c->is_guess && (row->flags & LIBRARY_DLOPENED))
-    r->needs |= NEED_CUDNN_ANSWER;
+  if (c->source == BY_FILES && c->is_guess) r->needs |= NEED_CUDNN_ANSWER;
   if (c->state != FOUND) {
     if (!judge_absent_cudnn(judging, row->flags))
       add_judged(judging,
@@ -614,13 +613,22 @@ SHIM_FN void judge_all_rows(struct judging *judging) {
   else if (judging->has_requirement) conclude_rows(judging, &all, is_covered, maybe);
 }
 
+/* Returns the last branch that supports a GPU if this driver is newer, or 0. A libcuda that is newer
+ * than the kernel module lists such a GPU, but cannot use it. */
+SHIM_FN uint32_t find_passed_branch(const struct judging *judging, const struct judge_gpu *gpu) {
+  const uint32_t last = find_last_branch(gpu->cc);
+  if (HAS_DESCRIBED_FACTS && gpu->driven == NO_LONGER_DRIVEN) return gpu->branch;
+  return judging->driver->branch > last ? last : 0;
+}
+
 /* Returns the GPUs that the driver does not drive for the same reason as this one. */
 SHIM_FN uint64_t find_same_reason(const struct judging *judging, const struct judge_gpu *gpu) {
+  const uint32_t last = find_passed_branch(judging, gpu);
   uint64_t gpus = 0;
   int32_t k;
   for (k = 0; k < judging->driver->gpu_count && k < 64; k++) {
     const struct judge_gpu *other = &judging->driver->gpus[k];
-    if (other->cc && other->driven == gpu->driven && other->branch == gpu->branch &&
+    if (other->cc && find_passed_branch(judging, other) == last && !(judging->visible >> k & 1) &&
         other->first_cuda == gpu->first_cuda && other->first_release == gpu->first_release)
       gpus |= (uint64_t)1 << k;
   }
@@ -633,14 +641,12 @@ SHIM_FN void add_undriven(struct judging *judging) {
   int32_t k;
   for (k = 0; k < judging->driver->gpu_count && k < 64; k++) {
     const struct judge_gpu *gpu = &judging->driver->gpus[k];
+    const uint32_t last = find_passed_branch(judging, gpu);
     struct judge_finding *f;
     if (!gpu->cc || (known >> k & 1)) continue;
-    f = add_general(judging,
-                    gpu->driven == NO_LONGER_DRIVEN ? JUDGE_GPU_NOT_FOR_DRIVER
-                                                    : JUDGE_GPU_NOT_FOR_DRIVER_YET,
-                    ERROR);
+    f = add_general(judging, last ? JUDGE_GPU_NOT_FOR_DRIVER : JUDGE_GPU_NOT_FOR_DRIVER_YET, ERROR);
     f->gpus = find_same_reason(judging, gpu);
-    f->version = gpu->branch;
+    f->version = last;
     f->needs_cuda = gpu->first_cuda;
     f->needs_release = gpu->first_release;
     known |= f->gpus;
@@ -677,11 +683,14 @@ SHIM_FN void add_answer(struct judging *judging, int32_t init) {
   if (init == MISMATCH) code = JUDGE_DRIVER_MISMATCH;
   if (init == NOT_FOR_COMPAT) code = JUDGE_FORWARD_COMPAT_UNSUPPORTED;
   if (init == STUB) code = JUDGE_STUB_DRIVER;
-  /* A stub without a GPU is harmless: images for builds contain it. */
+  /* Without a GPU, a driver that fails is harmless: images for builds contain a stub, and an empty
+   * CUDA_VISIBLE_DEVICES hides all. */
   if (init <= 0 || init == NO_DEVICE ||
-      (init == STUB && judging->manifest->gpu != GPU_REQUIRED && !judging->visible))
+      (judging->manifest->gpu != GPU_REQUIRED && !judging->visible &&
+       (init == STUB || judging->driver->gpu_count == 0)))
     add_nothing(judging, JUDGE_GPU_MISSING);
-  else add_general(judging, code, code == JUDGE_DRIVER_CANNOT_TELL_ANSWER ? INFO : ERROR);
+  else
+    add_general(judging, code, code == JUDGE_DRIVER_CANNOT_TELL_ANSWER ? INFO : ERROR);
 }
 
 SHIM_FN void judge_known_driver(struct judging *judging) {
@@ -689,10 +698,9 @@ SHIM_FN void judge_known_driver(struct judging *judging) {
   const int32_t init = predict_init(judging);
   const int sees_none = d->gpu_count >= 0 && !judging->visible;
   if (d->state != ABSENT && init <= 0 && !sees_none && !d->cannot_load) judge_all_rows(judging);
-  else if (!judging->has_requirement)
-    return; /* a broken driver does not affect a program without requirements */
+  else if (!judging->has_requirement) return; /* a broken driver does not affect a program without requirements */
   else if (d->state == ABSENT) add_nothing(judging, JUDGE_DRIVER_MISSING);
-  else if (HAS_DESCRIBED_FACTS && init < 0 && sees_none && d->gpu_count) add_undriven(judging);
+  else if (init <= 0 && sees_none && d->gpu_count > 0) add_undriven(judging);
   else if (init <= 0 && !sees_none) add_general(judging, JUDGE_DRIVER_CANNOT_TELL_NOT_LOADED, INFO);
   else add_answer(judging, init);
 }
@@ -724,14 +732,11 @@ SHIM_FN void judge_driver_by_files(struct judging *judging) {
 SHIM_FN void set_visible(struct judging *judging) {
   const struct judge_driver *d = judging->driver;
   int32_t k;
-  if (!HAS_DESCRIBED_FACTS) {
-    if (d->gpu_count > 0)
-      judging->visible = ~(uint64_t)0 >> (d->gpu_count < 64 ? 64 - d->gpu_count : 0);
-    return;
-  }
   for (k = 0; k < d->gpu_count && k < 64; k++) {
-    if (d->gpus[k].driven < NOT_YET_DRIVEN) judging->visible |= (uint64_t)1 << k;
-    if (d->gpus[k].driven == MAY_BE_DRIVEN) judging->maybe |= (uint64_t)1 << k;
+    const uint32_t driven = HAS_DESCRIBED_FACTS ? d->gpus[k].driven : (uint32_t)IS_DRIVEN;
+    if (driven >= NOT_YET_DRIVEN || find_passed_branch(judging, &d->gpus[k])) continue;
+    judging->visible |= (uint64_t)1 << k;
+    if (driven == MAY_BE_DRIVEN) judging->maybe |= (uint64_t)1 << k;
   }
 }
 

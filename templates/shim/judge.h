@@ -75,7 +75,7 @@ struct judge_cudnn {
   uint32_t part_stride; /* bytes from a part to the next */
   uint32_t source;    /* enum judge_source */
   uint32_t state;     /* UNKNOWN, ABSENT, FOUND */
-  uint32_t is_guess;  /* by files, and the loader may search unknown directories */
+  uint32_t is_guess;  /* by files, and only the dynamic linker can find it or one of its parts */
   uint32_t has_file;  /* if UNKNOWN: there is a file, which cannot be examined */
   uint32_t major;     /* by its name; 0: unknown */
   uint32_t version;   /* packed as in rows; 0: unknown */
@@ -129,6 +129,8 @@ struct judge_driver {
   uint32_t cannot_load; /* if UNKNOWN: libcuda exists, but cannot be loaded */
   uint32_t user;        /* the release of libcuda; 0: unknown */
   uint32_t kernel;      /* the release of the kernel module; 0: unknown */
+  uint32_t branch;      /* the branch of libcuda as Linux numbers it; 0: unknown, or the last branch
+                           of a GPU does not apply (WSL, Jetson) */
   uint32_t cuda;        /* the CUDA version that libcuda supports, as 12040; 0: unknown */
   uint32_t least_cuda;  /* described, if `cuda` is unknown: it supports this version at least */
   uint32_t most_cuda;   /* described, if `cuda` is unknown: and this one at most; 0: unknown */
@@ -186,14 +188,14 @@ struct judge_facts {
   X(DRIVER_CANNOT_TELL_UNSURE) \
   X(DRIVER_CANNOT_TELL_NEWER_PTX) \
   X(DRIVER_CANNOT_TELL_FORCED) \
-  X(CUDNN_BEFORE_THIS_GPU)
+  X(CUDNN_BEFORE_THIS_GPU) \
+  X(GPU_NOT_FOR_DRIVER)
 
 /* Findings about described facts. */
 #define DESCRIBED_FINDINGS(X) \
   X(CUDNN_INNER_MIXED_LOADER) \
   X(DRIVER_CANNOT_TELL_BRANCH) \
   X(DRIVER_CANNOT_TELL_DRIVES) \
-  X(GPU_NOT_FOR_DRIVER) \
   X(GPU_NOT_FOR_DRIVER_YET) \
   X(KERNEL_MODULE_UNKNOWN)
 

@@ -145,6 +145,9 @@ SHIM_FN void set_gpu_facts(struct context *cx) {
   int k;
   d->is.gpus = gpus;
   for (k = 0; k < d->is.gpu_count; k++) gpus[k].cc = d->cc[k];
+#ifndef _WIN32 /* which numbers releases differently */
+  d->is.branch = d->is.user >> 20;
+#endif
 }
 
 SHIM_FN void set_cudnn_facts(struct cudnn *c) {

@@ -187,6 +187,11 @@ SHIM_FN void add_driver_finding(struct context *cx, const struct judge_finding *
   f->needs_cuda = from->needs_cuda;
   f->needs_release = from->needs_release;
   f->why = store_text(cx, cx->driver.error);
+  if (from->code == JUDGE_GPU_NOT_FOR_DRIVER) {
+    struct text t = start_stored_text(cx);
+    put_number(&t, from->version);
+    f->branch = store_last_text(cx, &t);
+  }
   if (from->row == NO_ROW) return;
   row = get_row(cx, cx->now, from->row);
   if (row.kind == ROW_DRIVER) f->code = store_note_text(cx, row.driver.because);

@@ -41,7 +41,7 @@ struct finding {
   uint16_t component; /* index of a note plus 1 */
   /* Offsets in struct stored_texts; 0: none. */
   uint16_t file, symbol, why, kinds, path, beside, picked_by, library, libcuda, code, built_for,
-      gpus, archs;
+      gpus, archs, branch;
 };
 
 struct findings {
@@ -68,8 +68,8 @@ struct part {
 };
 
 /* The result of a library search. The dynamic linker stops at a file that it cannot read, and
- * continues if there is no file. */
-enum lookup { NOT_THERE, IS_THERE, UNREADABLE, IS_LOADED };
+ * continues if there is no file. ASK_LOADER: only the dynamic linker can find it. */
+enum lookup { NOT_THERE, IS_THERE, UNREADABLE, IS_LOADED, ASK_LOADER };
 
 enum { INSIDE = FOUND + 1 };
 

@@ -55,6 +55,12 @@
 #define NEWEST_CUDA 13050
 #define NO_DRIVER_KNOWN 99000
 
+/* The last driver branch for GPUs below a compute capability. */
+#define LAST_BRANCHES(X) \
+  X(3 << 8 | 0, 390) \
+  X(5 << 8 | 0, 470) \
+  X(7 << 8 | 5, 580)
+
 /* GPUs outside the general rule: the compute capability, that of the same chip under its other
  * name, whether it is a part of a Tegra, and the number of its family. */
 #define CHIPS(X) \

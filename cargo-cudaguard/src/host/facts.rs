@@ -59,6 +59,9 @@ pub struct HostDriver {
     pub user: Option<DriverRelease>,
     /// Release of the kernel module, from `/proc/driver/nvidia/version`.
     pub kernel: Option<DriverRelease>,
+    /// Branch of libcuda as Linux numbers it. `None` if it is unknown, or if the last branch of a GPU does not apply, as on WSL
+    /// and Jetson.
+    pub branch: Option<u32>,
     /// CUDA version that libcuda supports, from `cuDriverGetVersion`.
     pub cuda: Option<CudaVersion>,
     /// Result of `cuInit`: 0: success, 100: no GPU, 803: libcuda and kernel module have different releases. `None` if

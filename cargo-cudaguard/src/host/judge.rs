@@ -88,10 +88,10 @@ const MESSAGES: &[MessageTemplate] = &[
     MessageTemplate::DriverCannotTellNewerPtx,
     MessageTemplate::DriverCannotTellForced,
     MessageTemplate::CudnnBeforeThisGpu,
+    MessageTemplate::GpuNotForDriver,
     MessageTemplate::CudnnInnerMixedLoader,
     MessageTemplate::DriverCannotTellBranch,
     MessageTemplate::DriverCannotTellDrives,
-    MessageTemplate::GpuNotForDriver,
     MessageTemplate::GpuNotForDriverYet,
     MessageTemplate::KernelModuleUnknown,
 ];

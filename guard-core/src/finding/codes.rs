@@ -92,7 +92,7 @@ codes! {
     314 CudartOlder Warning Informs 51 true;
     315 JitForced Error Refuses 33 true;
     316 CudnnNeedsNewerDriver Error Refuses 26 true;
-    317 GpuNotForDriver Error Refuses 27 false;
+    317 GpuNotForDriver Error Refuses 27 true;
     320 GpuUndriven Warning Informs 52 false;
     321 DeviceDenied Warning Informs 53 false;
     322 CompatOutdated Warning Informs 54 false;

@@ -139,6 +139,10 @@ fn kernel_tables() -> String {
         "\n\n/* The newest CUDA of them: no driver is sure to compile PTX that needs a newer one. */\n\
          #define NEWEST_CUDA {newest}\n#define NO_DRIVER_KNOWN {nobody}"
     );
+    text += "\n\n/* The last driver branch for GPUs below a compute capability. */\n#define LAST_BRANCHES(X)";
+    for ((major, minor), last) in tables::last_branches() {
+        let _ = write!(text, " \\\n  X({major} << 8 | {minor}, {last})");
+    }
     text += "\n\n/* GPUs outside the general rule: the compute capability, that of the same chip under its other\n \
              * name, whether it is a part of a Tegra, and the number of its family. */\n#define CHIPS(X)";
     let mut chips: Vec<Cc> = tables::arch_rows().iter().map(|row| row.cc).collect();

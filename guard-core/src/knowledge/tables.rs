@@ -409,6 +409,13 @@ pub fn branch_of_windows(release: DriverRelease) -> DriverRelease {
     }
 }
 
+/// Returns the compute capabilities below which a branch is the last one, in ascending order.
+pub fn last_branches() -> Vec<(Cc, u32)> {
+    let mut all: Vec<(Cc, u32)> = DRIVERS.left.to_vec();
+    all.sort_unstable();
+    all
+}
+
 /// Returns the last branch that supports GPUs of this cc; `None` if the newest does, or for a Tegra.
 #[inline]
 pub fn last_branch(gpu: Cc) -> Option<u32> {

@@ -286,9 +286,11 @@ impl Machine {
             Some(list) => list.split(',').map_while(|n| self.gpus.get(n.parse::<usize>().ok()?).copied()).collect(),
         };
         let init = if lib.init == 0 && shown.is_empty() { 100 } else { lib.init };
+        // A stub has a version in its name that is not a release.
+        let user: Option<DriverRelease> = lib.release.parse().ok().filter(|_| lib.release != "1.1");
         let driver = HostDriver {
-            // A stub has a version in its name that is not a release.
-            user: lib.release.parse().ok().filter(|_| lib.release != "1.1"),
+            user,
+            branch: user.map(|release| release.branch),
             kernel: self.kernel.map(|kernel| kernel.parse().expect("a release")),
             cuda: (init != 34).then(|| CudaVersion::from_int(lib.cuda)),
             init: Some(init),
@@ -621,6 +623,21 @@ pub(crate) fn written() -> Vec<Case> {
         ("no code and too old", kernels(Ptx), r535(&[T4, H100]), "CG302 error, CG303 error", 1),
         ("the unfit one of two", kernels(Cubin), r535(&[T4, H100]).variable(cvd, "0"), "CG303 error", 1),
         ("803", kernels(Cubin), r535(&[H100]).with_other_libcuda(), "CG304 error", 1),
+        ("803, hidden", kernels(Cubin), r535(&[H100]).with_other_libcuda().variable(cvd, ""), "CG504 info", 0),
+        (
+            "cuda-compat that no longer supports the GPU",
+            kernels(Cubin),
+            r535(&[V100]).lib(|lib| lib.release = "590.44.01"),
+            "CG317 error",
+            1,
+        ),
+        (
+            "cuda-compat that no longer supports one of two GPUs",
+            kernels(Cubin),
+            r535(&[V100, H100]).lib(|lib| lib.release = "590.44.01"),
+            "",
+            1,
+        ),
         ("804", kernels(Cubin), r535(&[H100]).lib(|lib| lib.release = "580.95.05").init(804), "CG305 error", 1),
         ("a stub", kernels(Cubin), r535(&[H100]).lib(|lib| lib.release = "1.1").init(34), "CG306 error", 1),
         ("partial, refused", strict(kernels(Partial)), r535(&[H100]), "CG311 error", 1),

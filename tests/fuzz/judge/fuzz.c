@@ -155,6 +155,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   driver.cannot_load = take_below(&in, 2);
   driver.user = take_number(&in);
   driver.kernel = take_below(&in, 2) ? driver.user : take_number(&in);
+  driver.branch = take_below(&in, 2) ? driver.user >> 20 : 0;
   driver.cuda = take_number(&in);
   driver.compiler = take_below(&in, 3);
   driver.compiler_source = take_below(&in, 3);

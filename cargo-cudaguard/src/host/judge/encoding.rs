@@ -138,6 +138,7 @@ pub(super) fn driver_facts(host: &Host) -> DriverFacts {
         init: driver.init.map_or(-1, |init| i32::try_from(init).unwrap_or(i32::MAX)),
         user: driver.user.map_or(0, widen),
         kernel: driver.kernel.map_or(0, widen),
+        branch: driver.branch.unwrap_or_default(),
         cuda: driver.cuda.map_or(0, CudaVersion::to_int),
         least_cuda: bound(bounds.and_then(|bounds| bounds.least)),
         most_cuda: bound(bounds.and_then(|bounds| bounds.most)),

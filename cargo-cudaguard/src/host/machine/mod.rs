@@ -407,7 +407,9 @@ impl Machine {
                     return DriverState::Unknown;
                 }
                 let (library, init, compat) = (driver.library.clone(), driver.init, driver.compat_state());
-                DriverState::Found(facts::HostDriver { library, user, kernel, cuda, init, compat })
+                let tabled = self.tabled_driver().filter(|_| self.kind.is_none());
+                let branch = tabled.and_then(|driver| Some(driver.user.or(driver.kernel)?.branch));
+                DriverState::Found(facts::HostDriver { library, user, kernel, branch, cuda, init, compat })
             }
         }
     }
