@@ -165,10 +165,7 @@ SHIM_SHARED void SHARED(start)(void) {
 }
 #endif
 
-/* In a separate section, so that only these few bytes remain of a copy whose code was dropped. */
-__attribute__((constructor(101), used, section(".text.cudaguard_r1_init"))) static void
-cudaguard_r1_init(void) {
-  SHARED(start)();
-}
+/* The constructor; weak_symbols.h declares it with its priority. */
+static void cudaguard_r1_init(void) { SHARED(start)(); }
 
 #endif

@@ -22,6 +22,7 @@ pub(crate) fn tests() -> Vec<Test> {
         program_slots_stay_empty,
         #[slow]
         library_slots_stay_empty,
+        early_code_keeps_strong_symbols,
         matching_versions_fill_slots,
         optional_symbols_may_be_missing,
         #[slow]
@@ -59,6 +60,39 @@ fn sealed(program: &Path) {
 fn made_weak(program: &Path) -> usize {
     let data = fs::read(program).unwrap();
     dynamic_links(&Elf::parse(&data).unwrap()).unwrap().made_weak().len()
+}
+
+/// Code that runs before the guard could call an empty slot, so its symbols stay strong, and the dynamic linker names a
+/// missing function.
+fn early_code_keeps_strong_symbols() {
+    let dir = Scratch::new("early code");
+    let objects = guards(&dir, BUILT);
+    let chosen = "static int one(void) { return 1; }\nstatic int (*pick(void))(void) { return one; }\n\
+                  int chosen(void) __attribute__((ifunc(\"pick\")));\nint (*used)(void) = chosen;\n";
+    let in_array = "static void early(void) {}\n\
+                    __attribute__((section(\".preinit_array\"), used)) static void (*const at)(void) = early;\n";
+    let first = "__attribute__((constructor(100))) static void early(void) {}\n";
+    let later = "__attribute__((constructor(102))) static void later(void) {}\n";
+    for (what, text, option, weak) in [
+        ("a later constructor", later, "-pie", true),
+        ("a later constructor, at a fixed address", later, "-no-pie", true),
+        ("packed relocations", later, "-Wl,-z,pack-relative-relocs", true),
+        ("an earlier constructor", first, "-pie", false),
+        ("an earlier constructor, at a fixed address", first, "-no-pie", false),
+        (".preinit_array", in_array, "-pie", false),
+        ("an IFUNC", chosen, "-pie", false),
+        ("an initialization function", "void early(void) {}\n", "-Wl,-init=early", false),
+    ] {
+        let options = [option, "-Wl,-z,now"];
+        let program = guarded_programs::program(&dir, &format!("{CALLS}{text}"), &objects, &options);
+        let strong = started(&program, "9.1.0", &[("CUDAGUARD", "off")]);
+        sealed(&program);
+        assert_eq!(made_weak(&program) > 0, weak, "{what}");
+        let ended = started(&program, "9.1.0", &[]);
+        assert_eq!(ended.0, Some(if weak { 78 } else { 127 }), "{what}: {ended:?}");
+        assert!(weak || ended == strong, "{what}: {ended:?}");
+        assert_eq!(started(&program, "9.15.1", &[]).0, Some(0), "{what}");
+    }
 }
 
 fn guards(dir: &Path, built: Version) -> Vec<PathBuf> {

@@ -4,7 +4,10 @@
 //!
 //! Changes only references that the loader resolves at startup: for the others, the loader reports a missing function
 //! at its first call. Changes only programs: `dlopen` of a library that lacks a function fails immediately, which the
-//! shim cannot delay.
+//! shim cannot delay. Changes no program whose code may run before its guard, because that code could call an empty
+//! slot.
+
+use std::collections::BTreeMap;
 
 use memchr::memmem;
 
@@ -12,7 +15,7 @@ use super::Change;
 use crate::binary::elf_links::{Slot, dynamic_links};
 use crate::binary::mapped_file::Contents;
 use crate::binary::symbols::{self, Releases};
-use cudaguard::internal::elf::{Elf, HAS_VERSION, MADE_WEAK, machine, tag};
+use cudaguard::internal::elf::{Elf, HAS_VERSION, MADE_WEAK, machine, tag, word_at};
 use cudaguard::internal::vendor;
 
 /// The binding of a weak symbol, in the upper half of the byte that also contains the type.
@@ -20,6 +23,9 @@ const WEAK: u8 = 2 << 4;
 /// Prefix of the shim's counter variable, with all bits inverted here, so that this program does not contain it.
 const MARK: [u8; 12] = [!0xc6, !0x2a, !b'c', !b'u', !b'd', !b'a', !b's', !b'l', !b'o', !b't', !b's', !0x95];
 const DRIVER: &str = "libcuda.so.1";
+const PT_LOAD: u32 = 1;
+/// Type of a symbol whose address a function of the file computes while the loader binds symbols.
+const STT_GNU_IFUNC: u8 = 10;
 
 /// Returns the changes to this program. Empty if it contains no guard that handles the weak references.
 pub(super) fn slot_changes(data: &Contents) -> Vec<Change> {
@@ -32,7 +38,7 @@ pub(super) fn slot_changes(data: &Contents) -> Vec<Change> {
     let made: Vec<_> = slots.iter().filter_map(|slot| Some((slot, symbol_owner(&elf, slot)?))).collect();
     let Ok(count) = u32::try_from(made.len()) else { return Vec::new() };
     let counters = if made.is_empty() { Vec::new() } else { counter_offsets(data) };
-    if counters.is_empty() {
+    if counters.is_empty() || may_run_before_guard(&elf, &counters) {
         return Vec::new();
     }
     let mut changes: Vec<Change> = counters.into_iter().map(|at| (at as u64, count.to_le_bytes().into())).collect();
@@ -79,6 +85,90 @@ fn symbol_owner(elf: &Elf<'_>, slot: &Slot<'_>) -> Option<SlotOwner> {
             fits.then_some(SlotOwner { name_at, first })
         },
     )
+}
+
+/// Returns true if code of the program may run before its guard: while the loader binds symbols, from `.preinit_array`,
+/// from an initialization function, or from a constructor that precedes the guard's. Constructors of Rust's standard
+/// library call no function of another library.
+fn may_run_before_guard(elf: &Elf<'_>, counters: &[usize]) -> bool {
+    let relocations = DataRelocations::read(elf);
+    let has_resolvers = relocations.computes_addresses
+        || elf.dynamic_symbols().any(|symbol| symbol.section != 0 && symbol.kind == STT_GNU_IFUNC);
+    let has_own_init = elf.dynamic_value(tag::INIT).is_some_and(|init| {
+        let usual = elf.section_named(".init").map(|section| section.addr);
+        usual != Some(init)
+    });
+    if has_resolvers || has_own_init || elf.dynamic_value(tag::PREINIT_ARRAY).is_some() {
+        return true;
+    }
+    // The address of the guard's constructor follows the counter.
+    let guards: Vec<u64> = counters
+        .iter()
+        .filter_map(|at| relocations.pointer(elf, address_of_offset(elf, at.checked_add(4)?)?))
+        .collect();
+    let (Some(array), Some(size)) = (elf.dynamic_value(tag::INIT_ARRAY), elf.dynamic_value(tag::INIT_ARRAYSZ)) else {
+        return true;
+    };
+    for entry in (array..array.saturating_add(size)).step_by(8) {
+        match relocations.pointer(elf, entry) {
+            Some(constructor) if guards.contains(&constructor) => return false,
+            Some(constructor) if is_of_rust(elf, constructor) => {}
+            _ => return true,
+        }
+    }
+    true
+}
+
+/// Returns true if this function is a function of Rust's standard library.
+fn is_of_rust(elf: &Elf<'_>, address: u64) -> bool {
+    let mut names = elf.symbols().filter(|symbol| symbol.value == address && symbol.section != 0);
+    names.any(|symbol| {
+        let name = symbol.name().unwrap_or_default();
+        name.starts_with("_ZN3std") || (name.starts_with("_RN") && name.contains("_3std"))
+    })
+}
+
+fn address_of_offset(elf: &Elf<'_>, offset: usize) -> Option<u64> {
+    let offset = u64::try_from(offset).ok()?;
+    elf.segments().filter(|segment| segment.kind == PT_LOAD).find_map(|segment| {
+        let into = offset.checked_sub(segment.offset).filter(|into| *into < segment.file_size)?;
+        segment.addr.checked_add(into)
+    })
+}
+
+/// The pointers in data that the loader adapts to the address of the program.
+#[derive(Default)]
+struct DataRelocations {
+    addends: BTreeMap<u64, u64>,
+    /// True if functions of the program compute addresses.
+    computes_addresses: bool,
+}
+
+impl DataRelocations {
+    fn read(elf: &Elf<'_>) -> Self {
+        let (relative, computed) = if elf.machine() == machine::X86_64 { (8, 37) } else { (1027, 1032) };
+        let mut found = Self::default();
+        for (table, size) in [(tag::RELA, tag::RELASZ), (tag::JMPREL, tag::PLTRELSZ)] {
+            let (Some(table), Some(size)) = (elf.dynamic_value(table), elf.dynamic_value(size)) else { continue };
+            let bytes = elf.at_address(table).unwrap_or_default();
+            let bytes = &bytes[..bytes.len().min(usize::try_from(size).unwrap_or(usize::MAX))];
+            for entry in bytes.chunks_exact(24) {
+                let word = |at| word_at(entry, at, true).unwrap_or_default();
+                match word(8) & u64::from(u32::MAX) {
+                    kind if kind == relative => {
+                        let _ = found.addends.insert(word(0), word(16));
+                    }
+                    kind => found.computes_addresses |= kind == computed,
+                }
+            }
+        }
+        found
+    }
+
+    /// Returns the pointer at this address. A packed relocation, or none, leaves it in the file.
+    fn pointer(&self, elf: &Elf<'_>, address: u64) -> Option<u64> {
+        self.addends.get(&address).copied().or_else(|| word_at(elf.at_address(address)?, 0, true))
+    }
 }
 
 /// Returns the offsets of the shim's counters in this file.

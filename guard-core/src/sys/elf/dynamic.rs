@@ -22,6 +22,8 @@ pub mod tag {
     pub const RELASZ: u64 = 8;
     /// Size of the string table.
     pub const STRSZ: u64 = 10;
+    /// Address of the initialization function.
+    pub const INIT: u64 = 12;
     /// Name of the library itself (soname).
     pub const SONAME: u64 = 14;
     /// Search directories of the old kind, searched before `LD_LIBRARY_PATH`.
@@ -36,10 +38,16 @@ pub mod tag {
     pub const JMPREL: u64 = 23;
     /// All symbols are bound at start-up.
     pub const BIND_NOW: u64 = 24;
+    /// Address of the pointers to constructors.
+    pub const INIT_ARRAY: u64 = 25;
+    /// Size of these pointers.
+    pub const INIT_ARRAYSZ: u64 = 27;
     /// Search directories, searched after `LD_LIBRARY_PATH`.
     pub const RUNPATH: u64 = 29;
     /// Older flags, such as `DF_BIND_NOW`.
     pub const FLAGS: u64 = 30;
+    /// Address of the pointers to functions that run before all constructors.
+    pub const PREINIT_ARRAY: u64 = 32;
     /// Address of the GNU hash table.
     pub const GNU_HASH: u64 = 0x6fff_fef5;
     /// Address of the symbols' version numbers, one for each symbol.
