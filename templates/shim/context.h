@@ -6,6 +6,10 @@
 
 #include "model.h"
 
+/* The index of a flag in struct tags that no tag uses: the object is not searched for in the usual
+ * directories, or an auditing library may select any file. */
+enum { SPECIAL_SEARCH = 31 };
+
 /* The values of a dynamic table by tag, without DT_NEEDED. Index 0 is DT_GNU_HASH. */
 struct tags {
   ElfW(Addr) at[32];
@@ -17,6 +21,7 @@ struct image {
   size_t entries;
   const char *strings;
   const char *soname, *rpath, *runpath; /* in `strings`, or null */
+  int has_special_search; /* see SPECIAL_SEARCH */
 };
 
 enum { MAX_PHDRS = 48 };
@@ -59,7 +64,6 @@ struct context {
   uint32_t dropped_notes;
   int driver_asked;
   int is_elf_open; /* `elf`: a search leaves the library open that it found */
-  int by_name; /* the libraries of the driver are searched by name, without opening them */
   int outcome, level;
   int is_probe_skipped; /* a debugger controls the process, so no child was created */
   long patience; /* time limit of all probes in seconds; `left`: remaining time */
@@ -103,6 +107,7 @@ struct context {
   char libcuda_names[NOTE_TEXT]; /* names that the program passes to dlopen, one per line */
   char libcuda[PATH_MAX], probed_libcuda[PATH_MAX];
   char real[PATH_MAX], found[PATH_MAX], self[PATH_MAX];
+  char origin[PATH_MAX], plain_directory[NOTE_TEXT]; /* of a library search */
   char asked[PATH_MAX], answer[8192]; /* the request to the child, and its answer */
 };
 

@@ -48,21 +48,32 @@ SHIM_FN void read_part(struct context *cx, struct part *p, const struct note *n,
 
 /* Finds a sublibrary as cuDNN does: first with the full version in the name, then with shorter
  * ones, each in all directories of the search path. */
-SHIM_NOINLINE int find_part(struct context *cx, const struct cudnn *c, struct part *p,
-                            const struct image *of, char (*to)[PATH_MAX]) {
+SHIM_NOINLINE enum lookup find_part(struct context *cx, const struct cudnn *c, struct part *p,
+                                    const struct image *of, char (*to)[PATH_MAX]) {
   char name[NOTE_TEXT + 16];
   const char *ending = find_text(p->file, ".so");
+  enum lookup is = NOT_THERE;
   int numbers;
-  for (numbers = 3; numbers >= 2 && c->is.loader && ending; numbers--) {
+  for (numbers = 3; numbers >= 2 && c->is.loader && ending && is == NOT_THERE; numbers--) {
     struct text t = start_text(name, sizeof name);
     put(&t, p->file);
     shorten_text(&t, (size_t)(ending - p->file));
     put(&t, ".so.");
     if (numbers == 3) put_version(&t, c->is.loader);
     else put_capability(&t, c->is.loader >> 8); /* 9.1 */
-    if (search_library(cx, name, of, to, 0) == IS_THERE) return 1;
+    is = search_library(cx, name, of, to, 0);
   }
-  return search_library(cx, p->file, of, to, 0) != NOT_THERE;
+  return is == NOT_THERE ? search_library(cx, p->file, of, to, 0) : is;
+}
+
+/* Detects a sublibrary. */
+SHIM_FN void detect_part(struct context *cx, struct cudnn *c, struct part *p, const struct note *n,
+                         const struct image *of, int are_loaded) {
+  enum lookup is = IS_LOADED;
+  if (!are_loaded || !is_loaded(p->file, &cx->found, 0)) is = find_part(cx, c, p, of, &cx->found);
+  if (is == IS_THERE || is == IS_LOADED) read_part(cx, p, n, cx->found);
+  else p->is.state = is == ASK_LOADER || cx->lookup_failed ? UNKNOWN : ABSENT;
+  if (is == ASK_LOADER) c->is.is_guess = 1;
 }
 
 /* Reads the files of the cuDNN at c->path. */
@@ -85,6 +96,7 @@ SHIM_FN void read_cudnn(struct context *cx, struct cudnn *c, const struct note *
     of.runpath = read_elf_string(e, DT_RUNPATH, runpath, sizeof cx->shared.note.runpath);
     if (!of.runpath)
       of.rpath = read_elf_string(e, DT_RPATH, runpath, sizeof cx->shared.note.runpath);
+    of.has_special_search = e->tags.at[SPECIAL_SEARCH] != 0;
     close_elf(cx);
   }
   for (i = 0; i < n->head.rows && c->parts < MAX_INNER; i++) {
@@ -99,10 +111,7 @@ SHIM_FN void read_cudnn(struct context *cx, struct cudnn *c, const struct note *
       continue;
     p->is.row = i;
     p->needed = row.inner.needed & 1;
-    if ((are_loaded && is_loaded(p->file, &cx->found, 0)) ||
-        find_part(cx, c, p, &of, &cx->found))
-      read_part(cx, p, n, cx->found);
-    else p->is.state = cx->lookup_failed ? UNKNOWN : ABSENT;
+    detect_part(cx, c, p, n, &of, are_loaded);
     c->parts++;
   }
 }
@@ -123,26 +132,25 @@ SHIM_FN void settle_version(struct cudnn *c) {
     c->is.version = c->is.loader;
     c->from = "its file's name";
   }
-  if (!c->is.version && c->answered) {
+  /* An auditing library may open other files than the dynamic linker names. */
+  if (c->answered && c->is.version != (uint32_t)c->answered) {
     c->is.version = (uint32_t)c->answered;
+    c->by = 0;
     c->from = "cudnnGetVersion";
   }
 }
 
 /* Searches cuDNN as dlopen does, by each of its names: a loaded library of that name first, then
- * the search path. If a file cannot be opened, tries the next name. */
+ * the search path. */
 SHIM_FN enum lookup search_cudnn(struct context *cx, struct cudnn *c, const struct image *of,
                                  int opens) {
   const char *names = c->names;
-  enum lookup result = NOT_THERE;
-  while ((names = read_name(names, c->soname))) {
-    enum lookup is = NOT_THERE;
+  enum lookup is = NOT_THERE;
+  while (is == NOT_THERE && (names = read_name(names, c->soname))) {
     if (is_loaded(c->soname, &c->path, 0)) return IS_LOADED;
     if (opens) is = search_library(cx, c->soname, of, &c->path, &c->why);
-    if (is == IS_THERE) return is;
-    if (is == UNREADABLE) result = is;
   }
-  return result;
+  return is;
 }
 
 /* Level 0: detects the cuDNN that this file has loaded or would load. */
@@ -176,6 +184,7 @@ SHIM_FN void detect_cudnn(struct context *cx, struct cudnn *c, const struct note
     copy_text(c->why, WHY, "another library, LD_PRELOAD or its full path");
     close_elf(cx);
   }
+  c->is.is_guess = is == ASK_LOADER || (is == NOT_THERE && cx->lookup_failed);
   if (is != IS_LOADED && is != IS_THERE) return;
   read_cudnn(cx, c, n);
   settle_version(c);
@@ -187,10 +196,12 @@ SHIM_FN void probe_cudnn(struct context *cx, struct cudnn *c, const struct note 
                          const struct library_row *row) {
   const char *text;
   int k, outcome, loaded = is_loaded(c->soname, &cx->found, 0);
-  copy_path(&cx->found, !loaded && (n->own || c->is.state == ABSENT) ? c->names : c->path);
-  outcome = ask_child(cx, cx->found, c);
   cx->level = 1;
   c->is.source = DETECTED;
+  /* The child searches in the context of this file. */
+  if (!loaded && !n->own && c->is.state == UNKNOWN) return;
+  copy_path(&cx->found, !loaded && (n->own || c->is.state == ABSENT) ? c->names : c->path);
+  outcome = ask_child(cx, cx->found, c);
   text = get_answer(cx, 'L');
   if (c->is.state == ABSENT) {
     if (!get_answer(cx, 'N')) c->is.state = UNKNOWN;

@@ -151,6 +151,7 @@ SHIM_FN void detect_driver(struct context *cx, const struct note *n) {
   struct driver *d = &cx->driver;
   const struct image of = read_image(&n->file);
   const char *names, *others = "/dev/dxg\n/dev/nvmap"; /* WSL2; Jetson */
+  enum lookup is = NOT_THERE;
   int k, there;
   reset_driver(d);
   d->is.state = ABSENT;
@@ -168,14 +169,13 @@ SHIM_FN void detect_driver(struct context *cx, const struct note *n) {
     there = is_accessible(cx, cx->text, F_OK);
   if (there || cx->lookup_failed) d->is.state = UNKNOWN;
   if (!there) return;
-  cx->by_name = 1;
   d->path = &cx->libcuda;
   names = cx->libcuda_names;
-  for (there = 0; !there && (names = read_name(names, cx->real));)
-    there = is_loaded(cx->real, d->path, 0) ||
-            search_library(cx, cx->real, &of, d->path, 0) != NOT_THERE;
-  cx->by_name = 0;
-  if (!there) return;
+  while (is == NOT_THERE && (names = read_name(names, cx->real)))
+    is = is_loaded(cx->real, d->path, 0) ? IS_LOADED
+                                         : search_library(cx, cx->real, &of, d->path, 0);
+  close_elf(cx);
+  if (is == NOT_THERE || is == ASK_LOADER) return;
   d->is.user = parse_release(base_name(resolve_links(cx, *d->path, &cx->found)));
   d->is.state = FOUND;
   if (is_variable_one("CUDA_FORCE_PTX_JIT")) d->is.forces_ptx = FOUND;
@@ -183,12 +183,18 @@ SHIM_FN void detect_driver(struct context *cx, const struct note *n) {
   detect_gpus(cx, d);
 }
 
-/* Detects by files whether PTX can be compiled. */
+/* Detects by files whether PTX can be compiled. libcuda has neither RPATH nor RUNPATH. */
 SHIM_FN void detect_compiler(struct context *cx) {
   struct judge_driver *d = &cx->driver.is;
+  struct image libcuda;
+  memset(&libcuda, 0, sizeof libcuda);
+  libcuda.file.name = *cx->driver.path;
   d->compiler_source = BY_FILES;
   join_compiler_path(cx->scratch, sizeof cx->scratch, *cx->driver.path);
-  if (get_file_size(cx, cx->scratch) > 0 || has_driver_library(cx, LIBJIT)) d->compiler = FOUND;
+  if (get_file_size(cx, cx->scratch) > 0 ||
+      search_library(cx, LIBJIT, &libcuda, &cx->scratch, 0) == IS_THERE)
+    d->compiler = FOUND;
+  close_elf(cx);
 }
 
 /* Reads the answers of the driver after cuInit. */
@@ -240,6 +246,10 @@ SHIM_FN void probe_driver(struct context *cx) {
         if (d->is.init) d->is.gpu_count = cx->driver.is.gpu_count;
         read_driver_answers(cx, d);
       }
+    } else if (!find_interpreter(&cx->first)) {
+      /* dlopen may fail in a static program, also for cudart. Only the files show the driver. */
+      *d = cx->driver;
+      d->is.source = DETECTED;
     }
   }
   cx->driver = *d;

@@ -46,7 +46,6 @@ SHIM_FN void detect_needed(struct context *cx, struct note *n, uint32_t needs, i
   if (needs & (NEED_CUDNN | NEED_CUDNN_ANSWER)) row = read_note_row(n, cx->call.result.library);
   if (needs & NEED_CUDNN) {
     detect_cudnn(cx, c, n, &row.cudnn, late);
-    c->is.is_guess = cx->library_path_is_unknown && !is_loaded(c->soname, &cx->found, 0);
   } else if (needs & NEED_CUDNN_ANSWER) {
     if (is_traced(cx)) skip_probe(cx, c);
     else probe_cudnn(cx, c, n, &row.cudnn);

@@ -43,9 +43,14 @@ SHIM_FN enum lookup read_headers(struct elf *e) {
   const ElfW(Phdr) *end = e->ph;
   const int machine = NATIVE_MACHINE;
   const size_t got = read_part_of_file(e->fd, 0, &e->eh, FIRST_READ);
-  if (got < sizeof e->eh || !bytes_are_equal(e->eh.e_ident, ELFMAG, SELFMAG)) return UNREADABLE;
-  if (e->eh.e_ident[EI_CLASS] != NATIVE_CLASS || (machine != EM_NONE && e->eh.e_machine != machine))
-    return NOT_THERE;
+  const unsigned char *ident = e->eh.e_ident;
+  if (got < sizeof e->eh || !bytes_are_equal(ident, ELFMAG, SELFMAG)) return UNREADABLE;
+  if (ident[EI_CLASS] != NATIVE_CLASS) return NOT_THERE;
+  if (ident[EI_DATA] != ELFDATA2LSB || ident[EI_VERSION] != EV_CURRENT ||
+      e->eh.e_version != EV_CURRENT ||
+      (ident[EI_OSABI] != ELFOSABI_SYSV && ident[EI_OSABI] != ELFOSABI_GNU))
+    return UNREADABLE;
+  if (machine != EM_NONE && e->eh.e_machine != machine) return NOT_THERE;
   e->n = e->eh.e_phnum < (int)MAX_PHDRS ? e->eh.e_phnum : (int)MAX_PHDRS;
   if (!e->n || e->eh.e_phentsize != sizeof *e->ph) return UNREADABLE;
   if ((e->eh.e_phoff != sizeof e->eh || got < sizeof e->eh + (size_t)e->n * sizeof *e->ph) &&
@@ -74,7 +79,7 @@ SHIM_NOINLINE enum lookup open_elf(struct context *cx, const char *path) {
   close_elf(cx);
   memset(e, 0, offsetof(struct elf, eh));
   e->fd = open_file(cx, path, O_RDONLY);
-  if (e->fd < 0) return NOT_THERE;
+  if (e->fd < 0) return e->fd == -ENOENT || e->fd == -EACCES ? NOT_THERE : UNREADABLE;
   cx->is_elf_open = 1;
   is = read_headers(e);
   if (is != IS_THERE) close_elf(cx);

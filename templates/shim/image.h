@@ -8,8 +8,11 @@
 SHIM_FN void read_tags(struct tags *t, const ElfW(Dyn) * d, size_t n) {
   memset(t, 0, sizeof *t);
   for (; n && d->d_tag != DT_NULL; n--, d++)
-    if (d->d_tag > 0 && d->d_tag < 32) t->at[d->d_tag] = d->d_un.d_ptr;
+    if (d->d_tag > 0 && d->d_tag < SPECIAL_SEARCH) t->at[d->d_tag] = d->d_un.d_ptr;
     else if (d->d_tag == DT_GNU_HASH) t->at[0] = d->d_un.d_ptr;
+    else if (d->d_tag == DT_AUDIT || d->d_tag == DT_DEPAUDIT ||
+             (d->d_tag == DT_FLAGS_1 && (d->d_un.d_val & DF_1_NODEFLIB)))
+      t->at[SPECIAL_SEARCH] = 1;
 }
 
 /* Returns the number of bytes from this address on that are mapped from the file of the object, or
@@ -71,6 +74,7 @@ SHIM_FN void read_image_names(struct image *im) {
   im->soname = get_image_string(im, t.at[DT_SONAME]);
   im->rpath = get_image_string(im, t.at[DT_RPATH]);
   im->runpath = get_image_string(im, t.at[DT_RUNPATH]);
+  im->has_special_search = t.at[SPECIAL_SEARCH] != 0;
 }
 
 SHIM_FN struct image make_image(const struct dl_phdr_info *info) {

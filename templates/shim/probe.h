@@ -36,18 +36,6 @@ SHIM_FN void send_number(long fd, int kind, uint32_t n) {
   send_answer(fd, kind, digits);
 }
 
-/* Searches by name only, as for an object without RPATH or RUNPATH, because libcuda does so. */
-SHIM_FN int has_driver_library(struct context *cx, const char *library) {
-  struct image nobody;
-  int is;
-  nobody.file.name = "";
-  nobody.rpath = nobody.runpath = 0;
-  cx->by_name = 1;
-  is = search_library(cx, library, &nobody, &cx->scratch, 0) == IS_THERE;
-  cx->by_name = 0;
-  return is;
-}
-
 /* Returns the path of the PTX compiler in the directory of libcuda, where the driver searches it,
  * too. */
 SHIM_FN const char *join_compiler_path(char *to, size_t size, const char *libcuda) {
@@ -98,8 +86,8 @@ SHIM_FN void call_driver(struct context *cx, long to, void *library, const char 
   }
   send_answer(to, 'G', line);
   if (cx->driver.is.compiler) return;
-  if (has_driver_library(cx, LIBJIT) || dlopen(LIBJIT, RTLD_LAZY) ||
-      dlopen(join_compiler_path(line, sizeof cx->answer, path), RTLD_LAZY) || cx->lookup_failed)
+  if (dlopen(LIBJIT, RTLD_LAZY) ||
+      dlopen(join_compiler_path(line, sizeof cx->answer, path), RTLD_LAZY))
     send_answer(to, 'J', "");
 }
 
@@ -133,6 +121,16 @@ SHIM_FN long prepare_child(struct context *cx, long to) {
   return fd;
 }
 
+/* Copies the path of an open library; returns whether it is known. */
+SHIM_FN int find_opened(void *library, char (*path)[PATH_MAX]) {
+  int (*get_info)(void *, int, void *) =
+      FUNCTION(int (*)(void *, int, void *), dlsym(RTLD_DEFAULT, "dlinfo"));
+  struct link_map *map = 0;
+  if (!get_info || get_info(library, RTLD_DI_LINKMAP, &map) || !map || !map->l_name) return 0;
+  copy_path(path, map->l_name);
+  return **path != 0;
+}
+
 /* Sends facts about the loaded library: L and its path; for a driver those of call_driver(); for
  * cuDNN V and its version, and the index and path of each sublibrary. */
 SHIM_FN void answer_for_library(struct context *cx, long fd, void *library, const struct cudnn *c) {
@@ -140,8 +138,7 @@ SHIM_FN void answer_for_library(struct context *cx, long fd, void *library, cons
   size_t (*get_version)(void);
   int k;
   (*path)[0] = soname[0] = 0;
-  if (is_loaded(base_name(cx->real), path, &soname) || (c && is_loaded(0, path, &soname)))
-    send_answer(fd, 'L', *path);
+  if (find_opened(library, path)) send_answer(fd, 'L', *path);
   if (!c) {
     call_driver(cx, fd, library, *path);
     return;
@@ -150,6 +147,26 @@ SHIM_FN void answer_for_library(struct context *cx, long fd, void *library, cons
   if (get_version) send_number(fd, 'V', (uint32_t)get_version());
   for (k = 0; k < c->parts; k++)
     if (is_loaded(c->part[k].file, path, &soname)) send_answer(fd, '0' + k, *path);
+}
+
+/* Returns whether this error of dlopen is that no file has the name. The error may also be about a
+ * file that the library needs. */
+SHIM_FN int is_absence(const char *error, const char *name) {
+  static const char musl[] = "Error loading shared library ";
+  const int of_musl = starts_with(error, musl);
+  if (of_musl) error += sizeof musl - 1;
+  return starts_with(error, name) && starts_with(error + text_length(name),
+                                                 of_musl ? ":" : ": cannot open shared object");
+}
+
+/* Returns whether this error of dlopen is about an empty file. Container images contain empty files
+ * as mount points for the files of the host. */
+SHIM_FN int is_mount_point(struct context *cx, const char *error) {
+  const char *end = find_text(error, ": ");
+  if (*error != '/' || !end) return 0;
+  copy_text(cx->found, (size_t)(end - error) + 1 < sizeof cx->found ? (size_t)(end - error) + 1
+                                                                   : sizeof cx->found, error);
+  return !get_file_size(cx, cx->found);
 }
 
 /* Runs the child; never returns. Sends B at the start, N if the library does not exist, T and the
@@ -161,21 +178,25 @@ SHIM_FN void run_child(struct context *cx, long to, const char *names, const str
       FUNCTION(int (*)(void (*)(void *), void *, void *), dlsym(RTLD_DEFAULT, "__cxa_atexit"));
   char *(*get_error)(void) = FUNCTION(char *(*)(void), dlsym(RTLD_DEFAULT, "dlerror"));
   void *library = 0;
+  const char *error;
   int there = 0;
   if (at_exit) at_exit(exit_without_handlers, 0, 0);
-  cx->lookup_failed = 0;
   send_answer(fd, 'B', "");
   while (!library && (names = read_name(names, cx->real))) {
     library = dlopen(cx->real, RTLD_LAZY);
-    if (!library) there |= has_driver_library(cx, cx->real);
+    error = library || !get_error ? 0 : get_error();
+    if (!error || there || is_absence(error, cx->real) || is_mount_point(cx, error)) continue;
+    there = 1;
+    copy_text(cx->text, sizeof cx->text, error);
   }
   if (library) {
     answer_for_library(cx, fd, library, c);
+  } else if (there && !c) {
+    send_answer(fd, 'T', cx->text);
   } else {
-    /* If no file can be opened, absence is not proven. */
+    /* If this or the search of the parent could not open a file, absence is not proven. */
     close_file(open_file(cx, "/", O_RDONLY));
-    if (there && !c) send_answer(fd, 'T', get_error ? get_error() : "");
-    else if (!cx->lookup_failed) send_answer(fd, 'N', "");
+    if (!cx->lookup_failed) send_answer(fd, 'N', "");
   }
   send_answer(fd, 'E', "");
   exit_now(0);

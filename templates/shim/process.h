@@ -13,6 +13,16 @@ SHIM_FN const char *find_variable(const char *name) {
   return 0;
 }
 
+/* Returns how often a variable is in the environment. */
+SHIM_FN int count_variables(const char *name) {
+  const size_t length = text_length(name);
+  char **variable = environ;
+  int n = 0;
+  for (; variable && *variable; variable++)
+    n += starts_with(*variable, name) && (*variable)[length] == '=';
+  return n;
+}
+
 /* Returns a variable, or an empty string. */
 SHIM_FN const char *get_variable(const char *name) {
   const char *value = find_variable(name);
@@ -41,13 +51,18 @@ SHIM_FN struct loaded_file get_own_file(const struct context *cx) {
   return cx->own.file;
 }
 
+/* Returns the header of the path of the program's dynamic linker, or null for a static program. */
+SHIM_FN const ElfW(Phdr) * find_interpreter(const struct image *program) {
+  int k;
+  for (k = 0; k < program->file.n; k++)
+    if (program->file.ph[k].p_type == PT_INTERP) return &program->file.ph[k];
+  return 0;
+}
+
 /* Returns whether the program was started as `ld.so program`. The kernel then loads no interpreter.
  */
 SHIM_FN int is_started_by_loader(const struct image *program) {
-  int k;
-  for (k = 0; k < program->file.n; k++)
-    if (program->file.ph[k].p_type == PT_INTERP) return !getauxval(AT_BASE);
-  return 0;
+  return find_interpreter(program) && !getauxval(AT_BASE);
 }
 
 /* Returns whether cx->self is the path of the program. */
