@@ -15,6 +15,7 @@ const PACKAGES: &[(&str, &str)] = &[
     ("chrpath", "chrpath"),
     ("clang", "clang"),
     ("clang++", "clang"),
+    ("debootstrap", "debootstrap"),
     ("g++", "g++"),
     ("g++-11", "g++-11"),
     ("gcc", "gcc"),

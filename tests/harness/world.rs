@@ -448,7 +448,7 @@ impl Machine {
 
 /// Returns the path of a program of this package: cargo builds them before tests and benchmarks, which are one
 /// directory below them.
-fn sibling(name: &str) -> PathBuf {
+pub fn sibling(name: &str) -> PathBuf {
     let own = std::env::current_exe().expect("a program has a file");
     let dirs = own.ancestors().skip(1);
     dirs.map(|dir| dir.join(name)).find(|file| file.is_file()).expect("it was built")

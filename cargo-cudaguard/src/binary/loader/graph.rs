@@ -42,6 +42,8 @@ pub struct Object {
     runpath: Option<Vec<u8>>,
     origin: PathBuf,
     no_system: bool,
+    /// True if `dlopen` loaded it. glibc then does not continue its search with the `DT_RPATH` of the caller.
+    is_opened: bool,
     id: Option<(u64, u64)>,
     wants: Vec<(Vec<u8>, Requirement)>,
     data: Arc<Contents>,
@@ -118,19 +120,21 @@ fn file_id(_: &Metadata) -> Option<(u64, u64)> {
     None
 }
 
-/// Returns true if the kernel starts this program with more privileges than the user has. The loader then ignores the
-/// environment.
+/// Returns true if the kernel starts this program with more privileges than the user has, because of its owner, its
+/// group or its capabilities.
 #[cfg(unix)]
-fn is_setuid(metadata: &Metadata) -> bool {
+fn is_privileged(program: &Path) -> bool {
     use std::os::unix::fs::MetadataExt as _;
+    let Ok(metadata) = std::fs::metadata(program) else { return false };
     // The owner of this directory is the user of this process.
     let Ok(me) = std::fs::metadata("/proc/self") else { return metadata.mode() & 0o6000 != 0 };
     (metadata.mode() & 0o4000 != 0 && metadata.uid() != me.uid())
         || (metadata.mode() & 0o2010 == 0o2010 && metadata.gid() != me.gid())
+        || (me.uid() != 0 && system::has_capabilities(program))
 }
 
 #[cfg(not(unix))]
-fn is_setuid(_: &Metadata) -> bool {
+fn is_privileged(_: &Path) -> bool {
     false
 }
 
@@ -164,6 +168,7 @@ impl Object {
             runpath,
             origin: path.parent().map(Path::to_owned).unwrap_or_default(),
             no_system: elf.dynamic_value(tag::FLAGS_1).is_some_and(|flags| flags & DF_1_NODEFLIB != 0),
+            is_opened: false,
             id: std::fs::metadata(&path).ok().as_ref().and_then(file_id),
             wants,
             data: Arc::clone(&data),
@@ -211,8 +216,8 @@ impl LoadGraph {
         let real = std::fs::canonicalize(&path).map_err(|error| fail(&error))?;
         main.origin = real.parent().map(Path::to_owned).unwrap_or_default();
         main.names = vec![Vec::new()];
-        if std::fs::metadata(&path).is_ok_and(|metadata| is_setuid(&metadata)) {
-            (environment.library_path, environment.preload) = (None, None);
+        if is_privileged(&path) {
+            environment = Environment { library_path: None, preload: None, is_secure: true, ..environment };
         }
         let interpreter = elf.interpreter().map(PathBuf::from);
         let mut graph = Self {
@@ -405,8 +410,9 @@ impl LoadGraph {
     /// in [`LoadGraph::objects`]. Dependencies that are missing are added to [`LoadGraph::requests`]. `None` if the
     /// file is missing or broken.
     pub fn dlopen_library(&mut self, from: usize, name: &str) -> Option<usize> {
-        let mut queue = VecDeque::new();
+        let (mut queue, first) = (VecDeque::new(), self.objects.len());
         let LoadOutcome::Object(index, _) = self.load_library(from, name.as_bytes(), &mut queue) else { return None };
+        self.objects[index].is_opened |= index == first;
         self.load_needed(queue);
         Some(index)
     }

@@ -2,8 +2,7 @@
 //! musl to files, without executing anything.
 //!
 //! Sources: glibc, `elf/dl-load.c` and `elf/dl-deps.c` (2.31 to 2.41); musl, `ldso/dynlink.c` (1.2). Not supported,
-//! because files do not show them: `LD_AUDIT`, `GLIBC_TUNABLES`, file capabilities, and a loader that is started
-//! directly with options.
+//! because files do not show them: `LD_AUDIT`, `GLIBC_TUNABLES`, and a loader that is started directly with options.
 
 mod cache;
 mod dll;
@@ -34,6 +33,9 @@ struct Environment {
     preload: Option<OsString>,
     /// True if `LD_BIND_NOW` is set: all symbols are bound at start-up.
     bind_now: bool,
+    /// True if the program gets more privileges than its user has. The loader then ignores most variables and
+    /// `$ORIGIN`.
+    is_secure: bool,
     /// The current directory, to which relative entries refer.
     dir: PathBuf,
 }
@@ -41,9 +43,10 @@ struct Environment {
 impl Environment {
     fn from_env(env: &Env) -> Self {
         Self {
-            library_path: env.var_os("LD_LIBRARY_PATH"),
+            library_path: env.var_os("LD_LIBRARY_PATH").filter(|list| !list.is_empty()),
             preload: env.var_os("LD_PRELOAD"),
             bind_now: env.var_os("LD_BIND_NOW").is_some(),
+            is_secure: false,
             dir: env.current_dir().to_owned(),
         }
     }

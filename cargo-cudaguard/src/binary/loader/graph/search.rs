@@ -120,7 +120,7 @@ impl LoadGraph {
                     steps.push(self.rpath_list(system, rpath, asking, SearchSource::Rpath));
                     with_program |= index == 0;
                 }
-                next = asking.wanted_by;
+                next = asking.wanted_by.filter(|_| !asking.is_opened);
             }
             let program = &self.objects[0];
             if let (false, true, Some(rpath)) = (with_program, by != 0, &program.rpath) {
@@ -131,7 +131,7 @@ impl LoadGraph {
             let origin = &self.objects[0].origin;
             let entries = bytes_of(list).split(|byte| matches!(byte, b':' | b';'));
             let place = |entry: &[u8]| SearchSource::LibraryPath(String::from_utf8_lossy(entry).into_owned());
-            steps.push(self.expand_entries(system, entries, origin, place));
+            steps.push(self.expand_entries(system, entries, origin, false, place));
         }
         if let Some(runpath) = object.runpath.as_ref().filter(|runpath| !runpath.is_empty()) {
             steps.push(self.rpath_list(system, runpath, object, SearchSource::Runpath));
@@ -155,7 +155,9 @@ impl LoadGraph {
         place: fn(PathBuf, String) -> SearchSource,
     ) -> SearchStep {
         let entries = text.split(|byte| *byte == b':');
-        self.expand_entries(system, entries, &of.origin, |entry| {
+        // The user may link the program into another directory, but not its libraries.
+        let distrusts_origin = self.environment.is_secure && of.place == SearchSource::Program;
+        self.expand_entries(system, entries, &of.origin, distrusts_origin, |entry| {
             place(of.path.clone(), String::from_utf8_lossy(entry).into_owned())
         })
     }
@@ -165,6 +167,7 @@ impl LoadGraph {
         system: &System,
         entries: impl Iterator<Item = &'text [u8]>,
         origin: &Path,
+        distrusts_origin: bool,
         place: impl Fn(&[u8]) -> SearchSource,
     ) -> SearchStep {
         let mut dirs: Vec<(PathBuf, SearchSource)> = Vec::new();
@@ -172,6 +175,10 @@ impl LoadGraph {
             // An entry that is empty before its expansion means the current directory.
             let Some(dir) = expand_tokens(entry, origin, system) else { continue };
             let dir = self.absolute_path(&dir);
+            let is_trusted = || system.dirs.iter().any(|trusted| dir.starts_with(trusted));
+            if distrusts_origin && has_origin(entry) && !is_trusted() {
+                continue;
+            }
             if !dirs.iter().any(|(known, _)| *known == dir) {
                 dirs.push((dir, place(entry)));
             }
@@ -279,6 +286,11 @@ pub(super) fn expand_tokens(text: &[u8], origin: &Path, system: &System) -> Opti
     }
     out.extend_from_slice(rest);
     (text.is_empty() || !out.is_empty()).then_some(out)
+}
+
+/// Returns true if `$ORIGIN` is in an entry of a path list.
+fn has_origin(entry: &[u8]) -> bool {
+    (0..entry.len()).any(|at| entry[at] == b'$' && strip_token(&entry[at + 1..], b"ORIGIN").is_some())
 }
 
 /// Returns the text after this token. `None` if the text does not start with it.
