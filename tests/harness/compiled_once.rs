@@ -26,10 +26,10 @@ const FROM_OUTSIDE: [&str; 4] = ["CPATH", "C_INCLUDE_PATH", "COMPILER_PATH", "GC
 /// yet, restarts the program with them.
 pub fn prepare() {
     let words: Vec<OsString> = std::env::args_os().skip(1).collect();
-    if let [first, compiler, arguments @ ..] = &words[..] {
-        if first == COMPILE {
-            compile(Path::new(compiler), arguments);
-        }
+    if let [first, compiler, arguments @ ..] = &words[..]
+        && first == COMPILE
+    {
+        compile(Path::new(compiler), arguments);
     }
     let dir = dir();
     let path = std::env::var_os("PATH").unwrap_or_default();

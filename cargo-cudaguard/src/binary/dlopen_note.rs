@@ -49,11 +49,11 @@ pub fn note_text(manifest: &Manifest) -> Option<String> {
         manifest.opens.iter().flat_map(|opens| opens.libraries.iter().map(move |stem| by_crate(opens, stem)));
     let mut entries: Vec<Value> = by_crates.collect();
     // If the project opens the library itself, only the policy declares it.
-    if let Some((soname, Linkage::Dlopened, _)) = declared {
-        if entries.iter().all(|entry| entry["feature"] != CUDNN.key) {
-            let priority = if required { "required" } else { "recommended" };
-            entries.push(entry(CUDNN.key, priority, &manifest.component.to_string(), vec![soname.clone()]));
-        }
+    if let Some((soname, Linkage::Dlopened, _)) = declared
+        && entries.iter().all(|entry| entry["feature"] != CUDNN.key)
+    {
+        let priority = if required { "required" } else { "recommended" };
+        entries.push(entry(CUDNN.key, priority, &manifest.component.to_string(), vec![soname.clone()]));
     }
     (!entries.is_empty()).then(|| Value::Array(entries).to_string())
 }

@@ -500,10 +500,10 @@ fn is_quiet(call: &Call, config: &Config) -> bool {
 /// Returns the workspace wrapper that cargo would call without cudaguard. In a nested build it is the inner wrapper of
 /// the outer build.
 fn inner_wrapper(config: &Config) -> Vec<String> {
-    if config.env.var_os(MARK).is_some() {
-        if let Some(outer) = config.env.var_os(BUILD).and_then(|file| BuildContext::read(Path::new(&file))) {
-            return outer.inner;
-        }
+    if config.env.var_os(MARK).is_some()
+        && let Some(outer) = config.env.var_os(BUILD).and_then(|file| BuildContext::read(Path::new(&file)))
+    {
+        return outer.inner;
     }
     // Cargo reads the variable as one path, even if it contains blanks.
     if let Some(wrapper) = config.env.var("RUSTC_WORKSPACE_WRAPPER") {
@@ -515,10 +515,10 @@ fn inner_wrapper(config: &Config) -> Vec<String> {
 /// Returns the wrapper for all compilers: `RUSTC_WRAPPER` (an empty value means none), or else the one in cargo's
 /// configuration.
 fn outer_wrapper(config: &Config) -> Vec<String> {
-    if config.env.var_os(MARK).is_some() {
-        if let Some(outer) = config.env.var_os(BUILD).and_then(|file| BuildContext::read(Path::new(&file))) {
-            return outer.outer;
-        }
+    if config.env.var_os(MARK).is_some()
+        && let Some(outer) = config.env.var_os(BUILD).and_then(|file| BuildContext::read(Path::new(&file)))
+    {
+        return outer.outer;
     }
     match config.env.var_os_raw("RUSTC_WRAPPER") {
         Some(wrapper) if wrapper.is_empty() => Vec::new(),

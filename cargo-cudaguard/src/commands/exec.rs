@@ -42,13 +42,13 @@ pub(crate) fn run_exec(env: &Env, program: &OsStr, arguments: &[OsString]) -> Re
 
 fn start_program(env: &Env, program: &OsStr, command: &mut Command) -> Result<ExitCode, CliError> {
     let switch = env.var("CUDAGUARD");
-    if switch.as_deref() != Some("off") {
-        if let Some(file) = platform::find_program(program) {
-            let findings = crate::host::dry_run::start_here(&file, env, &DriverProbe::with_current_exe());
-            findings::print_text(&findings);
-            if report::has_errors(&findings) && switch.as_deref() != Some("warn") {
-                return Ok(ExitCode::from(EXIT_REFUSED));
-            }
+    if switch.as_deref() != Some("off")
+        && let Some(file) = platform::find_program(program)
+    {
+        let findings = crate::host::dry_run::start_here(&file, env, &DriverProbe::with_current_exe());
+        findings::print_text(&findings);
+        if report::has_errors(&findings) && switch.as_deref() != Some("warn") {
+            return Ok(ExitCode::from(EXIT_REFUSED));
         }
     }
     Err(cannot_start(program, &platform::replace_process(command)))

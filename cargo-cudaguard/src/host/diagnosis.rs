@@ -411,10 +411,11 @@ fn diagnose_host(machine: &Machine, signs: &HostSymptoms) -> Vec<Finding> {
         say(MessageTemplate::WslShadowed, &values);
     }
     let compat = !driver.ordinary && driver.library.is_some() && machine.kind.is_none();
-    if let (true, Some(user), Some(kernel)) = (compat, driver.user, driver.kernel) {
-        if user.branch <= kernel.branch && user != kernel {
-            say(MessageTemplate::CompatOutdated, &values);
-        }
+    if let (true, Some(user), Some(kernel)) = (compat, driver.user, driver.kernel)
+        && user.branch <= kernel.branch
+        && user != kernel
+    {
+        say(MessageTemplate::CompatOutdated, &values);
     }
     // If cuInit succeeds, the driver has created the devices that were missing.
     let lacking = if signs.usable && module && driver.init != Some(0) { &*signs.lacking } else { &[] };

@@ -198,10 +198,11 @@ fn on_aarch64(code: &[u8], counts: &mut Counts) {
     let mut before: Option<u32> = None;
     for word in code.chunks_exact(4) {
         let this = constant(word);
-        if let Some((one, other)) = before.zip(this) {
-            if one.abs_diff(other) == 3 && CudaVersion::is_plausible(one.min(other)) {
-                *counts.entry(one.min(other)).or_default() += 2;
-            }
+        if let Some((one, other)) = before.zip(this)
+            && one.abs_diff(other) == 3
+            && CudaVersion::is_plausible(one.min(other))
+        {
+            *counts.entry(one.min(other)).or_default() += 2;
         }
         before = this;
     }

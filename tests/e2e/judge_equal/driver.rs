@@ -490,10 +490,10 @@ fn and_machine_code(manifest: Manifest, ptx_fallback: PtxFallback) -> Manifest {
 
 fn set_ptx_fallback(mut manifest: Manifest, is: PtxFallback, where_ptx_serves: bool) -> Manifest {
     for row in &mut manifest.requires {
-        if let Requirement::Gpu { by, ptx_fallback, .. } = row {
-            if (*by == GpuCoverage::Ptx) == where_ptx_serves {
-                *ptx_fallback = is;
-            }
+        if let Requirement::Gpu { by, ptx_fallback, .. } = row
+            && (*by == GpuCoverage::Ptx) == where_ptx_serves
+        {
+            *ptx_fallback = is;
         }
     }
     manifest

@@ -228,10 +228,10 @@ impl<'data> Lexer<'data> {
                         }
                     }
                     sets_conditions |= depth == 0 && word == b"cudaGraphSetConditional";
-                    if word == b".entry" {
-                        if let Some(name) = self.next_word() {
-                            kernels = kernels.wrapping_add(super::cubin::name_mark(name));
-                        }
+                    if word == b".entry"
+                        && let Some(name) = self.next_word()
+                    {
+                        kernels = kernels.wrapping_add(super::cubin::name_mark(name));
                     }
                 }
             }

@@ -78,10 +78,10 @@ pub(super) fn read_data(data: &[u8], map: Option<&Mmap>) -> Result<Kernels, Stri
                 return Err("is a thin archive, which does not contain its objects".to_owned());
             };
             // Rust libraries contain metadata, and archives other files, next to their objects.
-            if let Err(error) = reader.read_image(bytes, member.offset, Some(&member.name)) {
-                if Elf::is_elf(bytes) {
-                    reader.push_warning(format!("{} {error}", member.name));
-                }
+            if let Err(error) = reader.read_image(bytes, member.offset, Some(&member.name))
+                && Elf::is_elf(bytes)
+            {
+                reader.push_warning(format!("{} {error}", member.name));
             }
         }
     } else {

@@ -99,7 +99,7 @@ pub(super) fn next_hit(data: &[u8], range: Range<usize>, marks: Marks) -> Option
     while let Some((text, at)) = searcher.find(data, from).filter(|(_, at)| *at < to) {
         let hit = MARKS[text].1;
         let is_mark = match marks {
-            Marks::Aligned => !matches!(hit, Hit::Ptx | Hit::Gzip) && (at as u64) % ALIGNED == 0,
+            Marks::Aligned => !matches!(hit, Hit::Ptx | Hit::Gzip) && (at as u64).is_multiple_of(ALIGNED),
             Marks::Anywhere if hit == Hit::Ptx => data.get(at + PTX.len()).is_some_and(u8::is_ascii_whitespace),
             Marks::Anywhere => true,
         };

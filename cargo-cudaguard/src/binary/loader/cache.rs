@@ -125,7 +125,7 @@ mod tests {
             table.extend(hwcap.map_or(0, |index| HWCAP_EXTENSION | u64::from(index)).to_le_bytes());
         }
         let names: Vec<u8> = hwcaps.iter().flat_map(|name| put(name)).collect();
-        while (base + strings.len()) % 4 != 0 {
+        while !(base + strings.len()).is_multiple_of(4) {
             strings.push(0);
         }
         let extension = base + strings.len();

@@ -253,12 +253,11 @@ pub(super) fn read_csv(
             (Some(_), None) => true,
             _ => false,
         };
-        if flush {
-            if let Some(facts) = machine.take() {
-                if !take(first, Ok(facts)) {
-                    return Ok(());
-                }
-            }
+        if flush
+            && let Some(facts) = machine.take()
+            && !take(first, Ok(facts))
+        {
+            return Ok(());
         }
         match row {
             None => return Ok(()),

@@ -101,7 +101,7 @@ pub(super) fn read(
         let line = reader.get_ref().line;
         match event.map_err(|error| (line, error.to_string()))? {
             Event::Start(tag) => {
-                let name = String::from_utf8_lossy(tag.name().as_ref()).into_owned();
+                let name = tag.name().as_ref().to_owned();
                 if path.is_empty() && name != ROOT {
                     return Err((line, unexpected(&name)));
                 }
@@ -121,10 +121,10 @@ pub(super) fn read(
             }
             Event::End(_) => {
                 path.pop();
-                if path.len() == 1 {
-                    if let Some(gpu) = gpu.take() {
-                        facts.add_smi_gpu(gpu).map_err(|why| (line, why))?;
-                    }
+                if path.len() == 1
+                    && let Some(gpu) = gpu.take()
+                {
+                    facts.add_smi_gpu(gpu).map_err(|why| (line, why))?;
                 }
                 if path.is_empty() {
                     let facts = std::mem::take(&mut facts);
@@ -139,14 +139,14 @@ pub(super) fn read(
                 }
             }
             Event::Text(text) => {
-                let whole = String::from_utf8_lossy(&text);
+                let whole: &str = &text;
                 let text = whole.trim();
                 match (&path[..], &mut gpu) {
                     ([], _) => {
-                        if let Some((at, why)) = stray_text(&whole) {
-                            if !take(line - whole.matches('\n').count() + at, Err(why)) {
-                                return Ok(());
-                            }
+                        if let Some((at, why)) = stray_text(whole)
+                            && !take(line - whole.matches('\n').count() + at, Err(why))
+                        {
+                            return Ok(());
                         }
                     }
                     ([_, _, inside @ ..], Some(gpu)) => {

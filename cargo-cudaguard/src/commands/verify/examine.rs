@@ -193,12 +193,13 @@ fn on_each_of(binary: &Binary, components: &Components, machine: Option<&Machine
         answers_together(&of_each, &components.alternatives)
     };
     // The code of a library next to the program is not in this file.
-    if all.iter().any(|answer| answer.service == Service::Partial) && components.manifests.len() == 1 {
-        if let Ok(kernels) = binary.kernels() {
-            let count = kernels.container_count();
-            for answer in all.iter_mut().filter(|answer| answer.service == Service::Partial) {
-                answer.containers = Some((count - kernels.containers_without(answer.cc).count().min(count), count));
-            }
+    if all.iter().any(|answer| answer.service == Service::Partial)
+        && components.manifests.len() == 1
+        && let Ok(kernels) = binary.kernels()
+    {
+        let count = kernels.container_count();
+        for answer in all.iter_mut().filter(|answer| answer.service == Service::Partial) {
+            answer.containers = Some((count - kernels.containers_without(answer.cc).count().min(count), count));
         }
     }
     if let Some(machine) = machine {

@@ -400,14 +400,11 @@ fn stale_choice(uses: &[CrateUse], one: &CrateUse, ran: &Ran) -> Option<(String,
             return Some((format!("CUDA {took}"), format!("CUDA {} ({})", detected.value, detected.by)));
         }
     }
-    if let Some(Stopped::UnknownRelease { asked, by, newest, .. }) = &one.stopped {
-        if let (Some(major), Some(minor)) = (number("CUDA_MAJOR_VERSION"), number("CUDA_MINOR_VERSION")) {
-            let values = Values::default().with("found_cuda", asked).with("by", by).with("newest", newest);
-            return Some((
-                format!("CUDA {}", CudaVersion::new(major, minor)),
-                MessageFragment::NoBindings.render(&values),
-            ));
-        }
+    if let Some(Stopped::UnknownRelease { asked, by, newest, .. }) = &one.stopped
+        && let (Some(major), Some(minor)) = (number("CUDA_MAJOR_VERSION"), number("CUDA_MINOR_VERSION"))
+    {
+        let values = Values::default().with("found_cuda", asked).with("by", by).with("newest", newest);
+        return Some((format!("CUDA {}", CudaVersion::new(major, minor)), MessageFragment::NoBindings.render(&values)));
     }
     let rule = one.of.table_row().and_then(|row| row.library.as_ref());
     let guarded = rule.and_then(|rule| {

@@ -325,7 +325,7 @@ fn containers_of(archs: &[Vec<u8>]) -> Kernels {
     const ARCHS: [u32; 6] = [75, 80, 86, 90, 100, 120];
     let entry = |number: &u8| {
         let arch = ARCHS[usize::from(number / 2) % ARCHS.len()];
-        if number % 2 == 0 { sm(arch) } else { compute(arch, (9, 0)) }
+        if number.is_multiple_of(2) { sm(arch) } else { compute(arch, (9, 0)) }
     };
     plain(&archs.iter().map(|container| fatbin(&container.iter().map(entry).collect::<Vec<_>>())).collect::<Vec<_>>())
 }

@@ -77,10 +77,10 @@ impl KernelReader<'_> {
             let start = base + section.offset;
             let end = start + section.data.len() as u64;
             let next = by_offset.get(by_offset.partition_point(|(offset, _)| *offset < start));
-            if next.is_some_and(|(offset, _)| *offset < end) {
-                if let Ok(index) = u16::try_from(section.index) {
-                    sections.insert(index, start.wrapping_sub(section.addr));
-                }
+            if next.is_some_and(|(offset, _)| *offset < end)
+                && let Ok(index) = u16::try_from(section.index)
+            {
+                sections.insert(index, start.wrapping_sub(section.addr));
             }
         }
         let mut file = None;
