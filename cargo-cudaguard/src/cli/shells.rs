@@ -1,10 +1,13 @@
 //! `completions` and `man`: generate shell completions and man pages from the definition of the arguments.
 
+use std::fmt::Write as _;
+use std::io;
 use std::path::Path;
 use std::process::ExitCode;
 
 use clap::Command;
 use clap_complete::Shell;
+use clap_mangen::Man;
 
 use crate::cli::report::{self, CliError};
 
@@ -37,6 +40,31 @@ pub(crate) fn write_man_pages(command: Command, dir: &Path) -> Result<ExitCode, 
     let fail =
         |error: std::io::Error| CliError::operational(format_args!("cannot write into {}: {error}", dir.display()));
     std::fs::create_dir_all(dir).map_err(fail)?;
-    clap_mangen::generate_to(command, dir).map_err(fail)?;
+    write_man_page(command.disable_help_subcommand(true), dir).map_err(fail)?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// Writes the man page of a command and those of its visible subcommands.
+fn write_man_page(mut command: Command, dir: &Path) -> io::Result<()> {
+    command.build();
+    for subcommand in command.get_subcommands().filter(|subcommand| !subcommand.is_hide_set()) {
+        write_man_page(subcommand.clone(), dir)?;
+    }
+    let page = Man::new(command);
+    let mut text = Vec::new();
+    page.render(&mut text)?;
+    std::fs::write(dir.join(page.get_filename()), escape_for_roff(&String::from_utf8_lossy(&text)))
+}
+
+/// Replaces characters that are not ASCII with escape sequences: groff reads its input as Latin-1.
+fn escape_for_roff(text: &str) -> String {
+    let mut escaped = String::with_capacity(text.len());
+    for character in text.chars() {
+        if character.is_ascii() {
+            escaped.push(character);
+        } else {
+            let _ = write!(escaped, "\\[u{:04X}]", u32::from(character));
+        }
+    }
+    escaped
 }

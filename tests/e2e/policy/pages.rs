@@ -77,7 +77,7 @@ reports an entry that the build does not need (CG109).
 
 ## Keys
 
-For completion in your editor, use the JSON schema `templates/cudaguard.schema.json`.
+`cargo cudaguard init` writes the address of the JSON schema into the first line (`#:schema`), from which editors complete the keys.
 ";
 
 /// Returns the page with tables of all keys, from the schema.
@@ -284,6 +284,11 @@ fn manual_pages_cover_all_subcommands() {
     {
         assert!(index.contains(&format!("cargo-cudaguard-{verb}(1)")), "{verb}: {index}");
         assert!(page(&format!("cargo-cudaguard-{verb}.1")).contains(".SH NAME"), "{verb}");
+    }
+    for entry in fs::read_dir(&dir).expect("a directory") {
+        let path = entry.expect("an entry").path();
+        let text = fs::read_to_string(&path).expect("a page");
+        assert!(text.is_ascii(), "groff reads Latin-1: {}", path.display());
     }
     // The manual pages list the same subcommands and options as the help.
     let help = command::call(["--help"]).run().success().stdout;
