@@ -40,11 +40,22 @@ pub(crate) use member::{ArtifactMember, sha256_of};
 use member::{MemberLoader, file_name};
 use missing::PresentMembers;
 use packages::{ArtifactPackage, NeededVersions};
-pub(crate) use packages::{BilledPackage, BilledRequirement, check_packages};
+pub(crate) use packages::{BilledPackage, BilledRequirement, check_packages, escape_purl};
 
 /// Maximum number of members that are listed one by one; the others are counted.
 const TOLD: usize = 24;
 const EXIT_NOT_FOUND: &str = "version not known";
+
+/// A library or program of an artifact, for a bill of materials.
+pub(crate) struct BilledMember<'a> {
+    pub(crate) name: &'a str,
+    pub(crate) sha256: Option<&'a str>,
+    pub(crate) is_program: bool,
+    /// Present if it uses CUDA.
+    pub(crate) part: Option<&'a ArtifactMember>,
+    /// The package that contains it.
+    pub(crate) package: Option<BilledPackage>,
+}
 
 /// An archive or a directory that has been read.
 pub(crate) struct ArtifactReport {
@@ -190,10 +201,24 @@ impl ArtifactReport {
         self.packages.iter().filter_map(ArtifactPackage::to_billed).collect()
     }
 
-    /// Returns the package URL of the package that contains a member, if several packages are in one directory.
-    pub(crate) fn owner_purl(&self, part: &ArtifactMember) -> Option<String> {
-        let owner = self.packages.iter().find(|package| package.owns_member(&part.name));
-        owner.filter(|_| self.packages.len() > 1).and_then(ArtifactPackage::to_billed).map(|billed| billed.purl)
+    /// Returns the libraries and programs for a bill of materials, with NVIDIA's static libraries.
+    pub(crate) fn members_in_bill(&self) -> Vec<BilledMember<'_>> {
+        let parts: BTreeMap<&str, &ArtifactMember> = self.parts.iter().map(|part| (part.name.as_str(), part)).collect();
+        let mut members = Vec::new();
+        for loader in &self.loaders {
+            if !loader.is_loadable() && !is_listed_under_cuda(file_name(&loader.name)) {
+                continue;
+            }
+            let owner = self.packages.iter().find(|package| package.owns_member(&loader.name));
+            members.push(BilledMember {
+                name: &loader.name,
+                sha256: loader.sha256.as_deref(),
+                is_program: loader.is_program(),
+                part: parts.get(loader.name.as_str()).copied(),
+                package: owner.and_then(ArtifactPackage::to_billed),
+            });
+        }
+        members
     }
 
     /// Returns the libraries of NVIDIA that must come from elsewhere, by soname.

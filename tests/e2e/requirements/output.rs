@@ -402,6 +402,11 @@ fn bill_of_wheel_lists_libraries() {
     let call = Call::new("gcc").args(["-shared", "-fPIC", "app.c", "-o", "tree/app/app.so"]).arg(&cudart);
     let _ = call.dir(scratch.path()).run().success();
     std::fs::copy(&cudart, scratch.join("tree/app.libs/libcudart.8dd2b5e6.so.13")).expect("a copy");
+    // Libraries that do not use CUDA. One has a version in its name.
+    for name in ["libgomp-a34b3233.so.1.0.0", "libplain.so.1"] {
+        let plain = Call::new("gcc").args(["-shared", "-nostdlib", "-x", "c", "/dev/null", "-o"]);
+        let _ = plain.arg(scratch.join("tree/app.libs").join(name)).run().success();
+    }
     let metadata =
         "Metadata-Version: 2.1\nName: My_App\nVersion: 1.0+cu130\nRequires-Dist: nvidia-cudnn-cu13==9.15.1.9\n";
     scratch.file("tree/app-1.0.dist-info/METADATA", metadata);
@@ -424,11 +429,22 @@ fn bill_of_wheel_lists_libraries() {
         components.iter().find(|one| one["bom-ref"] == "app.libs/libcudart.8dd2b5e6.so.13").expect("the library");
     assert_eq!((&inside["name"], &inside["version"]), (&"libcudart.so.13".into(), &"13.0".into()));
     assert_eq!(inside["hashes"][0]["content"], digest(&cudart).as_str());
+    for (name, version, purl) in [
+        ("app.so", "1.0+cu130", "pkg:pypi/my-app@1.0%2Bcu130#app/app.so"),
+        ("libplain.so.1", "1.0+cu130", "pkg:pypi/my-app@1.0%2Bcu130#app.libs/libplain.so.1"),
+        ("libgomp-a34b3233.so.1.0.0", "1.0.0", "pkg:pypi/my-app@1.0%2Bcu130#app.libs/libgomp-a34b3233.so.1.0.0"),
+    ] {
+        let (component, hash) = (of(name), &of(name)["hashes"][0]["content"]);
+        assert_eq!((&component["version"], &component["purl"]), (&version.into(), &purl.into()), "{component}");
+        assert_eq!(hash.as_str().map(str::len), Some(64), "{component}");
+        assert!(component.get("supplier").is_none(), "{component}");
+    }
     assert_eq!(of("nvidia-cudnn-cu13")["purl"], "pkg:pypi/nvidia-cudnn-cu13@9.15.1.9");
     let spdx: serde_json::Value = serde_json::from_str(&written("spdx", &[&wheel])).expect("JSON");
     let packages = spdx["packages"].as_array().expect("packages");
     let checksums: Vec<&str> =
         packages.iter().filter_map(|one| one["checksums"][0]["checksumValue"].as_str()).collect();
-    assert_eq!(checksums, [digest(&wheel).as_str(), digest(&cudart).as_str()]);
+    assert_eq!(checksums.len(), 5, "the wheel and four libraries: {spdx:#}");
+    assert!([&wheel, &cudart].iter().all(|path| checksums.contains(&digest(path).as_str())), "{spdx:#}");
     assert!(spdx["relationships"].as_array().expect("a list").iter().any(|one| one["relationshipType"] == "CONTAINS"));
 }

@@ -52,6 +52,8 @@ pub(super) struct MemberLoader {
     pub(super) is_for_windows: bool,
     /// The processor of a file for Windows; `None` if it is for several.
     pub(super) processor: Option<u16>,
+    /// The SHA-256 of the file, if it was requested.
+    pub(super) sha256: Option<String>,
 }
 
 impl MemberLoader {
@@ -77,6 +79,7 @@ impl MemberLoader {
             kind: binary.kind,
             is_for_windows,
             processor: Pe::parse(binary.data()).ok().and_then(|image| image.processor()),
+            sha256: None,
         }
     }
 
@@ -112,8 +115,6 @@ pub(crate) struct ArtifactMember {
     pub(crate) holds: Vec<(&'static Library, Option<String>)>,
     /// How it fits the other members, if it is a library of NVIDIA's or needs one.
     pub(crate) family: Option<Member>,
-    /// The SHA-256 of the file, if it was requested.
-    pub(crate) sha256: Option<String>,
 }
 
 impl ArtifactMember {
@@ -129,7 +130,7 @@ impl ArtifactMember {
         let contents = Contents::from_file(file, Path::new(name));
         let (part, loader, reasons) =
             Self::from_contents(name, Arc::new(contents.map_err(|error| without_name(name, &error))?))?;
-        Ok((part.map(|part| Self { sha256, ..part }), loader, reasons))
+        Ok((part, MemberLoader { sha256, ..loader }, reasons))
     }
 
     pub(super) fn from_contents(
@@ -169,7 +170,7 @@ impl ArtifactMember {
         let symbols = VendorSymbols::from_binary(&binary);
         binary.close();
         Ok((
-            Some(Self { name: name.to_owned(), binary, kernels, components, symbols, holds, family, sha256: None }),
+            Some(Self { name: name.to_owned(), binary, kernels, components, symbols, holds, family }),
             loader,
             not_examined,
         ))
@@ -203,6 +204,11 @@ impl ArtifactMember {
     /// Returns the library that the member is, if it is one that NVIDIA releases together with others.
     pub(super) fn release(&self) -> Option<&Release> {
         self.family.as_ref()?.release.as_ref()
+    }
+
+    /// Returns the version of the library that the member is.
+    pub(crate) fn released_version(&self) -> Option<String> {
+        Some(self.release()?.version.as_ref()?.version.to_string())
     }
 
     /// Returns true if it contains a readable manifest.

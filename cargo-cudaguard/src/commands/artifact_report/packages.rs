@@ -472,7 +472,7 @@ fn driver_of_image(value: &str) -> Option<(String, CudaVersion)> {
 }
 
 /// Characters that a package URL does not contain as they are: `2.9.1+cu128` is `2.9.1%2Bcu128`.
-fn escape_purl(text: &str) -> String {
+pub(crate) fn escape_purl(text: &str) -> String {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || b".-_~".contains(&byte);
     text.bytes().fold(String::new(), |url, byte| {
         if plain(byte) { url + &char::from(byte).to_string() } else { url + &format!("%{byte:02X}") }

@@ -1,4 +1,4 @@
-//! The files in a bill of materials: their SHA-256, their package, and NVIDIA's libraries in them.
+//! The files in a bill of materials: their SHA-256, their package, and the libraries in them.
 
 use std::fs::File;
 use std::path::Path;
@@ -6,7 +6,7 @@ use std::path::Path;
 use cudaguard::internal::vendor::plain_name;
 
 use crate::cli::report::CliError;
-use crate::commands::artifact_report::{ArtifactReport, BilledRequirement, sha256_of};
+use crate::commands::artifact_report::{ArtifactReport, BilledMember, BilledRequirement, escape_purl, sha256_of};
 
 /// A file that the bill is about.
 pub(super) struct BilledFile {
@@ -19,15 +19,69 @@ pub(super) struct BilledFile {
     pub(super) requires: Vec<BilledRequirement>,
 }
 
-/// A library of NVIDIA in a package, an image or a directory.
+/// A library or program in a package, an image or a directory.
 pub(super) struct BundledLibrary {
     /// Its path in the package.
     pub(super) path: String,
-    /// `libnvjpeg.so.12`, without what packers add to the name.
+    /// `libnvjpeg.so.12`: the name of NVIDIA's library, or of the file.
     pub(super) name: String,
     pub(super) version: Option<String>,
     pub(super) sha256: Option<String>,
     pub(super) purl: String,
+    pub(super) is_of_nvidia: bool,
+    pub(super) is_program: bool,
+}
+
+impl BundledLibrary {
+    fn from_member(member: &BilledMember<'_>, has_packages: bool) -> Self {
+        let own = member.name.rsplit(['/', '!']).next().unwrap_or_default();
+        let part = member.part.filter(|part| part.is_listed_under_cuda());
+        let (mut name, mut version) = (own.to_owned(), version_in_name(own));
+        let package_purl = member.package.as_ref().map(|package| package.purl.as_str());
+        let purl = if let Some(part) = part {
+            let library = plain_name(own);
+            let held = part.holds.iter().find(|(held, _)| own.starts_with(held.stem));
+            version = held.and_then(|(_, version)| version.clone()).or_else(|| part.released_version());
+            // A DLL keeps its name; the tables have that on Linux.
+            if !own.to_ascii_lowercase().ends_with(".dll") {
+                name = library.clone().into_owned();
+            }
+            let suffix = version.as_ref().map(|version| format!("@{version}")).unwrap_or_default();
+            let published = package_purl.filter(|purl| has_packages && purl.contains("nvidia"));
+            published.map_or_else(|| generic_purl(&library) + &suffix, str::to_owned)
+        } else {
+            version = version.or_else(|| member.package.as_ref().map(|package| package.version.clone()));
+            file_purl(package_purl, member.name, version.as_deref(), member.sha256)
+        };
+        Self {
+            path: member.name.to_owned(),
+            name,
+            version,
+            sha256: member.sha256.map(str::to_owned),
+            purl,
+            is_of_nvidia: part.is_some(),
+            is_program: member.is_program,
+        }
+    }
+}
+
+/// Returns the version in the name of a library: `libgomp-a34b3233.so.1.0.0`.
+fn version_in_name(file: &str) -> Option<String> {
+    let (_, version) = file.split_once(".so.")?;
+    let is_version = version.contains('.') && version.split('.').all(|part| part.parse::<u32>().is_ok());
+    is_version.then(|| version.to_owned())
+}
+
+/// Returns the package URL of a file: its path in the package that contains it, or its name and digest.
+fn file_purl(package: Option<&str>, path: &str, version: Option<&str>, sha256: Option<&str>) -> String {
+    if let Some(package) = package {
+        let path: Vec<String> = path.split('/').filter(|part| !part.is_empty()).map(escape_purl).collect();
+        return format!("{package}#{}", path.join("/"));
+    }
+    let name = escape_purl(path.rsplit(['/', '!']).next().unwrap_or_default());
+    let version = version.map(|version| format!("@{}", escape_purl(version))).unwrap_or_default();
+    let digest = sha256.map(|sha256| format!("?checksum=sha256:{sha256}")).unwrap_or_default();
+    format!("pkg:generic/{name}{version}{digest}")
 }
 
 impl BilledFile {
@@ -43,33 +97,10 @@ impl BilledFile {
         let name = path.file_name().unwrap_or(path.as_os_str()).to_string_lossy().into_owned();
         // A file that NVIDIA publishes is not a part of itself.
         let is_whole = |member: &str| member == name;
-        let bundled =
-            artifact.parts.iter().filter(|part| part.is_listed_under_cuda() && !is_whole(&part.name)).map(|part| {
-                let own = part.name.rsplit(['/', '!']).next().unwrap_or_default();
-                let library = plain_name(own);
-                let named = |(library, _): &&(&cudaguard::internal::vendor::Library, Option<String>)| {
-                    own.starts_with(library.stem)
-                };
-                let version = part.holds.iter().find(named).and_then(|(_, version)| version.clone());
-                let generic = || {
-                    let version = version.as_ref().map(|version| format!("@{version}")).unwrap_or_default();
-                    generic_purl(&library) + &version
-                };
-                BundledLibrary {
-                    path: part.name.clone(),
-                    purl: artifact.owner_purl(part).filter(|purl| purl.contains("nvidia")).unwrap_or_else(generic),
-                    // A DLL keeps its name; the tables have that on Linux.
-                    name: if own.to_ascii_lowercase().ends_with(".dll") {
-                        own.to_owned()
-                    } else {
-                        library.into_owned()
-                    },
-                    version,
-                    sha256: part.sha256.clone(),
-                }
-            });
-        let bundled = bundled.collect();
         let mut packages = artifact.packages_in_bill();
+        let members = artifact.members_in_bill();
+        let members = members.iter().filter(|member| !is_whole(member.name));
+        let bundled = members.map(|member| BundledLibrary::from_member(member, packages.len() > 1)).collect();
         let requires = packages.iter_mut().flat_map(|package| std::mem::take(&mut package.requires)).collect();
         let package = match &packages[..] {
             [package] => Some((package.name.clone(), package.version.clone(), package.purl.clone())),
@@ -104,5 +135,14 @@ mod tests {
         assert_eq!((name.as_str(), version.as_str()), ("libcuda1", "535.261.03-1+deb12u1"));
         assert_eq!(purl, "pkg:deb/debian/libcuda1@535.261.03-1%2Bdeb12u1?arch=amd64");
         assert!(debian_package("a.deb").is_none() && debian_package("a_1_amd64.whl").is_none());
+    }
+
+    #[test]
+    fn files_have_package_urls() {
+        assert_eq!(version_in_name("libgomp-a34b3233.so.1.0.0").as_deref(), Some("1.0.0"));
+        assert_eq!([version_in_name("libz.so.1"), version_in_name("ext.cpython-311.so")], [None, None]);
+        let purl = file_purl(Some("pkg:pypi/app@1.0"), "app.libs/libz+1.so", Some("1.0"), Some("00"));
+        assert_eq!(purl, "pkg:pypi/app@1.0#app.libs/libz%2B1.so");
+        assert_eq!(file_purl(None, "lib/a.so", None, Some("00")), "pkg:generic/a.so?checksum=sha256:00");
     }
 }

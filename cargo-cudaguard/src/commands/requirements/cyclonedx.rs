@@ -46,12 +46,9 @@ fn hashes(sha256: &str) -> Value {
 }
 
 fn to_json(part: &FamilyPart, reference: &str) -> Value {
-    let mut value = object([
-        ("type", part.kind.into()),
-        ("bom-ref", reference.into()),
-        ("supplier", object([("name", "NVIDIA".into())])),
-        ("name", part.name.as_str().into()),
-    ]);
+    let mut value = object([("type", part.kind.into()), ("bom-ref", reference.into())]);
+    value.insert_some("supplier", part.is_of_nvidia.then(|| object([("name", "NVIDIA".into())])));
+    value.insert_some("name", Some(part.name.as_str()));
     value.insert_some("version", part.version.as_deref());
     value.insert_some("hashes", part.sha256.as_deref().map(hashes));
     value.insert_some("scope", Some(if part.optional { "optional" } else { "required" }));

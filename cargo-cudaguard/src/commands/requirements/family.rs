@@ -11,10 +11,10 @@ use super::{RequirementsQuery, span_of};
 
 const DRIVER: &str = "nvidia-driver";
 
-/// A CUDA component.
+/// A component: a library of CUDA, the driver, or another library in a file.
 #[derive(Default)]
 pub(super) struct FamilyPart {
-    /// Type of the component in `CycloneDX`: `library` or `device-driver`.
+    /// Type of the component in `CycloneDX`: `library`, `application` or `device-driver`.
     pub(super) kind: &'static str,
     /// Name of the component.
     pub(super) name: String,
@@ -34,6 +34,8 @@ pub(super) struct FamilyPart {
     pub(super) sha256: Option<String>,
     /// Set if it is inside a file, and not required of the machine.
     pub(super) inside: bool,
+    /// Set if NVIDIA supplies it.
+    pub(super) is_of_nvidia: bool,
 }
 
 /// The components by a unique name, and for each file its name and the components that it needs. If there are none,
@@ -46,7 +48,7 @@ pub(super) struct FamilyReport {
 pub(super) fn family_of(asked: &RequirementsQuery<'_>, bill: &[BilledFile]) -> Result<FamilyReport, String> {
     let mut parts: BTreeMap<String, FamilyPart> = BTreeMap::new();
     let mut needs: Vec<(String, BTreeSet<String>)> = Vec::new();
-    for (file, billed) in asked.components.iter().zip(bill) {
+    for (at, (file, billed)) in asked.components.iter().zip(bill).enumerate() {
         let mut mine = BTreeSet::new();
         let mut put = |reference: &str, told_by: &'static str, symbol: Option<&str>, part: FamilyPart| {
             mine.insert(reference.to_owned());
@@ -58,6 +60,7 @@ pub(super) fn family_of(asked: &RequirementsQuery<'_>, bill: &[BilledFile]) -> R
                 optional: true,
                 sha256: part.sha256,
                 inside: part.inside,
+                is_of_nvidia: part.is_of_nvidia,
                 ..FamilyPart::default()
             });
             entry.optional &= part.optional;
@@ -108,9 +111,13 @@ pub(super) fn family_of(asked: &RequirementsQuery<'_>, bill: &[BilledFile]) -> R
                 version: library.version.clone(),
                 sha256: library.sha256.clone(),
                 inside: true,
+                kind: if library.is_program { "application" } else { "library" },
+                is_of_nvidia: library.is_of_nvidia,
                 ..library_part(&library.name, library.purl.clone())
             };
-            put(&library.path, "file in the package", None, part);
+            // Two packages may contain the same path.
+            let reference = if bill.len() == 1 { library.path.clone() } else { format!("file-{at}/{}", library.path) };
+            put(&reference, "file in the package", None, part);
         }
         for required in &billed.requires {
             let mut part = FamilyPart {
@@ -124,14 +131,14 @@ pub(super) fn family_of(asked: &RequirementsQuery<'_>, bill: &[BilledFile]) -> R
         }
         needs.push((file.file.clone(), mine));
     }
-    if parts.is_empty() {
+    if !parts.values().any(|part| part.is_of_nvidia) {
         return Err("no CUDA component is required".to_owned());
     }
     Ok(FamilyReport { parts, needs })
 }
 
 fn library_part(name: &str, purl: String) -> FamilyPart {
-    FamilyPart { kind: "library", name: name.to_owned(), purl, ..FamilyPart::default() }
+    FamilyPart { kind: "library", name: name.to_owned(), purl, is_of_nvidia: true, ..FamilyPart::default() }
 }
 
 /// Adds the components that are linked into the file itself, with their versions.
@@ -158,6 +165,7 @@ fn driver_part(asked: &RequirementsQuery<'_>) -> FamilyPart {
         name: "NVIDIA driver".to_owned(),
         purl: "pkg:generic/nvidia/driver".to_owned(),
         optional: !asked.placement.needs_driver,
+        is_of_nvidia: true,
         ..FamilyPart::default()
     };
     for gpus in &asked.placement.fit {

@@ -68,7 +68,7 @@ fn file_value(id: &str, file: &BilledFile) -> Value {
 fn package_value(id: &str, part: &FamilyPart) -> Value {
     let mut value = object([("SPDXID", id.into()), ("name", part.name.as_str().into())]);
     value.insert_some("versionInfo", part.version.as_deref());
-    value.insert_some("supplier", Some("Organization: NVIDIA"));
+    value.insert_some("supplier", part.is_of_nvidia.then_some("Organization: NVIDIA"));
     value.insert_some("downloadLocation", Some("NOASSERTION"));
     value.insert_some("filesAnalyzed", Some(false));
     value.insert_some("checksums", part.sha256.as_deref().map(checksums));
