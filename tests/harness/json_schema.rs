@@ -100,6 +100,7 @@ fn validate(root: &Value, schema: &Value, value: &Value, at: &str) -> Result<(),
             "const"
             | "enum"
             | "minimum"
+            | "$id"
             | "$schema"
             | "title"
             | "description"

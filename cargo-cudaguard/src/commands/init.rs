@@ -27,6 +27,9 @@ use crate::cli::report::{self, CliError};
 const BUILD_RS: &str = "fn main() {\n    cudaguard::embed!();\n}\n";
 /// The command of the templates that installs `cargo cudaguard`.
 const TEMPLATE_INSTALL: &str = "cargo install --locked --path third_party/cudaguard/cargo-cudaguard";
+/// First line of a policy, from which editors download the schema.
+const SCHEMA: &str = "https://raw.githubusercontent.com/cudaguard/cudaguard/main/templates/cudaguard.schema.json";
+const INTRODUCTION: &str = "# Requirements for the CUDA builds of this project. `cargo cudaguard check` checks them.\n";
 const WORKFLOW: &str = include_str!("../../templates/cudaguard.yml");
 
 /// The changes that `init` made or, in a dry run, would make.
@@ -380,8 +383,7 @@ fn add_dependency(text: &str, table: &toml::Table, source: &str) -> Option<Strin
 fn policy_text(policy: &Policy, toolchain: &Toolchain) -> String {
     let pins = Pins::from_toolchain(policy, toolchain, Scope::WHOLE);
     let version = |text: &Option<String>| text.as_deref().and_then(|text| text.parse::<Version>().ok());
-    let mut text =
-        "# Requirements for the CUDA builds of this project. `cargo cudaguard check` checks them.\n".to_owned();
+    let mut text = format!("#:schema {SCHEMA}\n{INTRODUCTION}");
     match version(&pins.toolkit) {
         Some(Version { major, minor, .. }) => {
             let _ = write!(text, "\n[toolkit]\nrequire = \">={major}.{minor}, <{}\"\n", major + 1);
