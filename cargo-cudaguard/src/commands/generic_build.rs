@@ -12,6 +12,7 @@ use std::process::ExitCode;
 use crate::guard::{self, Tool};
 use crate::linked::seal;
 use crate::pipeline::check_build;
+use cudaguard::internal::digest::Digest;
 use cudaguard::internal::env::Env;
 use cudaguard::internal::files;
 use cudaguard::internal::finding::{MessageTemplate, Values};
@@ -21,10 +22,12 @@ use crate::cli::arguments::{Options, SealArgs};
 use crate::cli::report::CliError;
 use crate::commands::cmake::facts::{BY_OPTIONS, HEAD, TargetDescription};
 use crate::commands::cmake::job::{CmakeJob, target_triple};
-use crate::commands::cmake::{make_rule, verify_and_seal};
+use crate::commands::cmake::{make_rule, make_target, verify_and_seal};
 
 /// Key of the facts line with the reason why there is no guard.
 const NO_GUARD: &str = "unguarded";
+/// Key of the facts line with the digest of everything that the guard was made of.
+const MADE_OF: &str = "made-of";
 
 pub(crate) fn run_embed(env: &Env, options: &Options) -> Result<ExitCode, CliError> {
     let output = absolute_path(&options.output)?;
@@ -41,8 +44,9 @@ pub(crate) fn run_embed(env: &Env, options: &Options) -> Result<ExitCode, CliErr
     let dir = output.parent().unwrap_or(Path::new("/"));
     fs::create_dir_all(dir).map_err(|error| cannot_write(dir, &error))?;
     let known = facts_of(&output);
+    let before = files::read_text(&known).unwrap_or_default();
     let mut facts = options_as_facts(env, options, dir)?;
-    write_if_different(&known, &facts)?;
+    files::write_regular(&known, facts.as_bytes()).map_err(|error| cannot_write(&known, &error))?;
     let job = CmakeJob::from_facts(TargetDescription::from_options_file(&known).map_err(CliError::operational)?)
         .map_err(CliError::operational)?;
     let mut files = Vec::new();
@@ -52,13 +56,19 @@ pub(crate) fn run_embed(env: &Env, options: &Options) -> Result<ExitCode, CliErr
         files = judged.toolchain.read_files();
         job.report_findings(&judged.findings)?;
         let descriptor = judged.encode_note(&inputs).map_err(CliError::operational)?;
-        let made = if text_in_c {
-            let made = check_target(inputs.target);
-            let text = if made.is_ok() {
-                guard::guard_source(&descriptor, &inputs.component, inputs.target)
-            } else {
-                String::new()
-            };
+        let mut made = check_target(inputs.target);
+        let text = match made {
+            Ok(()) => guard::guard_source(&descriptor, &inputs.component, inputs.target),
+            Err(_) => String::new(),
+        };
+        // The guard of an earlier call keeps its time if nothing has changed, so that a build tool can run `embed` in each
+        // build. A changed policy also counts if the guard does not contain the change, because `seal` applies it.
+        let digest = made_of(&facts, &text, [judged.policy.path.as_deref(), judged.lock.as_deref()]);
+        push_fact(&mut facts, MADE_OF, &digest.to_string())?;
+        if before == facts && output.is_file() {
+            return write_if_different(&known, &facts);
+        }
+        made = if text_in_c {
             files::write_regular(&output, text.as_bytes()).map_err(|error| cannot_write(&output, &error))?;
             made
         } else {
@@ -71,9 +81,8 @@ pub(crate) fn run_embed(env: &Env, options: &Options) -> Result<ExitCode, CliErr
                 &inputs.apply_policy(&judged.policy, vec![MessageTemplate::Unguarded.to_finding(&values)]).findings,
             )?;
             push_fact(&mut facts, NO_GUARD, &why)?;
-            write_if_different(&known, &facts)?;
         }
-        Ok(())
+        write_if_different(&known, &facts)
     })();
     if let Err(stop) = made {
         let _ = fs::remove_file(&output);
@@ -85,8 +94,12 @@ pub(crate) fn run_embed(env: &Env, options: &Options) -> Result<ExitCode, CliErr
         files.extend(job.build_inputs().read_policy().map_err(CliError::operational)?.path);
         files.retain(|file| file.exists());
         // The rule contains the output path as the build system spells it.
-        files::write_regular(depfile, make_rule(&options.output, &files).as_bytes())
-            .map_err(|error| cannot_write(depfile, &error))?;
+        let mut rules = make_rule(&options.output, &files);
+        // A removed file then makes the guard again, instead of stopping make.
+        for file in &files {
+            rules.push_str(&make_target(file));
+        }
+        files::write_regular(depfile, rules.as_bytes()).map_err(|error| cannot_write(depfile, &error))?;
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -120,14 +133,22 @@ pub(crate) fn run_seal(env: &Env, sealing: &SealArgs) -> Result<ExitCode, CliErr
             Some(output) if fs::canonicalize(&output).ok() != fs::canonicalize(&file).ok() => {
                 let _ = fs::remove_file(output);
             }
-            _ if stop.is_refusal() => {
-                let _ = fs::remove_file(file);
-            }
+            _ if stop.is_refusal() => seal::remove_refused(&file),
             _ => {}
         }
         return Err(stop);
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// Returns the digest of the options, the guard, and the files that `seal` reads with it.
+fn made_of(facts: &str, guard: &str, policies: [Option<&Path>; 2]) -> Digest {
+    let mut digest = Digest::new();
+    digest.push_text(facts).push_text(guard);
+    for policy in policies.into_iter().flatten() {
+        digest.push_text(&files::read_text(policy).unwrap_or_default());
+    }
+    digest
 }
 
 /// Returns the path of the facts file next to a guard.

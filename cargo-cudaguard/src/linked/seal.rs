@@ -2,14 +2,17 @@
 //!
 //! Unless it is fresh linker output ([`LinkObservation::fresh`]), the file is replaced atomically: the new one is
 //! written to the same directory under a hidden name and renamed over the old one. A running program, another hard link
-//! and a process that is killed meanwhile keep the old file. Nothing is synced to disk, as linkers do not do it either.
+//! and a process that is killed meanwhile keep the old file. File capabilities are copied, or sealing fails. Nothing is synced to disk, as linkers do not do it either.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Seek as _, SeekFrom, Write as _};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 
+mod attributes;
 mod slots;
+
+use attributes::keep_capabilities;
 
 use crate::binary::file::{Binary, BinaryKind};
 use crate::linked::evidence::LinkEvidence;
@@ -213,6 +216,14 @@ pub(crate) fn seal_open(
 /// Returns a message with the path that cannot be written.
 pub fn copy_file(file: &Path, to: &Path) -> Result<(), String> {
     replace_file(to, file, &[]).map_err(|error| format!("cannot write {}: {error}", to.display()))
+}
+
+/// Deletes a refused file. If the path is a symbolic link, deletes both the link and the file, because sealing follows the link.
+pub fn remove_refused(file: &Path) {
+    let real = fs::canonicalize(file);
+    for path in real.iter().map(PathBuf::as_path).chain([file]) {
+        let _ = fs::remove_file(path);
+    }
 }
 
 /// Updates the manifest with the observed facts.
@@ -470,6 +481,9 @@ fn replace_file(file: &Path, from: &Path, changes: &[Change]) -> io::Result<()> 
     write_changes(&path, changes)?;
     keep_owner(&path, &metadata);
     fs::set_permissions(&path, metadata.permissions())?;
+    if file == from {
+        keep_capabilities(&path, from)?;
+    }
     fs::rename(&path, file)?;
     temporary.0 = None;
     Ok(())

@@ -13,7 +13,7 @@ use crate::model::arch::{Arch, ArchRequest, Target};
 use crate::model::sorted;
 use crate::model::version::{CudaVersion, Version};
 use crate::text::lists::IteratorExt as _;
-use crate::toolchain::Toolchain;
+use crate::toolchain::{BuildSystem, Toolchain};
 
 use super::wording::{describe, join_targets, policy_args};
 
@@ -30,7 +30,13 @@ pub fn check_declared_fleet(policy: &Policy, toolchain: &Toolchain) -> Vec<Findi
         open.push(MessageFragment::OpenCudnn.render(&Values::default()));
     }
     if !open.is_empty() {
-        findings.push(MessageTemplate::FleetCannotTell.to_finding(&Values::default().with("open", open.join("\n"))));
+        let values = Values::default().with("open", open.join("\n"));
+        findings.push(match toolchain.by {
+            BuildSystem::CMake => {
+                MessageTemplate::FleetCannotTellCMake.to_finding(&values).with_severity(Severity::Warning)
+            }
+            _ => MessageTemplate::FleetCannotTell.to_finding(&values),
+        });
     }
     findings
 }

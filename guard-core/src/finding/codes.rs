@@ -145,6 +145,7 @@ words! {
     ToolkitUnreadable ToolkitUnreadable;
     ToolkitUnreadableHeaders ToolkitUnreadable;
     ToolkitUnreadableNotThere ToolkitUnreadable;
+    ToolkitUnreadableNoDirectory ToolkitUnreadable;
     HostCompilerRejected HostCompilerRejected;
     HostCompilerRejectedCMake HostCompilerRejected;
     HostCompilerRejectedOptions HostCompilerRejected;
@@ -223,6 +224,7 @@ words! {
     CudnnLeftGpuNone CudnnLeftGpu;
     CudnnBeforeGpu CudnnBeforeGpu;
     FleetCannotTell FleetCannotTell;
+    FleetCannotTellCMake FleetCannotTell;
     Unguarded Unguarded;
     NoSuchPackage NoSuchPackage;
     NoSuchPackageMeant NoSuchPackage;
@@ -261,6 +263,7 @@ words! {
     CratesDisagree CratesDisagree;
     CrateRaisesDriver CrateRaisesDriver;
     CrateRaisesDriverLevel CrateRaisesDriver;
+    CrateRaisesDriverLevelFeature CrateRaisesDriver;
     CrateToolkitMixed CrateToolkitMixed;
     CrateToolkitMixedHeaders CrateToolkitMixed;
     CrateToolkitMixedNoVariable CrateToolkitMixed;

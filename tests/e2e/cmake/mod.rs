@@ -9,6 +9,7 @@ mod detected;
 mod failing_builds;
 pub(crate) mod fixture;
 mod header;
+mod libraries;
 mod lock;
 mod native_arch;
 mod package_discovery;
@@ -26,6 +27,7 @@ pub(crate) fn tests() -> Vec<Test> {
     tests.extend(failing_builds::tests());
     tests.extend(package_discovery::tests());
     tests.extend(header::tests());
+    tests.extend(libraries::tests());
     tests.extend(lock::tests());
     tests.extend(several_targets::tests());
     tests.extend(native_arch::tests());

@@ -1,6 +1,7 @@
 //! Build systems other than cargo and CMake: the tests run the code of docs/start/other-build-systems.md.
 
 mod bazel;
+mod events;
 
 use std::ffi::OsString;
 use std::fs;
@@ -13,7 +14,7 @@ use crate::cmake::fixture::{manifest, texts};
 use bazel::bazel;
 
 pub(crate) fn tests() -> Vec<Test> {
-    tests![
+    let mut tests = tests![
         #[slow]
         make_builds_guarded_program,
         #[slow]
@@ -30,8 +31,14 @@ pub(crate) fn tests() -> Vec<Test> {
         embed_options_are_applied,
         #[slow]
         wrong_arguments_are_rejected,
-        seal_without_guard_is_rejected
-    ]
+        seal_without_guard_is_rejected,
+        #[slow]
+        setuptools_recipe_guards_module,
+        refused_link_is_deleted_with_target,
+        unchanged_guard_is_kept
+    ];
+    tests.extend(events::tests());
+    tests
 }
 
 pub(crate) const MAIN: &str = "#include <stdio.h>\nvoid run(int *p);\nint main(int n, char **a) {\n  (void)a;\n  if (n > 9) run(0);\n  \
@@ -173,17 +180,15 @@ fn make_builds_guarded_program() {
     assert!(!first.stderr.contains("cudaguard"), "{first}");
     is_whole(&project, "my-model");
     let again = project.make().success();
-    assert!(again.stdout.contains("up to date"), "{again}");
-    // Inputs of the guard are changed or deleted. The makefile needs no rules to rebuild the guard.
+    assert_eq!(again.stdout, "", "{again}");
     project.write("cudaguard.toml", "gpu.fleet = [\"T4\"]\n");
-    fs::remove_file(project.path("guard.o")).expect("it is there");
     let refused = project.make();
     assert_ne!(refused.status(), Some(0), "{refused}");
     assert!(refused.stderr.contains("error[CG130]") && refused.stderr.contains("T4"), "{refused}");
     assert!(!project.path("my-model").exists(), "no build tool takes it for one that was accepted");
     project.write("cudaguard.toml", "gpu.fleet = [\"A100\"]\n");
     let mended = project.make().success();
-    assert!(mended.stdout.contains("cargo-cudaguard embed"), "a policy that changes makes the guard anew: {mended}");
+    assert!(mended.stdout.contains("cargo-cudaguard seal"), "a changed policy is applied: {mended}");
     is_whole(&project, "my-model");
 }
 
@@ -194,7 +199,7 @@ fn meson_builds_guarded_program() {
     assert!(!format!("{built}").contains("warning["), "{built}");
     is_whole(&project, "build/my-model");
     let again = project.call("ninja").args(["-C", "build"]).run().success();
-    assert!(again.stdout.contains("no work to do"), "{again}");
+    assert!(!again.stdout.contains("Linking"), "{again}");
     let prefix = project.0.join("installed");
     let meson = parts::program("meson", "meson");
     let install = project.call(meson).args(["install", "-C", "build"]).env("DESTDIR", &prefix).run().success();
@@ -398,4 +403,77 @@ fn seal_without_guard_is_rejected() {
         ))
         .success();
     assert_eq!((sealed.stdout.as_str(), sealed.stderr.as_str()), ("main ran\n", ""));
+}
+
+/// Returns the setup.py of the page about Python.
+fn setup_script() -> String {
+    let page = fs::read_to_string(places::workspace().join("docs/start/python.md")).expect("the page");
+    let (_, script) = page.split_once("```python\n# setup.py\n").expect("a setup.py");
+    script.split("```").next().expect("its end").to_owned()
+}
+
+fn setuptools_recipe_guards_module() {
+    let python = crate::cmake::fixture::python();
+    if Call::new(&python).args(["-c", "import setuptools"]).run().status() != Some(0) {
+        cudaguard_tests::skip::skip_all(vec![tools::missing("setuptools")]);
+    }
+    let project = Project::new();
+    project.write("setup.py", &setup_script());
+    project.write(
+        "my_extension.c",
+        "#include <Python.h>\n#include <cuda_runtime_api.h>\nstatic struct PyModuleDef module = {PyModuleDef_HEAD_INIT, \"my_extension\"};\n\
+         PyMODINIT_FUNC PyInit_my_extension(void) { int v; cudaRuntimeGetVersion(&v); return PyModule_Create(&module); }\n",
+    );
+    let build = || {
+        let call = project.call(&python).args(["setup.py", "-q", "build_ext", "--inplace", "--force"]);
+        call.env("CUDA_HOME", parts::cuda("13.0")).run()
+    };
+    let _ = build().success();
+    let mut modules = fs::read_dir(project.path(".")).expect("the project").flatten().map(|entry| entry.path());
+    let module = modules.find(|path| path.extension().is_some_and(|ending| ending == "so")).expect("a module");
+    assert_eq!(manifest(&module, "my_extension")["component"]["version"], "1.0.0");
+    project.write("cudaguard.toml", "driver.fleet = \"535\"\n");
+    let refused = build();
+    assert!(refused.status() != Some(0) && refused.stderr.contains("error[CG133]"), "{refused}");
+    assert!(refused.stderr.trim_end().ends_with("cudaguard refused the build"), "{refused}");
+    assert!(!module.exists(), "{refused}");
+}
+
+/// A symbolic link to a refused program is deleted with the program.
+fn refused_link_is_deleted_with_target() {
+    let project = Project::new();
+    let _ = project.compiled().embed("--release -o guard.o").success();
+    let lib = parts::cuda("13.0").join("lib64");
+    let link = format!(
+        "gcc -o my-model main.o kernels.o guard.o -L'{}' -lcudart_static -lstdc++ -ldl -lrt -lpthread",
+        lib.display()
+    );
+    let _ = project.shell(&format!("{link} && ln -s my-model other")).success();
+    project.write("cudaguard.toml", "gpu.fleet = [\"T4\"]\n");
+    let refused = project.shell("cargo-cudaguard seal other --guard guard.o").expect(1);
+    assert!(refused.stderr.contains("error[CG130]"), "{refused}");
+    for file in ["my-model", "other"] {
+        assert!(project.path(file).symlink_metadata().is_err(), "{file}: {refused}");
+    }
+}
+
+/// `embed` can run in each build: it replaces the guard only if an input has changed, also one that the guard does not contain.
+fn unchanged_guard_is_kept() {
+    let project = Project::new();
+    let time =
+        |file: &str| fs::metadata(project.path(file)).and_then(|about| about.modified()).expect("it was written");
+    for output in ["guard.o", "guard.c"] {
+        let embed = || drop(project.embed(&format!("--release -o {output}")).success());
+        embed();
+        let first = time(output);
+        embed();
+        assert_eq!(time(output), first, "{output}");
+        project.write("cudaguard.toml", "gpu.fleet = [\"A100\"]\n");
+        embed();
+        let second = time(output);
+        assert_ne!(second, first, "{output}: the policy was added");
+        fs::remove_file(project.path("cudaguard.toml")).expect("the policy");
+        embed();
+        assert_ne!(time(output), second, "{output}: the policy was removed");
+    }
 }

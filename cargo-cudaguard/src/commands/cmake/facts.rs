@@ -48,8 +48,12 @@ pub(crate) struct TargetDescription {
     pub(crate) binary: PathBuf,
     /// The file of the target.
     pub(crate) output: Option<PathBuf>,
-    /// For a library that is not linked itself: its archive, and the files that it is linked into.
-    pub(crate) becomes: Vec<PathBuf>,
+    /// For a library that is not linked itself: its archive.
+    pub(crate) archive: Option<PathBuf>,
+    /// For such a library: the files of the project that it is linked into, as far as CMake's configuration shows them.
+    pub(crate) linked_into: Vec<PathBuf>,
+    /// The command that links `output`, and its directory, if it is the file of another target that contains this library.
+    pub(crate) link_command: Option<(Vec<String>, PathBuf)>,
     /// The policy file, if one is specified.
     pub(crate) policy: Option<PathBuf>,
     /// The compiler of the guard.
@@ -134,7 +138,9 @@ impl TargetDescription {
             release: !configuration.is_empty() && !is_debug,
             configuration,
             output: lines.single_value("output").map(PathBuf::from),
-            becomes: lines.all_values("becomes").into_iter().map(PathBuf::from).collect(),
+            archive: lines.single_value("archive").map(PathBuf::from),
+            linked_into: lines.all_values("linked-into").into_iter().map(PathBuf::from).collect(),
+            link_command: None,
             source: one("source")?.into(),
             top: one("top")?.into(),
             policy: lines.single_value("policy").map(PathBuf::from),
@@ -220,6 +226,19 @@ impl TargetDescription {
             native: lines.single_value("native").map(|text| Sourced::new(text, "CMAKE_CUDA_ARCHITECTURES_NATIVE")),
             library_include: path(&format!("{}-include", CUDNN.key), CUDNN.names.include),
         }
+    }
+
+    /// Returns the name of the linked file for messages: the target, or the file that contains this library.
+    pub(crate) fn linked_name(&self) -> String {
+        match self.output.as_ref().and_then(|output| output.file_name()).filter(|_| self.link_command.is_some()) {
+            Some(name) => name.to_string_lossy().into_owned(),
+            None => self.target.clone(),
+        }
+    }
+
+    /// Returns true if a later step inspects the linked file: the linker launcher, or `seal`.
+    pub(crate) fn sees_linked(&self) -> bool {
+        self.output.is_some() || !self.linked_into.is_empty() || self.given.by == BuildSystem::Options
     }
 
     /// Returns the configuration as the manifest contains it. CMake treats `Release` and `release` as equal.

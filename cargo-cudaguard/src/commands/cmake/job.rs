@@ -82,7 +82,7 @@ impl CmakeJob {
             profile: &self.profile,
             release: *release,
             locked: Some(*locked),
-            sees_linked: true,
+            sees_linked: self.facts.sees_linked(),
             intent: CudaIntent::Build,
             archs: None,
             ptx_isa: None,

@@ -2,6 +2,7 @@
 //! CMake writes one (`CMAKE_SKIP_RPATH`, `CMAKE_BUILD_WITH_INSTALL_RPATH`), and never shows directories from options.
 //! The arguments of the linker are therefore read from the files of CMake's generator.
 
+use std::ffi::OsString;
 use std::fs;
 use std::io::{self, ErrorKind::NotFound};
 use std::path::{Path, PathBuf};
@@ -11,6 +12,7 @@ use cudaguard::internal::manifest::Manifest;
 use cudaguard::internal::shell_words::split_words;
 use cudaguard::internal::toolchain::BuildSystem;
 
+use super::NOTE;
 use super::copies::unescape_ninja;
 use super::facts::TargetDescription;
 use crate::linked::linker;
@@ -38,10 +40,42 @@ pub(super) fn library_dirs(facts: &TargetDescription) -> Vec<PathBuf> {
     if facts.given.by != BuildSystem::CMake {
         return Vec::new();
     }
-    let found =
-        ninja_link_statement(facts).map(|text| (text, facts.binary.clone())).or_else(|| make_link_script(facts));
-    let Some((text, base)) = found else { return Vec::new() };
-    linker::Dirs::from_args(split_words(&text).iter().map(String::as_str), &base).into_dirs().collect()
+    let found = match &facts.link_command {
+        Some(command) => Some(command.clone()),
+        None => ninja_link_statement(facts)
+            .map(|text| (text, facts.binary.clone()))
+            .or_else(|| make_link_script(facts))
+            .map(|(text, dir)| (split_words(&text), dir)),
+    };
+    let Some((words, base)) = found else { return Vec::new() };
+    linker::Dirs::from_args(words.iter().map(String::as_str), &base).into_dirs().collect()
+}
+
+/// Returns the arguments of a linker command, with those of its response files.
+pub(super) fn expand_response_files(words: &[OsString]) -> Vec<String> {
+    let mut expanded = Vec::new();
+    let mut is_file = false;
+    for word in words {
+        let word = word.to_string_lossy();
+        let named = if is_file { Some(&*word) } else { word.trim_start_matches("-Wl,").strip_prefix('@') };
+        match named.and_then(|file| fs::read_to_string(file).ok()) {
+            Some(text) => expanded.extend(split_words(&text)),
+            None => expanded.push(word.to_string()),
+        }
+        is_file = matches!(&*word, "--options-file" | "-optf");
+    }
+    expanded
+}
+
+/// Returns the directories of the guards that a linker command names: those of the target, and of libraries in it.
+pub(super) fn guard_dirs(words: &[String]) -> Vec<PathBuf> {
+    let mut dirs: Vec<PathBuf> = Vec::new();
+    for dir in words.iter().filter_map(|word| Path::new(word).parent().filter(|_| word.ends_with(NOTE))) {
+        if !dirs.iter().any(|known| known == dir) {
+            dirs.push(dir.to_owned());
+        }
+    }
+    dirs
 }
 
 /// Returns the variables of the Ninja statement that builds the file of the target, in the order of the rule.

@@ -30,7 +30,7 @@ use crate::binary::mapped_file::OpenFiles;
 use crate::guard::{self, Tool};
 use crate::linked::check::Linked;
 use crate::linked::evidence::{HostCode, LinkEvidence};
-use crate::linked::seal::ResolvedCudnn;
+use crate::linked::seal::{self, ResolvedCudnn};
 use crate::pipeline::{self, check_build};
 use cudaguard::internal::checks;
 use cudaguard::internal::env::Env;
@@ -66,7 +66,7 @@ pub(crate) fn run_step(env: &Env, step: CmakeStep) -> Result<ExitCode, CliError>
             let job = CmakeJob::from_dir(&facts).map_err(CliError::operational)?;
             compile_guard(env, &job, &facts, depfile.as_deref())
         }
-        CmakeStep::Link { facts, judge, words } => run_link_step(env, &facts, judge, &words),
+        CmakeStep::Link { facts, judge, words } => run_link_step(env, facts.as_deref(), judge, &words),
         CmakeStep::Lock { targets } => lock::run_lock(env, &targets),
         CmakeStep::Install { prefix } => match package::install_package(&prefix) {
             Ok(()) => Ok(ExitCode::SUCCESS),
@@ -100,7 +100,7 @@ fn begin_configure(module: &str, tool: &Tool) -> Result<ExitCode, CliError> {
 fn compile_guard(env: &Env, job: &CmakeJob, dir: &Path, depfile: Option<&Path>) -> Result<ExitCode, CliError> {
     let facts = job.build_inputs();
     let mut judged = check_build(&facts, &[], env).map_err(CliError::operational)?;
-    if job.facts.output.is_none() {
+    if !job.facts.sees_linked() {
         // The file that it will be linked into is not examined.
         judged.build.findings.append(&mut judged.build.deferred);
     }
@@ -166,7 +166,7 @@ fn compile_guard(env: &Env, job: &CmakeJob, dir: &Path, depfile: Option<&Path>) 
 
 /// Deletes the outputs of an earlier build if a target is refused before it is linked.
 fn remove_earlier(facts: &TargetDescription) {
-    for file in facts.output.iter().chain(&facts.becomes) {
+    for file in facts.output.iter().chain(&facts.archive).chain(&facts.linked_into) {
         copies::remove_earlier(facts, file);
         let _ = fs::remove_file(file);
     }
@@ -193,27 +193,33 @@ fn write_empty_objects(tool: &Tool, out: &Path) -> Result<(), String> {
 
 /// Returns a makefile rule: `file` depends on `files`.
 pub(crate) fn make_rule(file: &Path, files: &[PathBuf]) -> String {
-    let escaped = |path: &Path| {
-        let mut text = String::new();
-        for letter in path.to_string_lossy().chars() {
-            match letter {
-                ' ' | '#' => text.push('\\'),
-                '$' => text.push('$'),
-                _ => {}
-            }
-            text.push(letter);
-        }
-        text
-    };
-    let mut text = format!("{}:", escaped(file));
+    let mut text = format!("{}:", escape_for_make(file));
     for file in files {
-        let _ = write!(text, " \\\n  {}", escaped(file));
+        let _ = write!(text, " \\\n  {}", escape_for_make(file));
     }
     text.push('\n');
     text
 }
 
-fn run_link_step(env: &Env, facts: &Path, judge: bool, words: &[OsString]) -> Result<ExitCode, CliError> {
+/// Returns a makefile rule without prerequisites: make continues if the file does not exist.
+pub(crate) fn make_target(file: &Path) -> String {
+    format!("{}:\n", escape_for_make(file))
+}
+
+fn escape_for_make(path: &Path) -> String {
+    let mut text = String::new();
+    for letter in path.to_string_lossy().chars() {
+        match letter {
+            ' ' | '#' => text.push('\\'),
+            '$' => text.push('$'),
+            _ => {}
+        }
+        text.push(letter);
+    }
+    text
+}
+
+fn run_link_step(env: &Env, facts: Option<&Path>, judge: bool, words: &[OsString]) -> Result<ExitCode, CliError> {
     let (program, arguments) = words.split_first().expect("at least one word");
     let made = words.windows(2).find_map(|pair| (pair[0] == "-o").then(|| Path::new(&pair[1])));
     // The linkers of Windows.
@@ -221,12 +227,16 @@ fn run_link_step(env: &Env, facts: &Path, judge: bool, words: &[OsString]) -> Re
     let of_windows = words.iter().find_map(named);
     let made = made.or(of_windows.as_deref());
     // Separately linked device code is an object, and not the file of a target.
-    let of_target = made.map(|made| job_of(facts, made)).transpose()?.flatten();
+    let made = made.filter(|made| !made.extension().is_some_and(|ending| ending == "o" || ending == "obj"));
+    let of_target = match (facts, made) {
+        (Some(facts), Some(made)) => job_of(facts, made)?,
+        _ => None,
+    };
     if judge {
         let (dir, job) = of_target.as_ref().ok_or_else(|| {
             CliError::operational(format_args!(
                 "{}: CMake links {}, which it did not know at configuration: run cmake again",
-                facts.display(),
+                facts.unwrap_or(Path::new("")).display(),
                 made.unwrap_or(Path::new("a file without a name")).display()
             ))
         })?;
@@ -240,10 +250,34 @@ fn run_link_step(env: &Env, facts: &Path, judge: bool, words: &[OsString]) -> Re
     if !status.success() {
         return Ok(signals::end_as(status));
     }
-    match of_target {
-        Some((dir, job)) => seal_outputs(env, &job, &dir),
-        None => Ok(ExitCode::SUCCESS),
+    let Some(made) = made else { return Ok(ExitCode::SUCCESS) };
+    let libraries = library_jobs(env, words, made, of_target.as_ref().map(|(dir, _)| dir.as_path()))?;
+    for (dir, job) in of_target.iter().chain(&libraries) {
+        seal_outputs(env, job, dir)?;
     }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Returns the guarded libraries that a linker command names. Each is checked in the file that is linked.
+fn library_jobs(
+    env: &Env,
+    words: &[OsString],
+    made: &Path,
+    of_target: Option<&Path>,
+) -> Result<Vec<(PathBuf, CmakeJob)>, CliError> {
+    let words = linking::expand_response_files(words);
+    let of_target = of_target.map(same_place);
+    let mut jobs = Vec::new();
+    for dir in linking::guard_dirs(&words) {
+        if Some(same_place(&dir)) == of_target {
+            continue;
+        }
+        let mut job = CmakeJob::from_dir(&dir).map_err(CliError::operational)?;
+        job.facts.output = Some(env.current_dir().join(made));
+        job.facts.link_command = Some((words.clone(), env.current_dir().to_owned()));
+        jobs.push((dir, job));
+    }
+    Ok(jobs)
 }
 
 /// Returns the target whose file the linker writes, and the directory of its facts: this one, or a subdirectory if
@@ -295,7 +329,7 @@ fn seal_outputs(env: &Env, job: &CmakeJob, dir: &Path) -> Result<ExitCode, CliEr
         Err(stop) => {
             lock::keep_refused(dir, job, file);
             // Neither make nor ninja must treat the file as accepted.
-            let _ = fs::remove_file(file);
+            seal::remove_refused(file);
             copies::remove_earlier(&job.facts, file);
             Err(stop)
         }
@@ -312,7 +346,8 @@ pub(crate) fn verify_and_seal(env: &Env, job: &CmakeJob, file: &Path, to: Option
     let open = OpenFiles::default();
     let facts = job.build_inputs();
     let policy = facts.read_policy().map_err(CliError::operational)?;
-    let refuse = |why: &str| job.report_findings(&pipeline::not_guarded(&facts, &policy, &job.facts.target, file, why));
+    let name = job.facts.linked_name();
+    let refuse = |why: &str| job.report_findings(&pipeline::not_guarded(&facts, &policy, &name, file, why));
     let manifest = binary.manifests().flatten().map(|note| note.manifest).find(|one| one.component == facts.component);
     let Some(manifest) = manifest else { return refuse(pipeline::NOTE_MISSING) };
     let recorded = manifest.toolkit.map(Into::into);
@@ -387,8 +422,9 @@ fn verify_linked_file(
     let path =
         |written: &Option<String>| Some(without_harmless_stubs(written.as_ref()?, facts.install_rpath, &binary.needed));
     let (rpath, runpath) = (path(&binary.rpath), path(&binary.runpath));
+    let name = facts.linked_name();
     let linked = Linked {
-        name: &facts.target,
+        name: &name,
         // In the build directory, CMake adds the directories of libraries to the runtime path; installing removes them.
         release: facts.release && facts.install_rpath,
         kernels,

@@ -1,7 +1,8 @@
 //! The CMake package, for users who have installed only the command.
 
-use std::fs;
 use std::path::Path;
+
+use cudaguard::internal::files;
 
 macro_rules! file {
     ($place:literal, $from:literal) => {
@@ -22,11 +23,7 @@ const FILES: [(&str, &str); 6] = [
 /// Writes the package below this prefix.
 pub(super) fn install_package(prefix: &Path) -> Result<(), String> {
     for (place, text) in FILES {
-        let path = prefix.join(place);
-        let dir = path.parent().unwrap_or(prefix);
-        fs::create_dir_all(dir)
-            .and_then(|()| fs::write(&path, text))
-            .map_err(|error| format!("cannot write {}: {error}", path.display()))?;
+        files::write_where_new(&prefix.join(place), text.as_bytes())?;
     }
     Ok(())
 }
