@@ -25,6 +25,8 @@ pub(crate) struct Package {
     pub(crate) dir: PathBuf,
     /// Set if cudaguard is a build-dependency, so that the build script may call `cudaguard::embed!()`.
     pub(crate) embeds: bool,
+    /// Set if its build script calls `cudaguard::embed!()` and sets no options, so that its result is known in advance.
+    pub(crate) embeds_with_defaults: bool,
     /// The files of this call that can contain a guard.
     pub(crate) artefacts: Vec<Artefact>,
     /// Rust shared libraries that this call builds from the package. They contain no guard.
@@ -350,11 +352,13 @@ fn package_from_metadata(
         }
     }
     let build = cargo_metadata::DependencyKind::Build;
+    let embeds = package.dependencies.iter().any(|one| one.kind == build && one.name == "cudaguard");
     Package {
         name: package.name.to_string(),
         version: package.version.to_string(),
         dir: parent_dir(package.manifest_path.as_std_path()),
-        embeds: package.dependencies.iter().any(|one| one.kind == build && one.name == "cudaguard"),
+        embeds,
+        embeds_with_defaults: embeds && package.targets.iter().any(calls_embed_macro),
         artefacts,
         rust_libraries,
         static_libraries,
@@ -365,6 +369,14 @@ fn package_from_metadata(
             "target": package.targets.iter().find(|one| is_program(one)).or(package.targets.first()),
         }),
     }
+}
+
+/// Returns true if this is a build script that calls `embed!()` and never names the type of its options.
+fn calls_embed_macro(target: &cargo_metadata::Target) -> bool {
+    let text = || files::read_text(target.src_path.as_std_path()).unwrap_or_default();
+    target.kind.contains(&TargetKind::CustomBuild)
+        && text().lines().any(|line| line.trim_start().trim_start_matches("cudaguard::").starts_with("embed!()"))
+        && !text().contains("Embed")
 }
 
 fn selected_packages(metadata: &Metadata, members: &[Package], call: &Call) -> Vec<usize> {

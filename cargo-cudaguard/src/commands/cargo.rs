@@ -323,6 +323,10 @@ fn prepare_build(
                 // The build script of this package runs the check itself, with the options of its author.
                 guards::write_stamp(&facts, &judged, &own.join("stamps")).map_err(CliError::operational)?;
                 made.left.insert(rebuild_stamp::findings_path(&own.join("stamps"), &facts.component));
+                // nvcc may fail in the script before the check, because of what the check reports.
+                if package.embeds_with_defaults && judged.is_refused() {
+                    findings.extend(judged.findings.iter().cloned());
+                }
             } else {
                 findings.extend(judged.findings.iter().cloned());
             }

@@ -86,16 +86,15 @@ impl Embed {
     /// Checks the toolchain, and makes cargo link the manifest and the shim into everything that this package builds,
     /// and, from a library, into everything that links the library.
     ///
-    /// If the policy refuses this build or cannot be read, the build script prints the reasons to stderr and exits with
-    /// status 1; cargo shows them as the reason of the failed build. The same happens if the manifest does not fit into
+    /// If the policy refuses this build or cannot be read, the build script ends, and cargo shows the reasons as the errors of the
+    /// failed build. The same happens if the manifest does not fit into
     /// its note, or a file of the build cannot be written.
     ///
     /// A build without a guard prints a warning: for a target other than Linux and Windows, for docs.rs, for a procedural macro, or
     /// without a C compiler.
     pub fn embed(self) {
         if let Err(error) = self.try_embed() {
-            eprintln!("{error}");
-            std::process::exit(1);
+            fail_build(&Env::from_process(), &error);
         }
     }
 
@@ -236,6 +235,34 @@ impl fmt::Display for EmbedError {
 }
 
 impl Error for EmbedError {}
+
+/// The first release of Rust that accepts `cargo::` directives in a package with this `rust-version`.
+const NEW_DIRECTIVES: u32 = 77;
+
+/// Ends the build script so that cargo fails the build with this error. cargo prints `cargo::error` lines alone; if a script exits
+/// with another status than 0, cargo prints its whole output, in which the reason is hard to find.
+fn fail_build(env: &Env, error: &EmbedError) -> ! {
+    let text = error.to_string();
+    // A workflow command must be at the start of a line, which only the whole output preserves.
+    if env.is_github_workflow() || !accepts_new_directives(env.var("CARGO_PKG_RUST_VERSION").as_deref()) {
+        eprintln!("{text}");
+        std::process::exit(1);
+    }
+    for line in text.lines() {
+        println!("cargo::error={line}");
+    }
+    std::process::exit(0);
+}
+
+/// Returns true if cargo accepts `cargo::` directives from a package with this `rust-version`, which may be empty.
+fn accepts_new_directives(rust_version: Option<&str>) -> bool {
+    let mut numbers = rust_version.unwrap_or_default().split('.').map(|number| number.parse::<u32>().ok());
+    match (numbers.next().flatten(), numbers.next().flatten()) {
+        (Some(1), Some(minor)) => minor >= NEW_DIRECTIVES,
+        (Some(major), None) => major > 1,
+        _ => true,
+    }
+}
 
 /// Stores the findings in a file for `cargo cudaguard`, if it runs this build, because cargo has no message for the
 /// output of a build script. A write error is ignored.

@@ -300,10 +300,19 @@ impl Lane {
     }
 }
 
-/// Returns the error output of a build script, which cargo indents.
+/// Returns the errors of a build script. They are all that cargo prints after the lines about its progress.
 fn reason(refused: &Outcome) -> String {
-    let (_, text) = refused.stderr.split_once("--- stderr\n").unwrap_or_else(|| panic!("no reason: {refused}"));
-    text.lines().map(|line| line.strip_prefix("  ").unwrap_or(line)).collect::<Vec<_>>().join("\n")
+    let progress = ["   Compiling ", "    Blocking ", "       Dirty ", "       Fresh "];
+    let lines = refused.stderr.lines().filter(|line| !progress.iter().any(|start| line.starts_with(start)));
+    let (mut errors, mut others) = (Vec::new(), Vec::new());
+    for line in lines {
+        match line.strip_prefix("error: app@0.1.0: ") {
+            Some(error) => errors.push(error),
+            None => others.push(line),
+        }
+    }
+    assert!(!errors.is_empty() && others.len() <= 2, "no reason, or more than the reason: {refused}");
+    errors.join("\n")
 }
 
 /// Returns the warnings of a build script, which cargo prints line by line.

@@ -11,6 +11,7 @@ fn package_specifications_are_parsed() {
         version: "1.2.3".into(),
         dir: "/w/foo".into(),
         embeds: false,
+        embeds_with_defaults: false,
         artefacts: Vec::new(),
         rust_libraries: Vec::new(),
         static_libraries: Vec::new(),
