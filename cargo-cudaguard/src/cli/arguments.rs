@@ -4,6 +4,7 @@ use std::ffi::OsString;
 use std::fmt::Write as _;
 use std::path::PathBuf;
 
+use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{
     Arg, ArgAction, Args, ColorChoice, Command, CommandFactory as _, FromArgMatches as _, Parser, Subcommand,
     ValueEnum, ValueHint,
@@ -536,11 +537,11 @@ pub(crate) enum CmakeStep {
     /// Call the linker, then verify and seal its output; deletes the output if it is refused
     #[command(hide = true)]
     Link {
-        /// Directory with what CMake knows about the target
+        /// Directory with what CMake knows about the target, if the target itself is guarded
         #[arg(long, value_name = "DIR")]
-        facts: PathBuf,
+        facts: Option<PathBuf>,
         /// Run the `embed` step first
-        #[arg(long)]
+        #[arg(long, requires = "facts")]
         judge: bool,
         /// Command line of the linker
         #[arg(required = true, last = true, value_name = "COMMAND")]
@@ -644,13 +645,24 @@ fn cargo(verb: CargoVerb, arguments: &[OsString]) -> (GlobalOptions, Verb) {
 
 fn parse(by_cargo: bool, words: &[OsString]) -> clap::ArgMatches {
     let words = std::iter::once(OsString::from("cargo-cudaguard")).chain(words.iter().cloned());
-    build_command(by_cargo).try_get_matches_from(words).unwrap_or_else(|error| {
+    build_command(by_cargo).try_get_matches_from(words).unwrap_or_else(|mut error| {
+        if error.kind() == ErrorKind::InvalidSubcommand {
+            suggest_cargo_subcommand(&mut error);
+        }
         if error.use_stderr() {
             error.exit();
         }
         let written = report::check_written(error.print());
         std::process::exit(written.map_or_else(|stop| stop.report_status().into(), |_| 0))
     })
+}
+
+/// Adds the form in which the command passes any other subcommand to cargo, such as `clippy`.
+fn suggest_cargo_subcommand(error: &mut clap::Error) {
+    if let Some(ContextValue::String(name)) = error.get(ContextKind::InvalidSubcommand) {
+        let tip = format!("to run a subcommand of cargo, put it after `--`: `cargo cudaguard -- {name}`");
+        let _ = error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip.into()]));
+    }
 }
 
 /// Returns the error message for these arguments of a subcommand that cargo does not have, without running it. `None` if they are

@@ -102,3 +102,63 @@ fn completed_options_exist_in_cargo() {
         }
     }
 }
+
+/// Returns the arguments that a subcommand requires, with values of the right kind.
+fn required_arguments(command: &Command) -> Vec<String> {
+    let mut words = Vec::new();
+    if let Some(below) = command.get_subcommands().find(|below| below.get_name() == "install") {
+        words.push(below.get_name().to_owned());
+        words.extend(required_arguments(below));
+    }
+    for argument in command.get_arguments().filter(|argument| argument.is_required_set()) {
+        words.extend(argument.get_long().map(|long| format!("--{long}")));
+        let values = argument.get_possible_values();
+        words.push(values.first().map_or("file".to_owned(), |value| value.get_name().to_owned()));
+    }
+    words
+}
+
+/// Every subcommand accepts the global options before and after its name, in each combination of spelling and place.
+#[test]
+fn global_options_work_in_each_place() {
+    let levels = [
+        ("", false, 0),
+        ("-q", true, 0),
+        ("--quiet", true, 0),
+        ("-v", false, 1),
+        ("-vv", false, 2),
+        ("-v --verbose", false, 2),
+    ];
+    let colors =
+        [("", ColorChoice::Auto), ("--color never", ColorChoice::Never), ("--color=always", ColorChoice::Always)];
+    let mut tried = 0;
+    for command in build_command(true).get_subcommands() {
+        let name = command.get_name();
+        let required = required_arguments(command).join(" ");
+        for ((level, quiet, verbose), (color, choice)) in
+            levels.iter().flat_map(|level| colors.map(|color| (*level, color)))
+        {
+            for typed in [
+                format!("{level} {color} {name} {required}"),
+                format!("{color} {level} {name} {required}"),
+                format!("{level} {name} {color} {required}"),
+                format!("{color} {name} {level} {required}"),
+                format!("{name} {level} {color} {required}"),
+            ] {
+                let words = move_global_options(typed.split_whitespace().map(OsString::from).collect());
+                assert_eq!(words.first().and_then(|word| word.to_str()), Some(name), "{typed}");
+                let global = if let Some(verb) = CargoVerb::from_name(name) {
+                    cargo(verb, &words[1..]).0
+                } else {
+                    let words = std::iter::once(OsString::from("cargo-cudaguard")).chain(words);
+                    let matches = build_command(true).try_get_matches_from(words);
+                    let matches = matches.unwrap_or_else(|error| panic!("{typed}: {error}"));
+                    GlobalOptions::from_arg_matches(matches.subcommand().expect("a subcommand").1).expect("declared")
+                };
+                assert_eq!((global.quiet, global.verbose, global.color), (quiet, verbose, choice), "{typed}");
+                tried += 1;
+            }
+        }
+    }
+    assert!(tried > 1000, "{tried}");
+}
