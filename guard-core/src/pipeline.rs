@@ -49,8 +49,8 @@ impl BuildInputs<'_> {
     /// policy.
     ///
     /// # Errors
-    /// Returns a message if the build cannot be checked: a policy or lock that cannot be read, or a specified directory
-    /// without the headers.
+    /// Returns a message if the build cannot be checked: a policy or lock that cannot be read, a lock that `--locked` requires and
+    /// that does not exist, or a specified directory without the headers.
     pub fn check(&self, env: &Env) -> Result<BuildCheck, String> {
         let policy = self.read_policy()?;
         let toolchain = self.detect_toolchain(env, &policy, &[]);
@@ -58,6 +58,9 @@ impl BuildInputs<'_> {
         let intent = self.intent_with(&policy, &toolchain);
         let lock_path = lock::Lock::lock_path(self.top);
         let lock = self.read_lock(lock_path.as_deref(), env)?;
+        if lock.is_none() && intent != CudaIntent::Unstated {
+            self.check_no_lock_required(lock_path.as_deref(), env)?;
+        }
 
         let mut found = self.check_toolchain(&policy, &toolchain, intent);
         if let Some(lock) = &lock {

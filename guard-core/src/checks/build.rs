@@ -13,6 +13,7 @@ use semver::VersionReq;
 use crate::config::policy::Policy;
 use crate::finding::{Code, Finding, MessageFragment, MessageTemplate, Severity, Values};
 use crate::knowledge::tables;
+use crate::knowledge::vendor::CUDNN;
 use crate::manifest::model::Linkage;
 use crate::model::sorted;
 use crate::model::version::{CudaVersion, Version};
@@ -98,11 +99,24 @@ fn check_toolkit(policy: &Policy, toolchain: &Toolchain, findings: &mut Vec<Find
         let values = Values::default().with("variable", &fact.source).with("path", fact.value.display());
         values.clone().with("dangling", MessageFragment::NotThere.render(&values))
     };
-    let compilers = toolchain.dangling.iter().filter(|fact| matches!(fact.source.as_str(), "NVCC" | "CUDACXX"));
-    findings.extend(compilers.map(|fact| MessageTemplate::ToolkitUnreadableNotThere.to_finding(&dangling(fact))));
+    for fact in &toolchain.dangling {
+        let is_compiler = matches!(fact.source.as_str(), "NVCC" | "CUDACXX");
+        let words = if is_compiler {
+            MessageTemplate::ToolkitUnreadableNotThere
+        } else {
+            MessageTemplate::ToolkitUnreadableNoDirectory
+        };
+        let finding = words.to_finding(&dangling(fact));
+        // A project without cuDNN does not read the variables of cuDNN.
+        let is_unused = CUDNN.names.roots.contains(&fact.source.as_str())
+            && policy.library.is_none()
+            && toolchain.library_used().is_none()
+            && toolchain.library_headers_used().is_none();
+        findings.push(if is_unused { finding.with_severity(Severity::Info) } else { finding });
+    }
     let Some(release) = toolchain.sourced_toolkit_version() else {
-        let dangling: Vec<_> =
-            toolchain.dangling.iter().map(|fact| dangling(fact).get("dangling").to_owned()).collect_vec();
+        let of_toolkit = toolchain.dangling.iter().filter(|fact| !CUDNN.names.roots.contains(&fact.source.as_str()));
+        let dangling: Vec<_> = of_toolkit.map(|fact| dangling(fact).get("dangling").to_owned()).collect_vec();
         unknown_toolkit(policy, toolchain, findings, &dangling.join("\n"));
         return;
     };

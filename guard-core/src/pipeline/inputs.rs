@@ -170,9 +170,25 @@ impl BuildInputs<'_> {
     pub(super) fn read_lock(&self, path: Option<&Path>, env: &Env) -> Result<Option<ProjectLock>, String> {
         let Some(path) = path else { return Ok(None) };
         let Some(lock) = Lock::read(path)? else { return Ok(None) };
-        // A build.rs tracks the variable for cargo. Without a lock, it does not matter.
-        let is_enforced = self.locked.unwrap_or_else(|| lock::is_locked(env));
-        Ok(Some(ProjectLock { lock, path: path.to_owned(), is_enforced }))
+        Ok(Some(ProjectLock { lock, path: path.to_owned(), is_enforced: self.is_lock_enforced(env) }))
+    }
+
+    /// Returns true if any drift from the lock is an error. A build.rs tracks the variable for cargo.
+    fn is_lock_enforced(&self, env: &Env) -> bool {
+        self.locked.unwrap_or_else(|| lock::is_locked(env))
+    }
+
+    /// Checks that a project without a lock does not require one.
+    ///
+    /// # Errors
+    /// Returns a message with the commands that write the lock.
+    pub(super) fn check_no_lock_required(&self, path: Option<&Path>, env: &Env) -> Result<(), String> {
+        let Some(path) = path.filter(|_| self.is_lock_enforced(env)) else { return Ok(()) };
+        let write = match &self.given {
+            Some(_) => "configure with -DCUDAGUARD_LOCKED=OFF and build the target cudaguard-lock",
+            None => "run `cargo cudaguard lock`",
+        };
+        Err(format!("{} does not exist, but --locked requires it: {write}, and commit the file", path.display()))
     }
 
     /// Returns the evidence that this build uses CUDA, if the toolchain is known. A build system reports every target,

@@ -17,6 +17,7 @@ use super::toolkit_files::{headers_in, read_lossy, read_start};
 use super::toolkits::{Detector, ToolkitList};
 use super::{DetectOptions, Sourced, Toolchain, archs, host_compiler, nvcc, pkg_config, places};
 use crate::knowledge::tables::{self, CcSupport};
+use crate::knowledge::vendor::CUDNN;
 use crate::model::arch::Target;
 use crate::model::sorted;
 use crate::model::version::Version;
@@ -43,6 +44,9 @@ pub(super) fn detect_toolchain(request: &DetectOptions) -> Toolchain {
     let other_host = given.filter(|given| !given.compiles);
     let missing = places.iter().filter(|place| place.reach == Precedence::Named && !place.root.is_dir());
     let missing = missing.map(|place| Sourced::new(place.root.clone(), place.source.clone()));
+    let roots = CUDNN.names.roots.iter().filter(|_| given.is_none());
+    let roots = roots.filter_map(|name| Some(Sourced::new(request.env.path(name)?, *name)));
+    let missing = missing.chain(roots.filter(|root| !root.value.is_dir()));
     let toolchain = Toolchain {
         target: request.target.clone(),
         release: request.release,
