@@ -9,6 +9,7 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+use cudaguard::internal::PUBLISHED;
 use cudaguard::internal::env::Env;
 use cudaguard::internal::files;
 use cudaguard::internal::json::Value;
@@ -297,10 +298,19 @@ fn add_embed(changes: &mut Changes, package: &Package, source: &DependencySource
         changes.line(format_args!("{}: skipped, because a procedural macro runs in the compiler", manifest.display()));
         return Ok(());
     }
+    // `cargo add` would write no version next to a repository, and `cargo package` would then fail.
+    let by_version = matches!(source, DependencySource::Registry);
     let forbidden = named.and_then(toml::Value::as_bool) == Some(false);
     if forbidden {
         changes.line(format_args!(
             "{}: it has `build = false`: use `cargo cudaguard build` to guard it",
+            manifest.display()
+        ));
+        return Ok(());
+    }
+    if by_version && PUBLISHED.is_empty() && !package.embeds {
+        changes.line(format_args!(
+            "{}: not changed, because no registry has cudaguard: run `cargo cudaguard init --path CHECKOUT/guard-core`, or pass --git URL",
             manifest.display()
         ));
         return Ok(());
@@ -311,8 +321,6 @@ fn add_embed(changes: &mut Changes, package: &Package, source: &DependencySource
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => None,
         Err(error) => return Err(CliError::operational(format_args!("{}: {error}", script.display()))),
     };
-    // `cargo add` would write no version next to a repository, and `cargo package` would then fail.
-    let by_version = matches!(source, DependencySource::Registry);
     let dependency = source.dependency(&package.dir);
     let add = if by_version {
         format!("run `cargo add --build --package {} cudaguard`", package.name)
@@ -348,16 +356,41 @@ fn add_embed(changes: &mut Changes, package: &Package, source: &DependencySource
             "add",
             format_args!("cudaguard to [build-dependencies] of {}{because}", manifest.display()),
         );
-        if by_version {
-            changes.line(format_args!(
-                "{}: this is a release from a registry; if your registry does not have it, use `cudaguard = {{ path = \"CHECKOUT/guard-core\", \
-                 version = \"{}\" }}` instead",
-                manifest.display(),
-                version_series()
-            ));
-        }
+    } else if !by_version {
+        replace_registry_dependency(changes, &manifest, &text, &table, &dependency)?;
     }
     write_new_file(changes, &script, BUILD_RS).map(drop)
+}
+
+/// Replaces a build-dependency on a release of cudaguard, which a registry may not have, by this one.
+fn replace_registry_dependency(
+    changes: &mut Changes,
+    manifest: &Path,
+    text: &str,
+    table: &toml::Table,
+    dependency: &str,
+) -> Result<(), CliError> {
+    let written = table.get("build-dependencies").and_then(|table| table.get("cudaguard")?.as_str());
+    let Some(line) = written.and_then(|version| {
+        let is_it = |line: &&str| {
+            line.split_once('=').is_some_and(|(key, value)| {
+                key.trim() == "cudaguard" && value.trim().trim_matches(['"', '\'']) == version
+            })
+        };
+        text.lines().find(is_it)
+    }) else {
+        return Ok(());
+    };
+    if !changes.dry_run {
+        fs::write(manifest, text.replacen(line, &format!("cudaguard = {dependency}"), 1))
+            .map_err(|error| CliError::operational(format_args!("{}: {error}", manifest.display())))?;
+    }
+    changes.done(
+        "changed",
+        "change",
+        format_args!("cudaguard in [build-dependencies] of {} from {line}", manifest.display()),
+    );
+    Ok(())
 }
 
 /// Returns the manifest with the dependency added; `None` if its table is not an ordinary `[build-dependencies]` table.

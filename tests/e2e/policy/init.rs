@@ -26,7 +26,21 @@ fn read(project: &Project, file: &str) -> String {
     fs::read_to_string(project.path().join(file)).unwrap_or_else(|error| panic!("{file}: {error}"))
 }
 
-/// Returns a call of a command that was installed from a registry: it is outside a checkout and has no install record.
+/// Returns a call of a command that was installed from this checkout.
+fn installed_from_checkout(project: &Project, arguments: &[&str]) -> Call {
+    let checkout = places::workspace().display().to_string().replace(' ', "%20");
+    record(project, &format!("path+file://{checkout}/cargo-cudaguard"));
+    installed(project, arguments)
+}
+
+/// Writes cargo's record of installed programs.
+fn record(project: &Project, source: &str) {
+    let version = env!("CARGO_PKG_VERSION");
+    let text = format!("{{\"installs\": {{\"cargo-cudaguard {version} ({source})\": {{}}}}}}");
+    scratch::write(&project.sibling().join("root/.crates2.json"), text);
+}
+
+/// Returns a call of a command without a known origin: it is outside a checkout and has no install record.
 fn installed(project: &Project, arguments: &[&str]) -> Call {
     let command = project.sibling().join("root/bin/cargo-cudaguard");
     if !command.exists() {
@@ -39,7 +53,7 @@ fn installed(project: &Project, arguments: &[&str]) -> Call {
 
 /// Runs `init` twice, the second time without a change, and builds. Returns the output of the first run.
 fn init(project: &Project, files: &[&str]) -> String {
-    let call = |arguments: &[&str]| installed(project, arguments);
+    let call = |arguments: &[&str]| installed_from_checkout(project, arguments);
     let printed = call(&["init"]).run().success().stdout;
     let made: Vec<String> = files.iter().map(|file| read(project, file)).collect();
     let again = call(&["init"]).run().success().stdout;
@@ -54,11 +68,7 @@ fn init_guards_a_program() {
     let printed = init(&project, &MADE);
     assert_eq!(printed.lines().filter(|line| line.starts_with("wrote ")).count(), 2, "{printed}");
     assert_eq!(read(&project, "build.rs"), "fn main() {\n    cudaguard::embed!();\n}\n");
-    assert!(read(&project, "Cargo.toml").ends_with("\n[build-dependencies]\ncudaguard = \"0.1\"\n"));
-    assert!(
-        printed.contains("if your registry does not have it, use `cudaguard = { path = \"CHECKOUT/guard-core\""),
-        "{printed}"
-    );
+    assert!(read(&project, "Cargo.toml").contains("\n[build-dependencies]\ncudaguard = { path = \""));
     assert!(read(&project, "cudaguard.toml").contains("\n[toolkit]\nrequire = \">=12.4, <13\"\n"));
     assert!(printed.contains("no workflow: the policy requires a CUDA toolkit"), "{printed}");
     assert!(!project.path().join(WORKFLOW).exists(), "a runner of GitHub has no toolkit");
@@ -74,7 +84,7 @@ fn guarded_crate_can_be_published() {
     let manifest = project::package("init-publish").replace("publish = false\n", "");
     let project = settled("init-publish").file("Cargo.toml", manifest).file("src/main.rs", MAIN);
     let call = |words: &[&str]| with(project.cargo(words), project.sibling(), "12.4");
-    let _ = installed(&project, &["init"]).run().success();
+    let _ = installed_from_checkout(&project, &["init"]).run().success();
     let index = project.sibling().join("index");
     let config = r#"{"dl": "http://registry.invalid/crates", "api": "http://registry.invalid"}"#;
     scratch::write(&index.join("config.json"), config);
@@ -117,24 +127,27 @@ fn init_works_from_other_directory() {
     let _ = with(project.cargo(package), project.sibling(), "12.4").run().success();
     // By default the dependency comes from the source of the command.
     let project = bare("init-record");
-    let record = |source: &str| {
-        let version = env!("CARGO_PKG_VERSION");
-        let text = format!("{{\"installs\": {{\"cargo-cudaguard {version} ({source})\": {{}}}}}}");
-        scratch::write(&project.sibling().join("root/.crates2.json"), text);
-    };
-    let checkout = places::workspace().display().to_string().replace(' ', "%20");
-    record(&format!("path+file://{checkout}/cargo-cudaguard"));
     let printed = installed(&project, &["init"]).run().success().stdout;
+    assert!(printed.contains("no registry has cudaguard: run `cargo cudaguard init --path"), "{printed}");
+    assert!(!project.path().join("build.rs").exists(), "{printed}");
+    let printed = installed_from_checkout(&project, &["init"]).run().success().stdout;
     assert!(printed.contains(", with the path of the checkout that this command was built from\n"), "{printed}");
     let _ = with(project.cargo(["build"]), project.sibling(), "12.4").run().success();
     let notes = cargo_cudaguard::binary::file::Binary::read(&project.built("debug/init-record")).expect("it was built");
     assert_eq!(notes.manifests().count(), 1, "and is guarded");
     fs::remove_file(project.path().join("build.rs")).expect("it was written");
     project.write("Cargo.toml", project::package("init-record"));
-    record("git+https://example.invalid/cudaguard?branch=main#0123456");
+    record(&project, "git+https://example.invalid/cudaguard?branch=main#0123456");
     let _ = installed(&project, &["init"]).run().success();
     let written = "cudaguard = { git = \"https://example.invalid/cudaguard\", rev = \"0123456\", version = \"0.1\" }\n";
     assert!(read(&project, "Cargo.toml").ends_with(written));
+    // A dependency on a release that no registry has is repaired.
+    let project = bare("init-repaired");
+    project.write("Cargo.toml", project::package("init-repaired") + "\n[build-dependencies]\ncudaguard = \"0.1\"\n");
+    project.write("build.rs", "fn main() {\n    cudaguard::embed!();\n}\n");
+    let printed = call(&project, &["init", "--path", &guard_core]).success().stdout;
+    assert!(printed.contains("changed cudaguard in [build-dependencies]"), "{printed}");
+    let _ = with(project.cargo(["build"]), project.sibling(), "12.4").run().success();
     let project = bare("init-git");
     let _ = call(&project, &["init", "--git", "https://example.invalid/cudaguard"]).success();
     assert!(
