@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 use crate::binary::examined::{self, NotExamined};
+use crate::binary::file::BinaryKind;
 use crate::binary::kernels::{Coverage, KernelImage, Kernels, Role};
 use crate::host::machine::oldest_driver::{OldestDriver, driver_needs, machine_with_gpu};
 use crate::host::machine::{Components, Driver, Machine};
@@ -46,6 +47,7 @@ pub(crate) struct GateReport {
 }
 
 /// A file of a release that uses CUDA.
+#[allow(clippy::struct_excessive_bools)]
 struct GateFile {
     name: String,
     /// Each required arch, and how much of the file has it; empty if the file has no kernels.
@@ -54,6 +56,8 @@ struct GateFile {
     /// NVIDIA publishes it; it needs no guard.
     vendor: bool,
     excepted: bool,
+    /// False for a static library or an object.
+    linked: bool,
 }
 
 /// How much of a file has the code of an arch.
@@ -166,6 +170,9 @@ impl Gate {
         let components = artifact.components();
         let mut findings = Vec::new();
         let mut files = Vec::new();
+        // A static library or an object has no guard: the program that links it has. It needs one only if it is the release.
+        let has_linked = artifact.parts.iter().any(is_linked);
+        let unlinked_need_guard = artifact.archive.is_file() && !has_linked;
         let is_excepted = |name: &str| wanted.except.iter().any(|glob| matches_glob(glob, &artifact.archive, name));
         for part in artifact.parts.iter().filter(|part| uses_cuda(part)) {
             let excepted = is_excepted(&part.name);
@@ -179,12 +186,14 @@ impl Gate {
                 report::log(Level::Info, || format!("{} is excluded from archs and guard by --except", part.name));
             } else {
                 findings.extend(arch_findings(part, &archs, wanted.strict));
-                if wanted.guarded && !guarded && !part.is_of_vendor() {
+                let needs_guard = wanted.guarded && (is_linked(part) || unlinked_need_guard);
+                if needs_guard && !guarded && !part.is_of_vendor() {
                     findings.push(MessageTemplate::ReleaseUnguarded.to_finding(&file_values(&part.name)));
                 }
             }
             let vendor = part.is_of_vendor();
-            files.push(GateFile { name: part.name.clone(), archs, guarded, vendor, excepted });
+            let linked = is_linked(part);
+            files.push(GateFile { name: part.name.clone(), archs, guarded, vendor, excepted, linked });
         }
         if !wanted.archs.is_empty() && !is_excepted("") {
             findings.extend(findings_without_kernels(artifact, &wanted.archs));
@@ -217,6 +226,11 @@ fn no_requirements(path: &Path) -> CliError {
 
 fn file_values(name: &str) -> Values {
     Values::default().with("file", name)
+}
+
+/// Returns true for a program or shared library.
+fn is_linked(part: &ArtifactMember) -> bool {
+    !matches!(part.binary.kind, BinaryKind::Object | BinaryKind::Archive)
 }
 
 /// Returns true for what a release is checked for: kernels, a guard, or anything that requires a driver or a library.
@@ -514,10 +528,11 @@ impl GateReport {
                     facts.push(format!("{label} {targets}"));
                 }
             }
-            let guard = match (file.guarded, file.vendor) {
-                (true, _) => "guarded",
-                (false, true) => "a library of NVIDIA",
-                (false, false) => "not guarded",
+            let guard = match (file.guarded, file.vendor, file.linked) {
+                (true, ..) => "guarded",
+                (false, true, _) => "a library of NVIDIA",
+                (false, false, true) => "not guarded",
+                (false, false, false) => "not linked, so it has no guard",
             };
             facts.push(guard.to_owned());
             if file.excepted {
