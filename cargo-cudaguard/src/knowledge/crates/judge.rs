@@ -213,7 +213,14 @@ fn check_driver_level(policy: &Policy, one: &CrateUse, findings: &mut Vec<Findin
         (Some(rule), Some(fit)) => {
             let number = LevelRule::number_of(fit.level);
             let values = values.with("variable", &rule.variable).with("feature", format!("{}{number}", rule.features));
-            MessageTemplate::CrateRaisesDriverLevel.to_finding(&values.with("value", number))
+            // A variable beside a feature selects two levels, and the crate does not compile.
+            let by_feature = detected.chosen == Chosen::Fixed && !detected.by.starts_with(&rule.variable);
+            let words = if by_feature {
+                MessageTemplate::CrateRaisesDriverLevelFeature
+            } else {
+                MessageTemplate::CrateRaisesDriverLevel
+            };
+            words.to_finding(&values.with("value", number))
         }
         _ => MessageTemplate::CrateRaisesDriver.to_finding(&values),
     });

@@ -104,7 +104,7 @@ fn level_fix_names_the_setting() {
     let hint = |one: CrateUse| check_crates(&Policy::default(), &toolchain("13.0.88", None), &[one])[0].hint.clone();
     assert_eq!(
         hint(cudarc("0.19.10", LINKED, Some(("12.8", "feature cuda-12080", Chosen::Fixed)))),
-        "Cargo.toml:9: use the feature cuda-13000 instead of cuda-12080; or set CUDARC_CUDA_VERSION=13000"
+        "Cargo.toml:9: use the feature cuda-13000 instead of cuda-12080"
     );
     assert_eq!(
         hint(cudarc("0.19.10", LINKED, Some(("12.8", "CUDARC_CUDA_VERSION=12080", Chosen::Fixed)))),
@@ -119,7 +119,8 @@ fn level_fix_names_the_setting() {
     below.of.named_in.clear();
     assert_eq!(
         hint(below.clone()),
-        "set CUDARC_CUDA_VERSION=13000, which overrides cuda-12080 of the manifest of engine 1.0.0"
+        "select cuda-13000 instead of cuda-12080 in the manifest of engine 1.0.0, or use another release of it; CUDARC_CUDA_VERSION cannot \
+         override a feature"
     );
     below.of.known.clear();
     assert_eq!(hint(below), "update cudarc 0.19.10 (the manifest of engine 1.0.0): it has no bindings for CUDA 13.0");
@@ -210,6 +211,13 @@ fn level_is_checked_against_driver() {
     );
     assert!(found[0].message.contains("cuCtxGetDevice_v2"), "{found:?}");
     assert!(found[0].hint.starts_with("set CUDARC_CUDA_VERSION=12020 (Cargo.toml:9: or"), "{found:?}");
+    let fixed_by_feature = Some(("13.0", "feature cuda-13000", Chosen::Fixed));
+    let found = check_crates(
+        &policy("[driver]\nfleet = \"535\"\n"),
+        &Toolchain::default(),
+        &[cudarc("0.17.8", DRIVER, fixed_by_feature)],
+    );
+    assert!(found[0].hint.starts_with("Cargo.toml:9: use the feature cuda-12020;"), "{found:?}");
 }
 
 fn tool(compiler: &str, headers: Option<(&str, &str, &str)>) -> CrateUse {
