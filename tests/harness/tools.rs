@@ -38,6 +38,7 @@ const PACKAGES: &[(&str, &str)] = &[
     ("python3", "python3"),
     ("qemu-aarch64", "qemu-user"),
     ("setpriv", "util-linux"),
+    ("setuptools", "python3-setuptools"),
     ("strace", "strace"),
     ("unshare", "util-linux"),
     ("valgrind", "valgrind"),

@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING, Any, Dict, Iterable, List, Mapping, Optional, 
 __all__ = [
     "CommandError", "Cause", "Component", "Driver", "Error", "Explanation", "FileMissingError", "Finding", "FindingText", "GpuRange",
     "GpuResult", "Host", "IncompatibleError", "Inspection", "KernelEntry", "Library", "Requirements", "Status", "Symptom",
-    "VerifyResult", "cmake_dir", "command", "explain", "fleet", "include_dir", "inspect", "requirements", "verify",
+    "VerifyResult", "cmake_dir", "command", "diff", "explain", "fleet", "gate", "include_dir", "inspect", "map", "requirements", "verify",
 ]
 
 if TYPE_CHECKING:
@@ -406,6 +406,47 @@ def fleet(paths: Union[Path, Sequence[Path]], hosts: Union[Path, Iterable[Host]]
     return [_verify_result(value) for value in values if "verdict" in value]
 
 
+def gate(
+    *paths: Path,
+    archs: Union[str, Sequence[str]] = (),
+    driver_floor: Optional[str] = None,
+    cudnn_floor: Optional[str] = None,
+    guarded: bool = False,
+) -> Dict[str, Any]:
+    """Checks files before a release: every file has code for `archs`, runs on `driver_floor` and `cudnn_floor`, and is guarded.
+
+    Returns the output of `verify --json` with these options; `["verdict"]` is `runs`, `refused` or `unknown`. Raises
+    FileMissingError, or CommandError if a file or an option cannot be read.
+    """
+    for path in paths:
+        _require(path)
+    archs = archs if isinstance(archs, str) else ",".join(archs)
+    given = [("--archs", archs or None), ("--driver-floor", driver_floor), ("--cudnn-floor", cudnn_floor)]
+    options = [argument for option, value in given if value is not None for argument in (option, value)]
+    options += ["--guarded"] if guarded else []
+    return _json(["verify", "--json", *options, "--", *(os.fspath(path) for path in paths)])
+
+
+def diff(old: Path, new: Path) -> Dict[str, Any]:
+    """Compares two releases of a file. Returns the output of `diff --json`; `["lost"]` lists the support that is lost.
+
+    Raises FileMissingError, or CommandError if a file cannot be read.
+    """
+    _require(old)
+    _require(new)
+    return _json(["diff", "--json", "--", os.fspath(old), os.fspath(new)])
+
+
+def map(*paths: Path) -> Dict[str, Any]:
+    """Returns the GPUs and drivers that files run on, as the output of `map --json`.
+
+    Raises FileMissingError, or CommandError if a file cannot be read.
+    """
+    for path in paths:
+        _require(path)
+    return _json(["map", "--json", "--", *(os.fspath(path) for path in paths)])
+
+
 @overload
 def requirements(*paths: Path) -> Requirements: ...
 
@@ -492,7 +533,8 @@ def _driver(value: Optional[Mapping[str, Any]]) -> Optional[Driver]:
 
 
 def _verify_result(value: Mapping[str, Any]) -> VerifyResult:
-    findings = sorted(map(_finding, value.get("findings", [])), key=lambda finding: finding.severity != "error")
+    found = [_finding(one) for one in value.get("findings", [])]
+    findings = sorted(found, key=lambda finding: finding.severity != "error")
     gpus = [
         GpuResult(one.get("component", ""), one.get("name"), one["cc"], one["by"], one.get("code"), _driver(one.get("driver")))
         for one in value.get("gpus", [])
