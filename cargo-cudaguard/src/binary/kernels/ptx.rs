@@ -1,5 +1,7 @@
 //! Parses PTX text in files, and in the data of programs that compile it at run time.
 
+use std::io::Read as _;
+
 use cudaguard::internal::arch::{Arch, Suffix};
 
 /// The facts from the text of a module.
@@ -52,6 +54,38 @@ pub(super) fn find_version(data: &[u8]) -> Option<usize> {
     let mut lexer = Lexer { data, at: 0 };
     lexer.skip_blank();
     data[lexer.at..].starts_with(b".version").then_some(lexer.at)
+}
+
+/// PTX that a program contains as a gzip stream, as FFmpeg does.
+pub(super) struct GzippedPtx {
+    pub(super) text: Vec<u8>,
+    /// Offset of `.version` in the text.
+    pub(super) version: usize,
+    /// Length of the stream in bytes.
+    pub(super) packed: usize,
+}
+
+/// Unpacks the gzip stream at the start of these bytes if it contains PTX.
+///
+/// # Errors
+/// Returns a description if the stream begins like PTX, and is cut off, damaged or too long.
+pub(super) fn unpack_gzipped_ptx(data: &[u8]) -> Result<Option<GzippedPtx>, &'static str> {
+    /// The longest text: a hundred times the largest modules of FFmpeg.
+    const LONGEST: u64 = 16 << 20;
+    const HEAD: u64 = 1 << 10;
+    let mut stream = flate2::bufread::GzDecoder::new(data);
+    let mut text = Vec::new();
+    // The data only begins like a stream if this fails.
+    let is_stream = stream.by_ref().take(HEAD).read_to_end(&mut text).is_ok();
+    if !is_stream || find_version(&text).is_none() {
+        return Ok(None);
+    }
+    stream.by_ref().take(LONGEST).read_to_end(&mut text).map_err(|_| "PTX in a damaged gzip stream")?;
+    if text.len() as u64 >= LONGEST {
+        return Err("PTX in a gzip stream of more than 16 MiB");
+    }
+    let packed = data.len() - stream.get_ref().len();
+    Ok(find_version(&text).map(|version| GzippedPtx { text, version, packed }))
 }
 
 /// Returns true if the beginning of a file does not show that it is not PTX: it ends before the first directive.

@@ -3,7 +3,6 @@
 use std::io::Read as _;
 
 use super::fatbin::Compression;
-use super::ptx;
 
 /// Unpacks an image. Returns `None` if the compression is unknown or the unpacked size differs from `length`.
 pub(super) fn unpack_image(packed: &[u8], compression: Compression, length: usize) -> Option<Vec<u8>> {
@@ -35,38 +34,6 @@ pub(super) fn unpack_beginning(packed: &[u8], compression: Compression, length: 
         Compression::Gzip | Compression::Unknown => return None,
     };
     (image.len() == length).then_some(image)
-}
-
-/// PTX that a program contains as a gzip stream, as FFmpeg does.
-pub(super) struct GzippedPtx {
-    pub(super) text: Vec<u8>,
-    /// Offset of `.version` in the text.
-    pub(super) version: usize,
-    /// Length of the stream in bytes.
-    pub(super) packed: usize,
-}
-
-/// Unpacks the gzip stream at the start of these bytes if it contains PTX.
-///
-/// # Errors
-/// Returns a description if the stream begins like PTX, and is cut off, damaged or too long.
-pub(super) fn unpack_gzipped_ptx(data: &[u8]) -> Result<Option<GzippedPtx>, &'static str> {
-    /// The longest text: a hundred times the largest modules of FFmpeg.
-    const LONGEST: u64 = 16 << 20;
-    const HEAD: u64 = 1 << 10;
-    let mut stream = flate2::bufread::GzDecoder::new(data);
-    let mut text = Vec::new();
-    // The data only begins like a stream if this fails.
-    let is_stream = stream.by_ref().take(HEAD).read_to_end(&mut text).is_ok();
-    if !is_stream || ptx::find_version(&text).is_none() {
-        return Ok(None);
-    }
-    stream.by_ref().take(LONGEST).read_to_end(&mut text).map_err(|_| "PTX in a damaged gzip stream")?;
-    if text.len() as u64 >= LONGEST {
-        return Err("PTX in a gzip stream of more than 16 MiB");
-    }
-    let packed = data.len() - stream.get_ref().len();
-    Ok(ptx::find_version(&text).map(|version| GzippedPtx { text, version, packed }))
 }
 
 /// Unpacks a raw LZ4 block. Source: the description of the block format in lz4 1.9. `cut`: the image may continue after

@@ -197,7 +197,7 @@ impl<'data> KernelReader<'data> {
 
     /// Reads the gzip stream at this offset. Returns its end if it contains PTX.
     pub(super) fn read_gzipped_ptx(&mut self, piece: SectionPiece, at: usize) -> Option<usize> {
-        let stream = match unpack::unpack_gzipped_ptx(&piece.data[at..]) {
+        let stream = match ptx::unpack_gzipped_ptx(&piece.data[at..]) {
             Ok(stream) => stream?,
             Err(why) => {
                 self.push_warning(format!("{why} at {:#x}", piece.base + at as u64));
