@@ -219,8 +219,8 @@ fn run_inside(options: &Options, root: &Path) -> ExitCode {
     let name = release.lines().find_map(|line| line.strip_prefix("PRETTY_NAME=")).unwrap_or("unknown system");
     let work = in_root(&work);
     let mut tally = Tally::default();
-    let numbers = options.only.map_or(0..options.count, |only| only..only + 1);
-    for index in numbers {
+    let (first, count) = options.only.map_or((0, options.count), |only| (only, 1));
+    for index in first..first.saturating_add(count) {
         compare(&work, Dice::new(options.seed, index), index, options.only.is_some(), &mut tally);
     }
     println!("{}: seed {}, {}", name.trim_matches('"'), options.seed, tally.describe());
@@ -352,7 +352,7 @@ impl Builder {
         let output = format!("programs/{kind}-{caller:?}-{index}");
         let list = format!("-Wl,-rpath,/{}", "P".repeat(ROOM));
         let mut options = if path.is_empty() { Vec::new() } else { vec![path, &list] };
-        let built = format!("lib/{INNER0}.0", INNER0 = SONAME);
+        let built = format!("lib/{SONAME}.0");
         let guard_objects: Vec<&str> = guard.into_iter().collect();
         match caller {
             Caller::Program => {
@@ -425,11 +425,9 @@ fn put_cudnn(dice: &mut Dice, work: &Path, dir: &Path, log: &mut String) {
             fs::write(&target, other).expect("a file");
         }
         7 => {
-            let (major, minor, patch) = VERSIONS[index];
-            let name = format!("{SONAME}.{minor}.{patch}");
-            assert!(SONAME.ends_with(&major.to_string()));
-            fs::hard_link(&real, dir.join(&name)).expect("a link");
-            symlink(name, &target).expect("a link");
+            // Without a version in its name, because the file has no version of its own.
+            fs::hard_link(&real, dir.join("file")).expect("a link");
+            symlink("file", &target).expect("a link");
         }
         _ => fs::hard_link(&real, &target).expect("a link"),
     }
@@ -447,7 +445,7 @@ fn put_cudnn(dice: &mut Dice, work: &Path, dir: &Path, log: &mut String) {
 /// Returns a random path list. `from` is the directory of the object, relative to the scene.
 fn path_list(dice: &mut Dice, scene: &Path, separators: &[&str]) -> String {
     let mut list = String::new();
-    for at in 0..dice.below(4) + 1 {
+    for at in 0..=dice.below(4) {
         if at > 0 {
             list.push_str(dice.pick(separators));
         }
@@ -545,7 +543,7 @@ fn add_capability(file: &Path) -> bool {
 /// The caches: of the system, of random directories, or unreadable.
 fn put_cache(dice: &mut Dice, work: &Path, scene: &Path, log: &mut String) {
     let mut text = String::new();
-    for _ in 0..dice.below(3) + 1 {
+    for _ in 0..=dice.below(3) {
         let _ = writeln!(text, "{}/d{}", scene.display(), dice.below(DIRS));
     }
     let (configuration, made) = (work.join("conf"), work.join("made"));

@@ -58,7 +58,8 @@ impl System {
             .collect();
         let mut platform = machine::machine_name(for_machine).into_owned();
         let mut below: Vec<String> = hwcaps.iter().map(|name| format!("glibc-hwcaps/{name}")).collect();
-        if version.is_some_and(|version| version < (2, 37)) {
+        // The loader names its release from 2.33 on.
+        if version.is_none_or(|version| version < (2, 37)) {
             below.extend(legacy_dirs(for_machine, native, &mut platform));
         }
         below.push(String::new());
