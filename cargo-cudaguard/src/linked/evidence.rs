@@ -21,7 +21,6 @@ use cudaguard::internal::version::CudaVersion;
 
 mod host;
 mod included;
-mod line_table;
 mod link_evidence;
 
 pub use host::HostCode;

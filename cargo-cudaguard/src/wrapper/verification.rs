@@ -39,13 +39,11 @@ impl CrateBuild<'_> {
     }
 
     /// Returns the cuDNN headers that the code was compiled with, as far as the outputs of build scripts show them.
-    fn included_headers(&self, env: &Env, binary: &Binary, open: &OpenFiles) -> Vec<Included> {
+    fn included_headers(&self, env: &Env, binary: &Binary) -> Vec<Included> {
         if !binary.imported().any(|name| CUDNN.is_named(name)) {
             return Vec::new();
         }
-        let objects = self.linked_objects();
-        let places = self.build_outputs(env, &objects, open);
-        evidence::included_headers(&places.out_dirs, &kernel_ownership::object_files(&places), open)
+        evidence::included_headers(&self.out_dirs(env))
     }
 
     /// Collects the evidence in the linked file about the toolkit.
@@ -120,7 +118,7 @@ impl CrateBuild<'_> {
             runpath: binary.runpath.as_deref(),
             dirs: &dirs,
         };
-        let shown = pipeline::compiled_with(policy, toolchain, seen, &self.included_headers(env, binary, open));
+        let shown = pipeline::compiled_with(policy, toolchain, seen, &self.included_headers(env, binary));
         let (taken, library) = if let Some((taken, new_findings)) = shown {
             (Some(taken), new_findings)
         } else {

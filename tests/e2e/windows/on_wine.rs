@@ -95,7 +95,6 @@ const FOR_UNIX: [&str; 21] = [
     "user_name_is_not_shown",
     "build_machine_directories_are_reported",
     "directories_are_found_in_texts",
-    "dwarf_4_and_5_are_read",
 ];
 
 fn unit_tests_pass() {

@@ -1,7 +1,6 @@
 //! Detects the cuDNN headers that a build compiled with. Objects do not contain `-I` options, so this reads other
 //! outputs of build scripts and compilers.
 
-use crate::binary::ar;
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -9,9 +8,6 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 use std::time::SystemTime;
 
-use super::line_table;
-use crate::binary::mapped_file::OpenFiles;
-use cudaguard::internal::elf::Elf;
 use cudaguard::internal::env;
 use cudaguard::internal::toolchain::{LibraryHeaders, include_flags};
 use cudaguard::internal::vendor::CUDNN;
@@ -24,7 +20,7 @@ pub struct Included {
     pub version: Version,
     /// The header that contains the release, or the bindings that were generated from it.
     pub path: PathBuf,
-    /// The file that contains the evidence: a compiler's dependency file, the output of a build script, or an object.
+    /// The file that contains the evidence: a compiler's dependency file or the output of a build script.
     pub by: PathBuf,
 }
 
@@ -34,9 +30,8 @@ const LARGEST: u64 = 64 << 20;
 /// Maximum number of files per output directory; enough for the objects of a large library.
 const MOST_FILES: usize = 20_000;
 
-/// Returns the headers found in the output directories of build scripts (`OUT_DIR`s) and in these objects. Each release
-/// is listed once.
-pub fn included_headers(out_dirs: &[PathBuf], objects: &[PathBuf], files: &OpenFiles) -> Vec<Included> {
+/// Returns the headers found in the output directories of build scripts (`OUT_DIR`s). Each release is listed once.
+pub fn included_headers(out_dirs: &[PathBuf]) -> Vec<Included> {
     let mut found: Vec<Included> = Vec::new();
     let mut add = |included: Included| {
         if !found.iter().any(|known| known.version == included.version) {
@@ -50,9 +45,6 @@ pub fn included_headers(out_dirs: &[PathBuf], objects: &[PathBuf], files: &OpenF
         if let Some(output) = dir.parent().map(|dir| dir.join("output")) {
             scan_paths(&output, parse_script_output, &mut add);
         }
-    }
-    for object in objects {
-        named_by_object(object, files, &mut add);
     }
     found
 }
@@ -98,25 +90,6 @@ fn scan_paths(file: &Path, paths: fn(&str) -> Vec<PathBuf>, add: &mut impl FnMut
     let dirs: BTreeSet<PathBuf> = paths(&text).into_iter().collect();
     for dir in dirs {
         add_dir(&dir, file, add);
-    }
-}
-
-fn named_by_object(object: &Path, files: &OpenFiles, add: &mut impl FnMut(Included)) {
-    let Ok(data) = files.open(object) else { return };
-    let mut visit = |data: &[u8]| {
-        let Ok(elf) = Elf::parse(data) else { return };
-        for header in line_table::files(&elf, is_header) {
-            if let Some(dir) = header.parent() {
-                add_dir(dir, object, add);
-            }
-        }
-    };
-    if ar::is_archive(&data) {
-        for member in ar::archive_members(&data).into_iter().flatten().map_while(Result::ok) {
-            visit(member.data.unwrap_or_default());
-        }
-    } else {
-        visit(&data);
     }
 }
 
