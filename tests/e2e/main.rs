@@ -35,34 +35,5 @@ use cudaguard_tests::compiled_once;
 fn main() {
     compiled_once::prepare();
     loading::seal_where_asked();
-    let suites = vec![
-        ("cmake", cmake::tests()),
-        ("corpus", corpus::tests()),
-        ("cross", cross::tests()),
-        ("driver", driver::tests()),
-        ("embedding", embedding::tests()),
-        ("graph", graph::tests()),
-        ("judge_equal", judge_equal::tests()),
-        ("kernels", kernels::tests()),
-        ("loading", loading::tests()),
-        ("machine", machine::tests()),
-        ("other_builds", other_builds::tests()),
-        ("outside", outside::tests()),
-        ("policy", policy::tests()),
-        ("readme", readme::tests()),
-        ("rebuilds", rebuilds::tests()),
-        ("recipes", recipes::tests()),
-        ("record", record::tests()),
-        ("release", release::tests()),
-        ("requirements", requirements::tests()),
-        ("scenes", scenes::tests()),
-        ("symptoms", symptoms::tests()),
-        ("tables", tables::tests()),
-        ("toolchains", toolchains::tests()),
-        ("unsealed", unsealed::tests()),
-        ("verified", verified::tests()),
-        ("windows", windows::tests()),
-        ("wrapper", wrapper::tests()),
-    ];
-    cudaguard_tests::run(suites)
+    cudaguard_tests::run()
 }

@@ -3,26 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use cudaguard_tests::{
-    Call, Outcome, Scratch, Test, command, crates, crates::cargo, parts, places, scratch, tests, tools,
-};
-
-pub(crate) fn tests() -> Vec<Test> {
-    tests![
-        #[slow]
-        readme_rust_program_works,
-        #[slow]
-        readme_cmake_project_works,
-        #[slow]
-        candle_example_is_guarded,
-        #[slow]
-        scikit_build_core_example_is_guarded,
-        #[slow]
-        documented_commands_are_valid,
-        #[slow]
-        packages_contain_listed_files
-    ]
-}
+use cudaguard_tests::{Call, Outcome, Scratch, command, crates, crates::cargo, e2e, parts, places, scratch, tools};
 
 /// Section of a page.
 struct Section {
@@ -103,6 +84,7 @@ fn text(outcome: &Outcome) -> String {
     format!("{}{}", outcome.stderr, outcome.stdout)
 }
 
+#[e2e(slow)]
 fn readme_rust_program_works() {
     tools::need_all(&["g++"]);
     let section = section("docs/start/rust.md", "Embed the guard with plain cargo");
@@ -117,6 +99,7 @@ fn readme_rust_program_works() {
     section.typed(&dir, |call| call.env("PATH", &path).env("CARGO_PROFILE_RELEASE_OPT_LEVEL", "0"));
 }
 
+#[e2e(slow)]
 fn readme_cmake_project_works() {
     tools::need_all(&["g++"]);
     let section = section("docs/start/cmake.md", "Guard a target");
@@ -148,6 +131,7 @@ fn example(name: &str) -> (Scratch, PathBuf) {
     (scratch, dir)
 }
 
+#[e2e(slow)]
 fn candle_example_is_guarded() {
     tools::need_all(&["g++"]);
     let (_scratch, dir) = example("candle");
@@ -167,6 +151,7 @@ fn candle_example_is_guarded() {
     assert!(text(&refused).contains("CG302"), "{refused}");
 }
 
+#[e2e(slow)]
 fn scikit_build_core_example_is_guarded() {
     tools::need_all(&["gcc", "python3"]);
     let (scratch, directory) = example("scikit-build-core");
@@ -201,6 +186,7 @@ fn commands(page: &str) -> Vec<String> {
 
 /// Checks that the subcommand of each command from README and docs exists and accepts the arguments. Cargo and the shell check
 /// the commands that they parse: these run in a package, with a built program for each file that they name.
+#[e2e(slow)]
 fn documented_commands_are_valid() {
     tools::need_all(&["gcc"]);
     let scratch = Scratch::without_blanks("pages");
@@ -296,6 +282,7 @@ fn is_incomplete(error: &str) -> bool {
 }
 
 /// Each packaged crate contains licences, and all files that its README and its sources name.
+#[e2e(slow)]
 fn packages_contain_listed_files() {
     for (package, dir) in [("cudaguard", "guard-core"), ("cargo-cudaguard", "cargo-cudaguard")] {
         let call = Call::new(cargo()).args(["package", "--list", "--offline", "--allow-dirty", "-p", package]);

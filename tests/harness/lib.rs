@@ -1,6 +1,6 @@
 //! Support code of all end-to-end suites: real components, projects on disk, processes and snapshots.
 //!
-//! A suite is `tests/e2e/<suite>/mod.rs` with a function `tests()`; `tests/e2e/main.rs` runs all suites.
+//! A suite is a directory of `tests/e2e`. The attribute [`e2e`] registers a test, and `tests/e2e/main.rs` runs all of them.
 
 // A test fails by a panic, and nearly every function here panics with a message.
 #![allow(clippy::missing_panics_doc)]
@@ -35,10 +35,12 @@ mod summary;
 pub mod tools;
 pub mod world;
 
+pub use cudaguard_test_attribute::e2e;
+pub use inventory;
 pub use once::{BuiltOnce, once};
 pub use project::Project;
 pub use report::last_report;
 pub use run::{Call, Outcome};
 pub use scratch::Scratch;
 pub use skip::skip;
-pub use suite::{Test, rows, run, test};
+pub use suite::{Registered, Test, registered, rows, run, test};

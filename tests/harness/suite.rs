@@ -61,10 +61,51 @@ pub fn rows<T: Send + 'static>(
     rows.into_iter().map(move |(row, value)| test(format!("{name}::{row}"), move || body(value)))
 }
 
-/// Runs the suites, each a name and its tests, prints a table of the results, and ends the process.
+/// A function with the attribute [`e2e`](crate::e2e): the path of its module, its name, and itself.
+#[derive(Debug)]
+pub enum Registered {
+    /// A test of the fast layer.
+    Fast(&'static str, &'static str, fn()),
+    /// A test of the slow layer.
+    Slow(&'static str, &'static str, fn()),
+    /// A function that returns tests.
+    Rows(&'static str, &'static str, fn() -> Vec<Test>),
+}
+
+inventory::collect!(Registered);
+
+/// Registers a function. The attribute [`e2e`](crate::e2e) calls it.
+#[macro_export]
+macro_rules! register {
+    ($kind:ident, $name:ident) => {
+        $crate::inventory::submit! { $crate::Registered::$kind(module_path!(), stringify!($name), $name) }
+    };
+}
+
+/// Returns all registered tests, each with its suite.
+pub fn registered() -> Vec<(&'static str, Test)> {
+    let mut all = Vec::new();
+    for registered in inventory::iter::<Registered> {
+        let (Registered::Fast(module, name, _) | Registered::Slow(module, name, _) | Registered::Rows(module, name, _)) =
+            *registered;
+        // `e2e::suite::module` or `e2e::suite`.
+        let path = module.split_once("::").map_or("", |(_, path)| path);
+        let (suite, module) = path.split_once("::").unwrap_or((path, ""));
+        let name = if module.is_empty() { name.to_owned() } else { format!("{module}::{name}") };
+        match *registered {
+            Registered::Fast(.., body) => all.push((suite, test(name, body))),
+            Registered::Slow(.., body) => all.push((suite, test(name, body).slow())),
+            Registered::Rows(.., rows) => all.extend(rows().into_iter().map(|test| (suite, test))),
+        }
+    }
+    all.sort_by(|(suite, test), (other, second)| (suite, &test.name).cmp(&(other, &second.name)));
+    all
+}
+
+/// Runs the registered tests, prints a table of the results, and ends the process.
 ///
 /// It takes the arguments of the standard test harness, and `--shard K/N`: only the tests of the K-th of N parts.
-pub fn run(suites: Vec<(&'static str, Vec<Test>)>) -> ! {
+pub fn run() -> ! {
     let otherwise = panic::take_hook();
     panic::set_hook(Box::new(move |info| {
         if IN_TEST.with_borrow(|inside| *inside) {
@@ -83,7 +124,7 @@ pub fn run(suites: Vec<(&'static str, Vec<Test>)>) -> ! {
     arguments.test_threads.get_or_insert((2 * cores).min(8));
 
     let summary = Arc::new(Mutex::new(Summary::default()));
-    let all = suites.into_iter().flat_map(|(suite, tests)| tests.into_iter().map(move |test| (suite, test)));
+    let all = registered().into_iter();
     let mut tests: Vec<_> = all.map(|(suite, test)| (suite, prepared(suite, test, &summary))).collect();
     if let Some(shard) = shard {
         tests = shard.select(tests, |(_, test)| {
@@ -215,18 +256,6 @@ fn panic_message(payload: &(dyn Any + Send)) -> String {
         let text = payload.downcast_ref::<String>().map(String::as_str);
         text.or_else(|| payload.downcast_ref::<&str>().copied()).unwrap_or("a panic without a message").to_owned()
     })
-}
-
-/// Creates tests of these functions, named like them and their module within the suite. `#[slow]` before a function moves it to
-/// the slow layer.
-#[macro_export]
-macro_rules! tests {
-    ($($(#[$layer:ident])? $body:ident),* $(,)?) => {
-        vec![$($crate::test(
-            concat!(module_path!(), "::", stringify!($body)).splitn(3, "::").nth(2).unwrap_or_default(),
-            $body,
-        )$(.$layer())?),*]
-    };
 }
 
 #[cfg(test)]

@@ -2,30 +2,11 @@
 
 use std::fmt::Write as _;
 
-use cudaguard_tests::{Call, Test, tests, tools};
+use cudaguard_tests::{Call, e2e, tools};
 
 use super::fixture::{
     Cmake, MAKE, MULTI, NINJA, Tree, components, include, inspect, manifest, program, texts, toolkit, words,
 };
-
-pub(crate) fn tests() -> Vec<Test> {
-    tests![
-        #[slow]
-        all_target_kinds_are_guarded,
-        #[slow]
-        make_with_older_toolkit_builds,
-        #[slow]
-        architecture_spellings_are_accepted,
-        #[slow]
-        language_combinations_build,
-        #[slow]
-        cross_compilers_build_their_guard,
-        #[slow]
-        guard_crosses_directories,
-        #[slow]
-        link_kinds_reach_the_guard
-    ]
-}
 
 const KERNEL: &str = "__global__ void fill(int *p) { *p = 1; }\n";
 const MAIN: &str = "#include <cudaguard.h>\n#include <stdio.h>\n\
@@ -100,6 +81,7 @@ const PRESETS: &str = r#"{
 }
 "#;
 
+#[e2e(slow)]
 fn all_target_kinds_are_guarded() {
     let head = format!("cmake_minimum_required(VERSION 3.24)\n{}", include());
     let fill = format!("{KERNEL}int main() {{ if (!getenv(\"HOME\")) fill<<<1, 1>>>(nullptr); return 0; }}\n");
@@ -217,6 +199,7 @@ fn all_target_kinds_are_guarded() {
     assert!(before == tree.sources(), "nothing is written into the source tree");
 }
 
+#[e2e(slow)]
 fn make_with_older_toolkit_builds() {
     let text = format!(
         "cmake_minimum_required(VERSION 3.24)\nproject(old LANGUAGES CUDA)\n{}\
@@ -255,6 +238,7 @@ fn host(driver: &str, cuda: &str, name: &str, cc: &str) -> String {
 }
 
 /// Compares the architectures in each target's manifest with its `CUDA_ARCHITECTURES`. Only the guards are compiled.
+#[e2e(slow)]
 fn architecture_spellings_are_accepted() {
     let cases = [
         ("list", "75;90", vec!["sm_75", "sm_90", "compute_75", "compute_90"]),
@@ -324,6 +308,7 @@ fn architecture_spellings_are_accepted() {
 }
 
 /// Projects without CUDA, in C only and in C++ only: the file contains a guard and nothing else of CUDA.
+#[e2e(slow)]
 fn language_combinations_build() {
     for (language, file, cmake, generator) in [
         ("C", "main.c", Cmake::Newest, NINJA),
@@ -350,6 +335,7 @@ fn language_combinations_build() {
 
 /// A static library passes its guard to the targets that link it, also in other directories and to targets that are defined
 /// earlier.
+#[e2e(slow)]
 fn guard_crosses_directories() {
     let top = format!(
         "cmake_minimum_required(VERSION 3.24)\nproject(folders VERSION 3.1 LANGUAGES C)\n{}\
@@ -386,6 +372,7 @@ fn guard_crosses_directories() {
 }
 
 /// A cross compiler builds the guard for its target, also for Windows. Another system gets no guard, and its build continues.
+#[e2e(slow)]
 fn cross_compilers_build_their_guard() {
     tools::need_all(&["aarch64-linux-gnu-gcc", "x86_64-w64-mingw32-gcc"]);
     let text = format!(
@@ -424,6 +411,7 @@ fn cross_compilers_build_their_guard() {
 }
 
 /// Covers each way to link a target, and each configuration of a multi-config generator.
+#[e2e(slow)]
 fn link_kinds_reach_the_guard() {
     let text = format!(
         "cmake_minimum_required(VERSION 3.24)\nproject(links VERSION 1.0 LANGUAGES C)\n{}\

@@ -1,19 +1,13 @@
 //! Detection of the cuDNN that a target uses, for each way in which a project can find it.
 
-use cudaguard_tests::{Test, parts, snapshot, tests};
+use cudaguard_tests::{e2e, parts, snapshot};
 
 use super::fixture::{Cmake, MULTI, Tree, include, manifest, printed};
-
-pub(crate) fn tests() -> Vec<Test> {
-    tests![
-        #[slow]
-        cudnn_is_found_by_all_methods
-    ]
-}
 
 const MAIN: &str = "#include <stddef.h>\n#include <cudnn_version.h>\nsize_t cudnnGetVersion(void);\n\
                     int main(void) { return cudnnGetVersion() < CUDNN_MAJOR; }\n";
 
+#[e2e(slow)]
 fn cudnn_is_found_by_all_methods() {
     let (new, old) = (parts::cudnn("9.15.1"), parts::cudnn("9.1.0"));
     let text = format!(

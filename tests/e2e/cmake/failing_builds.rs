@@ -1,16 +1,13 @@
 //! Components that do not fit together fail a release build. Make and Ninja print the message unchanged.
 
 use cargo_cudaguard::binary::file::Binary;
-use cudaguard_tests::{Test, layout, parts, rows, snapshot, tests};
+use cudaguard_tests::{Test, e2e, layout, parts, rows, snapshot};
 
 use super::fixture::{Cmake, MAKE, MULTI, NINJA, Tree, include, manifest, printed, toolkit, words};
 
-pub(crate) fn tests() -> Vec<Test> {
-    let mut tests = tests![
-        removed_guard_is_reported,
-        #[slow]
-        stub_linked_by_cmake_is_reported,
-    ];
+#[e2e(rows)]
+fn tests() -> Vec<Test> {
+    let mut tests = Vec::new();
     tests.extend(
         rows(
             "failing_builds::mismatch_fails_in_all_generators",
@@ -94,6 +91,7 @@ fn mixed_compiler_and_headers_are_refused(generator: &'static str) {
 }
 
 /// A linker script discards the note.
+#[e2e]
 fn removed_guard_is_reported() {
     let text = format!(
         "cmake_minimum_required(VERSION 3.24)\nproject(bare LANGUAGES C)\n{}add_executable(app main.c)\n\
@@ -125,6 +123,7 @@ fn removed_guard_is_reported() {
 
 /// `CUDA::cuda_driver` is a stub, and CMake adds its directory to the runtime path in the build directory. This is harmless
 /// if the loader finds no `libcuda.so.1` there.
+#[e2e(slow)]
 fn stub_linked_by_cmake_is_reported() {
     let text = format!(
         "cmake_minimum_required(VERSION 3.24)\nproject(driver LANGUAGES C)\nfind_package(CUDAToolkit REQUIRED)\n{}\

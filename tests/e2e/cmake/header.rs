@@ -1,14 +1,8 @@
 //! `cudaguard.h` compiles under all C and C++ standards.
 
-use cudaguard_tests::{Call, Scratch, Test, places, tests, tools};
+use cudaguard_tests::{Call, Scratch, e2e, places, tools};
 
-pub(crate) fn tests() -> Vec<Test> {
-    tests![
-        #[slow]
-        header_compiles_under_all_standards
-    ]
-}
-
+#[e2e(slow)]
 fn header_compiles_under_all_standards() {
     let scratch = Scratch::new("header");
     let text = "#include <cudaguard.h>\n#include \"cudaguard.h\"\n\

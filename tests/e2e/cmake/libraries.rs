@@ -2,11 +2,12 @@
 
 use std::fs;
 
-use cudaguard_tests::{Test, rows};
+use cudaguard_tests::{Test, e2e, rows};
 
 use super::fixture::{Cmake, MAKE, MULTI, NINJA, Tree, include, manifest, printed, texts, toolkit, words};
 
-pub(crate) fn tests() -> Vec<Test> {
+#[e2e(rows)]
+fn tests() -> Vec<Test> {
     let policy = |rows_of| rows("libraries::policy_applies_to_linked_program", rows_of, policy_applies);
     let mut tests: Vec<Test> = policy(vec![("ninja", NINJA)]).collect();
     tests.extend(policy(vec![("make", MAKE), ("ninja_multi", MULTI)]).map(Test::slow));

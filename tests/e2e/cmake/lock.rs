@@ -2,20 +2,13 @@
 
 use std::fs;
 
-use cudaguard_tests::{Test, command, rows, scratch, snapshot, tests};
+use cudaguard_tests::{Test, command, e2e, rows, scratch, snapshot};
 
 use super::fixture::{Cmake, MAKE, MULTI, NINJA, TAKES_HEADERS, Tree, include, printed, words};
 
-pub(crate) fn tests() -> Vec<Test> {
-    let mut tests = tests![
-        #[slow]
-        top_level_lock_covers_subprojects,
-        unreadable_locks_are_errors,
-        #[slow]
-        cargo_style_lock_options_work,
-        #[slow]
-        unlockable_builds_are_reported
-    ];
+#[e2e(rows)]
+fn tests() -> Vec<Test> {
+    let mut tests = Vec::new();
     tests.extend(
         rows(
             "lock::drift_is_refused_and_accepted",
@@ -120,6 +113,7 @@ fn drift_is_refused_and_accepted((generator, cmake): (&'static str, Cmake)) {
     }
 }
 
+#[e2e]
 fn unreadable_locks_are_errors() {
     let tree = tree("locks", Cmake::Oldest, NINJA);
     let mut all = String::new();
@@ -147,6 +141,7 @@ fn unreadable_locks_are_errors() {
 
 /// `cargo cudaguard lock` in a CMake project prints the CMake command. The directory must not be inside a cargo package, so
 /// it is outside this checkout.
+#[e2e(slow)]
 fn cargo_style_lock_options_work() {
     let dir = std::env::temp_dir().join(format!("cudaguard-locked-{}", std::process::id()));
     scratch::write(&dir.join("CMakeLists.txt"), project());
@@ -159,6 +154,7 @@ fn cargo_style_lock_options_work() {
     assert_eq!(left.expect("it could be read"), 1, "nothing is written: {asked}");
 }
 
+#[e2e(slow)]
 fn unlockable_builds_are_reported() {
     let tree = tree("unlockable", Cmake::Newest, MAKE);
     toolkit(&tree, "other", 13000);
@@ -179,6 +175,7 @@ fn unlockable_builds_are_reported() {
 
 /// The policy and the lock belong to the top-level project, wherever the guard is included. A part of the project may have
 /// its own policy next to its CMakeLists.txt, but its lock is ignored.
+#[e2e(slow)]
 fn top_level_lock_covers_subprojects() {
     let part = |target: &str| {
         format!(

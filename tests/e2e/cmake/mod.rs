@@ -18,22 +18,3 @@ mod rebuilds;
 mod several_targets;
 mod third_party;
 mod unguarded_targets;
-
-use cudaguard_tests::Test;
-
-pub(crate) fn tests() -> Vec<Test> {
-    let mut tests = building::tests();
-    tests.extend(cudnn::tests());
-    tests.extend(failing_builds::tests());
-    tests.extend(package_discovery::tests());
-    tests.extend(header::tests());
-    tests.extend(libraries::tests());
-    tests.extend(lock::tests());
-    tests.extend(several_targets::tests());
-    tests.extend(native_arch::tests());
-    tests.extend(python::tests());
-    tests.extend(rebuilds::tests());
-    tests.extend(third_party::tests());
-    tests.extend(unguarded_targets::tests());
-    tests
-}

@@ -2,18 +2,9 @@
 //! The driver is a fake; nvcc and the helper are real.
 
 use cudaguard_tests::world::{self, H100, World};
-use cudaguard_tests::{Test, snapshot, tests};
+use cudaguard_tests::{e2e, snapshot};
 
 use super::fixture::{Cmake, MAKE, NINJA, Tree, include, manifest, printed, texts, toolkit, words};
-
-pub(crate) fn tests() -> Vec<Test> {
-    tests![
-        #[slow]
-        native_arch_fails_without_gpu,
-        #[slow]
-        native_arch_uses_local_gpu
-    ]
-}
 
 const MAIN: &str = "__global__ void fill(int *p) { *p = 1; }\nint main() { fill<<<1, 1>>>(nullptr); return 0; }\n";
 
@@ -37,6 +28,7 @@ fn observed(tree: &Tree) -> (Vec<String>, Vec<String>) {
 }
 
 /// nvcc prints only a warning and compiles for its default architecture, which the project did not request.
+#[e2e(slow)]
 fn native_arch_fails_without_gpu() {
     world::need();
     let tree = tree(Cmake::Newest, NINJA, "").on(&World::bare());
@@ -55,6 +47,7 @@ fn native_arch_fails_without_gpu() {
     assert_eq!(observed, ["sm_75", "compute_75"], "the note lists the code that nvcc compiled");
 }
 
+#[e2e(slow)]
 fn native_arch_uses_local_gpu() {
     world::need();
     // nvidia-smi is missing, as in containers that receive only the driver libraries.

@@ -3,23 +3,13 @@
 use std::fmt::Write as _;
 use std::fs;
 
-use cudaguard_tests::{Call, Test, command, parts, places, rows, snapshot, tests};
+use cudaguard_tests::{Call, Test, command, e2e, parts, places, rows, snapshot};
 
 use super::fixture::{Cmake, MAKE, MULTI, NINJA, Tree, components, include, manifest};
 
-pub(crate) fn tests() -> Vec<Test> {
-    let mut tests = tests![
-        #[slow]
-        package_is_found_by_all_methods,
-        #[slow]
-        guard_propagates_through_libraries,
-        #[slow]
-        presets_find_the_package,
-        #[slow]
-        install_without_command_works,
-        missing_command_is_reported,
-        wrong_uses_are_errors
-    ];
+#[e2e(rows)]
+fn tests() -> Vec<Test> {
+    let mut tests = Vec::new();
     tests.extend(
         rows(
             "package_discovery::untouched_projects_are_guarded",
@@ -61,6 +51,7 @@ add_executable(app main.c)
 cudaguard_embed(app)
 "#;
 
+#[e2e(slow)]
 fn package_is_found_by_all_methods() {
     let tree = Tree::new("ways in", Cmake::Oldest, NINJA, &[("CMakeLists.txt", WAYS), ("main.c", MAIN)]);
     let checkout = places::workspace();
@@ -120,6 +111,7 @@ fn package_is_found_by_all_methods() {
     assert!(header == fs::read(checkout.join("templates/cudaguard.h")).expect("the header is there"));
 }
 
+#[e2e]
 fn missing_command_is_reported() {
     let tree = Tree::new("no command", Cmake::Newest, MAKE, &[("CMakeLists.txt", WAYS), ("main.c", MAIN)]);
     let nowhere = tree.sibling().join("nobody");
@@ -239,6 +231,7 @@ fn parent_project_provides_the_package(generator: &'static str) {
 
 /// A program without its own guard receives the guards of the libraries that it links, for each library type and also from
 /// other directories.
+#[e2e(slow)]
 fn guard_propagates_through_libraries() {
     let top = format!(
         "cmake_minimum_required(VERSION 3.24)\nproject(hands VERSION 2.0 LANGUAGES C)\n{}add_subdirectory(below)\n\
@@ -269,6 +262,7 @@ fn guard_propagates_through_libraries() {
 }
 
 /// Presets set the hook as a cache variable. The name of the project is not a valid CMake identifier.
+#[e2e(slow)]
 fn presets_find_the_package() {
     let hook = places::workspace().join("cmake/CudaGuardAll.cmake");
     let tool = parts::program("ninja", "ninja");
@@ -297,6 +291,7 @@ fn presets_find_the_package() {
     assert_eq!((&app["sealed"], &app["profile"]), (&true.into(), &"release".into()), "{app:#}");
 }
 
+#[e2e(slow)]
 fn install_without_command_works() {
     let tree = Tree::new("install", Cmake::Oldest, NINJA, &[]);
     let (build, nowhere) = (tree.sibling().join("package"), tree.sibling().join("nobody"));
@@ -311,6 +306,7 @@ fn install_without_command_works() {
     assert!(printed.contains("cudaguard is not installed: the command cargo-cudaguard is not found"), "{refused}");
 }
 
+#[e2e]
 fn wrong_uses_are_errors() {
     let cases = [
         ("cudaguard_embed(app COMPONNET x)", "unknown-keyword"),

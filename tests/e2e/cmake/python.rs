@@ -1,15 +1,8 @@
 //! Extension modules for Python, with and without pybind11: the import raises ImportError if they cannot work.
 
-use cudaguard_tests::{Call, Outcome, Test, parts, snapshot, tests};
+use cudaguard_tests::{Call, Outcome, e2e, parts, snapshot};
 
 use super::fixture::{Cmake, NINJA, Tree, include, python};
-
-pub(crate) fn tests() -> Vec<Test> {
-    tests![
-        #[slow]
-        import_reports_guard_errors
-    ]
-}
 
 /// Example from the documentation of cudaguard.h.
 const PLAIN: &str = r#"#define PY_SSIZE_T_CLEAN
@@ -61,6 +54,7 @@ for name in ['plain', 'bound']:
 print('alive')
 ";
 
+#[e2e(slow)]
 fn import_reports_guard_errors() {
     let python = python();
     let text = format!(

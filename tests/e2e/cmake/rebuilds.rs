@@ -2,15 +2,13 @@
 
 use std::fs;
 
-use cudaguard_tests::{Test, rows, scratch, tests};
+use cudaguard_tests::{Test, e2e, rows, scratch};
 
 use super::fixture::{Cmake, MAKE, NINJA, TAKES_HEADERS, Tree, include, manifest, printed};
 
-pub(crate) fn tests() -> Vec<Test> {
-    let mut tests = tests![
-        #[slow]
-        removed_language_updates_the_guard
-    ];
+#[e2e(rows)]
+fn tests() -> Vec<Test> {
+    let mut tests = Vec::new();
     tests.extend(
         rows(
             "rebuilds::only_touched_inputs_rebuild",
@@ -102,6 +100,7 @@ fn only_touched_inputs_rebuild((generator, cmake): (&'static str, Cmake)) {
 }
 
 /// CMake's facts about a language are discarded after the project drops the language.
+#[e2e(slow)]
 fn removed_language_updates_the_guard() {
     let text = format!(
         "cmake_minimum_required(VERSION 3.24)\nproject(app VERSION 1.0 LANGUAGES C CXX)\n{}add_executable(app main.c)\n\

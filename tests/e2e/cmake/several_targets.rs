@@ -2,17 +2,13 @@
 
 use std::fs;
 
-use cudaguard_tests::{Test, fake_library, rows, scratch, tests, tools};
+use cudaguard_tests::{Test, e2e, fake_library, rows, scratch, tools};
 
 use super::fixture::{Cmake, MAKE, MULTI, NINJA, Tree, include, manifest, printed};
 
-pub(crate) fn tests() -> Vec<Test> {
-    let mut tests = tests![
-        #[slow]
-        earlier_post_build_steps_see_seal,
-        #[slow]
-        target_warning_is_printed_once,
-    ];
+#[e2e(rows)]
+fn tests() -> Vec<Test> {
+    let mut tests = Vec::new();
     tests.extend(
         rows("several_targets::shim_is_compiled_once_per_build", [("ninja", NINJA)], shim_is_compiled_once_per_build)
             .map(Test::slow),
@@ -86,6 +82,7 @@ fn shim_is_compiled_once_per_build(generator: &'static str) {
     assert_eq!(calls.lines().filter(|line| line.contains("cudaguard-shim.c ")).count(), 2, "{generator}: {calls}");
 }
 
+#[e2e(slow)]
 fn earlier_post_build_steps_see_seal() {
     let step = |what: &str| format!("add_custom_command(TARGET app POST_BUILD COMMAND {what} VERBATIM)\n");
     let lists = [
@@ -170,6 +167,7 @@ fn refusal_deletes_copies(generator: &'static str) {
     assert!(!tree.built("app").exists() && !tree.built("copy").exists(), "{generator}: {refused}");
 }
 
+#[e2e(slow)]
 fn target_warning_is_printed_once() {
     let lists: String = ["first", "second", "third"]
         .map(|name| {

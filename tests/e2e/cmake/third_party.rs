@@ -4,16 +4,9 @@ use std::fmt::Write as _;
 use std::fs;
 use std::path::PathBuf;
 
-use cudaguard_tests::{Call, Test, command, parts, places, snapshot, tests};
+use cudaguard_tests::{Call, command, e2e, parts, places, snapshot};
 
 use super::fixture::{Cmake, NINJA, Tree, components, inspect, manifest, printed, python, texts, toolkit, words};
-
-pub(crate) fn tests() -> Vec<Test> {
-    tests![
-        #[slow]
-        third_party_project_is_guarded
-    ]
-}
 
 const MODULE: &str = "src/example_cpython/example_cpython";
 
@@ -51,6 +44,7 @@ fn configure(tree: &Tree) {
         .success();
 }
 
+#[e2e(slow)]
 fn third_party_project_is_guarded() {
     let tree = tree();
     configure(&tree);

@@ -2,23 +2,16 @@
 
 use std::fs;
 
-use cudaguard_tests::{Test, scratch, tests, tools};
+use cudaguard_tests::{e2e, scratch, tools};
 
 use super::fixture::{Cmake, MULTI, NINJA, Tree, include, printed, program};
-
-pub(crate) fn tests() -> Vec<Test> {
-    tests![
-        nvcc_wrapper_gets_another_guard_compiler,
-        #[slow]
-        require_guard_refuses_unguarded_targets
-    ]
-}
 
 const MAIN: &str = "#include <cudaguard.h>\n#include <stdio.h>\n\
                     int main(void) { printf(\"main: %d\\n\", cudaguard_check()); return 0; }\n";
 
 /// `[build] unguarded` works in CMake as in cargo: for a system without a guard, and for a machine that the shim does not
 /// support. A refused build deletes the outputs of an earlier build.
+#[e2e(slow)]
 fn require_guard_refuses_unguarded_targets() {
     tools::need_all(&["gcc"]);
     let text = format!(
@@ -71,6 +64,7 @@ fn require_guard_refuses_unguarded_targets() {
 
 /// Kokkos and Trilinos set their `nvcc_wrapper` as the C++ compiler. It does not name its target, and another compiler compiles
 /// the guard. A policy that appears after that is used by the next build.
+#[e2e]
 fn nvcc_wrapper_gets_another_guard_compiler() {
     tools::need_all(&["g++"]);
     let text = format!(

@@ -14,16 +14,17 @@ use std::fs;
 use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 
-use cudaguard_tests::{Test, places, test, tests, tools, world};
+use cudaguard_tests::{Test, e2e, places, test, tools, world};
 
 use arrangement::Arrangement;
 
 /// One of so many pairs is in the fast layer.
 const FAST: usize = 40;
 
-pub(crate) fn tests() -> Vec<Test> {
+#[e2e(rows)]
+fn tests() -> Vec<Test> {
     let pairs = read_pairs();
-    let mut all = tests![pairs_are_distinct, differences_name_pairs];
+    let mut all = Vec::new();
     for (number, pair) in pairs.into_iter().enumerate() {
         let one = test(pair.name.clone(), move || check(&pair));
         all.push(if number % FAST == 0 { one } else { one.slow() });
@@ -89,6 +90,7 @@ fn read_pairs() -> Vec<Pair> {
     pairs
 }
 
+#[e2e]
 fn pairs_are_distinct() {
     let pairs = read_pairs();
     let names: BTreeSet<&str> = pairs.iter().map(|pair| pair.name.as_str()).collect();
@@ -130,6 +132,7 @@ fn lines(pair: &str, differences: &BTreeMap<String, String>) -> String {
     text
 }
 
+#[e2e]
 fn differences_name_pairs() {
     let names: BTreeSet<String> = read_pairs().into_iter().map(|pair| pair.name).collect();
     let stale: Vec<String> = read_differences().into_keys().filter(|pair| !names.contains(pair)).collect();

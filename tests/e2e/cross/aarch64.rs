@@ -4,30 +4,11 @@ use std::path::Path;
 
 use cudaguard::internal::elf::machine;
 use cudaguard::internal::manifest::Linkage;
-use cudaguard_tests::{Project, Test, fake_library, parts, tests, tools};
+use cudaguard_tests::{Project, e2e, fake_library, parts, tools};
 
 use super::fixture::{
     AARCH64, ASKS, SYSROOT, built, embedding, guard, nothing_to_do, objects_are_of, plain, printed, sealed, start,
 };
-
-pub(crate) fn tests() -> Vec<Test> {
-    tests![
-        #[slow]
-        unchanged_package_is_guarded,
-        #[slow]
-        package_with_embed_is_guarded,
-        #[slow]
-        all_linkers_keep_the_guard,
-        #[slow]
-        target_cudnn_is_checked,
-        #[slow]
-        host_cudnn_is_ignored,
-        #[slow]
-        runner_starts_the_program,
-        #[slow]
-        linked_cudart_is_recorded,
-    ]
-}
 
 const CC: &str = "aarch64-linux-gnu-gcc";
 
@@ -36,6 +17,7 @@ fn need() {
     tools::need_all(&[CC, "qemu-aarch64"]);
 }
 
+#[e2e(slow)]
 fn unchanged_package_is_guarded() {
     need();
     let project = plain("arm-plain");
@@ -51,6 +33,7 @@ fn unchanged_package_is_guarded() {
     nothing_to_do(&guard(&project, words).run().success());
 }
 
+#[e2e(slow)]
 fn package_with_embed_is_guarded() {
     need();
     let project = embedding("arm-embeds");
@@ -64,6 +47,7 @@ fn package_with_embed_is_guarded() {
     assert_eq!((outcome.stdout.as_str(), outcome.stderr.as_str()), ("ran\n", ""));
 }
 
+#[e2e(slow)]
 fn all_linkers_keep_the_guard() {
     need();
     let project = plain("arm-linkers");
@@ -96,6 +80,7 @@ fn release(project: &Project, version: (u32, u32, u32)) -> std::path::PathBuf {
     dir
 }
 
+#[e2e(slow)]
 fn target_cudnn_is_checked() {
     need();
     let project = &plain("arm-cudnn");
@@ -134,6 +119,7 @@ fn target_cudnn_is_checked() {
 }
 
 /// A cuDNN on the build machine is unrelated to the target machine.
+#[e2e(slow)]
 fn host_cudnn_is_ignored() {
     need();
     let project = plain("arm-own-cudnn");
@@ -156,6 +142,7 @@ fn host_cudnn_is_ignored() {
 }
 
 /// `run` uses cargo's runner for the target and behaves as for a native program.
+#[e2e(slow)]
 fn runner_starts_the_program() {
     need();
     let project = plain("arm-runner");
@@ -172,6 +159,7 @@ fn runner_starts_the_program() {
 
 /// Links a real cudart for servers. The manifest records the release that the code contains, also in a stripped program.
 /// The program itself reports the same release.
+#[e2e(slow)]
 fn linked_cudart_is_recorded() {
     need();
     let library = parts::part("cudart-13.0-aarch64").join("lib/libcudart_static.a");

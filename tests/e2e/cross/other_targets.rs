@@ -4,26 +4,12 @@ use std::fs;
 
 use cargo_cudaguard::binary::file::Binary;
 use cudaguard::internal::elf::machine;
-use cudaguard_tests::{Project, Test, tests, tools};
+use cudaguard_tests::{Project, e2e, tools};
 
 use super::fixture::{
     AARCH64, MUSL, WASM, built, embedding, guard, nothing_to_do, plain, printed, sealed, with_linkers,
 };
 use super::static_programs::{is_static_and_guarded, release, with_cudnn};
-
-pub(crate) fn tests() -> Vec<Test> {
-    tests![
-        wasm_is_not_guarded,
-        #[slow]
-        embed_works_on_other_targets,
-        #[slow]
-        unguarded_target_next_to_guarded,
-        #[slow]
-        big_endian_target_is_not_guarded,
-        #[slow]
-        target_32bit_is_not_guarded
-    ]
-}
 
 /// Target, program and C library file names, and the magic bytes of these files.
 const WITHOUT_ELF: [(&str, &str, &str, &[u8]); 1] = [(WASM, "app.wasm", "examples/plugin.wasm", b"\0asm")];
@@ -37,6 +23,7 @@ fn need_linkers() {
     tools::need("wasm-ld");
 }
 
+#[e2e]
 fn wasm_is_not_guarded() {
     need_linkers();
     let project = plain("no-elf");
@@ -60,6 +47,7 @@ fn wasm_is_not_guarded() {
 }
 
 /// A single build script serves all targets. It has a guard for musl, and none for targets without ELF.
+#[e2e(slow)]
 fn embed_works_on_other_targets() {
     need_linkers();
     tools::need("musl-gcc");
@@ -80,6 +68,7 @@ fn embed_works_on_other_targets() {
     }
 }
 
+#[e2e(slow)]
 fn unguarded_target_next_to_guarded() {
     tools::need_all(&["wasm-ld", "aarch64-linux-gnu-gcc"]);
     let project = plain("mixed-targets");
@@ -118,10 +107,12 @@ fn of_a_strange_machine(project: &Project, target: &str, reason: &str) {
     }
 }
 
+#[e2e(slow)]
 fn big_endian_target_is_not_guarded() {
     of_a_strange_machine(&plain("big-endian"), "powerpc64-unknown-linux-musl", "a big-endian machine");
 }
 
+#[e2e(slow)]
 fn target_32bit_is_not_guarded() {
     of_a_strange_machine(&plain("32-bits"), "armv7-unknown-linux-gnueabihf", "a 32-bit machine");
 }

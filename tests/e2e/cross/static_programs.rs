@@ -5,22 +5,9 @@ use std::path::{Path, PathBuf};
 
 use cargo_cudaguard::binary::file::Binary;
 use cudaguard::internal::elf::machine;
-use cudaguard_tests::{Call, Outcome, Project, Test, fake_library, tests, tools};
+use cudaguard_tests::{Call, Outcome, Project, e2e, fake_library, tools};
 
 use super::fixture::{HOST, MUSL, built, guard, nothing_to_do, objects_are_of, plain, printed, sealed};
-
-pub(crate) fn tests() -> Vec<Test> {
-    tests![
-        #[slow]
-        static_pie_is_guarded,
-        #[slow]
-        musl_program_is_guarded,
-        #[slow]
-        musl_compiler_builds_the_guard,
-        #[slow]
-        musl_without_compiler_is_unguarded,
-    ]
-}
 
 const LINKERS: [&str; 4] = ["bfd", "gold", "lld", "mold"];
 
@@ -73,6 +60,7 @@ fn build_static_pie(project: &Project, build: Call, profile: &str, linker: &str)
     is_static_and_guarded(project, &project.built(&format!("{HOST}/{dir}/app")), HOST);
 }
 
+#[e2e(slow)]
 fn static_pie_is_guarded() {
     let project = with_cudnn(plain("static-pie"));
     let manifest = fs::read_to_string(project.path().join("Cargo.toml")).expect("it is there");
@@ -92,6 +80,7 @@ fn build(project: &Project, flags: &str) -> Outcome {
 }
 
 /// Links in the target's default way: with `cc` and the files in the compiler's directory. `musl-gcc` compiles the guard.
+#[e2e(slow)]
 fn musl_program_is_guarded() {
     tools::need("musl-gcc");
     let project = with_cudnn(plain("musl"));
@@ -107,6 +96,7 @@ fn musl_program_is_guarded() {
     tools::done_without(&missing);
 }
 
+#[e2e(slow)]
 fn musl_compiler_builds_the_guard() {
     tools::need("musl-gcc");
     let project = with_cudnn(plain("musl-gcc"));
@@ -121,6 +111,7 @@ fn musl_compiler_builds_the_guard() {
 }
 
 /// rustc needs no C compiler for musl, but the guard does.
+#[e2e(slow)]
 fn musl_without_compiler_is_unguarded() {
     tools::need("musl-gcc");
     let project = plain("musl-bare");

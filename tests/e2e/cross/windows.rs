@@ -1,21 +1,13 @@
 //! Programs for Windows: built by cargo, sealed, and started by Wine.
 
 use cudaguard::internal::elf::machine;
-use cudaguard_tests::{Test, parts, tests, tools};
+use cudaguard_tests::{e2e, parts, tools};
 
 use super::fixture::{WINDOWS, built, embedding, guard, plain, printed, sealed};
 use crate::windows::guard::{NEEDS_BOTH, missing_libraries_are_refused, starts_only_with_newer_cudnn};
 use crate::windows::wine::Wine;
 
-pub(crate) fn tests() -> Vec<Test> {
-    tests![
-        #[slow]
-        windows_program_and_dll_are_sealed,
-        #[slow]
-        rust_program_is_judged_before_main
-    ]
-}
-
+#[e2e(slow)]
 fn windows_program_and_dll_are_sealed() {
     tools::need("x86_64-w64-mingw32-gcc");
     for project in [plain("windows-plain"), embedding("windows-embeds")] {
@@ -39,6 +31,7 @@ fn main() {
 }
 "#;
 
+#[e2e(slow)]
 fn rust_program_is_judged_before_main() {
     tools::need("x86_64-w64-mingw32-gcc");
     let wine = Wine::new("windows-guard-rust");

@@ -5,29 +5,24 @@ use std::fs;
 use std::path::Path;
 
 use cudaguard_tests::world::{A10, A100, Gpu, H100, Layout, Library, Manner, NEWS, ORIN, T4, World};
-use cudaguard_tests::{Scratch, Test, layout, parts, tests};
+use cudaguard_tests::{Scratch, Test, e2e, layout, parts};
 
 use super::refused_starts::{NOTE_575, r535, r580};
 use super::scenario::{Scene, scene};
 
-pub(crate) fn tests() -> Vec<Test> {
+#[e2e(rows)]
+fn tests() -> Vec<Test> {
     let tables =
         [("compatible", compatible()), ("visible", visible()), ("locations", locations()), ("unknown", unknown())];
     let rows = tables.into_iter().flat_map(|(group, scenes)| scenes.into_iter().map(move |scene| scene.test(group)));
-    rows.chain(tests![
-        cudnn_with_eight_gpus_runs,
-        newer_cudnn_with_known_gpu_runs,
-        older_shared_cudart_runs,
-        same_shared_cudart_runs,
-        wheel_shared_cudart_runs
-    ])
-    .collect()
+    rows.collect()
 }
 
 fn dir(part: &Path) -> String {
     part.join("lib").into_os_string().into_string().expect("UTF-8")
 }
 
+#[e2e]
 fn newer_cudnn_with_known_gpu_runs() {
     let path = dir(&parts::cudnn("9.15.1-cu12"));
     scene("newer cuDNN with a known GPU", "older", r535(&[T4])).with("LD_LIBRARY_PATH", path).runs(0, NOT_WHOLE).play();
@@ -49,12 +44,14 @@ fn shared_cudart(name: &'static str, path: String, codes: &'static str) {
     scene(name, "shared", r580(&[A100])).with("LD_LIBRARY_PATH", path).runs(0, codes).play();
 }
 
+#[e2e]
 fn older_shared_cudart_runs() {
     let scratch = Scratch::new("cudart");
     let path = installed(&scratch, "13.0", "13.0.96");
     shared_cudart("older shared cudart", path, "CG314 warning");
 }
 
+#[e2e]
 fn same_shared_cudart_runs() {
     let scratch = Scratch::new("cudart");
     let path = installed(&scratch, "13.2", "13.2.75");
@@ -62,11 +59,13 @@ fn same_shared_cudart_runs() {
 }
 
 /// The file does not contain its release, so only the report mentions it, for older and newer releases.
+#[e2e]
 fn wheel_shared_cudart_runs() {
     shared_cudart("older shared cudart of a wheel", dir(&parts::cuda("13.0")), "CG507 info");
     shared_cudart("shared cudart of a wheel", dir(&parts::cuda("13.2")), "CG507 info");
 }
 
+#[e2e]
 fn cudnn_with_eight_gpus_runs() {
     let path = dir(&parts::cudnn("9.15.1"));
     scene("cuDNN and eight GPUs", "vision", r580(&[H100; 8])).with("LD_LIBRARY_PATH", path).runs(0, NOT_WHOLE).play();

@@ -11,16 +11,3 @@ mod refused_starts;
 mod scenario;
 mod seccomp;
 mod system_calls;
-
-use cudaguard_tests::Test;
-
-pub(crate) fn tests() -> Vec<Test> {
-    let mut tests = refused_starts::tests();
-    tests.extend(accepted_starts::tests());
-    tests.extend(process_invariants::tests());
-    tests.extend(system_calls::tests());
-    tests.extend(seccomp::tests());
-    tests.extend(real_gpu::tests());
-    tests.extend(real_libraries::tests());
-    tests
-}

@@ -5,31 +5,11 @@ use std::ffi::OsString;
 use std::fs;
 
 use cudaguard_tests::world::{A100, Gpu, NEWS, ORIN, T4, World};
-use cudaguard_tests::{Outcome, Scratch, Test, command, fake_library, layout, skip, tests};
+use cudaguard_tests::{Outcome, Scratch, command, e2e, fake_library, layout, skip};
 
 use super::fixture;
 use super::refused_starts::{r535, r580};
 use super::scenario::{Stage, codes};
-
-pub(crate) fn tests() -> Vec<Test> {
-    tests![
-        later_fork_works,
-        driver_is_probed_once,
-        preloaded_driver_is_used,
-        unloadable_libcuda_is_reported,
-        unopenable_files_do_not_refuse,
-        exhausted_file_descriptors_do_not_refuse,
-        failing_fork_does_not_refuse,
-        fatal_fork_does_not_refuse,
-        missing_procfs_does_not_refuse,
-        chroot_does_not_refuse,
-        full_disks_do_not_refuse,
-        earlier_cuda_calls_are_kept,
-        earlier_threads_do_not_hang,
-        program_and_library_need_different_gpus,
-        two_cudaguard_versions_coexist,
-    ]
-}
 
 /// Returns a compatible machine with a GPU that no table lists, so the shim probes the driver.
 fn asked() -> World {
@@ -45,6 +25,7 @@ fn ran(outcome: Outcome) -> Outcome {
 
 const USED: &str = "cuDriverGetVersion 0: 13000\ncuInit 0\nGPU 0, compute capability 13.0: kernels loaded, 0\n";
 
+#[e2e]
 fn later_fork_works() {
     let stage = Stage::new(&asked());
     let program = fixture::program("model");
@@ -55,6 +36,7 @@ fn later_fork_works() {
     assert_eq!(outcome.stdout, format!("{USED}main ran\n"));
 }
 
+#[e2e]
 fn driver_is_probed_once() {
     let file = cudaguard_tests::Scratch::new("asked");
     let log = file.join("log");
@@ -80,6 +62,7 @@ fn driver_is_probed_once() {
 }
 
 /// The loaded libcuda counts, not the libcuda on the search path.
+#[e2e]
 fn preloaded_driver_is_used() {
     let (new, old) = (Stage::new(&r580(&[A100])), Stage::new(&r535(&[A100])));
     let dir = format!("usr-lib/{}-linux-gnu", std::env::consts::ARCH);
@@ -96,6 +79,7 @@ fn preloaded_driver_is_used() {
 }
 
 /// The library exists but cannot be loaded. The program and `verify` report this and do not refuse.
+#[e2e]
 fn unloadable_libcuda_is_reported() {
     let needs_gone = "int gone(void);\nint cuInit(unsigned flags) { return gone(); }\n";
     let too_large = "char large[1 << 30];\nint cuInit(unsigned flags) { return large[flags]; }\n";
@@ -183,6 +167,7 @@ fn sandboxed(stage: &Stage, program: &str, what: &str) -> Outcome {
 }
 
 /// Neither the driver nor the report can be opened. A file that cannot be opened may exist, so everything is unknown.
+#[e2e]
 fn unopenable_files_do_not_refuse() {
     for world in [r580(&[A100]), r580(&[T4]), asked(), World::bare()] {
         for program in ["model", "needy", "runtime"] {
@@ -193,6 +178,7 @@ fn unopenable_files_do_not_refuse() {
 
 /// The process has no or one file descriptor left: the driver cannot be probed, and absence is unproven. Two descriptors
 /// suffice for a pipe to the child, which closes all others.
+#[e2e]
 fn exhausted_file_descriptors_do_not_refuse() {
     for (world, status) in [(r580(&[A100]), 0), (r580(&[T4]), 78), (asked(), 0), (World::bare(), 78)] {
         let stage = Stage::new(&world);
@@ -204,6 +190,7 @@ fn exhausted_file_descriptors_do_not_refuse() {
     }
 }
 
+#[e2e]
 fn failing_fork_does_not_refuse() {
     for (world, reported) in [(r580(&[A100]), ""), (r580(&[T4]), "CG505 info"), (asked(), "CG505 info")] {
         let stage = Stage::new(&world);
@@ -213,12 +200,14 @@ fn failing_fork_does_not_refuse() {
 }
 
 /// A compatible machine does not fork, so this filter is harmless.
+#[e2e]
 fn fatal_fork_does_not_refuse() {
     let stage = Stage::new(&r580(&[A100]));
     ran(sandboxed(&stage, "model", "kill"));
     assert_eq!(stage.report()["level"], 0);
 }
 
+#[e2e]
 fn missing_procfs_does_not_refuse() {
     let without = |world| World { proc: false, ..world };
     for (world, program) in
@@ -254,6 +243,7 @@ PATH=$PATH:/usr/sbin:/sbin
 exec chroot "$root" "$@"
 "#;
 
+#[e2e]
 fn chroot_does_not_refuse() {
     for (world, name, reported) in [
         (r580(&[A100]), "model", ""),
@@ -274,6 +264,7 @@ fn chroot_does_not_refuse() {
     }
 }
 
+#[e2e]
 fn full_disks_do_not_refuse() {
     let (fine, unfit) = (Stage::new(&asked()), Stage::new(&r580(&[T4])));
     for mount in [
@@ -293,6 +284,7 @@ fn full_disks_do_not_refuse() {
 
 /// The initializer of a library runs before the guard. If the process has already initialized CUDA, the child gets no
 /// answers, and the guard neither refuses nor breaks the program.
+#[e2e]
 fn earlier_cuda_calls_are_kept() {
     let eager = "#include <dlfcn.h>\nint (*init)(unsigned);\n__attribute__((constructor)) static void loaded(void) {\n  \
                  void *library = dlopen(\"libcuda.so.1\", RTLD_NOW);\n  if (library) *(void **)&init = dlsym(library, \
@@ -308,6 +300,7 @@ fn earlier_cuda_calls_are_kept() {
 }
 
 /// Threads hold the heap's locks during the fork. The child answers, or it does not and nothing is refused.
+#[e2e]
 fn earlier_threads_do_not_hang() {
     let busy = "#include <pthread.h>\n#include <stdlib.h>\nstatic void *work(void *unused) {\n  for (;;) { void *volatile \
                 p = malloc(4096 + rand() % 4096); free(p); }\n  return unused;\n}\n__attribute__((constructor)) static void \
@@ -328,6 +321,7 @@ fn earlier_threads_do_not_hang() {
 
 /// A program and its guarded library each support a different GPU. With both GPUs the program runs and its report lists the
 /// conflict. Without the library's GPU the start is refused once, with the name of the library.
+#[e2e]
 fn program_and_library_need_different_gpus() {
     let integrated = Gpu { node: true, listed: true, id: 0x3ffe, ..ORIN };
     for (gpus, status, reported) in
@@ -349,6 +343,7 @@ fn program_and_library_need_different_gpus() {
 }
 
 /// The shims of two versions in one program do not share state.
+#[e2e]
 fn two_cudaguard_versions_coexist() {
     let shim = cudaguard::internal::guard::shim_source();
     let place = Scratch::new("two-versions");

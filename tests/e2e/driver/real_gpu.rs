@@ -6,19 +6,11 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::PathBuf;
 
 use cudaguard_tests::world::{A100, H100, T4, World};
-use cudaguard_tests::{Outcome, Test, places, tests};
+use cudaguard_tests::{Outcome, e2e, places};
 
 use super::fixture;
 use super::refused_starts::{r535, r580};
 use super::scenario::Stage;
-
-pub(crate) fn tests() -> Vec<Test> {
-    tests![
-        #[slow]
-        guard_agrees_with_real_gpu,
-        disagreement_with_gpu_is_reported
-    ]
-}
 
 /// Runs the script with these programs. Programs that need a real driver are omitted.
 fn played(stage: &Stage, programs: &[(&str, &PathBuf)]) -> Outcome {
@@ -32,6 +24,7 @@ fn played(stage: &Stage, programs: &[(&str, &PathBuf)]) -> Outcome {
     stage.machine.call(&script, &[]).arg(&dir).run()
 }
 
+#[e2e(slow)]
 fn guard_agrees_with_real_gpu() {
     let programs = ["model", "needy", "robot"].map(|name| (name, fixture::program(name)));
     let programs = programs.each_ref().map(|(name, program)| (*name, program));
@@ -53,6 +46,7 @@ fn guard_agrees_with_real_gpu() {
 }
 
 /// The program has an unreadable note and no code for the GPU.
+#[e2e]
 fn disagreement_with_gpu_is_reported() {
     let stage = Stage::new(&r580(&[T4]));
     let mut bytes = fs::read(fixture::program("model")).expect("it was built");

@@ -3,13 +3,14 @@
 use std::fs;
 
 use cudaguard_tests::world::{A100, Gpu, Layout, World};
-use cudaguard_tests::{Test, layout, parts, snapshot, test, tests};
+use cudaguard_tests::{Test, e2e, layout, parts, snapshot, test};
 
 use super::fixture;
 use super::refused_starts::r535;
 use super::scenario::{Scene, Stage, codes, scene};
 
-pub(crate) fn tests() -> Vec<Test> {
+#[e2e(rows)]
+fn tests() -> Vec<Test> {
     type Row = (&'static str, fn() -> Scene);
     let rows: [Row; 4] = [
         ("nothing to check", || scene("real 535 without GPUs", "model", real(&[])).runs(1, "CG504 info")),
@@ -23,7 +24,7 @@ pub(crate) fn tests() -> Vec<Test> {
     let rows = rows
         .into_iter()
         .map(|(name, make)| test(format!("real_libraries::{}", name.replace(' ', "_")), move || make().play()));
-    rows.chain(tests![toolkit_stub_is_refused]).collect()
+    rows.collect()
 }
 
 fn real(gpus: &[Gpu]) -> World {
@@ -33,6 +34,7 @@ fn real(gpus: &[Gpu]) -> World {
 
 /// A directory contains NVIDIA's link-time stub under the name that the loader searches. Build images leave such
 /// directories in `LD_LIBRARY_PATH`.
+#[e2e]
 fn toolkit_stub_is_refused() {
     let stage = Stage::new(&r535(&[A100]));
     let stub = parts::cuda("11.8").join("lib64/stubs/libcuda.so");

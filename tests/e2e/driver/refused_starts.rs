@@ -3,19 +3,14 @@
 use std::path::PathBuf;
 
 use cudaguard_tests::world::{A100, H100, Layout, Library, RTX_4090, T4, V100, World};
-use cudaguard_tests::{Test, parts, tests};
+use cudaguard_tests::{Test, e2e, parts};
 
 use super::scenario::{Scene, scene};
 
-pub(crate) fn tests() -> Vec<Test> {
+#[e2e(rows)]
+fn tests() -> Vec<Test> {
     let rows = scenes().into_iter().map(|scene| scene.test("refused"));
-    rows.chain(tests![
-        older_cudnn_is_refused,
-        cudnn_loader_alone_is_refused,
-        inner_libraries_elsewhere_are_refused,
-        cudnn_too_new_for_gpu
-    ])
-    .collect()
+    rows.collect()
 }
 
 /// Runs a scenario with a compatible driver and GPU, and these directories of real cuDNN releases on the library path.
@@ -24,15 +19,18 @@ fn cudnn(name: &'static str, dirs: &[PathBuf], codes: &'static str) {
     scene(name, "vision", r580(&[A100])).with("LD_LIBRARY_PATH", path).refused(codes).play();
 }
 
+#[e2e]
 fn older_cudnn_is_refused() {
     cudnn("older cuDNN", &[parts::cudnn("9.1.0").join("lib")], "CG202 error, CG204 warning, CG207 warning");
 }
 
+#[e2e]
 fn cudnn_loader_alone_is_refused() {
     cudnn("cuDNN without inner libraries", &[parts::cudnn("9.15.1-loader").join("lib")], "CG204 error, CG204 warning");
 }
 
 /// The library path contains the loader library of the build release, followed by an older release.
+#[e2e]
 fn inner_libraries_elsewhere_are_refused() {
     let dirs = [parts::cudnn("9.15.1-loader").join("lib"), parts::cudnn("9.1.0").join("lib")];
     cudnn("inner libraries of cuDNN from another directory", &dirs, "CG202 error, CG204 warning, CG207 warning");
@@ -52,6 +50,7 @@ pub(crate) const NOTE_575: &str =
     r#"{"format":1,"CUDA version":"12.9","driver":[535,550,560,565,570,575],"device":[1,2,7,8,9,10,11,12,13,14]}"#;
 
 /// From 9.11, cuDNN for CUDA 12 needs GPUs of 7.5 or higher.
+#[e2e]
 fn cudnn_too_new_for_gpu() {
     let path = parts::cudnn("9.15.1-cu12").join("lib").into_os_string().into_string().expect("UTF-8");
     scene("cuDNN too new for the GPU", "older", r535(&[V100]))

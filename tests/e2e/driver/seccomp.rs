@@ -5,15 +5,11 @@ use std::fs;
 use std::path::Path;
 
 use cudaguard_tests::world::{A100, T4, World};
-use cudaguard_tests::{Outcome, Scratch, Test, parts, places, skip, tests};
+use cudaguard_tests::{Outcome, Scratch, e2e, parts, places, skip};
 
 use super::fixture;
 use super::refused_starts::r580;
 use super::scenario::{Stage, codes};
-
-pub(crate) fn tests() -> Vec<Test> {
-    tests![fatal_driver_call_is_avoided, only_listed_calls_are_made]
-}
 
 /// Library that installs a filter before any guard runs. `CALLS` lists the allowed calls or the forbidden calls.
 const FILTER: &str = r"
@@ -54,6 +50,7 @@ fn filtered(stage: &Stage, program: &Path, only: bool, calls: &[&str], variables
     outcome
 }
 
+#[e2e]
 fn fatal_driver_call_is_avoided() {
     let cudnn = parts::cudnn("9.15.1").join("lib");
     for program in ["model", "vision"] {
@@ -83,6 +80,7 @@ fn listed<'a>(contract: &'a str, purpose: &str) -> Vec<&'a str> {
     calls.split_whitespace().map(here).collect()
 }
 
+#[e2e]
 fn only_listed_calls_are_made() {
     /// Calls of the program itself, which writes a line and exits.
     const PROGRAM: [&str; 6] = ["write", "newfstatat", "fstat", "brk", "getrandom", "exit_group"];

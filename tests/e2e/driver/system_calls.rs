@@ -6,19 +6,11 @@ use std::fs;
 use std::path::Path;
 
 use cudaguard_tests::world::{A100, H100, World};
-use cudaguard_tests::{Test, skip, snapshot, tests, tools};
+use cudaguard_tests::{e2e, skip, snapshot, tools};
 
 use super::fixture;
 use super::refused_starts::r580;
 use super::scenario::Stage;
-
-pub(crate) fn tests() -> Vec<Test> {
-    tests![
-        nvidia_code_is_not_executed,
-        #[slow]
-        system_calls_match_snapshot
-    ]
-}
 
 /// Returns the strace lines of a start, without calls that vary between runs.
 fn traced(stage: &Stage, program: &Path, guard: &str) -> Vec<String> {
@@ -45,6 +37,7 @@ fn need_strace() {
 }
 
 /// No device of NVIDIA is opened, no process is created, and no network is used.
+#[e2e]
 fn nvidia_code_is_not_executed() {
     need_strace();
     for world in [r580(&[A100]), r580(&[H100; 8]), World::bare()] {
@@ -74,6 +67,7 @@ fn nvidia_code_is_not_executed() {
 
 /// Compares a start with one whose guard is disabled. The added calls must not exceed the limit, and their paths match the
 /// snapshot. The program is in C, because other runtimes make varying calls.
+#[e2e(slow)]
 fn system_calls_match_snapshot() {
     need_strace();
     let mut text = String::new();

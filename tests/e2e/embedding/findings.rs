@@ -1,11 +1,12 @@
 //! Findings of `embed!()` for a mixed toolchain, a policy and options.
 
-use cudaguard_tests::Project;
+use cudaguard_tests::{Project, e2e};
 
 use super::{components, manifests, output};
 
 /// `[build] unguarded` works under plain cargo if the package itself requests a guard: without a compiler, and with flags
 /// that produce no guard.
+#[e2e(slow)]
 pub(super) fn require_guard_refuses_unguarded_targets() {
     let project = Project::guarded("denied").file("src/main.rs", "fn main() {}\n");
     for (name, value) in
@@ -33,6 +34,7 @@ pub(super) fn require_guard_refuses_unguarded_targets() {
     }
 }
 
+#[e2e(slow)]
 pub(super) fn builder_options_are_applied() {
     let project = Project::guarded("options")
         .file("src/main.rs", "fn main() {}\n")

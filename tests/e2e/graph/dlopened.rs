@@ -14,19 +14,10 @@ use cudaguard::internal::guard::{DLOPEN_SECTION, DLOPEN_TYPE};
 use cudaguard::internal::manifest::{Linkage, Manifest, Requirement};
 use cudaguard::internal::version::CudaVersion;
 use cudaguard_tests::world::{self, H100, Machine, World};
-use cudaguard_tests::{Call, Test, command, fake_library, parts, scratch, snapshot, tests};
+use cudaguard_tests::{Call, command, e2e, fake_library, parts, scratch, snapshot};
 
 use super::fixture::Tree;
 use super::real_crates::tree;
-
-pub(crate) fn tests() -> Vec<Test> {
-    tests![
-        #[slow]
-        dlopening_crates_are_detected,
-        #[slow]
-        opened_driver_is_judged_without_kernels
-    ]
-}
 
 const DEPENDENCIES: &str = "\
 old = { package = \"cudarc\", version = \"=0.17.8\", default-features = false, features = [\"std\", \"driver\", \"cuda-12080\", \
@@ -47,6 +38,7 @@ fn main() {
 }
 ";
 
+#[e2e(slow)]
 fn dlopening_crates_are_detected() {
     let tree = tree("loaded", DEPENDENCIES);
     tree.write("src/main.rs", MAIN);
@@ -63,6 +55,7 @@ fn dlopening_crates_are_detected() {
 }
 
 /// cudarc looks up each function at its first call. The program has no kernels and links no library of NVIDIA's.
+#[e2e(slow)]
 fn opened_driver_is_judged_without_kernels() {
     world::need();
     let features = "features = [\"std\", \"driver\", \"nvrtc\", \"cuda-12080\", \"dynamic-loading\"] }\n";

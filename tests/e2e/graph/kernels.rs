@@ -3,18 +3,11 @@
 
 use std::collections::BTreeSet;
 
-use cudaguard_tests::{Call, Test, command, parts, tests};
+use cudaguard_tests::{Call, command, e2e, parts};
 use serde_json::Value;
 
 use super::fixture::Tree;
 use super::real_crates::tree;
-
-pub(crate) fn tests() -> Vec<Test> {
-    tests![
-        #[slow]
-        candle_kernels_are_checked
-    ]
-}
 
 const BUILD: &str = "\
 fn main() {
@@ -49,6 +42,7 @@ fn main() {
 }
 ";
 
+#[e2e(slow)]
 fn candle_kernels_are_checked() {
     let cuda = parts::cuda("13.0");
     let driver = parts::driver("535");

@@ -1,12 +1,8 @@
 //! `check` lists the crates that reach CUDA, and names those that it does not know.
 
-use cudaguard_tests::{Test, crates, snapshot, tests};
+use cudaguard_tests::{crates, e2e, snapshot};
 
 use super::fixture::Tree;
-
-pub(crate) fn tests() -> Vec<Test> {
-    tests![crates_are_listed_by_level_and_libraries, unknown_crates_are_named_in_every_format]
-}
 
 /// Returns the lines of `check` about crates.
 fn listed(tree: &Tree, features: &[&str]) -> String {
@@ -17,6 +13,7 @@ fn listed(tree: &Tree, features: &[&str]) -> String {
     lines.take_while(|line| line.starts_with("  ")).fold(String::new(), |text, line| text + line + "\n")
 }
 
+#[e2e]
 fn crates_are_listed_by_level_and_libraries() {
     let graphs =
         ["candle-0.11", "candle-0.9", "cubecl-0.8", "cust-0.3", "llama-cpp-2-0.1", "ort-2.0.0-rc.10", "tch-0.26"];
@@ -27,6 +24,7 @@ fn crates_are_listed_by_level_and_libraries() {
 }
 
 /// Crates of the project that no table can have.
+#[e2e]
 fn unknown_crates_are_named_in_every_format() {
     let tree = Tree::new(
         "unlisted",

@@ -1,30 +1,14 @@
 //! Each mismatch is triggered once: refused in release, warned of otherwise. The graphs are recordings of cargo's output
 //! for the real crates; the toolkits are fakes.
 
-use cudaguard_tests::{Test, snapshot, tests};
+use cudaguard_tests::{e2e, snapshot};
 
 use super::fixture::Tree;
 use cudaguard_tests::scratch::program;
 
-pub(crate) fn tests() -> Vec<Test> {
-    tests![
-        candle_as_documented_has_no_findings,
-        single_arch_for_fleet_is_refused,
-        narrowed_arch_is_refused,
-        builder_gpu_for_fleet_is_refused,
-        builder_without_gpu_is_reported,
-        arch_suffix_change_is_reported,
-        nvcc_and_headers_mismatch_is_refused,
-        unused_nvcc_is_refused,
-        cubecl_on_old_driver_is_refused,
-        cubecl_without_nvcc_is_refused,
-        cust_without_libraries_is_reported,
-        listed_crates_have_no_findings
-    ]
-}
-
 const FLEET: &str = "[gpu]\nfleet = [\"T4\", \"H100\"]\n";
 
+#[e2e]
 fn candle_as_documented_has_no_findings() {
     for graph in ["candle-0.11", "candle-0.9"] {
         let tree = Tree::recorded("candle", graph);
@@ -40,6 +24,7 @@ fn candle_as_documented_has_no_findings() {
     }
 }
 
+#[e2e]
 fn single_arch_for_fleet_is_refused() {
     let tree = Tree::recorded("one-arch", "candle-0.11");
     tree.write("cudaguard.toml", FLEET);
@@ -49,6 +34,7 @@ fn single_arch_for_fleet_is_refused() {
 }
 
 /// 9.0 with its PTX would run on both GPUs, but cudaforge compiles 9.0a.
+#[e2e]
 fn narrowed_arch_is_refused() {
     let fleet = "[gpu]\nfleet = [\"H100\", \"B200\"]\n";
     let call = |tree: &Tree, arguments: &[&str]| {
@@ -63,6 +49,7 @@ fn narrowed_arch_is_refused() {
     assert!(!printed.contains("[CG15"), "bindgen_cuda adds nothing to 90: {printed}");
 }
 
+#[e2e]
 fn builder_gpu_for_fleet_is_refused() {
     let tree = Tree::recorded("builders-gpu", "candle-0.11");
     tree.write("cudaguard.toml", FLEET);
@@ -75,6 +62,7 @@ fn builder_gpu_for_fleet_is_refused() {
 }
 
 /// The build script of candle-kernels fails without `CUDA_COMPUTE_CAP` if nvidia-smi reports no GPU.
+#[e2e]
 fn builder_without_gpu_is_reported() {
     let printed = ["candle-0.11", "candle-0.9"].map(|graph| {
         let tree = Tree::recorded("no-gpu", graph);
@@ -89,6 +77,7 @@ fn builder_without_gpu_is_reported() {
     snapshot::check("graph/builder-without-gpu", &printed.concat());
 }
 
+#[e2e]
 fn arch_suffix_change_is_reported() {
     let tree = Tree::recorded("specific", "candle-0.11");
     let printed = tree.passes(|arguments| tree.call("13.0", arguments).env("CUDA_COMPUTE_CAP", "90"));
@@ -96,6 +85,7 @@ fn arch_suffix_change_is_reported() {
     snapshot::check("graph/specific-arch", &ours);
 }
 
+#[e2e]
 fn nvcc_and_headers_mismatch_is_refused() {
     let tree = Tree::recorded("two-toolkits", "candle-0.9");
     // CUDA_HOME and PATH select 13.0. bindgen_cuda does not read CUDA_HOME, and CUDA_ROOT is last in the toolchain's own
@@ -105,6 +95,7 @@ fn nvcc_and_headers_mismatch_is_refused() {
     });
 }
 
+#[e2e]
 fn unused_nvcc_is_refused() {
     let tree = Tree::recorded("another-nvcc", "candle-0.9");
     tree.refused("another-nvcc", |_, arguments| {
@@ -116,6 +107,7 @@ fn unused_nvcc_is_refused() {
     });
 }
 
+#[e2e]
 fn cubecl_on_old_driver_is_refused() {
     let tree = Tree::recorded("cubecl", "cubecl-0.8");
     tree.write("cudaguard.toml", "[driver]\nfleet = \"535\"\n");
@@ -125,6 +117,7 @@ fn cubecl_on_old_driver_is_refused() {
     assert!(!printed.contains("[CG15"), "{printed}");
 }
 
+#[e2e]
 fn cubecl_without_nvcc_is_refused() {
     let tree = Tree::recorded("cubecl-alone", "cubecl-0.8");
     tree.write("cudaguard.toml", "[driver]\nfleet = \"550\"\n");
@@ -134,6 +127,7 @@ fn cubecl_without_nvcc_is_refused() {
     });
 }
 
+#[e2e]
 fn cust_without_libraries_is_reported() {
     let tree = Tree::recorded("cust", "cust-0.3");
     let printed = tree.passes(|arguments| tree.call("13.0", arguments).env("CUDA_PATH", tree.sibling("cuda-13.0")));
@@ -144,6 +138,7 @@ fn cust_without_libraries_is_reported() {
     assert!(!printed.contains("[CG15"), "{printed}");
 }
 
+#[e2e]
 fn listed_crates_have_no_findings() {
     // llama-cpp-sys-2 only queries find_cuda_helper, but cust fails if it finds nothing.
     for graph in ["ort-2.0.0-rc.10", "tch-0.26", "llama-cpp-2-0.1"] {

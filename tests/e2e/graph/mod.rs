@@ -8,16 +8,3 @@ mod mismatches;
 mod pages;
 mod real_crates;
 mod sources;
-
-use cudaguard_tests::Test;
-
-pub(crate) fn tests() -> Vec<Test> {
-    let mut tests = mismatches::tests();
-    tests.extend(real_crates::tests());
-    tests.extend(dlopened::tests());
-    tests.extend(kernels::tests());
-    tests.extend(listing::tests());
-    tests.extend(sources::tests());
-    tests.extend(pages::tests());
-    tests
-}

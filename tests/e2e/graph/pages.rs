@@ -5,11 +5,7 @@ use std::fs;
 use std::path::Path;
 
 use cargo_cudaguard::knowledge::crates::table::table;
-use cudaguard_tests::{Test, places, scratch, tests};
-
-pub(crate) fn tests() -> Vec<Test> {
-    tests![crates_page_matches_table]
-}
+use cudaguard_tests::{e2e, places, scratch};
 
 const HEAD: &str = "\
 # CUDA crates
@@ -228,6 +224,7 @@ fn capital(text: &str) -> String {
     letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
 }
 
+#[e2e]
 fn crates_page_matches_table() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/reference/crates.md");
     if std::env::var_os("CUDAGUARD_BLESS").is_some_and(|value| !value.is_empty()) {

@@ -1,34 +1,8 @@
 //! Real crates that cargo fetches: cudarc of two versions, built and checked.
 
-use cudaguard_tests::{Call, Outcome, Test, crates, crates::cargo, snapshot, tests};
+use cudaguard_tests::{Call, Outcome, crates, crates::cargo, e2e, snapshot};
 
 use super::fixture::Tree;
-
-pub(crate) fn tests() -> Vec<Test> {
-    tests![
-        #[slow]
-        linked_cudarc_major_mismatch_is_refused,
-        #[slow]
-        loaded_cudarc_major_mismatch_is_reported,
-        #[slow]
-        toolkit_independent_crate_is_accepted,
-        #[slow]
-        project_without_lock_is_checked,
-        #[slow]
-        two_cudarc_levels_are_checked,
-        cudnn_bindings_major_is_checked,
-        #[slow]
-        cudnn_without_function_is_reported,
-        #[slow]
-        unknown_toolkit_is_reported,
-        #[slow]
-        cached_level_is_reported,
-        #[slow]
-        cached_cudnn_is_reported,
-        #[slow]
-        call_features_select_the_graph
-    ]
-}
 
 pub(crate) fn tree(name: &str, dependencies: &str) -> Tree {
     let tree = Tree::new(name, dependencies);
@@ -39,6 +13,7 @@ pub(crate) fn tree(name: &str, dependencies: &str) -> Tree {
 const LINKED: &str = "cudarc = { version = \"=0.19.10\", default-features = false, features = [\"std\", \"driver\", \"runtime\", \
                       \"cuda-12080\", \"dynamic-linking\"] }\n";
 
+#[e2e(slow)]
 fn linked_cudarc_major_mismatch_is_refused() {
     let tree = tree("linked", LINKED);
     tree.refused("linked", |_, arguments| tree.call("13.0", arguments));
@@ -48,6 +23,7 @@ fn linked_cudarc_major_mismatch_is_refused() {
     assert!(!printed.contains("[CG15"), "{printed}");
 }
 
+#[e2e(slow)]
 fn loaded_cudarc_major_mismatch_is_reported() {
     let tree = tree("loaded", "cudarc = { version = \"=0.19.10\", features = [\"cuda-12080\"] }\n");
     let printed = tree.passes(|arguments| tree.call("13.0", arguments));
@@ -61,6 +37,7 @@ fn loaded_cudarc_major_mismatch_is_reported() {
 }
 
 /// A library with its own version numbers is the same for all toolkits.
+#[e2e(slow)]
 fn toolkit_independent_crate_is_accepted() {
     let dependency = "cudarc = { version = \"=0.19.10\", default-features = false, features = [\"std\", \"driver\", \
                       \"cudnn\", \"curand\", \"nccl-02027\", \"cuda-12080\", \"dynamic-linking\"] }\n";
@@ -70,6 +47,7 @@ fn toolkit_independent_crate_is_accepted() {
 }
 
 /// `check` uses the versions that cargo would resolve now, and writes no lock. If it cannot resolve them, it reports this.
+#[e2e(slow)]
 fn project_without_lock_is_checked() {
     let tree = Tree::new("no-lock", "");
     let manifest = |dependency: &str| {
@@ -118,11 +96,13 @@ fn project_without_lock_is_checked() {
 const BOTH: &str = "old = { package = \"cudarc\", version = \"=0.17.8\", features = [\"cuda-12080\"] }\n\
                     cudarc = { version = \"=0.19.10\", features = [\"cuda-13000\"] }\n";
 
+#[e2e(slow)]
 fn two_cudarc_levels_are_checked() {
     let tree = tree("both", BOTH);
     tree.refused("two-levels", |_, arguments| tree.call("13.0", arguments));
 }
 
+#[e2e]
 fn cudnn_bindings_major_is_checked() {
     let dependency = "cudarc = { version = \"=0.19.10\", default-features = false, features = [\"std\", \"driver\", \
                       \"cudnn-08009\", \"cuda-13000\", \"dynamic-loading\"] }\n";
@@ -132,6 +112,7 @@ fn cudnn_bindings_major_is_checked() {
     });
 }
 
+#[e2e(slow)]
 fn cudnn_without_function_is_reported() {
     let dependency = "cudarc = { version = \"=0.17.8\", default-features = false, features = [\"std\", \"driver\", \"cudnn\", \
                       \"cuda-12080\", \"dynamic-loading\"] }\n";
@@ -147,6 +128,7 @@ const BY_NVCC: &str = "cudarc = { version = \"=0.19.10\", default-features = fal
                        \"cuda-version-from-build-system\", \"dynamic-loading\"] }\n";
 
 /// The build script panics. Before that, cudaguard prints the cause and the fix.
+#[e2e(slow)]
 fn unknown_toolkit_is_reported() {
     let tree = tree("unknown", BY_NVCC);
     let outcome = tree.call("13.5", &["build", "--release"]).run();
@@ -171,6 +153,7 @@ fn quick(name: &str, dependency: &str) -> Tree {
     tree
 }
 
+#[e2e(slow)]
 fn cached_level_is_reported() {
     let tree = quick("kept", BY_NVCC);
     // The build script depends on CUDA_HOME but not on PATH.
@@ -199,6 +182,7 @@ fn cached_level_is_reported() {
 const BY_HEADERS: &str = "cudarc = { version = \"=0.19.10\", default-features = false, features = [\"std\", \"driver\", \
                           \"cuda-12040\", \"cudnn-version-from-build-system\", \"dynamic-loading\"] }\n";
 
+#[e2e(slow)]
 fn cached_cudnn_is_reported() {
     let tree = quick("cudnn-kept", BY_HEADERS);
     tree.cudnn((8, 9, 7));
@@ -225,6 +209,7 @@ fn cached_cudnn_is_reported() {
 }
 
 /// Features that only a build script or another workspace member requests are not in the program.
+#[e2e(slow)]
 fn call_features_select_the_graph() {
     let workspace = "[workspace]\nmembers = [\"app\", \"other\"]\nresolver = \"2\"\n";
     let tree = Tree::new("features", "");

@@ -9,15 +9,12 @@ use cargo_cudaguard::binary::mapped_file::Contents;
 use cargo_cudaguard::knowledge::crates::table::{CrateRow, LibraryRule, table};
 use cudaguard::internal::elf::Elf;
 use cudaguard::internal::version::CudaVersion;
-use cudaguard_tests::{Test, crates, parts, tests};
+use cudaguard_tests::{crates, e2e, parts};
 
 use super::real_crates::tree;
 
-pub(crate) fn tests() -> Vec<Test> {
-    tests![crate_rows_match_crate_sources, levels_need_driver_with_their_functions]
-}
-
 /// Cargo fetches the versions of cudarc that the table was derived from. Other versions are compared if they are present.
+#[e2e]
 fn crate_rows_match_crate_sources() {
     let _fetched = tree(
         "sources",
@@ -116,6 +113,7 @@ fn check(row: &CrateRow, dir: &Path) {
 
 /// The libcuda of driver 535 supports 12.2. It has all functions that cudarc looks up at that level, and lacks some of each
 /// level that needs a newer driver according to the table.
+#[e2e]
 fn levels_need_driver_with_their_functions() {
     let _fetched =
         tree("levels", "old = { package = \"cudarc\", version = \"=0.17.8\", features = [\"cuda-12080\"] }\n");

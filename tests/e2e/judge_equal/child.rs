@@ -8,17 +8,10 @@ use std::thread;
 use std::time::Duration;
 
 use cudaguard::internal::manifest::Linkage;
-use cudaguard_tests::{Call, Test, tests};
+use cudaguard_tests::{Call, e2e};
 
 use super::fixture::{Arch, MAIN, Says, descriptor, manifest, templates, version};
 use super::harmless::Scene;
-
-pub(crate) fn tests() -> Vec<Test> {
-    tests![
-        #[slow]
-        killed_parent_leaves_no_child
-    ]
-}
 
 /// The shim, with a child that waits for a second before it requests to be killed with its parent. Without the macro of an
 /// architecture, all system calls of the shim use the function of the C library.
@@ -60,6 +53,7 @@ static long slowly(long number, long a, long b, long c, long d, long e, long f) 
 ";
 
 /// Checks that a child ends if its parent was killed before the child requested the signal.
+#[e2e(slow)]
 fn killed_parent_leaves_no_child() {
     let manifest = manifest("demo", version("9.15.1"), Linkage::Dlopened);
     let scene = Scene::new(&manifest, "", Says::Nothing);

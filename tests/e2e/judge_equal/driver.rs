@@ -17,12 +17,13 @@ use cudaguard::internal::policy::GpuNeed;
 use cudaguard::internal::tables;
 use cudaguard::internal::vendor::CUDNN;
 use cudaguard::internal::version::{CudaVersion, DriverRelease};
-use cudaguard_tests::{Call, Outcome, Scratch, Test, last_report, places, skip, test, tools, world};
+use cudaguard_tests::{Call, Outcome, Scratch, Test, e2e, last_report, places, skip, test, tools, world};
 
 use super::fixture::{AARCH64, Arch, MAIN, NATIVE, Says, descriptor, is_short, manifest, version};
 use super::watched::{UNDEFINED, compile_shim};
 
-pub(crate) fn tests() -> Vec<Test> {
+#[e2e(rows)]
+fn tests() -> Vec<Test> {
     vec![
         test("driver::judge_returns_expected_codes", judge_returns_expected_codes),
         test("driver::judges_agree", || drive(&NATIVE, &written())).slow(),

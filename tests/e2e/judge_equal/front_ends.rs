@@ -10,7 +10,7 @@ use cargo_cudaguard::verdict::Verdict;
 use cudaguard::internal::finding::{self, Finding, MessageTemplate, Severity, Values};
 use cudaguard::internal::manifest::{GpuCoverage, Manifest};
 use cudaguard::internal::policy::GpuNeed;
-use cudaguard_tests::{Call, Scratch, Test, command, places, test};
+use cudaguard_tests::{Call, Scratch, Test, command, e2e, places, test};
 use serde_json::Value;
 
 use crate::judge_equal::driver::{
@@ -18,7 +18,8 @@ use crate::judge_equal::driver::{
 };
 use crate::judge_equal::fixture::{Arch, NATIVE, descriptor};
 
-pub(crate) fn tests() -> Vec<Test> {
+#[e2e(rows)]
+fn tests() -> Vec<Test> {
     vec![
         test("front_ends::front_ends_agree", front_ends_agree).slow(),
         test("front_ends::start_findings_are_rows", start_findings_are_rows).slow(),
@@ -321,9 +322,7 @@ fn start_findings_are_rows() {
         }
     }
     assert!(without.is_empty(), "without a row, or with one and listed as without: {without:?}");
-    let all = super::tests().into_iter().chain(crate::driver::tests()).chain(crate::loading::tests());
-    let all = all.chain(crate::unsealed::tests());
-    let names: Vec<String> = all.map(|test| format!("{test:?}")).collect();
+    let names: Vec<String> = cudaguard_tests::registered().iter().map(|(_, test)| format!("{test:?}")).collect();
     for (test, _) in SHOWN_ELSEWHERE {
         assert!(names.iter().any(|name| name.contains(test)), "no test is called {test}");
     }

@@ -11,48 +11,9 @@ use cudaguard::internal::guard::GuardObjects;
 use cudaguard::internal::manifest::{Component, Linkage, Manifest};
 use cudaguard::internal::note;
 use cudaguard::internal::vendor::CUDNN;
-use cudaguard_tests::{Call, Outcome, Scratch, Test, last_report, skip, tests, tools};
+use cudaguard_tests::{Call, Outcome, Scratch, e2e, last_report, skip, tools};
 
 use super::fixture::{Arch, MAIN, NATIVE, Says, descriptor, manifest, templates, version};
-
-pub(crate) fn tests() -> Vec<Test> {
-    tests![
-        modes_control_refusal,
-        warn_manifest_does_not_refuse,
-        refusal_message_matches_snapshot,
-        closed_standard_files_stay_closed,
-        unread_pipe_does_not_kill,
-        #[slow]
-        blocked_stderr_does_not_hang,
-        #[slow]
-        blocked_report_does_not_hang,
-        library_with_daemon_does_not_hang,
-        library_that_exits_is_survived,
-        #[slow]
-        timeout_is_respected,
-        unwritable_report_is_ignored,
-        setuid_programs_ignore_variables,
-        failing_fork_does_not_refuse,
-        new_pid_namespace_is_handled,
-        program_notices_no_child,
-        core_file_is_not_written,
-        damaged_notes_never_refuse,
-        excess_findings_are_counted,
-        unmapped_notes_are_not_read,
-        guard_exports_no_symbols,
-        #[slow]
-        shim_is_small,
-        duplicate_guards_link,
-        #[slow]
-        shim_compiles_with_all_compilers,
-        static_programs_are_guarded,
-        #[slow]
-        header_works_without_guard,
-        dlmopened_library_is_checked,
-        #[slow]
-        small_stack_is_enough,
-    ]
-}
 
 /// A guarded program, in a directory with the fake cuDNN that it finds.
 pub(super) struct Scene {
@@ -116,6 +77,7 @@ impl Scene {
     }
 }
 
+#[e2e]
 fn modes_control_refusal() {
     let scene = Scene::older();
     for (mode, status, words) in [
@@ -140,6 +102,7 @@ fn modes_control_refusal() {
     }
 }
 
+#[e2e]
 fn warn_manifest_does_not_refuse() {
     let mut lenient = built();
     lenient.runtime.mismatch_warns = true;
@@ -150,6 +113,7 @@ fn warn_manifest_does_not_refuse() {
     let _ = scene.call(&scene.program).env("CUDAGUARD", "enforce").run().expect(78);
 }
 
+#[e2e]
 fn refusal_message_matches_snapshot() {
     let scene = Scene::older();
     let outcome = scene.call(&scene.program).env("CUDAGUARD_REPORT", "report.json").run().expect(78);
@@ -197,6 +161,7 @@ fn refusal_message_matches_snapshot() {
     assert_eq!(scene.report()["verdict"], "refused");
 }
 
+#[e2e]
 fn closed_standard_files_stay_closed() {
     let older = Scene::older();
     let right = Scene::right();
@@ -287,6 +252,7 @@ fn launch_reporting(scene: &Scene, how: &str, report: &str) -> Outcome {
     scene.call(&launcher).arg(how).arg(&scene.program).env("CUDAGUARD_REPORT", report).run()
 }
 
+#[e2e]
 fn unread_pipe_does_not_kill() {
     let outcome = launch(&Scene::older(), "broken-pipe");
     assert_eq!((outcome.status(), outcome.signal()), (Some(78), None), "{outcome}");
@@ -305,6 +271,7 @@ fn reported() -> [(Scene, i32); 2] {
 
 const NOWHERE: [&str; 5] = ["broken-pipe", "full-pipe", "gone-socket", "full-socket", "no-file-size"];
 
+#[e2e(slow)]
 fn blocked_stderr_does_not_hang() {
     for (scene, status) in reported() {
         for how in NOWHERE {
@@ -314,6 +281,7 @@ fn blocked_stderr_does_not_hang() {
     }
 }
 
+#[e2e(slow)]
 fn blocked_report_does_not_hang() {
     for (scene, status) in reported() {
         let _ = Call::new("mkfifo").arg(scene.scratch.join("fifo")).run().success();
@@ -339,6 +307,7 @@ fn doing(body: &str) -> Scene {
 }
 
 /// The daemon keeps the pipe of the child open, and the shim does not wait for it.
+#[e2e]
 fn library_with_daemon_does_not_hang() {
     let scene = doing(
         "if (!fork()) { setsid(); int f = creat(\"daemon\", 0600); dprintf(f, \"%d\", (int)getpid()); close(f); \
@@ -357,6 +326,7 @@ fn library_with_daemon_does_not_hang() {
 }
 
 /// The exit handlers of the program run once, in the program and not in the child.
+#[e2e]
 fn library_that_exits_is_survived() {
     let scene = doing("exit(0);");
     let preload = "#include <stdio.h>\n#include <stdlib.h>\n#include <unistd.h>\nstatic FILE *file;\nstatic void end(void) { \
@@ -373,6 +343,7 @@ fn library_that_exits_is_survived() {
     assert_eq!((&scene.report()["verdict"], &scene.report()["level"]), (&"unknown".into(), &1.into()));
 }
 
+#[e2e(slow)]
 fn timeout_is_respected() {
     let scene = Scene::new(&built(), "", Says::Hangs);
     for (given, seconds) in [("1", 1), ("3", 3), ("soon", 10)] {
@@ -387,6 +358,7 @@ fn timeout_is_respected() {
     assert_eq!(swift.report().get("waited_seconds"), None);
 }
 
+#[e2e]
 fn unwritable_report_is_ignored() {
     for (scene, status) in [(Scene::right(), 0), (Scene::older(), 78)] {
         for place in ["/dev/full", "/nowhere/at/all", "/", "/dev/null"] {
@@ -395,6 +367,7 @@ fn unwritable_report_is_ignored() {
     }
 }
 
+#[e2e]
 fn setuid_programs_ignore_variables() {
     for tool in ["setpriv", "unshare"] {
         tools::need(tool);
@@ -461,6 +434,7 @@ impl Drop for Remove {
     }
 }
 
+#[e2e]
 fn failing_fork_does_not_refuse() {
     let mute = Scene::mute();
     let outcome = launch(&mute, "no-process");
@@ -484,6 +458,7 @@ fn failing_fork_does_not_refuse() {
 }
 
 /// In the new namespace, the child does not find its parent and ends before it calls the library. The verdict is then unknown.
+#[e2e]
 fn new_pid_namespace_is_handled() {
     tools::need("unshare");
     // The sub-libraries are missing, but the library answers, which only a child can detect.
@@ -501,6 +476,7 @@ fn new_pid_namespace_is_handled() {
     assert_eq!(scene.report()["verdict"], "unknown", "{:#}", scene.report());
 }
 
+#[e2e]
 fn program_notices_no_child() {
     let scene = Scene::mute();
     let source = r"
@@ -549,6 +525,7 @@ int main(int argc, char **argv) {
     assert_eq!(outcome.stderr, "");
 }
 
+#[e2e]
 fn core_file_is_not_written() {
     let scene = Scene::new(&built(), "", Says::Aborts);
     let outcome = scene.shell("ulimit -c unlimited 2>/dev/null; exec ./program").success();
@@ -560,6 +537,7 @@ fn core_file_is_not_written() {
     assert_eq!(cores.count(), 0);
 }
 
+#[e2e]
 fn damaged_notes_never_refuse() {
     let scene = Scene::older();
     let good = descriptor(&built());
@@ -597,6 +575,7 @@ fn damaged_notes_never_refuse() {
 }
 
 /// CG508 reports omitted findings, and the refusals are among those that are printed.
+#[e2e]
 fn excess_findings_are_counted() {
     for (scene, notes, status, verdict, says) in [
         (Scene::right(), 260, 0, "unknown", "4 manifests were not checked"),
@@ -614,6 +593,7 @@ fn excess_findings_are_counted() {
 }
 
 /// A note header with an address that the loader does not map is ignored.
+#[e2e]
 fn unmapped_notes_are_not_read() {
     let scene = Scene::right();
     let library = scene.lib().join("libodd.so");
@@ -634,6 +614,7 @@ fn unmapped_notes_are_not_read() {
     assert!(outcome.stdout.starts_with("check 0 "), "{outcome}");
 }
 
+#[e2e]
 fn guard_exports_no_symbols() {
     let scene = Scene::right();
     let library = scene.scratch.join("libguarded.so");
@@ -665,6 +646,7 @@ fn linked(compiler: &str, linker: &str, scratch: &Scratch, source: &Path, object
 }
 
 /// A thread with a stack of 16 KiB calls the API, and a program with such a stack starts, both by files and by calling cuDNN.
+#[e2e(slow)]
 fn small_stack_is_enough() {
     let main = "#include <cudaguard.h>\n#include <pthread.h>\n#include <stdio.h>\nstatic void *ask(void *unused) {\n  \
                 struct cudaguard_verdict all;\n  int is = cudaguard_check();\n  \
@@ -701,6 +683,7 @@ fn small_stack_is_enough() {
 }
 
 /// In a namespace of `dlmopen` the first object is not the program, and the process continues after a refusal.
+#[e2e]
 fn dlmopened_library_is_checked() {
     let scene = Scene::older();
     let library = scene.scratch.join("libguarded.so");
@@ -723,6 +706,7 @@ fn dlmopened_library_is_checked() {
 
 /// Builds the guard with the options for users, with each compiler and linker, and measures text and data without the note. (The
 /// file size would include padding of the linker: gold rounds it to whole pages.)
+#[e2e(slow)]
 fn shim_is_small() {
     let scratch = Scratch::new("small");
     let source = scratch.file("plain.c", "int main(void) { return 0; }\n");
@@ -750,6 +734,7 @@ fn shim_is_small() {
     tools::done_without(&missing);
 }
 
+#[e2e]
 fn duplicate_guards_link() {
     let scene = Scene::older();
     let shim = NATIVE.shim();
@@ -803,6 +788,7 @@ fn duplicate_guards_link() {
     tools::done_without(&missing);
 }
 
+#[e2e(slow)]
 fn shim_compiles_with_all_compilers() {
     let scratch = Scratch::new("compiles");
     let shim = templates().join("shim.c");
@@ -844,6 +830,7 @@ fn shim_compiles_with_all_compilers() {
     tools::done_without(&missing);
 }
 
+#[e2e]
 fn static_programs_are_guarded() {
     let scratch = Scratch::new("static");
     let mut missing = Vec::new();
@@ -874,6 +861,7 @@ fn static_programs_are_guarded() {
     tools::done_without(&missing);
 }
 
+#[e2e(slow)]
 fn header_works_without_guard() {
     let scratch = Scratch::new("header");
     let source = scratch.file("main.c", MAIN);

@@ -5,22 +5,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use cudaguard::internal::manifest::{Linkage, Manifest};
-use cudaguard_tests::{Call, Scratch, Test, last_report, places, tests, tools};
+use cudaguard_tests::{Call, Scratch, e2e, last_report, places, tools};
 
 use super::fixture::{Arch, MAIN, NATIVE, Says, descriptor, manifest, version};
-
-pub(crate) fn tests() -> Vec<Test> {
-    tests![
-        library_stays_silent_and_answers,
-        enforcing_library_ends_the_process,
-        two_guarded_libraries_coexist,
-        program_checks_its_libraries,
-        late_cudnn_is_checked_on_request,
-        verdict_is_structured,
-        #[slow]
-        rust_checks_its_own_file,
-    ]
-}
 
 const LIBRARY: &str =
     "#include <cudaguard.h>\nint ask(char *text, unsigned long size) { return cudaguard_check_text(text, size); }\n";
@@ -109,6 +96,7 @@ fn built(name: &str, linkage: Linkage) -> Manifest {
     manifest(name, version("9.15.1"), linkage)
 }
 
+#[e2e]
 fn library_stays_silent_and_answers() {
     for (found, answer) in [("9.1.0", "1 [CG202]\n"), ("9.15.1", "0 \n")] {
         let scene = Scene::new(found);
@@ -132,6 +120,7 @@ fn library_stays_silent_and_answers() {
     assert!(outcome.stdout.is_empty(), "{outcome}");
 }
 
+#[e2e]
 fn enforcing_library_ends_the_process() {
     let mut strict = built("strict", Linkage::Linked);
     strict.runtime.library_enforces = true;
@@ -143,6 +132,7 @@ fn enforcing_library_ends_the_process() {
     }
 }
 
+#[e2e]
 fn two_guarded_libraries_coexist() {
     let scene = Scene::new("9.1.0");
     let wrong = scene.library("one", &built("one", Linkage::Linked));
@@ -155,6 +145,7 @@ fn two_guarded_libraries_coexist() {
     assert_eq!(outcome.stderr.matches("nonsense").count(), 1, "said once: {outcome}");
 }
 
+#[e2e]
 fn program_checks_its_libraries() {
     let scene = Scene::new("9.1.0");
     let _ = scene.library("one", &built("one", Linkage::Linked));
@@ -178,6 +169,7 @@ fn program_checks_its_libraries() {
     assert_eq!(outcome.stderr.matches("warning[CG202]").count(), 1, "once, though two guards saw it: {outcome}");
 }
 
+#[e2e]
 fn late_cudnn_is_checked_on_request() {
     for (found, linkage, answer) in [
         ("9.1.0", Linkage::Dlopened, "check 1 [CG202]"),
@@ -228,6 +220,7 @@ int main(void) {
 }
 "#;
 
+#[e2e]
 fn verdict_is_structured() {
     let wrong = "1 1 202 2 1|cuDNN|data 0.1.0|9.15.1|9.1.0|cuDNN 9.1.0 is older than cuDNN 9.15.1, which data 0.1.0 was built with\n\
                  built with: cuDNN 9.15.1 (data 0.1.0)\nfound:      cuDNN 9.1.0 in {lib}/libcudnn.so.9\npicked by:  LD_LIBRARY_PATH|update \
@@ -265,6 +258,7 @@ pub extern "C" fn ask(text: *mut u8, size: usize) -> i32 {
 }
 "#;
 
+#[e2e(slow)]
 fn rust_checks_its_own_file() {
     let scene = Scene::new("9.1.0");
     let shim = NATIVE.shim();

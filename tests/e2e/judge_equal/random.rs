@@ -5,11 +5,12 @@
 //!
 //!     CUDAGUARD_STARTED=100000 CUDAGUARD_SEED=7 cargo matrix judge_equal::random
 
-use cudaguard_tests::{Test, test};
+use cudaguard_tests::{Test, e2e, test};
 
 use super::driver::{need_worlds, random_machines, start_all};
 
-pub(crate) fn tests() -> Vec<Test> {
+#[e2e(rows)]
+fn tests() -> Vec<Test> {
     vec![test("random::random_started_programs_agree", random_started_programs_agree).slow()]
 }
 

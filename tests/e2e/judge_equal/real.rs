@@ -4,24 +4,9 @@ use std::fs;
 use std::path::Path;
 
 use cudaguard::internal::manifest::{Linkage, Opens};
-use cudaguard_tests::{Outcome, Scratch, Test, command, last_report, parts, tests};
+use cudaguard_tests::{Outcome, Scratch, command, e2e, last_report, parts};
 
 use super::fixture::{NATIVE, descriptor, manifest, version};
-
-pub(crate) fn tests() -> Vec<Test> {
-    tests![
-        cudnn_9_is_checked,
-        cudnn_8_is_checked,
-        dlopened_cudnn_is_checked,
-        crate_library_names_are_tried,
-        cudnn_loader_alone_is_refused,
-        inner_libraries_elsewhere_are_named,
-        #[slow]
-        mixed_engines_are_refused,
-        build_versions_are_recorded,
-        fetched_minimum_runs
-    ]
-}
 
 fn start(built: &str, linkage: Linkage, lib: &Path) -> (Outcome, serde_json::Value) {
     let scratch = Scratch::new("real");
@@ -58,6 +43,7 @@ fn refused(built: &str, linkage: Linkage, found: &str) {
     assert_eq!(report["components"][0]["cudnn"]["version"], found, "{report}");
 }
 
+#[e2e]
 fn cudnn_9_is_checked() {
     runs("9.15.1", Linkage::Linked, "9.15.1");
     runs("9.15.1", Linkage::Linked, "9.28.0");
@@ -66,6 +52,7 @@ fn cudnn_9_is_checked() {
     refused("9.28.0", Linkage::Linked, "9.15.1");
 }
 
+#[e2e]
 fn cudnn_8_is_checked() {
     runs("8.1.0", Linkage::Linked, "8.9.7");
     runs("8.9.7", Linkage::Linked, "8.9.7");
@@ -73,6 +60,7 @@ fn cudnn_8_is_checked() {
     refused("8.9.7", Linkage::Linked, "8.5.0");
 }
 
+#[e2e]
 fn dlopened_cudnn_is_checked() {
     runs("9.15.1", Linkage::Dlopened, "9.15.1");
     runs("8.1.0", Linkage::Dlopened, "8.9.7");
@@ -102,6 +90,7 @@ int main(int argc, char **argv) {
 
 /// cudarc tries the plain name in all directories before the name with a number. The program, the shim at its start, `check()` and
 /// `exec` must use the same file.
+#[e2e]
 fn crate_library_names_are_tried() {
     let scratch = Scratch::new("names");
     let real = |release: &str| parts::cudnn(release).join("lib");
@@ -155,6 +144,7 @@ fn crate_library_names_are_tried() {
 }
 
 /// Loads the loader library of the release built with, and the sub-libraries of an older one. The message names both files.
+#[e2e]
 fn inner_libraries_elsewhere_are_named() {
     let scratch = Scratch::new("another-folder");
     let program = scratch.join("program");
@@ -173,6 +163,7 @@ fn inner_libraries_elsewhere_are_named() {
     }
 }
 
+#[e2e]
 fn cudnn_loader_alone_is_refused() {
     for (built, inner) in [("9.15.1", "libcudnn_graph.so.9"), ("8.9.7", "libcudnn_ops_infer.so.8")] {
         for linkage in [Linkage::Linked, Linkage::Dlopened] {
@@ -186,6 +177,7 @@ fn cudnn_loader_alone_is_refused() {
 }
 
 /// The loader library and the first sub-library are enough for a start. Missing ones are only a warning.
+#[e2e]
 fn fetched_minimum_runs() {
     let scratch = Scratch::new("minimum");
     for file in ["libcudnn.so.9", "libcudnn_graph.so.9"] {
@@ -199,6 +191,7 @@ fn fetched_minimum_runs() {
 
 /// The code of the engines and of `libcudnn_cnn` contains their release, which neither a file name nor a symbol shows. Engines
 /// return `CUDNN_STATUS_SUBLIBRARY_VERSION_MISMATCH` if `libcudnn_graph` has another release.
+#[e2e(slow)]
 fn mixed_engines_are_refused() {
     const ENGINES: [&str; 2] = ["libcudnn_cnn.so.9", "libcudnn_engines_runtime_compiled.so.9"];
     let scratch = Scratch::new("engines");
@@ -247,6 +240,7 @@ fn mixed_engines_are_refused() {
 }
 
 /// Checks the CUDA release that cuDNN was built with, in the report of the shim and in `probe`.
+#[e2e]
 fn build_versions_are_recorded() {
     for (release, cuda) in [
         ("8.5.0", "11.7"),

@@ -5,23 +5,11 @@ use std::path::Path;
 use std::thread;
 
 use cudaguard::internal::manifest::{Linkage, Manifest};
-use cudaguard_tests::{Call, Test, tests, tools};
+use cudaguard_tests::{Call, e2e, tools};
 use serde_json::Value;
 
 use super::fixture::{NATIVE, descriptor, manifest, version};
 use super::harmless::{LAUNCHER, Scene, built};
-
-pub(crate) fn tests() -> Vec<Test> {
-    tests![
-        concurrent_reports_stay_intact,
-        process_pattern_creates_one_file,
-        each_guard_appends_a_line,
-        overlong_path_is_not_truncated,
-        log_is_appended,
-        report_in_read_only_directory,
-        full_disk_keeps_old_report,
-    ]
-}
 
 const PROCESSES: usize = 64;
 
@@ -47,6 +35,7 @@ fn at_once(scene: &Scene, report: &str) {
     });
 }
 
+#[e2e]
 fn concurrent_reports_stay_intact() {
     let scene = Scene::right();
     at_once(&scene, "report.json");
@@ -55,6 +44,7 @@ fn concurrent_reports_stay_intact() {
     assert!(reports.iter().all(|report| report["verdict"] == "runs"), "{reports:?}");
 }
 
+#[e2e]
 fn process_pattern_creates_one_file() {
     let scene = Scene::right();
     at_once(&scene, "report-%h-%p-%.json");
@@ -92,6 +82,7 @@ fn named(name: &str) -> Manifest {
 }
 
 /// Each guard reports its start. Later calls of the check add nothing.
+#[e2e]
 fn each_guard_appends_a_line() {
     let scene = Scene::right();
     let libraries = ["one", "two"].map(|name| {
@@ -135,6 +126,7 @@ fn each_guard_appends_a_line() {
 }
 
 /// If the path were truncated to the maximum length, it would be the path of another file.
+#[e2e]
 fn overlong_path_is_not_truncated() {
     const LONGEST: usize = 4095; // PATH_MAX, less its NUL
     let scene = Scene::right();
@@ -149,6 +141,7 @@ fn overlong_path_is_not_truncated() {
 }
 
 /// The log keeps its contents under each of these names, and the output of the program follows.
+#[e2e]
 fn log_is_appended() {
     for (scene, status, printed) in
         [(Scene::right(), 0, "main ran\n"), (Scene::older(), 78, "cudaguard: error[CG202]: ")]
@@ -168,6 +161,7 @@ fn log_is_appended() {
 }
 
 /// An existing file gets a line. Without one, the program runs without a report.
+#[e2e]
 fn report_in_read_only_directory() {
     tools::need("setpriv");
     let scene = Scene::right();
@@ -185,6 +179,7 @@ fn report_in_read_only_directory() {
     assert_eq!(read(&file)[1]["verdict"], "runs");
 }
 
+#[e2e]
 fn full_disk_keeps_old_report() {
     let scene = Scene::right();
     let source = scene.scratch.file("launcher.c", LAUNCHER);

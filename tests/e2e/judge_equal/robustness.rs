@@ -3,20 +3,10 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use cudaguard_tests::{Call, Test, skip, tests, tools};
+use cudaguard_tests::{Call, e2e, skip, tools};
 
 use super::fixture::{MAIN, NATIVE, descriptor};
 use super::harmless::{Scene, built};
-
-pub(crate) fn tests() -> Vec<Test> {
-    tests![
-        stripped_build_id_keeps_the_guard,
-        missing_manifest_is_reported,
-        forked_child_never_hangs,
-        early_check_does_not_replace_start,
-        program_started_by_loader_is_checked,
-    ]
-}
 
 /// A guarded program from this source, linked to the scene's cuDNN.
 fn program(scene: &Scene, name: &str, notes: &[Vec<u8>], source: &str) -> PathBuf {
@@ -28,6 +18,7 @@ fn program(scene: &Scene, name: &str, notes: &[Vec<u8>], source: &str) -> PathBu
 }
 
 /// After that, GNU strip leaves the segment of the other notes without an address.
+#[e2e]
 fn stripped_build_id_keeps_the_guard() {
     tools::need("strip");
     let scene = Scene::older();
@@ -38,6 +29,7 @@ fn stripped_build_id_keeps_the_guard() {
     assert!(outcome.stderr.starts_with("cudaguard: error[CG202]"), "{outcome}");
 }
 
+#[e2e]
 fn missing_manifest_is_reported() {
     let scene = Scene::older();
     let bare = program(&scene, "bare", &[], MAIN);
@@ -52,6 +44,7 @@ fn missing_manifest_is_reported() {
 }
 
 /// Another thread is in the loader while the process forks, so that the child inherits the loader's lock.
+#[e2e]
 fn forked_child_never_hangs() {
     let source = r#"
 #include <cudaguard.h>
@@ -89,6 +82,7 @@ int main(void) {
     assert_eq!(outcome.stdout, "0 hung, 0 wrong\n", "{outcome}");
 }
 
+#[e2e]
 fn early_check_does_not_replace_start() {
     let scene = Scene::older();
     for (name, early) in [
@@ -106,6 +100,7 @@ fn early_check_does_not_replace_start() {
 }
 
 /// The kernel then reports the loader as the executable of the process.
+#[e2e]
 fn program_started_by_loader_is_checked() {
     let loader = Path::new("/lib64/ld-linux-x86-64.so.2");
     if !loader.exists() {

@@ -12,13 +12,14 @@ use cudaguard::internal::finding::{MessageTemplate, Values};
 use cudaguard::internal::manifest::{Linkage, Manifest, Opens, Requirement};
 use cudaguard::internal::vendor::{self, CUDNN};
 use cudaguard::internal::version::{CudaVersion, Version};
-use cudaguard_tests::{Call, Scratch, Test, command, last_report, test};
+use cudaguard_tests::{Call, Scratch, Test, command, e2e, last_report, test};
 use serde_json::Value;
 
 use super::fixture::{AARCH64, Arch, NATIVE, Says, descriptor, is_short, manifest, version};
 use super::front_ends::{ReportedFinding, are_printed, sorted};
 
-pub(crate) fn tests() -> Vec<Test> {
+#[e2e(rows)]
+fn tests() -> Vec<Test> {
     vec![
         test("judge_returns_expected_codes", judge_returns_expected_codes),
         test("judges_agree", || drive(&NATIVE)).slow(),

@@ -5,29 +5,13 @@ use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use cudaguard_tests::{Call, Scratch, Test, once, places, skip, tests, tools};
+use cudaguard_tests::{Call, Scratch, e2e, once, places, skip, tools};
 
 use super::fixture::{Arch, MAIN, descriptor, templates};
 use super::harmless::{Scene, built};
 
-pub(crate) fn tests() -> Vec<Test> {
-    tests![
-        #[slow]
-        debuggers_see_no_child,
-        #[slow]
-        tracers_see_no_child,
-        #[slow]
-        valgrind_finds_nothing,
-        #[slow]
-        sanitizers_find_nothing,
-        #[slow]
-        texts_of_any_length_work,
-        #[slow]
-        judge_survives_the_fuzzer,
-    ]
-}
-
 /// Runs some executions of `tests/fuzz/judge/run`, from an empty corpus.
+#[e2e(slow)]
 fn judge_survives_the_fuzzer() {
     let scratch = Scratch::new("judge-fuzzer");
     let source =
@@ -127,6 +111,7 @@ fn watched(
 }
 
 /// A debugger may take an unknown child for a thread of the program, and its breakpoints would end the child.
+#[e2e(slow)]
 fn debuggers_see_no_child() {
     let everywhere =
         ["set detach-on-fork off", "set follow-fork-mode child", "set breakpoint pending on", "break malloc if 0"];
@@ -154,6 +139,7 @@ fn debuggers_see_no_child() {
     tools::done_without(&missing);
 }
 
+#[e2e(slow)]
 fn tracers_see_no_child() {
     let mut missing = Vec::new();
     let (untraced, traced) = (scenes(), traced_scenes());
@@ -177,6 +163,7 @@ fn tracers_see_no_child() {
     tools::done_without(&missing);
 }
 
+#[e2e(slow)]
 fn valgrind_finds_nothing() {
     tools::need("valgrind");
     let tool = ["valgrind", "-q", "--error-exitcode=68", "--leak-check=full", "--child-silent-after-fork=yes"];
@@ -190,6 +177,7 @@ fn valgrind_finds_nothing() {
 pub(super) const UNDEFINED: &str = "-fsanitize=address,undefined -fno-sanitize-recover=undefined";
 
 /// The shim is compiled with the sanitizer, too.
+#[e2e(slow)]
 fn sanitizers_find_nothing() {
     let calls = "-fsanitize=cfi -flto -fvisibility=hidden -fuse-ld=lld";
     let all = scenes();
@@ -211,6 +199,7 @@ fn sanitizers_find_nothing() {
 }
 
 /// Component names of the maximum length, with control characters of terminals.
+#[e2e(slow)]
 fn texts_of_any_length_work() {
     let scene = Scene::older();
     let (program, bytes) = template("gcc", UNDEFINED, &scene);

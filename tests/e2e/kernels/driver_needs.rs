@@ -1,12 +1,13 @@
 //! The driver that a file needs: all subcommands name the same one.
 
 use cudaguard_tests::command::call;
-use cudaguard_tests::{Test, parts, test};
+use cudaguard_tests::{Test, e2e, parts, test};
 use serde_json::Value;
 
 use super::toolkit_tools::{Bench, gencode};
 
-pub(crate) fn tests() -> Vec<Test> {
+#[e2e(rows)]
+fn tests() -> Vec<Test> {
     vec![
         test("ptx_text_beside_containers_needs_driver", ptx_text),
         test("renamed_cudart_is_cudart", renamed_cudart),

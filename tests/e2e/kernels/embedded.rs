@@ -1,11 +1,12 @@
 //! GPU code that programs contain as data: `include_bytes!`, `include_str!` and C arrays.
 
 use cargo_cudaguard::binary::kernels::{Coverage, ImageForm, KernelImage, Kernels, Role};
-use cudaguard_tests::{Call, Test, test, tools};
+use cudaguard_tests::{Call, Test, e2e, test, tools};
 
 use super::toolkit_tools::{Bench, found, gencode, names};
 
-pub(crate) fn tests() -> Vec<Test> {
+#[e2e(rows)]
+fn tests() -> Vec<Test> {
     vec![
         test("c_arrays_are_found", arrays),
         test("rust_constants_are_found", constants).slow(),

@@ -10,11 +10,12 @@ use cargo_cudaguard::binary::kernels::{
 use cudaguard_tests::Test;
 use cudaguard_tests::run::Call;
 use cudaguard_tests::scratch::Scratch;
-use cudaguard_tests::{command, parts, snapshot, test};
+use cudaguard_tests::{command, e2e, parts, snapshot, test};
 
 use super::toolkit_tools::{Letters, as_cuobjdump, cuobjdump, read};
 
-pub(crate) fn tests() -> Vec<Test> {
+#[e2e(rows)]
+fn tests() -> Vec<Test> {
     // Accepts libraries that are too large to fetch in each run: `CUDAGUARD_LIBRARIES=libcufft.so.12:libcublasLt.so.13`.
     let more = std::env::var_os("CUDAGUARD_LIBRARIES").unwrap_or_default();
     let more: Vec<PathBuf> = std::env::split_paths(&more).filter(|path| !path.as_os_str().is_empty()).collect();

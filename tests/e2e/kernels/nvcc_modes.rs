@@ -2,12 +2,13 @@
 
 use cargo_cudaguard::binary::kernels::{Compression, Coverage, ImageKind, Kernels, Role};
 use cudaguard::internal::arch::Target;
-use cudaguard_tests::Test;
 use cudaguard_tests::test;
+use cudaguard_tests::{Test, e2e};
 
 use super::toolkit_tools::{Bench, found, gencode, names};
 
-pub(crate) fn tests() -> Vec<Test> {
+#[e2e(rows)]
+fn tests() -> Vec<Test> {
     let mut tests = Vec::new();
     // The oldest and the newest toolkit differ in archs, compression and device linking.
     for toolkit in ["11.8", "13.5"] {

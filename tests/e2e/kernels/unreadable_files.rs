@@ -6,14 +6,15 @@ use std::os::unix::fs::PermissionsExt as _;
 use cudaguard_tests::Test;
 use cudaguard_tests::run::Call;
 use cudaguard_tests::scratch::Scratch;
-use cudaguard_tests::{command, fake_library, places, snapshot, test};
+use cudaguard_tests::{command, e2e, fake_library, places, snapshot, test};
 
 use super::toolkit_tools::Bench;
 
 #[path = "../../fuzz/src/target.rs"]
 mod target;
 
-pub(crate) fn tests() -> Vec<Test> {
+#[e2e(rows)]
+fn tests() -> Vec<Test> {
     vec![
         test("fuzzer_corpora_never_panic", corpora).slow(),
         test("uninspected_files_are_reported", named),

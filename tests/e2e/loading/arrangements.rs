@@ -8,17 +8,7 @@
 use std::fs;
 use std::path::PathBuf;
 
-use cudaguard_tests::{Call, Test, places, skip, tests, tools, world};
-
-pub(crate) fn tests() -> Vec<Test> {
-    tests![
-        arrangements_agree_here,
-        #[slow]
-        arrangements_agree_with_oldest_glibc,
-        #[slow]
-        arrangements_agree_with_newest_glibc,
-    ]
-}
+use cudaguard_tests::{Call, e2e, places, skip, tools, world};
 
 /// Compares this number of arrangements in a root.
 fn compare(count: u32, root: &str) {
@@ -27,16 +17,19 @@ fn compare(count: u32, root: &str) {
     print!("{}", call.run().success().stdout);
 }
 
+#[e2e]
 fn arrangements_agree_here() {
     world::need();
     tools::need("/usr/sbin/ldconfig");
     compare(200, "/");
 }
 
+#[e2e(slow)]
 fn arrangements_agree_with_oldest_glibc() {
     compare(200, &debian("bullseye"));
 }
 
+#[e2e(slow)]
 fn arrangements_agree_with_newest_glibc() {
     compare(200, &debian("trixie"));
 }

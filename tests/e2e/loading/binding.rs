@@ -9,22 +9,7 @@ use cargo_cudaguard::host::dry_run;
 use cudaguard::internal::env::Env;
 use cudaguard::internal::finding::{Code, Finding};
 use cudaguard_tests::run::unless_busy;
-use cudaguard_tests::{Scratch, Test, tests, tools};
-
-pub(crate) fn tests() -> Vec<Test> {
-    tests![
-        #[slow]
-        versioned_symbols_bind,
-        #[slow]
-        unversioned_symbols_bind,
-        #[slow]
-        other_linkers_bind,
-        binding_needs_no_section_headers,
-        library_alone_binds,
-        #[slow]
-        system_programs_bind
-    ]
-}
+use cudaguard_tests::{Scratch, e2e, tools};
 
 /// Variants of the library: directory, source, versions and further arguments. Programs are linked with the first.
 const HAVE: [(&str, &str, &str, &[&str]); 17] = [
@@ -277,16 +262,19 @@ fn places() -> Vec<(&'static str, &'static str, &'static str)> {
     places
 }
 
+#[e2e(slow)]
 fn versioned_symbols_bind() {
     let count = matrix("bfd", "all", &places());
     assert!(count.all > 900 && count.died > 200, "{count:?}");
 }
 
+#[e2e(slow)]
 fn unversioned_symbols_bind() {
     let count = matrix("bfd", "plain all", &places());
     assert!(count.all > 900 && count.died > 100, "{count:?}");
 }
 
+#[e2e(slow)]
 fn other_linkers_bind() {
     let places =
         [("all", "", ""), ("lacks it", "", ""), ("lacks the version", "", ""), ("no versions and lacks it", "", "1")];
@@ -303,6 +291,7 @@ fn other_linkers_bind() {
     tools::done_without(&missing);
 }
 
+#[e2e]
 fn binding_needs_no_section_headers() {
     let fixture = Fixture::new("bfd");
     let variables = BTreeMap::from([("LD_LIBRARY_PATH".to_owned(), fixture.at("lacks it").into_os_string())]);
@@ -319,6 +308,7 @@ fn binding_needs_no_section_headers() {
 }
 
 /// A library is loaded by an unknown program, which may provide the symbols that the library imports without a version.
+#[e2e]
 fn library_alone_binds() {
     let fixture = Fixture::new("bfd");
     let library = fixture.at("all/libx.so.1").display().to_string();
@@ -333,6 +323,7 @@ fn library_alone_binds() {
     }
 }
 
+#[e2e(slow)]
 fn system_programs_bind() {
     let env = Env::from_variables(BTreeMap::from([("LD_BIND_NOW".to_owned(), "1".into())]), "/");
     let mut seen = 0;

@@ -7,28 +7,13 @@ use std::path::{Path, PathBuf};
 use cudaguard::internal::manifest::{Linkage, Opens};
 use cudaguard::internal::version::Version;
 use cudaguard_tests::world::{self, T4, World};
-use cudaguard_tests::{Call, Outcome, Scratch, Test, command, parts, test, tests};
+use cudaguard_tests::{Call, Outcome, Scratch, Test, command, e2e, parts, test};
 
 use super::guarded_programs::{self, link};
 
-pub(crate) fn tests() -> Vec<Test> {
-    let mut tests = tests![
-        library_needs_newer_driver,
-        two_cudarts_in_libraries_are_reported,
-        opened_library_is_judged,
-        plugin_is_judged,
-        opened_cudart_is_judged,
-        libraries_of_cudnn_and_crates_are_judged,
-        functions_that_crates_look_up_are_judged,
-        absent_library_is_unknown,
-        absent_library_of_others_is_ignored,
-        libraries_of_machine_are_judged,
-        module_without_library_is_reported,
-        program_is_found_by_name,
-        #[slow]
-        library_lacks_code_for_gpu,
-        unchecked_problems_are_marked,
-    ];
+#[e2e(rows)]
+fn tests() -> Vec<Test> {
+    let mut tests = Vec::new();
     for seed in 1..=20 {
         let one = test(format!("closure::random_arrangement_{seed}"), move || random_arrangement(seed));
         tests.push(if seed <= 6 { one } else { one.slow() });
@@ -97,6 +82,7 @@ fn app_with_library(scratch: &Scratch, release: &str, cudart: &str, objects: &[P
     app
 }
 
+#[e2e]
 fn library_needs_newer_driver() {
     world::need();
     for (release, cudart, code) in [("11.8", "libcudart.so.11.0", None), ("13.0", "libcudart.so.13", Some("CG301"))] {
@@ -106,6 +92,7 @@ fn library_needs_newer_driver() {
 }
 
 /// The program needs no library of NVIDIA itself.
+#[e2e]
 fn two_cudarts_in_libraries_are_reported() {
     world::need();
     let scratch = Scratch::new("closure-cudarts");
@@ -134,6 +121,7 @@ fn two_cudarts_in_libraries_are_reported() {
 }
 
 /// A program with GPU code names NVIDIA's package of cuFFT in its search path and does not link it, so it opens it by name.
+#[e2e]
 fn opened_library_is_judged() {
     world::need();
     let container = "__asm__(\".section .nv_fatbin,\\\"a\\\"\\n.quad 0x00100001ba55ed50, 0\\n.text\");\n";
@@ -165,6 +153,7 @@ fn opened_library_is_judged() {
 }
 
 /// The name of a library in the directory or search path of a program is a text in the program: it is a plugin that the program opens.
+#[e2e]
 fn plugin_is_judged() {
     world::need();
     for (release, cudart, dir, code) in [
@@ -187,6 +176,7 @@ fn plugin_is_judged() {
 }
 
 /// A program brings the CUDA runtime, and its name is a text in the program.
+#[e2e]
 fn opened_cudart_is_judged() {
     world::need();
     let container = "__asm__(\".section .nv_fatbin,\\\"a\\\"\\n.quad 0x00100001ba55ed50, 0\\n.text\");\n";
@@ -204,6 +194,7 @@ fn opened_cudart_is_judged() {
 }
 
 /// cuDNN opens its parts by name, and a crate opens the libraries that the manifest lists. Both need cudart 13 here.
+#[e2e]
 fn libraries_of_cudnn_and_crates_are_judged() {
     world::need();
     let cudnn = parts::cudnn("9.15.1").join("lib/libcudnn.so.9");
@@ -243,6 +234,7 @@ fn libraries_of_cudnn_and_crates_are_judged() {
 
 /// A crate looks up functions by their names, which are constants of the program: one version looks up all of them when it opens
 /// the library, another version each at its first call.
+#[e2e]
 fn functions_that_crates_look_up_are_judged() {
     world::need();
     for (by, named, exported, message) in [
@@ -290,6 +282,7 @@ fn functions_that_crates_look_up_are_judged() {
 }
 
 /// A library of the program that is nowhere may contain GPU code. Libraries of the system do not.
+#[e2e]
 fn absent_library_is_unknown() {
     for (soname, status) in [("libkernels.so.1", 2), ("libGL.so.1", 0), ("libgomp.so.1", 0)] {
         let scratch = Scratch::new("closure-absent");
@@ -326,6 +319,7 @@ fn absent_library_is_unknown() {
 }
 
 /// An extension module that does not use CUDA says nothing about a GPU, even if it cannot be loaded: mpi4py has one for each MPI.
+#[e2e]
 fn absent_library_of_others_is_ignored() {
     world::need();
     let scratch = Scratch::new("closure-others-absent");
@@ -350,6 +344,7 @@ fn absent_library_of_others_is_ignored() {
 }
 
 /// The dynamic linker finds the libraries outside of the directory that contains the program.
+#[e2e]
 fn libraries_of_machine_are_judged() {
     world::need();
     for (release, cudart, code) in [("11.8", "libcudart.so.11.0", None), ("13.0", "libcudart.so.13", Some("CG301"))] {
@@ -385,6 +380,7 @@ fn libraries_of_machine_are_judged() {
 
 /// Modules of an environment find the libraries of other packages, because Python loads these first. A module whose library
 /// is not on the machine cannot be loaded, and others can.
+#[e2e]
 fn module_without_library_is_reported() {
     let scratch = Scratch::new("closure-modules");
     let env = scratch.join("env");
@@ -437,6 +433,7 @@ fn module_without_library_is_reported() {
 }
 
 /// `doctor` takes a program from PATH, as `exec` does. The other subcommands take files, and name the program.
+#[e2e]
 fn program_is_found_by_name() {
     let scratch = Scratch::new("closure-name");
     let app = app_with_library(&scratch, "11.8", "libcudart.so.11.0", &[]);
@@ -451,6 +448,7 @@ fn program_is_found_by_name() {
 }
 
 /// The program has code for every GPU, and its library only for compute capability 9.0.
+#[e2e(slow)]
 fn library_lacks_code_for_gpu() {
     world::need();
     let nvcc = parts::cuda("13.0").join("bin/nvcc");
@@ -487,6 +485,7 @@ fn library_lacks_code_for_gpu() {
 }
 
 /// The guard of a program judges its own component. `verify` says of other problems that no start checks them.
+#[e2e]
 fn unchecked_problems_are_marked() {
     let scratch = Scratch::new("closure-marked");
     let mut manifest = guarded_programs::manifest("demo", Version::new(9, 15, 1), Linkage::None);

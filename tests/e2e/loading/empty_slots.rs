@@ -12,26 +12,9 @@ use cudaguard::internal::elf::Elf;
 use cudaguard::internal::manifest::Linkage;
 use cudaguard::internal::version::Version;
 use cudaguard_tests::run::unless_busy;
-use cudaguard_tests::{Scratch, Test, parts, places, snapshot, tests, tools};
+use cudaguard_tests::{Scratch, e2e, parts, places, snapshot, tools};
 
 use super::guarded_programs::{self, Ended, library};
-
-pub(crate) fn tests() -> Vec<Test> {
-    tests![
-        #[slow]
-        program_slots_stay_empty,
-        #[slow]
-        library_slots_stay_empty,
-        early_code_keeps_strong_symbols,
-        matching_versions_fill_slots,
-        optional_symbols_may_be_missing,
-        #[slow]
-        other_tools_keep_slots,
-        copy_relocated_variable_is_kept,
-        unguarded_program_keeps_its_slots,
-        weak_symbols_keep_output,
-    ]
-}
 
 /// cuDNN has this function from 9.5 on.
 const LACKED: &str = "cudnnBackendPopulateCudaGraph";
@@ -64,6 +47,7 @@ fn made_weak(program: &Path) -> usize {
 
 /// Code that runs before the guard could call an empty slot, so its symbols stay strong, and the dynamic linker names a
 /// missing function.
+#[e2e]
 fn early_code_keeps_strong_symbols() {
     let dir = Scratch::new("early code");
     let objects = guards(&dir, BUILT);
@@ -158,6 +142,7 @@ fn hold(program: &Path, at_start: bool, what: &str) -> String {
 
 /// Writes `tests/snapshots/loading/empty_slots.txt`: all linkers, languages and ways to use a function, and the result of
 /// each start.
+#[e2e(slow)]
 fn program_slots_stay_empty() {
     let (mut rows, mut missing) = (Vec::new(), Vec::new());
     let common = Scratch::new("empty slots guard");
@@ -234,6 +219,7 @@ fn in_rust(linker: &str, rows: &mut Vec<String>) {
 }
 
 /// The manifest accepts this cuDNN, but it lacks a function: this is a separate finding.
+#[e2e]
 fn matching_versions_fill_slots() {
     let dir = Scratch::new("empty slots agree");
     let program = build(&dir, STORES, Version::new(9, 1, 0), &["-pie", "-fPIE"]);
@@ -258,6 +244,7 @@ fn matching_versions_fill_slots() {
 }
 
 /// A function that the program itself declares weak may be missing, as before.
+#[e2e]
 fn optional_symbols_may_be_missing() {
     let dir = Scratch::new("empty slots weak");
     let text = CALLS
@@ -270,6 +257,7 @@ fn optional_symbols_may_be_missing() {
 }
 
 /// Later changes to a sealed file by other tools do not affect it.
+#[e2e(slow)]
 fn other_tools_keep_slots() {
     let dir = Scratch::new("empty slots tools");
     let mut missing = Vec::new();
@@ -306,6 +294,7 @@ fn other_tools_keep_slots() {
 }
 
 /// A file without a guard keeps strong symbols, because no guard would report the empty slots.
+#[e2e]
 fn unguarded_program_keeps_its_slots() {
     let dir = Scratch::new("empty slots not");
     let note = guards(&dir, BUILT).pop().unwrap();
@@ -324,6 +313,7 @@ const OPENS: &str = "#include <dlfcn.h>\n#include <stdio.h>\n#include <string.h>
 
 /// `dlopen` fails as before, with the loader's message, and so does a program that imports such a library. If the library
 /// can be opened, its guard reports the problem with cuDNN on request.
+#[e2e(slow)]
 fn library_slots_stay_empty() {
     let (mut rows, mut missing) = (Vec::new(), Vec::new());
     let dir = Scratch::new("empty slots libraries");
@@ -387,6 +377,7 @@ fn library_slots_stay_empty() {
 }
 
 /// cuDNN has no variables to copy. A library with a copied variable stays unchanged, and the loader reports the problem.
+#[e2e]
 fn copy_relocated_variable_is_kept() {
     let dir = Scratch::new("empty slots copy");
     let text = "unsigned long cudnnGetVersion(void) { return 91501; }\n";
@@ -420,6 +411,7 @@ fn copy_relocated_variable_is_kept() {
 }
 
 /// A program with weak symbols prints the same output as the program with strong symbols.
+#[e2e]
 fn weak_symbols_keep_output() {
     let dir = Scratch::new("empty slots good");
     let strong = build(&dir, STORES, BUILT, &["-pie", "-fPIE"]);

@@ -5,16 +5,13 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use cudaguard_tests::{Call, Outcome, Scratch, Test, command, test, tests, tools, world};
+use cudaguard_tests::{Call, Outcome, Scratch, Test, command, e2e, test, tools, world};
 
 use super::guarded_programs;
 
-pub(crate) fn tests() -> Vec<Test> {
-    let mut tests = tests![
-        old_glibc_is_refused,
-        #[slow]
-        loader_cache_and_preloads_are_read
-    ];
+#[e2e(rows)]
+fn tests() -> Vec<Test> {
+    let mut tests = Vec::new();
     for way in WAYS {
         for (is_direct, needs) in [(true, "the program"), (false, "a library of its")] {
             let name = format!("front_ends::library_fault_is_reported::{way}, needed by {needs}").replace(' ', "_");
@@ -155,6 +152,7 @@ fn library_fault_is_reported(way: &str, needs: &str) {
 }
 
 /// The system's libm has all versions except this one.
+#[e2e]
 fn old_glibc_is_refused() {
     let scene = Scratch::new("front-ends-glibc");
     let newer = scene.join("newer/libm.so.6");
@@ -174,6 +172,7 @@ fn old_glibc_is_refused() {
 
 /// Replaces `/etc` with a directory that contains a cache of the real `ldconfig`, written before or after the libraries
 /// change, and an `/etc/ld.so.preload`.
+#[e2e(slow)]
 fn loader_cache_and_preloads_are_read() {
     world::need();
     tools::need("/usr/sbin/ldconfig");

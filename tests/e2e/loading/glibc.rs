@@ -7,48 +7,14 @@ use std::process::Command;
 
 use cargo_cudaguard::binary::loader::{self, Inspection, SearchSource};
 use cudaguard::internal::env::Env;
-use cudaguard_tests::{Test, tests};
+use cudaguard_tests::e2e;
 
 use super::scene::{Scene, compare};
 
 const OLD: &str = "-Wl,--disable-new-dtags";
 const NEW: &str = "-Wl,--enable-new-dtags";
 
-pub(crate) fn tests() -> Vec<Test> {
-    tests![
-        rpath_precedes_variable,
-        runpath_follows_variable,
-        rpath_is_inherited,
-        runpath_is_not_inherited,
-        library_runpath_hides_program_rpath,
-        tokens_are_expanded,
-        origin_of_linked_program_is_resolved,
-        variable_entries_are_split,
-        relative_directories_are_searched,
-        loaded_soname_is_reused,
-        file_with_two_names_loads_once,
-        first_match_wins,
-        other_machine_files_are_skipped,
-        fatal_files_end_the_loader,
-        symlink_loop_ends_search,
-        non_directories_are_skipped,
-        missing_library_is_reported,
-        preloaded_libraries_come_first,
-        hwcaps_directories_are_searched,
-        nodefaultlib_skips_system_directories,
-        names_with_slash_are_paths,
-        filter_libraries_are_loaded,
-        empty_rpath_is_ignored,
-        library_without_soname_is_matched,
-        missing_symbol_versions_are_reported,
-        setuid_program_ignores_variables,
-        all_candidates_are_listed,
-        #[slow]
-        system_programs_resolve_alike,
-        missing_interpreter_is_reported,
-    ]
-}
-
+#[e2e]
 fn rpath_precedes_variable() {
     let scene = Scene::new("rpath");
     scene.library("a/libx.so.1", &[]).library("b/libx.so.1", &[]);
@@ -58,6 +24,7 @@ fn rpath_precedes_variable() {
     assert_eq!(graph.resolve_file(0, "libx.so.1").unwrap().path, scene.at("a/libx.so.1"));
 }
 
+#[e2e]
 fn runpath_follows_variable() {
     let scene = Scene::new("runpath");
     scene.library("a/libx.so.1", &[]).library("b/libx.so.1", &[]);
@@ -77,6 +44,7 @@ fn inner_and_outer(scene: &Scene, arguments: &[&str]) {
     scene.library("outer/libouter.so", &all);
 }
 
+#[e2e]
 fn rpath_is_inherited() {
     let scene = Scene::new("rpath inherited");
     inner_and_outer(&scene, &[]);
@@ -85,6 +53,7 @@ fn rpath_is_inherited() {
     assert_eq!(scene.predicted(&scene.at("prog")).unresolved_requests().count(), 0);
 }
 
+#[e2e]
 fn runpath_is_not_inherited() {
     let scene = Scene::new("runpath not inherited");
     inner_and_outer(&scene, &[]);
@@ -95,6 +64,7 @@ fn runpath_is_not_inherited() {
     assert_eq!(names, ["libinner.so"]);
 }
 
+#[e2e]
 fn library_runpath_hides_program_rpath() {
     let scene = Scene::new("runpath hides rpath");
     inner_and_outer(&scene, &[NEW, "-Wl,-rpath,@/elsewhere"]);
@@ -103,6 +73,7 @@ fn library_runpath_hides_program_rpath() {
     assert_eq!(scene.predicted(&scene.at("prog")).unresolved_requests().count(), 1);
 }
 
+#[e2e]
 fn tokens_are_expanded() {
     for (dir, entry) in [
         ("here", "$ORIGIN/here"),
@@ -130,6 +101,7 @@ fn tokens_are_expanded() {
     assert_eq!(scene.predicted(&scene.at("prog")).unresolved_requests().count(), 0);
 }
 
+#[e2e]
 fn origin_of_linked_program_is_resolved() {
     let scene = Scene::new("called by a link");
     scene.library("lib/libx.so", &[]).program(&["-Wl,-rpath,$ORIGIN/lib", "@/lib/libx.so"]);
@@ -139,6 +111,7 @@ fn origin_of_linked_program_is_resolved() {
     scene.equal();
 }
 
+#[e2e]
 fn variable_entries_are_split() {
     let scene = Scene::new("entries");
     scene.library("a/libx.so", &[]).library("b b/liby.so", &[]).library("libz.so", &[]);
@@ -161,6 +134,7 @@ fn variable_entries_are_split() {
     }
 }
 
+#[e2e]
 fn relative_directories_are_searched() {
     let scene = Scene::new("relative");
     scene.library("a/libx.so", &["-Wl,-rpath,b"]).library("b/liby.so", &[]);
@@ -171,6 +145,7 @@ fn relative_directories_are_searched() {
     scene.equal();
 }
 
+#[e2e]
 fn loaded_soname_is_reused() {
     let scene = Scene::new("by soname");
     // The file name and the soname differ. The second library imports the soname and would find another file.
@@ -184,6 +159,7 @@ fn loaded_soname_is_reused() {
     other.equal();
 }
 
+#[e2e]
 fn file_with_two_names_loads_once() {
     let scene = Scene::new("two names");
     scene.named("a/libx.so.1", "libx.so.1", &[]);
@@ -198,6 +174,7 @@ fn file_with_two_names_loads_once() {
 }
 
 /// The search is breadth-first, so the first importer determines the file for all.
+#[e2e]
 fn first_match_wins() {
     for (first, second) in [("left", "right"), ("right", "left")] {
         let scene = Scene::new("diamond");
@@ -218,6 +195,7 @@ fn first_match_wins() {
 const MACHINE: usize = 18;
 const CLASS: usize = 4;
 
+#[e2e]
 fn other_machine_files_are_skipped() {
     for (at, byte) in [(MACHINE, 183), (MACHINE, 3), (CLASS, 1)] {
         let scene = Scene::new("other machines");
@@ -232,6 +210,7 @@ fn other_machine_files_are_skipped() {
     }
 }
 
+#[e2e]
 fn fatal_files_end_the_loader() {
     let make = |name: &str| {
         let scene = Scene::new("broken");
@@ -278,6 +257,7 @@ fn fatal_files_end_the_loader() {
     scene.equal();
 }
 
+#[e2e]
 fn symlink_loop_ends_search() {
     let scene = Scene::new("loop");
     scene.library("good/libx.so", &[]).link_to("libx.so", "bad/libx.so").link_to("absent", "dangling/libx.so");
@@ -291,6 +271,7 @@ fn symlink_loop_ends_search() {
     assert_eq!(scene.predicted(&scene.at("prog")).unresolved_requests().count(), 1);
 }
 
+#[e2e]
 fn non_directories_are_skipped() {
     let scene = Scene::new("no folders");
     scene.library("good/libx.so", &[]).program(&["@/good/libx.so"]).file("file", b"text");
@@ -301,6 +282,7 @@ fn non_directories_are_skipped() {
     }
 }
 
+#[e2e]
 fn missing_library_is_reported() {
     let scene = Scene::new("absent");
     scene
@@ -315,6 +297,7 @@ fn missing_library_is_reported() {
     assert_eq!(names, ["libgone.so", "libdeep.so", "libdeep.so"]);
 }
 
+#[e2e]
 fn preloaded_libraries_come_first() {
     let scene = Scene::preloaded("preloaded");
     scene.library("a/libx.so", &[]).library("b/libx.so", &[]).library("p/libp.so", &["@/a/libx.so"]);
@@ -342,6 +325,7 @@ fn preloaded_libraries_come_first() {
     assert_eq!(ignored.len(), 1);
 }
 
+#[e2e]
 fn hwcaps_directories_are_searched() {
     for dir in [
         "glibc-hwcaps/x86-64-v2",
@@ -370,6 +354,7 @@ fn hwcaps_directories_are_searched() {
     scene.equal();
 }
 
+#[e2e]
 fn nodefaultlib_skips_system_directories() {
     for arguments in [&["-Wl,-z,nodefaultlib"][..], &["-Wl,-z,nodefaultlib", "-Wl,-rpath,/lib/x86_64-linux-gnu"]] {
         let scene = Scene::new("no system");
@@ -378,6 +363,7 @@ fn nodefaultlib_skips_system_directories() {
     }
 }
 
+#[e2e]
 fn names_with_slash_are_paths() {
     let scene = Scene::new("slash");
     // A library without a soname is imported by the path that the linker received.
@@ -390,6 +376,7 @@ fn names_with_slash_are_paths() {
     assert_eq!(scene.predicted(&scene.at("prog")).unresolved_requests().count(), 1);
 }
 
+#[e2e]
 fn filter_libraries_are_loaded() {
     let scene = Scene::new("filters");
     scene.library("a/libreal.so", &[]);
@@ -400,6 +387,7 @@ fn filter_libraries_are_loaded() {
     assert!(graph.objects.iter().any(|object| object.name == "libreal.so"));
 }
 
+#[e2e]
 fn empty_rpath_is_ignored() {
     let scene = Scene::new("empty rpath");
     scene.library("libx.so", &[]);
@@ -411,6 +399,7 @@ fn empty_rpath_is_ignored() {
     }
 }
 
+#[e2e]
 fn library_without_soname_is_matched() {
     let scene = Scene::new("no soname");
     scene.named("a/libx.so", "", &[]).named("stub/libx.so", "libx.so", &[]).library("a/liby.so", &["@/stub/libx.so"]);
@@ -418,6 +407,7 @@ fn library_without_soname_is_matched() {
     scene.equal();
 }
 
+#[e2e]
 fn missing_symbol_versions_are_reported() {
     let scene = Scene::new("versions");
     scene.file("new.c", b"int f(void) { return 1; } int g(void) { return 2; }");
@@ -451,6 +441,7 @@ fn missing_symbol_versions_are_reported() {
 
 /// A setuid program ignores the variables of its user, and a normal program obeys them. If the kernel grants no rights (no
 /// root, `nosuid`), only the second half is checked.
+#[e2e]
 fn setuid_program_ignores_variables() {
     let scene = Scene::new("setuid");
     let text = b"#include <sys/auxv.h>\nint main(void) { return (int)getauxval(AT_SECURE); }";
@@ -478,6 +469,7 @@ fn setuid_program_ignores_variables() {
     }
 }
 
+#[e2e]
 fn all_candidates_are_listed() {
     let scene = Scene::new("candidates");
     scene.library("a/libx.so", &[]).library("b/libx.so", &[]).library("c/libx.so", &[]);
@@ -494,6 +486,7 @@ fn all_candidates_are_listed() {
     assert_eq!(graph.resolve_file(0, "libx.so").unwrap(), found[1]);
 }
 
+#[e2e(slow)]
 fn system_programs_resolve_alike() {
     let env = Env::without_variables();
     let mut seen = 0;
@@ -514,6 +507,7 @@ fn system_programs_resolve_alike() {
     assert!(seen > 20, "only {seen} programs were compared");
 }
 
+#[e2e]
 fn missing_interpreter_is_reported() {
     let scene = Scene::new("no interpreter");
     scene.program(&["-Wl,--dynamic-linker,@/gone/ld.so"]);

@@ -1,19 +1,8 @@
 //! Search rules of musl.
 
-use cudaguard_tests::{Test, tests, tools};
+use cudaguard_tests::{e2e, tools};
 
 use super::scene::Scene;
-
-pub(crate) fn tests() -> Vec<Test> {
-    tests![
-        musl_searches_variable_first,
-        musl_inherits_all_paths,
-        musl_expands_only_origin,
-        musl_is_its_own_libc,
-        musl_reports_missing_library,
-        musl_honours_preloads,
-    ]
-}
 
 fn need() {
     tools::need("/lib/ld-musl-x86_64.so.1");
@@ -28,6 +17,7 @@ fn scene(name: &str) -> Scene {
 const NEW: &str = "-Wl,--enable-new-dtags";
 const OLD: &str = "-Wl,--disable-new-dtags";
 
+#[e2e]
 fn musl_searches_variable_first() {
     for style in [OLD, NEW] {
         let scene = scene("musl variable");
@@ -41,6 +31,7 @@ fn musl_searches_variable_first() {
     }
 }
 
+#[e2e]
 fn musl_inherits_all_paths() {
     for style in [OLD, NEW] {
         let scene = scene("musl inherits");
@@ -51,6 +42,7 @@ fn musl_inherits_all_paths() {
     }
 }
 
+#[e2e]
 fn musl_expands_only_origin() {
     for entry in ["$ORIGIN/a", "${ORIGIN}/a", "$LIB:$ORIGIN/a", "@/a/$ORIGIN:@/a"] {
         let scene = scene("musl origin");
@@ -60,6 +52,7 @@ fn musl_expands_only_origin() {
     }
 }
 
+#[e2e]
 fn musl_is_its_own_libc() {
     let scene = scene("musl libc");
     scene.library("a/libpthread.so.0", &[]).program(&["-Wl,-rpath,@/a", "@/a/libpthread.so.0"]);
@@ -69,6 +62,7 @@ fn musl_is_its_own_libc() {
     assert_eq!(graph.objects.len(), 2, "the program and musl itself: {graph:?}");
 }
 
+#[e2e]
 fn musl_reports_missing_library() {
     let scene = scene("musl misses");
     scene.library("a/libx.so", &[]).program(&["@/a/libx.so"]);
@@ -76,6 +70,7 @@ fn musl_reports_missing_library() {
     assert_eq!(scene.predicted(&scene.at("prog")).unresolved_requests().count(), 1);
 }
 
+#[e2e]
 fn musl_honours_preloads() {
     need();
     let scene = Scene::preloaded("musl preloads").by("musl-gcc");

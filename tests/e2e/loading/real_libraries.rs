@@ -12,27 +12,16 @@ use cudaguard::internal::env::Env;
 use cudaguard::internal::manifest::Linkage;
 use cudaguard::internal::vendor::{CUDART, CUDNN};
 use cudaguard::internal::version::Version;
-use cudaguard_tests::{Scratch, Test, parts, tests, tools};
+use cudaguard_tests::{Scratch, e2e, parts, tools};
 
 use super::guarded_programs;
-
-pub(crate) fn tests() -> Vec<Test> {
-    tests![
-        #[slow]
-        cudart_releases_are_recognized,
-        nvcc_program_cudart_is_recognized,
-        cudnn_file_names_its_version,
-        static_cudnn_is_recognized,
-        function_table_matches_libraries,
-        function_missing_in_older_cudnn,
-    ]
-}
 
 fn linkage(path: &Path) -> (Linkage, Linkage) {
     let binary = Binary::read(path).unwrap();
     (binary.linkage(&CUDART), binary.linkage(CUDNN))
 }
 
+#[e2e(slow)]
 fn cudart_releases_are_recognized() {
     let dir = Scratch::new("cudart");
     let text = "#include <cuda_runtime_api.h>\nint main(void) { int v = 0; return cudaDriverGetVersion(&v); }";
@@ -61,6 +50,7 @@ fn cudart_releases_are_recognized() {
     tools::need("ld.lld");
 }
 
+#[e2e]
 fn nvcc_program_cudart_is_recognized() {
     let root = parts::cuda("13.0");
     let dir = Scratch::new("nvcc");
@@ -90,6 +80,7 @@ const RELEASES: [(&str, Version, &str, &str); 4] = [
     ("9.15.1", Version::new(9, 15, 1), "libcudnn_graph.so.9", "cudnn_graph_version"),
 ];
 
+#[e2e]
 fn cudnn_file_names_its_version() {
     for (name, version, file, symbol) in RELEASES {
         let path = parts::cudnn(name).join("lib").join(file);
@@ -120,6 +111,7 @@ fn linked_to(dir: &Path, name: &str, built: Version) -> PathBuf {
     program
 }
 
+#[e2e]
 fn static_cudnn_is_recognized() {
     let dir = Scratch::new("cudnn linkage");
     let program = linked_to(&dir, "9.15.1", Version::new(9, 15, 1));
@@ -149,6 +141,7 @@ fn static_cudnn_is_recognized() {
 }
 
 /// Compares the table with real libraries: functions of later releases are missing, and all others are present.
+#[e2e]
 fn function_table_matches_libraries() {
     let cudart = |release: &str| parts::cuda(release).join("lib64");
     let cudnn = |release: &str| parts::cudnn(release).join("lib");
@@ -182,6 +175,7 @@ fn function_table_matches_libraries() {
 }
 
 /// Compares the loader's message with ours, for the function that 9.5 introduced.
+#[e2e]
 fn function_missing_in_older_cudnn() {
     let dir = Scratch::new("older lacks");
     let text = "int cudnnBackendPopulateCudaGraph(void); int (*held)(void) = cudnnBackendPopulateCudaGraph;\n\

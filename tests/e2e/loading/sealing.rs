@@ -13,22 +13,9 @@ use cudaguard::internal::manifest::{Linkage, Manifest};
 use cudaguard::internal::vendor::{CUDART, CUDNN};
 use cudaguard::internal::version::Version;
 use cudaguard_tests::run::unless_busy;
-use cudaguard_tests::{Scratch, Test, tests, tools};
+use cudaguard_tests::{Scratch, e2e, tools};
 
 use super::guarded_programs;
-
-pub(crate) fn tests() -> Vec<Test> {
-    tests![
-        #[slow]
-        seal_works_with_all_linkers,
-        seal_keeps_links_and_modes,
-        running_program_is_sealed_aside,
-        component_notes_are_all_sealed,
-        unsealed_files_are_reported,
-        #[slow]
-        killed_seal_leaves_intact_file,
-    ]
-}
 
 const BUILT: Version = Version::new(9, 15, 1);
 const QUIET: &str = "int main(void) { return 0; }";
@@ -52,6 +39,7 @@ fn one(dir: &Path, text: &str) -> PathBuf {
     program(dir, text, &[guarded_programs::manifest("demo", BUILT, Linkage::Unknown)])
 }
 
+#[e2e(slow)]
 fn seal_works_with_all_linkers() {
     let dir = Scratch::new("seal linkers");
     let objects = guarded_programs::objects(&dir, &[guarded_programs::manifest("demo", BUILT, Linkage::Unknown)]);
@@ -112,6 +100,7 @@ fn seal_works_with_all_linkers() {
     tools::done_without(&missing);
 }
 
+#[e2e]
 fn seal_keeps_links_and_modes() {
     let dir = Scratch::new("seal links");
     let file = one(&dir, QUIET);
@@ -145,6 +134,7 @@ fn hidden(dir: &Path) -> Vec<String> {
 }
 
 /// A file that is being executed cannot be written, so it is replaced.
+#[e2e]
 fn running_program_is_sealed_aside() {
     let dir = Scratch::new("seal running");
     let text = "#include <stdio.h>\nint main(void) { puts(\"up\"); fflush(stdout); return getchar() != 'x'; }";
@@ -158,6 +148,7 @@ fn running_program_is_sealed_aside() {
     assert!(manifests(&file)[0].sealed);
 }
 
+#[e2e]
 fn component_notes_are_all_sealed() {
     let dir = Scratch::new("seal components");
     let names = ["one", "two", "three"].map(|name| guarded_programs::manifest(name, BUILT, Linkage::Unknown));
@@ -174,6 +165,7 @@ fn component_notes_are_all_sealed() {
     );
 }
 
+#[e2e]
 fn unsealed_files_are_reported() {
     let dir = Scratch::new("seal none");
     let objects = guarded_programs::objects(&dir, &[guarded_programs::manifest("demo", BUILT, Linkage::Unknown)]);
@@ -215,6 +207,7 @@ pub(crate) fn forever(file: &Path) -> ! {
     unreachable!("a cycle has no end")
 }
 
+#[e2e(slow)]
 fn killed_seal_leaves_intact_file() {
     let dir = Scratch::new("seal killed");
     let file = one(&dir, QUIET);

@@ -13,28 +13,10 @@ use cudaguard::internal::finding::{Code, Finding};
 use cudaguard::internal::manifest::{Linkage, Requirement};
 use cudaguard::internal::version::Version;
 use cudaguard_tests::run::unless_busy;
-use cudaguard_tests::{Call, Scratch, Test, command, fake_library, skip, tests, world};
+use cudaguard_tests::{Call, Scratch, command, e2e, fake_library, skip, world};
 
 use super::guarded_programs;
 use super::scene::Scene;
-
-pub(crate) fn tests() -> Vec<Test> {
-    tests![
-        missing_cudnn_is_refused,
-        cudnn_for_other_machine_is_refused,
-        dlopen_note_names_cudnn,
-        unreadable_directory_is_unknown,
-        symlink_loop_is_skipped,
-        missing_other_libraries_are_reported,
-        missing_symbol_version_is_reported,
-        missing_loader_is_reported,
-        program_for_other_machine_is_refused,
-        undetermined_start_is_unknown,
-        caller_signals_and_variables_are_kept,
-        #[slow]
-        system_programs_have_no_findings,
-    ]
-}
 
 const BUILT: Version = Version::new(9, 15, 1);
 const CALLS: &str = "unsigned long cudnnGetVersion(void); int main(void) { return cudnnGetVersion() == 0; }";
@@ -56,6 +38,7 @@ fn both(program: &Path, dir: Option<&Path>) -> (Vec<Finding>, Output) {
 const SIGPIPE: u32 = 13;
 
 /// `exec` passes SIGPIPE and the loader's variables to the program unchanged.
+#[e2e]
 fn caller_signals_and_variables_are_kept() {
     let show = "echo \"$LD_LIBRARY_PATH\"; grep SigIgn /proc/self/status";
     for (before, ignored) in [("", false), ("trap '' PIPE; ", true)] {
@@ -92,6 +75,7 @@ fn release(dir: &Path, version: (u32, u32, u32)) -> PathBuf {
     root.join("lib")
 }
 
+#[e2e]
 fn missing_cudnn_is_refused() {
     let dir = Scratch::new("cudnn absent");
     let program = linked(&dir);
@@ -106,6 +90,7 @@ fn missing_cudnn_is_refused() {
     assert!(text.lines().count() <= 6, "{text}");
 }
 
+#[e2e]
 fn cudnn_for_other_machine_is_refused() {
     let dir = Scratch::new("cudnn other machine");
     let program = linked(&dir);
@@ -119,6 +104,7 @@ fn cudnn_for_other_machine_is_refused() {
 }
 
 /// systemd's dlopen note lists the library, and `inspect` reads this note from any file.
+#[e2e]
 fn dlopen_note_names_cudnn() {
     let dir = Scratch::new("opened");
     for (linkage, required, priority) in
@@ -179,6 +165,7 @@ fn needs(scratch: &Scratch, dir: &Path) -> (String, String) {
 }
 
 /// An unreadable file is not treated as absent.
+#[e2e]
 fn unreadable_directory_is_unknown() {
     let scratch = Scratch::new("may not be read");
     let (empty, shut) = (scratch.join("empty"), release(&scratch, (9, 15, 1)));
@@ -192,6 +179,7 @@ fn unreadable_directory_is_unknown() {
     assert_eq!(reported, both("CG501"));
 }
 
+#[e2e]
 fn symlink_loop_is_skipped() {
     let scratch = Scratch::new("leads to itself");
     let dir = scratch.join("lib");
@@ -205,6 +193,7 @@ fn scene_findings(scene: &Scene, dir: &str) -> (Vec<Finding>, Output) {
     both(&scene.at("prog"), dir.as_deref())
 }
 
+#[e2e]
 fn missing_other_libraries_are_reported() {
     let scene = Scene::new("other libraries");
     scene.library("a/libx.so.1", &[]).library("a/libcublas.so.13", &[]);
@@ -226,6 +215,7 @@ fn missing_other_libraries_are_reported() {
     assert!(findings.is_empty() && output.status.success());
 }
 
+#[e2e]
 fn missing_symbol_version_is_reported() {
     let scene = Scene::new("version");
     scene.file("v.c", b"int f(void) { return 0; }").file("new.map", b"NEW_1 { global: f; };");
@@ -246,6 +236,7 @@ fn missing_symbol_version_is_reported() {
     assert!(String::from_utf8_lossy(&output.stderr).contains("version `NEW_1' not found"));
 }
 
+#[e2e]
 fn missing_loader_is_reported() {
     let scene = Scene::new("loader");
     scene.program(&["-Wl,--dynamic-linker,/lib/ld-of-nowhere.so.1"]);
@@ -255,6 +246,7 @@ fn missing_loader_is_reported() {
     assert!(Command::new(scene.at("prog")).output().is_err());
 }
 
+#[e2e]
 fn program_for_other_machine_is_refused() {
     let scene = Scene::new("machine");
     // No emulator is registered for this machine.
@@ -263,6 +255,7 @@ fn program_for_other_machine_is_refused() {
     assert_eq!(codes(&findings), [Code::WrongMachine]);
 }
 
+#[e2e]
 fn undetermined_start_is_unknown() {
     let scene = Scene::new("nothing");
     scene.program(&["-static"]).file("script", b"#!/bin/sh\n");
@@ -271,6 +264,7 @@ fn undetermined_start_is_unknown() {
     }
 }
 
+#[e2e(slow)]
 fn system_programs_have_no_findings() {
     let environment = Env::without_variables();
     let mut seen = 0;

@@ -11,33 +11,13 @@ use cargo_cudaguard::host::machine::{
 use cudaguard::internal::manifest::Linkage;
 use cudaguard::internal::vendor;
 use cudaguard::internal::version::{CudaVersion, DriverRelease, Version};
-use cudaguard_tests::{Call, Scratch, Test, command, parts, places, snapshot, tests};
+use cudaguard_tests::{Call, Scratch, command, e2e, parts, places, snapshot};
 use serde_json::Value;
 
 use super::fixture::{self, call, codes, demo, host, json, manifest, printed};
 
-pub(crate) fn tests() -> Vec<Test> {
-    tests![
-        host_kinds_are_checked,
-        json_output_matches_snapshot,
-        flags_describe_a_host,
-        listed_gpus_are_named,
-        elf_program_on_windows_is_refused,
-        missing_facts_are_named,
-        meaningless_flags_are_rejected,
-        invalid_host_files_are_rejected,
-        host_file_is_read_from_pipe,
-        newer_host_file_is_read,
-        uncheckable_files_are_errors,
-        several_files_are_checked,
-        cuda_program_without_manifest_is_checked,
-        unsealed_notes_are_checked,
-        schema_and_page_list_all_keys,
-        shim_and_command_gpus_match,
-    ]
-}
-
 /// The host files are written manually. They do not come from real machines.
+#[e2e]
 fn host_kinds_are_checked() {
     let names = [
         "t4-535",
@@ -60,6 +40,7 @@ fn host_kinds_are_checked() {
     snapshot::check("machine/host_kinds_are_checked", &text);
 }
 
+#[e2e]
 fn json_output_matches_snapshot() {
     for (name, verdict, status, expected) in [
         ("h100-580", "runs", 0, &[][..]),
@@ -86,6 +67,7 @@ fn json_output_matches_snapshot() {
     }
 }
 
+#[e2e]
 fn flags_describe_a_host() {
     for (flags, verdict, expected) in [
         ("--driver 580.65.06 --gpu 8.6 --cudnn 9.15.1", "runs", &[][..]),
@@ -123,6 +105,7 @@ fn flags_describe_a_host() {
     }
 }
 
+#[e2e]
 fn listed_gpus_are_named() {
     let flags = ["--driver", "580.65.06", "--gpu", "V100", "--gpu", "T4", "--gpu", "H100", "--cudnn", "9.15.1"];
     let outcome = call(["verify"]).arg(demo()).args(flags).run().expect(1);
@@ -134,6 +117,7 @@ fn listed_gpus_are_named() {
     }
 }
 
+#[e2e]
 fn elf_program_on_windows_is_refused() {
     let scratch = Scratch::new("windows-host");
     let host = r#"{"name": "win", "platform": "x86_64-windows", "driver": {"user": "580.95.05"}, "gpus": [{"name": "NVIDIA GeForce RTX 4090"}]}"#;
@@ -143,6 +127,7 @@ fn elf_program_on_windows_is_refused() {
 }
 
 /// A description cannot contain everything that the doctor of the machine would find.
+#[e2e]
 fn missing_facts_are_named() {
     let mut text = String::new();
     for (flags, status) in [
@@ -171,6 +156,7 @@ fn missing_facts_are_named() {
     snapshot::check("machine/missing_facts_are_named", &text);
 }
 
+#[e2e]
 fn meaningless_flags_are_rejected() {
     let mut text = String::new();
     for flags in
@@ -182,6 +168,7 @@ fn meaningless_flags_are_rejected() {
     snapshot::check("machine/meaningless_flags_are_rejected", &text);
 }
 
+#[e2e]
 fn invalid_host_files_are_rejected() {
     let scratch = Scratch::new("host-files");
     let mut huge = b"{\"name\": \"".to_vec();
@@ -223,6 +210,7 @@ fn invalid_host_files_are_rejected() {
 }
 
 /// Runs `verify --host <(ssh box cargo-cudaguard probe --json)`, and the same with `--fleet`.
+#[e2e]
 fn host_file_is_read_from_pipe() {
     for place in ["--host", "--fleet"] {
         let outcome = Call::new("bash")
@@ -236,6 +224,7 @@ fn host_file_is_read_from_pipe() {
     }
 }
 
+#[e2e]
 fn newer_host_file_is_read() {
     let scratch = Scratch::new("newer-host");
     let file = scratch.file(
@@ -248,6 +237,7 @@ fn newer_host_file_is_read() {
     assert!(outcome.stdout.contains(": runs ("), "{outcome}");
 }
 
+#[e2e]
 fn uncheckable_files_are_errors() {
     let scratch = Scratch::new("no-binary");
     let script = scratch.file("script.sh", "#!/bin/sh\n");
@@ -261,6 +251,7 @@ fn uncheckable_files_are_errors() {
     snapshot::check("machine/uncheckable_files_are_errors", &text);
 }
 
+#[e2e]
 fn several_files_are_checked() {
     let scratch = Scratch::new("several");
     let loads = scratch.join("loads");
@@ -274,6 +265,7 @@ fn several_files_are_checked() {
 }
 
 /// The output of nvcc contains its requirements on driver and GPU, and these are checked.
+#[e2e]
 fn cuda_program_without_manifest_is_checked() {
     let cuda = parts::cuda("13.0");
     let scratch = Scratch::new("unguarded");
@@ -295,6 +287,7 @@ fn cuda_program_without_manifest_is_checked() {
 }
 
 /// `embed!()` under plain cargo leaves its notes unsealed.
+#[e2e]
 fn unsealed_notes_are_checked() {
     let cuda = parts::cuda("13.0");
     let scratch = Scratch::new("unsealed");
@@ -329,6 +322,7 @@ fn unsealed_notes_are_checked() {
 }
 
 /// Walks through a host file with all facts, key by key.
+#[e2e]
 fn schema_and_page_list_all_keys() {
     fn walk(value: &Value, schema: &Value, whole: &Value, at: &str, page: &str) {
         let schema = match schema["$ref"].as_str() {
@@ -424,6 +418,7 @@ fn schema_and_page_list_all_keys() {
 }
 
 /// The shim has its own table of GPUs. Its entries equal the command's for all ids.
+#[e2e]
 fn shim_and_command_gpus_match() {
     let scratch = Scratch::new("pci-ids");
     let source = "#include \"shim.c\"\n#include <stdio.h>\nint main(void) {\n  char id[16];\n  for (int n = 0; n < 65536; n++) {\n    \

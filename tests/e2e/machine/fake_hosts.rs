@@ -6,22 +6,10 @@ use std::path::{Path, PathBuf};
 use cudaguard_tests::world::{
     self, A100, Gpu, H100, Layout, Library, Machine, Manner, NEWS, ORIN, RTX_4090, RTX_5090, T4, World,
 };
-use cudaguard_tests::{Scratch, Test, command, last_report, snapshot, tests};
+use cudaguard_tests::{Scratch, command, e2e, last_report, snapshot};
 use serde_json::Value;
 
 use super::fixture;
-
-pub(crate) fn tests() -> Vec<Test> {
-    tests![
-        probe_matches_fake_host,
-        probe_text_matches_fake_host,
-        #[slow]
-        verify_predicts_program_start,
-        probe_and_detection_agree,
-        #[slow]
-        doctor_diagnoses_fake_hosts
-    ]
-}
 
 const VISIBLE: &str = "CUDA_VISIBLE_DEVICES";
 /// Note from NVIDIA's cuda-compat of this release.
@@ -80,6 +68,7 @@ fn sorted(mut codes: Vec<String>) -> Vec<String> {
     codes
 }
 
+#[e2e]
 fn probe_matches_fake_host() {
     let probe = |world: &World, variables: &[(&str, &str)]| Stage::new(world).probe(variables);
     let value = probe(&r580(&[T4, H100]), &[]);
@@ -146,6 +135,7 @@ fn probe_matches_fake_host() {
     assert!(value.get("gpus").is_none(), "{value}");
 }
 
+#[e2e]
 fn probe_text_matches_fake_host() {
     let stage = Stage::new(&r580(&[T4, H100]));
     let outcome = stage.machine.call(command::path(), &[(VISIBLE, "1")]).arg("probe").run().success();
@@ -154,6 +144,7 @@ fn probe_text_matches_fake_host() {
 }
 
 /// Cases: name, machine, variables, result of `verify`. `verify` refuses for the same reasons as the program.
+#[e2e(slow)]
 fn verify_predicts_program_start() {
     let manner = |manner| r535(&[A100]).library(|library| library.manner = manner);
     let compat = |note, gpus: &[Gpu]| {
@@ -220,6 +211,7 @@ fn verify_predicts_program_start() {
 }
 
 /// `verify` with the probed host file equals `verify` on the machine itself.
+#[e2e]
 fn probe_and_detection_agree() {
     for world in [
         r580(&[A100]),
@@ -253,6 +245,7 @@ const SHOWN: [&str; 8] = [
 ];
 
 /// Cases: name, machine, variables, codes that the doctor reports without and with the program.
+#[e2e(slow)]
 fn doctor_diagnoses_fake_hosts() {
     let outdated = Library { note: Some(NOTE_575), ..Library::new("575.57.08", 12090) };
     let newer = Library { note: Some(NOTE_575), ..Library::new("575.57.08", 12090) };

@@ -4,29 +4,9 @@ use std::fmt::Write as _;
 use std::process::Stdio;
 
 use cudaguard::internal::manifest::Linkage;
-use cudaguard_tests::{Call, Scratch, Test, command, snapshot, tests};
+use cudaguard_tests::{Call, Scratch, command, e2e, snapshot};
 
 use super::fixture::{self, call, demo, host, manifest, printed};
-
-pub(crate) fn tests() -> Vec<Test> {
-    tests![
-        host_list_is_checked,
-        several_programs_are_checked,
-        json_lines_match_snapshot,
-        real_inventories_are_read,
-        host_formats_agree,
-        contradictory_lists_are_reported,
-        unusable_gpus_are_ignored,
-        nodes_without_compute_capability,
-        items_and_arrays_are_read,
-        command_line_before_xml_is_skipped,
-        slow_input_is_streamed,
-        unreadable_lines_are_reported,
-        invalid_lists_are_rejected,
-        directory_entries_without_machine_are_reported,
-        closed_output_ends_quietly,
-    ]
-}
 
 /// Returns a list with all kinds of machines, some of them repeated. Each line is the text of a host file.
 fn list(times: usize) -> String {
@@ -45,6 +25,7 @@ fn list(times: usize) -> String {
     text
 }
 
+#[e2e]
 fn host_list_is_checked() {
     let scratch = Scratch::new("fleet");
     let file = scratch.file("fleet.jsonl", list(2));
@@ -55,6 +36,7 @@ fn host_list_is_checked() {
 }
 
 /// Several programs: each has its own suggestions for the fleet, and there is one suggestion for all of them.
+#[e2e]
 fn several_programs_are_checked() {
     let scratch = Scratch::new("fleet-several");
     let mut of_ampere = fixture::asks_driver();
@@ -95,6 +77,7 @@ fn several_programs_are_checked() {
 }
 
 /// Each line equals the result for the machine's own file.
+#[e2e]
 fn json_lines_match_snapshot() {
     let scratch = Scratch::new("fleet-json");
     let file = scratch.file("fleet.jsonl", list(1));
@@ -117,6 +100,7 @@ fn json_lines_match_snapshot() {
     }
 }
 
+#[e2e]
 fn unreadable_lines_are_reported() {
     let scratch = Scratch::new("fleet-mistakes");
     let good = r#"{"driver": {"user": "580.65.06"}, "gpus": [{"cc": "8.0"}], "cudnn": [{"version": "9.15.1"}]}"#;
@@ -137,6 +121,7 @@ fn unreadable_lines_are_reported() {
     assert!(outcome.stderr.contains("11 more entries cannot be read"), "{outcome}");
 }
 
+#[e2e]
 fn invalid_lists_are_rejected() {
     let scratch = Scratch::new("fleet-none");
     let mut text = String::new();
@@ -154,6 +139,7 @@ fn invalid_lists_are_rejected() {
 }
 
 /// Each of these entries is an error alone. Next to a good file, it is reported.
+#[e2e]
 fn directory_entries_without_machine_are_reported() {
     let good = r#"{"driver": {"user": "580.65.06"}, "gpus": [{"cc": "8.0"}]}"#;
     for (name, text) in [
@@ -178,6 +164,7 @@ fn directory_entries_without_machine_are_reported() {
 }
 
 /// Runs `verify -q --fleet - --json | head -1`.
+#[e2e]
 fn closed_output_ends_quietly() {
     let scratch = Scratch::new("fleet-pipe");
     let file = scratch.file("fleet.jsonl", list(2000));
@@ -205,6 +192,7 @@ fn kept(name: &str) -> std::path::PathBuf {
 }
 
 /// Reads nvidia-smi's XML and CSV, Kubernetes nodes and slices, and a directory with all of these.
+#[e2e]
 fn real_inventories_are_read() {
     let dir = kept("");
     for name in [
@@ -227,6 +215,7 @@ fn real_inventories_are_read() {
 }
 
 /// All formats describe the same machine, so there is one verdict.
+#[e2e]
 fn host_formats_agree() {
     let scratch = Scratch::new("fleet-forms");
     let forms = [
@@ -254,6 +243,7 @@ fn host_formats_agree() {
 }
 
 /// Input that arrives in pieces is parsed completely.
+#[e2e]
 fn slow_input_is_streamed() {
     let script = "for piece in '\n' '{' '\n' '  \"apiVersion\": \"v1\",' ' \"items\": []' '}'; do printf \"$piece\"; sleep 0.05; done | \
                   \"$0\" verify \"$1\" --fleet -";
@@ -263,6 +253,7 @@ fn slow_input_is_streamed() {
 }
 
 /// Any contents produce an error message, without a panic and without exhausting the memory.
+#[e2e]
 fn contradictory_lists_are_reported() {
     let scratch = Scratch::new("fleet-lies");
     let deep = format!("<nvidia_smi_log>{}", "<a>".repeat(100_000));
@@ -339,6 +330,7 @@ fn verdicts(name: &str, text: &str) -> Vec<String> {
     outcome.stdout.lines().map(verdict).collect()
 }
 
+#[e2e]
 fn unusable_gpus_are_ignored() {
     let log = |gpu: &str| {
         format!(
@@ -390,6 +382,7 @@ fn unusable_gpus_are_ignored() {
     }
 }
 
+#[e2e]
 fn nodes_without_compute_capability() {
     let driver = r#""nvidia.com/cuda.driver.major": "580", "nvidia.com/cuda.driver.minor": "65", "nvidia.com/cuda.driver.rev": "06""#;
     let node = |labels: &str, status: &str| {
@@ -433,6 +426,7 @@ fn nodes_without_compute_capability() {
     }
 }
 
+#[e2e]
 fn items_and_arrays_are_read() {
     let node = |minor: &str| {
         format!(
@@ -450,6 +444,7 @@ fn items_and_arrays_are_read() {
     }
 }
 
+#[e2e]
 fn command_line_before_xml_is_skipped() {
     let text = "$ nvidia-smi -q -x\n<?xml version=\"1.0\" ?>\n<nvidia_smi_log>\n<driver_version>580.65.06</driver_version>\n\
                 <gpu><product_name>Graphics Device</product_name><pci><pci_device_id>20B010DE</pci_device_id></pci></gpu></nvidia_smi_log>\n";

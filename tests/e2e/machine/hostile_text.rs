@@ -4,22 +4,10 @@
 use std::fs;
 
 use cudaguard::internal::manifest::Linkage;
-use cudaguard_tests::{Call, Outcome, Scratch, Test, tests};
+use cudaguard_tests::{Call, Outcome, Scratch, e2e};
 
 use super::fixture::{self, BUILT, call, demo};
 use super::guarded_programs;
-
-pub(crate) fn tests() -> Vec<Test> {
-    tests![
-        hostile_file_name_is_sanitized,
-        hostile_component_is_sanitized,
-        hostile_soname_is_sanitized,
-        hostile_host_file_is_sanitized,
-        #[slow]
-        hostile_policy_is_sanitized,
-        hostile_nvcc_is_sanitized
-    ]
-}
 
 /// Clears the screen with seven-bit and eight-bit sequences, reverses the following text and forges an error line.
 const HOSTILE: &str = "x\u{1b}[2J\u{9b}2J\u{202e}\u{7f}\r\nerror[CG101]: forged";
@@ -35,6 +23,7 @@ fn harmless(outcome: &Outcome) -> String {
     printed
 }
 
+#[e2e]
 fn hostile_file_name_is_sanitized() {
     let scratch = Scratch::new("hostile-file");
     let file = scratch.join(HOSTILE);
@@ -50,6 +39,7 @@ fn hostile_file_name_is_sanitized() {
     assert_eq!(fixture::json(&outcome)["file"], file.to_str().expect("it is UTF-8"));
 }
 
+#[e2e]
 fn hostile_component_is_sanitized() {
     let scratch = Scratch::new("hostile-component");
     let file = scratch.join("program");
@@ -60,6 +50,7 @@ fn hostile_component_is_sanitized() {
     }
 }
 
+#[e2e]
 fn hostile_soname_is_sanitized() {
     let scratch = Scratch::new("hostile-soname");
     let (library, file) = (scratch.join("library.so"), scratch.join("program"));
@@ -72,6 +63,7 @@ fn hostile_soname_is_sanitized() {
     assert!(printed.contains(SHOWN), "{printed}");
 }
 
+#[e2e]
 fn hostile_host_file_is_sanitized() {
     let scratch = Scratch::new("hostile-host");
     let text = |key: &str| {
@@ -93,6 +85,7 @@ fn hostile_host_file_is_sanitized() {
     assert!(printed.contains("x\\u{1b}[2J"), "{printed}");
 }
 
+#[e2e(slow)]
 fn hostile_policy_is_sanitized() {
     let scratch = Scratch::new("hostile-policy");
     let quoted = serde_json::json!(HOSTILE).to_string().replace('\u{7f}', "\\u007f");
@@ -107,6 +100,7 @@ fn hostile_policy_is_sanitized() {
     }
 }
 
+#[e2e]
 fn hostile_nvcc_is_sanitized() {
     let scratch = Scratch::new("hostile-nvcc");
     scratch.file("Cargo.toml", "[package]\nname = \"app\"\nversion = \"0.1.0\"\nedition = \"2021\"\n\n[workspace]\n");

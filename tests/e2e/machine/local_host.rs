@@ -5,26 +5,9 @@ use std::path::Path;
 
 use cudaguard::internal::manifest::Linkage;
 use cudaguard::internal::policy::GpuNeed;
-use cudaguard_tests::{Call, Scratch, Test, command, parts, skip, snapshot, tests};
+use cudaguard_tests::{Call, Scratch, command, e2e, parts, skip, snapshot};
 
 use super::fixture::{self, call, codes, json, printed};
-
-pub(crate) fn tests() -> Vec<Test> {
-    tests![
-        real_libcuda_535_is_probed,
-        user_name_is_not_recorded,
-        fitting_driver_passes,
-        old_driver_is_refused,
-        #[slow]
-        probe_survives_hanging_driver,
-        other_library_is_not_libcuda,
-        cudnn_follows_loader_order,
-        fleet_is_collected,
-        all_candidates_are_explained,
-        exec_refuses_if_driver_fails,
-        exec_starts_if_unknown,
-    ]
-}
 
 /// Returns a program to verify with the test's own driver. Skips the test if this machine has a kernel module, which would
 /// not fit that driver.
@@ -37,6 +20,7 @@ fn program(dir: &Path) -> std::path::PathBuf {
     path
 }
 
+#[e2e]
 fn real_libcuda_535_is_probed() {
     let dir = parts::driver("535");
     let value = json(&call(["probe", "--json"]).env("LD_LIBRARY_PATH", &dir).run().success());
@@ -52,6 +36,7 @@ fn real_libcuda_535_is_probed() {
 }
 
 /// The host file contains no host name, user name or home directory.
+#[e2e]
 fn user_name_is_not_recorded() {
     let scratch = Scratch::new("probe-home");
     let home = scratch.join("home/alice");
@@ -69,6 +54,7 @@ fn user_name_is_not_recorded() {
     assert!(name.trim().len() < 4 || !outcome.stdout.contains(name.trim()), "{outcome}");
 }
 
+#[e2e]
 fn fitting_driver_passes() {
     let scratch = Scratch::new("fits");
     let app = program(&scratch);
@@ -84,6 +70,7 @@ fn fitting_driver_passes() {
     assert_eq!((verdict(&value).as_deref(), codes(&value)), (Some("unknown"), vec!["CG504 info".to_owned()]));
 }
 
+#[e2e]
 fn old_driver_is_refused() {
     let scratch = Scratch::new("too-old");
     let app = program(&scratch);
@@ -93,6 +80,7 @@ fn old_driver_is_refused() {
 }
 
 /// Answers before the timeout are retained.
+#[e2e(slow)]
 fn probe_survives_hanging_driver() {
     let scratch = Scratch::new("probe-hangs");
     let driver = fixture::driver(&scratch, "580.65.08", "13000 0 2 2048");
@@ -102,6 +90,7 @@ fn probe_survives_hanging_driver() {
     assert!(warnings.contains("did not answer in time, in cuInit"), "{probed:#}");
 }
 
+#[e2e]
 fn other_library_is_not_libcuda() {
     let scratch = Scratch::new("no-libcuda");
     let app = program(&scratch);
@@ -125,6 +114,7 @@ fn other_library_is_not_libcuda() {
     }
 }
 
+#[e2e]
 fn cudnn_follows_loader_order() {
     let (new, old) = (parts::cudnn("9.15.1").join("lib"), parts::cudnn("8.9.7").join("lib"));
     let path = std::env::join_paths([&parts::cudnn("9.1.0").join("lib"), &new, &old]).expect("a path");
@@ -138,6 +128,7 @@ fn cudnn_follows_loader_order() {
     assert_eq!(list[0]["parts"][0]["version"], "9.1.0", "{value}");
 }
 
+#[e2e]
 fn exec_refuses_if_driver_fails() {
     let scratch = Scratch::new("exec");
     let app = program(&scratch);
@@ -159,6 +150,7 @@ fn exec_refuses_if_driver_fails() {
 }
 
 /// A driver that does not answer refuses nothing. The program starts, and its guard reports its own findings.
+#[e2e]
 fn exec_starts_if_unknown() {
     let scratch = Scratch::new("exec-doubt");
     let app = program(&scratch);
@@ -175,6 +167,7 @@ fn exec_starts_if_unknown() {
 }
 
 /// The templates collect one line per machine, and `verify` reads the result. A fake `srun` starts them on three machines.
+#[e2e]
 fn fleet_is_collected() {
     let dir = cudaguard_tests::places::workspace().join("templates/collect");
     let scratch = Scratch::new("collect");
@@ -213,6 +206,7 @@ fn fleet_is_collected() {
 }
 
 /// Candidates are selected, shadowed, skipped or not searched.
+#[e2e]
 fn all_candidates_are_explained() {
     let scratch = Scratch::new("doctor");
     let app = scratch.join("app");

@@ -1,21 +1,9 @@
 //! `map`: each cell shows the verdict of `verify` for its machine, and each format is valid.
 
-use cudaguard_tests::{Call, Scratch, Test, command, parts, places, snapshot, tests};
+use cudaguard_tests::{Call, Scratch, command, e2e, parts, places, snapshot};
 
 use super::fixture::json;
 use crate::requirements::example;
-
-pub(crate) fn tests() -> Vec<Test> {
-    tests![
-        #[slow]
-        cells_match_verify,
-        text_map_matches_snapshot,
-        svg_map_is_valid,
-        html_map_is_valid,
-        file_without_kernels_has_own_state,
-        unmappable_input_is_an_error
-    ]
-}
 
 fn map(form: &str) -> String {
     command::call(["map", "--format", form]).arg(example()).run().success().stdout
@@ -38,6 +26,7 @@ fn squares(text: &str) -> Vec<(String, String, char)> {
     squares
 }
 
+#[e2e(slow)]
 fn cells_match_verify() {
     let squares = squares(&map("text"));
     assert!(squares.len() > 100, "{squares:?}");
@@ -62,11 +51,13 @@ fn cells_match_verify() {
     }
 }
 
+#[e2e]
 fn text_map_matches_snapshot() {
     snapshot::check("machine/map", &map("text"));
 }
 
 /// The command generates the picture in docs/reference/artifacts.md. Each cell has a text equivalent.
+#[e2e]
 fn svg_map_is_valid() {
     let drawn = map("svg");
     let picture = places::workspace().join("docs/images/map.svg");
@@ -85,6 +76,7 @@ fn svg_map_is_valid() {
 }
 
 /// The HTML page loads no other file, and each cell has a text and can be reached with the keyboard.
+#[e2e]
 fn html_map_is_valid() {
     let page = map("html");
     for outside in ["http:", "https:", "<script", "<link", "<img", "@import", "url("] {
@@ -115,6 +107,7 @@ fn html_map_is_valid() {
     }
 }
 
+#[e2e]
 fn file_without_kernels_has_own_state() {
     let cudart = parts::cuda("13.0").join("lib/libcudart.so.13");
     let map = |form: &str| command::call(["map", "--format", form]).arg(&cudart).run().success().stdout;
@@ -124,6 +117,7 @@ fn file_without_kernels_has_own_state() {
     assert!(listed.contains("\"state\": \"runs\"") && !listed.contains("\"native\""), "{listed}");
 }
 
+#[e2e]
 fn unmappable_input_is_an_error() {
     let scratch = Scratch::new("map-none");
     let none = command::call(["map"]).arg(scratch.join("none")).run().expect(2);

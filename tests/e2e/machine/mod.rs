@@ -12,23 +12,4 @@ mod nccl;
 mod random_fleet;
 mod unguarded_programs;
 
-use cudaguard_tests::Test;
-
 use super::loading::guarded_programs;
-
-pub(crate) fn tests() -> Vec<Test> {
-    [
-        unguarded_programs::tests(),
-        described_hosts::tests(),
-        map::tests(),
-        fleet::tests(),
-        local_host::tests(),
-        hostile_text::tests(),
-        random_fleet::tests(),
-        nccl::tests(),
-        fake_hosts::tests(),
-    ]
-    .into_iter()
-    .flatten()
-    .collect()
-}

@@ -6,20 +6,10 @@ use std::path::{Path, PathBuf};
 use cudaguard::internal::manifest::Linkage;
 use cudaguard::internal::vendor::{self, Library};
 use cudaguard::internal::version::Version;
-use cudaguard_tests::{Call, Scratch, Test, parts, tests};
+use cudaguard_tests::{Call, Scratch, e2e, parts};
 
 use super::fixture::{self, call, json};
 use super::guarded_programs;
-
-pub(crate) fn tests() -> Vec<Test> {
-    tests![
-        nccl_file_names_its_version,
-        inspect_shows_how_nccl_loads,
-        probe_and_doctor_find_nccl,
-        verify_names_the_loaded_nccl,
-        nccl_older_than_headers_is_reported
-    ]
-}
 
 const REAL: Version = Version::new(2, 19, 3);
 
@@ -39,6 +29,7 @@ fn program(to: &Path, objects: &[PathBuf]) {
     guarded_programs::link(text, to, objects, &linked).unwrap_or_else(|error| panic!("{error}"));
 }
 
+#[e2e]
 fn nccl_file_names_its_version() {
     let scratch = Scratch::new("nccl-answer");
     let app = scratch.join("app");
@@ -52,6 +43,7 @@ fn nccl_file_names_its_version() {
     );
 }
 
+#[e2e]
 fn inspect_shows_how_nccl_loads() {
     let scratch = Scratch::new("nccl-inspect");
     let linked = scratch.join("linked");
@@ -74,6 +66,7 @@ fn inspect_shows_how_nccl_loads() {
     }
 }
 
+#[e2e]
 fn probe_and_doctor_find_nccl() {
     let file = dir().join("libnccl.so.2").display().to_string();
     let value = json(&call(["probe", "--json"]).env("LD_LIBRARY_PATH", dir()).run().success());
@@ -86,6 +79,7 @@ fn probe_and_doctor_find_nccl() {
 }
 
 /// The structure for options begins as `NCCL_CONFIG_INITIALIZER` of each release writes it.
+#[e2e]
 fn nccl_older_than_headers_is_reported() {
     let scratch = Scratch::new("nccl-headers");
     let app = scratch.join("app");
@@ -113,6 +107,7 @@ fn nccl_older_than_headers_is_reported() {
     }
 }
 
+#[e2e]
 fn verify_names_the_loaded_nccl() {
     let scratch = Scratch::new("nccl-verify");
     let app = scratch.join("app");

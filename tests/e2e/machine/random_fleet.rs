@@ -13,17 +13,10 @@ use cargo_cudaguard::host::judge::judge;
 use cargo_cudaguard::verdict::Verdict;
 use cudaguard::internal::manifest::{Linkage, Manifest, Requirement};
 use cudaguard::internal::version::{CudaVersion, Version};
-use cudaguard_tests::{Scratch, Test, command, tests};
+use cudaguard_tests::{Scratch, command, e2e};
 
 use crate::judge_equal::fixture::{NATIVE, descriptor};
 use crate::judge_equal::{Dice, number, random_programs};
-
-pub(crate) fn tests() -> Vec<Test> {
-    tests![
-        #[slow]
-        totals_match_slow_judge
-    ]
-}
 
 /// Number of machine models in the fleet.
 const MODELS: usize = 200;
@@ -213,6 +206,7 @@ impl Facts {
     }
 }
 
+#[e2e(slow)]
 fn totals_match_slow_judge() {
     let hosts = usize::try_from(number("CUDAGUARD_HOSTS", 20_000)).expect("so many fit");
     let seed = number("CUDAGUARD_SEED", 0x2545_f491_4f6c_dd1d).max(1);

@@ -7,27 +7,11 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use cudaguard::internal::manifest::Opens;
-use cudaguard_tests::{Outcome, Scratch, Test, parts, skip, tests};
+use cudaguard_tests::{Outcome, Scratch, e2e, parts, skip};
 use serde_json::Value;
 
 use super::fixture::{call, codes, json};
 use super::guarded_programs;
-
-pub(crate) fn tests() -> Vec<Test> {
-    tests![
-        static_cudart_is_checked,
-        names_of_opened_libraries_are_reported,
-        profiler_is_no_requirement,
-        stub_of_cudart_is_unknown,
-        truncated_file_is_reported,
-        unguarded_program_on_described_hosts,
-        missing_library_function_is_reported,
-        repaired_wheel_names_are_resolved,
-        libraries_of_machine_are_stated,
-        lookups_are_compared_with_described_libraries,
-        probed_machine_has_the_same_answer
-    ]
-}
 
 /// Libraries with NVIDIA's names and symbol versions, and programs that use one function of one of them.
 struct Fixture(Scratch);
@@ -71,6 +55,7 @@ impl Fixture {
     }
 }
 
+#[e2e]
 fn unguarded_program_on_described_hosts() {
     let fixture = Fixture::new("bare described");
     let cudnn = fixture
@@ -161,6 +146,7 @@ fn unguarded_program_on_described_hosts() {
 
 /// A static cudart requires a driver. No manifest records which, so its code determines the release, unless the code has no
 /// release either.
+#[e2e]
 fn static_cudart_is_checked() {
     let fixture = Fixture::new("bare static");
     let library = parts::cuda("13.0").join("lib64/libcudart_static.a").display().to_string();
@@ -186,6 +172,7 @@ fn static_cudart_is_checked() {
 }
 
 /// Compares the loader's message with ours. `verify` and `exec` also report a function that is bound at the first call.
+#[e2e]
 fn missing_library_function_is_reported() {
     let fixture = Fixture::new("bare lacking");
     for (name, old, new, first) in [
@@ -228,6 +215,7 @@ fn result(value: &Value) -> (String, Vec<String>) {
 }
 
 /// Only a host file states which libraries a machine has.
+#[e2e]
 fn libraries_of_machine_are_stated() {
     let fixture = Fixture::new("stated libraries");
     let cudart = fixture.library("all/libcudart.so.13", &["cudaMalloc"]);
@@ -311,6 +299,7 @@ fn libraries_of_machine_are_stated() {
 }
 
 /// cudarc before 0.19.5 looks up all functions of a library when it opens it, and panics if one is missing. CUDA 13 removed some.
+#[e2e]
 fn lookups_are_compared_with_described_libraries() {
     let fixture = Fixture::new("described lookups");
     for (by, endings, library, verdict, expected) in [
@@ -363,6 +352,7 @@ fn lookups_are_compared_with_described_libraries() {
 }
 
 /// A host file of `probe` contains what the dynamic linker finds.
+#[e2e]
 fn probed_machine_has_the_same_answer() {
     if Path::new("/proc/driver/nvidia/version").exists() {
         skip("a machine without a local driver", "another machine");
@@ -443,6 +433,7 @@ fn probed_machine_has_the_same_answer() {
 }
 
 /// torch 1.13.1 contains `libcudart-e409450e.so.11.0`.
+#[e2e]
 fn repaired_wheel_names_are_resolved() {
     let fixture = Fixture::new("bare renamed");
     for (name, flags, code) in [
@@ -459,6 +450,7 @@ fn repaired_wheel_names_are_resolved() {
 }
 
 /// Which functions a program looks up in a library that it opens is in no file, so the answer is not that it needs none.
+#[e2e]
 fn names_of_opened_libraries_are_reported() {
     let fixture = Fixture::new("bare names");
     let opens = r#"
@@ -503,6 +495,7 @@ fn names_of_opened_libraries_are_reported() {
 }
 
 /// The kernels of NVIDIA's profiler are not those of the program that comes with it (triton 3.2 has no others).
+#[e2e]
 fn profiler_is_no_requirement() {
     let fixture = Fixture::new("bare profiler");
     let source = r#"#include <dlfcn.h>
@@ -535,6 +528,7 @@ fn profiler_is_no_requirement() {
 }
 
 /// A stub without kernels opens the cudart of any major, whatever its search path contains (tilelang 0.1.15, modules of JAX).
+#[e2e]
 fn stub_of_cudart_is_unknown() {
     let fixture = Fixture::new("bare stub");
     let stub = |name: &str, library: &str| {
@@ -556,6 +550,7 @@ fn stub_of_cudart_is_unknown() {
 }
 
 /// The missing part of the file may contain requirements, so the verdict must not be that it has none.
+#[e2e]
 fn truncated_file_is_reported() {
     let fixture = Fixture::new("bare cut off");
     let program = fixture.gcc("whole", "int main(void) { return 0; }", &[]);

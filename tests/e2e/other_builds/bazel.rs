@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use cudaguard_tests::{Call, Outcome, Scratch, compiled_once, parts, tools};
+use cudaguard_tests::{Call, Outcome, Scratch, compiled_once, e2e, parts, tools};
 
 use super::{Project, blocks, is_whole};
 
@@ -67,7 +67,9 @@ impl Drop for Ended<'_> {
     }
 }
 
-pub(super) fn bazel() {
+#[e2e(slow)]
+#[e2e(slow)]
+fn bazel() {
     let _ = tools::need("bazel");
     // Bazel rejects a path with a blank.
     let project = Project::below(Scratch::without_blanks("bazel"));

@@ -4,12 +4,13 @@ use std::fmt::Write as _;
 use std::fs;
 use std::os::unix::fs::{MetadataExt as _, symlink};
 
-use cudaguard_tests::{Call, Outcome, Test, command, parts, rows, snapshot};
+use cudaguard_tests::{Call, Outcome, Test, command, e2e, parts, rows, snapshot};
 
 use super::{KERNELS, Project};
 use crate::cmake::fixture::{Cmake, include};
 
-pub(super) fn tests() -> Vec<Test> {
+#[e2e(rows)]
+fn tests() -> Vec<Test> {
     rows("recipes_follow_events", [("make", MAKE), ("meson", MESON), ("cmake", CMAKE)], follow_events)
         .map(Test::slow)
         .collect()

@@ -7,39 +7,9 @@ use std::ffi::OsString;
 use std::fs;
 use std::path::PathBuf;
 
-use cudaguard_tests::{Call, Outcome, Scratch, Test, command, parts, places, scratch, tests, tools};
+use cudaguard_tests::{Call, Outcome, Scratch, command, e2e, parts, places, scratch, tools};
 
 use crate::cmake::fixture::{manifest, texts};
-
-use bazel::bazel;
-
-pub(crate) fn tests() -> Vec<Test> {
-    let mut tests = tests![
-        #[slow]
-        make_builds_guarded_program,
-        #[slow]
-        meson_builds_guarded_program,
-        #[slow]
-        documented_commands_build_guarded_program,
-        seal_writes_another_file,
-        shared_library_is_guarded,
-        #[slow]
-        bazel,
-        #[slow]
-        c_strings_are_escaped,
-        #[slow]
-        embed_options_are_applied,
-        #[slow]
-        wrong_arguments_are_rejected,
-        seal_without_guard_is_rejected,
-        #[slow]
-        setuptools_recipe_guards_module,
-        refused_link_is_deleted_with_target,
-        unchanged_guard_is_kept
-    ];
-    tests.extend(events::tests());
-    tests
-}
 
 pub(crate) const MAIN: &str = "#include <stdio.h>\nvoid run(int *p);\nint main(int n, char **a) {\n  (void)a;\n  if (n > 9) run(0);\n  \
                     puts(\"main ran\");\n  return 0;\n}\n";
@@ -174,6 +144,7 @@ fn is_whole(project: &Project, file: &str) {
     assert_eq!((started.stdout.as_str(), started.stderr.as_str()), ("main ran\n", ""));
 }
 
+#[e2e(slow)]
 fn make_builds_guarded_program() {
     let project = Project::of_page("make", "Makefile", &[]);
     let first = project.make().success();
@@ -192,6 +163,7 @@ fn make_builds_guarded_program() {
     is_whole(&project, "my-model");
 }
 
+#[e2e(slow)]
 fn meson_builds_guarded_program() {
     let project = Project::of_page("meson", "meson.build", &[]);
     let [configured, built] = project.meson("debug");
@@ -207,6 +179,7 @@ fn meson_builds_guarded_program() {
     assert_eq!(fs::read(installed).ok(), fs::read(project.path("build/my-model")).ok(), "{install}");
 }
 
+#[e2e(slow)]
 fn documented_commands_build_guarded_program() {
     let project = Project::new();
     let [commands] = &blocks("")[..] else { panic!("the three commands are in one block") };
@@ -220,6 +193,7 @@ fn documented_commands_build_guarded_program() {
 }
 
 /// The new file replaces the destination atomically, and the linked file stays unchanged.
+#[e2e]
 fn seal_writes_another_file() {
     let project = Project::new();
     let lib = parts::cuda("13.0").join("lib64");
@@ -255,6 +229,7 @@ fn seal_writes_another_file() {
 }
 
 /// The guard is in a shared library (a plugin, an extension module), which loads without output.
+#[e2e]
 fn shared_library_is_guarded() {
     let project = Project::new();
     project.write("part.c", "int part(void) { return 7; }\n");
@@ -271,6 +246,7 @@ fn shared_library_is_guarded() {
 }
 
 /// The guard as C source works in C and C++, with both compilers, and in links that discard unreferenced sections.
+#[e2e(slow)]
 fn c_strings_are_escaped() {
     let project = Project::new();
     let _ = project.compiled().embed("-o guard.c").success();
@@ -297,6 +273,7 @@ fn c_strings_are_escaped() {
 const GLOBAL: [&str; 4] = ["--color", "--help", "--quiet", "--verbose"];
 
 /// The page lists all options, and no others.
+#[e2e(slow)]
 fn embed_options_are_applied() {
     let page = fs::read_to_string(places::workspace().join("docs/start/other-build-systems.md")).expect("the page");
     let options = |text: &str| {
@@ -327,6 +304,7 @@ fn embed_options_are_applied() {
 }
 
 /// Error messages use the terms of the build system.
+#[e2e(slow)]
 fn wrong_arguments_are_rejected() {
     let project = Project::new();
     let seen = |outcome: &Outcome, status: i32, words: &[&str]| {
@@ -385,6 +363,7 @@ fn wrong_arguments_are_rejected() {
 }
 
 /// A target without a guard continues its build and prints this once.
+#[e2e]
 fn seal_without_guard_is_rejected() {
     let project = Project::new();
     project.write(
@@ -412,6 +391,7 @@ fn setup_script() -> String {
     script.split("```").next().expect("its end").to_owned()
 }
 
+#[e2e(slow)]
 fn setuptools_recipe_guards_module() {
     let python = crate::cmake::fixture::python();
     if Call::new(&python).args(["-c", "import setuptools"]).run().status() != Some(0) {
@@ -440,6 +420,7 @@ fn setuptools_recipe_guards_module() {
 }
 
 /// A symbolic link to a refused program is deleted with the program.
+#[e2e]
 fn refused_link_is_deleted_with_target() {
     let project = Project::new();
     let _ = project.compiled().embed("--release -o guard.o").success();
@@ -458,6 +439,7 @@ fn refused_link_is_deleted_with_target() {
 }
 
 /// `embed` can run in each build: it replaces the guard only if an input has changed, also one that the guard does not contain.
+#[e2e]
 fn unchanged_guard_is_kept() {
     let project = Project::new();
     let time =

@@ -3,36 +3,8 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use cudaguard_tests::{Call, Scratch, Test, command, once, parts, scratch, snapshot, tests, tools};
+use cudaguard_tests::{Call, Scratch, command, e2e, once, parts, scratch, snapshot, tools};
 use serde_json::Value;
-
-pub(crate) fn tests() -> Vec<Test> {
-    tests![
-        #[slow]
-        artifact_formats_are_read,
-        #[slow]
-        artifact_has_one_verdict,
-        #[slow]
-        wheel_requirements_are_checked,
-        #[slow]
-        conda_and_image_requirements_are_checked,
-        #[slow]
-        fulfilled_requirements_are_reported,
-        idle_library_is_no_requirement,
-        one_loose_gpu_code_suffices,
-        #[slow]
-        per_cuda_libraries_are_selected,
-        #[slow]
-        stray_container_is_ignored,
-        #[slow]
-        sarif_output_is_valid,
-        non_archive_is_reported,
-        foreign_members_are_not_examined,
-        members_without_their_code_are_named,
-        package_of_a_driver_is_named,
-        files_are_opened_once
-    ]
-}
 
 /// Packs the directory `tree` as a wheel, and as a tar with the compressions of its arguments.
 const PACK: &str = "
@@ -99,6 +71,7 @@ fn listed(file: &Path) -> Value {
     listed
 }
 
+#[e2e(slow)]
 fn artifact_formats_are_read() {
     let (scratch, wheel) = package("artefact-forms");
     let _ = Call::new("python3").args(["-c", PACK, "", "gz", "bz2", "xz"]).dir(scratch.path()).run().success();
@@ -115,6 +88,7 @@ fn artifact_formats_are_read() {
     assert_eq!(piped["members"], expected["members"]);
 }
 
+#[e2e(slow)]
 fn artifact_has_one_verdict() {
     let (_scratch, wheel) = package("artefact-verdict");
     let verify = |words: &[&str]| command::call(["verify"]).arg(&wheel).args(words).run();
@@ -135,6 +109,7 @@ fn artifact_has_one_verdict() {
 
 /// A wheel contains a libcuda, two cuDNNs and a directory of the build machine, and declares requirements that do not fit.
 /// The same wheel is checked with requirements that fit.
+#[e2e(slow)]
 fn wheel_requirements_are_checked() {
     let (scratch, _) = package("artefact-promises");
     let tree = scratch.join("tree");
@@ -221,6 +196,7 @@ fn messages(file: &Path) -> Vec<String> {
     all.iter().map(|one| one["message"].as_str().expect("words").to_owned()).collect()
 }
 
+#[e2e(slow)]
 fn conda_and_image_requirements_are_checked() {
     let (scratch, _) = package("artefact-others");
     let pack = |build: &str, depends: &str, exports: &str, env: &str| {
@@ -262,6 +238,7 @@ fn conda_and_image_requirements_are_checked() {
 
 /// A container with only PTX next to containers with machine code: cuBLASLt 12.6 and cuSPARSE 11.7 have these, and run on
 /// drivers that cannot compile the PTX. In the user's own program this kernel would be missing.
+#[e2e(slow)]
 fn stray_container_is_ignored() {
     tools::need("g++");
     let scratch = Scratch::new("stray container");
@@ -318,6 +295,7 @@ fn stray_container_is_ignored() {
 }
 
 /// A cuDNN that the package requires counts as installed. So do libraries that the RPATH of their importers finds.
+#[e2e(slow)]
 fn fulfilled_requirements_are_reported() {
     let (scratch, wheel) = package("artefact-kept");
     let tree = scratch.join("tree");
@@ -364,6 +342,7 @@ fn fulfilled_requirements_are_reported() {
 }
 
 /// An environment contains the cudart of a newer CUDA major, which no member loads.
+#[e2e]
 fn idle_library_is_no_requirement() {
     tools::need("gcc");
     let scratch = Scratch::without_blanks("artefact-idle");
@@ -394,6 +373,7 @@ fn idle_library_is_no_requirement() {
 }
 
 /// A program picks one of several files with GPU code. If none supports the GPU, nothing runs.
+#[e2e]
 fn one_loose_gpu_code_suffices() {
     tools::need("g++");
     let scratch = Scratch::new("loose code");
@@ -430,6 +410,7 @@ fn one_loose_gpu_code_suffices() {
 
 /// A package contains one library for each of two CUDA majors, of which a program loads one. It also contains an unused
 /// library without code for most GPUs.
+#[e2e(slow)]
 fn per_cuda_libraries_are_selected() {
     let (scratch, wheel) = package("artefact-one-of");
     let (old, cuda) = (parts::cuda("11.8").join("lib/libcudart.so.11.0"), parts::cuda("13.0"));
@@ -484,6 +465,7 @@ fn per_cuda_libraries_are_selected() {
     assert!(outcome.stderr.contains("app/lib/libextra.so"), "{outcome}");
 }
 
+#[e2e(slow)]
 fn sarif_output_is_valid() {
     let (scratch, _) = package("artefact-sarif");
     let call = |words: &[&str]| {
@@ -508,6 +490,7 @@ fn sarif_output_is_valid() {
     assert!(wrong.stderr.contains("--format"), "{wrong}");
 }
 
+#[e2e]
 fn non_archive_is_reported() {
     tools::need("python3");
     let scratch = Scratch::new("artefact-hostile");
@@ -534,6 +517,7 @@ fn non_archive_is_reported() {
 }
 
 /// A damaged library for Windows, code for AMD, what follows an ELF image, and links: counted, named, and no ground for "runs".
+#[e2e]
 fn foreign_members_are_not_examined() {
     tools::need("objcopy");
     let (scratch, _) = package("artefact-foreign");
@@ -613,6 +597,7 @@ fn foreign_members_are_not_examined() {
 
 /// Members whose names promise code that is not there, in each format: they are named next to a library that runs. Ordinary data
 /// is not.
+#[e2e]
 fn members_without_their_code_are_named() {
     tools::need("python3");
     let scratch = Scratch::without_blanks("artefact-absent");
@@ -690,6 +675,7 @@ def wheel(members, record):
 ";
 
 /// The kernels of libcuda run on the driver itself, so a package that contains nothing else has no program.
+#[e2e]
 fn package_of_a_driver_is_named() {
     let scratch = Scratch::new("driver-package");
     let driver = parts::driver("535").join("libcuda.so.1");
@@ -708,6 +694,7 @@ fn package_of_a_driver_is_named() {
 }
 
 /// No subcommand opens the examined file or its libraries twice, executes something or uses a network.
+#[e2e]
 fn files_are_opened_once() {
     tools::need("strace");
     let (scratch, wheel) = package("artefact-opens");

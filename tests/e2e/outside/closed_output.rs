@@ -2,17 +2,9 @@
 
 use cudaguard::internal::manifest::{Linkage, Requirement};
 use cudaguard::internal::version::{CudaVersion, DriverRelease, Version};
-use cudaguard_tests::{Call, Outcome, Scratch, Test, command, tests};
+use cudaguard_tests::{Call, Outcome, Scratch, command, e2e};
 
 use crate::loading::guarded_programs;
-
-pub(crate) fn tests() -> Vec<Test> {
-    tests![
-        #[slow]
-        subcommands_survive_closed_output,
-        long_fleet_output_is_cut
-    ]
-}
 
 /// Machine whose driver is too old for the program.
 const OLD: &str = r#"{"driver":{"user":"535.1","kernel":"535.1","cuda":"12.2"},"gpus":[{"cc":"8.0"}]}"#;
@@ -50,6 +42,7 @@ fn led(scratch: &Scratch, words: &[&str], redirections: &str) -> Outcome {
     call.dir(scratch.path()).env("CARGO_NET_OFFLINE", "true").run()
 }
 
+#[e2e(slow)]
 fn subcommands_survive_closed_output() {
     let scratch = scene();
     let of_this_machine = -1;
@@ -100,6 +93,7 @@ fn subcommands_survive_closed_output() {
 }
 
 /// The list may be endless. The command ends if its reader exits, and unwritten output is not a success.
+#[e2e]
 fn long_fleet_output_is_cut() {
     let scratch = scene();
     let script = format!("yes '{OLD}' | \"$1\" verify program --fleet - --json");

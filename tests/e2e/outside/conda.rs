@@ -4,15 +4,8 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::fs;
 
-use cudaguard_tests::{Call, Scratch, Test, command, parts, places, skip::skip, tests, tools};
+use cudaguard_tests::{Call, Scratch, command, e2e, parts, places, skip::skip, tools};
 use serde_json::{Value, json};
-
-pub(crate) fn tests() -> Vec<Test> {
-    tests![
-        #[slow]
-        lock_file_requirements_are_checked
-    ]
-}
 
 /// Lines from public lock files.
 const SPECS: &str = include_str!("conda_specs.txt");
@@ -52,6 +45,7 @@ fn releases(major: u32, range: &str) -> Vec<String> {
 
 /// Builds one environment with a package for each requirement and each major that a member may need. A finding is expected
 /// exactly if the requirement admits no release of that major.
+#[e2e(slow)]
 fn lock_file_requirements_are_checked() {
     let part = parts::part("consumers");
     if Call::new("python3").args(["-c", "import sys; sys.exit(sys.version_info < (3, 10))"]).run().status() != Some(0) {

@@ -3,20 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use cudaguard_tests::{Call, Scratch, Test, command, parts, scratch, tests, tools};
-
-pub(crate) fn tests() -> Vec<Test> {
-    tests![
-        module_has_the_answer_of_its_environment,
-        package_of_a_file_counts,
-        replaced_cudnn_is_read_from_its_file,
-        cudart_of_another_major_is_refused,
-        absent_library_is_reported,
-        opened_library_of_another_major_is_unknown,
-        opened_library_may_need_the_machine,
-        variable_of_an_image_is_a_search_path
-    ]
-}
+use cudaguard_tests::{Call, Scratch, command, e2e, parts, scratch, tools};
 
 /// Links a library and creates its directory.
 fn link(source: &str, to: &Path, arguments: &[&str]) {
@@ -49,6 +36,7 @@ const NEWEST_DRIVER: [&str; 4] = ["--gpu", "9.0", "--driver", "580.95.05"];
 const MODULE: &str = "app/module.so";
 
 /// cupy has modules without a search path: Python loads NVIDIA's libraries from their packages before.
+#[e2e]
 fn module_has_the_answer_of_its_environment() {
     for (release, status) in [("12_4", 0), ("12_1", 1)] {
         let scratch = Scratch::new("environment of a module");
@@ -90,6 +78,7 @@ fn module_has_the_answer_of_its_environment() {
 }
 
 /// Frameworks stop at their first use of a cuDNN with an older minor than that of their build.
+#[e2e]
 fn package_of_a_file_counts() {
     for (installed, status) in [("9.1.0.70", 0), ("9.0.0.312", 2)] {
         let scratch = Scratch::new("package of a file");
@@ -115,6 +104,7 @@ fn package_of_a_file_counts() {
 }
 
 /// A file can be replaced without its metadata.
+#[e2e]
 fn replaced_cudnn_is_read_from_its_file() {
     for (found, status) in [("9.15.1", 0), ("9.1.0", 2)] {
         let scratch = Scratch::new("replaced cudnn");
@@ -140,6 +130,7 @@ fn replaced_cudnn_is_read_from_its_file() {
 }
 
 /// The dynamic linker finds a file by its name, and then misses the versions of its symbols.
+#[e2e]
 fn cudart_of_another_major_is_refused() {
     for (release, name, status) in [("11.8", "libcudart.so.11.0", 0), ("13.0", "libcudart.so.13", 1)] {
         let scratch = Scratch::new("cudart of another major");
@@ -164,6 +155,7 @@ fn cudart_of_another_major_is_refused() {
 }
 
 /// A search path below the environment contains what the environment contains.
+#[e2e]
 fn absent_library_is_reported() {
     let scratch = Scratch::new("absent library");
     let site = scratch.join("site-packages");
@@ -183,6 +175,7 @@ fn absent_library_is_reported() {
 }
 
 /// JAX opens cudart by its name. A copy can give this name to the library of another CUDA major.
+#[e2e]
 fn opened_library_of_another_major_is_unknown() {
     for (release, name, status) in [("11.8", "libcudart.so.11.0", 0), ("13.0", "libcudart.so.13", 2)] {
         let scratch = Scratch::new("opened under another name");
@@ -206,6 +199,7 @@ fn opened_library_of_another_major_is_unknown() {
 }
 
 /// JAX opens cuSPARSE by its name, as its search path shows, and the machine may have the nvJitLink that it needs.
+#[e2e]
 fn opened_library_may_need_the_machine() {
     let scratch = Scratch::new("opened in an environment");
     let site = scratch.join("site-packages");
@@ -249,6 +243,7 @@ with tarfile.open(sys.argv[2], 'w') as tar:
 ";
 
 /// `LD_LIBRARY_PATH` comes before `DT_RUNPATH` and after `DT_RPATH`.
+#[e2e]
 fn variable_of_an_image_is_a_search_path() {
     for (variable, tags, status) in [
         ("A=", "--enable-new-dtags", 0),

@@ -4,23 +4,15 @@ use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::Path;
 
-use cudaguard_tests::{Call, Scratch, Test, command, parts, tests, tools};
+use cudaguard_tests::{Call, Scratch, command, e2e, parts, tools};
 use serde_json::Value;
-
-pub(crate) fn tests() -> Vec<Test> {
-    tests![
-        inspect_reads_released_versions,
-        mixed_nvrtc_is_reported,
-        builtins_are_found_like_nvrtc_does,
-        compiler_is_checked_against_machine
-    ]
-}
 
 fn inspect(file: &Path) -> Value {
     let outcome = command::call(["inspect", "--json"]).arg(file).run().success();
     serde_json::from_str(&outcome.stdout).unwrap_or_else(|_| panic!("{outcome}"))
 }
 
+#[e2e]
 fn inspect_reads_released_versions() {
     for (file, name, version, from) in [
         (parts::part("nccl-2.19.3").join("lib/libnccl.so.2"), "nccl", Some("2.19.3"), Some("ncclGetVersion")),
@@ -73,6 +65,7 @@ fn codes(report: &Value) -> Vec<&str> {
     report["findings"].as_array().into_iter().flatten().filter_map(|finding| finding["code"].as_str()).collect()
 }
 
+#[e2e]
 fn mixed_nvrtc_is_reported() {
     let fits = nvrtc("family-fits", "12.6");
     assert_eq!(codes(&inspect(&fits.join("lib"))), [""; 0]);
@@ -85,6 +78,7 @@ fn mixed_nvrtc_is_reported() {
 
 /// NVRTC 12.4.127 compiles, or fails, in each of these arrangements: it searches the name in its file, and `$ORIGIN` in its RUNPATH is
 /// the directory of the link through which it is loaded.
+#[e2e]
 fn builtins_are_found_like_nvrtc_does() {
     const BUILTINS: &str = "libnvrtc-builtins.so.12.6";
     for (builtins, link, is_found) in [
@@ -136,6 +130,7 @@ fn builtins_are_found_like_nvrtc_does() {
     }
 }
 
+#[e2e]
 fn compiler_is_checked_against_machine() {
     let mixed = nvrtc("family-machine", "12.4");
     for (driver, gpu, expected) in [

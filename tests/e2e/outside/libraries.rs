@@ -4,11 +4,7 @@ use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::Path;
 
-use cudaguard_tests::{Call, Scratch, Test, command, parts, tests, tools};
-
-pub(crate) fn tests() -> Vec<Test> {
-    tests![library_counts_if_it_is_found, versioned_functions_are_compared]
-}
+use cudaguard_tests::{Call, Scratch, command, e2e, parts, tools};
 
 const LIBRARY: &str = "libown.so";
 
@@ -20,6 +16,7 @@ fn compile(arguments: &[&str], source: &Path, to: &Path) {
 type Arrange<'a> = &'a dyn Fn(&Path);
 
 /// Each directory with its program, and the status for a machine that can run it.
+#[e2e]
 fn library_counts_if_it_is_found() {
     tools::need("cc");
     let scratch = Scratch::new("libraries of a program");
@@ -86,6 +83,7 @@ fn library_counts_if_it_is_found() {
 }
 
 /// Two parts of cuDNN, each from these releases.
+#[e2e]
 fn versioned_functions_are_compared() {
     for (ops, graph, status) in [("9.15.1", "9.15.1", 0), ("9.15.1", "9.1.0", 1)] {
         let scratch = Scratch::new("parts of cudnn");

@@ -3,14 +3,7 @@
 
 use std::time::Duration;
 
-use cudaguard_tests::{Call, Scratch, Test, command, tests, tools};
-
-pub(crate) fn tests() -> Vec<Test> {
-    tests![
-        #[slow]
-        hostile_inputs_stay_below_the_limit
-    ]
-}
+use cudaguard_tests::{Call, Scratch, command, e2e, tools};
 
 /// Writes the inputs, runs the command on each, and prints those that exceed the limit or end by a signal.
 const MEASURED: &str = r#"
@@ -127,6 +120,7 @@ print("measured %d inputs" % len(inputs))
 """, command])
 "#;
 
+#[e2e(slow)]
 fn hostile_inputs_stay_below_the_limit() {
     let scratch = Scratch::new("memory");
     let script = scratch.file("measured.py", MEASURED);

@@ -11,19 +11,3 @@ mod memory;
 mod python;
 mod special_files;
 mod workflows;
-
-use cudaguard_tests::Test;
-
-pub(crate) fn tests() -> Vec<Test> {
-    let mut tests = special_files::tests();
-    tests.extend(artifacts::tests());
-    tests.extend(conda::tests());
-    tests.extend(environment::tests());
-    tests.extend(family::tests());
-    tests.extend(libraries::tests());
-    tests.extend(closed_output::tests());
-    tests.extend(memory::tests());
-    tests.extend(python::tests());
-    tests.extend(workflows::tests());
-    tests
-}

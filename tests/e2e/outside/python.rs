@@ -1,14 +1,6 @@
 //! The Python API in the wheel: `cargo-cudaguard/python`. `.ci/wheel` builds and tests the wheel itself.
 
-use cudaguard_tests::{Call, Scratch, Test, command, parts, places, tests, tools};
-
-pub(crate) fn tests() -> Vec<Test> {
-    tests![
-        #[slow]
-        python_functions_work,
-        python_types_are_strict
-    ]
-}
+use cudaguard_tests::{Call, Scratch, command, e2e, parts, places, tools};
 
 /// Script that checks a library with known code and requirements: NCCL 2.19.3, compiled by CUDA 12.3 for compute
 /// capabilities 5.0 to 9.0.
@@ -64,6 +56,7 @@ fails(FileNotFoundError, lambda: cudaguard.inspect("--help"), "--help")
 fails(ValueError, lambda: cudaguard.verify(library, host=host, driver="535"), "host")
 "#;
 
+#[e2e(slow)]
 fn python_functions_work() {
     // The `python3` in PATH may be a script that starts the real one.
     let found = Call::new(tools::need("python3")).args(["-c", "import sys; print(sys.executable)"]).run().success();
@@ -86,6 +79,7 @@ fn python_functions_work() {
     assert!(absent.stderr.starts_with("error: cargo-cudaguard, the command of this package, is neither"), "{absent}");
 }
 
+#[e2e]
 fn python_types_are_strict() {
     let mypy = tools::need("mypy");
     let package = places::workspace().join("cargo-cudaguard/python/cudaguard");

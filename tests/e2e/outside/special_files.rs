@@ -8,19 +8,7 @@ use std::os::unix::net::UnixListener;
 use std::path::Path;
 
 use cudaguard::internal::toolchain::SYSROOT;
-use cudaguard_tests::{Call, Scratch, Test, command, places, project, scratch, skip, tests};
-
-pub(crate) fn tests() -> Vec<Test> {
-    tests![
-        only_named_files_are_opened,
-        project_files_are_opened,
-        #[slow]
-        toolkit_files_are_opened,
-        #[slow]
-        host_files_are_opened,
-        embed_files_are_opened,
-    ]
-}
+use cudaguard_tests::{Call, Scratch, command, e2e, places, project, scratch, skip};
 
 const ODD: [&str; 6] = ["fifo", "socket", "folder", "device", "loop", "huge"];
 
@@ -72,6 +60,7 @@ fn call(words: &[&str], scratch: &Scratch) -> Call {
     project::LEAD_ELSEWHERE.iter().fold(call, Call::env_remove)
 }
 
+#[e2e]
 fn only_named_files_are_opened() {
     let scratch = Scratch::new("odd-named");
     let odd = scratch.join("odd");
@@ -109,6 +98,7 @@ fn package(scratch: &Scratch) {
 }
 
 /// Files that cargo reads first are not covered.
+#[e2e]
 fn project_files_are_opened() {
     let core = places::workspace().join("guard-core");
     let core = core.to_str().expect("UTF-8");
@@ -136,6 +126,7 @@ fn project_files_are_opened() {
 }
 
 /// `check` finds the files by variables, and `embed` by options.
+#[e2e(slow)]
 fn toolkit_files_are_opened() {
     let parts = [
         ("version.json", "{\"cuda\":{\"version\":\"12.4.1\"}}"),
@@ -166,6 +157,7 @@ fn toolkit_files_are_opened() {
 }
 
 /// Replaces a library of the machine, and the files that variables name.
+#[e2e(slow)]
 fn host_files_are_opened() {
     let scratch = Scratch::new("odd-machine");
     package(&scratch);
@@ -187,6 +179,7 @@ fn host_files_are_opened() {
     }
 }
 
+#[e2e]
 fn embed_files_are_opened() {
     let scratch = Scratch::new("odd-embed");
     let embed = ["embed", "--name", "app", "-o"];

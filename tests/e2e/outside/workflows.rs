@@ -3,19 +3,9 @@
 
 use std::{fs::Permissions, os::unix::fs::PermissionsExt};
 
-use cudaguard_tests::{Call, Outcome, Scratch, Test, command, places, tests};
+use cudaguard_tests::{Call, Outcome, Scratch, command, e2e, places};
 
 use crate::machine::fixture::{asks_driver, program};
-
-pub(crate) fn tests() -> Vec<Test> {
-    tests![
-        #[slow]
-        github_action_verifies,
-        pre_commit_hook_checks,
-        github_action_installs,
-        container_verifies
-    ]
-}
 
 fn template(name: &str) -> String {
     let path = places::workspace().join(name);
@@ -33,6 +23,7 @@ fn scene(name: &str) -> (Scratch, String) {
 }
 
 /// The runner starts a step with bash, which ends at the first error.
+#[e2e(slow)]
 fn github_action_verifies() {
     let action = template("templates/action/action.yml");
     let (_, step) = action.split_once("- name: Verify\n").expect("the step");
@@ -83,6 +74,7 @@ fn github_action_verifies() {
 
 /// The version that pre-commit and the action install is this one.
 /// The command comes from a tarball; if that cannot be installed, cargo builds the checkout that contains the action.
+#[e2e]
 fn github_action_installs() {
     let action = template("templates/action/action.yml");
     let (_, step) = action.split_once("- name: Install\n").expect("the step");
@@ -120,6 +112,7 @@ fn github_action_installs() {
 }
 
 /// The hook passes in a package without CUDA, and fails if the policy is invalid.
+#[e2e]
 fn pre_commit_hook_checks() {
     let (hook, project) = (template(".pre-commit-hooks.yaml"), template("pyproject.toml"));
     let version = env!("CARGO_PKG_VERSION");
@@ -141,6 +134,7 @@ fn pre_commit_hook_checks() {
 }
 
 /// Runs the last line of the container recipe, with the path of the local program.
+#[e2e]
 fn container_verifies() {
     let recipe = template("templates/examples/docker/Containerfile");
     let lines: Vec<&str> = recipe.lines().collect();

@@ -1,6 +1,6 @@
 //! Machine-readable findings.
 
-use cudaguard_tests::{Outcome, Project, tests};
+use cudaguard_tests::{Outcome, Project, e2e};
 use serde_json::Value;
 
 use super::fixture::{Tree, equipped, with};
@@ -12,6 +12,7 @@ fn tree(name: &str) -> Tree {
     tree
 }
 
+#[e2e]
 fn check_formats_match_snapshot() {
     let tree = tree("forms");
     let check = |form: &str| tree.call("12.4", &["check", "--release", "--format", form]).run().expect(1);
@@ -51,6 +52,7 @@ fn check_formats_match_snapshot() {
 }
 
 /// A typing error in a workflow must not pass.
+#[e2e]
 fn nothing_to_check_is_reported() {
     let tree = tree("forms-nothing");
     for (arguments, words) in [
@@ -78,6 +80,7 @@ fn nothing_to_check_is_reported() {
 }
 
 /// GitHub resolves paths from the top of the repository.
+#[e2e]
 fn subdirectory_paths_are_relative() {
     let manifest = cudaguard_tests::project::package("app");
     let tree = Tree::new(
@@ -95,6 +98,7 @@ fn subdirectory_paths_are_relative() {
     assert_eq!(place["artifactLocation"]["uri"], "native/app/Cargo.toml");
 }
 
+#[e2e]
 fn workflow_annotations_are_printed() {
     let tree = tree("annotations");
     for arguments in [&["check", "--release"][..], &["check", "--release", "--json"], &["build", "--release"]] {
@@ -109,6 +113,7 @@ fn workflow_annotations_are_printed() {
 }
 
 /// cargo prints the output of a failing build script indented, and the runner ignores leading blanks.
+#[e2e(slow)]
 fn build_script_annotations_are_printed() {
     let project = equipped(Project::guarded("annotated").file("src/main.rs", "fn main() {}\n"));
     project.write("cudaguard.toml", "[toolkit]\nrequire = \">=13\"\n");
@@ -134,6 +139,7 @@ fn build_script_annotations_are_printed() {
     }
 }
 
+#[e2e(slow)]
 fn linked_file_annotations_are_printed() {
     let script = |path: &str| format!("fn main() {{\n    println!(\"cargo:rustc-link-arg=-Wl,-rpath,{path}\");\n}}\n");
     let policy = "[toolkit]\nrequire = \">=12\"\n";
@@ -155,6 +161,7 @@ fn linked_file_annotations_are_printed() {
     assert!(ours.len() == 1 && ours[0].starts_with("::warning title=CG134%3A "), "{warned}");
 }
 
+#[e2e(slow)]
 fn stale_allows_are_reported() {
     let tree = Tree::package("stale");
     tree.write("cudaguard.toml", "[allow]\nCG101 = \"old headers\"\n");
@@ -163,6 +170,7 @@ fn stale_allows_are_reported() {
     assert!(printed.contains("old headers") && printed.contains("cudaguard.toml"), "{printed}");
 }
 
+#[e2e]
 fn unknown_packages_are_reported() {
     let tree = Tree::package("strangers");
     tree.write("cudaguard.toml", "[package.app.build]\ndev = \"deny\"\n[package.ap.build]\nrelease = \"warn\"\n");
@@ -174,20 +182,4 @@ fn unknown_packages_are_reported() {
     );
     assert!(printed.contains("did you mean package.app?") && printed.matches("CG141").count() == 1, "{printed}");
     assert!(printed.contains("tree/cudaguard.toml:3\n"), "{printed}");
-}
-
-pub(super) fn tests() -> Vec<cudaguard_tests::Test> {
-    tests![
-        check_formats_match_snapshot,
-        nothing_to_check_is_reported,
-        subdirectory_paths_are_relative,
-        workflow_annotations_are_printed,
-        #[slow]
-        build_script_annotations_are_printed,
-        #[slow]
-        linked_file_annotations_are_printed,
-        #[slow]
-        stale_allows_are_reported,
-        unknown_packages_are_reported
-    ]
 }

@@ -6,11 +6,12 @@ use std::fs;
 use std::path::Path;
 
 use cudaguard::internal::elf::Elf;
-use cudaguard_tests::{Call, Outcome, Project, Scratch, Test, command, once, project, scratch, test};
+use cudaguard_tests::{Call, Outcome, Project, Scratch, Test, command, e2e, once, project, scratch, test};
 
 use super::fixture::{toolkit, with};
 
-pub(crate) fn tests() -> Vec<Test> {
+#[e2e(rows)]
+fn tests() -> Vec<Test> {
     let rows = POLICIES.iter().zip(TOOLCHAINS.iter().cycle());
     rows.map(|((name, policy, locks), toolchain)| {
         let name = format!("front_ends::{name}, nvcc {}, headers {}", toolchain.0, toolchain.1).replace(' ', "_");

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use cudaguard_tests::{Call, Project, command, crates, parts, places, project, scratch, tests, tools};
+use cudaguard_tests::{Call, Project, command, crates, e2e, parts, places, project, scratch, tools};
 
 use super::fixture::{Tree, equipped, with};
 
@@ -63,6 +63,7 @@ fn init(project: &Project, files: &[&str]) -> String {
     printed
 }
 
+#[e2e]
 fn init_guards_a_program() {
     let project = settled("init-bin").file("src/main.rs", MAIN);
     let printed = init(&project, &MADE);
@@ -79,6 +80,7 @@ fn init_guards_a_program() {
 
 /// `cargo publish` rejects `--offline`, so the test uses a registry in a directory and vendored crates. All requests to the
 /// network fail.
+#[e2e(slow)]
 fn guarded_crate_can_be_published() {
     tools::need("git");
     let manifest = project::package("init-publish").replace("publish = false\n", "");
@@ -104,6 +106,7 @@ fn guarded_crate_can_be_published() {
 
 /// Covers the time before the library is in a registry: the dependency comes from a checkout, which builds, or from a
 /// repository that cargo recorded.
+#[e2e]
 fn init_works_from_other_directory() {
     let guard_core = places::workspace().join("guard-core").display().to_string();
     let bare = |name: &str| {
@@ -158,6 +161,7 @@ fn init_works_from_other_directory() {
 
 /// Unpacks a packaged crate at a path with blanks and non-ASCII characters. Runs `init` in a package with
 /// build-dependencies at such a path, and in one with a build script, whose change is applied manually.
+#[e2e(slow)]
 fn init_works_in_odd_paths() {
     let seed = Project::guarded("init-odd");
     let directory = seed.sibling().join("ein Klon ü");
@@ -213,11 +217,13 @@ fn init_works_in_odd_paths() {
     is_guarded(&by_hand);
 }
 
+#[e2e]
 fn init_guards_library_with_program() {
     let project = settled("init-both").file("src/main.rs", MAIN).file("src/lib.rs", "pub fn one() {}\n");
     let _ = init(&project, &MADE);
 }
 
+#[e2e]
 fn init_guards_a_member() {
     let member = "[package]\nname = \"member\"\nversion = \"0.1.0\"\nedition = \"2021\"\n";
     let project = settled("init-member")
@@ -239,6 +245,7 @@ fn lines(workflow: &str) -> Vec<&str> {
 /// outside the repository there is no workflow.
 const URL: &str = "https://example.com/cudaguard";
 
+#[e2e]
 fn init_works_below_repository_root() {
     let manifest = project::package("app");
     let tree = Tree::new(
@@ -286,6 +293,7 @@ fn init_works_below_repository_root() {
 }
 
 /// GitHub's runners have no toolkit, so a job would fail.
+#[e2e]
 fn workflow_is_omitted_if_toolkit_required() {
     for (policy, requires) in [("", false), ("[toolkit]\nrequire = \">=12\"\n", true)] {
         let tree = Tree::package("init-waits");
@@ -299,6 +307,7 @@ fn workflow_is_omitted_if_toolkit_required() {
     }
 }
 
+#[e2e]
 fn packages_without_cuda_are_skipped() {
     let member = |name: &str| format!("[package]\nname = \"{name}\"\nversion = \"0.1.0\"\nedition = \"2021\"\n");
     let tree = Tree::new(
@@ -332,6 +341,7 @@ fn packages_without_cuda_are_skipped() {
 }
 
 /// A build script in a proc-macro package would warn in each build that it has no guard.
+#[e2e]
 fn init_skips_proc_macros() {
     let member = |name: &str| format!("[package]\nname = \"{name}\"\nversion = \"0.1.0\"\nedition = \"2021\"\n");
     let macros = member("macros") + "[lib]\nproc-macro = true\n";
@@ -356,6 +366,7 @@ fn init_skips_proc_macros() {
     assert!(!tree.sibling().join("tree/macros/build.rs").exists());
 }
 
+#[e2e]
 fn init_extends_build_script() {
     let script = "fn main() {\n    println!(\"cargo:rerun-if-changed=build.rs\");\n}\n";
     let project = settled("init-script").file("src/main.rs", MAIN).file("build.rs", script);
@@ -369,6 +380,7 @@ fn init_extends_build_script() {
     assert_eq!(read(&project, "build.rs"), script);
 }
 
+#[e2e]
 fn init_keeps_existing_policy() {
     let policy = "[build]\ndev = \"warn\"\n";
     let project = settled("init-policy").file("src/main.rs", MAIN).file("cudaguard.toml", policy);
@@ -378,6 +390,7 @@ fn init_keeps_existing_policy() {
 }
 
 /// The only target of the project gets a guard, and the project builds.
+#[e2e]
 fn init_guards_cmake_project() {
     let lists = "cmake_minimum_required(VERSION 3.24)\nproject(demo LANGUAGES C)\nadd_executable(demo main.c)\n";
     let tree = Tree::new("init-cmake", &[("CMakeLists.txt", lists), ("main.c", "int main(void) { return 0; }\n")]);
@@ -409,6 +422,7 @@ fn init_guards_cmake_project() {
 }
 
 /// If only the user can decide which target to guard, `init` prints this and changes nothing.
+#[e2e(slow)]
 fn init_asks_for_cmake_target() {
     let lists = "project(demo LANGUAGES C)\nadd_executable(app main.c)\nadd_executable(tool main.c)\n";
     let tree = Tree::new("init-cmake-several", &[("CMakeLists.txt", lists)]);
@@ -426,6 +440,7 @@ fn init_asks_for_cmake_target() {
     );
 }
 
+#[e2e]
 fn init_without_cuda_is_refused() {
     let project = settled("init-plain").file("src/main.rs", MAIN);
     let plain = |arguments: &[&str]| with(project.cudaguard(arguments), project.sibling(), "none");
@@ -433,27 +448,4 @@ fn init_without_cuda_is_refused() {
     let policy = read(&project, "cudaguard.toml");
     assert!(policy.contains("# No CUDA toolkit was in use when this was written.\n# [toolkit]\n"), "{policy}");
     let _ = with(project.cargo(["build", "--release"]), project.sibling(), "none").run().success();
-}
-
-pub(super) fn tests() -> Vec<cudaguard_tests::Test> {
-    tests![
-        init_guards_a_program,
-        #[slow]
-        guarded_crate_can_be_published,
-        init_works_from_other_directory,
-        #[slow]
-        init_works_in_odd_paths,
-        init_guards_library_with_program,
-        init_guards_a_member,
-        init_works_below_repository_root,
-        workflow_is_omitted_if_toolkit_required,
-        packages_without_cuda_are_skipped,
-        init_skips_proc_macros,
-        init_extends_build_script,
-        init_keeps_existing_policy,
-        init_guards_cmake_project,
-        #[slow]
-        init_asks_for_cmake_target,
-        init_without_cuda_is_refused
-    ]
 }

@@ -1,11 +1,12 @@
 //! `cudaguard.lock`.
 
-use cudaguard_tests::{Call, Project, snapshot, tests};
+use cudaguard_tests::{Call, Project, e2e, snapshot};
 
 use super::fixture::{Tree, equipped, with};
 
 const FILE: &str = "cudaguard.lock";
 
+#[e2e]
 fn lock_is_written_and_updated() {
     let tree = Tree::package("lock-round");
     tree.write("cudaguard.toml", "[gpu]\narchs = [\"sm_80\", \"compute_90\"]\n");
@@ -66,6 +67,7 @@ fn lock_is_written_and_updated() {
     }
 }
 
+#[e2e]
 fn lock_keeps_other_targets() {
     let tree = Tree::package("lock-targets");
     let head = "# The toolchain of this project. `cargo cudaguard lock`, or CMake's target cudaguard-lock, writes this file; commit it.\nversion = 1\n";
@@ -81,6 +83,7 @@ fn lock_keeps_other_targets() {
     assert_eq!(tree.call("12.4", &["check", "--locked"]).run().success().clean_stderr(), "");
 }
 
+#[e2e(slow)]
 fn workspace_shares_one_lock() {
     let member = |name: &str| format!("[package]\nname = \"{name}\"\nversion = \"0.1.0\"\nedition = \"2021\"\n");
     let tree = Tree::new(
@@ -105,6 +108,7 @@ fn workspace_shares_one_lock() {
     assert!(drifted.contains(": sm_90a → sm_80."), "{drifted}");
 }
 
+#[e2e]
 fn unreadable_lock_names_its_line() {
     let tree = Tree::package("lock-bad");
     tree.write("cudaguard.toml", "[gpu]\narchs = [\"sm_80\"]\n");
@@ -126,6 +130,7 @@ fn unreadable_lock_names_its_line() {
     }
 }
 
+#[e2e]
 fn non_regular_lock_is_not_opened() {
     let tree = Tree::package("lock-fifo");
     for file in [FILE, "cudaguard.toml"] {
@@ -137,6 +142,7 @@ fn non_regular_lock_is_not_opened() {
     }
 }
 
+#[e2e(slow)]
 fn lock_applies_to_guarded_builds() {
     // Only the policy shows that this package uses CUDA.
     let policy = "[toolkit]\nrequire = \">=12\"\n";
@@ -153,6 +159,7 @@ fn lock_applies_to_guarded_builds() {
     assert!(!quiet.stderr.contains("CG107"), "{quiet}");
 }
 
+#[e2e(slow)]
 fn lock_applies_to_plain_cargo() {
     let project = equipped(Project::guarded("lock-embedded").file("src/main.rs", "fn main() {}\n"));
     let sibling = project.sibling().to_owned();
@@ -178,19 +185,4 @@ fn lock_applies_to_plain_cargo() {
     project.change(FILE, lock.replace("12.4.131", "13.0.131"));
     let built = cargo("13.0", &["build"]).run().success();
     assert!(compiles(&built.stderr) && !built.stderr.contains("CG107"), "{built}");
-}
-
-pub(super) fn tests() -> Vec<cudaguard_tests::Test> {
-    tests![
-        lock_is_written_and_updated,
-        lock_keeps_other_targets,
-        #[slow]
-        workspace_shares_one_lock,
-        unreadable_lock_names_its_line,
-        non_regular_lock_is_not_opened,
-        #[slow]
-        lock_applies_to_guarded_builds,
-        #[slow]
-        lock_applies_to_plain_cargo
-    ]
 }

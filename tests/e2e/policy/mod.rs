@@ -6,14 +6,3 @@ mod front_ends;
 mod init;
 mod lock;
 pub(crate) mod pages;
-
-use cudaguard_tests::Test;
-
-pub(crate) fn tests() -> Vec<Test> {
-    let mut tests = lock::tests();
-    tests.extend(front_ends::tests());
-    tests.extend(formats::tests());
-    tests.extend(init::tests());
-    tests.extend(pages::tests());
-    tests
-}

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::Path;
 
 use cudaguard_findings::Findings;
-use cudaguard_tests::{Call, Scratch, command, tests};
+use cudaguard_tests::{Call, Scratch, command, e2e};
 use serde_json::Value;
 
 const POLICY: &str = "\
@@ -107,6 +107,7 @@ fn policy_page() -> String {
 }
 
 /// The Rust codes, the shim's messages and the page are generated from the table of findings.
+#[e2e]
 fn findings_page_matches_table() {
     for (name, text) in cudaguard_findings::read().written() {
         let kept = fs::read_to_string(cudaguard_findings::workspace().join(name)).unwrap_or_default();
@@ -115,6 +116,7 @@ fn findings_page_matches_table() {
 }
 
 /// The rows of the table are consistent, and each finding has a hint or states that no action is needed.
+#[e2e]
 fn findings_rows_are_consistent() {
     let wrong = apart(&cudaguard_findings::read());
     assert!(wrong.is_empty(), "{wrong:#?}");
@@ -165,6 +167,7 @@ fn apart(findings: &Findings) -> Vec<String> {
 }
 
 /// Each finding must be named in a test.
+#[e2e]
 fn findings_are_all_tested() {
     fn sources(dir: &Path, found: &mut String) {
         for entry in fs::read_dir(dir).expect("a folder").flatten() {
@@ -219,10 +222,12 @@ fn command_line_page() -> String {
     page
 }
 
+#[e2e]
 fn command_line_page_matches_help() {
     held("docs/reference/cli.md", &command_line_page());
 }
 
+#[e2e]
 fn policy_keys_are_documented() {
     held("docs/reference/policy.md", &policy_page());
 }
@@ -241,6 +246,7 @@ pub(crate) fn held(name: &str, page: &str) {
 }
 
 /// Pairs of a command line and bash's completions of its last word.
+#[e2e]
 fn bash_completes_subcommands_and_options() {
     let script = command::call(["completions", "bash"]).run().success().stdout;
     let scratch = Scratch::new("completions");
@@ -270,6 +276,7 @@ fn bash_completes_subcommands_and_options() {
 }
 
 /// Each subcommand has a manual page with its options, and `man` accepts the page.
+#[e2e]
 fn manual_pages_cover_all_subcommands() {
     let scratch = Scratch::new("manual");
     let dir = scratch.join("share/man/man1");
@@ -319,16 +326,4 @@ fn manual_pages_cover_all_subcommands() {
     let not_there = scratch.file("file", "");
     let failed = command::call(["man"]).arg(not_there.join("man1")).run().expect(2);
     assert!(failed.stderr.contains("cannot write into "), "{failed}");
-}
-
-pub(super) fn tests() -> Vec<cudaguard_tests::Test> {
-    tests![
-        findings_page_matches_table,
-        findings_rows_are_consistent,
-        findings_are_all_tested,
-        policy_keys_are_documented,
-        command_line_page_matches_help,
-        bash_completes_subcommands_and_options,
-        manual_pages_cover_all_subcommands
-    ]
 }

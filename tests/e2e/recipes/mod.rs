@@ -6,10 +6,11 @@ mod fixture;
 mod profiles;
 mod table;
 
-use cudaguard_tests::{Test, test};
+use cudaguard_tests::{Test, e2e, test};
 use fixture::{Lane, Recipe};
 
-pub(crate) fn tests() -> Vec<Test> {
+#[e2e(rows)]
+fn tests() -> Vec<Test> {
     let mut tests = rows("toolkits", table::toolkits());
     tests.extend(rows("cudnn", table::cudnn()));
     tests.extend(rows("archs", table::archs()));
@@ -22,7 +23,6 @@ pub(crate) fn tests() -> Vec<Test> {
             .iter()
             .map(|(name, policy)| layered(format!("policies::{name}"), move || Lane::new().misread(name, policy))),
     );
-    tests.extend(profiles::tests());
     tests
 }
 

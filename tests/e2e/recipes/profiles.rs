@@ -5,7 +5,7 @@ use std::fs;
 use std::path::Path;
 
 use cargo_cudaguard::binary::file::Binary;
-use cudaguard_tests::{Call, Project, Test, once, scratch, test};
+use cudaguard_tests::{Call, Project, Test, e2e, once, scratch, test};
 
 use super::fixture::Machine;
 
@@ -67,7 +67,8 @@ const TABLE: &[Row] = &[
 /// The policy applies even to a program without CUDA.
 const POLICY: &str = "[toolkit]\nrequire = \">=11\"\n";
 
-pub(crate) fn tests() -> Vec<Test> {
+#[e2e(rows)]
+fn tests() -> Vec<Test> {
     let mut tests: Vec<Test> = TABLE
         .iter()
         .map(|row| {

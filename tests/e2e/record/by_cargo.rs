@@ -2,45 +2,14 @@
 
 use std::path::Path;
 
-use cudaguard_tests::{Call, Project, Test, parts, tests, tools};
+use cudaguard_tests::{Call, Project, e2e, parts, tools};
 use serde_json::json;
 
 use super::fixture::{
     build, call, call_of, codes, cudart, made_elsewhere, manifest, nvcc, package, refused, shared_cudart, with_toolkit,
 };
 
-pub(crate) fn tests() -> Vec<Test> {
-    tests![
-        toolkit_from_path_is_recorded,
-        #[slow]
-        other_major_than_path_is_recorded,
-        #[slow]
-        missing_path_toolkit_is_recorded,
-        #[slow]
-        prebuilt_library_is_not_blamed,
-        #[slow]
-        policy_checks_used_toolkit,
-        #[slow]
-        shared_cudart_is_recorded,
-        #[slow]
-        unused_toolkit_is_ignored,
-        #[slow]
-        plain_cargo_ignores_unused_toolkit,
-        #[slow]
-        cudnn_without_headers_is_recorded,
-        #[slow]
-        linker_spellings_of_cudnn_are_recognized,
-        #[slow]
-        used_host_compiler_is_recorded,
-        #[slow]
-        missing_declared_arch_is_reported,
-        #[slow]
-        lock_records_used_toolchain,
-        #[slow]
-        policy_checks_cudnn_without_headers,
-    ]
-}
-
+#[e2e]
 fn toolkit_from_path_is_recorded() {
     let fixture = package("alone", "");
     fixture.write("tools", nvcc("13.0") + &cudart("13.0"));
@@ -51,6 +20,7 @@ fn toolkit_from_path_is_recorded() {
     assert_eq!(manifest["cudart"], json!({"linkage": "static", "version": "13.0"}));
 }
 
+#[e2e(slow)]
 fn other_major_than_path_is_recorded() {
     let (used, in_path, floor) = ("11.8", "13.0", "11.0");
     let fixture = package("other", "");
@@ -75,6 +45,7 @@ fn other_major_than_path_is_recorded() {
     assert_eq!(drivers, [floor], "{manifest:#}");
 }
 
+#[e2e(slow)]
 fn missing_path_toolkit_is_recorded() {
     let fixture = package("nowhere", "");
     fixture.write("tools", nvcc("13.0") + &cudart("13.0"));
@@ -89,6 +60,7 @@ fn missing_path_toolkit_is_recorded() {
     assert_eq!(codes(&outcome), ["error[CG133]"], "{outcome}");
 }
 
+#[e2e(slow)]
 fn prebuilt_library_is_not_blamed() {
     // Mixed majors are not supported. An older release of the same major works.
     for (other, in_path, fine, printed) in
@@ -106,6 +78,7 @@ fn prebuilt_library_is_not_blamed() {
     }
 }
 
+#[e2e(slow)]
 fn policy_checks_used_toolkit() {
     let fixture = package("policy", "[toolkit]\nrequire = \">=13\"\n");
     fixture.write("tools", nvcc("11.8") + &cudart("11.8"));
@@ -117,6 +90,7 @@ fn policy_checks_used_toolkit() {
     );
 }
 
+#[e2e(slow)]
 fn shared_cudart_is_recorded() {
     for (used, linked, printed) in [("13.0", "13.0", &[][..]), ("13.0", "13.2", &["error[CG145]"])] {
         let fixture = package("shared", "");
@@ -136,6 +110,7 @@ fn shared_cudart_is_recorded() {
 }
 
 /// `PATH` and `CUDA_HOME` select different toolkits. If one of them built the complete file, the other does not refuse it.
+#[e2e(slow)]
 fn unused_toolkit_is_ignored() {
     let policy = "[toolkit]\nrequire = \">=13\"\n";
     for (used, also) in [("13.2", "13.0"), ("13.0", "11.8")] {
@@ -164,6 +139,7 @@ fn unused_toolkit_is_ignored() {
 }
 
 /// `embed!()` without the command: before linking, nothing shows which of the two is used.
+#[e2e(slow)]
 fn plain_cargo_ignores_unused_toolkit() {
     let project = Project::guarded("app").file("src/main.rs", "fn main() {}\n");
     let [in_path, at_home] = ["13.0", "11.8"].map(parts::cuda);
@@ -194,6 +170,7 @@ fn plain_cargo_ignores_unused_toolkit() {
 }
 
 /// A build script links cuDNN, and its `-I` options are not recorded.
+#[e2e(slow)]
 fn cudnn_without_headers_is_recorded() {
     let cudnn = parts::cudnn("9.15.1");
     let main = "unsafe extern \"C\" { fn cudnnGetVersion() -> usize; }\nfn main() { println!(\"{}\", unsafe { cudnnGetVersion() }) }\n";
@@ -248,6 +225,7 @@ fn cudnn_without_headers_is_recorded() {
 }
 
 /// The library is linked by its path, which precedes all directories, or from a directory that only the linker receives.
+#[e2e(slow)]
 fn linker_spellings_of_cudnn_are_recognized() {
     let [cudnn, old] = ["9.15.1", "9.1.0"].map(|version| parts::cudnn(version).join("lib").display().to_string());
     let main = "unsafe extern \"C\" { fn cudnnGetVersion() -> usize; }\nfn main() { println!(\"{}\", unsafe { cudnnGetVersion() }) }\n";
@@ -278,6 +256,7 @@ fn linker_spellings_of_cudnn_are_recognized() {
 }
 
 /// `CXX` and `PATH` suggest one compiler, but nvcc calls another.
+#[e2e(slow)]
 fn used_host_compiler_is_recorded() {
     let [clang, gcc] = ["clang++", "g++-11"].map(|name| tools::need(name).display().to_string());
     let version = |program: &str| Call::new(program).arg("-dumpversion").run().success().stdout.trim().to_owned();
@@ -306,6 +285,7 @@ fn used_host_compiler_is_recorded() {
 }
 
 /// A variable selects archs, but the build script ignores it.
+#[e2e(slow)]
 fn missing_declared_arch_is_reported() {
     let fixture = package("declared", "");
     fixture.write("tools", nvcc("13.0") + &cudart("13.0"));
@@ -319,6 +299,7 @@ fn missing_declared_arch_is_reported() {
 }
 
 /// `PATH` contains no nvcc, or suggests another host compiler. The lock records the used toolchain and is compared with it.
+#[e2e(slow)]
 fn lock_records_used_toolchain() {
     let clang = tools::need("clang++").display().to_string();
     let fixture = package("locked", "");
@@ -365,6 +346,7 @@ fn lock_records_used_toolchain() {
 }
 
 /// The policy applies to the linked library, and may specify the headers.
+#[e2e(slow)]
 fn policy_checks_cudnn_without_headers() {
     let cudnn = parts::cudnn("9.15.1");
     let main = "unsafe extern \"C\" { fn cudnnGetVersion() -> usize; }\nfn main() { println!(\"{}\", unsafe { cudnnGetVersion() }) }\n";

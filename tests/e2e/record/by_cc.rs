@@ -5,27 +5,10 @@ use std::fs;
 use std::path::Path;
 use std::time::{Duration, SystemTime};
 
-use cudaguard_tests::{Call, Outcome, Project, Test, parts, project, scratch, tests, tools};
+use cudaguard_tests::{Call, Outcome, Project, e2e, parts, project, scratch, tools};
 use serde_json::{Value, json};
 
 use super::fixture::{codes, manifest, with_toolkit};
-
-pub(crate) fn tests() -> Vec<Test> {
-    tests![
-        #[slow]
-        cxx_compiler_is_recorded,
-        #[slow]
-        script_headers_are_recorded,
-        #[slow]
-        other_header_release_is_reported,
-        #[slow]
-        replaced_headers_are_reported,
-        #[slow]
-        guard_inspected_headers_are_ignored,
-        #[slow]
-        headers_in_cc_calls_are_recorded,
-    ]
-}
 
 const KERNEL: &str = "static __global__ void fill(int *p) { *p = 1; }\n\
                       extern \"C\" int launch() { fill<<<1, 1>>>(nullptr); return 0; }\n";
@@ -44,6 +27,7 @@ fn release(program: &str, option: &str) -> String {
 }
 
 /// `CXX=clang++` compiles for cc and for nvcc. The manifest and the lock record it, and a change is reported.
+#[e2e(slow)]
 fn cxx_compiler_is_recorded() {
     let (clang, gcc) = (release("clang++", "-dumpversion"), release("g++-11", "-dumpfullversion"));
     let script = format!(
@@ -127,6 +111,7 @@ fn cudnn(project: &Project, file: &str) -> Value {
 
 /// A compiler's dependency list or an announcement of the script show the headers. A build by cc alone shows nothing, so
 /// the library's release is recorded instead, with a warning in a release build.
+#[e2e(slow)]
 fn script_headers_are_recorded() {
     let include = parts::cudnn("9.15.1").join("include");
     let known = json!({"version": "9.15.1", "linkage": "linked"});
@@ -155,6 +140,7 @@ fn script_headers_are_recorded() {
 }
 
 /// The program is compiled with one release and linked with another.
+#[e2e(slow)]
 fn other_header_release_is_reported() {
     let include = parts::cudnn("9.1.0").join("include");
     for way in [ANNOUNCED, LISTED] {
@@ -177,6 +163,7 @@ fn other_header_release_is_reported() {
 }
 
 /// The directory contains other headers now than at compile time, with older modification times, so they prove nothing.
+#[e2e(slow)]
 fn replaced_headers_are_reported() {
     let project = with_cudnn(LISTED);
     let include = project.sibling().join("headers");
@@ -203,6 +190,7 @@ fn replaced_headers_are_reported() {
 
 /// `embed!()` announces the headers that it detects, so that cargo reruns the script if they change. This does not prove
 /// that they were used.
+#[e2e(slow)]
 fn guard_inspected_headers_are_ignored() {
     let ours = project::build_dependency().replace("[build-dependencies]\n", "");
     let project = with_cudnn(BY_CC).append("Cargo.toml", &ours);
@@ -219,6 +207,7 @@ fn guard_inspected_headers_are_ignored() {
 }
 
 /// The cc crate prints its calls on request, and older releases always do: `running: "c++" "-I" …`.
+#[e2e(slow)]
 fn headers_in_cc_calls_are_recorded() {
     let root = |project: &Project| {
         let root = project.sibling().join("root");

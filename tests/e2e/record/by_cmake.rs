@@ -8,31 +8,11 @@ mod toolkits;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-use cudaguard_tests::{Call, Outcome, Test, once, parts, tests, tools};
+use cudaguard_tests::{Call, Outcome, e2e, once, parts, tools};
 use serde_json::{Value, json};
 
 use super::fixture::manifest;
 use crate::cmake::fixture::{Cmake, NINJA, Tree, include, printed, toolkit};
-
-pub(crate) fn tests() -> Vec<Test> {
-    let mut tests = tests![
-        #[slow]
-        other_toolkit_objects_are_reported,
-        #[slow]
-        toolkit_unknown_to_cmake_is_recorded,
-        #[slow]
-        headers_from_flags_are_recorded,
-        #[slow]
-        missing_declared_arch_is_reported,
-        #[slow]
-        static_library_headers_are_recorded,
-    ];
-    tests.extend(removed_outputs::tests());
-    tests.extend(lock::tests());
-    tests.extend(toolkits::tests());
-    tests.extend(environment::tests());
-    tests
-}
 
 const KERNEL: &str = "__global__ void fill(int *p) { *p = 1; }\n\
                       extern \"C\" int launch() { fill<<<1, 1>>>(nullptr); return 0; }\n";
@@ -113,6 +93,7 @@ fn judged_as(tree: &Tree, code: &str, build: impl Fn(&str) -> Outcome) {
 
 const FIND: &str = "find_package(CUDAToolkit REQUIRED)";
 
+#[e2e(slow)]
 fn other_toolkit_objects_are_reported() {
     let tree = tree("another", FIND, "");
     let right = object(&tree, "13.0");
@@ -127,6 +108,7 @@ fn other_toolkit_objects_are_reported() {
     assert_eq!(manifest["cudart"]["version"], "11.8");
 }
 
+#[e2e(slow)]
 fn toolkit_unknown_to_cmake_is_recorded() {
     let tree = tree("none", "", "");
     let link = [object(&tree, "13.0"), cudart("13.0")];
@@ -140,6 +122,7 @@ fn toolkit_unknown_to_cmake_is_recorded() {
 }
 
 /// Only a compiler flag contains the directory of cuDNN's headers.
+#[e2e(slow)]
 fn headers_from_flags_are_recorded() {
     let cudnn = parts::cudnn("9.15.1");
     let flag = format!("add_compile_options(\"SHELL:-isystem \\\"{}\\\"\")", cudnn.join("include").display());
@@ -161,6 +144,7 @@ fn headers_from_flags_are_recorded() {
     assert_eq!(manifest["cudnn"], json!({"version": "9.15.1", "linkage": "linked", "known": "linked"}), "{built}");
 }
 
+#[e2e(slow)]
 fn missing_declared_arch_is_reported() {
     let text = format!(
         "cmake_minimum_required(VERSION 3.24)\nproject(app VERSION 0.1.0 LANGUAGES CXX CUDA)\n{}\
@@ -184,6 +168,7 @@ const OPS: &str = "#include <cudnn_version.h>\nextern \"C\" unsigned long cudnnG
                    unsigned long ops() { return cudnnGetVersion() == CUDNN_MAJOR * 10000 + CUDNN_MINOR * 100 + CUDNN_PATCHLEVEL; }\n";
 
 /// A static library uses cuDNN's headers, and the program that links it does not.
+#[e2e(slow)]
 fn static_library_headers_are_recorded() {
     let cudnn = parts::cudnn("9.15.1");
     let include = cudnn.join("include");

@@ -1,19 +1,10 @@
 //! The linked cuDNN determines the required driver and the lock, independent of the configured headers.
 
-use cudaguard_tests::{Test, parts, tests};
+use cudaguard_tests::{e2e, parts};
 use serde_json::json;
 
 use super::fixture::{build, call, call_of, codes, manifest, package, refused};
 use crate::wrapper::fixture::Fixture;
-
-pub(crate) fn tests() -> Vec<Test> {
-    tests![
-        #[slow]
-        oldest_driver_is_checked_against_cudnn,
-        #[slow]
-        lock_records_linked_cudnn
-    ]
-}
 
 const MAIN: &str = "unsafe extern \"C\" { fn cudnnGetVersion() -> usize; }\n\
                     fn main() { println!(\"{}\", unsafe { cudnnGetVersion() }) }\n";
@@ -30,6 +21,7 @@ fn linked_to(cudnn: &str) -> String {
 }
 
 /// A cuDNN contains its own cudart: 9.15.1 exists for CUDA 12 and for CUDA 13, with the same headers.
+#[e2e(slow)]
 fn oldest_driver_is_checked_against_cudnn() {
     let include = parts::cudnn("9.15.1").join("include");
     for (cudnn, fleet, fine) in [
@@ -64,6 +56,7 @@ fn oldest_driver_is_checked_against_cudnn() {
 }
 
 /// The headers are unknown, so the lock records the linked library, and a different one is reported.
+#[e2e(slow)]
 fn lock_records_linked_cudnn() {
     let fixture = project("locked", "");
     let tools = |cudnn: &str| super::fixture::nvcc("13.0") + &super::fixture::cudart("13.0") + &linked_to(cudnn);

@@ -5,22 +5,11 @@ use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use cudaguard_tests::{Call, Scratch, Test, layout, parts, scratch, tests};
+use cudaguard_tests::{Call, Scratch, e2e, layout, parts, scratch};
 
 use super::fixture::{call, call_of, codes, cudart, manifest, nvcc, package};
 use crate::wrapper::cache::host;
 use crate::wrapper::fixture::{Fixture, package as head};
-
-pub(crate) fn tests() -> Vec<Test> {
-    tests![
-        #[slow]
-        toolkit_aliases_are_one_toolkit,
-        #[slow]
-        other_toolkit_is_found_by_aliases,
-        #[slow]
-        members_may_use_different_toolkits
-    ]
-}
 
 /// Environment variables of a build.
 type Variables = Vec<(&'static str, OsString)>;
@@ -54,6 +43,7 @@ fn behind_ccache(dir: &Scratch, version: &str) -> OsString {
     format!("ccache {}", link.join("bin/nvcc").display()).into()
 }
 
+#[e2e(slow)]
 fn toolkit_aliases_are_one_toolkit() {
     let root = parts::cuda("13.0");
     let fixture = package("named", "");
@@ -97,6 +87,7 @@ const MAIN: &str =
     "unsafe extern \"C\" { fn launch() -> i32; }\nfn main() { std::process::exit(unsafe { launch() }) }\n";
 
 /// The build script still compiles with 13.0.
+#[e2e(slow)]
 fn other_toolkit_is_found_by_aliases() {
     let fixture = package("other", "");
     fixture.write("tools", nvcc("13.0") + &cudart("13.0"));
@@ -137,6 +128,7 @@ fn other_toolkit_is_found_by_aliases() {
 }
 
 /// Each member is checked by its own code. A lock for both is impossible, and the command reports this.
+#[e2e(slow)]
 fn members_may_use_different_toolkits() {
     let whole = package("whole", "");
     let text = |name: &str| fs::read_to_string(whole.root.join(name)).expect("just written");

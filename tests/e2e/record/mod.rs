@@ -10,15 +10,3 @@ mod environment;
 mod external_tools;
 mod fixture;
 mod switched_toolkits;
-
-use cudaguard_tests::Test;
-
-pub(crate) fn tests() -> Vec<Test> {
-    let mut tests = by_cargo::tests();
-    tests.extend(by_cc::tests());
-    tests.extend(by_cmake::tests());
-    tests.extend(cudnn::tests());
-    tests.extend(environment::tests());
-    tests.extend(switched_toolkits::tests());
-    tests
-}

@@ -7,22 +7,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-use cudaguard_tests::{Call, Project, Test, layout, parts, project, tests, tools};
+use cudaguard_tests::{Call, Project, e2e, layout, parts, project, tools};
 
 use super::fixture::{codes, independently, manifest, with_toolkit};
-
-pub(crate) fn tests() -> Vec<Test> {
-    tests![
-        #[slow]
-        redirected_link_rebuilds,
-        #[slow]
-        toolkit_replaced_by_older_rebuilds,
-        #[slow]
-        other_toolkit_in_path_rebuilds,
-        #[slow]
-        embed_script_runs_again,
-    ]
-}
 
 /// Ways in which the build script's toolkit changes.
 #[derive(Clone, Copy, Debug)]
@@ -157,20 +144,24 @@ fn switched(switch: Switch, way: &str, old: &str, new: &str) {
     assert_eq!(recorded(&file), new, "{switch:?} {way}");
 }
 
+#[e2e(slow)]
 fn redirected_link_rebuilds() {
     switched(Switch::Link, BY_ITSELF, "13.0", "13.2");
 }
 
+#[e2e(slow)]
 fn toolkit_replaced_by_older_rebuilds() {
     switched(Switch::InPlace, BY_CC, "13.2", "13.0");
 }
 
+#[e2e(slow)]
 fn other_toolkit_in_path_rebuilds() {
     switched(Switch::Path, PTX, "11.8", "13.0");
 }
 
 /// If the compiling script calls `embed!()`, the command makes it run again, independent of times. Under plain cargo the
 /// same run writes note and code, so both are old or both are new.
+#[e2e(slow)]
 fn embed_script_runs_again() {
     let (switch, old, new) = (Switch::InPlace, "13.2", "13.0");
     let project = package(BY_ITSELF).append("Cargo.toml", &project::build_dependency());

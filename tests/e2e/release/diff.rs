@@ -1,19 +1,9 @@
 //! `diff` of two releases.
 
-use cudaguard_tests::{Outcome, Scratch, Test, command, parts, snapshot, tests};
+use cudaguard_tests::{Outcome, Scratch, command, e2e, parts, snapshot};
 use serde_json::Value;
 
 use super::{compile, link, wheel};
-
-pub(super) fn tests() -> Vec<Test> {
-    tests![
-        changes_of_two_wheels,
-        policy_decides_what_is_lost,
-        #[slow]
-        real_libraries,
-        unexamined_parts_leave_it_unknown
-    ]
-}
 
 fn diff(scratch: &Scratch, words: &[&str]) -> Outcome {
     command::call(["diff"]).args(words).dir(scratch.path()).run()
@@ -38,6 +28,7 @@ fn two_wheels(name: &str) -> Scratch {
     scratch
 }
 
+#[e2e]
 fn changes_of_two_wheels() {
     let scratch = two_wheels("diff-wheels");
     let text = diff(&scratch, &["app-1.0.whl", "app-1.1.whl"]).expect(1);
@@ -67,6 +58,7 @@ fn changes_of_two_wheels() {
     assert!(back.stdout.contains("gained    7.5 (Tesla T4)"), "{back}");
 }
 
+#[e2e]
 fn policy_decides_what_is_lost() {
     let scratch = two_wheels("diff-policy");
     for (options, policy, status) in [
@@ -86,6 +78,7 @@ fn policy_decides_what_is_lost() {
 }
 
 /// Compares with the differences in NVIDIA's release notes.
+#[e2e(slow)]
 fn real_libraries() {
     let scratch = Scratch::new("diff-parts");
     let path = |part: &str, file: &str| parts::part(part).join(file).to_string_lossy().into_owned();
@@ -124,6 +117,7 @@ fn real_libraries() {
     }
 }
 
+#[e2e]
 fn unexamined_parts_leave_it_unknown() {
     let scratch = Scratch::without_blanks("diff-unexamined");
     let object = compile(&scratch, "kernels", &["arch=compute_80,code=sm_80"]);

@@ -2,25 +2,13 @@
 
 use std::fs;
 
-use cudaguard_tests::{Call, Scratch, Test, command, parts, snapshot, tests};
+use cudaguard_tests::{Call, Scratch, command, e2e, parts, snapshot};
 use serde_json::Value;
 
 use super::{compile, link, verify, wheel};
 
-pub(super) fn tests() -> Vec<Test> {
-    tests![
-        false_claim_is_refused,
-        #[slow]
-        newer_driver_is_refused,
-        newer_cudnn_is_refused,
-        unguarded_file_is_refused,
-        settings_of_a_project_apply,
-        unexamined_parts_are_not_fine,
-        archive_on_stdin_is_read_once
-    ]
-}
-
 /// A wheel that claims 8.0 and 9.0: one library has both, one has 9.0 in one of its sources only, one lacks it.
+#[e2e]
 fn false_claim_is_refused() {
     let scratch = Scratch::without_blanks("release-claim");
     let (both, old) = (
@@ -78,6 +66,7 @@ fn false_claim_is_refused() {
     let _ = verify(&scratch, &["empty.whl", "--driver-floor", "525"]).success();
 }
 
+#[e2e(slow)]
 fn newer_driver_is_refused() {
     let scratch = Scratch::without_blanks("release-driver");
     let native = compile(&scratch, "native", &["arch=compute_80,code=sm_80", "arch=compute_120,code=sm_120"]);
@@ -110,6 +99,7 @@ fn newer_driver_is_refused() {
     }
 }
 
+#[e2e]
 fn newer_cudnn_is_refused() {
     let scratch = Scratch::without_blanks("release-cudnn");
     scratch.file(
@@ -148,6 +138,7 @@ fn newer_cudnn_is_refused() {
     let _ = verify(&scratch, &["app.whl", "--cudnn-floor", "9.1"]).success();
 }
 
+#[e2e]
 fn unguarded_file_is_refused() {
     let scratch = Scratch::without_blanks("release-guarded");
     let kernels = compile(&scratch, "kernels", &["arch=compute_80,code=sm_80"]);
@@ -182,6 +173,7 @@ fn unguarded_file_is_refused() {
     assert_eq!(guarded, [false, true, false], "{outcome}");
 }
 
+#[e2e]
 fn settings_of_a_project_apply() {
     let scratch = Scratch::without_blanks("release-settings");
     let kernels = compile(&scratch, "kernels", &["arch=compute_80,code=sm_80"]);
@@ -209,6 +201,7 @@ fn settings_of_a_project_apply() {
     assert!(outcome.stderr.contains("pyproject.toml:2: `arch`: no such key"), "{outcome}");
 }
 
+#[e2e]
 fn unexamined_parts_are_not_fine() {
     let scratch = Scratch::without_blanks("release-unexamined");
     let kernels = compile(&scratch, "kernels", &["arch=compute_80,code=sm_80"]);
@@ -241,6 +234,7 @@ fn unexamined_parts_are_not_fine() {
 }
 
 /// The machine and the requirements of a release both need the members, and stdin has them only once.
+#[e2e]
 fn archive_on_stdin_is_read_once() {
     let scratch = Scratch::without_blanks("release-stdin");
     let kernels = compile(&scratch, "kernels", &["arch=compute_80,code=sm_80"]);

@@ -6,11 +6,7 @@ mod gate;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use cudaguard_tests::{Call, Outcome, Scratch, Test, command, once, parts, tools};
-
-pub(crate) fn tests() -> Vec<Test> {
-    [gate::tests(), diff::tests()].into_iter().flatten().collect()
-}
+use cudaguard_tests::{Call, Outcome, Scratch, command, once, parts, tools};
 
 /// Compiles kernels of one source for these `-gencode` values, once for all tests.
 fn compile(scratch: &Scratch, name: &str, gencodes: &[&str]) -> PathBuf {

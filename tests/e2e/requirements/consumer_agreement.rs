@@ -16,14 +16,15 @@ use cudaguard::internal::manifest::{Manifest, Requirement};
 use cudaguard::internal::tables;
 use cudaguard::internal::vendor::CUDNN;
 use cudaguard::internal::version::{CudaVersion, DriverRelease, Version};
-use cudaguard_tests::{Call, Scratch, Test, command, parts, places, skip, test};
+use cudaguard_tests::{Call, Scratch, Test, command, e2e, parts, places, skip, test};
 
 use super::cel::Claim;
 use super::consumers::{self, Seen};
 use crate::judge_equal::fixture::{NATIVE, descriptor};
 use crate::judge_equal::{Dice, number, random_programs};
 
-pub(crate) fn tests() -> Vec<Test> {
+#[e2e(rows)]
+fn tests() -> Vec<Test> {
     vec![
         test("consumer_agreement::requirements_admit_only_accepted_hosts", requirements_admit_only_accepted_hosts)
             .slow(),

@@ -5,9 +5,4 @@ mod consumer_agreement;
 mod consumers;
 mod output;
 
-use cudaguard_tests::Test;
 pub(crate) use output::example;
-
-pub(crate) fn tests() -> Vec<Test> {
-    [consumer_agreement::tests(), output::tests()].into_iter().flatten().collect()
-}

@@ -6,30 +6,11 @@ use std::sync::OnceLock;
 
 use cudaguard::internal::manifest::{GpuCoverage, Linkage, Manifest, Requirement};
 use cudaguard::internal::version::{CudaVersion, DriverRelease, Version};
-use cudaguard_tests::{Call, Scratch, Test, command, parts, snapshot, tests, tools};
+use cudaguard_tests::{Call, Scratch, command, e2e, parts, snapshot, tools};
 
 use super::cel::Claim;
 use super::consumers::{self, Seen};
 use crate::machine::fixture::{asks_driver, demo, gpu, json, manifest, of_driver, program};
-
-pub(crate) fn tests() -> Vec<Test> {
-    tests![
-        slurm_check_never_fails_a_prolog,
-        requirement_formats_match_snapshot,
-        several_files_are_combined,
-        minor_version_compatibility_is_used,
-        eessi_1491_newer_toolkit_on_driver,
-        cudnn_depends_on_gpu,
-        gpu_without_such_a_driver_is_excluded,
-        optional_cudnn_excludes_no_gpu,
-        #[slow]
-        devices_without_attribute_are_excluded,
-        invalid_name_is_rejected,
-        program_without_cuda_has_no_requirements,
-        underivable_requirements_are_an_error,
-        bill_of_wheel_lists_libraries,
-    ]
-}
 
 const FORMS: [&str; 10] =
     ["text", "json", "oci", "k8s-dra", "k8s-affinity", "conda", "wheel-variant", "slurm", "cyclonedx", "spdx"];
@@ -79,6 +60,7 @@ fn built_with_12_4() -> Manifest {
     made
 }
 
+#[e2e]
 fn requirement_formats_match_snapshot() {
     for form in FORMS {
         let text = written(form, &[example()]);
@@ -94,6 +76,7 @@ fn requirement_formats_match_snapshot() {
 }
 
 /// Slurm starts prologs without a PATH, and a Prolog that fails drains the node.
+#[e2e]
 fn slurm_check_never_fails_a_prolog() {
     let scratch = Scratch::new("requirements-prolog");
     let script = scratch.file("check.sh", written("slurm", &[example()]));
@@ -111,6 +94,7 @@ fn slurm_check_never_fails_a_prolog() {
 }
 
 /// All programs must run: the output contains the GPUs that both support, and the newer driver.
+#[e2e]
 fn several_files_are_combined() {
     let both = written("text", &[example(), of_driver()]);
     snapshot::check("requirements/several", &plain(&both));
@@ -120,6 +104,7 @@ fn several_files_are_combined() {
 
 /// A program of 12.4 runs on a driver of 12.2, because both have the same major. EESSI's software layer once refused this,
 /// because it compared the two versions.
+#[e2e]
 fn minor_version_compatibility_is_used() {
     let on = |release: &str, cuda: (u32, u32)| Seen {
         processor: std::env::consts::ARCH,
@@ -140,6 +125,7 @@ fn minor_version_compatibility_is_used() {
 
 /// Checks the same for a program with machine code for all its GPUs. All grammars can express this, including those with
 /// one bound for all GPUs.
+#[e2e]
 fn eessi_1491_newer_toolkit_on_driver() {
     let scratch = Scratch::new("requirements-eessi");
     let file = scratch.join("lammps");
@@ -170,6 +156,7 @@ fn eessi_1491_newer_toolkit_on_driver() {
 }
 
 /// The program accepts cuDNN 8.0, which has no code for H100. `requirements`, `verify` and `map` agree for each GPU.
+#[e2e]
 fn cudnn_depends_on_gpu() {
     let scratch = Scratch::new("requirements-cudnn");
     let file = scratch.join("model");
@@ -218,6 +205,7 @@ fn cudnn_depends_on_gpu() {
 }
 
 /// The driver of CUDA 13 supports no GPU before Maxwell, so that such a machine cannot exist. The program has no kernels.
+#[e2e]
 fn gpu_without_such_a_driver_is_excluded() {
     let scratch = Scratch::new("requirements-left");
     let file = scratch.join("tool");
@@ -237,6 +225,7 @@ fn gpu_without_such_a_driver_is_excluded() {
 }
 
 /// A program that only opens cuDNN by name runs without it, so its releases exclude no GPU, unless the policy requires cuDNN.
+#[e2e]
 fn optional_cudnn_excludes_no_gpu() {
     let scratch = Scratch::new("requirements-optional-cudnn");
     let at = |gpu: &str| match gpu {
@@ -293,6 +282,7 @@ fn optional_cudnn_excludes_no_gpu() {
 }
 
 /// A device of another driver, and a device without versions, are skipped. An error would abort the complete allocation.
+#[e2e(slow)]
 fn devices_without_attribute_are_excluded() {
     let claim = Claim::of(&written("k8s-dra", &[example()]));
     let whole = [("cudaComputeCapability", "8.0.0"), ("cudaDriverVersion", "12.4.0"), ("driverVersion", "550.163.1")];
@@ -303,12 +293,14 @@ fn devices_without_attribute_are_excluded() {
     }
 }
 
+#[e2e]
 fn invalid_name_is_rejected() {
     let outcome = call("k8s-dra", &[example()]).args(["--name", "a b"]).run().expect(2);
     assert!(outcome.stderr.contains("--name a b: expected a name"), "{outcome}");
 }
 
 /// The program only requires a driver: users get a message, and no selector is empty.
+#[e2e]
 fn program_without_cuda_has_no_requirements() {
     let scratch = Scratch::new("requirements-nothing");
     let mut asks = asks_driver();
@@ -324,6 +316,7 @@ fn program_without_cuda_has_no_requirements() {
     }
 }
 
+#[e2e]
 fn underivable_requirements_are_an_error() {
     let scratch = Scratch::new("requirements-none");
     let mut text = String::new();
@@ -388,6 +381,7 @@ fn without_digests(text: &str) -> String {
 }
 
 /// A wheel with a library of NVIDIA inside, and one that it requires.
+#[e2e]
 fn bill_of_wheel_lists_libraries() {
     tools::need_all(&["g++", "python3"]);
     let scratch = Scratch::without_blanks("requirements-bill");

@@ -3,21 +3,18 @@
 use std::path::Path;
 
 use cargo_cudaguard::binary::file::Binary;
-use cudaguard_tests::{Call, Project, Scratch, Test, command, parts, snapshot, tests};
+use cudaguard_tests::{Call, Project, Scratch, command, e2e, parts, snapshot};
 use serde_json::Value;
 
 use super::fixture::program;
 use super::packages::components;
-
-pub(crate) fn tests() -> Vec<Test> {
-    tests![program_is_shown_in_both_formats, libraries_archives_and_objects_are_shown,]
-}
 
 fn json(file: &Path) -> Value {
     let outcome = command::call(["inspect", "--json"]).arg(file).run().success();
     serde_json::from_str(&outcome.stdout).unwrap_or_else(|error| panic!("{error}: {outcome}"))
 }
 
+#[e2e]
 fn program_is_shown_in_both_formats() {
     let project = program("seen");
     let toolkit = parts::cuda("13.0");
@@ -44,6 +41,7 @@ fn program_is_shown_in_both_formats() {
     snapshot::check("scenes/inspect", &snapshot::paths(&text, &[(project.path(), "<project>")]));
 }
 
+#[e2e]
 fn libraries_archives_and_objects_are_shown() {
     let project = Project::guarded("kinds")
         .append("Cargo.toml", "\n[lib]\ncrate-type = [\"cdylib\", \"staticlib\", \"rlib\"]\n")

@@ -1,13 +1,10 @@
 //! The typical forum question: a program is built with one cuDNN and started with an older one.
 
-use cudaguard_tests::{Test, parts, tests};
+use cudaguard_tests::{e2e, parts};
 
 use super::fixture::{build, program, refused, runs, start};
 
-pub(crate) fn tests() -> Vec<Test> {
-    tests![older_cudnn_is_refused]
-}
-
+#[e2e]
 fn older_cudnn_is_refused() {
     let project = program("real-9");
     let (built, older) = (parts::cudnn("9.15.1"), parts::cudnn("9.1.0"));

@@ -2,18 +2,10 @@
 
 use std::path::Path;
 
-use cudaguard_tests::{Call, Test, command, parts, tests};
+use cudaguard_tests::{Call, command, e2e, parts};
 use serde_json::Value;
 
 use super::fixture::{build, program_in, runs, start, unguarded};
-
-pub(crate) fn tests() -> Vec<Test> {
-    tests![
-        command_guards_package_without_embed,
-        #[slow]
-        non_ascii_directories_work,
-    ]
-}
 
 /// Returns the names of the components in a file.
 pub(crate) fn components(file: &Path) -> Vec<String> {
@@ -26,6 +18,7 @@ pub(crate) fn components(file: &Path) -> Vec<String> {
     names
 }
 
+#[e2e]
 fn command_guards_package_without_embed() {
     let project = unguarded("plain");
     let cudnn = parts::cudnn("9.15.1");
@@ -42,6 +35,7 @@ fn command_guards_package_without_embed() {
     assert!(other.stderr.contains("libcudnn.so.9") && other.stdout.is_empty(), "{other}");
 }
 
+#[e2e(slow)]
 fn non_ascii_directories_work() {
     let project = program_in("odd", "größe 大 'quoted' $HOME");
     let built = project.sibling().join("cuDNN für alle");

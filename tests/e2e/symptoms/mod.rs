@@ -4,22 +4,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
 use cargo_cudaguard::knowledge::symptoms::{Symptom, SymptomMatches, all_statuses, all_symptoms, diagnose};
-use cudaguard_tests::{Call, Scratch, Test, command, snapshot, test, tests};
+use cudaguard_tests::{Call, Scratch, Test, command, e2e, snapshot, test};
 
 use crate::policy::pages::held;
 
-pub(crate) fn tests() -> Vec<Test> {
-    let mut tests = tests![
-        thread_addresses_are_unique,
-        harmless_texts_get_no_answer,
-        loader_messages_match_in_other_languages,
-        recent_messages_get_the_right_fix,
-        windows_texts_get_windows_names,
-        output_matches_snapshot,
-        input_methods_agree,
-        json_output,
-        pages_match_the_tables
-    ];
+#[e2e(rows)]
+fn tests() -> Vec<Test> {
+    let mut tests = Vec::new();
     tests.extend(threads().into_iter().map(|thread| {
         let name = thread.address.trim_start_matches("https://github.com/");
         test(format!("thread::{name}"), move || thread_gets_expected_answer(&thread))
@@ -73,6 +64,7 @@ fn thread_gets_expected_answer(thread: &Thread) {
     assert!(thread.code == "-" || outcome.stdout.contains(thread.code), "{}: {outcome}", thread.text);
 }
 
+#[e2e]
 fn thread_addresses_are_unique() {
     let threads = threads();
     let addresses: BTreeSet<_> = threads.iter().map(|thread| thread.address).collect();
@@ -80,6 +72,7 @@ fn thread_addresses_are_unique() {
 }
 
 /// Ordinary log lines, and errors that are unrelated to CUDA, return status 3 and advice about what to send.
+#[e2e]
 fn harmless_texts_get_no_answer() {
     for text in [
         "Segmentation fault (core dumped)",
@@ -130,6 +123,7 @@ fn harmless_texts_get_no_answer() {
 
 /// Messages of nvcc 13.0, g++ 12, clang 14, cl and NVRTC 13 for sources and GPUs that CUDA 12 and 13 dropped, and messages of
 /// frameworks in 2025 and 2026. The second text is a part of the right answer.
+#[e2e]
 fn recent_messages_get_the_right_fix() {
     for line in include_str!("recent.txt").lines().filter(|line| !line.starts_with('#')) {
         let [text, symptom, part] = line.split(" | ").collect::<Vec<_>>()[..] else { panic!("{line}") };
@@ -141,6 +135,7 @@ fn recent_messages_get_the_right_fix() {
 }
 
 /// Messages of glibc 2.36, GNU ld 2.40 and Windows, with and without the quotation marks of the language.
+#[e2e]
 fn loader_messages_match_in_other_languages() {
     for (text, symptom) in [
         (
@@ -201,6 +196,7 @@ fn loader_messages_match_in_other_languages() {
 }
 
 /// A text of Windows gets a fix with the names of Windows.
+#[e2e]
 fn windows_texts_get_windows_names() {
     for text in [
         "Could not load library cudnn_ops64_9.dll. Error code 126",
@@ -212,6 +208,7 @@ fn windows_texts_get_windows_names() {
     }
 }
 
+#[e2e]
 fn output_matches_snapshot() {
     for (name, printed) in [
         ("number", &["803"][..]),
@@ -227,6 +224,7 @@ fn output_matches_snapshot() {
 }
 
 /// A text needs no quotes, a symptom can be selected by name, and a message of cudaguard returns its finding.
+#[e2e]
 fn input_methods_agree() {
     let explain = |words: &[&str]| command::call(["explain"]).args(words).run().success().stdout;
     let page = explain(&["no kernel image is available"]);
@@ -242,6 +240,7 @@ fn input_methods_agree() {
 }
 
 /// The JSON output contains the page and its sources.
+#[e2e]
 fn json_output() {
     let explain = |words: &[&str], status| {
         let outcome = command::call(["explain", "--json"]).args(words).run().expect(status);
@@ -365,6 +364,7 @@ fn capital(text: &str) -> String {
 }
 
 /// The pages of the book match the tables.
+#[e2e]
 fn pages_match_the_tables() {
     held("docs/troubleshooting/index.md", &index());
     held("docs/troubleshooting/statuses.md", &statuses_page());

@@ -5,27 +5,12 @@ use std::path::PathBuf;
 
 use cudaguard_tests::project::{build_dependency, check_dependency};
 use cudaguard_tests::world::{self, A100, H100, V100, World};
-use cudaguard_tests::{Call, Project, Scratch, Test, command, last_report, parts, scratch, snapshot, tests, tools};
+use cudaguard_tests::{Call, Project, Scratch, command, e2e, last_report, parts, scratch, snapshot, tools};
 
 use crate::cmake::fixture::{Cmake, NINJA, Tree, include, toolkit, words};
 use crate::other_builds::{self, KERNELS, MAIN};
 
 use super::fixture::{PLAIN_DATA, STATIC_CUDART, nvcc};
-
-pub(crate) fn tests() -> Vec<Test> {
-    tests![
-        #[slow]
-        front_ends_seal_alike,
-        #[slow]
-        policy_declaration_is_used,
-        #[slow]
-        unreadable_kernels_are_unknown,
-        #[slow]
-        unintended_archs_are_reported,
-        #[slow]
-        static_library_linkage_is_recorded
-    ]
-}
 
 const RUST_MAIN: &str = "extern \"C\" { fn run(p: *mut i32); }\nfn main() {\n    if std::env::args().count() > 9 {\n        \
                          unsafe { run(std::ptr::null_mut()) }\n    }\n    println!(\"main ran\");\n}\n";
@@ -175,6 +160,7 @@ fn machines() -> Vec<(&'static str, World, bool)> {
     ]
 }
 
+#[e2e(slow)]
 fn front_ends_seal_alike() {
     world::need();
     tools::need_all(&["gcc", "g++", "python3"]);
@@ -241,6 +227,7 @@ const PTX_IN_OUT_DIR: &str = r#"fn main() {
 
 /// No guard can see the kernels, but `[gpu] archs` declares them, or the build script left PTX: they are checked like visible
 /// kernels, with the same message. If the program has visible kernels, these count.
+#[e2e(slow)]
 fn policy_declaration_is_used() {
     world::need();
     tools::need_all(&["gcc", "g++"]);
@@ -297,6 +284,7 @@ fn policy_declaration_is_used() {
 
 /// The program compresses its kernels. Even for a sealed file, the output states that declared kernels were not checked.
 /// Without compression they are.
+#[e2e(slow)]
 fn unreadable_kernels_are_unknown() {
     world::need();
     tools::need_all(&["gcc", "g++"]);
@@ -367,6 +355,7 @@ fn unreadable_kernels_are_unknown() {
 
 /// If a variable sets archs for all builds, a program without visible kernels may have hidden ones. `TORCH_CUDA_ARCH_LIST`
 /// does not count, because containers set it globally.
+#[e2e(slow)]
 fn unintended_archs_are_reported() {
     world::need();
     tools::need("gcc");
@@ -385,6 +374,7 @@ fn unintended_archs_are_reported() {
 }
 
 /// The output describes what the static library contains, and the linker options that include the guard.
+#[e2e(slow)]
 fn static_library_linkage_is_recorded() {
     let static_only = Project::guarded("carries")
         .append("Cargo.toml", "\n[lib]\ncrate-type = [\"staticlib\"]\n")

@@ -9,20 +9,13 @@ use std::path::Path;
 
 use cudaguard_tests::containers::copies;
 use cudaguard_tests::world::{self, A100, V100, World};
-use cudaguard_tests::{Call, Scratch, Test, last_report, parts, rows, test, tests, tools};
+use cudaguard_tests::{Call, Scratch, Test, e2e, last_report, parts, rows, test, tools};
 
 use fixture::{Build, PLAIN_DATA, STATIC_CUDART, before_linking, object, reported, worlds};
 
-pub(crate) fn tests() -> Vec<Test> {
-    let mut all = tests![
-        cudart_without_kernels_is_accounted,
-        linked_libcuda_is_checked,
-        #[slow]
-        relocatable_device_code_is_accounted,
-        unknown_ptx_is_accounted,
-        #[slow]
-        image_limit_is_reported
-    ];
+#[e2e(rows)]
+fn tests() -> Vec<Test> {
+    let mut all = Vec::new();
     all.extend(BUILDS.iter().map(|(what, objects)| {
         let test =
             test(format!("matches_sealed_twin::{}", what.replace([',', ' '], "_")), move || sealed_twin(objects));
@@ -30,8 +23,6 @@ pub(crate) fn tests() -> Vec<Test> {
     }));
     let counts = [("one_container", 1), ("200_containers", 200)];
     all.extend(rows("linkers_agree", counts, linkers_agree).map(Test::slow));
-    all.extend(front_ends::tests());
-    all.extend(ptx_text::tests());
     all
 }
 
@@ -106,6 +97,7 @@ fn linkers_agree(count: usize) {
 
 /// A program calls the runtime but has no kernels. The requirements of a shared cudart are checked as in the sealed twin. A
 /// static cudart leaves no evidence at the start, so it is reported as not checked.
+#[e2e]
 fn cudart_without_kernels_is_accounted() {
     world::need();
     tools::need_all(&["cc", "g++"]);
@@ -140,6 +132,7 @@ fn cudart_without_kernels_is_accounted() {
 }
 
 /// A program without kernels that calls functions of every libcuda needs one that works.
+#[e2e]
 fn linked_libcuda_is_checked() {
     world::need();
     tools::need_all(&["cc", "g++"]);
@@ -178,6 +171,7 @@ fn linked_libcuda_is_checked() {
 
 /// Separately linked device code of several files is checked like other code. Without the device link there is no program:
 /// its host code refers to the output of that link.
+#[e2e(slow)]
 fn relocatable_device_code_is_accounted() {
     world::need();
     tools::need_all(&["cc", "g++"]);
@@ -206,6 +200,7 @@ fn relocatable_device_code_is_accounted() {
 
 /// The guard stores a limited number of images. With more, coverage is unknown: nothing is refused, and the result is not
 /// reported as compatible.
+#[e2e(slow)]
 fn image_limit_is_reported() {
     world::need();
     for tool in ["cc", "g++", "objcopy"] {
@@ -287,6 +282,7 @@ fn newer_ptx(object: &Path) {
 }
 
 /// Known drivers do not compile it. For newer drivers this is unknown, and the output reports it.
+#[e2e]
 fn unknown_ptx_is_accounted() {
     world::need();
     let scratch = Scratch::without_blanks("unsealed");

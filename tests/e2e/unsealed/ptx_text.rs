@@ -5,20 +5,9 @@ use std::path::{Path, PathBuf};
 
 use cudaguard_tests::command::call;
 use cudaguard_tests::world::{self, A100, World};
-use cudaguard_tests::{Call, Scratch, Test, parts, tests, tools};
+use cudaguard_tests::{Call, Scratch, e2e, parts, tools};
 
 use super::fixture::{Build, STATIC_CUDART, before_linking, nvcc, object, reported};
-
-pub(crate) fn tests() -> Vec<Test> {
-    tests![
-        ptx_text_needs_driver,
-        ptx_text_alone_needs_driver,
-        #[slow]
-        ptx_header_is_strict,
-        #[slow]
-        much_data_is_not_searched
-    ]
-}
 
 /// Returns an object with this text in its read-only data, behind this number of other bytes.
 fn text_object(dir: &Path, text: &str, before: usize) -> PathBuf {
@@ -66,6 +55,7 @@ fn started(unsealed: &Path, release: &'static str, cuda: u32, refused: bool) -> 
 }
 
 /// The layout of candle: machine code in containers, and PTX text of a newer toolkit.
+#[e2e]
 fn ptx_text_needs_driver() {
     let scratch = Scratch::without_blanks("unsealed");
     let ptx = newest_ptx(scratch.path());
@@ -86,6 +76,7 @@ fn ptx_text_needs_driver() {
 }
 
 /// The layout of a program that opens libcuda by name and contains only PTX text.
+#[e2e]
 fn ptx_text_alone_needs_driver() {
     let scratch = Scratch::without_blanks("unsealed");
     let ptx = newest_ptx(scratch.path());
@@ -101,6 +92,7 @@ fn ptx_text_alone_needs_driver() {
 }
 
 /// Text about PTX, and templates whose numbers are filled in at run time, are not PTX.
+#[e2e(slow)]
 fn ptx_header_is_strict() {
     const KERNEL: &str = ".address_size 64\n.visible .entry q() { ret; }\n";
     let rows = [
@@ -122,6 +114,7 @@ fn ptx_header_is_strict() {
 }
 
 /// With more than 1 MiB of read-only data, the start lists GPU code outside containers as not checked.
+#[e2e(slow)]
 fn much_data_is_not_searched() {
     let scratch = Scratch::without_blanks("unsealed");
     let ptx = newest_ptx(scratch.path());

@@ -4,11 +4,12 @@ mod fixture;
 
 use cudaguard::internal::finding::Code;
 use cudaguard::internal::manifest::{GpuCoverage, Linkage, Requirement};
-use cudaguard_tests::{Call, Test, command, fake_library, layout, snapshot, test};
+use cudaguard_tests::{Call, Test, command, e2e, fake_library, layout, snapshot, test};
 
 use fixture::{Fixture, gencode};
 
-pub(crate) fn tests() -> Vec<Test> {
+#[e2e(rows)]
+fn tests() -> Vec<Test> {
     vec![
         test("missing_arch_is_refused", missing),
         test("stale_object_is_reported", stale).slow(),

@@ -2,19 +2,16 @@
 
 use std::fs;
 
-use cudaguard_tests::{Call, Scratch, Test, command, tests, tools};
+use cudaguard_tests::{Call, Scratch, command, e2e, tools};
 
 use super::COMPILER;
 use super::guard::{NEW, OLD, cudnn_dll, gcc, gcc_program_linking_cudnn};
-
-pub(super) fn tests() -> Vec<Test> {
-    tests![dll_next_to_program_is_judged, builtins_next_to_nvrtc_are_found]
-}
 
 const HOST: &str =
     r#"{"platform": "x86_64-windows", "driver": {"user": "581.57"}, "gpus": [{"name": "RTX 4090"}], "cudnn": []}"#;
 
 /// The real cuDNN of several releases is next to the program. The host has none.
+#[e2e]
 fn dll_next_to_program_is_judged() {
     tools::need(COMPILER);
     let scratch = Scratch::without_blanks("windows-closure");
@@ -78,6 +75,7 @@ fn dll_next_to_program_is_judged() {
 }
 
 /// NVRTC opens its builtins when it compiles, so no DLL imports them.
+#[e2e]
 fn builtins_next_to_nvrtc_are_found() {
     tools::need(COMPILER);
     let scratch = Scratch::without_blanks("windows-builtins");

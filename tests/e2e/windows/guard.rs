@@ -3,21 +3,10 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use cudaguard_tests::{Call, Scratch, Test, command, parts, places, tests, tools};
+use cudaguard_tests::{Call, Scratch, command, e2e, parts, places, tools};
 
 use super::COMPILER;
 use super::wine::Wine;
-
-pub(crate) fn tests() -> Vec<Test> {
-    tests![
-        #[slow]
-        gcc_program_is_judged_before_main,
-        #[slow]
-        clang_program_is_judged_before_main,
-        #[slow]
-        missing_cudnn_and_driver_are_refused
-    ]
-}
 
 pub(super) const OLD: &str = "9.1.0";
 pub(super) const NEW: &str = "9.28.0";
@@ -135,6 +124,7 @@ pub(super) fn gcc_program_linking_cudnn(scratch: &Scratch) -> (PathBuf, PathBuf)
     (guard, program)
 }
 
+#[e2e(slow)]
 fn gcc_program_is_judged_before_main() {
     tools::need(COMPILER);
     let wine = Wine::new("windows-guard-gcc");
@@ -197,6 +187,7 @@ set(CMAKE_C_STANDARD_LIBRARIES kernel32.lib)
 cudaguard_embed(app CUDNN_INCLUDE_DIR ${CUDNN})
 ";
 
+#[e2e(slow)]
 fn missing_cudnn_and_driver_are_refused() {
     tools::need(COMPILER);
     let wine = Wine::new("windows-guard-missing");
@@ -253,6 +244,7 @@ void start(void) {
 }
 "#;
 
+#[e2e(slow)]
 fn clang_program_is_judged_before_main() {
     tools::need_all(&["clang", "lld-link", "llvm-dlltool"]);
     let wine = Wine::new("windows-guard-clang");

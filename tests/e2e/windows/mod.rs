@@ -10,21 +10,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use cargo_cudaguard::binary::loader::DllSearch;
-use cudaguard_tests::{Call, Scratch, Test, command, tests, tools};
+use cudaguard_tests::{Call, Scratch, command, e2e, tools};
 
 use self::wine::Wine;
-
-pub(crate) fn tests() -> Vec<Test> {
-    let mut tests = tests![
-        answers_about_pe_files,
-        #[slow]
-        wine_picks_the_same_dlls
-    ];
-    tests.extend(closure::tests());
-    tests.extend(guard::tests());
-    tests.extend(on_wine::tests());
-    tests
-}
 
 const COMPILER: &str = "x86_64-w64-mingw32-gcc";
 const DLLS: [&str; 3] = ["a", "b", "c"];
@@ -96,6 +84,7 @@ fn printed(output: &str) -> BTreeMap<String, String> {
 }
 
 /// Copies of the DLLs are in random directories, with names in mixed case. Wine's loader is the reference.
+#[e2e(slow)]
 fn wine_picks_the_same_dlls() {
     tools::need(COMPILER);
     let built = Built::new();
@@ -171,6 +160,7 @@ fn wine_picks_the_same_dlls() {
 }
 
 /// A Windows program gets a verdict for a Windows machine, and is refused on Linux.
+#[e2e]
 fn answers_about_pe_files() {
     tools::need(COMPILER);
     let scratch = Scratch::new("windows-answers");

@@ -5,26 +5,11 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use cudaguard_tests::scratch::target_without_blanks;
-use cudaguard_tests::{BuiltOnce, Call, Scratch, Test, command, parts, places, skip, tests, tools};
+use cudaguard_tests::{BuiltOnce, Call, Scratch, command, e2e, parts, places, skip, tools};
 
 use super::COMPILER;
 use super::guard::{LINKED, NEW, cudnn_dll};
 use super::wine::{WINE, Wine};
-
-pub(super) fn tests() -> Vec<Test> {
-    tests![
-        #[slow]
-        unit_tests_pass,
-        #[slow]
-        output_equals_that_of_linux,
-        #[slow]
-        embedded_guard_equals_that_of_linux,
-        #[slow]
-        machine_is_detected,
-        #[slow]
-        installed_toolkits_are_detected
-    ]
-}
 
 const TARGET: &str = "x86_64-pc-windows-gnu";
 /// A build takes minutes.
@@ -74,7 +59,7 @@ fn start_wine(name: &str) -> Wine {
 }
 
 /// Unit tests that start tools of Linux, or expect paths of Unix.
-const FOR_UNIX: [&str; 21] = [
+const FOR_UNIX: [&str; 20] = [
     "sys::elf::tests",
     "unrelated_files_are_omitted",
     "git_ignored_files_are_skipped",
@@ -97,6 +82,7 @@ const FOR_UNIX: [&str; 21] = [
     "directories_are_found_in_texts",
 ];
 
+#[e2e(slow)]
 fn unit_tests_pass() {
     let wine = start_wine("windows-units");
     let part = parts::part("rust-cross");
@@ -118,6 +104,7 @@ fn unit_tests_pass() {
 }
 
 /// A program, its DLLs, a wheel and a compressed archive of them, and libraries for Linux.
+#[e2e(slow)]
 fn output_equals_that_of_linux() {
     let wine = start_wine("windows-output");
     let scratch = Scratch::without_blanks("windows-files");
@@ -158,6 +145,7 @@ fn output_equals_that_of_linux() {
 }
 
 /// Wine starts the compiler of Linux through a program that converts paths.
+#[e2e(slow)]
 fn embedded_guard_equals_that_of_linux() {
     let wine = start_wine("windows-embed");
     let scratch = Scratch::without_blanks("windows-embed-files");
@@ -200,6 +188,7 @@ fn resource(version: &str, description: &str) -> String {
 }
 
 /// A fake driver and `nvidia-smi`, a fake cudart in `PATH`, and a program that needs them and a real cuDNN.
+#[e2e(slow)]
 fn machine_is_detected() {
     let wine = start_wine("windows-machine");
     let scratch = Scratch::without_blanks("windows-machine-files");
@@ -278,6 +267,7 @@ fn machine_is_detected() {
 }
 
 /// Toolkits and cuDNN are where NVIDIA's installers put them. Their headers are real, and nvcc prints only its release.
+#[e2e(slow)]
 fn installed_toolkits_are_detected() {
     let wine = start_wine("windows-toolkits");
     let scratch = Scratch::without_blanks("windows-toolkit-files");

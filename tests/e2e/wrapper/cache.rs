@@ -5,26 +5,9 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 use cargo_cudaguard::binary::file::Binary;
-use cudaguard_tests::{Call, Outcome, Test, scratch, tests};
+use cudaguard_tests::{Call, Outcome, e2e, scratch};
 
 use super::fixture::{Fixture, GUARDED, compiled, notes, package, sealed, set, set_time};
-
-pub(crate) fn tests() -> Vec<Test> {
-    tests![
-        #[slow]
-        mixed_crate_types_are_cached,
-        #[slow]
-        workspace_is_cached,
-        #[slow]
-        custom_profile_is_cached,
-        #[slow]
-        other_version_files_are_replaced,
-        #[slow]
-        external_build_directory_is_cached,
-        #[slow]
-        killed_build_is_sealed_later,
-    ]
-}
 
 /// Sets the environment of a build.
 type With<'a> = Box<dyn Fn(Call) -> Call + 'a>;
@@ -169,6 +152,7 @@ fn cuda_h(root: &Path, major: u32, minor: u32) {
 const MAIN: &str = "fn main() {\n    println!(\"ran\");\n}\n";
 const EXPORT: &str = "#[no_mangle]\npub extern \"C\" fn seven() -> u32 {\n    7\n}\n";
 
+#[e2e(slow)]
 fn mixed_crate_types_are_cached() {
     let more = "[lib]\ncrate-type = [\"lib\", \"cdylib\"]\n[workspace]\n";
     let fixture = Fixture::new(
@@ -219,6 +203,7 @@ fn workspace(name: &str, more: &str) -> Fixture {
     )
 }
 
+#[e2e(slow)]
 fn workspace_is_cached() {
     let fixture = workspace("cache-workspace", "");
     let shape = Shape {
@@ -235,6 +220,7 @@ fn workspace_is_cached() {
     shape.changed_guard_recompiles_holders();
 }
 
+#[e2e(slow)]
 fn custom_profile_is_cached() {
     let more = "[lib]\ncrate-type = [\"cdylib\"]\n[workspace]\n[profile.dist]\ninherits = \"release\"\nstrip = true\n";
     let fixture = Fixture::new("cache-profile", &[("Cargo.toml", &package("seven", more)), ("src/lib.rs", EXPORT)]);
@@ -253,6 +239,7 @@ fn custom_profile_is_cached() {
 }
 
 /// A guard of another cudaguard version is compiled and linked again.
+#[e2e(slow)]
 fn other_version_files_are_replaced() {
     let fixture = workspace("cache-version", "");
     let _ = fixture.guard(["build"]).run().success();
@@ -266,6 +253,7 @@ fn other_version_files_are_replaced() {
 }
 
 /// `build.build-dir`: cargo's intermediate files are in a different directory than its outputs.
+#[e2e(slow)]
 fn external_build_directory_is_cached() {
     let fixture = Fixture::new(
         "cache-build-dir",
@@ -285,6 +273,7 @@ fn external_build_directory_is_cached() {
 }
 
 /// The wrapper is killed after the linker exits. Later outputs of cargo are complete and sealed.
+#[e2e(slow)]
 fn killed_build_is_sealed_later() {
     let fixture =
         Fixture::new("cache-killed", &[("Cargo.toml", &package("app", "[workspace]\n")), ("src/main.rs", MAIN)]);

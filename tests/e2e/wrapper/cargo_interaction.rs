@@ -2,40 +2,10 @@
 
 use std::fs;
 
-use cudaguard_tests::{Outcome, Scratch, Test, tests};
+use cudaguard_tests::{Outcome, Scratch, e2e};
 
 use super::fixture::{Fixture, GUARDED, cargo, compiled, notes, package, sealed, set, summary};
 use cudaguard_tests::scratch;
-
-pub(crate) fn tests() -> Vec<Test> {
-    tests![
-        #[slow]
-        environment_wrappers_are_chained,
-        #[slow]
-        configured_wrapper_is_chained,
-        #[slow]
-        changed_wrapper_rebuilds,
-        #[slow]
-        message_formats_are_kept,
-        quiet_prints_nothing,
-        cargo_status_is_returned,
-        #[slow]
-        cargo_signal_is_returned,
-        #[slow]
-        nested_command_works,
-        #[slow]
-        configured_variables_are_read,
-        #[slow]
-        directory_with_blanks_works,
-        #[slow]
-        read_only_target_directory_fails,
-        #[slow]
-        release_errors_stop_before_cargo,
-        unreadable_policy_fails,
-        #[slow]
-        builds_are_reproducible,
-    ]
-}
 
 const MAIN: &str = "fn main() {\n    println!(\"ran\");\n}\n";
 
@@ -54,6 +24,7 @@ fn log(script: &std::path::Path) -> String {
     fs::read_to_string(script.with_extension("log")).unwrap_or_default()
 }
 
+#[e2e(slow)]
 fn environment_wrappers_are_chained() {
     let fixture = program("chain");
     let (outer, inner) = (wrapper(&fixture, "outer"), wrapper(&fixture, "inner"));
@@ -70,6 +41,7 @@ fn environment_wrappers_are_chained() {
     assert_eq!(compiled(&call().run().success()), set(&[]), "nothing changed");
 }
 
+#[e2e(slow)]
 fn configured_wrapper_is_chained() {
     let fixture = program("chain-config");
     let inner = wrapper(&fixture, "inner");
@@ -80,6 +52,7 @@ fn configured_wrapper_is_chained() {
 }
 
 /// cargo separates the outputs of different wrappers, and cudaguard separates those of wrappers that it calls.
+#[e2e(slow)]
 fn changed_wrapper_rebuilds() {
     let fixture = program("chain-change");
     let (one, other) = (wrapper(&fixture, "one"), wrapper(&fixture, "other"));
@@ -124,6 +97,7 @@ fn same(text: &str, fixture: &Fixture) -> String {
     lines.join("\n")
 }
 
+#[e2e(slow)]
 fn message_formats_are_kept() {
     let text = "fn main() {\n    let unused = 1;\n    println!(\"ran\");\n}\n";
     for format in
@@ -149,6 +123,7 @@ fn message_formats_are_kept() {
     }
 }
 
+#[e2e]
 fn quiet_prints_nothing() {
     let fixture = program("quiet");
     for (words, variable) in [(&["build", "-q"][..], None), (&["build"], Some(("CARGO_TERM_QUIET", "true")))] {
@@ -162,6 +137,7 @@ fn quiet_prints_nothing() {
     let _ = sealed(&fixture.built("debug/app"), "app");
 }
 
+#[e2e]
 fn cargo_status_is_returned() {
     let fixture = program("status");
     let same_as_cargo = |words: &[&str]| {
@@ -182,6 +158,7 @@ fn cargo_status_is_returned() {
 }
 
 /// If a signal kills cargo, the command ends with the same signal.
+#[e2e(slow)]
 fn cargo_signal_is_returned() {
     let fixture = program("death");
     let fake = fixture.sibling("cargo");
@@ -195,6 +172,7 @@ fn cargo_signal_is_returned() {
 }
 
 /// A build script or a test calls cargo or the command for another project.
+#[e2e(slow)]
 fn nested_command_works() {
     let fixture = program("nested");
     let inner = program("nested-inner");
@@ -213,6 +191,7 @@ fn nested_command_works() {
     let _ = sealed(&inner.root.join(format!("by-{}/debug/app", guard.as_os_str().len())), "app");
 }
 
+#[e2e(slow)]
 fn configured_variables_are_read() {
     let fixture = program("config-env");
     let cudnn = fixture.root.join("cudnn");
@@ -230,6 +209,7 @@ fn configured_variables_are_read() {
     assert_eq!(compiled(&fixture.guard(["build", "-v"]).run().success()), set(&[]));
 }
 
+#[e2e(slow)]
 fn directory_with_blanks_works() {
     let scratch = Scratch::new("ein Ordner mit größeren Lücken");
     let root = scratch.join("tree");
@@ -259,6 +239,7 @@ fn directory_with_blanks_works() {
     assert_eq!(outcome.stdout, "ran\n");
 }
 
+#[e2e(slow)]
 fn read_only_target_directory_fails() {
     let fixture = program("read-only");
     fixture.write("target/cudaguard", "a file where a directory should be");
@@ -277,6 +258,7 @@ fn mixed_cudnn(fixture: &Fixture) -> std::path::PathBuf {
     cudnn
 }
 
+#[e2e(slow)]
 fn release_errors_stop_before_cargo() {
     let fixture = Fixture::new(
         "stops",
@@ -302,6 +284,7 @@ fn release_errors_stop_before_cargo() {
     assert_eq!(summary(&outcome), "cudaguard: 2 of 2 targets guarded (no CUDA)");
 }
 
+#[e2e]
 fn unreadable_policy_fails() {
     let fixture = program("policy");
     fixture.write("cudaguard.toml", "[cudnn]\nrequires = \"9\"\n");
@@ -310,6 +293,7 @@ fn unreadable_policy_fails() {
 }
 
 /// Builds a tree in two directories. The wrapper's path must not be in the program.
+#[e2e(slow)]
 fn builds_are_reproducible() {
     let build = |name: &str| {
         let fixture = program(name);

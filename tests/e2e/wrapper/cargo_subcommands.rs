@@ -2,26 +2,9 @@
 
 use std::fs;
 
-use cudaguard_tests::{Call, Outcome, Test, command, parts, scratch, skip, tests, tools};
+use cudaguard_tests::{Call, Outcome, command, e2e, parts, scratch, skip, tools};
 
 use super::fixture::{Fixture, GUARDED, cargo, package, sealed, summary};
-
-pub(crate) fn tests() -> Vec<Test> {
-    tests![
-        #[slow]
-        other_subcommands_are_guarded,
-        #[slow]
-        changed_profile_is_detected,
-        #[slow]
-        refused_build_lists_variables,
-        #[slow]
-        clippy_runs_guarded,
-        #[slow]
-        nextest_runs_guarded,
-        #[slow]
-        zigbuild_runs_guarded
-    ]
-}
 
 const MAIN: &str = "fn main() {\n    let words: Vec<String> = std::env::args().skip(1).collect();\n    \
                     println!(\"ran {words:?}\");\n}\n";
@@ -46,6 +29,7 @@ fn anew(fixture: &Fixture, words: &[&str]) -> Call {
 }
 
 /// Runs cargo's own subcommands, and a program called `cargo-NAME` that calls cargo.
+#[e2e(slow)]
 fn other_subcommands_are_guarded() {
     let fixture = program("subcommands");
     for (words, built) in [
@@ -90,6 +74,7 @@ fn other_subcommands_are_guarded() {
 
 /// An alias of the project or a tool that calls cargo may build a release without the guard's knowledge. The note and the
 /// severity of a mismatch follow the real profile.
+#[e2e(slow)]
 fn changed_profile_is_detected() {
     let fixture = program("profiles");
     fixture.write("Cargo.toml", package("app", "[workspace]\n[profile.dist]\ninherits = \"release\"\n"));
@@ -124,6 +109,7 @@ fn changed_profile_is_detected() {
 
 /// `eval "$(...)"` returns the status of the evaluated text. A script that continues anyway does not build unguarded
 /// programs: neither if the build is refused, nor if the prepared files are missing.
+#[e2e(slow)]
 fn refused_build_lists_variables() {
     let fixture = program("variables");
     let shell = |line: &str| {
@@ -151,6 +137,7 @@ fn refused_build_lists_variables() {
 }
 
 /// clippy has its own wrapper and builds no program. Its output and status are unchanged, and the next build is guarded.
+#[e2e(slow)]
 fn clippy_runs_guarded() {
     let fixture = program("clippy");
     if fixture.cargo(["clippy", "--version"]).run().status() != Some(0) {
@@ -172,6 +159,7 @@ fn clippy_runs_guarded() {
 }
 
 /// The program that a test starts is sealed in each profile. nextest's own profiles are not cargo profiles.
+#[e2e(slow)]
 fn nextest_runs_guarded() {
     let path = parts::path(&["nextest"]);
     let fixture = program("nextest");
@@ -192,6 +180,7 @@ fn nextest_runs_guarded() {
 }
 
 /// Calls zig's compiler and linker, for the glibc release at the end of the target name.
+#[e2e(slow)]
 fn zigbuild_runs_guarded() {
     tools::need("gcc");
     let path = parts::path(&["zigbuild"]);

@@ -2,37 +2,10 @@
 
 use std::fs;
 
-use cudaguard_tests::{Call, Test, command, fake_library, scratch, snapshot, tests};
+use cudaguard_tests::{Call, command, e2e, fake_library, scratch, snapshot};
 
 use super::fixture::{Fixture, notes, package, sealed, summary};
 use super::injection::library_with_macro;
-
-pub(crate) fn tests() -> Vec<Test> {
-    tests![
-        help_lists_subcommands,
-        #[slow]
-        install_by_path_is_guarded,
-        #[slow]
-        tests_of_library_run,
-        #[slow]
-        run_passes_program_arguments,
-        run_reports_missing_libraries,
-        #[slow]
-        project_runner_is_used,
-        #[slow]
-        env_prints_variables_for_tools,
-        #[slow]
-        target_directory_is_a_cache,
-        #[slow]
-        unstable_options_are_passed,
-        exec_replaces_the_process,
-        check_prints_toolchain_and_findings,
-        inspect_works_without_manifest,
-        #[slow]
-        inspect_reads_all_file_kinds,
-        explain_prints_a_finding,
-    ]
-}
 
 const MAIN: &str = "fn main() {\n    let words: Vec<String> = std::env::args().skip(1).collect();\n    \
                     println!(\"ran {words:?}\");\n}\n";
@@ -42,6 +15,7 @@ fn program(name: &str) -> Fixture {
 }
 
 /// docs/reference/cli.md has the long help.
+#[e2e]
 fn help_lists_subcommands() {
     for (name, words) in
         [("help-short", &["cudaguard", "-h"][..]), ("help-verify-short", &["cudaguard", "verify", "-h"])]
@@ -61,6 +35,7 @@ fn help_lists_subcommands() {
     assert!(by_name.contains("Usage: cargo-cudaguard [OPTIONS] <COMMAND>"), "{by_name}");
 }
 
+#[e2e(slow)]
 fn install_by_path_is_guarded() {
     let fixture = program("install");
     let root = fixture.sibling("root");
@@ -73,6 +48,7 @@ fn install_by_path_is_guarded() {
     assert_eq!(Call::new(root.join("bin/app")).arg("x").run().success().stdout, "ran [\"x\"]\n");
 }
 
+#[e2e(slow)]
 fn tests_of_library_run() {
     let fixture = library_with_macro("tested");
     let (ours, cargos) = (fixture.guard(["test"]).run().success(), fixture.cargo(["test"]).run().success());
@@ -84,6 +60,7 @@ fn tests_of_library_run() {
     assert!(results(&ours.stdout).len() >= 3, "{ours}");
 }
 
+#[e2e(slow)]
 fn run_passes_program_arguments() {
     let fixture = program("started");
     let outcome = fixture.guard(["run", "--release", "--", "--quiet", "two words"]).run().success();
@@ -123,6 +100,7 @@ fn orphan(name: &str) -> Fixture {
     fixture
 }
 
+#[e2e]
 fn run_reports_missing_libraries() {
     let fixture = orphan("orphan");
     let outcome = fixture.guard(["run"]).run().expect(78);
@@ -137,6 +115,7 @@ fn run_reports_missing_libraries() {
     let _ = fixture.guard(["exec", "--", "target/debug/app"]).env("CUDAGUARD", "off").run().expect(127);
 }
 
+#[e2e(slow)]
 fn project_runner_is_used() {
     let fixture = program("runner");
     let runner = fixture.sibling("runner");
@@ -156,6 +135,7 @@ fn project_runner_is_used() {
     }
 }
 
+#[e2e(slow)]
 fn env_prints_variables_for_tools() {
     let fixture = program("env");
     let variables = fixture.guard(["env", "--release"]).run().success().stdout;
@@ -175,6 +155,7 @@ fn env_prints_variables_for_tools() {
     assert!(again.stderr.contains("Fresh app"), "{again}");
 }
 
+#[e2e(slow)]
 fn target_directory_is_a_cache() {
     let fixture = program("cache");
     let _ = fixture.guard(["build"]).run().success();
@@ -187,6 +168,7 @@ fn target_directory_is_a_cache() {
 }
 
 /// cargo only reads this manifest with an unstable option.
+#[e2e(slow)]
 fn unstable_options_are_passed() {
     let fixture = program("unstable");
     fixture.write("other/Cargo.toml", package("other", ""));
@@ -203,6 +185,7 @@ fn unstable_options_are_passed() {
     }
 }
 
+#[e2e]
 fn exec_replaces_the_process() {
     let fixture = program("exec");
     let _ = fixture.guard(["build"]).run().success();
@@ -223,6 +206,7 @@ fn exec_replaces_the_process() {
     assert_eq!((outcome.stdout.as_str(), outcome.stderr.as_str()), ("ran []\n", ""));
 }
 
+#[e2e]
 fn check_prints_toolchain_and_findings() {
     let fixture = program("check");
     let outcome = fixture.guard(["check"]).run().success();
@@ -247,6 +231,7 @@ fn check_prints_toolchain_and_findings() {
     let _ = fixture.guard(["check", "--no-such-option"]).run().expect(2);
 }
 
+#[e2e]
 fn inspect_works_without_manifest() {
     let fixture = program("inspect-none");
     let _ = fixture.cargo(["build"]).run().success();
@@ -265,6 +250,7 @@ fn inspect_works_without_manifest() {
     assert!(outcome.stdout.starts_with("src: directory"), "{outcome}");
 }
 
+#[e2e(slow)]
 fn inspect_reads_all_file_kinds() {
     let fixture = Fixture::new(
         "inspect-kinds",
@@ -296,6 +282,7 @@ fn inspect_reads_all_file_kinds() {
     }
 }
 
+#[e2e]
 fn explain_prints_a_finding() {
     snapshot::check("wrapper/explain-cg202", &command::call(["explain", "cg202"]).run().success().stdout);
     let list = command::call(["explain"]).run().success().stdout;

@@ -5,25 +5,10 @@ use std::ffi::OsString;
 use std::fs;
 use std::path::Path;
 
-use cudaguard_tests::{Call, Test, parts, tests};
+use cudaguard_tests::{Call, e2e, parts};
 
 use super::fixture::{Fixture, notes, package, summary};
 use cudaguard_tests::scratch;
-
-pub(crate) fn tests() -> Vec<Test> {
-    tests![
-        #[slow]
-        plain_programs_ignore_toolkits,
-        #[slow]
-        linked_cuda_is_checked_after_linking,
-        #[slow]
-        tests_linking_cuda_are_checked,
-        #[slow]
-        declared_cuda_warns_of_variables,
-        #[slow]
-        dropped_torch_cuda_is_reported,
-    ]
-}
 
 const MAIN: &str = "fn main() {\n    println!(\"{}\", used::seven!());\n}\n";
 const MACROS: &str = "use proc_macro::TokenStream;\n#[proc_macro]\npub fn seven(_: TokenStream) -> TokenStream {\n    \"7\".parse().unwrap()\n}\n";
@@ -89,6 +74,7 @@ pub(crate) fn hostile(sibling: &Path) -> Vec<(&'static str, Vec<(&'static str, O
     ]
 }
 
+#[e2e(slow)]
 fn plain_programs_ignore_toolkits() {
     let fixture = plain();
     for (number, (name, variables)) in hostile(&fixture.sibling("")).into_iter().enumerate() {
@@ -137,6 +123,7 @@ fn with(call: Call, home: &str) -> Call {
     call.env("PATH", path).env("CUDA_HOME", parts::cuda(home))
 }
 
+#[e2e(slow)]
 fn linked_cuda_is_checked_after_linking() {
     let fixture = linking("meant-linked");
     let refused = with(fixture.guard(["build", "--release"]), "11.8").run().expect(101);
@@ -158,6 +145,7 @@ fn linked_cuda_is_checked_after_linking() {
     assert!(warned.stderr.contains("warning[CG101]: "), "{warned}");
 }
 
+#[e2e(slow)]
 fn tests_linking_cuda_are_checked() {
     let fixture = linking("meant-tested");
     fixture.write("src/main.rs", "fn main() {}\n");
@@ -170,6 +158,7 @@ fn tests_linking_cuda_are_checked() {
     let _ = with(fixture.guard(["test", "--release", "--no-run"]), "13.0").run().success();
 }
 
+#[e2e(slow)]
 fn declared_cuda_warns_of_variables() {
     use cudaguard_tests::Project;
 
@@ -234,6 +223,7 @@ fn linking_torch(name: &str, parts: &[&str], more: &str) -> Fixture {
     )
 }
 
+#[e2e(slow)]
 fn dropped_torch_cuda_is_reported() {
     let build = |fixture: &Fixture| fixture.guard(["build", "--release"]).run().success().stderr;
     let dropped = linking_torch("torch-dropped", &["torch_cuda"], "");

@@ -2,35 +2,14 @@
 
 use std::path::Path;
 
-use cudaguard_tests::{Call, Test, scratch, test, tests, tools};
+use cudaguard_tests::{Call, Test, e2e, scratch, test, tools};
 
 use super::cache::{host, long_ago};
 use super::fixture::{Fixture, notes, package, sealed, set_time, summary};
 
-pub(crate) fn tests() -> Vec<Test> {
-    let mut all = tests![
-        programs_examples_and_libraries_are_guarded,
-        #[slow]
-        only_requested_targets_are_counted,
-        #[slow]
-        tests_scripts_and_macros_stay_unguarded,
-        #[slow]
-        embed_is_not_guarded_twice,
-        #[slow]
-        direct_linker_keeps_the_guard,
-        #[slow]
-        dropped_guard_is_reported,
-        #[slow]
-        rust_dylib_is_guarded,
-        #[slow]
-        static_library_without_guard_is_reported,
-        #[slow]
-        conflict_is_reported_once,
-        #[slow]
-        missing_c_compiler_is_reported,
-        #[slow]
-        require_guard_refuses_unguarded_targets,
-    ];
+#[e2e(rows)]
+fn tests() -> Vec<Test> {
+    let mut all = Vec::new();
     // Other suites link the same objects with each linker.
     for (name, options) in [
         ("fat-lto", &["profile.dev.lto='fat'", "profile.dev.panic='abort'"][..]),
@@ -62,6 +41,7 @@ fn everything(name: &str) -> Fixture {
     )
 }
 
+#[e2e]
 fn programs_examples_and_libraries_are_guarded() {
     let fixture = everything("injection-all");
     let outcome = fixture.guard(["build", "--all-targets"]).run().success();
@@ -78,6 +58,7 @@ fn programs_examples_and_libraries_are_guarded() {
 }
 
 /// Only the programs that this cargo call builds count: selected by name, by pattern, and by required features.
+#[e2e(slow)]
 fn only_requested_targets_are_counted() {
     let more = "[features]\ndefault = [\"some\"]\nsome = [\"inner\"]\ninner = []\nmore = []\n[workspace]\n\
                 [[bin]]\nname = \"with-some\"\npath = \"src/some.rs\"\nrequired-features = [\"inner\"]\n\
@@ -97,6 +78,7 @@ fn only_requested_targets_are_counted() {
     }
 }
 
+#[e2e(slow)]
 fn tests_scripts_and_macros_stay_unguarded() {
     let fixture = library_with_macro("injection-none");
     let outcome = fixture.guard(["test", "--workspace"]).run().success();
@@ -163,6 +145,7 @@ fn files(dir: &Path) -> Vec<std::path::PathBuf> {
     all
 }
 
+#[e2e(slow)]
 fn embed_is_not_guarded_twice() {
     let project = cudaguard_tests::Project::guarded("injection-embed")
         .file("src/lib.rs", LIB)
@@ -201,6 +184,7 @@ fn linked(name: &str, options: &[&str]) {
     assert_eq!(Call::new(fixture.built("debug/app")).run().success().stdout, "ran 1\n");
 }
 
+#[e2e(slow)]
 fn direct_linker_keeps_the_guard() {
     tools::need("ld.lld");
     let fixture = Fixture::new(
@@ -220,6 +204,7 @@ fn direct_linker_keeps_the_guard() {
 }
 
 /// CMake prints the same finding. A file without CUDA and without a requested guard has no finding.
+#[e2e(slow)]
 fn dropped_guard_is_reported() {
     let project = cudaguard_tests::Project::guarded("injection-dropped").file("src/main.rs", MAIN);
     let linker = project.sibling().join("linker");
@@ -248,6 +233,7 @@ fn dropped_guard_is_reported() {
     assert!(built.stderr.contains("  not guarded: app: the guard was linked, but it is not in the file"), "{built}");
 }
 
+#[e2e(slow)]
 fn rust_dylib_is_guarded() {
     let fixture = Fixture::new(
         "injection-dylib",
@@ -272,6 +258,7 @@ fn rust_dylib_is_guarded() {
 }
 
 /// If a build only produces a static library, the output states that it has no guard, and how to add one.
+#[e2e(slow)]
 fn static_library_without_guard_is_reported() {
     let fixture = Fixture::new(
         "injection-archive",
@@ -292,6 +279,7 @@ fn static_library_without_guard_is_reported() {
 }
 
 /// cargo reports the conflict itself, once.
+#[e2e(slow)]
 fn conflict_is_reported_once() {
     let manifest = |name: &str| {
         format!(
@@ -320,6 +308,7 @@ fn conflict_is_reported_once() {
 
 /// `[build] unguarded`: if a guard is impossible, the policy fails the same builds as for a mismatch, under both front
 /// ends.
+#[e2e(slow)]
 fn require_guard_refuses_unguarded_targets() {
     let fixture =
         Fixture::new("injection-denied", &[("Cargo.toml", &package("app", "[workspace]\n")), ("src/main.rs", MAIN)]);
@@ -344,6 +333,7 @@ fn require_guard_refuses_unguarded_targets() {
     let _ = call("build.unguarded = \"deny\"\nbuild.dev = \"deny\"\n", &["build"]).expect(101);
 }
 
+#[e2e(slow)]
 fn missing_c_compiler_is_reported() {
     let fixture =
         Fixture::new("injection-no-cc", &[("Cargo.toml", &package("app", "[workspace]\n")), ("src/main.rs", MAIN)]);

@@ -4,20 +4,9 @@
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
-use cudaguard_tests::{Call, Outcome, Test, command, crates, parts, places, scratch, tests};
+use cudaguard_tests::{Call, Outcome, command, crates, e2e, parts, places, scratch};
 
 use super::fixture::{cargo, notes, package, sealed, summary};
-
-pub(crate) fn tests() -> Vec<Test> {
-    tests![
-        #[slow]
-        hexyl_builds_without_cuda,
-        #[slow]
-        linked_cudarc_is_guarded,
-        #[slow]
-        cust_program_is_guarded
-    ]
-}
 
 /// Returns a persistent directory, so that a published crate is compiled once.
 fn kept(name: &str) -> PathBuf {
@@ -51,6 +40,7 @@ fn build(name: &str, dependencies: &str, main: &str, cuda: &Path) -> (PathBuf, O
     (root.join("target/debug").join(name), outcome)
 }
 
+#[e2e(slow)]
 fn hexyl_builds_without_cuda() {
     let (target, root) = (kept("hexyl-target"), kept("hexyl-root"));
     parts::crates();
@@ -80,6 +70,7 @@ fn hexyl_builds_without_cuda() {
 const CUDARC: &str = "fn main() {\n    match cudarc::driver::result::init() {\n        Ok(()) => println!(\"a GPU\"),\n        \
                       Err(error) => println!(\"no GPU: {error:?}\"),\n    }\n}\n";
 
+#[e2e(slow)]
 fn linked_cudarc_is_guarded() {
     let cuda = parts::cuda("13.0");
     let features = "cudarc = { version = \"=0.19.10\", default-features = false, features = [\"std\", \"driver\", \
@@ -99,6 +90,7 @@ fn linked_cudarc_is_guarded() {
     }
 }
 
+#[e2e(slow)]
 fn cust_program_is_guarded() {
     let cuda = parts::cuda("13.0");
     let main = "fn main() {\n    match cust::quick_init() {\n        Ok(_) => println!(\"a GPU\"),\n        \

@@ -5,26 +5,10 @@ use std::path::PathBuf;
 
 use cargo_metadata::Message;
 use cargo_metadata::diagnostic::DiagnosticLevel;
-use cudaguard_tests::{Call, Outcome, Project, Test, parts, tests};
+use cudaguard_tests::{Call, Outcome, Project, e2e, parts};
 
 use super::cache::host;
 use super::fixture::{Fixture, package};
-
-pub(crate) fn tests() -> Vec<Test> {
-    tests![
-        #[slow]
-        refusal_after_linking_removes_outputs,
-        refusal_before_cargo_removes_outputs,
-        #[slow]
-        findings_are_cargo_messages,
-        #[slow]
-        build_script_refusal_removes_outputs,
-        #[slow]
-        refused_static_library_is_removed,
-        #[slow]
-        refused_program_is_not_installed,
-    ]
-}
 
 const EXPORT: &str = "#[no_mangle]\npub extern \"C\" fn seven() -> u32 {\n    7\n}\n";
 
@@ -62,6 +46,7 @@ fn lying(fixture: &Fixture, dir: &str) -> Vec<PathBuf> {
     names.iter().map(|name| fixture.built(dir).join(name)).filter(|file| file.exists()).collect()
 }
 
+#[e2e(slow)]
 fn refusal_after_linking_removes_outputs() {
     let fixture = linking("refused-linked");
     let host = host();
@@ -86,6 +71,7 @@ fn refusal_after_linking_removes_outputs() {
     }
 }
 
+#[e2e]
 fn refusal_before_cargo_removes_outputs() {
     let fixture = linking("refused-before");
     let right = with(fixture.guard(["build", "--release", "--all-targets"]), "13.0").run().success();
@@ -125,6 +111,7 @@ fn read(outcome: &Outcome) -> (Vec<(String, DiagnosticLevel)>, Vec<bool>) {
     (printed, ended)
 }
 
+#[e2e(slow)]
 fn findings_are_cargo_messages() {
     // The first finding comes from the linked file, the second is reported before cargo starts.
     let after = ("", "11.8", "CG101", 101);
@@ -167,6 +154,7 @@ fn findings_are_cargo_messages() {
     }
 }
 
+#[e2e(slow)]
 fn build_script_refusal_removes_outputs() {
     let project = Project::guarded("my-app").file("src/main.rs", "fn main() {}\n");
     let call = |words: &[&str], home: &str| {
@@ -194,6 +182,7 @@ fn build_script_refusal_removes_outputs() {
 }
 
 /// A static library is not sealed: its build script checks it, and the refusal deletes the archive of an earlier build.
+#[e2e(slow)]
 fn refused_static_library_is_removed() {
     let project = Project::guarded("my-app")
         .append("Cargo.toml", "\n[lib]\ncrate-type = [\"staticlib\"]\n")
@@ -213,6 +202,7 @@ fn refused_static_library_is_removed() {
 }
 
 /// A refused program is not installed. An earlier installed version stays, as with plain cargo.
+#[e2e(slow)]
 fn refused_program_is_not_installed() {
     let fixture = linking("refused-install");
     let root = fixture.sibling("installed");

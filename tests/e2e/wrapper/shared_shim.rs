@@ -3,34 +3,10 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use cudaguard_tests::{Call, Outcome, Test, scratch, tests, tools};
+use cudaguard_tests::{Call, Outcome, e2e, scratch, tools};
 
 use super::cache::host;
 use super::fixture::{Fixture, GUARDED, compiled, notes, package, sealed, set, summary};
-
-pub(crate) fn tests() -> Vec<Test> {
-    tests![
-        packages_share_one_shim,
-        profiles_share_one_shim,
-        policy_edit_compiles_no_shim,
-        embed_shares_the_shim,
-        two_builds_compile_one_shim,
-        compiling_is_announced_once,
-        quiet_build_announces_nothing,
-        package_without_cuda_is_not_guarded,
-        package_without_cuda_is_built_once,
-        many_packages_are_summarised,
-        bad_policy_fails_package_without_cuda,
-        package_policy_asks_for_guard,
-        added_policy_links_guard,
-        dropped_policy_drops_guard,
-        link_attribute_is_guarded,
-        vendor_library_is_guarded,
-        opened_library_is_guarded,
-        dropped_cuda_drops_guard,
-        warnings_are_shown_once,
-    ]
-}
 
 const MAIN: &str = "fn main() {}\n";
 
@@ -80,6 +56,7 @@ impl Compiler {
     }
 }
 
+#[e2e]
 fn packages_share_one_shim() {
     let fixture = workspace("once-packages", &["one", "two", "three"], &[]);
     let compiler = Compiler::new(&fixture);
@@ -90,6 +67,7 @@ fn packages_share_one_shim() {
     assert_eq!(compiler.count(), 1);
 }
 
+#[e2e]
 fn profiles_share_one_shim() {
     let fixture = workspace("once-profiles", &["one"], &[]);
     let compiler = Compiler::new(&fixture);
@@ -99,6 +77,7 @@ fn profiles_share_one_shim() {
     assert_eq!(compiler.count(), 1);
 }
 
+#[e2e]
 fn policy_edit_compiles_no_shim() {
     let fixture = workspace("once-policy", &["one"], &[]);
     let compiler = Compiler::new(&fixture);
@@ -109,6 +88,7 @@ fn policy_edit_compiles_no_shim() {
     assert_eq!(compiler.count(), 1);
 }
 
+#[e2e]
 fn embed_shares_the_shim() {
     let project = cudaguard_tests::Project::guarded("once-embed").file("src/main.rs", MAIN);
     let log = project.sibling().join("compiled");
@@ -126,6 +106,7 @@ fn embed_shares_the_shim() {
     assert_eq!(fs::read_to_string(&log).expect("it was called").lines().count(), 1);
 }
 
+#[e2e]
 fn two_builds_compile_one_shim() {
     let fixture = workspace("once-two", &["one"], &[]);
     let compiler = Compiler::new(&fixture);
@@ -143,6 +124,7 @@ fn two_builds_compile_one_shim() {
 
 const ANNOUNCED: &str = "Compiling cudaguard's start-up check for ";
 
+#[e2e]
 fn compiling_is_announced_once() {
     let fixture = workspace("once-said", &["one", "two"], &[]);
     let first = fixture.guard(["build"]).run().success();
@@ -151,12 +133,14 @@ fn compiling_is_announced_once() {
     assert!(!second.stderr.contains(ANNOUNCED), "{second}");
 }
 
+#[e2e]
 fn quiet_build_announces_nothing() {
     let fixture = workspace("once-quiet", &["one"], &[]);
     let built = fixture.guard(["build", "-q"]).run().success();
     assert_eq!(built.stderr, "", "{built}");
 }
 
+#[e2e]
 fn package_without_cuda_is_not_guarded() {
     let fixture = workspace("once-plain", &["guarded"], &["plain"]);
     let built = fixture.guard(["build"]).run().success();
@@ -166,6 +150,7 @@ fn package_without_cuda_is_not_guarded() {
     assert!(built.stderr.contains("\n  not guarded: plain: does not use CUDA"), "{built}");
 }
 
+#[e2e]
 fn package_without_cuda_is_built_once() {
     let fixture = workspace("once-fresh", &[], &["plain"]);
     let compiler = Compiler::new(&fixture);
@@ -176,6 +161,7 @@ fn package_without_cuda_is_built_once() {
     assert_eq!(compiler.count(), 0);
 }
 
+#[e2e]
 fn many_packages_are_summarised() {
     let names: Vec<String> = (0..7).map(|number| format!("p{number}")).collect();
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
@@ -188,6 +174,7 @@ fn many_packages_are_summarised() {
     assert!(built.stderr.lines().any(|one| one == line), "{built}");
 }
 
+#[e2e]
 fn bad_policy_fails_package_without_cuda() {
     let fixture = one("once-bad", MAIN);
     fixture.write("cudaguard.toml", "[gpu]\nflet = [\"T4\"]\n");
@@ -196,6 +183,7 @@ fn bad_policy_fails_package_without_cuda() {
     assert!(built.stderr.contains("flet"), "{built}");
 }
 
+#[e2e]
 fn package_policy_asks_for_guard() {
     for policy in ["[gpu]\nfleet = [\"T4\"]\n", "[runtime]\ngpu = \"required\"\n", GUARDED] {
         let fixture = one("once-asks", MAIN);
@@ -205,6 +193,7 @@ fn package_policy_asks_for_guard() {
     }
 }
 
+#[e2e]
 fn added_policy_links_guard() {
     let fixture = one("once-added", MAIN);
     let _ = fixture.guard(["build"]).run().success();
@@ -214,6 +203,7 @@ fn added_policy_links_guard() {
     let _ = sealed(&fixture.built("debug/app"), "app");
 }
 
+#[e2e]
 fn dropped_policy_drops_guard() {
     let fixture = one("once-dropped", MAIN);
     fixture.write("cudaguard.toml", GUARDED);
@@ -248,6 +238,7 @@ fn shared_library(file: &Path, text: &str, more: &[&str]) {
 const LINKS: &str = "#[link(name = \"cuda\")]\nextern \"C\" {\n    fn cuInit(flags: u32) -> i32;\n}\n\
                      fn main() {\n    println!(\"{}\", unsafe { cuInit(0) });\n}\n";
 
+#[e2e]
 fn link_attribute_is_guarded() {
     let fixture = one("once-attribute", LINKS);
     let (_, flags) = driver(&fixture);
@@ -261,6 +252,7 @@ fn link_attribute_is_guarded() {
     let _ = sealed(&fixture.built("debug/app"), "app");
 }
 
+#[e2e]
 fn vendor_library_is_guarded() {
     let fixture = one("once-vendor", &LINKS.replace("\"cuda\"", "\"vendor\"").replace("cuInit", "vendorInit"));
     let dir = fixture.sibling("lib");
@@ -274,6 +266,7 @@ fn vendor_library_is_guarded() {
     let _ = sealed(&fixture.built("debug/app"), "app");
 }
 
+#[e2e]
 fn opened_library_is_guarded() {
     let main = "extern \"C\" {\n    fn dlopen(name: *const u8, flags: i32) -> *const u8;\n    \
                 fn dlsym(library: *const u8, name: *const u8) -> *const u8;\n}\nfn main() {\n    \
@@ -284,6 +277,7 @@ fn opened_library_is_guarded() {
     let _ = sealed(&fixture.built("debug/app"), "app");
 }
 
+#[e2e]
 fn dropped_cuda_drops_guard() {
     let fixture = one("once-no-longer", LINKS);
     let (_, flags) = driver(&fixture);
@@ -296,6 +290,7 @@ fn dropped_cuda_drops_guard() {
     assert!(built.stderr.contains("not guarded: app: does not use CUDA"), "{built}");
 }
 
+#[e2e]
 fn warnings_are_shown_once() {
     let fixture = one("once-warnings", &format!("{LINKS}fn never_called() {{}}\n"));
     let (_, flags) = driver(&fixture);

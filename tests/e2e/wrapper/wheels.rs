@@ -3,18 +3,9 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use cudaguard_tests::{Call, Test, command, parts, tests, tools};
+use cudaguard_tests::{Call, command, e2e, parts, tools};
 
 use super::fixture::{Fixture, cargo, package, sealed};
-
-pub(crate) fn tests() -> Vec<Test> {
-    tests![
-        #[slow]
-        maturin_wheels_are_guarded,
-        #[slow]
-        setuptools_rust_wheels_are_guarded
-    ]
-}
 
 const LIBRARY: &str = "extern \"C\" {\n    fn PyModule_New(name: *const std::ffi::c_char) -> *mut std::ffi::c_void;\n}\n#[no_mangle]\n\
                    pub extern \"C\" fn PyInit_ext() -> *mut std::ffi::c_void {\n    \
@@ -28,6 +19,7 @@ fn module_in(dir: &Path) -> PathBuf {
 }
 
 /// maturin builds a Python extension module. The library in its wheel is sealed.
+#[e2e(slow)]
 fn maturin_wheels_are_guarded() {
     let maturin = parts::program("maturin", "maturin");
     let python = tools::need("python3");
@@ -65,6 +57,7 @@ fn maturin_wheels_are_guarded() {
 
 /// setuptools-rust builds an extension module that links a shared cudart. The library in its wheel is sealed. auditwheel
 /// adds the cudart under a new name, and note and verdict stay the same.
+#[e2e(slow)]
 fn setuptools_rust_wheels_are_guarded() {
     tools::need_all(&["python3", "gcc"]);
     let (cuda, packaging) = (parts::cuda("13.0"), parts::part("python-packaging"));

@@ -2,25 +2,19 @@
 
 use std::path::Path;
 
-use cudaguard_tests::{Test, parts, tests};
+use cudaguard_tests::{e2e, parts};
 use serde_json::json;
 
 use super::{build_in, codes, judged_as, object, tree};
 use crate::cmake::fixture::{Cmake, MAKE, MULTI, Tree, include};
 use crate::record::fixture::manifest;
 
-pub(super) fn tests() -> Vec<Test> {
-    tests![
-        #[slow]
-        libraries_without_runtime_path_resolve,
-    ]
-}
-
 const CUDNN: &str = "#include <cudnn_version.h>\nextern \"C\" unsigned long cudnnGetVersion();\n\
                      int main() { return cudnnGetVersion() < CUDNN_MAJOR; }\n";
 
 /// Distributions build without runtime paths, and CMake writes none for a directory in an option. The linked library is
 /// known anyway.
+#[e2e(slow)]
 fn libraries_without_runtime_path_resolve() {
     let [cudnn, old] = ["9.15.1", "9.1.0"].map(|version| parts::cudnn(version).join("lib").display().to_string());
     let ways = [

@@ -3,23 +3,17 @@
 
 use std::fs;
 
-use cudaguard_tests::{Outcome, Test, tests};
+use cudaguard_tests::{Outcome, e2e};
 
 use super::{build, codes, cudart, object, tree};
 use crate::cmake::fixture::Tree;
-
-pub(super) fn tests() -> Vec<Test> {
-    tests![
-        #[slow]
-        lock_records_linked_toolkit
-    ]
-}
 
 fn lock(tree: &Tree) -> Outcome {
     tree.build(&["--target", "cudaguard-lock"]).run()
 }
 
 /// CMake knows no toolkit.
+#[e2e(slow)]
 fn lock_records_linked_toolkit() {
     let tree = tree("linked", "", "");
     let of = |version: &str| [object(&tree, version), cudart(version)];

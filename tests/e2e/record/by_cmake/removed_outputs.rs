@@ -2,12 +2,13 @@
 
 use std::path::PathBuf;
 
-use cudaguard_tests::{Test, parts, rows, tests};
+use cudaguard_tests::{Test, e2e, parts, rows};
 
 use super::codes;
 use crate::cmake::fixture::{Cmake, MAKE, MULTI, NINJA, Tree, include};
 
-pub(super) fn tests() -> Vec<Test> {
+#[e2e(rows)]
+fn tests() -> Vec<Test> {
     let generators = [("make", MAKE), ("ninja_multi", MULTI)];
     let mut tests: Vec<Test> =
         rows("by_cmake::removed_outputs::refused_library_is_removed", generators, refused_library_is_removed).collect();
@@ -25,7 +26,6 @@ pub(super) fn tests() -> Vec<Test> {
         others,
         refusal_removes_copies_elsewhere,
     ));
-    tests.extend(tests![refused_object_library_is_removed, refusal_after_linking_removes_copies]);
     tests.into_iter().map(Test::slow).collect()
 }
 
@@ -108,6 +108,7 @@ fn refused_library_is_removed(generator: &'static str) {
     refused_later(generator, lists, &["libkernels.a", "app", "libpart.so", "tools/tool"], &["plain"]);
 }
 
+#[e2e]
 fn refused_object_library_is_removed() {
     let lists = "add_library(kernels OBJECT kernels.cpp)\ntarget_link_libraries(kernels PUBLIC CUDA::cudart)\n\
                  cudaguard_embed(kernels)\nadd_executable(app main.cpp)\ntarget_link_libraries(app PRIVATE kernels)\n";
@@ -145,6 +146,7 @@ fn refusal_removes_earlier_copies(generator: &'static str) {
     refused_later(generator, &copied(), &COPIES, &[]);
 }
 
+#[e2e]
 fn refusal_after_linking_removes_copies() {
     refused_by(("[driver]\nfleet = \"535\"\n", "CG133"), 1, "", NINJA, &copied(), &COPIES, &[]);
 }

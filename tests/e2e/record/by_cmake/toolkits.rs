@@ -2,24 +2,13 @@
 
 use std::path::Path;
 
-use cudaguard_tests::{Call, Outcome, Test, parts, tests, tools};
+use cudaguard_tests::{Call, Outcome, e2e, parts, tools};
 use serde_json::json;
 
 use super::{KERNEL, MAIN, codes, cudart, judged_as};
 use crate::cmake::fixture::{Cmake, NINJA, Tree, include, toolkit, words};
 use crate::record::external_tools;
 use crate::record::fixture::manifest;
-
-pub(super) fn tests() -> Vec<Test> {
-    tests![
-        #[slow]
-        nvcc_and_cudart_mismatch_is_reported,
-        #[slow]
-        path_and_variables_are_ignored,
-        #[slow]
-        clang_kernels_are_recorded,
-    ]
-}
 
 /// Returns a project with a kernel that CMake compiles, which links the files in `LINK`.
 fn project(name: &str) -> Tree {
@@ -45,6 +34,7 @@ fn build(tree: &Tree, known: &[String], configuration: &str, link: &[&Path]) -> 
     tree.build(&[]).run()
 }
 
+#[e2e(slow)]
 fn nvcc_and_cudart_mismatch_is_reported() {
     let (tree, known) = (project("cudarts"), compiler(&toolkit("11.8")));
     judged_as(&tree, "CG145", |configuration| build(&tree, &known, configuration, &[&cudart("13.0")]));
@@ -58,6 +48,7 @@ fn nvcc_and_cudart_mismatch_is_reported() {
 }
 
 /// `PATH` and variables do not affect CMake after it has selected its compiler, even if `PATH` has no nvcc.
+#[e2e(slow)]
 fn path_and_variables_are_ignored() {
     let (tree, known) = (project("named"), compiler(&toolkit("13.0")));
     let chosen = [format!("-DLINK={}", cudart("13.0").display()), "-DCMAKE_BUILD_TYPE=Release".to_owned()];
@@ -86,6 +77,7 @@ fn touch(tree: &Tree) {
 }
 
 /// clang compiles the kernels: the archs come from its options, and the toolkit is the one whose tools it used.
+#[e2e(slow)]
 fn clang_kernels_are_recorded() {
     let clang = tools::need("clang++").display().to_string();
     let tree = project("clang");
