@@ -69,8 +69,7 @@ pub use check::{CheckFinding, CheckReport, Severity, Status, check};
 #[cfg(feature = "build")]
 pub use embed::{Embed, EmbedError};
 
-/// The modules that the `cargo cudaguard` command uses. They may change in any release. Functions that only the command
-/// calls are `#[inline]`: rustc then generates their code in the crate of the command, and not for each build script.
+/// The modules that the `cargo cudaguard` command uses. They may change in any release.
 #[cfg(feature = "build")]
 #[doc(hidden)]
 pub mod internal {
@@ -82,7 +81,7 @@ pub mod internal {
     pub use crate::knowledge::{tables, vendor};
     pub use crate::manifest::windows::use_windows_releases;
     pub use crate::manifest::{model as manifest, note};
-    pub use crate::model::{arch, linkage, sorted, version};
+    pub use crate::model::{arch, linkage, version};
     pub use crate::sys::{digest, elf, env, files, subprocess};
     pub use crate::text::{glob, json, sanitize, shell_words, suggest};
 

@@ -19,7 +19,6 @@ use crate::knowledge::tables;
 use crate::manifest::model::{Manifest, Requirement};
 use crate::manifest::note::{self, SIZE};
 use crate::sys::env::Env;
-use crate::text::lists::IteratorExt as _;
 use crate::toolchain::{BuildSystem, Toolchain};
 
 use inputs::ProjectLock;
@@ -105,7 +104,7 @@ impl BuildInputs<'_> {
     /// Applies the policy to findings about this component. This is the only function that sets their severity.
     pub fn apply_policy(&self, policy: &Policy, findings: Vec<Finding>) -> PolicyResult {
         let component = self.component.to_string();
-        let findings = findings.into_iter().map(|finding| finding.with_component(&component)).collect_vec();
+        let findings = findings.into_iter().map(|finding| finding.with_component(&component)).collect::<Vec<_>>();
         policy.apply_to(findings, self.release)
     }
 }

@@ -150,16 +150,19 @@ fn unused_allows(facts: &BuildInputs<'_>, judged: &BuildCheck) -> Vec<Finding> {
 
 /// Reports packages in the policy that are not in the workspace. Only `check` knows all members.
 fn unknown_policy_packages(project: &Project, policy: &Policy) -> Vec<Finding> {
-    let members = || project.members.iter().map(|member| member.name.as_str());
+    if policy.allow.contains_key(&Code::NoSuchPackage) {
+        return Vec::new();
+    }
+    let members: Vec<&str> = project.members.iter().map(|member| member.name.as_str()).collect();
     let file = policy.path.as_ref().map(|path| path.display().to_string()).unwrap_or_default();
-    let unknown = policy.packages.entries().iter().filter(|(name, _)| members().all(|member| member != name.as_str()));
-    let say = |(name, line): &(String, usize)| {
+    let mut findings = Vec::new();
+    for (name, line) in policy.packages.iter().filter(|(name, _)| !members.contains(&name.as_str())) {
         let values = Values::default().with("package", name).with("policy", &file).with("line", line);
-        let intent = closest_match(name, &members().collect::<Vec<_>>());
+        let intent = closest_match(name, &members);
         let words = if intent.is_some() { MessageTemplate::NoSuchPackageMeant } else { MessageTemplate::NoSuchPackage };
-        words.to_finding(&values.with_known("meant", intent))
-    };
-    unknown.filter(|_| policy.allow.get(&Code::NoSuchPackage).is_none()).map(say).collect()
+        findings.push(words.to_finding(&values.with_known("meant", intent)));
+    }
+    findings
 }
 
 /// Describes the toolchain of a package, in one line and as JSON.

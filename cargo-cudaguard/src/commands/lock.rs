@@ -198,7 +198,7 @@ pub(crate) fn describe_changes(
             ("host-compiler".to_owned(), pins.host_compiler.clone()),
             ("archs".to_owned(), archs(&pins.archs)),
         ];
-        facts.extend(pins.packages.entries().iter().map(|(name, own)| (format!("archs of {name}"), archs(own))));
+        facts.extend(pins.packages.iter().map(|(name, own)| (format!("archs of {name}"), archs(own))));
         facts
     };
     let was: BTreeMap<String, Option<String>> =

@@ -15,7 +15,6 @@ use crate::finding::{Code, Finding, MessageFragment, MessageTemplate, Severity, 
 use crate::knowledge::tables;
 use crate::knowledge::vendor::CUDNN;
 use crate::manifest::model::Linkage;
-use crate::model::sorted;
 use crate::model::version::{CudaVersion, Version};
 use crate::text::lists::IteratorExt as _;
 use crate::toolchain::{CompilerFamily, Declared, HostCompiler, Nvcc, Selection, Sourced, Toolchain, Toolkit};
@@ -36,19 +35,17 @@ pub fn check_build(policy: &Policy, toolchain: &Toolchain) -> Vec<Finding> {
         check_cudnn(policy, toolchain, false, &mut findings);
     }
     check_archs(policy, toolchain, &mut findings);
-    sorted::sort_by(&mut findings, &|one, other| one.code.cmp(&other.code));
+    findings.sort_by_key(|finding| finding.code);
     findings
 }
 
 /// Returns the findings that [`check_build`] reported as infos, because nothing showed that the build uses the library,
 /// with the severity that they have after the linked file shows it.
-#[inline]
 pub fn linked_library(policy: &Policy, toolchain: &Toolchain) -> Vec<Finding> {
     recheck_linked_cudnn(policy, toolchain, toolchain)
 }
 
 /// Returns the same findings if the linked file shows another library than the one `before`.
-#[inline]
 pub fn recheck_linked_cudnn(policy: &Policy, before: &Toolchain, now: &Toolchain) -> Vec<Finding> {
     let (mut before_link, mut after) = (Vec::new(), Vec::new());
     if policy.library_linkage != Some(Linkage::None) {
@@ -116,7 +113,7 @@ fn check_toolkit(policy: &Policy, toolchain: &Toolchain, findings: &mut Vec<Find
     }
     let Some(release) = toolchain.sourced_toolkit_version() else {
         let of_toolkit = toolchain.dangling.iter().filter(|fact| !CUDNN.names.roots.contains(&fact.source.as_str()));
-        let dangling: Vec<_> = of_toolkit.map(|fact| dangling(fact).get("dangling").to_owned()).collect_vec();
+        let dangling: Vec<_> = of_toolkit.map(|fact| dangling(fact).get("dangling").to_owned()).collect();
         unknown_toolkit(policy, toolchain, findings, &dangling.join("\n"));
         return;
     };

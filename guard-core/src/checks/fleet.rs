@@ -10,10 +10,9 @@ use crate::knowledge::tables::{self, Cc, CcSupport, Floor, Supports};
 use crate::knowledge::vendor::{CUDNN, serves_later};
 use crate::manifest::model::Linkage;
 use crate::model::arch::{Arch, ArchRequest, Target};
-use crate::model::sorted;
 use crate::model::version::{CudaVersion, Version};
-use crate::text::lists::IteratorExt as _;
 use crate::toolchain::{BuildSystem, Toolchain};
+use std::collections::BTreeSet;
 
 use super::wording::{describe, join_targets, policy_args};
 
@@ -66,8 +65,8 @@ const NAMED: usize = 6;
 
 /// Lists each name once, in one line.
 pub fn join_unique(mut all: Vec<String>) -> String {
-    let mut seen = Vec::new();
-    all.retain(|name| sorted::insert(&mut seen, name.clone()));
+    let mut seen = BTreeSet::new();
+    all.retain(|name| seen.insert(name.clone()));
     let more = all.len().saturating_sub(NAMED);
     all.truncate(NAMED);
     let text = all.join(", ");
@@ -80,15 +79,15 @@ pub fn join_gpus(gpus: &[(&str, Cc)]) -> String {
         let cc = format!("{major}.{minor}");
         if *name == cc { cc } else { format!("{name} ({cc})") }
     };
-    join_unique(gpus.iter().map(one).collect_vec())
+    join_unique(gpus.iter().map(one).collect::<Vec<_>>())
 }
 
 /// The machine code that serves these GPUs: `sm_75`.
 pub fn join_archs(gpus: &[(&str, Cc)]) -> String {
-    let mut ccs = gpus.iter().map(|(_, cc)| *cc).collect_vec();
-    sorted::sort(&mut ccs);
+    let mut ccs = gpus.iter().map(|(_, cc)| *cc).collect::<Vec<_>>();
+    ccs.sort_unstable();
     ccs.dedup();
-    join_unique(ccs.iter().map(|cc| tables::code_to_add(*cc)).collect_vec())
+    join_unique(ccs.iter().map(|cc| tables::code_to_add(*cc)).collect::<Vec<_>>())
 }
 
 /// Returns the hint for GPUs without code. The toolkit in use cannot compile an arch that it has dropped or does not
@@ -294,7 +293,7 @@ fn check_driver(policy: &Policy, toolchain: &Toolchain, findings: &mut Vec<Findi
             let mut serving = toolchain.archs.in_force.iter().filter(|target| serves(target, *cc)).peekable();
             serving.peek().is_some() && serving.all(|target| matches!(target, Target::Ptx(_)))
         })
-        .collect_vec();
+        .collect::<Vec<_>>();
     if by_ptx.is_empty() {
         return;
     }
@@ -353,7 +352,7 @@ pub(super) fn check_cudnn(policy: &Policy, toolchain: &Toolchain) -> Vec<Finding
     let values = values.with("cuda_major", cuda);
     let discrete = || named.iter().copied().filter(|(_, cc)| !tables::is_tegra(*cc));
     let oldest = CUDNN.release_table().min_cc(version, cuda);
-    let left = discrete().filter(|(_, cc)| oldest.is_some_and(|oldest| *cc < oldest)).collect_vec();
+    let left = discrete().filter(|(_, cc)| oldest.is_some_and(|oldest| *cc < oldest)).collect::<Vec<_>>();
     if !left.is_empty() {
         let serving = CUDNN.release_table().releases_for(cuda).iter().rev().find(|release| {
             let least = CUDNN.release_table().min_cc(**release, cuda);
@@ -364,7 +363,7 @@ pub(super) fn check_cudnn(policy: &Policy, toolchain: &Toolchain) -> Vec<Finding
         let words = if serving.is_some() { MessageTemplate::CudnnLeftGpu } else { MessageTemplate::CudnnLeftGpuNone };
         findings.push(words.to_finding(&values.with_known("last", serving)));
     }
-    let newer = discrete().filter(|(_, cc)| newest_before(version, cuda, *cc).is_some()).collect_vec();
+    let newer = discrete().filter(|(_, cc)| newest_before(version, cuda, *cc).is_some()).collect::<Vec<_>>();
     if let Some((major, minor)) = newer.first().and_then(|(_, cc)| newest_before(version, cuda, *cc)) {
         let values = values.with("gpus", join_gpus(&newer)).with("newest", format!("{major}.{minor}"));
         findings.push(MessageTemplate::CudnnBeforeGpu.to_finding(&values));

@@ -4,6 +4,7 @@
 //! without paths, so that branches with different changes merge. Parsing is strict, because an entry that is ignored
 //! is not enforced. [`check_lock`] is a pure comparison.
 
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::fs;
 use std::io::ErrorKind;
@@ -17,7 +18,6 @@ use crate::finding::{Code, Finding, MessageTemplate, Severity, Values};
 use crate::knowledge::vendor::CUDNN;
 use crate::model::arch::Target;
 use crate::model::linkage::Linkage;
-use crate::model::sorted::{self, SortedMap};
 use crate::model::version::Version;
 use crate::sys::env::Env;
 use crate::text::lists::IteratorExt as _;
@@ -48,7 +48,7 @@ const HEAD: &str = "# The toolchain of this project. `cargo cudaguard lock`, or 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Lock {
     /// By target triple.
-    pub targets: SortedMap<String, Pins>,
+    pub targets: BTreeMap<String, Pins>,
 }
 
 /// The locked facts of one target. A fact is absent if it was unknown when the lock was written.
@@ -63,7 +63,7 @@ pub struct Pins {
     /// The declared architectures of every package without an entry in `packages`.
     pub archs: Vec<String>,
     /// Packages with other architectures.
-    pub packages: SortedMap<String, Vec<String>>,
+    pub packages: BTreeMap<String, Vec<String>>,
 }
 
 impl Pins {
@@ -79,7 +79,7 @@ impl Pins {
                 .and(toolchain.host_compiler())
                 .filter(|_| scope.host_compiler),
             archs: if scope.archs { target_names(&declared_targets(toolchain)) } else { Vec::new() },
-            packages: SortedMap::default(),
+            packages: BTreeMap::default(),
         }
     }
 
@@ -114,9 +114,9 @@ pub fn short_version(version: Version) -> String {
 
 fn target_names(targets: &[Target]) -> Vec<String> {
     let mut targets = targets.to_vec();
-    sorted::sort(&mut targets);
+    targets.sort();
     targets.dedup();
-    targets.iter().map(ToString::to_string).collect_vec()
+    targets.iter().map(ToString::to_string).collect::<Vec<_>>()
 }
 
 impl Lock {
@@ -179,17 +179,16 @@ impl Lock {
         if reader.errors.is_empty() {
             return Ok(lock);
         }
-        sorted::sort(&mut reader.errors);
+        reader.errors.sort();
         let lines: Vec<String> =
-            reader.errors.iter().map(|(line, message)| at(*line, &sanitize::sanitize_line(message))).collect_vec();
+            reader.errors.iter().map(|(line, message)| at(*line, &sanitize::sanitize_line(message))).collect();
         Err(lines.join("\n"))
     }
 
     /// Formats the file: equal locks give equal bytes.
-    #[inline]
     pub fn to_text(&self) -> String {
         let mut text = format!("{HEAD}version = {FORMAT}\n");
-        for (target, pins) in self.targets.entries() {
+        for (target, pins) in &self.targets {
             let target = quote_key(target);
             let _ = writeln!(text, "\n[target.{target}]");
             if !pins.archs.is_empty() {
@@ -201,9 +200,9 @@ impl Lock {
                     let _ = writeln!(text, "{name} = {}", quote_string(fact));
                 }
             }
-            if !pins.packages.entries().is_empty() {
+            if !pins.packages.is_empty() {
                 let _ = writeln!(text, "\n[target.{target}.packages]");
-                for (package, archs) in pins.packages.entries() {
+                for (package, archs) in &pins.packages {
                     let _ = writeln!(text, "{} = {}", quote_key(package), quote_list(archs));
                 }
             }
@@ -221,20 +220,15 @@ pub fn is_locked(env: &Env) -> bool {
 pub(crate) fn is_fetched(dir: &Path) -> bool {
     [".cargo-ok", ".cargo-checksum.json"].iter().any(|mark| dir.join(mark).exists())
 }
-
-#[inline]
 fn quote_key(name: &str) -> String {
     let bare = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
     if !name.is_empty() && name.chars().all(bare) { name.to_owned() } else { quote_string(name) }
 }
 
 /// Basic strings of TOML and JSON have the same syntax.
-#[inline]
 fn quote_string(text: &str) -> String {
     crate::text::json::Value::from(text).to_string()
 }
-
-#[inline]
 fn quote_list(names: &[String]) -> String {
     format!("[{}]", names.iter().map(|name| quote_string(name)).join(", "))
 }
@@ -479,7 +473,7 @@ pub fn check_lock(
     if locked != now.archs && scope.archs {
         let words = |archs: &[String]| if archs.is_empty() { "none".to_owned() } else { archs.join(" ") };
         let ours = toolchain.archs.declared.iter().filter(|one| !one.is_of_torch());
-        let by = ours.map(|one| one.source.as_str()).collect_vec();
+        let by = ours.map(|one| one.source.as_str()).collect::<Vec<_>>();
         drift("the list of declared archs", words(locked), words(&now.archs), by.join(", "), Severity::Error);
     }
     findings
@@ -518,7 +512,7 @@ fn means_library(policy: &Policy, toolchain: &Toolchain) -> bool {
 pub fn enforce_locked(findings: &mut [Finding], policy: &Policy) {
     for finding in findings {
         let ours = matches!(finding.code, Code::LockDrift | Code::LockLacksTarget);
-        if ours && finding.severity == Severity::Warning && policy.allow.get(&finding.code).is_none() {
+        if ours && finding.severity == Severity::Warning && !policy.allow.contains_key(&finding.code) {
             finding.severity = Severity::Error;
         }
     }

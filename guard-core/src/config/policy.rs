@@ -6,6 +6,7 @@
 mod parser;
 mod release;
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::fs;
 use std::io;
@@ -17,9 +18,7 @@ use crate::finding::{Code, Finding, Severity};
 use crate::knowledge::tables::{self, Cc};
 use crate::model::arch::{ArchRequest, Target};
 use crate::model::linkage::Linkage;
-use crate::model::sorted::SortedMap;
 use crate::model::version::{DriverRelease, Version};
-use crate::text::lists::IteratorExt as _;
 use crate::text::toml_error::{count_newlines, not_toml};
 pub use release::{LossKind, PYPROJECT, ReleaseRequirements, parse_archs, parse_driver_floor};
 
@@ -71,11 +70,11 @@ pub struct Policy {
     /// `[release]`, if there is one.
     pub release_gate: Option<ReleaseRequirements>,
     /// `[allow]`: code → reason.
-    pub allow: SortedMap<Code, String>,
+    pub allow: BTreeMap<Code, String>,
     /// The `[package.NAME]` that overrides the other keys, if any.
     pub over: Option<String>,
     /// Every `NAME` of `[package.NAME]`, with its line. The parser does not know the packages of the workspace.
-    pub packages: SortedMap<String, usize>,
+    pub packages: BTreeMap<String, usize>,
 }
 
 /// A version requirement and its text.
@@ -182,7 +181,6 @@ impl Policy {
     }
 
     /// Returns true if the policy sets the action of a guard, or the action without one.
-    #[inline]
     pub fn asks_for_guard(&self) -> bool {
         self.unguarded.is_some() || self.runtime != Runtime::default()
     }
@@ -249,11 +247,10 @@ impl Policy {
 
     /// Returns `[gpu] archs` as arch requests.
     pub fn arch_requests(&self) -> Vec<ArchRequest> {
-        self.archs.iter().copied().map(ArchRequest::Target).chain(self.arch_words.iter().copied()).collect_vec()
+        self.archs.iter().copied().map(ArchRequest::Target).chain(self.arch_words.iter().copied()).collect::<Vec<_>>()
     }
 
     /// Returns the architectures of the package's own kernels, as this toolkit compiles them.
-    #[inline]
     pub fn archs_by(&self, toolkit: Version) -> Vec<Target> {
         let mut archs = self.archs.clone();
         for word in &self.arch_words {
@@ -273,7 +270,7 @@ impl Policy {
 
     /// Returns `[gpu] fleet` as compute capabilities, each with its text.
     pub fn fleet_ccs(&self) -> Vec<(&str, Cc)> {
-        self.fleet.iter().filter_map(|name| Some((name.as_str(), tables::gpu_cc(name)?))).collect_vec()
+        self.fleet.iter().filter_map(|name| Some((name.as_str(), tables::gpu_cc(name)?))).collect::<Vec<_>>()
     }
 
     /// Returns `[driver] fleet` as a release.
@@ -291,7 +288,7 @@ impl Policy {
     pub fn apply_to(&self, mut findings: Vec<Finding>, release: bool) -> PolicyResult {
         let action = self.build_action(release);
         let (mut allowed, mut stale_allows) = (Vec::new(), Vec::new());
-        for (code, reason) in self.allow.entries() {
+        for (code, reason) in &self.allow {
             if findings.iter().any(|finding| finding.code == *code) {
                 allowed.push((*code, reason.clone()));
             } else if code.is_of_the_toolchain() {

@@ -25,7 +25,6 @@ pub enum Coverage {
 
 impl Coverage {
     /// Returns `cubin`, `ptx`, `unknown`, `partial` or `none`.
-    #[inline]
     pub const fn name(self) -> &'static str {
         match self {
             Self::Cubin => "cubin",
@@ -180,7 +179,7 @@ pub fn requirement_rows(targets: &[Target], service: impl Fn((u8, u8)) -> GpuSup
         },
         ptx_fallback: service.ptx_fallback,
     };
-    rows.into_iter().enumerate().map(row).collect_vec()
+    rows.into_iter().enumerate().map(row).collect::<Vec<_>>()
 }
 
 /// Returns the code that such a GPU uses: `sm_90`, `sm_90 and PTX text 9.5`, `PTX text 9.5`.
@@ -197,7 +196,7 @@ pub(crate) fn declared_rows(targets: &[Target], isa: (u32, u32)) -> Vec<Requirem
         let isa = if matches!(target, Target::Ptx(_)) { (narrow(isa.0), narrow(isa.1)) } else { (0, 0) };
         DeviceCode::Run { target: *target, isa, zstd: None, wrote: None }
     };
-    let codes = targets.iter().map(run).collect_vec();
+    let codes = targets.iter().map(run).collect::<Vec<_>>();
     if codes.is_empty() {
         return Vec::new();
     }
@@ -294,7 +293,7 @@ pub fn higher_floor(one: Option<Floor>, other: Option<Floor>) -> Option<Floor> {
 
 /// Returns every compute capability in the tables.
 pub fn known_ccs() -> Vec<(u8, u8)> {
-    tables::arch_rows().iter().map(|row| row.cc).collect_vec()
+    tables::arch_rows().iter().map(|row| row.cc).collect::<Vec<_>>()
 }
 
 #[cfg(test)]

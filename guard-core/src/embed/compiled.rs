@@ -1,10 +1,9 @@
 //! The PTX files that a build script compiled into `OUT_DIR` before it calls `embed!()`.
 
+use std::collections::BTreeSet;
 use std::fs::{self, File};
 use std::io::{BufRead as _, BufReader};
 use std::path::Path;
-
-use crate::model::sorted;
 
 /// The facts in the PTX files of a directory.
 #[derive(Debug, PartialEq, Eq)]
@@ -22,12 +21,12 @@ const LONGEST_LINE: usize = 1024;
 
 /// Reads the PTX files in a directory and below it. `None` if none contains a kernel.
 pub(super) fn read_ptx_files(dir: &Path) -> Option<CompiledPtx> {
-    let (mut archs, mut newest) = (Vec::new(), None);
+    let (mut archs, mut newest) = (BTreeSet::new(), None);
     visit_dir(dir, 0, &mut |arch, isa| {
-        sorted::insert(&mut archs, arch);
+        archs.insert(arch);
         newest = newest.max(Some(isa));
     });
-    Some(CompiledPtx { archs: archs.join(";"), isa: newest? })
+    Some(CompiledPtx { archs: archs.into_iter().collect::<Vec<_>>().join(";"), isa: newest? })
 }
 
 fn visit_dir(dir: &Path, depth: usize, add: &mut dyn FnMut(String, (u32, u32))) {

@@ -18,11 +18,9 @@ use crate::finding::render::{self, annotated_error};
 use crate::finding::{self, Finding, MessageTemplate, Severity, Values};
 use crate::guard::{self, GuardObjects, NoteSource};
 use crate::manifest::model::Component;
-use crate::model::sorted;
 use crate::pipeline::{self, BuildCheck, BuildInputs, CudaIntent};
 use crate::sys::env::{self, Env};
 use crate::sys::files;
-use crate::text::lists::IteratorExt as _;
 use crate::text::sanitize;
 
 /// Options for [`embed!`](crate::embed!).
@@ -332,7 +330,7 @@ impl BuildScriptPackage {
 /// Returns the name of the profile. cargo passes only the inherited profile to build scripts, but `OUT_DIR` contains
 /// the name (`target/bench-lto/build/package-hash/out`), with `debug` for `dev`.
 fn profile_name(out_dir: &Path, release: bool) -> String {
-    let names = out_dir.iter().rev().take(4).map(|name| name.to_string_lossy()).collect_vec();
+    let names = out_dir.iter().rev().take(4).map(|name| name.to_string_lossy()).collect::<Vec<_>>();
     match &names[..] {
         [_, _, build, dir] if build == "build" && dir != "debug" => dir.to_string(),
         _ if release => "release".to_owned(),
@@ -481,7 +479,7 @@ fn announce_inputs(
         // package.
         files.push(rebuild_stamp::digest_file(Path::new(&dir), &package.component));
     }
-    sorted::sort(&mut files);
+    files.sort();
     files.dedup();
     // cargo treats a missing file as changed, every time.
     for file in files.iter().filter(|file| file.exists()) {

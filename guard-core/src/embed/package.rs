@@ -8,10 +8,8 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::model::sorted;
 use crate::sys::files;
 use crate::text::glob;
-use crate::text::lists::IteratorExt as _;
 
 /// The package's own files.
 pub(super) struct PackageSources {
@@ -35,7 +33,7 @@ pub(super) fn package_files(root: &Path, out_dir: &Path) -> PackageSources {
         DirState::Complete => vec![root.to_owned()],
         DirState::Parts(parts) => parts,
     };
-    sorted::sort(&mut announced);
+    announced.sort();
     PackageSources { announced, kernels: walk.kernels }
 }
 
@@ -138,21 +136,21 @@ impl Ignore {
     /// Reads the files of all directories from the top of the repository to `root`. `None` if there is no repository.
     fn from_ancestors(root: &Path) -> Option<Vec<Self>> {
         let top = root.ancestors().find(|dir| dir.join(".git").exists())?;
-        let mut dirs = root.ancestors().take_while(|dir| dir.starts_with(top)).collect_vec();
+        let mut dirs = root.ancestors().take_while(|dir| dir.starts_with(top)).collect::<Vec<_>>();
         dirs.reverse();
-        Some(dirs.into_iter().filter_map(Self::from_dir).collect_vec())
+        Some(dirs.into_iter().filter_map(Self::from_dir).collect::<Vec<_>>())
     }
 
     fn from_dir(dir: &Path) -> Option<Self> {
         let bytes = files::read_bytes(&dir.join(".gitignore")).ok()?;
-        let rules = String::from_utf8_lossy(&bytes).lines().filter_map(IgnoreRule::parse).collect_vec();
+        let rules = String::from_utf8_lossy(&bytes).lines().filter_map(IgnoreRule::parse).collect::<Vec<_>>();
         Some(Self { dir: dir.to_owned(), rules })
     }
 
     fn is_path_ignored(&self, path: &Path, is_dir: bool) -> Option<bool> {
         let below = path.strip_prefix(&self.dir).ok()?;
         below.to_str()?;
-        let names = below.iter().filter_map(|name| name.to_str()).collect_vec();
+        let names = below.iter().filter_map(|name| name.to_str()).collect::<Vec<_>>();
         self.rules.iter().rev().find(|rule| rule.matches(&names, is_dir)).map(|rule| rule.ignored)
     }
 }
@@ -166,7 +164,7 @@ impl IgnoreRule {
         }
         let (line, only_dirs) = line.strip_suffix('/').map_or((line, false), |rest| (rest, true));
         let anchored = line.contains('/');
-        let segments = line.trim_start_matches('/').split('/').map(str::to_owned).collect_vec();
+        let segments = line.trim_start_matches('/').split('/').map(str::to_owned).collect::<Vec<_>>();
         Some(Self { segments, anchored, only_dirs, ignored })
     }
 
@@ -174,7 +172,7 @@ impl IgnoreRule {
         if self.only_dirs && !is_dir {
             return false;
         }
-        let segments = self.segments.iter().map(String::as_str).collect_vec();
+        let segments = self.segments.iter().map(String::as_str).collect::<Vec<_>>();
         if self.anchored {
             return path_matches(&segments, names);
         }

@@ -10,8 +10,6 @@ use std::fmt;
 use std::sync::LazyLock;
 
 pub use crate::check::Severity;
-use crate::model::sorted;
-use crate::text::lists::IteratorExt as _;
 pub use windows::with_names_of_windows;
 
 /// A problem, or a fact that cannot be determined.
@@ -47,7 +45,6 @@ impl PartialEq for Finding {
 
 impl Finding {
     /// Restores a finding that [`Self::to_json`] recorded.
-    #[inline]
     pub fn from_record(code: Code, severity: Severity, [component, subject, message, hint]: [String; 4]) -> Self {
         Self { code, severity, component, subject, message, hint, facts: Box::default() }
     }
@@ -67,13 +64,11 @@ impl Finding {
     }
 
     /// Returns a fact of the message by its name.
-    #[inline]
     pub fn fact(&self, name: &str) -> Option<&str> {
         self.facts.iter().find(|(known, _)| *known == name).map(|(_, fact)| fact.as_str())
     }
 
     /// Records that nothing reports this problem when the program starts. Does nothing the second time.
-    #[inline]
     pub fn mark_unchecked_at_start(&mut self) {
         if self.fact("at_start").is_none() {
             self.message.push_str("\nnot checked at start-up");
@@ -113,7 +108,6 @@ macro_rules! codes {
             }
 
             /// Returns the effect on the verdict.
-            #[inline]
             pub fn effect(self) -> Effect {
                 CODE_ROWS[self.index()].1
             }
@@ -124,7 +118,6 @@ macro_rules! codes {
             }
 
             /// Returns true if the guard of a program judges it at start-up.
-            #[inline]
             pub fn is_judged_at_start(self) -> bool {
                 CODE_ROWS[self.index()].3
             }
@@ -135,7 +128,6 @@ macro_rules! codes {
             }
 
             /// Returns the long text of `cargo cudaguard explain`: meaning, consequence and action.
-            #[inline]
             pub fn explanation(self) -> &'static str {
                 texts().codes[self.index()][1]
             }
@@ -243,15 +235,14 @@ fn text_rows(lines: &mut dyn Iterator<Item = &'static str>, count: usize) -> Vec
         let mut next = || texts.next().unwrap_or_default();
         [next(), next(), next()]
     };
-    lines.take(count).map(row).collect_vec()
+    lines.take(count).map(row).collect::<Vec<_>>()
 }
 
 pub use values::Values;
 
 /// Sorts findings in report order: by severity, then by rank, so that a cause precedes its consequences.
-#[inline]
 pub fn sort_findings(findings: &mut [Finding]) {
-    sorted::sort_by(findings, &|one, other| sort_key(one).cmp(&sort_key(other)));
+    findings.sort_by_key(sort_key);
 }
 
 /// Returns the sort key of a finding for [`sort_findings`].
@@ -266,10 +257,10 @@ pub fn sorted_unique(findings: &[Finding]) -> Vec<&Finding> {
     for (place, finding) in findings.iter().enumerate() {
         unique.push((sort_key(finding), [&finding.message, &finding.subject, &finding.hint], place));
     }
-    sorted::sort(&mut unique);
+    unique.sort();
     unique.dedup_by(|next, first| (&next.0, &next.1) == (&first.0, &first.1));
-    sorted::sort_by(&mut unique, &|one, other| (&one.0, one.2).cmp(&(&other.0, other.2)));
-    unique.iter().map(|(.., place)| &findings[*place]).collect_vec()
+    unique.sort_by(|one, other| (&one.0, one.2).cmp(&(&other.0, other.2)));
+    unique.iter().map(|(.., place)| &findings[*place]).collect::<Vec<_>>()
 }
 
 impl Code {

@@ -6,7 +6,6 @@ use crate::text::lists::IteratorExt as _;
 
 impl Finding {
     /// Replaces what the finding names of Linux by the same of Windows.
-    #[inline]
     pub fn use_names_of_windows(&mut self) {
         let facts = self.facts.iter_mut().map(|(_, value)| value);
         for text in [&mut self.message, &mut self.hint].into_iter().chain(facts) {
@@ -16,7 +15,6 @@ impl Finding {
 }
 
 /// Replaces sonames and other names of Linux in a text by those of Windows.
-#[inline]
 pub fn with_names_of_windows(text: &str) -> String {
     let is_separator = |c: char| !(c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-'));
     let word = |part: &str| {

@@ -210,7 +210,7 @@ pub fn check_target(target: &str) -> Result<(), String> {
     if windows::is_windows(target) {
         return windows::check_target(target);
     }
-    let parts = target.split('-').collect_vec();
+    let parts = target.split('-').collect::<Vec<_>>();
     let system = parts.last().copied().unwrap_or_default();
     if !parts.contains(&"linux") || system.starts_with("android") || system == "none" {
         return Err(format!("the guard needs ELF files that start through a Linux C library; {target} has none"));
@@ -363,7 +363,8 @@ impl GuardCompiler {
             .cargo_debug(false)
             .try_get_compiler()
             .map_err(|error| one_line(&format!("no C compiler for {target}: {error}")))?;
-        let flags = tool.args().iter().filter(|flag| !is_of_others(&flag.to_string_lossy())).cloned().collect_vec();
+        let flags =
+            tool.args().iter().filter(|flag| !is_of_others(&flag.to_string_lossy())).cloned().collect::<Vec<_>>();
         let is_clang = tool.is_like_clang();
         // A build script under plain cargo. `cargo cudaguard` compiles one shim for all profiles.
         let is_fast = env.var("OPT_LEVEL").as_deref() == Some("0") && env.var_os(STAMP_DIR_VAR).is_none();

@@ -8,7 +8,6 @@ use crate::knowledge::vendor::dll_of_soname;
 use crate::manifest::model::{Linkage, Manifest, Requirement};
 use crate::manifest::note::{OWNER, SIZE, TYPE};
 use crate::sys::env::Env;
-use crate::text::lists::IteratorExt as _;
 
 /// The section of the note. An image keeps eight characters of a name.
 pub const SECTION: &str = ".cudagd";
@@ -35,7 +34,7 @@ pub fn delay_load_arguments(manifest: &Manifest) -> Vec<String> {
     });
     let sonames = linked.chain(manifest.shared_cudart().map(|(soname, _)| soname));
     let mut arguments: Vec<String> =
-        sonames.filter_map(|soname| Some(format!("/delayload:{}", dll_of_soname(&soname)?))).collect_vec();
+        sonames.filter_map(|soname| Some(format!("/delayload:{}", dll_of_soname(&soname)?))).collect();
     if !arguments.is_empty() {
         arguments.push("delayimp.lib".to_owned());
     }

@@ -14,7 +14,6 @@ pub mod pci;
 
 use crate::model::arch::{Arch, Suffix, Target};
 use crate::model::version::{CudaVersion, DriverRelease, Version};
-use crate::text::lists::IteratorExt as _;
 pub use gpus::{dotted_cc, gpu_cc, gpu_examples, gpu_typed, is_tegra, other_name, same_chip, same_family, suggest_gpu};
 
 /// A compute capability: (major, minor).
@@ -219,7 +218,6 @@ pub fn can_make(toolkit: Version, target: Target) -> CcSupport {
 
 /// Returns the first and the last toolkit that compile code for GPUs of all these compute capabilities; `None`: no
 /// limit.
-#[inline]
 pub fn compiling_toolkits(ccs: impl IntoIterator<Item = Cc>) -> (Option<CudaVersion>, Option<CudaVersion>) {
     let (mut from, mut to) = (None, None);
     for cc in ccs {
@@ -242,7 +240,7 @@ pub fn code_to_add(cc: Cc) -> String {
 fn plain_archs(toolkit: Version) -> Vec<Arch> {
     let is_made = |arch: &Arch| can_make(toolkit, Target::Cubin(*arch)) == CcSupport::Made;
     let archs = arch_rows().iter().map(|row| row.arch);
-    archs.filter(|arch| arch.suffix == Suffix::None && is_made(arch)).collect_vec()
+    archs.filter(|arch| arch.suffix == Suffix::None && is_made(arch)).collect::<Vec<_>>()
 }
 
 /// Returns the newest PTX of this toolkit that the driver can compile for a GPU of this cc, for GPUs for which the
@@ -283,7 +281,6 @@ fn toolkit_row(toolkit: CudaVersion) -> Option<&'static ToolkitRow> {
 
 /// Returns the arch for which nvcc compiles machine code and PTX by default. A toolkit that is newer than the table has
 /// the default of the newest one.
-#[inline]
 pub fn default_arch(toolkit: Version) -> Option<Arch> {
     toolkit_rows().iter().rev().filter(|row| row.version <= toolkit.into()).find_map(|row| row.default_arch)
 }
@@ -396,7 +393,6 @@ pub fn windows_release(cuda: CudaVersion, linux: DriverRelease) -> DriverRelease
 
 /// Returns a driver release for Windows as one for Linux of the same branch. The numbers of Windows grow within a branch: 572.83 is of
 /// branch 570, 581.57 of branch 580. A release that may be of a branch after the table remains as it is.
-#[inline]
 pub fn branch_of_windows(release: DriverRelease) -> DriverRelease {
     /// From this distance on, a number after the last row may be of a later branch.
     const NUMBERS: u32 = 5;
@@ -417,7 +413,6 @@ pub fn last_branches() -> Vec<(Cc, u32)> {
 }
 
 /// Returns the last branch that supports GPUs of this cc; `None` if the newest does, or for a Tegra.
-#[inline]
 pub fn last_branch(gpu: Cc) -> Option<u32> {
     let left = DRIVERS.left.iter().filter(|_| !is_tegra(gpu));
     left.filter(|(below, _)| gpu < *below).map(|(_, last)| *last).min()
@@ -442,7 +437,6 @@ pub fn first_of_generation(gpu: Cc) -> Option<Floor> {
 
 /// Returns the branches of kernel modules for which NVIDIA documents cuda-compat of this CUDA version. Others may work:
 /// the list omits branches that are no longer supported.
-#[inline]
 pub fn compat_kernels(cuda: CudaVersion) -> &'static [u32] {
     DRIVERS.compat.iter().find(|(known, _)| *known == cuda).map_or(&[], |(_, kernels)| kernels)
 }

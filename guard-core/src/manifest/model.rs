@@ -8,7 +8,6 @@ use crate::knowledge::vendor::{self, CUDNN};
 use crate::model::arch::Target;
 use crate::model::version::{CudaVersion, DriverRelease, Version};
 use crate::text::json::{Value, array, object};
-use crate::text::lists::IteratorExt as _;
 use crate::toolchain::Toolchain;
 
 pub use crate::model::linkage::Linkage;
@@ -87,7 +86,6 @@ impl FactSource {
     }
 
     /// Returns the variant with this name.
-    #[inline]
     pub fn from_name(name: &str) -> Option<Self> {
         [Self::Declared, Self::LinkObservation, Self::Linked, Self::Symbols]
             .into_iter()
@@ -256,14 +254,12 @@ const UNRECORDED: &str = "(no manifest)";
 
 impl Component {
     /// Returns the component of a file without a manifest.
-    #[inline]
     pub fn unrecorded(name: &str) -> Self {
         Self { name: name.to_owned(), version: UNRECORDED.to_owned() }
     }
 
     /// Returns true if the component has no manifest. The versions that it was built with are then known as lower
     /// bounds only.
-    #[inline]
     pub fn is_unrecorded(&self) -> bool {
         self.version == UNRECORDED
     }
@@ -271,7 +267,6 @@ impl Component {
 
 impl Manifest {
     /// Adds a requirement for this cuDNN release, to which a file without a manifest is linked.
-    #[inline]
     pub fn require_cudnn(&mut self, version: Version) {
         self.requires.extend(BuiltWith { version, linkage: Linkage::Linked }.requirement_rows(&Policy::default()));
     }
@@ -314,7 +309,7 @@ impl Manifest {
             host_compiler: toolchain.host_compiler(),
             runtime: policy.runtime,
             partial_refuse: policy.partial_refuse,
-            allow: policy.allow.entries().to_vec(),
+            allow: policy.allow.clone().into_iter().collect(),
             opens: Vec::new(),
             sealed: false,
         }
@@ -341,7 +336,6 @@ impl Manifest {
     }
 
     /// Returns the CUDA version that the program was built with: that of the toolkit, else that of its cudart.
-    #[inline]
     pub fn cuda_version(&self) -> Option<CudaVersion> {
         let cudart = |row: &Requirement| match row {
             Requirement::Driver { cuda, because, .. } if because.starts_with(vendor::CUDART.stem) => Some(*cuda),
@@ -366,7 +360,7 @@ impl Manifest {
     /// Describes the targets of the kernels: `sm_80, compute_90`. Empty if they are unknown.
     pub fn built_for(&self) -> String {
         let mut names: Vec<String> = match &self.observed {
-            Some(observed) => observed.iter().map(ToString::to_string).collect_vec(),
+            Some(observed) => observed.iter().map(ToString::to_string).collect::<Vec<_>>(),
             None => self
                 .requires
                 .iter()
@@ -374,7 +368,7 @@ impl Manifest {
                     Requirement::Gpu { code, .. } if !code.is_empty() => Some(code.clone()),
                     _ => None,
                 })
-                .collect_vec(),
+                .collect::<Vec<_>>(),
         };
         names.dedup();
         names.join(", ")
@@ -392,7 +386,6 @@ impl Manifest {
 
     /// Describes GPU code that no rule checks, in the shim's terms (templates/shim/judge.h): archs are declared, but a
     /// search of the complete file found no code. `None` if there are GPU rows, which are checked.
-    #[inline]
     pub fn not_judged(&self) -> Option<&'static str> {
         let rows = self.requires.iter().any(|row| matches!(row, Requirement::Gpu { .. }));
         let unseen = self.observed.is_some() && self.archs_known() == "declared" && !rows;
@@ -462,7 +455,7 @@ impl Manifest {
 impl Opens {
     /// Returns the file names that are tried for one of the libraries, in order.
     pub fn candidate_names(&self, stem: &str) -> Vec<String> {
-        self.endings.iter().map(|ending| format!("lib{stem}{ending}")).collect_vec()
+        self.endings.iter().map(|ending| format!("lib{stem}{ending}")).collect::<Vec<_>>()
     }
 
     fn to_json(&self) -> Value {
@@ -489,7 +482,7 @@ impl BuiltWith {
             patch_refuse: policy.library_patch_refuse,
             required: policy.library_required,
         };
-        std::iter::once(whole).chain(CUDNN.parts_of_major(major).map(Requirement::for_part)).collect_vec()
+        std::iter::once(whole).chain(CUDNN.parts_of_major(major).map(Requirement::for_part)).collect::<Vec<_>>()
     }
 }
 

@@ -11,7 +11,6 @@ use crate::manifest::model::{GpuCoverage, Linkage, Manifest, PtxFallback, REVISI
 use crate::manifest::windows;
 use crate::model::version::{CudaVersion, DriverRelease, Version};
 use crate::text::json::Value;
-use crate::text::lists::IteratorExt as _;
 
 use layout::{
     ARCHS_DECLARED, ARCHS_OBSERVED, ARCHS_UNSEALED, BY_CUBIN, BY_NONE, BY_PTX, BY_SOME, BY_UNKNOWN, GPU_AUTO,
@@ -242,7 +241,7 @@ impl Writer<'_> {
                 let built_for = self.manifest.built_for();
                 self.write_text(
                     at + gpu_row::BUILT_FOR,
-                    &truncate_list(&built_for.split(", ").map(str::to_owned).collect_vec(), ", ", "..."),
+                    &truncate_list(&built_for.split(", ").map(str::to_owned).collect::<Vec<_>>(), ", ", "..."),
                 )
             }
         }
@@ -268,7 +267,7 @@ pub fn visit_numbers(row: &Requirement, write: &mut dyn FnMut(usize, u32, usize)
             write(library_row::MIN, min.packed_saturating(), 4);
             write(library_row::BELOW, below.packed_saturating(), 4);
             write(library_row::BUILT, built.packed_saturating(), 4);
-            let floors = CUDNN.release_table().gpu_floors(built.major).collect_vec();
+            let floors = CUDNN.release_table().gpu_floors(built.major).collect::<Vec<_>>();
             if let [.., (from, cc)] = floors[..] {
                 write(library_row::DROPS_GPUS_FROM, from.packed_saturating(), 4);
                 write(library_row::OLDEST_GPU, pack_cc(cc), 2);
@@ -319,7 +318,7 @@ pub fn visit_numbers(row: &Requirement, write: &mut dyn FnMut(usize, u32, usize)
 }
 
 fn words(text: &str) -> Vec<String> {
-    text.split(' ').map(str::to_owned).collect_vec()
+    text.split(' ').map(str::to_owned).collect::<Vec<_>>()
 }
 
 /// Joins as many entries as fit into a string of the note, followed by `rest` if some are omitted.

@@ -237,8 +237,10 @@ pub fn join_requests(requests: &[ArchRequest]) -> String {
 /// Parses a list separated by commas, semicolons or blanks: each request once, in the order of first mention. An
 /// empty list is valid.
 pub fn parse_list(text: &str, dialect: Dialect) -> Result<Vec<ArchRequest>, ArchError> {
-    let words: Vec<&str> =
-        text.split(|c: char| matches!(c, ',' | ';') || c.is_whitespace()).filter(|word| !word.is_empty()).collect_vec();
+    let words: Vec<&str> = text
+        .split(|c: char| matches!(c, ',' | ';') || c.is_whitespace())
+        .filter(|word| !word.is_empty())
+        .collect::<Vec<_>>();
     let mut requests = Vec::new();
     for &word in &words {
         for request in self::parse_word(word, dialect)? {
@@ -492,7 +494,7 @@ fn generate_code(spec: &str, flags: &mut NvccFlags) -> Result<(), ArchError> {
             }
             c == ',' && !depth
         })
-        .collect_vec();
+        .collect::<Vec<_>>();
     let (mut arch, mut code): (_, Option<String>) = (None, None);
     for part in parts {
         match (part.split_once('='), &mut code) {

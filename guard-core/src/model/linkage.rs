@@ -29,7 +29,6 @@ impl Linkage {
     }
 
     /// Parses the result of [`Linkage::name`]. Other texts give [`Linkage::Unknown`].
-    #[inline]
     pub fn from_name(name: &str) -> Self {
         [Self::Linked, Self::Static, Self::Dlopened, Self::None]
             .into_iter()

@@ -2,5 +2,4 @@
 
 pub mod arch;
 pub mod linkage;
-pub mod sorted;
 pub mod version;

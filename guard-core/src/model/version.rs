@@ -29,7 +29,6 @@ impl Version {
     }
 
     /// Packs the version like [`Version::packed`]. Numbers that do not fit count as the largest that do.
-    #[inline]
     pub fn packed_saturating(self) -> u32 {
         self.major.min(0xffff) << 16 | self.minor.min(0xff) << 8 | self.patch.min(0xff)
     }
@@ -103,7 +102,6 @@ impl CudaVersion {
     }
 
     /// Returns true if a number is in the format of CUDA releases: 13000, 13010, …
-    #[inline]
     pub const fn is_plausible(number: u32) -> bool {
         number >= 7000 && number < 100_000 && number % 10 == 0 && number % 1000 < 100
     }
@@ -182,7 +180,6 @@ impl DriverRelease {
     }
 
     /// Unpacks the result of [`DriverRelease::packed`].
-    #[inline]
     pub const fn from_packed(packed: u32) -> Self {
         Self::new(packed >> 16, packed >> 8 & 0xff, packed & 0xff)
     }

@@ -84,12 +84,11 @@ impl BuildInputs<'_> {
     /// Returns true if the policy is this package's own: a file in its directory, or a table with its name.
     fn owns(&self, policy: &Policy) -> bool {
         let file = policy.path.as_deref().and_then(Path::parent);
-        file == Some(self.dir) || policy.packages.get(self.package).is_some()
+        file == Some(self.dir) || policy.packages.contains_key(self.package)
     }
 
     /// Returns true if the package is guarded independently of its linked files: it is about CUDA, or its own policy requires a
     /// guard.
-    #[inline]
     pub fn wants_guard(&self, policy: &Policy) -> bool {
         self.cuda_intent(policy) != CudaIntent::Unstated || self.owns(policy) && policy.asks_for_guard()
     }

@@ -15,7 +15,6 @@ impl Digest {
     }
 
     /// Creates the digest of these bytes.
-    #[inline]
     pub const fn from_bytes(bytes: &[u8]) -> Self {
         Self::new().with_bytes(bytes)
     }
@@ -66,7 +65,6 @@ impl Digest {
 
     /// Returns the digest folded to 64 bits.
     #[allow(clippy::cast_possible_truncation)]
-    #[inline]
     pub const fn to_u64(self) -> u64 {
         (self.0 >> 64) as u64 ^ self.0 as u64
     }

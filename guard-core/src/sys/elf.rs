@@ -49,7 +49,6 @@ pub mod machine {
     pub const S390: u16 = 22;
 
     /// Returns the processor's usual name.
-    #[inline]
     pub fn machine_name(machine: u16) -> std::borrow::Cow<'static, str> {
         match machine {
             X86 => "x86".into(),
@@ -282,7 +281,6 @@ impl<'data> Elf<'data> {
     }
 
     /// Returns the contents of the file.
-    #[inline]
     pub fn data(&self) -> &'data [u8] {
         self.data
     }
@@ -293,38 +291,32 @@ impl<'data> Elf<'data> {
     }
 
     /// Returns `e_machine`; see [`machine`].
-    #[inline]
     pub fn machine(&self) -> u16 {
         self.machine
     }
 
     /// Returns `e_type`; see [`kind`].
-    #[inline]
     pub fn kind(&self) -> u16 {
         self.kind
     }
 
     /// Returns `e_flags`.
-    #[inline]
     pub fn flags(&self) -> u32 {
         self.flags
     }
 
     /// Returns byte 7 of the file: 0 for System V, 3 for Linux.
-    #[inline]
     pub fn os_abi(&self) -> u8 {
         self.os_abi
     }
 
     /// Returns byte 8 of the file.
-    #[inline]
     pub fn abi_version(&self) -> u8 {
         self.abi_version
     }
 
     /// Describes a table, segment or section that is not within the file, because the file is cut off or damaged. The
     /// other parts of the file can still be read.
-    #[inline]
     pub fn find_damage(&self) -> Option<String> {
         let size = self.data.len() as u64;
         if self.sections_lost && !self.is_packed() {
@@ -352,7 +344,6 @@ impl<'data> Elf<'data> {
 
     /// Returns the bytes after everything that the file's tables describe, such as data that a packer appended. Empty
     /// if the section headers are missing or damaged.
-    #[inline]
     pub fn trailing(&self) -> &'data [u8] {
         let of_table = |table: &HeaderTable| table.offset.saturating_add(table.count.saturating_mul(table.stride));
         let segments = self.segments().filter(|segment| segment.file_size != 0);
@@ -373,7 +364,6 @@ impl<'data> Elf<'data> {
     }
 
     /// Returns the number of segment and section headers, which limits the cost of reading all of them.
-    #[inline]
     pub fn header_count(&self) -> u64 {
         self.segments.count.saturating_add(self.sections.count)
     }
@@ -470,7 +460,6 @@ impl<'data> Elf<'data> {
     }
 
     /// Returns the file offset of this memory address.
-    #[inline]
     pub fn offset_of(&self, address: u64) -> Option<usize> {
         self.segments().filter(|segment| segment.kind == PT_LOAD).find_map(|segment| {
             let into = address.checked_sub(segment.addr).filter(|into| *into < segment.file_size)?;
@@ -479,7 +468,6 @@ impl<'data> Elf<'data> {
     }
 
     /// Returns the program interpreter: `/lib64/ld-linux-x86-64.so.2`.
-    #[inline]
     pub fn interpreter(&self) -> Option<&'data str> {
         let segment = self.segments().find(|segment| segment.kind == PT_INTERP)?;
         let text = segment.data.split(|byte| *byte == 0).next()?;

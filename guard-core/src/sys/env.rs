@@ -2,13 +2,11 @@
 //! bans all other ways to read variables, so a build script that announces the log to cargo announces every variable.
 
 use std::cell::RefCell;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
-
-use crate::model::sorted::{self, SortedMap};
-use crate::text::lists::IteratorExt as _;
 
 /// Variable with the directory of the stamp files, whose changes make cargo rerun the build scripts of guarded
 /// packages. Every build script that embeds a guard announces it.
@@ -18,9 +16,9 @@ pub const STAMP_DIR_VAR: &str = "CUDAGUARD_STAMPS";
 #[derive(Clone)]
 pub struct Env {
     /// `None`: the variables of this process.
-    variables: Option<SortedMap<String, OsString>>,
+    variables: Option<BTreeMap<String, OsString>>,
     dir: PathBuf,
-    read: Rc<RefCell<Vec<String>>>,
+    read: Rc<RefCell<BTreeSet<String>>>,
 }
 
 impl Env {
@@ -31,13 +29,11 @@ impl Env {
     }
 
     /// Creates an environment of only these variables, for tests and for a program that runs in another environment.
-    #[inline]
     pub fn from_variables(variables: impl IntoIterator<Item = (String, OsString)>, dir: impl Into<PathBuf>) -> Self {
         Self { variables: Some(variables.into_iter().collect()), dir: dir.into(), read: Rc::default() }
     }
 
     /// Creates an environment without variables, in the root directory.
-    #[inline]
     pub fn without_variables() -> Self {
         Self::from_variables([], "/")
     }
@@ -57,7 +53,6 @@ impl Env {
 
     /// Returns the environment of a build script in this directory, with a new, empty log.
     #[must_use]
-    #[inline]
     pub fn in_dir(&self, dir: &Path) -> Self {
         Self { variables: self.variables.clone(), dir: dir.to_owned(), read: Rc::default() }
     }
@@ -75,12 +70,12 @@ impl Env {
     /// Returns the value of a variable if it is set, even if it is empty: `CUDA_VISIBLE_DEVICES=` hides every GPU.
     #[allow(clippy::disallowed_methods)]
     pub fn var_os_raw(&self, name: &str) -> Option<OsString> {
-        sorted::insert(&mut self.read.borrow_mut(), name.to_owned());
+        self.read.borrow_mut().insert(name.to_owned());
         match &self.variables {
             Some(variables) => variables.get(name).cloned().or_else(|| {
                 // Windows ignores case, and calls `PATH` `Path`.
-                let is_it = |(key, _): &&(String, OsString)| cfg!(windows) && key.eq_ignore_ascii_case(name);
-                variables.entries().iter().find(is_it).map(|(_, value)| value.clone())
+                let mut others = variables.iter().filter(|_| cfg!(windows));
+                others.find(|(key, _)| key.eq_ignore_ascii_case(name)).map(|(_, value)| value.clone())
             }),
             None => std::env::var_os(name),
         }
@@ -101,7 +96,7 @@ impl Env {
     pub fn path_list(&self, name: &str) -> Vec<PathBuf> {
         let value = self.var_os(name).unwrap_or_default();
         let paths = std::env::split_paths(&value).filter(|path| !path.as_os_str().is_empty());
-        paths.map(|path| self.dir.join(path)).collect_vec()
+        paths.map(|path| self.dir.join(path)).collect::<Vec<_>>()
     }
 
     /// Returns true if these variables have the same values in this process. A library that reads them from the process
@@ -120,12 +115,12 @@ impl Env {
 
     /// Returns the variables that were read, sorted.
     pub fn accessed(&self) -> Vec<String> {
-        self.read.borrow().clone()
+        self.read.borrow().iter().cloned().collect()
     }
 
     /// Returns the variables for a child process. `None`: it inherits those of this process.
-    pub fn for_child(&self) -> Option<&[(String, OsString)]> {
-        self.variables.as_ref().map(SortedMap::entries)
+    pub fn for_child(&self) -> Option<&BTreeMap<String, OsString>> {
+        self.variables.as_ref()
     }
 }
 
@@ -158,7 +153,7 @@ mod tests {
         let env = Env::from_process();
         assert!(env.for_child().is_none() && env.current_dir().is_absolute());
         let with_a = env.with_variables([("A".to_owned(), "2".into())]);
-        assert!(with_a.for_child().unwrap().contains(&("A".to_owned(), "2".into())));
+        assert!(with_a.for_child().unwrap()["A"] == "2");
     }
 
     #[test]

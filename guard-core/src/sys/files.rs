@@ -52,15 +52,12 @@ pub fn read_text(path: &Path) -> io::Result<String> {
 ///
 /// # Errors
 /// The errors of [`fs::write`], or an error if the path is a FIFO.
-#[inline]
 pub fn write_regular(path: &Path, text: &[u8]) -> io::Result<()> {
     if fs::metadata(path).is_ok_and(|about| is_fifo(&about)) && fs::canonicalize(path).is_ok() {
         return Err(no_file());
     }
     fs::write(path, text)
 }
-
-#[inline]
 fn is_fifo(about: &fs::Metadata) -> bool {
     #[cfg(unix)]
     {
@@ -82,7 +79,6 @@ fn no_file() -> io::Error {
 ///
 /// # Errors
 /// The path and the reason.
-#[inline]
 pub fn write_where_new(path: &Path, content: &[u8]) -> Result<bool, String> {
     if read_bytes(path).is_ok_and(|old| old == content) {
         return Ok(false);

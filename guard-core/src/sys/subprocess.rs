@@ -1,5 +1,6 @@
 //! Runs a program and captures its output, bounded in time and in size.
 
+use std::collections::BTreeMap;
 use std::env::consts::EXE_SUFFIX;
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
@@ -37,7 +38,7 @@ pub struct ProcessOutput {
 pub fn run_with_timeout<A: AsRef<OsStr>>(
     program: &Path,
     arguments: &[A],
-    variables: Option<&[(String, OsString)]>,
+    variables: Option<&BTreeMap<String, OsString>>,
     patience: Duration,
 ) -> Result<ProcessOutput, String> {
     let until = Instant::now() + patience;
@@ -207,7 +208,7 @@ mod tests {
 
     #[test]
     fn variables_replace_inherited_ones() {
-        let variables = [("ONLY".to_owned(), OsString::from("this"))];
+        let variables = BTreeMap::from([("ONLY".to_owned(), OsString::from("this"))]);
         let answer =
             run_with_timeout(Path::new("/bin/sh"), &["-c", "echo $ONLY$HOME"], Some(&variables), LONG).unwrap();
         assert_eq!(answer.out, "this\n");

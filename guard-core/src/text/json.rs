@@ -1,6 +1,5 @@
 //! A minimal JSON writer for the manifest and the reports, so that a build.rs needs no JSON dependency.
 
-use crate::text::lists::IteratorExt as _;
 use std::fmt::{self, Write as _};
 
 /// A JSON value. Objects keep the order of their members.
@@ -29,7 +28,7 @@ pub fn object<K: Into<String>>(members: impl IntoIterator<Item = (K, Value)>) ->
 
 /// Creates an array of these items.
 pub fn array<V: Into<Value>>(items: impl IntoIterator<Item = V>) -> Value {
-    Value::Array(items.into_iter().map(Into::into).collect_vec())
+    Value::Array(items.into_iter().map(Into::into).collect::<Vec<_>>())
 }
 
 impl Value {
@@ -45,14 +44,11 @@ impl Value {
     }
 
     /// Formats the value over several lines, indented by two blanks per level, for people.
-    #[inline]
     pub fn to_pretty_string(&self) -> String {
         let mut out = String::new();
         self.write_pretty(&mut out, 0);
         out
     }
-
-    #[inline]
     fn write_pretty(&self, out: &mut String, level: usize) {
         let (open, close, empty) = match self {
             Self::Array(items) => ('[', ']', items.is_empty()),

@@ -17,7 +17,6 @@ fn is_terminal_control(c: char) -> bool {
 const RUNNER: [(&str, &str); 2] = [("::", "\\u003a:"), ("##[", "\\u0023#[")];
 
 /// Escapes workflow commands of GitHub's runner in a line that may contain untrusted names.
-#[inline]
 fn without_workflow_commands(line: &str) -> Cow<'_, str> {
     let [(start, spelled), (anywhere, instead)] = RUNNER;
     let mut line = Cow::Borrowed(line);
@@ -51,7 +50,6 @@ pub fn sanitize_text(text: &str) -> Cow<'_, str> {
 
 /// Escapes control characters and workflow commands in a text of several lines. The program prints no such commands,
 /// but an untrusted name may look like one.
-#[inline]
 pub fn output(output: &str) -> Cow<'_, str> {
     let spelled = sanitize_text(output);
     let obeyed = |line: &str| !matches!(without_workflow_commands(line), Cow::Borrowed(_));

@@ -1,6 +1,5 @@
 //! Suggestions for typing mistakes.
 
-use crate::text::lists::IteratorExt as _;
 /// Returns the candidate that a mistyped word most probably means: at most a third of its letters may differ.
 pub fn closest_match<'c>(word: &str, candidates: &[&'c str]) -> Option<&'c str> {
     // A word of this length is not a typing mistake, and comparing it would take long.
@@ -21,8 +20,8 @@ pub fn closest_match<'c>(word: &str, candidates: &[&'c str]) -> Option<&'c str> 
 
 /// Returns the edit distance: the number of letters to insert, delete or replace.
 pub(crate) fn edit_distance(one: &str, other: &str) -> usize {
-    let other = other.chars().collect_vec();
-    let mut row = (0..=other.len()).collect_vec();
+    let other = other.chars().collect::<Vec<_>>();
+    let mut row = (0..=other.len()).collect::<Vec<_>>();
     for (above, a) in one.chars().enumerate() {
         let mut diagonal = row[0];
         row[0] = above + 1;

@@ -1,5 +1,6 @@
 //! The declared architectures: the requests of policy, builder, variables and nvcc's flags.
 
+use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -8,7 +9,6 @@ use super::nvcc::NvccCandidate;
 use super::{BuildSystemFacts, DetectOptions, Sourced, nvcc};
 use crate::knowledge::tables;
 use crate::model::arch::{self, Arch, ArchError, ArchRequest, Dialect, Target};
-use crate::model::sorted;
 use crate::model::version::Version;
 use crate::sys::env::Env;
 use crate::sys::subprocess;
@@ -101,7 +101,7 @@ impl ProjectNvccFlags {
         };
         let variable = |name: &str| Some((name.to_owned(), env.var(name)?));
         let all = [variable("NVCC_PREPEND_FLAGS"), own, variable("NVCC_APPEND_FLAGS")].into_iter().flatten();
-        Self(all.filter(|(_, flags)| !flags.trim().is_empty()).collect_vec())
+        Self(all.filter(|(_, flags)| !flags.trim().is_empty()).collect::<Vec<_>>())
     }
 
     /// Returns true if the flags contain `-allow-unsupported-compiler`.
@@ -153,7 +153,6 @@ impl DeclaredArchs {
 
     /// Returns the source of the resulting architectures; `None` if it is PyTorch's list, which containers set for all
     /// users.
-    #[inline]
     pub fn named_by(&self) -> Option<&str> {
         let strongest = self.declared.iter().find(|declared| !declared.adds).or(self.declared.first())?;
         (!strongest.is_of_torch()).then_some(&*strongest.source)
@@ -168,7 +167,7 @@ impl DeclaredArchs {
     pub(super) fn resolved(mut self, toolkit: Option<Version>) -> Self {
         let native: Vec<Target> = match &self.native {
             Some(Native::Gpus(gpus)) => {
-                gpus.value.iter().filter_map(|cc| Arch::from_cc(*cc)).map(Target::Cubin).collect_vec()
+                gpus.value.iter().filter_map(|cc| Arch::from_cc(*cc)).map(Target::Cubin).collect::<Vec<_>>()
             }
             _ => Vec::new(),
         };
@@ -184,7 +183,7 @@ impl DeclaredArchs {
                 }
             }
             targets.extend(declared.from_13.filter(|_| toolkit.is_some_and(|toolkit| toolkit.major >= 13)));
-            sorted::sort(&mut targets);
+            targets.sort();
             targets.dedup();
             declared.targets = targets;
         }
@@ -194,7 +193,7 @@ impl DeclaredArchs {
         for adding in adding {
             in_force.extend(&adding.targets);
         }
-        sorted::sort(&mut in_force);
+        in_force.sort();
         in_force.dedup();
         self.in_force = in_force;
         self
@@ -221,7 +220,7 @@ pub(super) fn who_knows(env: &Env, given: Option<&BuildSystemFacts>) -> GpuListe
 type Parse = fn(&str) -> Vec<(u8, u8)>;
 
 /// Queries the GPUs.
-pub(super) fn ask_gpus(who: GpuLister, variables: Option<&[(String, OsString)]>, patience: Duration) -> Native {
+pub(super) fn ask_gpus(who: GpuLister, variables: Option<&BTreeMap<String, OsString>>, patience: Duration) -> Native {
     let (program, words, parse): (_, &[&str], Parse) = match who {
         GpuLister::Driver(None) => return Native::Unknown("no nvidia-smi in PATH".to_owned()),
         GpuLister::Driver(Some(smi)) => (smi, &["--query-gpu=compute_cap", "--format=csv,noheader"], parse_gpus),
@@ -229,8 +228,8 @@ pub(super) fn ask_gpus(who: GpuLister, variables: Option<&[(String, OsString)]>,
         GpuLister::BuildSystemFacts(fact) => {
             let requests = arch::parse_list(&fact.value, Dialect::Cmake).unwrap_or_default();
             let mut gpus: Vec<_> =
-                requests.iter().filter_map(|one| one.as_target()).map(|one| one.base_arch().cc()).collect_vec();
-            sorted::sort(&mut gpus);
+                requests.iter().filter_map(|one| one.as_target()).map(|one| one.base_arch().cc()).collect();
+            gpus.sort_unstable();
             gpus.dedup();
             return Native::Gpus(Sourced::new(gpus, fact.source));
         }
@@ -256,8 +255,8 @@ pub(super) fn ask_gpus(who: GpuLister, variables: Option<&[(String, OsString)]>,
 /// Parses the output of nvcc's own program: `86,90`.
 fn parse_numbers(text: &str) -> Vec<(u8, u8)> {
     let mut gpus: Vec<(u8, u8)> =
-        text.split(',').filter_map(|one| one.trim().parse::<u8>().ok()).map(|cc| (cc / 10, cc % 10)).collect_vec();
-    sorted::sort(&mut gpus);
+        text.split(',').filter_map(|one| one.trim().parse::<u8>().ok()).map(|cc| (cc / 10, cc % 10)).collect();
+    gpus.sort_unstable();
     gpus.dedup();
     gpus
 }
@@ -270,8 +269,8 @@ fn parse_gpus(text: &str) -> Vec<(u8, u8)> {
             let (major, minor) = line.trim().split_once('.')?;
             Some((major.parse().ok()?, minor.parse().ok()?))
         })
-        .collect_vec();
-    sorted::sort(&mut gpus);
+        .collect::<Vec<_>>();
+    gpus.sort_unstable();
     gpus.dedup();
     gpus
 }

@@ -4,7 +4,6 @@
 //! cargo builds use (`CUDA_HOME`, `CUDAARCHS` …) and the usual directories do not count then. Variables that nvcc and
 //! the linker read by themselves (`NVCC_PREPEND_FLAGS`, `NVCC_CCBIN`, `LIBRARY_PATH`) still count.
 
-use crate::text::lists::IteratorExt as _;
 use std::path::{Path, PathBuf};
 
 use super::nvcc::NvccCandidate;
@@ -90,7 +89,7 @@ impl BuildSystemFacts {
                 source: root.source.clone(),
                 reach: Precedence::Named,
             })
-            .collect_vec()
+            .collect::<Vec<_>>()
     }
 
     pub(super) fn link_first(&self) -> Vec<SearchDir> {
@@ -99,7 +98,7 @@ impl BuildSystemFacts {
             source: fact.source.clone(),
             reach: Precedence::Named,
         };
-        self.libraries.iter().map(dir).collect_vec()
+        self.libraries.iter().map(dir).collect::<Vec<_>>()
     }
 }
 
@@ -195,7 +194,6 @@ impl Detector<'_> {
 }
 
 /// Returns the header directories of a compiler command line: `-I`, then `-isystem`.
-#[inline]
 pub fn include_flags(words: &[String]) -> Vec<PathBuf> {
     let of = |names: &[&str]| {
         let dir = |(at, word): (usize, &String)| {
@@ -203,7 +201,7 @@ pub fn include_flags(words: &[String]) -> Vec<PathBuf> {
             let dir = if rest.is_empty() { words.get(at + 1)?.as_str() } else { rest.trim_start_matches('=') };
             (!dir.is_empty()).then(|| PathBuf::from(dir))
         };
-        words.iter().enumerate().filter_map(dir).collect_vec()
+        words.iter().enumerate().filter_map(dir).collect::<Vec<_>>()
     };
     let mut dirs = of(&["-I", "--include-directory"]);
     dirs.extend(of(&["-isystem"]));
@@ -212,7 +210,6 @@ pub fn include_flags(words: &[String]) -> Vec<PathBuf> {
 
 impl HostCompiler {
     /// Builds a compiler from CMake's ID (`GNU`, `Clang`, …) and its version.
-    #[inline]
     pub fn from_cmake(path: PathBuf, source: &str, id: &str, version: &str) -> Self {
         let family = match id {
             "GNU" => CompilerFamily::Gcc,

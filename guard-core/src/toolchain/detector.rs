@@ -3,7 +3,9 @@
 mod libraries;
 mod selection;
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::env::consts::EXE_SUFFIX;
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -19,10 +21,8 @@ use super::{DetectOptions, Sourced, Toolchain, archs, host_compiler, nvcc, pkg_c
 use crate::knowledge::tables::{self, CcSupport};
 use crate::knowledge::vendor::CUDNN;
 use crate::model::arch::Target;
-use crate::model::sorted;
 use crate::model::version::Version;
 use crate::sys::{files, subprocess};
-use crate::text::lists::IteratorExt as _;
 
 use selection::NvccAnswers;
 
@@ -66,7 +66,7 @@ pub(super) fn detect_toolchain(request: &DetectOptions) -> Toolchain {
         sufficient: None,
         archs: DeclaredArchs { native: answers.native, ..declared },
         stubs: detector.find_stubs(),
-        dangling: dangling.into_iter().chain(missing).collect_vec(),
+        dangling: dangling.into_iter().chain(missing).collect::<Vec<_>>(),
         files: Vec::new(),
     };
     let release = toolchain.toolkit_version();
@@ -251,7 +251,7 @@ impl Detector<'_> {
         let in_path = |names: &[String]| names.iter().find_map(|name| subprocess::in_path(name, &self.request.env));
         let Some(named) = named else {
             let names = if self.layout.cross {
-                self.layout.triplets.iter().map(|triplet| format!("{triplet}-g++")).collect_vec()
+                self.layout.triplets.iter().map(|triplet| format!("{triplet}-g++")).collect::<Vec<_>>()
             } else {
                 // nvcc calls gcc for C++ too.
                 vec![if cfg!(windows) { "cl" } else { "gcc" }.to_owned()]
@@ -295,8 +295,8 @@ impl Detector<'_> {
 fn used_files<'t>(toolchain: &'t Toolchain) -> Vec<PathBuf> {
     let compiling = toolchain.compiling_toolkit();
     let headers = |toolkit: &'t super::Toolkit| toolkit.headers.as_ref().map(|headers| headers.path.as_path());
-    let mut files = Vec::new();
-    let mut add = |path: Option<&Path>| _ = path.map(|path| sorted::insert(&mut files, path.to_owned()));
+    let mut files = BTreeSet::new();
+    let mut add = |path: Option<&Path>| files.extend(path.map(Path::to_owned));
     add(compiling.and_then(|toolkit| Some(&*toolkit.nvcc.as_ref()?.path)));
     add(compiling.and_then(headers));
     add(compiling.and_then(|toolkit| Some(Path::new(&toolkit.limits.as_ref()?.source))));
@@ -309,7 +309,7 @@ fn used_files<'t>(toolchain: &'t Toolchain) -> Vec<PathBuf> {
     add(toolchain.library_used().map(|library| &*library.path));
     add(toolchain.host.as_ref().map(|host| &*host.path));
     add(toolchain.host_of_cc.as_ref().map(|host| &*host.path));
-    files
+    files.into_iter().collect()
 }
 
 /// Returns true if nvcc must be run to determine its root: always for scripts (a wrapper can be anywhere), for programs
@@ -346,7 +346,7 @@ pub(super) fn same_file(one: &Path, other: &Path) -> bool {
 pub(super) fn ask_nvcc(
     path: &Path,
     top: bool,
-    variables: Option<&[(String, std::ffi::OsString)]>,
+    variables: Option<&BTreeMap<String, OsString>>,
     patience: Duration,
 ) -> Nvcc {
     let mut nvcc = Nvcc { path: path.to_owned(), ..Nvcc::default() };

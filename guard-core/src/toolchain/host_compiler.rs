@@ -29,7 +29,6 @@ impl HostCompiler {
 
     /// Converts an entry of `.comment` in an object to the manifest's form: `GCC: (GNU) 13.2.0` → `gcc 13.2.0`.
     /// `None` for linkers, rustc and unknown compilers.
-    #[inline]
     pub fn in_comment(text: &str) -> Option<String> {
         let (family, version) = match text.strip_prefix("GCC: ") {
             Some(rest) => (CompilerFamily::Gcc, parse_gnu_version(rest)),

@@ -11,11 +11,9 @@ use super::places::{
 };
 use super::{SearchDir, Selection, Sourced};
 use crate::knowledge::vendor::{CUDNN, major_of, numbers_of};
-use crate::model::sorted;
 use crate::model::version::Version;
 use crate::sys::env::Env;
 use crate::sys::files;
-use crate::text::lists::IteratorExt as _;
 
 /// A place with headers, a library, or both.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -93,7 +91,6 @@ pub(super) fn headers_in(dir: &Path) -> Option<CudnnHeaders> {
 
 impl CudnnHeaders {
     /// Returns the headers in this directory.
-    #[inline]
     pub fn in_dir(dir: &Path) -> Option<Self> {
         headers_in(dir)
     }
@@ -108,7 +105,7 @@ fn file_in(dir: &Path, layout: &Layout) -> Option<PathBuf> {
         // Wheels contain no link of this name. Prefer the newest major, and the soname itself within a major.
         let mut found = layout.libraries_in(dir, &format!("{}.", CUDNN.link_name()));
         found.retain(|file| file.is_file());
-        sorted::sort_by(&mut found, &|one, other| {
+        found.sort_by(|one, other| {
             let (one, other) = (version_numbers(one), version_numbers(other));
             other.first().cmp(&one.first()).then(one.len().cmp(&other.len()))
         });
@@ -149,9 +146,9 @@ fn library_from_path(path: &Path) -> Option<InstalledLibrary> {
         .or_else(|| version_numbers(path).first().copied())?;
 
     let suffix = format!(".so.{major}");
-    let needed = CUDNN.needed_parts(major).map(|part| part.file).collect_vec();
+    let needed = CUDNN.needed_parts(major).map(|part| part.file).collect::<Vec<_>>();
     let asked = CUDNN.parts_of_major(major).filter(|part| !part.symbol.is_empty());
-    let mut names = asked.map(|part| part.file.to_owned()).collect_vec();
+    let mut names = asked.map(|part| part.file.to_owned()).collect::<Vec<_>>();
     names.extend(entries_with_prefix(dir, &format!("{}_", CUDNN.stem)).iter().filter_map(|file| {
         let name = file.file_name()?.to_str()?;
         name.ends_with(&suffix).then(|| name.to_owned())
@@ -162,7 +159,7 @@ fn library_from_path(path: &Path) -> Option<InstalledLibrary> {
     let mut word: Option<Sourced<Version>> = None;
     // The library with the exported version comes first.
     let is_first = |name: &String| needed.first().is_some_and(|first| first == name);
-    sorted::sort_by(&mut names, &|one, other| is_first(other).cmp(&is_first(one)).then(one.cmp(other)));
+    names.sort_by(|one, other| is_first(other).cmp(&is_first(one)).then(one.cmp(other)));
     names.dedup();
     for name in names {
         let file = dir.join(&name);
@@ -252,7 +249,7 @@ fn package_major(dir: &Path, major: u32) -> Option<Sourced<u32>> {
     if let Some(root) = system_root.filter(|_| triplet_dir) {
         let prefix = format!("{}{major}-cuda-", CUDNN.stem);
         let lists = entries_with_prefix(&root.join("var/lib/dpkg/info"), &prefix);
-        let mut majors = lists.iter().filter_map(|file| number_in(file, &prefix)).collect_vec();
+        let mut majors = lists.iter().filter_map(|file| number_in(file, &prefix)).collect::<Vec<_>>();
         majors.dedup();
         // Two packages cannot own the same files.
         if let [cuda] = majors[..] {
@@ -290,7 +287,6 @@ pub(super) const SYSTEM: &str = "the system";
 pub(super) const INCLUDE_PATHS: [&str; 3] = ["CPATH", "C_INCLUDE_PATH", "CPLUS_INCLUDE_PATH"];
 
 /// Returns the library of this soname that a linker finds first in these directories.
-#[inline]
 pub fn resolve_library(soname: &str, dirs: &[PathBuf]) -> Option<InstalledLibrary> {
     let names = [CUDNN.link_name(), soname.to_owned()];
     for dir in dirs {
@@ -458,7 +454,7 @@ pub(super) fn read_installs(search: &InstallSearch, layout: &Layout) -> FoundIns
     let mut reaches: Vec<Precedence> = Vec::new();
     for (source, reach) in sources {
         let of = |dirs: &'_ [SearchDir]| -> Vec<PathBuf> {
-            dirs.iter().filter(|dir| dir.source == source).map(|dir| dir.path.clone()).collect_vec()
+            dirs.iter().filter(|dir| dir.source == source).map(|dir| dir.path.clone()).collect::<Vec<_>>()
         };
         let headers = of(&search.includes).iter().find_map(|dir| headers_in(dir));
         let library = of(&search.libraries).iter().find_map(|dir| library_in(dir, layout, &found.all));

@@ -7,7 +7,6 @@ use std::path::Path;
 
 use crate::sys::elf::{Elf, tag};
 use crate::sys::files;
-use crate::text::lists::IteratorExt as _;
 
 /// Size limit for a search in `.rodata`: only one of the queried libraries exceeds it (24 MB).
 const MOST_RODATA: u64 = 4 << 20;
@@ -45,7 +44,7 @@ impl LibraryImage {
             .chain(
                 elf.segments().filter(|segment| segment.kind == 2).map(|segment| (segment.offset, segment.file_size)),
             )
-            .collect_vec();
+            .collect::<Vec<_>>();
         for (at, size) in tables {
             image.load_range(at, size)?;
         }

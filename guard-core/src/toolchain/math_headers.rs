@@ -1,6 +1,7 @@
 //! Conflicts between CUDA's math header and the C library: since 2.41, glibc declares functions that
 //! `crt/math_functions.h` declares too, and a C++ compiler accepts both only with equal exception specifications.
 
+use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -39,7 +40,7 @@ pub struct MathConflict {
 pub(super) fn detect_conflict(
     limits: Option<&Limits>,
     host: Option<&HostCompiler>,
-    variables: Option<&[(String, OsString)]>,
+    variables: Option<&BTreeMap<String, OsString>>,
     patience: Duration,
 ) -> Option<MathConflict> {
     let header = Path::new(&limits?.source).with_file_name("math_functions.h");

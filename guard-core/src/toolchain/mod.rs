@@ -14,14 +14,13 @@
 //! A toolkit or library in a conda or virtual environment, the HPC SDK or a `.pc` file is listed. It is in use only
 //! if one of the above names it, because no build script searches there by itself.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use crate::model::arch::{ArchRequest, Target};
-use crate::model::sorted;
 use crate::model::version::{CudaVersion, Version};
 use crate::sys::env::Env;
-use crate::text::lists::IteratorExt as _;
 
 mod archs;
 mod build_system;
@@ -160,7 +159,6 @@ pub struct LinkedCudart {
 
 impl LinkedCudart {
     /// Returns true if it comes from the toolkit: a linker finds it only with an explicit path.
-    #[inline]
     pub fn is_of_toolkit(&self) -> bool {
         self.source == OWN_DIR
     }
@@ -260,9 +258,9 @@ impl Toolchain {
     pub fn named_releases(&self) -> Vec<Sourced<Version>> {
         let named = self.also_named.iter().map(|(index, _)| self.toolkits[*index].version());
         let used = [self.sourced_toolkit_version(), self.including_toolkit().and_then(Toolkit::version)];
-        let mut seen = Vec::new();
-        let is_new = |fact: &Sourced<Version>| sorted::insert(&mut seen, CudaVersion::from(fact.value));
-        used.into_iter().chain(named).flatten().filter(is_new).collect_vec()
+        let mut seen = BTreeSet::new();
+        let is_new = |fact: &Sourced<Version>| seen.insert(CudaVersion::from(fact.value));
+        used.into_iter().chain(named).flatten().filter(is_new).collect::<Vec<_>>()
     }
 
     /// Returns the cuDNN headers in use.
@@ -300,7 +298,6 @@ impl Toolchain {
 /// Queries of crates, whose build scripts have another search order.
 impl Toolchain {
     /// Returns the release of an nvcc: of the known toolkit that it belongs to, otherwise from its own output.
-    #[inline]
     pub fn release_of(&self, env: &Env, nvcc: &Path) -> Option<Version> {
         let known =
             self.toolkits.iter().find(|toolkit| toolkit.nvcc.as_ref().is_some_and(|own| same_file(&own.path, nvcc)));
@@ -312,7 +309,6 @@ impl Toolchain {
 
     /// Replaces the detected cuDNN library by the one that the linker used.
     #[must_use]
-    #[inline]
     pub fn with_library_taken(&self, library: LibraryFile) -> Self {
         let mut toolchain = self.clone();
         toolchain.library_headers = None;
@@ -323,41 +319,34 @@ impl Toolchain {
 
     /// Replaces the detected cuDNN headers by those that code was compiled with.
     #[must_use]
-    #[inline]
     pub fn with_library_included(&self, headers: LibraryHeaders, by: &Path) -> Self {
         let mut toolchain = self.clone();
         let install = Install { headers: Some(headers), ..Install::default() };
         toolchain.library_headers = Some(toolchain.choose(install, &format!("included, by {}", by.display())));
         toolchain
     }
-
-    #[inline]
     fn choose(&mut self, install: Install, reason: &str) -> Selection {
         self.installs.push(Install { found: vec![reason.to_owned()], ..install });
         Selection { index: self.installs.len() - 1, reason: reason.to_owned() }
     }
 
     /// Returns true if the cuDNN headers are only the system's, which come after every `-I` of a build script.
-    #[inline]
     pub fn has_library_headers_of_system(&self) -> bool {
         let of_system = |choice: &Selection| choice.reason.starts_with(installs::SYSTEM);
         self.by == BuildSystem::Cargo && self.library_headers.as_ref().is_some_and(of_system)
     }
 
     /// Returns the `cuda.h` in exactly this directory.
-    #[inline]
     pub fn cuda_h(dir: &Path) -> Option<ToolkitHeaders> {
         headers_in(&[dir.to_owned()])
     }
 
     /// Returns the version in a cuDNN header.
-    #[inline]
     pub fn version_of_header(header: &Path) -> Option<Version> {
         installs::parse_header(&read_lossy(header)?)
     }
 
     /// Returns the GPUs of this machine, from `nvidia-smi`.
-    #[inline]
     pub fn gpus_here(env: &Env) -> Native {
         archs::ask_gpus(archs::who_knows(env, None), env.for_child(), Duration::from_secs(10))
     }

@@ -3,7 +3,6 @@
 use std::path::{Path, PathBuf};
 
 use crate::model::version::Version;
-use crate::text::lists::IteratorExt as _;
 use crate::text::shell_words::split_words;
 
 /// A candidate for the compiler in use.
@@ -82,7 +81,7 @@ pub(super) fn parse_dryrun(text: &str) -> Dryrun {
                 .into_iter()
                 .filter_map(|word| word.strip_prefix("-I").map(PathBuf::from))
                 .filter(|dir| !dir.as_os_str().is_empty())
-                .collect_vec();
+                .collect::<Vec<_>>();
         }
     }
     parsed
@@ -129,7 +128,7 @@ pub(super) fn parse_command(value: &str, is_file: impl Fn(&Path) -> bool) -> Opt
     if launcher {
         program = PathBuf::from(words.next()?);
     }
-    Some((program, words.collect_vec()))
+    Some((program, words.collect::<Vec<_>>()))
 }
 
 /// Returns the value of `-ccbin` (or `--compiler-bindir`) in nvcc's flags; the last one wins.

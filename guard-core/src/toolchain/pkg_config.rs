@@ -6,7 +6,6 @@ use std::path::{Path, PathBuf};
 use super::places::{Layout, Precedence, ToolkitPlace, entries_with_prefix, name_of, path_below};
 use crate::sys::env::Env;
 use crate::sys::files;
-use crate::text::lists::IteratorExt as _;
 
 /// The variables that pkg-config reads, without those for a single target.
 const READ: &[&str] =
@@ -113,8 +112,8 @@ fn read_pc_file(file: &Path, system_root: Option<&Path>) -> PkgConfigPackage {
     PkgConfigPackage {
         file: name_of(file),
         root: path("cudaroot=").or_else(|| path("prefix=")),
-        includes: path("includedir=").into_iter().collect_vec(),
-        libraries: path("libdir=").into_iter().collect_vec(),
+        includes: path("includedir=").into_iter().collect::<Vec<_>>(),
+        libraries: path("libdir=").into_iter().collect::<Vec<_>>(),
     }
 }
 

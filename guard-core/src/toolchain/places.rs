@@ -7,11 +7,9 @@ use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
 use crate::knowledge::tables;
-use crate::model::sorted;
 use crate::sys::elf::machine;
 use crate::sys::env::Env;
 use crate::sys::files;
-use crate::text::lists::IteratorExt as _;
 
 /// Directory names that depend on the target.
 #[derive(Clone, Debug)]
@@ -141,14 +139,14 @@ pub(super) fn entries_with_prefix(dir: &Path, prefix: &str) -> Vec<PathBuf> {
 }
 
 fn entry_names(dir: &Path) -> Vec<OsString> {
-    std::fs::read_dir(dir).into_iter().flatten().flatten().map(|entry| entry.file_name()).collect_vec()
+    std::fs::read_dir(dir).into_iter().flatten().flatten().map(|entry| entry.file_name()).collect::<Vec<_>>()
 }
 
 /// Returns the names with this prefix as paths, sorted.
 fn names_with_prefix(names: &[OsString], dir: &Path, prefix: &str) -> Vec<PathBuf> {
     let begins = |name: &&OsString| name.as_encoded_bytes().starts_with(prefix.as_bytes());
-    let mut found = names.iter().filter(begins).map(|name| dir.join(name)).collect_vec();
-    sorted::sort(&mut found);
+    let mut found = names.iter().filter(begins).map(|name| dir.join(name)).collect::<Vec<_>>();
+    found.sort();
     found
 }
 
@@ -156,12 +154,12 @@ fn names_with_prefix(names: &[OsString], dir: &Path, prefix: &str) -> Vec<PathBu
 pub(super) fn version_in_name(dir: &Path) -> Vec<u32> {
     let name = dir.file_name().unwrap_or_default().to_string_lossy().into_owned();
     let digits = name.trim_start_matches(|c: char| !c.is_ascii_digit());
-    digits.split('.').map_while(|part| part.parse().ok()).collect_vec()
+    digits.split('.').map_while(|part| part.parse().ok()).collect::<Vec<_>>()
 }
 
 /// Sorts directories by the versions in their names, newest first.
 pub(super) fn newest_first(mut dirs: Vec<PathBuf>) -> Vec<PathBuf> {
-    sorted::sort_by(&mut dirs, &|one, other| version_in_name(other).cmp(&version_in_name(one)));
+    dirs.sort_by_key(|dir| std::cmp::Reverse(version_in_name(dir)));
     dirs
 }
 
@@ -209,7 +207,7 @@ pub(super) fn toolkit_places(env: &Env, system_root: &Path) -> Vec<ToolkitPlace>
             let root = env.path(name)?;
             Some(ToolkitPlace { root, source: (*name).to_owned(), reach: Precedence::Named })
         })
-        .collect_vec();
+        .collect::<Vec<_>>();
     let mut add = |root: PathBuf, source: String, reach: Precedence| {
         if root.is_dir() {
             places.push(ToolkitPlace { root, source, reach });

@@ -13,7 +13,6 @@ use crate::sys::files;
 pub(super) const OWN_DIR: &str = "the directory of the toolkit";
 
 /// Returns the release in this `cuda.h`.
-#[inline]
 pub fn cuda_h_release(file: &Path) -> Option<CudaVersion> {
     read_start(file).as_deref().and_then(parse_cuda_h).or_else(|| parse_cuda_h(&read_lossy(file)?))
 }

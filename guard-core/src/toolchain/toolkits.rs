@@ -8,7 +8,6 @@ use super::places::{Layout, Precedence, ToolkitPlace};
 use super::toolkit_files::{cudart_in, headers_in, limits_of, stated_in};
 use super::{DetectOptions, Selection, Toolkit, ToolkitHeaders};
 use crate::sys::subprocess;
-use crate::text::lists::IteratorExt as _;
 
 /// The inputs of a detection, for all its steps.
 pub(super) struct Detector<'a> {
@@ -105,7 +104,7 @@ impl ToolkitList {
 impl ToolkitChoice {
     /// Returns the indexes of the toolkits in use: that of the headers, then that of the compiler.
     pub(super) fn used(&self) -> Vec<usize> {
-        [&self.headers, &self.compiler].iter().filter_map(|choice| Some(choice.as_ref()?.index)).collect_vec()
+        [&self.headers, &self.compiler].iter().filter_map(|choice| Some(choice.as_ref()?.index)).collect::<Vec<_>>()
     }
 
     /// Moves the toolkits in use to the front; the order of the others does not change.

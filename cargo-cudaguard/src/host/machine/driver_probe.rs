@@ -61,7 +61,7 @@ impl DriverProbe {
     pub(super) fn probe_library(&self, env: &Env, library: &Path) -> DriverAnswers {
         let (say, hear) = channel();
         let (program, library) = (self.program.clone(), library.to_owned());
-        let variables = env.for_child().map(<[_]>::to_vec);
+        let variables = env.for_child().cloned();
         // Not joined: a child that hangs in the kernel cannot be killed, and joining it would hang as well.
         std::thread::spawn(move || {
             let seconds = PATIENCE.as_secs().to_string();
@@ -70,7 +70,7 @@ impl DriverProbe {
             let _ = say.send(subprocess::run_with_timeout(
                 &program,
                 &arguments,
-                variables.as_deref(),
+                variables.as_ref(),
                 PATIENCE + Duration::from_secs(2),
             ));
         });

@@ -6,10 +6,10 @@ use crate::coverage::compatibility::Compatibility;
 use crate::finding::{Finding, MessageTemplate, Severity, Values};
 use crate::knowledge::tables::{self, CcSupport};
 use crate::model::arch::{Arch, ArchRequest, Dialect, Target};
-use crate::model::sorted;
 use crate::model::version::{CudaVersion, Version};
 use crate::text::lists::IteratorExt as _;
 use crate::toolchain::{Declared, Native, Toolchain, Toolkit};
+use std::collections::BTreeSet;
 
 pub(super) fn check_archs(policy: &Policy, toolchain: &Toolchain, findings: &mut Vec<Finding>) {
     let archs = &toolchain.archs;
@@ -32,7 +32,7 @@ pub(super) fn check_archs(policy: &Policy, toolchain: &Toolchain, findings: &mut
     let Some(toolkit) = toolchain.compiling_toolkit().and_then(Toolkit::version) else { return };
     let release = CudaVersion::from(toolkit.value);
     let declaring = |wanted: &[Target]| -> Vec<&Declared> {
-        archs.declared.iter().filter(|one| one.targets.iter().any(|target| wanted.contains(target))).collect_vec()
+        archs.declared.iter().filter(|one| one.targets.iter().any(|target| wanted.contains(target))).collect::<Vec<_>>()
     };
     let values = Values::default().with("nvcc", describe(&toolkit)).with("toolkit_cuda", release);
     let mut refused: Vec<(CcSupport, Vec<Target>)> = Vec::new();
@@ -48,7 +48,7 @@ pub(super) fn check_archs(policy: &Policy, toolchain: &Toolchain, findings: &mut
     for (answer, targets) in refused {
         let list = join_targets(&targets);
         let declaring = declaring(&targets);
-        let sources = declaring.iter().map(|one| format!("{} = {}", one.source, one.text)).collect_vec();
+        let sources = declaring.iter().map(|one| format!("{} = {}", one.source, one.text)).collect::<Vec<_>>();
         let values = values.clone().with("targets", list).with("declared", sources.join("; "));
         let values = values.with_known("variable", declaring.first().map(|one| &one.source));
         // The names of the other build systems are in the line `declared`.
@@ -116,12 +116,8 @@ fn only_by_ptx(policy: &Policy, toolkit: Version, toolchain: &Toolchain, values:
 /// Compares the architectures of all sources. The kind of code and suffixes are ignored, because tools differ in
 /// them.
 fn check_arch_sources(toolchain: &Toolchain, findings: &mut Vec<Finding>) {
-    let numbers = |declared: &Declared| -> Vec<u16> {
-        let mut numbers = Vec::new();
-        for target in &declared.targets {
-            sorted::insert(&mut numbers, target.base_arch().number);
-        }
-        numbers
+    let numbers = |declared: &Declared| -> BTreeSet<u16> {
+        declared.targets.iter().map(|target| target.base_arch().number).collect()
     };
     let mut speaking = toolchain.archs.declared.iter().filter(|declared| !declared.targets.is_empty());
     let Some(strongest) = speaking.clone().find(|declared| !declared.adds) else { return };
@@ -132,7 +128,7 @@ fn check_arch_sources(toolchain: &Toolchain, findings: &mut Vec<Finding>) {
             let own = numbers(declared);
             if declared.adds { own.iter().any(|number| !wanted.contains(number)) } else { own != wanted }
         })
-        .collect_vec();
+        .collect::<Vec<_>>();
     if against.is_empty() {
         return;
     }
@@ -141,7 +137,7 @@ fn check_arch_sources(toolchain: &Toolchain, findings: &mut Vec<Finding>) {
         let spelt = if *text == names { String::new() } else { format!(" (`{text}`)") };
         format!("{}:\t{names}{spelt}", declared.source)
     };
-    let lines = [strongest].into_iter().chain(against.iter().copied()).map(line).collect_vec();
+    let lines = [strongest].into_iter().chain(against.iter().copied()).map(line).collect::<Vec<_>>();
     let others = against.iter().map(|declared| declared.source.as_str()).join(" and ");
     let values = Values::default().with("variable", &strongest.source).with("others", others);
     let words = toolchain.by.choose(
@@ -176,15 +172,15 @@ fn check_native(policy: &Policy, toolchain: &Toolchain, findings: &mut Vec<Findi
                     })
                 })
                 .map(String::as_str)
-                .collect_vec();
+                .collect::<Vec<_>>();
             if in_force && !missing.is_empty() {
-                let here = gpus.value.iter().copied().map(tables::dotted_cc).collect_vec();
+                let here = gpus.value.iter().copied().map(tables::dotted_cc).collect::<Vec<_>>();
                 let values = values.with("here", here.join(", ")).with("source", &gpus.source);
                 let values = values.with("gpus", missing.join(", ")).with("fleet", policy.fleet.join(", "));
-                let mut named = policy.fleet.iter().filter_map(|gpu| tables::gpu_cc(gpu)).collect_vec();
-                sorted::sort(&mut named);
+                let mut named = policy.fleet.iter().filter_map(|gpu| tables::gpu_cc(gpu)).collect::<Vec<_>>();
+                named.sort_unstable();
                 named.dedup();
-                let named = named.iter().map(|(major, minor)| format!("{major}{minor}")).collect_vec();
+                let named = named.iter().map(|(major, minor)| format!("{major}{minor}")).collect::<Vec<_>>();
                 let words = toolchain.by.choose(
                     MessageTemplate::NativeOutsideFleet,
                     MessageTemplate::NativeOutsideFleetCMake,

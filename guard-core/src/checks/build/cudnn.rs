@@ -30,7 +30,7 @@ pub(super) fn check_cudnn(policy: &Policy, toolchain: &Toolchain, linked: bool, 
                 .iter()
                 .filter(|_| found.is_none())
                 .map(|c| format!("{} in {}", c.describe(), c.describe_place()))
-                .collect_vec();
+                .collect::<Vec<_>>();
             let values = policy_args(policy).with("require", &require.text).with_known("found", found);
             let values = match (headers, library) {
                 (Some(headers), _) => values.with("path", headers.path.display()).with("source", &why_headers),
@@ -136,7 +136,7 @@ fn check_cudnn_parts(library: &LibraryFile) -> Option<Finding> {
         return Some(if works { finding.with_severity(Severity::Warning) } else { finding });
     }
     let version = library.version.as_ref()?.value;
-    let other = library.parts.iter().filter(|part| part.version.is_some_and(|own| own != version)).collect_vec();
+    let other = library.parts.iter().filter(|part| part.version.is_some_and(|own| own != version)).collect::<Vec<_>>();
     let worst = other
         .iter()
         .any(|part| part.version.is_some_and(|own| (own.major, own.minor) != (version.major, version.minor)));

@@ -10,7 +10,6 @@ use crate::knowledge::tables;
 use crate::knowledge::vendor::CUDNN;
 use crate::model::arch::{self, ArchRequest, Dialect};
 use crate::model::linkage::Linkage;
-use crate::model::sorted;
 use crate::model::version::{DriverRelease, Version};
 use crate::text::lists::IteratorExt as _;
 use crate::text::sanitize;
@@ -58,7 +57,7 @@ pub(super) struct PolicyReader<'a> {
 
 impl<'a> PolicyReader<'a> {
     pub(super) fn new(path: &'a Path, text: &str) -> Self {
-        Self { path, ends: text.match_indices('\n').map(|(at, _)| at).collect_vec(), errors: Vec::new() }
+        Self { path, ends: text.match_indices('\n').map(|(at, _)| at).collect::<Vec<_>>(), errors: Vec::new() }
     }
 
     fn line_at(&self, offset: usize) -> usize {
@@ -69,7 +68,7 @@ impl<'a> PolicyReader<'a> {
         if self.errors.is_empty() {
             return Ok(());
         }
-        sorted::sort(&mut self.errors);
+        self.errors.sort();
         let mut lines = self
             .errors
             .iter()
@@ -77,7 +76,7 @@ impl<'a> PolicyReader<'a> {
             .map(|(offset, message)| {
                 format!("{}:{}: {}", self.path.display(), self.line_at(*offset), sanitize::sanitize_line(message))
             })
-            .collect_vec();
+            .collect::<Vec<_>>();
         if self.errors.len() > MOST {
             lines.push(format!("{}: and more errors, which are not listed", self.path.display()));
         }
@@ -148,7 +147,7 @@ impl<'a> PolicyReader<'a> {
             let (section, at): (&str, usize) = (name.get_ref(), name.span().start);
             let key = format!("{prefix}{section}");
             let Some((_, keys)) = sections.iter().find(|(known, _)| *known == section) else {
-                let names = sections.iter().map(|(name, _)| *name).collect_vec();
+                let names = sections.iter().map(|(name, _)| *name).collect::<Vec<_>>();
                 self.unknown_key(&key, at, &names);
                 continue;
             };
@@ -292,7 +291,7 @@ impl<'a> PolicyReader<'a> {
     }
 
     pub(super) fn read_choice<T: Copy>(&mut self, entry: PolicyEntry<'_>, choices: &[(&str, T)]) -> Option<T> {
-        let names = choices.iter().map(|(name, _)| *name).collect_vec();
+        let names = choices.iter().map(|(name, _)| *name).collect::<Vec<_>>();
         Some(choices[self.read_name(entry, &names)?].1)
     }
 
@@ -386,8 +385,8 @@ impl<'a> PolicyReader<'a> {
     }
 
     pub(super) fn read_allow(&mut self, key: &str, table: &DeTable<'_>, policy: &mut Policy) {
-        let mut names = table.iter().collect_vec();
-        sorted::sort_by(&mut names, &|one, other| one.0.span().start.cmp(&other.0.span().start));
+        let mut names = table.iter().collect::<Vec<_>>();
+        names.sort_by_key(|(name, _)| name.span().start);
         let mut lines_of: Vec<(Code, &str, usize)> = Vec::new();
         for (name, value) in &names {
             let full = format!("{key}.{}", name.get_ref());

@@ -11,7 +11,6 @@ use toml::de::DeTable;
 use super::parser::{PolicyEntry, PolicyReader, RELEASE_KEYS};
 use super::{LARGEST, Policy, PolicyError, check_regular_file, unreadable_error};
 use crate::model::arch::{self, ArchError, ArchRequest, Dialect, Target};
-use crate::model::sorted;
 use crate::model::version::{DriverRelease, Version};
 use crate::text::toml_error::not_toml;
 
@@ -104,7 +103,6 @@ impl ReleaseRequirements {
     ///
     /// # Errors
     /// If the file contains a mistake.
-    #[inline]
     pub fn for_project(dir: &Path) -> Result<Option<(PathBuf, Self)>, PolicyError> {
         for directory in dir.ancestors() {
             for name in &[super::FILE, PYPROJECT] {
@@ -126,7 +124,6 @@ impl ReleaseRequirements {
     ///
     /// # Errors
     /// If the file cannot be read or contains a mistake.
-    #[inline]
     pub fn from_file(path: &Path) -> Result<Option<Self>, PolicyError> {
         if path.file_name().is_none_or(|name| name != PYPROJECT) {
             return Ok(Policy::from_file(path, "")?.release_gate);
@@ -148,7 +145,6 @@ impl ReleaseRequirements {
 
 impl PolicyReader<'_> {
     /// Reads `[tool.cudaguard]`: the keys of `[release]`, directly or in a table of that name, and the other tables of a policy.
-    #[inline]
     fn read_pyproject(&mut self, project: &DeTable<'_>, policy: &mut Policy) {
         let tool = project.get("tool").and_then(|tool| tool.get_ref().as_table());
         let Some(own) = tool.and_then(|tool| tool.get("cudaguard")) else { return };
@@ -203,7 +199,7 @@ impl PolicyReader<'_> {
                         }
                     }
                 });
-                sorted::sort(&mut archs);
+                archs.sort();
                 archs.dedup();
                 release.archs = archs;
             }

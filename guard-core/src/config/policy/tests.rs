@@ -81,7 +81,7 @@ fn package_policy_overrides_workspace() {
     assert_eq!(policy.archs, ["sm_90".parse().unwrap()]);
     assert_eq!(policy.fleet, ["A100"]);
     assert_eq!((policy.library.clone(), policy.library_linkage), (None, Some(Linkage::None)));
-    assert_eq!(policy.allow.entries().len(), 2);
+    assert_eq!(policy.allow.len(), 2);
     assert_eq!(policy.runtime.gpu, GpuNeed::Auto);
     let other = Policy::parse(Path::new("p"), text.as_bytes(), "other").unwrap();
     assert_eq!((other.runtime.gpu, other.archs.len(), other.library.is_some()), (GpuNeed::Required, 1, true));
@@ -357,7 +357,7 @@ fn error_count_is_limited() {
 #[test]
 fn named_packages_are_listed() {
     let policy = read("[package.b.gpu]\narchs = [\"sm_80\"]\n[package.a]\n[package.b.build]\n").unwrap();
-    assert_eq!(policy.packages.entries(), [("a".to_owned(), 3), ("b".to_owned(), 1)]);
+    assert_eq!(policy.packages, BTreeMap::from([("a".to_owned(), 3), ("b".to_owned(), 1)]));
     assert_eq!(policy.over, None, "none of them is the one that is built");
     assert_eq!(read("[package.demo.gpu]\n[package.a]\n").unwrap().over.as_deref(), Some("demo"));
 }

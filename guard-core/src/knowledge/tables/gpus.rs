@@ -2,7 +2,6 @@
 
 use super::{ARCHS, Cc, GPUS, arch_rows};
 use crate::model::arch::{Suffix, Target};
-use crate::text::lists::IteratorExt as _;
 use crate::text::suggest::closest_match;
 
 /// Formats a compute capability as `8.0`.
@@ -22,7 +21,6 @@ pub fn same_chip(one: Cc, other: Cc) -> bool {
 }
 
 /// Returns the other name of a chip, if it has one: 10.1 → 11.0.
-#[inline]
 pub fn other_name(cc: Cc) -> Option<Cc> {
     ARCHS.renamed.iter().find_map(|&(old, new)| {
         if old == cc {
@@ -59,13 +57,11 @@ pub fn gpu_cc(name: &str) -> Option<Cc> {
 }
 
 /// Returns products of this compute capability, the best known first; empty if the table has none.
-#[inline]
 pub fn gpu_examples(cc: Cc) -> &'static [&'static str] {
     GPUS.products.iter().find(|(known, _)| *known == cc).map_or(&[], |(_, names)| *names)
 }
 
 /// Parses a GPU as users write it on a command line: `8.6`, `sm_86`, `A100`.
-#[inline]
 pub fn gpu_typed(text: &str) -> Option<Cc> {
     let number = |text: &str| text.parse::<u8>().ok();
     let dotted = || text.split_once('.').and_then(|(major, minor)| Some((number(major)?, number(minor)?)));
@@ -91,8 +87,8 @@ pub(super) fn gpu_names() -> Vec<&'static str> {
 pub fn suggest_gpu(name: &str) -> Option<&'static str> {
     let typed = gpu_words(name).concat();
     let names = gpu_names();
-    let known = names.iter().map(|name| gpu_words(name).concat()).collect_vec();
-    let by_letters = closest_match(&typed, &known.iter().map(String::as_str).collect_vec())
+    let known = names.iter().map(|name| gpu_words(name).concat()).collect::<Vec<_>>();
+    let by_letters = closest_match(&typed, &known.iter().map(String::as_str).collect::<Vec<_>>())
         .and_then(|similar| known.iter().position(|words| words == similar));
     match by_letters {
         Some(index) => Some(names[index]),
@@ -137,5 +133,5 @@ pub(super) fn gpu_words(name: &str) -> Vec<String> {
             !word.is_empty() && !shared && !size(word)
         })
         .map(str::to_owned)
-        .collect_vec()
+        .collect::<Vec<_>>()
 }

@@ -47,7 +47,6 @@ pub static CUDART: Library = Library {
 
 /// Parses the version in a soname: `libcudart.so.13`, `libcudart.so.11.0`, or `libcudart-ab12cd34.so.12.3.101` as
 /// auditwheel names the file of a release.
-#[inline]
 pub fn cudart_named(soname: &str) -> Option<CudaVersion> {
     let numbers = CUDART.soname_version(soname)?;
     let mut numbers = numbers.split('.').map(|number| number.parse().ok());
@@ -56,7 +55,6 @@ pub fn cudart_named(soname: &str) -> Option<CudaVersion> {
 
 /// Returns whether search paths name the directory of a cudart in NVIDIA's packages for Python, `nvidia/cuda_runtime/lib` or
 /// `nvidia/cu13/lib`: the CUDA major in it, or 0 if it has none. A file that needs no cudart and has such a path opens it by name.
-#[inline]
 pub fn cudart_in_paths(paths: &str) -> Option<u32> {
     paths.split(':').find_map(|path| {
         let (_, package) = path.trim_end_matches('/').strip_suffix("/lib")?.rsplit_once("nvidia/")?;

@@ -14,7 +14,6 @@ use std::borrow::Cow;
 use std::ops::RangeInclusive;
 
 use crate::model::version::Version;
-use crate::text::lists::IteratorExt as _;
 pub use cudart::CUDART;
 pub use cudart::HYBRID as HYBRID_CUDART;
 pub use cudart::{cudart_in_paths, cudart_named};
@@ -33,7 +32,6 @@ pub const COUNT: usize = 3;
 pub static ALL: [&Library; COUNT] = [CUDNN, &CUDART, &NCCL];
 
 /// Returns the library with this key.
-#[inline]
 pub fn library_for_key(key: &str) -> Option<&'static Library> {
     ALL.into_iter().find(|library| library.key == key)
 }
@@ -64,7 +62,6 @@ const BESIDE_TOOLKIT: [&str; 4] = ["libcusparseLt", "libcutensor", "libcutensorM
 
 /// Returns true if NVIDIA publishes a library of this soname. Compares complete names, because other projects may use
 /// the same prefix. Parts of a library with its major at the end count, including those that are not in the tables.
-#[inline]
 pub fn is_nvidia_soname(soname: &str) -> bool {
     let name = plain_name(soname);
     let stem = name.split(".so").next().unwrap_or_default();
@@ -82,7 +79,6 @@ pub fn is_nvidia_soname(soname: &str) -> bool {
 
 /// Returns true if a name, in a `links` key or between `lib` and `.so`, denotes a library of the toolkit, of the driver
 /// or with separate releases. Compares prefixes, so that libraries that are not in the tables are detected, too.
-#[inline]
 pub fn is_nvidia_name(name: &str) -> bool {
     const WHOLE: [&str; 6] = ["cuda", "nvrtc", "nvml", NVML, "nvjpeg", "nvjitlink"];
     const STARTS: [&str; 12] = [
@@ -202,7 +198,6 @@ pub struct CodeMark {
 
 impl CodeMark {
     /// Parses the version at the start of the bytes that follow the string.
-    #[inline]
     pub fn version_after(&self, behind: &[u8]) -> Option<Version> {
         let between = self.version?;
         let length = behind.iter().take_while(|byte| byte.is_ascii_digit() || char::from(**byte) == between).count();
@@ -223,7 +218,6 @@ pub struct VersionGetter {
 
 impl VersionGetter {
     /// Decodes a result of the function.
-    #[inline]
     pub fn version_of_answer(&self, answer: u64) -> Option<Version> {
         let (_, scale) = self.scales.iter().find(|(from, _)| answer >= *from)?;
         let number = |number: u64| u32::try_from(number).ok();
@@ -246,7 +240,6 @@ impl Library {
     }
 
     /// Returns every soname to search, newest first.
-    #[inline]
     pub fn sonames(&self) -> impl Iterator<Item = String> + '_ {
         let majors = self.majors.clone().rev().map(|major| major.to_string());
         let older = self.older_sonames.iter().map(|number| (*number).to_owned());
@@ -260,13 +253,11 @@ impl Library {
 
     /// Returns true if a file of this name is this library, in any release: `libcudnn.so`, `libcudnn.so.9`, `cudnn64_9.dll`, and
     /// `libcudnn-1a2b3c4d.so.9` as auditwheel renames it.
-    #[inline]
     pub fn is_named(&self, file: &str) -> bool {
         plain_name(file).strip_prefix(self.stem).is_some_and(|rest| rest.starts_with(".so"))
     }
 
     /// Returns what follows `.so.` in the soname of this library's file.
-    #[inline]
     pub fn soname_version<'name>(&self, file: &'name str) -> Option<Cow<'name, str>> {
         match plain_name(file) {
             Cow::Borrowed(name) => Some(name.strip_prefix(self.stem)?.strip_prefix(".so.")?.into()),
@@ -275,13 +266,11 @@ impl Library {
     }
 
     /// Returns the major in its soname.
-    #[inline]
     pub fn major(&self, soname: &str) -> Option<u32> {
         self.soname_version(soname)?.split('.').next()?.parse().ok()
     }
 
     /// Returns the version in a full file name, `libcudnn.so.9.10.2`; `None` if it does not have three numbers.
-    #[inline]
     pub fn version_in_name(&self, file: &str) -> Option<Version> {
         let numbers = self.soname_version(file)?;
         let mut numbers = numbers.split('.').map(|number| match number.len() {
@@ -312,7 +301,7 @@ impl Library {
 /// Returns the numbers after `.so.` in the file name of a library: `libcudart.so.13.0.96` → [13, 0, 96].
 pub fn numbers_of(file: &str) -> Vec<u32> {
     let Some((_, suffix)) = file.split_once(".so.") else { return Vec::new() };
-    suffix.split('.').map_while(|part| part.parse().ok()).collect_vec()
+    suffix.split('.').map_while(|part| part.parse().ok()).collect::<Vec<_>>()
 }
 
 /// Returns the first number after `.so.`; of a DLL of NVIDIA's, the first of its soname.

@@ -4,7 +4,6 @@ use std::env::consts::ARCH;
 use std::ops::RangeInclusive;
 
 use crate::knowledge::tables::Cc;
-use crate::model::sorted;
 use crate::model::version::Version;
 
 /// The releases of a library, from its file in `data/`.
@@ -60,7 +59,6 @@ impl LibraryTable {
     }
 
     /// Returns the CUDA majors of the known builds of a release, possibly with duplicates.
-    #[inline]
     pub fn built_for(&self, version: Version) -> impl Iterator<Item = u32> + '_ {
         let majors = self.cuda_majors(version);
         let older = self.builds.iter().filter(move |build| build.from <= version).map(|build| build.cuda_major);
@@ -74,7 +72,6 @@ impl LibraryTable {
     }
 
     /// Returns the minimum that applies to this release.
-    #[inline]
     pub fn gpu_floor(&self, version: Version) -> Option<(Version, Cc)> {
         self.gpu_floors(version.major).take_while(|(from, _)| *from <= version).last()
     }
@@ -91,7 +88,7 @@ impl LibraryTable {
             }
         }
         // The newest GPUs first, and for each the oldest release first.
-        sorted::sort_by(&mut known, &|one, other| (other.0, one.1).cmp(&(one.0, other.1)));
+        known.sort_by(|one, other| (other.0, one.1).cmp(&(one.0, other.1)));
         let (newest, from_minor) = *known.first()?;
         let before = known.iter().find(|(_, minor)| *minor < from_minor).map(|(gpus, _)| *gpus);
         let below_cuda = (0..ANY_CUDA).find(|cuda| serves_later(Version::new(major, 0, 0), *cuda)).unwrap_or(ANY_CUDA);
@@ -125,7 +122,6 @@ pub struct NewestGpus {
 impl NewestGpus {
     /// Returns the newest major that a release has code for, if newer GPUs may not work. `made_with`: the CUDA major
     /// that it was built with, if known.
-    #[inline]
     pub fn newest_for(self, version: Version, made_with: Option<u32>) -> Option<u8> {
         let concerned = made_with.unwrap_or(ANY_CUDA - 1) < self.below_cuda;
         concerned.then_some(if version.minor >= self.from_minor { self.newest } else { self.before })

@@ -2,9 +2,6 @@
 
 use std::ffi::CStr;
 
-use crate::model::sorted;
-use crate::text::lists::IteratorExt as _;
-
 /// Maximum length of a symbol, soname or path. Tools write none that is longer; the limit keeps the search for its end
 /// in a damaged table short.
 pub const LONGEST_TEXT: usize = 1 << 16;
@@ -74,10 +71,9 @@ impl<'data> StringTable<'data> {
 /// Returns, for each piece of a file (offset, length), the number of bytes at its start that an earlier piece also
 /// contains. A caller that skips these reads each byte once. Linkers do not let sections overlap, but a damaged file
 /// may have a thousand overlapping sections.
-#[inline]
 pub fn read_before(pieces: &[(u64, usize)]) -> Vec<usize> {
-    let mut order = (0..pieces.len()).collect_vec();
-    sorted::sort_by(&mut order, &|one, other| pieces[*one].0.cmp(&pieces[*other].0));
+    let mut order = (0..pieces.len()).collect::<Vec<_>>();
+    order.sort_by_key(|at| pieces[*at].0);
     let mut read = 0;
     let mut known = vec![0; pieces.len()];
     for at in order {

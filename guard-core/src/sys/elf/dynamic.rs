@@ -2,7 +2,6 @@
 
 use super::bytes::{StringTable, text_at, text_within, u16_at, u32_at, word_at};
 use super::{Elf, PT_DYNAMIC};
-use crate::text::lists::IteratorExt as _;
 
 /// Tags of the dynamic section.
 pub mod tag {
@@ -72,7 +71,6 @@ pub const MOST_VERSIONS: usize = 4096;
 
 impl<'data> Elf<'data> {
     /// Returns true if the file has a dynamic section: ld.so loads it, or loads other files for it.
-    #[inline]
     pub fn is_dynamic(&self) -> bool {
         self.dynamic_data().is_some()
     }
@@ -115,7 +113,6 @@ impl<'data> Elf<'data> {
     }
 
     /// Returns the text at this offset of the dynamic section's string table.
-    #[inline]
     pub fn dynamic_string(&self, at: u64) -> Option<&'data [u8]> {
         text_at(self.dynamic_strings(), at)
     }
@@ -141,9 +138,8 @@ impl<'data> Elf<'data> {
     }
 
     /// Returns the libraries in `DT_NEEDED`, in order.
-    #[inline]
     pub fn needed(&self) -> Vec<&'data str> {
-        self.dynamic_texts(tag::NEEDED).filter_map(|text| std::str::from_utf8(text).ok()).collect_vec()
+        self.dynamic_texts(tag::NEEDED).filter_map(|text| std::str::from_utf8(text).ok()).collect::<Vec<_>>()
     }
 
     /// Returns `DT_SONAME`.
@@ -152,20 +148,17 @@ impl<'data> Elf<'data> {
     }
 
     /// Returns `DT_RPATH`, as written.
-    #[inline]
     pub fn rpath(&self) -> Option<&'data str> {
         self.dynamic_text(tag::RPATH)
     }
 
     /// Returns `DT_RUNPATH`, as written.
-    #[inline]
     pub fn runpath(&self) -> Option<&'data str> {
         self.dynamic_text(tag::RUNPATH)
     }
 
     /// Returns the symbol versions that this object requires, (library, version). Weak ones are skipped, because they
     /// may be missing.
-    #[inline]
     pub fn needed_versions(&self) -> impl Iterator<Item = (&'data str, &'data str)> + use<'data> {
         const WEAK: u16 = 2;
         let table = self.dynamic_value(tag::VERNEED).and_then(|address| self.at_address(address)).unwrap_or_default();
@@ -186,7 +179,6 @@ impl<'data> Elf<'data> {
     }
 
     /// Returns the symbol versions that this object defines.
-    #[inline]
     pub fn defined_versions(&self) -> impl Iterator<Item = &'data str> + use<'data> {
         let table = self.dynamic_value(tag::VERDEF).and_then(|address| self.at_address(address)).unwrap_or_default();
         let strings = self.dynamic_strings();
@@ -199,7 +191,6 @@ impl<'data> Elf<'data> {
 
 /// Iterates over records that contain, at offset `link`, the distance to the next record; 0 ends the list. The list
 /// only goes forward, so it ends with the data.
-#[inline]
 pub fn linked_records(
     data: &[u8],
     start: Option<usize>,

@@ -1,7 +1,7 @@
 //! ELF notes.
 
 use super::bytes::u32_at;
-use crate::model::sorted;
+use std::collections::BTreeSet;
 
 use super::{Elf, PF_R, PT_LOAD, PT_NOTE, SHT_NOTE, Segment};
 
@@ -21,7 +21,6 @@ pub struct ElfNote<'data> {
 impl<'data> Elf<'data> {
     /// Returns each note once: first the notes of the note segments, then those of note sections outside of all
     /// segments (objects, and files whose linker put notes of different alignment into one segment).
-    #[inline]
     pub fn notes(&self) -> impl Iterator<Item = ElfNote<'data>> + use<'data> {
         let in_segments = self
             .segments()
@@ -31,7 +30,7 @@ impl<'data> Elf<'data> {
             .sections()
             .filter(|section| section.kind == SHT_NOTE)
             .map(|section| (section.data, section.offset, section.align));
-        let mut seen = Vec::new();
+        let mut seen = BTreeSet::new();
         // A byte may be in one segment and one section. If many pieces overlap, only the first are read.
         let mut left = self.data.len().saturating_mul(4);
         in_segments
@@ -41,12 +40,11 @@ impl<'data> Elf<'data> {
                 left = left.saturating_sub(data.len());
                 Notes { data: if enough { &[] } else { data }, offset, align: if align == 8 { 8 } else { 4 } }
             })
-            .filter(move |note| sorted::insert(&mut seen, note.offset))
+            .filter(move |note| seen.insert(note.offset))
     }
 
     /// Returns true if the guard finds this note at start-up. It reads the program headers in memory: a `PT_NOTE` must contain the
     /// note at a multiple of four bytes, and a readable `PT_LOAD` must map it.
-    #[inline]
     pub fn maps_note(&self, descriptor_offset: u64) -> bool {
         /// Size of the note's header and owner.
         const BEFORE_DESCRIPTOR: u64 = 24;

@@ -32,7 +32,6 @@ pub struct Symbol<'data> {
 
 impl<'data> Symbol<'data> {
     /// Returns the name. `None` if it is outside of the table or not UTF-8.
-    #[inline]
     pub fn name(&self) -> Option<&'data str> {
         std::str::from_utf8(text_at(self.names, self.name.into())?).ok()
     }
@@ -48,7 +47,6 @@ impl<'data> Symbol<'data> {
     }
 
     /// Returns true if the symbol must come from another object.
-    #[inline]
     pub fn is_undefined(&self) -> bool {
         self.section == 0 && self.binding != 0
     }
@@ -127,7 +125,6 @@ impl<'data> Elf<'data> {
 
     /// Returns all symbols: those of `.symtab` if the file is not stripped, otherwise those of
     /// [`Elf::dynamic_symbols`].
-    #[inline]
     pub fn symbols(&self) -> impl Iterator<Item = Symbol<'data>> + use<'data> {
         let (table, names) =
             self.symbol_section(SHT_SYMTAB).or_else(|| self.dynamic_symbol_table()).unwrap_or_default();
@@ -135,7 +132,6 @@ impl<'data> Elf<'data> {
     }
 
     /// Returns true if the file exports a symbol with this name.
-    #[inline]
     pub fn has_export(&self, name: &str) -> bool {
         self.dynamic_symbols().any(|symbol| symbol.is_exported() && symbol.has_name(name))
     }
@@ -151,7 +147,6 @@ impl<'data> Elf<'data> {
     }
 
     /// Returns the machine code of an exported function.
-    #[inline]
     pub fn exported_code(&self, name: &str) -> Option<&'data [u8]> {
         const FUNCTION: u8 = 2;
         let found = self
@@ -161,7 +156,6 @@ impl<'data> Elf<'data> {
     }
 
     /// Returns the names of undefined symbols: the dynamic ones of a linked file, or all of an object.
-    #[inline]
     pub fn undefined_symbols(&self) -> impl Iterator<Item = &'data str> + use<'data> {
         let (table, names) =
             if self.kind == kind::OBJECT { self.symbol_section(SHT_SYMTAB) } else { self.dynamic_symbol_table() }

@@ -3,7 +3,6 @@
 use std::path::PathBuf;
 
 use crate::sys::env::Env;
-use crate::text::lists::IteratorExt as _;
 use crate::text::shell_words::split_words;
 use crate::toolchain::build_system::BuildSystemFacts;
 use crate::toolchain::installs::{self, FoundInstalls};
@@ -81,7 +80,7 @@ impl Detector<'_> {
                 ToolkitPlace { root: toolkit.root.clone(), source: toolkit.root.display().to_string(), reach }
             })
             .filter(|place| place.root != path_below(&self.request.system_root, "/usr"))
-            .collect_vec();
+            .collect::<Vec<_>>();
         let search = match &self.request.given {
             Some(given) => self.given_library(given, choice),
             None => installs::search_installs(
@@ -121,15 +120,15 @@ impl Detector<'_> {
 /// first one that is set wins.
 fn rust_flags(env: &Env, target: &str) -> Vec<(String, Vec<String>)> {
     if let Some(encoded) = env.var("CARGO_ENCODED_RUSTFLAGS") {
-        return vec![("RUSTFLAGS".to_owned(), encoded.split('\u{1f}').map(str::to_owned).collect_vec())];
+        return vec![("RUSTFLAGS".to_owned(), encoded.split('\u{1f}').map(str::to_owned).collect::<Vec<_>>())];
     }
     let of_target = format!("CARGO_TARGET_{}_RUSTFLAGS", target.to_uppercase().replace(['-', '.'], "_"));
     let plain = |name: &str| {
-        let flags = env.var(name)?.split_whitespace().map(str::to_owned).collect_vec();
+        let flags = env.var(name)?.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
         Some((name.to_owned(), flags))
     };
     plain("RUSTFLAGS").map_or_else(
-        || [plain(&of_target), plain("CARGO_BUILD_RUSTFLAGS")].into_iter().flatten().collect_vec(),
+        || [plain(&of_target), plain("CARGO_BUILD_RUSTFLAGS")].into_iter().flatten().collect::<Vec<_>>(),
         |flags| vec![flags],
     )
 }

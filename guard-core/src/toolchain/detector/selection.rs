@@ -3,7 +3,6 @@
 use std::path::Path;
 
 use super::{profile_of, sibling_root};
-use crate::text::lists::IteratorExt as _;
 use crate::toolchain::nvcc::{Nvcc, NvccCandidate};
 use crate::toolchain::places::{Precedence, ROOTS, ToolkitPlace};
 use crate::toolchain::toolkit_files::{headers_in, stated_in};
@@ -76,7 +75,7 @@ fn choose_headers(list: &ToolkitList, compiler: Option<&Selection>) -> (Option<S
     let has = |index: &usize| list.toolkits[*index].headers.is_some();
     let of = |variable: &str| list.toolkits.iter().position(|toolkit| toolkit.found.iter().any(|f| f == variable));
     let mut named: Vec<(usize, String)> =
-        ROOTS.iter().filter_map(|name| Some((of(name).filter(has)?, (*name).to_owned()))).collect_vec();
+        ROOTS.iter().filter_map(|name| Some((of(name).filter(has)?, (*name).to_owned()))).collect();
     let chosen = if named.is_empty() {
         let own = compiler.map(|choice| choice.index).filter(has);
         own.map(|index| (index, "the compiler's own".to_owned())).or_else(|| {
