@@ -513,8 +513,6 @@ fn announce_variables(env: &Env, target: &str) {
     }
 }
 
-#[cfg(test)]
-mod generated;
 pub mod shared;
 pub mod windows;
 

@@ -1,3 +1,5 @@
+mod generated;
+
 use super::*;
 
 fn component(name: &str) -> Component {

@@ -8,8 +8,6 @@
 //! unknown.
 
 mod gpus;
-#[cfg(test)]
-pub(crate) mod parser;
 pub mod pci;
 
 use crate::model::arch::{Arch, Suffix, Target};
@@ -442,4 +440,4 @@ pub fn compat_kernels(cuda: CudaVersion) -> &'static [u32] {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

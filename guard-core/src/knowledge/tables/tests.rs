@@ -1,8 +1,10 @@
+pub(crate) mod parser;
+
 use std::fmt;
 
 use super::gpus::{gpu_names, gpu_words};
-use super::parser::products;
 use super::*;
+use parser::products;
 
 fn toolkit(text: &str) -> Version {
     text.parse().unwrap()

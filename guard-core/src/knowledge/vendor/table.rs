@@ -131,7 +131,7 @@ impl NewestGpus {
 #[cfg(test)]
 mod tests {
     use super::{CudnnBuild, LibraryTable};
-    use crate::knowledge::tables::parser::{
+    use crate::knowledge::tables::tests::parser::{
         A_CC, check_generated, constant, data, leak, parse_cc, parse_list, parse_number, parse_text, read_file,
     };
     use crate::knowledge::vendor::ALL;

@@ -6,9 +6,11 @@ use std::fmt::{self, Debug};
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-use super::gpus::gpu_words;
-use super::pci::Range;
-use super::{ArchRow, ArchTable, BranchRow, Cc, Drivers, Floor, GpuTable, HostLimits, ToolkitRow, Toolkits};
+use crate::knowledge::tables::gpus::gpu_words;
+use crate::knowledge::tables::pci::Range;
+use crate::knowledge::tables::{
+    ArchRow, ArchTable, BranchRow, Cc, Drivers, Floor, GpuTable, HostLimits, ToolkitRow, Toolkits,
+};
 use crate::model::arch::{Arch, Target};
 use crate::model::version::CudaVersion;
 use crate::text::toml_error::kind_of;
