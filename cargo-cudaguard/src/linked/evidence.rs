@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use memchr::memmem;
 
-use crate::binary::file::{Binary, BinaryKind};
+use crate::binary::file::{Binary, BinaryKind, only_value};
 use crate::binary::kernels::{Kernels, Known, Provenance};
 use crate::binary::pe::Pe;
 use cudaguard::internal::elf::{self, Elf};
@@ -32,7 +32,7 @@ pub use link_evidence::{Kernel, LinkEvidence};
 pub struct Evidence {
     /// Provenance of the kernels, each with the number of its container.
     pub kernels: Vec<(usize, Provenance)>,
-    /// Releases of the cudarts in the file: one, unless several were linked into it.
+    /// Release of the cudart in the file: one, or none if it is unknown.
     pub cudart: Vec<CudaVersion>,
     /// Compilers of the host code, as `.comment` names them.
     pub compilers: Vec<String>,
@@ -66,7 +66,7 @@ impl Evidence {
         }
         Self {
             kernels: kernels.provenance(data),
-            cudart: likely_releases(&cudart),
+            cudart: likely_release(&cudart),
             compilers: compilers.into_iter().collect(),
         }
     }
@@ -207,15 +207,16 @@ fn on_aarch64(code: &[u8], counts: &mut Counts) {
     }
 }
 
-/// Returns the existing releases that occur as often as in a cudart. Other code may store such a number once by chance.
-fn likely_releases(counts: &Counts) -> Vec<CudaVersion> {
+/// Returns the existing release that occurs as often as in a cudart. Other code may store such a number by chance, so
+/// the release is unknown if there are several.
+fn likely_release(counts: &Counts) -> Vec<CudaVersion> {
     // Any release that is older or newer than the tables may exist.
     let known: Vec<_> = tables::toolkit_rows().iter().map(|row| row.version).collect();
     let exists = |version: &CudaVersion| {
         known.contains(version) || known.iter().all(|row| row > version) || known.iter().all(|row| row < version)
     };
     let often = counts.iter().filter(|(_, count)| **count >= 2 && **count % 2 == 0);
-    often.map(|(value, _)| CudaVersion::from_int(*value)).filter(exists).collect()
+    only_value(often.map(|(value, _)| CudaVersion::from_int(*value)).filter(exists)).into_iter().collect()
 }
 
 #[cfg(test)]
