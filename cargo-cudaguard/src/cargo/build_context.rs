@@ -18,7 +18,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::cargo::build_records::{BuildRecord, BuildRecords};
 use crate::cargo::graph::CrateGraph;
-use crate::cargo::project::Artefact;
+use crate::cargo::project::Artifact;
 use crate::cli::report::{self, CliError, Level};
 use crate::cli::{counts, findings};
 
@@ -57,7 +57,7 @@ pub(crate) struct BuildContext {
     /// The crates that use CUDA.
     pub(crate) graph: CrateGraph,
     /// The artifacts of the summary, as target, package and artifact.
-    pub(crate) made: Vec<(String, String, Artefact)>,
+    pub(crate) made: Vec<(String, String, Artifact)>,
     /// Built files that cannot be guarded because of their type.
     pub(crate) rust_libraries: Vec<String>,
     /// Static libraries that got no guard from a build script.
@@ -159,8 +159,8 @@ impl BuildContext {
         if self.members.is_empty() {
             return BuildRecords::for_target(&self.own, &self.host, &self.profile).read_all();
         }
-        let known = |(target, package, artefact): &(String, String, Artefact)| {
-            BuildRecords::for_target(&self.own, target, &self.profile).read_if_current(package, artefact)
+        let known = |(target, package, artifact): &(String, String, Artifact)| {
+            BuildRecords::for_target(&self.own, target, &self.profile).read_if_current(package, artifact)
         };
         self.made.iter().filter_map(known).collect()
     }
@@ -311,7 +311,7 @@ mod tests {
             made: vec![(
                 "t".into(),
                 "p".into(),
-                Artefact::from_target(crate::cargo::project::ArtefactKind::Cdylib, "x"),
+                Artifact::from_target(crate::cargo::project::ArtifactKind::Cdylib, "x"),
             )],
             rust_libraries: vec!["libx.so".into()],
             bare_archives: vec!["liby.a".into()],

@@ -10,7 +10,7 @@ use cudaguard::internal::finding::{Finding, Severity};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::{Value, json};
 
-use crate::cargo::project::{Artefact, ArtefactKind};
+use crate::cargo::project::{Artifact, ArtifactKind};
 
 /// The record of one built file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -75,14 +75,14 @@ impl BuildRecords {
     }
 
     /// Returns the record of this artifact if the file has not changed since.
-    pub(crate) fn read_if_current(&self, package: &str, artefact: &Artefact) -> Option<BuildRecord> {
-        self.read(package, artefact)
+    pub(crate) fn read_if_current(&self, package: &str, artifact: &Artifact) -> Option<BuildRecord> {
+        self.read(package, artifact)
             .filter(|entry| FileFingerprint::from_path(&entry.file).is_ok_and(|mark| mark == entry.mark))
     }
 
     /// Reads the record of this artifact.
-    pub(crate) fn read(&self, package: &str, artefact: &Artefact) -> Option<BuildRecord> {
-        read_entry(&self.record_path(package, artefact.kind.name(), &artefact.name))
+    pub(crate) fn read(&self, package: &str, artifact: &Artifact) -> Option<BuildRecord> {
+        read_entry(&self.record_path(package, artifact.kind.name(), &artifact.name))
     }
 
     /// Reads all records.
@@ -146,17 +146,17 @@ pub(crate) fn remove_unexpected_copies(
     build_records: &BuildRecords,
     out: &Path,
     package: &str,
-    artefact: &Artefact,
+    artifact: &Artifact,
 ) -> Result<(), String> {
-    let shared = match artefact.kind {
-        ArtefactKind::Cdylib => Some(out.join("deps")),
-        ArtefactKind::ExampleCdylib => Some(out.join("examples")),
-        ArtefactKind::Bin | ArtefactKind::Example => None,
+    let shared = match artifact.kind {
+        ArtifactKind::Cdylib => Some(out.join("deps")),
+        ArtifactKind::ExampleCdylib => Some(out.join("examples")),
+        ArtifactKind::Bin | ArtifactKind::Example => None,
     };
-    let unexpected = match build_records.read(package, artefact) {
+    let unexpected = match build_records.read(package, artifact) {
         Some(entry) if FileFingerprint::from_path(&entry.file).is_ok_and(|mark| mark == entry.mark) => None,
         Some(entry) => Some(entry.file),
-        None => shared.map(|dir| dir.join(format!("lib{}.so", artefact.name))),
+        None => shared.map(|dir| dir.join(format!("lib{}.so", artifact.name))),
     };
     match unexpected.map(|file| (fs::remove_file(&file), file)) {
         Some((Err(error), file)) if error.kind() != io::ErrorKind::NotFound => {
@@ -177,10 +177,10 @@ mod tests {
         let out = dir.join("debug");
         fs::create_dir_all(out.join("deps")).unwrap();
         let file = out.join("deps/libx.so");
-        let artefact = Artefact::from_target(ArtefactKind::Cdylib, "x");
+        let artifact = Artifact::from_target(ArtifactKind::Cdylib, "x");
         let build_records = BuildRecords::for_target(dir, "t", "dev");
         fs::write(&file, "plain").unwrap();
-        remove_unexpected_copies(&build_records, &out, "p", &artefact).unwrap();
+        remove_unexpected_copies(&build_records, &out, "p", &artifact).unwrap();
         assert!(!file.exists(), "nothing is known of it");
         fs::write(&file, "guarded").unwrap();
         let entry = BuildRecord {
@@ -200,13 +200,13 @@ mod tests {
             ],
         };
         build_records.write_entry(&entry).unwrap();
-        assert_eq!(build_records.read_if_current("p", &artefact), Some(entry.clone()));
+        assert_eq!(build_records.read_if_current("p", &artifact), Some(entry.clone()));
         assert_eq!(build_records.read_all(), [entry]);
-        remove_unexpected_copies(&build_records, &out, "p", &artefact).unwrap();
+        remove_unexpected_copies(&build_records, &out, "p", &artifact).unwrap();
         assert!(file.exists(), "ours stays");
         fs::remove_file(&file).unwrap();
         fs::write(&file, "plain again").unwrap();
-        remove_unexpected_copies(&build_records, &out, "p", &artefact).unwrap();
+        remove_unexpected_copies(&build_records, &out, "p", &artifact).unwrap();
         assert!(!file.exists(), "another file has taken its place");
     }
 }

@@ -28,7 +28,7 @@ pub(crate) struct Package {
     /// Set if its build script calls `cudaguard::embed!()` and sets no options, so that its result is known in advance.
     pub(crate) embeds_with_defaults: bool,
     /// The files of this call that can contain a guard.
-    pub(crate) artefacts: Vec<Artefact>,
+    pub(crate) artifacts: Vec<Artifact>,
     /// Rust shared libraries that this call builds from the package. They contain no guard.
     pub(crate) rust_libraries: Vec<String>,
     /// Static libraries of the package. Their guard is in the file that they are linked into.
@@ -41,7 +41,7 @@ pub(crate) struct Package {
 
 /// Kind of a file that can contain a guard.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub(crate) enum ArtefactKind {
+pub(crate) enum ArtifactKind {
     /// A program.
     Bin,
     /// An example that is a program.
@@ -52,7 +52,7 @@ pub(crate) enum ArtefactKind {
     ExampleCdylib,
 }
 
-impl ArtefactKind {
+impl ArtifactKind {
     /// Returns the name of the kind in file names.
     pub(crate) const fn name(self) -> &'static str {
         match self {
@@ -66,23 +66,23 @@ impl ArtefactKind {
 
 /// A file that can contain a guard.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub(crate) struct Artefact {
-    pub(crate) kind: ArtefactKind,
+pub(crate) struct Artifact {
+    pub(crate) kind: ArtifactKind,
     /// The crate's name, with underscores.
     pub(crate) name: String,
     /// The path of the final artifact below the output directory.
     pub(crate) file: String,
 }
 
-impl Artefact {
+impl Artifact {
     /// Creates the artifact of a target with this name.
-    pub(crate) fn from_target(kind: ArtefactKind, target: &str) -> Self {
+    pub(crate) fn from_target(kind: ArtifactKind, target: &str) -> Self {
         let name = target.replace('-', "_");
         let file = match kind {
-            ArtefactKind::Bin => target.to_owned(),
-            ArtefactKind::Example => format!("examples/{target}"),
-            ArtefactKind::Cdylib => format!("lib{name}.so"),
-            ArtefactKind::ExampleCdylib => format!("examples/lib{name}.so"),
+            ArtifactKind::Bin => target.to_owned(),
+            ArtifactKind::Example => format!("examples/{target}"),
+            ArtifactKind::Cdylib => format!("lib{name}.so"),
+            ArtifactKind::ExampleCdylib => format!("examples/lib{name}.so"),
         };
         Self { kind, name, file }
     }
@@ -186,7 +186,7 @@ impl Project {
 
     /// Returns the members of which this call builds artifacts, including the C libraries of members that a selected
     /// member depends on.
-    pub(crate) fn built_packages(&self) -> Vec<(&Package, Vec<&Artefact>)> {
+    pub(crate) fn built_packages(&self) -> Vec<(&Package, Vec<&Artifact>)> {
         let by_dir: BTreeMap<&Path, usize> =
             self.members.iter().enumerate().map(|(at, package)| (package.dir.as_path(), at)).collect();
         let (mut seen, mut open) = (BTreeSet::new(), self.selected.clone());
@@ -199,9 +199,9 @@ impl Project {
             .map(|at| {
                 let package = &self.members[at];
                 let along = !self.selected.contains(&at);
-                (package, package.artefacts.iter().filter(|one| !along || one.kind == ArtefactKind::Cdylib).collect())
+                (package, package.artifacts.iter().filter(|one| !along || one.kind == ArtifactKind::Cdylib).collect())
             })
-            .filter(|(_, artefacts): &(_, Vec<_>)| !artefacts.is_empty())
+            .filter(|(_, artifacts): &(_, Vec<_>)| !artifacts.is_empty())
             .collect()
     }
 
@@ -316,7 +316,7 @@ fn package_from_metadata(
     let named = named || !call.bins.is_empty() || !call.examples.is_empty();
     let tests = verb == Some(CargoVerb::Test);
     let is_program = |target: &cargo_metadata::Target| target.kind.contains(&TargetKind::Bin);
-    let (mut artefacts, mut rust_libraries, mut static_libraries) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut artifacts, mut rust_libraries, mut static_libraries) = (Vec::new(), Vec::new(), Vec::new());
     for target in &package.targets {
         let named_types = if target.kind.contains(&TargetKind::Lib) { &call.crate_types[..] } else { &[] };
         let is_made_as = |wanted: &str| {
@@ -339,16 +339,16 @@ fn package_from_metadata(
         let (kind, made) = if is(&TargetKind::Bin) {
             // An integration test may start any program of the package, so cargo builds them too.
             let made = !named || call.all_bins || call.all_targets || is_named(&call.bins, &target.name);
-            (ArtefactKind::Bin, made || tests && call.others)
+            (ArtifactKind::Bin, made || tests && call.others)
         } else if is(&TargetKind::Example) {
             let made = call.all_examples || call.all_targets || is_named(&call.examples, &target.name);
-            let kind = if c_library { ArtefactKind::ExampleCdylib } else { ArtefactKind::Example };
+            let kind = if c_library { ArtifactKind::ExampleCdylib } else { ArtifactKind::Example };
             (kind, (c_library || program) && (made || tests && !named))
         } else {
-            (ArtefactKind::Cdylib, c_library)
+            (ArtifactKind::Cdylib, c_library)
         };
         if made && !target.required_features.iter().any(lacks) {
-            artefacts.push(Artefact::from_target(kind, &target.name));
+            artifacts.push(Artifact::from_target(kind, &target.name));
         }
     }
     let build = cargo_metadata::DependencyKind::Build;
@@ -359,7 +359,7 @@ fn package_from_metadata(
         dir: parent_dir(package.manifest_path.as_std_path()),
         embeds,
         embeds_with_defaults: embeds && package.targets.iter().any(calls_embed_macro),
-        artefacts,
+        artifacts,
         rust_libraries,
         static_libraries,
         paths: package.dependencies.iter().filter_map(|one| one.path.clone()).map(Into::into).collect(),

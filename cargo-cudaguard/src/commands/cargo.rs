@@ -23,7 +23,7 @@ use crate::cargo::build_records::{self, BuildRecords};
 use crate::cargo::config::{self, Config, Words};
 use crate::cargo::graph::{self, CrateGraph};
 use crate::cargo::guards::{self, Plan, Shims};
-use crate::cargo::project::{self, Artefact, Project};
+use crate::cargo::project::{self, Artifact, Project};
 use crate::cli::arguments::{Call, CargoVerb, cargo_help};
 use crate::cli::findings::{self, MessageFormat};
 use crate::cli::message;
@@ -299,12 +299,12 @@ fn prepare_build(
     let mut made = BuildOutputs::default();
     let quiet = is_quiet(call, config);
     for target in &project.targets {
-        for (package, artefacts) in project.built_packages() {
+        for (package, artifacts) in project.built_packages() {
             let crates = graph.crates_of(target, &package.name);
             let reaches_cuda = crates.iter().any(Crate::reaches_cuda);
             let facts = BuildInputs { reaches_cuda, ..guards::build_inputs(&project, package, target) };
-            of_build.extend(artefacts.iter().map(|one| (target.clone(), package.name.clone(), (*one).clone())));
-            made.files.extend(artefacts.iter().map(|one| project.handed_over(target, &one.file)));
+            of_build.extend(artifacts.iter().map(|one| (target.clone(), package.name.clone(), (*one).clone())));
+            made.files.extend(artifacts.iter().map(|one| project.handed_over(target, &one.file)));
             made.about.insert(facts.component.to_string(), package.about.clone());
             let policy = facts.read_policy().map_err(CliError::operational)?;
             let wants_guard = facts.wants_guard(&policy);
@@ -312,7 +312,7 @@ fn prepare_build(
             // policy, too.
             let guards = wants_guard || guards::exists(&facts, &own);
             if !guards && crates.is_empty() {
-                unguarded.push((facts, artefacts));
+                unguarded.push((facts, artifacts));
                 continue;
             }
             let judged =
@@ -330,10 +330,10 @@ fn prepare_build(
             } else {
                 findings.extend(judged.findings.iter().cloned());
             }
-            ready.push(Ready { facts, judged, artefacts, wants_guard, guards });
+            ready.push(Ready { facts, judged, artifacts, wants_guard, guards });
         }
         for package in project.with_static_libraries() {
-            if package.embeds && package.artefacts.is_empty() {
+            if package.embeds && package.artifacts.is_empty() {
                 let crates = graph.crates_of(target, &package.name);
                 let facts = BuildInputs {
                     reaches_cuda: crates.iter().any(Crate::reaches_cuda),
@@ -354,12 +354,12 @@ fn prepare_build(
         ready.clear();
         unguarded.clear();
     }
-    let records = ready.iter().map(|one| (&one.facts, &one.artefacts));
-    for (facts, artefacts) in records.chain(unguarded.iter().map(|(facts, artefacts)| (facts, artefacts))) {
+    let records = ready.iter().map(|one| (&one.facts, &one.artifacts));
+    for (facts, artifacts) in records.chain(unguarded.iter().map(|(facts, artifacts)| (facts, artifacts))) {
         let build_records = BuildRecords::for_target(&own, facts.target, facts.profile);
-        for artefact in artefacts {
+        for artifact in artifacts {
             let out = project.output_dir(facts.target);
-            build_records::remove_unexpected_copies(&build_records, &out, &facts.component.name, artefact)
+            build_records::remove_unexpected_copies(&build_records, &out, &facts.component.name, artifact)
                 .map_err(CliError::operational)?;
         }
     }
@@ -407,7 +407,7 @@ fn prepare_build(
 struct Ready<'a> {
     facts: BuildInputs<'a>,
     judged: CheckedBuild,
-    artefacts: Vec<&'a Artefact>,
+    artifacts: Vec<&'a Artifact>,
     /// Set if the package is guarded independently of its linked files.
     wants_guard: bool,
     /// Set if the package is guarded, or was guarded once because of its linked files.

@@ -13,7 +13,7 @@ use cudaguard::internal::PUBLISHED;
 use cudaguard::internal::env::Env;
 use cudaguard::internal::files;
 use cudaguard::internal::json::Value;
-use cudaguard::internal::lock::{Pins, Scope};
+use cudaguard::internal::lock::{LockScope, Pins};
 use cudaguard::internal::policy::{FILE, Policy};
 use cudaguard::internal::toolchain::Toolchain;
 use cudaguard::internal::vendor::CUDNN;
@@ -414,7 +414,7 @@ fn add_dependency(text: &str, table: &toml::Table, source: &str) -> Option<Strin
 
 /// Returns a policy that matches the detected toolchain.
 fn policy_text(policy: &Policy, toolchain: &Toolchain) -> String {
-    let pins = Pins::from_toolchain(policy, toolchain, Scope::WHOLE);
+    let pins = Pins::from_toolchain(policy, toolchain, LockScope::WHOLE);
     let version = |text: &Option<String>| text.as_deref().and_then(|text| text.parse::<Version>().ok());
     let mut text = format!("#:schema {SCHEMA}\n{INTRODUCTION}");
     match version(&pins.toolkit) {

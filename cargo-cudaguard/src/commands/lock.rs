@@ -92,7 +92,7 @@ fn last_built_pins(
         let build_records = BuildRecords::for_target(&own, target, profile);
         for member in &project.members {
             let entries: Vec<_> =
-                member.artefacts.iter().filter_map(|one| build_records.read_if_current(&member.name, one)).collect();
+                member.artifacts.iter().filter_map(|one| build_records.read_if_current(&member.name, one)).collect();
             if entries.is_empty() {
                 continue;
             }

@@ -42,7 +42,7 @@ impl std::fmt::Display for Release {
 }
 
 /// A file whose format is known.
-enum Image<'data> {
+enum LibraryImage<'data> {
     Elf(Elf<'data>),
     Pe(Pe<'data>),
 }
@@ -52,7 +52,11 @@ impl Release {
     /// directory.
     pub(crate) fn read(file: &str, soname: &str, data: &[u8]) -> Option<Self> {
         let of = Descriptor::named(soname)?;
-        let image = if Pe::is_pe(data) { Image::Pe(Pe::parse(data).ok()?) } else { Image::Elf(Elf::parse(data).ok()?) };
+        let image = if Pe::is_pe(data) {
+            LibraryImage::Pe(Pe::parse(data).ok()?)
+        } else {
+            LibraryImage::Elf(Elf::parse(data).ok()?)
+        };
         let major = vendor::major_of(soname);
         let found = |(version, read_from): (Version, &str)| FileVersion {
             version,
@@ -60,8 +64,8 @@ impl Release {
             read_from: read_from.to_owned(),
         };
         let by_resource = || match &image {
-            Image::Pe(image) => described_version(image).map(|version| found((version, "version resource"))),
-            Image::Elf(_) => None,
+            LibraryImage::Pe(image) => described_version(image).map(|version| found((version, "version resource"))),
+            LibraryImage::Elf(_) => None,
         };
         let in_file = || of.versions.iter().find_map(|source| image.read(source, major, data));
         let by_name = || version_in_name(file).map(|version| found((version, "file name")));
@@ -87,7 +91,7 @@ impl Release {
     }
 }
 
-impl Image<'_> {
+impl LibraryImage<'_> {
     fn read(&self, source: &VersionSource, major: Option<u32>, data: &[u8]) -> Option<FileVersion> {
         let exact = |version, read_from: &str| FileVersion { version, is_exact: true, read_from: read_from.to_owned() };
         match source {
@@ -131,7 +135,7 @@ impl Image<'_> {
     }
 }
 
-/// Returns the CUDA version that an exported function returns, read as that of [`Image::version_of_getter`].
+/// Returns the CUDA version that an exported function returns, read as that of [`LibraryImage::version_of_getter`].
 pub(super) fn cuda_of_getter(elf: &Elf<'_>, function: &str) -> Option<CudaVersion> {
     let constants = constants_of(elf.machine(), elf.exported_code(function)?);
     only_value(constants.into_iter().filter(|number| CudaVersion::is_plausible(*number))).map(CudaVersion::from_int)

@@ -109,7 +109,7 @@ const UNKNOWN_FACTS: [&str; 6] = [
 /// Returns the findings about a program with this manifest on this host, sorted. Severities are the rules' own:
 /// `[runtime]` and `CUDAGUARD` change what a program does at its start, never the verdict.
 pub fn judge(manifest: &Manifest, host: &Host) -> Vec<Finding> {
-    let call = Call::new(manifest, host);
+    let call = JudgeCall::new(manifest, host);
     let judged = call.run();
     let mut findings: Vec<Finding> = judged.findings.iter().map(|found| call.write(found, judged.unknown)).collect();
     finding::sort_findings(&mut findings);
@@ -118,11 +118,11 @@ pub fn judge(manifest: &Manifest, host: &Host) -> Vec<Finding> {
 
 /// Returns the warning about two components that no GPU can run both. The first of them is its owner.
 pub fn together<'a>(manifests: impl IntoIterator<Item = &'a Manifest>, host: &Host) -> Option<Finding> {
-    let usable = |manifest: &'a Manifest| (manifest, Call::new(manifest, host).run().usable_gpus);
+    let usable = |manifest: &'a Manifest| (manifest, JudgeCall::new(manifest, host).run().usable_gpus);
     let all: Vec<(&Manifest, u64)> = manifests.into_iter().map(usable).filter(|(_, gpus)| *gpus != 0).collect();
     let mut pairs = all.iter().enumerate().flat_map(|(at, one)| all[at + 1..].iter().map(move |other| (one, other)));
     let ((one, _), (other, _)) = pairs.find(|((_, one), (_, other))| one & other == 0)?;
-    let values = Call::new(one, host).driver_values(None).with("other", &other.component);
+    let values = JudgeCall::new(one, host).driver_values(None).with("other", &other.component);
     Some(MessageTemplate::NoGpuForAll.to_finding(&values))
 }
 
@@ -133,7 +133,7 @@ pub(crate) fn missing_parts(values: &Values, files: &[&str]) -> Finding {
 }
 
 /// A call of the judge.
-struct Call<'a> {
+struct JudgeCall<'a> {
     manifest: &'a Manifest,
     host: &'a Host,
     driver: Option<&'a HostDriver>,
@@ -141,7 +141,7 @@ struct Call<'a> {
     gpus: Option<Vec<GpuFacts>>,
 }
 
-impl<'a> Call<'a> {
+impl<'a> JudgeCall<'a> {
     fn new(manifest: &'a Manifest, host: &'a Host) -> Self {
         let gpus = host.gpus.as_ref().map(|gpus| {
             let mut known: Vec<GpuFacts> = Vec::new();

@@ -6,7 +6,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::cargo::build_context::MARK;
-use crate::cargo::project::ArtefactKind;
+use crate::cargo::project::ArtifactKind;
 use crate::linked::linker;
 use cudaguard::internal::env::Env;
 use cudaguard::internal::guard;
@@ -17,7 +17,7 @@ use cudaguard::internal::guard;
 pub(super) struct RustcArgs {
     pub(super) name: String,
     /// `None` if the output cannot be guarded.
-    pub(super) kind: Option<ArtefactKind>,
+    pub(super) kind: Option<ArtifactKind>,
     /// Set for a program of `cargo test` or `cargo bench`.
     pub(super) is_test: bool,
     pub(super) out: PathBuf,
@@ -120,10 +120,10 @@ impl RustcArgs {
         let example = unit.out.ends_with("examples");
         unit.kind = match (program, is("cdylib")) {
             _ if test || !links || unit.name.starts_with("build_script_") => None,
-            (true, _) if example => Some(ArtefactKind::Example),
-            (true, _) => Some(ArtefactKind::Bin),
-            (_, true) if example => Some(ArtefactKind::ExampleCdylib),
-            (_, true) => Some(ArtefactKind::Cdylib),
+            (true, _) if example => Some(ArtifactKind::Example),
+            (true, _) => Some(ArtifactKind::Bin),
+            (_, true) if example => Some(ArtifactKind::ExampleCdylib),
+            (_, true) => Some(ArtifactKind::Cdylib),
             _ => None,
         };
         unit.is_test = links && (test || is("bin") && !program) && !unit.name.starts_with("build_script_");
@@ -137,15 +137,15 @@ impl RustcArgs {
     }
 
     /// Returns the expected path of the output.
-    pub(super) fn output_file(&self, kind: ArtefactKind) -> PathBuf {
+    pub(super) fn output_file(&self, kind: ArtifactKind) -> PathBuf {
         self.out.join(match kind {
-            ArtefactKind::Bin | ArtefactKind::Example => format!("{}{}", self.name, self.extra),
-            ArtefactKind::Cdylib | ArtefactKind::ExampleCdylib => format!("lib{}{}.so", self.name, self.extra),
+            ArtifactKind::Bin | ArtifactKind::Example => format!("{}{}", self.name, self.extra),
+            ArtifactKind::Cdylib | ArtifactKind::ExampleCdylib => format!("lib{}{}.so", self.name, self.extra),
         })
     }
 
     /// Returns the output file, even if the target gives it another extension.
-    pub(super) fn produced_file(&self, kind: ArtefactKind) -> Option<PathBuf> {
+    pub(super) fn produced_file(&self, kind: ArtifactKind) -> Option<PathBuf> {
         let file = self.output_file(kind);
         if file.is_file() {
             return Some(file);

@@ -29,7 +29,7 @@ use cudaguard::internal::policy::{self, Policy};
 use crate::cargo::build_context::{BUILD, BuildContext, MARK, NO_CUDA, build_start_time};
 use crate::cargo::build_records::{BuildRecord, BuildRecords, FileFingerprint};
 use crate::cargo::guards::{self, Guard, Plan, Shims};
-use crate::cargo::project::{self, Artefact, ArtefactKind};
+use crate::cargo::project::{self, Artifact, ArtifactKind};
 use crate::cli::findings::{self, MessageFormat};
 use crate::cli::report::{self, Level};
 use crate::cli::signals;
@@ -195,7 +195,7 @@ impl CratePackage<'_> {
     /// Returns true if the toolchain of this package was checked before cargo started.
     fn was_judged(&self) -> bool {
         let BuildContext { profile, made, .. } = self.build;
-        let is_this = |(target, package, _): &(String, String, Artefact)| {
+        let is_this = |(target, package, _): &(String, String, Artifact)| {
             *target == self.target && *package == self.component.name
         };
         *profile == self.profile && made.iter().any(is_this)
@@ -302,9 +302,9 @@ impl<'a> CrateBuild<'a> {
     /// Returns true if this target was guarded when it was last built.
     fn was_guarded(&self) -> bool {
         let Some(kind) = self.unit.kind else { return false };
-        let artefact = Artefact { kind, name: self.unit.name.clone(), file: String::new() };
+        let artifact = Artifact { kind, name: self.unit.name.clone(), file: String::new() };
         let records = BuildRecords::for_target(&self.of.build.own, &self.of.target, &self.of.profile);
-        records.read(&self.of.component.name, &artefact).is_some_and(|entry| entry.unguarded.is_none())
+        records.read(&self.of.component.name, &artifact).is_some_and(|entry| entry.unguarded.is_none())
     }
 
     /// Checks the toolchain of this package and writes its guard. Workspace packages with evidence of CUDA were checked
@@ -359,7 +359,7 @@ impl<'a> CrateBuild<'a> {
         if self.judged.is_some() && !self.by_record {
             return Ok(false);
         }
-        let Some(file) = self.unit.produced_file(self.unit.kind.unwrap_or(ArtefactKind::Bin)) else { return Ok(false) };
+        let Some(file) = self.unit.produced_file(self.unit.kind.unwrap_or(ArtifactKind::Bin)) else { return Ok(false) };
         // A file in an unsupported format has no code for NVIDIA GPUs.
         let Ok(binary) = Binary::read(&file) else { return Ok(false) };
         let Ok(kernels) = binary.kernels() else { return Ok(false) };
@@ -398,7 +398,7 @@ impl<'a> CrateBuild<'a> {
 
     fn record(
         &self,
-        kind: ArtefactKind,
+        kind: ArtifactKind,
         file: PathBuf,
         unguarded: Option<String>,
         built_with: Vec<String>,
@@ -425,7 +425,7 @@ impl<'a> CrateBuild<'a> {
         let (Some(kind), Some(guard)) = (self.unit.kind, &self.guard) else {
             return self
                 .unit
-                .produced_file(ArtefactKind::Bin)
+                .produced_file(ArtifactKind::Bin)
                 .map_or(Ok(()), |file| self.check_file(env, judged, &file));
         };
         let shared = self.unit.extra.is_empty();
@@ -499,7 +499,7 @@ impl<'a> CrateBuild<'a> {
         let build = self.of.build;
         let below = self.unit.out.parent()?.strip_prefix(&build.kept).ok()?;
         let dir = build.own.parent()?.join(below);
-        let files = build.made.iter().map(|(_, _, artefact)| &artefact.file).chain(&build.static_libraries);
+        let files = build.made.iter().map(|(_, _, artifact)| &artifact.file).chain(&build.static_libraries);
         Some(files.map(|file| dir.join(file)).collect())
     }
 

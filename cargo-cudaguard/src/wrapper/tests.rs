@@ -12,14 +12,14 @@ const BIN: &str = "--crate-name app --edition=2024 src/main.rs --crate-type bin 
 #[test]
 fn programs_examples_and_c_libraries() {
     let unit = read(BIN, true).unwrap();
-    assert_eq!(unit.kind, Some(ArtefactKind::Bin));
-    assert_eq!(unit.output_file(ArtefactKind::Bin), Path::new("/t/debug/deps/app-0123"));
+    assert_eq!(unit.kind, Some(ArtifactKind::Bin));
+    assert_eq!(unit.output_file(ArtifactKind::Bin), Path::new("/t/debug/deps/app-0123"));
     let unit = read(&BIN.replace("deps", "examples"), true).unwrap();
-    assert_eq!(unit.kind, Some(ArtefactKind::Example));
+    assert_eq!(unit.kind, Some(ArtifactKind::Example));
     let line = "--crate-name x src/lib.rs --crate-type lib --crate-type cdylib --emit dep-info,link --out-dir /t/deps";
     let unit = read(line, false).unwrap();
-    assert_eq!((unit.kind, unit.extra.as_str()), (Some(ArtefactKind::Cdylib), ""));
-    assert_eq!(unit.output_file(ArtefactKind::Cdylib), Path::new("/t/deps/libx.so"));
+    assert_eq!((unit.kind, unit.extra.as_str()), (Some(ArtifactKind::Cdylib), ""));
+    assert_eq!(unit.output_file(ArtifactKind::Cdylib), Path::new("/t/deps/libx.so"));
 }
 
 #[test]

@@ -68,7 +68,7 @@ pub struct Pins {
 
 impl Pins {
     /// Returns the entry for this toolchain and policy, limited to what they concern.
-    pub fn from_toolchain(policy: &Policy, toolchain: &Toolchain, scope: Scope) -> Self {
+    pub fn from_toolchain(policy: &Policy, toolchain: &Toolchain, scope: LockScope) -> Self {
         let library = toolchain.library_version().filter(|_| means_library(policy, toolchain));
         Self {
             toolkit: toolchain.sourced_toolkit_version().map(|fact| short_version(fact.value)),
@@ -373,7 +373,7 @@ fn whole_number(number: &toml::de::DeInteger<'_>) -> Option<i64> {
 /// The parts of a lock that concern a build.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(clippy::struct_excessive_bools)]
-pub struct Scope {
+pub struct LockScope {
     /// The declared architectures.
     pub archs: bool,
     /// The compiler that nvcc calls.
@@ -384,7 +384,7 @@ pub struct Scope {
     pub only_what_it_has: bool,
 }
 
-impl Scope {
+impl LockScope {
     /// Everything, for a whole project.
     pub const WHOLE: Self = Self { archs: true, host_compiler: true, library: true, only_what_it_has: false };
 }
@@ -398,7 +398,7 @@ pub fn check_lock(
     package: &str,
     policy: &Policy,
     toolchain: &Toolchain,
-    scope: Scope,
+    scope: LockScope,
 ) -> Vec<Finding> {
     let target = &toolchain.target;
     let now = Pins::from_toolchain(policy, toolchain, scope);

@@ -96,9 +96,9 @@ impl FactSource {
 /// A package.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Component {
-    /// Name of the symbol.
+    /// Name of the package.
     pub name: String,
-    /// Version of the symbol.
+    /// Version of the package.
     pub version: String,
 }
 

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::config::lock::{self, Lock, Scope};
+use crate::config::lock::{self, Lock, LockScope};
 use crate::config::policy::Policy;
 use crate::finding::{Code, Finding};
 use crate::knowledge::vendor::CUDNN;
@@ -142,18 +142,18 @@ impl BuildInputs<'_> {
     }
 
     /// Returns the parts of the lock that apply to this build.
-    pub fn lock_scope(&self) -> Scope {
+    pub fn lock_scope(&self) -> LockScope {
         match &self.given {
             // Only the parts that the target has are compared with the lock: without kernels it has neither archs nor
             // an nvcc with a host compiler, and without cuDNN there is no release that could differ.
-            Some(given) => Scope {
+            Some(given) => LockScope {
                 archs: given.compiles || given.archs.is_some(),
                 host_compiler: given.compiles,
                 library: true,
                 only_what_it_has: true,
             },
             // The values that a build script specifies are already in the source.
-            None => Scope {
+            None => LockScope {
                 archs: self.archs.is_none(),
                 host_compiler: true,
                 library: self.headers.is_none(),

@@ -73,7 +73,7 @@ fn listed(file: &Path) -> Value {
 
 #[e2e(slow)]
 fn artifact_formats_are_read() {
-    let (scratch, wheel) = package("artefact-forms");
+    let (scratch, wheel) = package("artifact-forms");
     let _ = Call::new("python3").args(["-c", PACK, "", "gz", "bz2", "xz"]).dir(scratch.path()).run().success();
     let outcome = command::call(["inspect"]).arg(&wheel).run().success();
     snapshot::check("outside/wheel", &snapshot::paths(&outcome.stdout, &[(scratch.path(), "<scratch>")]));
@@ -90,7 +90,7 @@ fn artifact_formats_are_read() {
 
 #[e2e(slow)]
 fn artifact_has_one_verdict() {
-    let (_scratch, wheel) = package("artefact-verdict");
+    let (_scratch, wheel) = package("artifact-verdict");
     let verify = |words: &[&str]| command::call(["verify"]).arg(&wheel).args(words).run();
     let outcome = verify(&["--driver", "580.65.06", "--gpu", "A100", "--cudnn", "none"]).expect(0);
     // It contains its cuDNN. Its cudart is in no directory that the library searches.
@@ -111,7 +111,7 @@ fn artifact_has_one_verdict() {
 /// The same wheel is checked with requirements that fit.
 #[e2e(slow)]
 fn wheel_requirements_are_checked() {
-    let (scratch, _) = package("artefact-promises");
+    let (scratch, _) = package("artifact-promises");
     let tree = scratch.join("tree");
     let promise = |version: &str, requires: &[&str]| {
         let requires = requires.iter().fold(String::new(), |lines, one| lines + "Requires-Dist: " + one + "\n");
@@ -198,7 +198,7 @@ fn messages(file: &Path) -> Vec<String> {
 
 #[e2e(slow)]
 fn conda_and_image_requirements_are_checked() {
-    let (scratch, _) = package("artefact-others");
+    let (scratch, _) = package("artifact-others");
     let pack = |build: &str, depends: &str, exports: &str, env: &str| {
         scratch.file(
             "index.json",
@@ -297,7 +297,7 @@ fn stray_container_is_ignored() {
 /// A cuDNN that the package requires counts as installed. So do libraries that the RPATH of their importers finds.
 #[e2e(slow)]
 fn fulfilled_requirements_are_reported() {
-    let (scratch, wheel) = package("artefact-kept");
+    let (scratch, wheel) = package("artifact-kept");
     let tree = scratch.join("tree");
     let cudnn = parts::cudnn("9.15.1").join("lib");
     let link = |from: &str, to: &str, more: &[&str]| {
@@ -345,7 +345,7 @@ fn fulfilled_requirements_are_reported() {
 #[e2e]
 fn idle_library_is_no_requirement() {
     tools::need("gcc");
-    let scratch = Scratch::without_blanks("artefact-idle");
+    let scratch = Scratch::without_blanks("artifact-idle");
     scratch.file("a.c", "int a;\n");
     let link = |to: &str, cudart: &Path| {
         let call = Call::new("gcc").args(["-shared", "-fPIC", "-Wl,--no-as-needed", "a.c", "-o", to]);
@@ -412,7 +412,7 @@ fn one_loose_gpu_code_suffices() {
 /// library without code for most GPUs.
 #[e2e(slow)]
 fn per_cuda_libraries_are_selected() {
-    let (scratch, wheel) = package("artefact-one-of");
+    let (scratch, wheel) = package("artifact-one-of");
     let (old, cuda) = (parts::cuda("11.8").join("lib/libcudart.so.11.0"), parts::cuda("13.0"));
     let link = |to: &str, cudart: &Path, object: &str| {
         let _ = Call::new("g++")
@@ -467,7 +467,7 @@ fn per_cuda_libraries_are_selected() {
 
 #[e2e(slow)]
 fn sarif_output_is_valid() {
-    let (scratch, _) = package("artefact-sarif");
+    let (scratch, _) = package("artifact-sarif");
     let call = |words: &[&str]| {
         let script = r#"exec "$0" "$@""#;
         Call::new("sh").args(["-c", script]).arg(command::path()).args(words).dir(scratch.path()).run()
@@ -493,7 +493,7 @@ fn sarif_output_is_valid() {
 #[e2e]
 fn non_archive_is_reported() {
     tools::need("python3");
-    let scratch = Scratch::new("artefact-hostile");
+    let scratch = Scratch::new("artifact-hostile");
     // Incompressible bytes.
     let noise = (0..0x1_0000_u32).map(|at| at.wrapping_mul(0x9e37_79b9).to_be_bytes()[0]);
     scratch.file("tree/noise", noise.collect::<Vec<u8>>());
@@ -520,7 +520,7 @@ fn non_archive_is_reported() {
 #[e2e]
 fn foreign_members_are_not_examined() {
     tools::need("objcopy");
-    let (scratch, _) = package("artefact-foreign");
+    let (scratch, _) = package("artifact-foreign");
     let tree = scratch.join("tree");
     let flags = ["--driver", "580.65.06", "--gpu", "A100", "--cudnn", "9.15.1"];
     let verify = || command::call(["verify", "--json"]).arg(&tree).args(flags).run();
@@ -600,7 +600,7 @@ fn foreign_members_are_not_examined() {
 #[e2e]
 fn members_without_their_code_are_named() {
     tools::need("python3");
-    let scratch = Scratch::without_blanks("artefact-absent");
+    let scratch = Scratch::without_blanks("artifact-absent");
     let tree = scratch.join("tree");
     let cudart = parts::cuda("13.0").join("lib/libcudart.so.13");
     let pack = |build: &str| {
@@ -697,7 +697,7 @@ fn package_of_a_driver_is_named() {
 #[e2e]
 fn files_are_opened_once() {
     tools::need("strace");
-    let (scratch, wheel) = package("artefact-opens");
+    let (scratch, wheel) = package("artifact-opens");
     let library = scratch.join("tree/app/lib/libapp.so");
     let flags = ["--driver", "580.65.06", "--gpu", "A100"];
     let calls: [(&str, &Path, &[&str]); 8] = [

@@ -12,7 +12,7 @@ fn package_specifications_are_parsed() {
         dir: "/w/foo".into(),
         embeds: false,
         embeds_with_defaults: false,
-        artefacts: Vec::new(),
+        artifacts: Vec::new(),
         rust_libraries: Vec::new(),
         static_libraries: Vec::new(),
         paths: Vec::new(),

@@ -7,7 +7,7 @@ use cudaguard::internal::policy::{LossKind, ReleaseRequirements};
 use cudaguard::internal::tables;
 use cudaguard::internal::version::Version;
 
-use super::facts::{DriverNeed, GpuState, ReleaseFacts, describe_driver};
+use super::facts::{ComparedGpu, DriverNeed, ReleaseFacts, describe_driver};
 use crate::binary::examined;
 use crate::host::judge::answer::Service;
 
@@ -15,8 +15,8 @@ use crate::host::judge::answer::Service;
 pub(super) struct GpuChange {
     pub(super) cc: (u8, u8),
     pub(super) newer: bool,
-    pub(super) old: GpuState,
-    pub(super) new: GpuState,
+    pub(super) old: ComparedGpu,
+    pub(super) new: ComparedGpu,
 }
 
 /// A name with its old and new value; empty if it is absent.
@@ -55,7 +55,7 @@ pub(super) struct ReleaseDiff {
 
 impl ReleaseDiff {
     pub(super) fn new(old: ReleaseFacts, new: ReleaseFacts, policy: &ReleaseRequirements) -> Self {
-        let none = GpuState { service: Service::None, driver: None };
+        let none = ComparedGpu { service: Service::None, driver: None };
         let ccs: BTreeSet<(u8, u8)> = old.gpus.iter().chain(&new.gpus).map(|(cc, _)| *cc).collect();
         let last = ccs.last().copied();
         let of = |facts: &ReleaseFacts, cc: (u8, u8)| {
@@ -140,7 +140,7 @@ impl ReleaseDiff {
                 });
             }
         }
-        let runs = |state: GpuState| state.service > Service::Unknown;
+        let runs = |state: ComparedGpu| state.service > Service::Unknown;
         let both = |change: &&GpuChange| runs(change.old) && runs(change.new);
         for change in self.gpus.iter().chain(&self.drivers).filter(both) {
             if change.is_driver_raised() {

@@ -20,7 +20,7 @@ const UNKNOWN_VERSION: &str = "version not known";
 
 /// A GPU generation, with the driver requirement of an artifact for it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct GpuState {
+pub(super) struct ComparedGpu {
     pub(super) service: Service,
     pub(super) driver: Option<DriverNeed>,
 }
@@ -34,7 +34,7 @@ pub(super) struct ReleaseFacts {
     pub(super) title: String,
     pub(super) processor: String,
     /// The state of each GPU generation, by compute capability. The last entry also represents newer GPUs. Empty without GPU code.
-    pub(super) gpus: Vec<((u8, u8), GpuState)>,
+    pub(super) gpus: Vec<((u8, u8), ComparedGpu)>,
     /// The driver that it needs on any GPU, if it has no GPU code.
     pub(super) driver: Option<DriverNeed>,
     /// The oldest cuDNN that a machine must have.
@@ -70,7 +70,7 @@ impl ReleaseFacts {
             // The first driver of a GPU that no table has is newer than any of these.
             let needs_driver = answer.service != Service::None && *cc != newer;
             let driver = needs_driver.then(|| oldest_driver(&distinct, Some(*cc))).flatten();
-            Some((*cc, GpuState { service: answer.service, driver }))
+            Some((*cc, ComparedGpu { service: answer.service, driver }))
         };
         let gpus = ccs.iter().filter_map(state).collect();
         let mut sizes: BTreeMap<String, u64> = BTreeMap::new();

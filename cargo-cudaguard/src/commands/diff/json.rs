@@ -6,14 +6,14 @@ use cudaguard::internal::json::{Value, array, object};
 use cudaguard::internal::tables;
 
 use super::compare::{GpuChange, Loss, ReleaseDiff, ValueChange};
-use super::facts::{DriverNeed, GpuState, ReleaseFacts};
+use super::facts::{ComparedGpu, DriverNeed, ReleaseFacts};
 
 impl ReleaseDiff {
     pub(super) fn to_json(&self) -> Value {
         let side = |facts: &ReleaseFacts| {
             let mut value = object([("file", Value::from(facts.file.as_str())), ("name", facts.title.as_str().into())]);
             value.insert_some("processor", Some(facts.processor.as_str()).filter(|name| !name.is_empty()));
-            let gpu = |(cc, state): &((u8, u8), GpuState)| {
+            let gpu = |(cc, state): &((u8, u8), ComparedGpu)| {
                 let mut value = object([("cc", Value::from(tables::dotted_cc(*cc)))]);
                 put_state(&mut value, *state);
                 value
@@ -36,7 +36,7 @@ impl ReleaseDiff {
             value
         };
         let gpu = |change: &GpuChange| {
-            let state = |state: GpuState| {
+            let state = |state: ComparedGpu| {
                 let mut value = object::<&str>([]);
                 put_state(&mut value, state);
                 value
@@ -88,7 +88,7 @@ impl ReleaseDiff {
     }
 }
 
-fn put_state(value: &mut Value, state: GpuState) {
+fn put_state(value: &mut Value, state: ComparedGpu) {
     value.insert_some("by", Some(state.service.name()));
     value.insert_some("driver", state.driver.map(driver_value));
 }

@@ -3,7 +3,7 @@
 use cudaguard::internal::policy::LossKind;
 
 use super::compare::{GpuChange, ReleaseDiff};
-use super::facts::{GpuState, describe_driver};
+use super::facts::{ComparedGpu, describe_driver};
 
 /// `1.2 MB`.
 pub(super) fn describe_size(bytes: u64) -> String {
@@ -48,7 +48,7 @@ pub(super) fn labels(group: &[&GpuChange]) -> String {
 }
 
 /// `native, driver 525.60.13 (CUDA 12.0)`.
-pub(super) fn describe_state(state: GpuState) -> String {
+pub(super) fn describe_state(state: ComparedGpu) -> String {
     match state.driver {
         Some(driver) => format!("{}, driver {}", state.service.name(), describe_driver(driver)),
         None => state.service.name().to_owned(),

@@ -85,13 +85,13 @@ mod tests {
     use std::fs;
 
     use super::*;
-    use crate::binary::kernels::tests::writer::{self, Section};
+    use crate::binary::kernels::tests::writer::{self, WrittenSection};
 
     fn object(compiler: &str, kernels: bool) -> Vec<u8> {
         let comment = format!("\0{compiler}\0");
-        let mut sections = vec![Section { name: ".comment", kind: 1, flags: 0x30, data: comment.as_bytes() }];
+        let mut sections = vec![WrittenSection { name: ".comment", kind: 1, flags: 0x30, data: comment.as_bytes() }];
         if kernels {
-            sections.push(Section { name: SECTIONS[0], kind: 1, flags: 2, data: &[0; 16] });
+            sections.push(WrittenSection { name: SECTIONS[0], kind: 1, flags: 2, data: &[0; 16] });
         }
         writer::elf(1, 62, 0, 0, &sections)
     }

@@ -1,6 +1,6 @@
 use super::*;
 use crate::binary::kernels::read_bytes;
-use crate::binary::kernels::tests::writer::{self, Image, Section};
+use crate::binary::kernels::tests::writer::{self, Image, WrittenSection};
 
 fn image(kind: u16, version: (u16, u16), payload: Vec<u8>) -> Image {
     Image { kind, arch: 90, version, flags: 0, payload, unpacked: None, options: Vec::new(), name: String::new() }
@@ -20,8 +20,8 @@ fn noted(release: &str) -> Vec<u8> {
     note.extend(b"NVIDIA Corp\0");
     note.extend(text.as_bytes());
     let sections = [
-        Section { name: ".note.nv.tkinfo", kind: 7, flags: 0, data: &note },
-        Section { name: ".text.k", kind: 1, flags: 6, data: &[0; 16] },
+        WrittenSection { name: ".note.nv.tkinfo", kind: 7, flags: 0, data: &note },
+        WrittenSection { name: ".text.k", kind: 1, flags: 6, data: &[0; 16] },
     ];
     writer::elf(2, 190, 0x0600_0002 | 90 << 8, 8, &sections)
 }
@@ -78,8 +78,13 @@ fn images_name_their_compiler() {
 
 fn stores(machine: u16, code: &[u8]) -> Vec<String> {
     let sections = [
-        Section { name: ".text", kind: 1, flags: 6, data: code },
-        Section { name: ".comment", kind: 1, flags: 0, data: b"GCC: (GNU) 13.3.0\0\0GCC: (GNU) 13.3.0\0clang 18\0" },
+        WrittenSection { name: ".text", kind: 1, flags: 6, data: code },
+        WrittenSection {
+            name: ".comment",
+            kind: 1,
+            flags: 0,
+            data: b"GCC: (GNU) 13.3.0\0\0GCC: (GNU) 13.3.0\0clang 18\0",
+        },
     ];
     let file = writer::elf(3, machine, 0, 0, &sections);
     let evidence = Evidence::in_bytes(&file, &read_bytes(&file).unwrap());

@@ -95,13 +95,13 @@ fn toolchain(nvcc: Version) -> Toolchain {
 }
 
 fn judged(lock: &Lock, toolchain: &Toolchain) -> Vec<Finding> {
-    check_lock(lock, Path::new("cudaguard.lock"), "p", &Policy::default(), toolchain, Scope::WHOLE)
+    check_lock(lock, Path::new("cudaguard.lock"), "p", &Policy::default(), toolchain, LockScope::WHOLE)
 }
 
 #[test]
 fn unchanged_toolchain_does_not_drift() {
     let toolchain = toolchain(Version::new(13, 0, 88));
-    let pins = Pins::from_toolchain(&Policy::default(), &toolchain, Scope::WHOLE);
+    let pins = Pins::from_toolchain(&Policy::default(), &toolchain, LockScope::WHOLE);
     let lock = Lock { targets: [(HOST.to_owned(), pins)].into_iter().collect() };
     assert_eq!(judged(&lock, &toolchain), []);
     assert_eq!(judged(&read(&lock.to_text()).unwrap(), &toolchain), []);
@@ -110,7 +110,7 @@ fn unchanged_toolchain_does_not_drift() {
 #[test]
 fn drift_names_old_new_and_source() {
     let mut lock = Lock::default();
-    let mut pins = Pins::from_toolchain(&Policy::default(), &toolchain(Version::new(12, 4, 131)), Scope::WHOLE);
+    let mut pins = Pins::from_toolchain(&Policy::default(), &toolchain(Version::new(12, 4, 131)), LockScope::WHOLE);
     lock.targets.insert(HOST.to_owned(), pins.clone());
     let found = judged(&lock, &toolchain(Version::new(13, 0, 88)));
     assert_eq!(
@@ -130,7 +130,7 @@ fn drift_names_old_new_and_source() {
     let found = judged(&lock, &toolchain(Version::new(13, 0, 88)));
     let subjects: Vec<&str> = found.iter().map(|finding| finding.subject.as_str()).collect();
     assert_eq!(subjects, ["the host compiler", "the list of declared archs"]);
-    let scope = Scope { archs: false, library: false, ..Scope::WHOLE };
+    let scope = LockScope { archs: false, library: false, ..LockScope::WHOLE };
     let path = Path::new("l");
     let rest = check_lock(&lock, path, "p", &Policy::default(), &toolchain(Version::new(13, 0, 88)), scope);
     assert_eq!(rest.len(), 1, "archs that the build script names are kept with it: {rest:?}");

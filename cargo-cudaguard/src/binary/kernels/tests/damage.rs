@@ -23,7 +23,7 @@ fn addresses_near_maximum_do_not_overflow() {
     let file = program(&[
         data("__nv_relfatbin", false, &container),
         data(".nvFatBinSegment", true, &record),
-        writer::Section { name: ".symtab", kind: 2, flags: 0, data: &[1; 48] },
+        writer::WrittenSection { name: ".symtab", kind: 2, flags: 0, data: &[1; 48] },
     ]);
     let headers = usize::try_from(u64::from_le_bytes(file[40..48].try_into().unwrap())).unwrap();
     for section in 1..5 {
@@ -107,11 +107,11 @@ fn nested_tables_cost_linear_time() {
     let container = fatbin(&[sm(80)]);
     for kind in [1, 3] {
         let mut sections = vec![data("__nv_relfatbin", false, &container), data(".nvFatBinSegment", true, &records)];
-        sections.push(writer::Section { name: ".rela.dyn", kind: 4, flags: 2, data: &relocations });
+        sections.push(writer::WrittenSection { name: ".rela.dyn", kind: 4, flags: 2, data: &relocations });
         sections.push(data("__nv_module_id", false, &relocations));
-        sections.push(writer::Section { name: ".note", kind: 7, flags: 2, data: &nothing });
+        sections.push(writer::WrittenSection { name: ".note", kind: 7, flags: 2, data: &nothing });
         let first = sections.len() + 1;
-        let empty = |name, kind| writer::Section { name, kind, flags: 2, data: &[] };
+        let empty = |name, kind| writer::WrittenSection { name, kind, flags: 2, data: &[] };
         for _ in 0..MANY {
             sections.push(empty(".nvFatBinSegment", 1));
             sections.push(empty(".rela.dyn", 4));

@@ -270,8 +270,8 @@ fn fatbins_are_found_in_any_section() {
         data(".data", true, &odd),
         data(".cask_resource", false, &container),
         data(".ldata", true, &large),
-        writer::Section { name: ".debug_str", kind: 1, flags: 0, data: &container },
-        writer::Section { name: ".text", kind: 1, flags: 6, data: &container },
+        writer::WrittenSection { name: ".debug_str", kind: 1, flags: 0, data: &container },
+        writer::WrittenSection { name: ".text", kind: 1, flags: 6, data: &container },
     ]);
     let kernels = read_bytes(&file).unwrap();
     let sections: Vec<&str> = kernels.containers().iter().map(|container| kernels.section_name(container)).collect();

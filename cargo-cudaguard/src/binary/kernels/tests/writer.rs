@@ -121,7 +121,7 @@ pub(crate) fn fatbin(entries: &[Vec<u8>]) -> Vec<u8> {
 }
 
 /// A section to write.
-pub(crate) struct Section<'data> {
+pub(crate) struct WrittenSection<'data> {
     pub(crate) name: &'data str,
     pub(crate) kind: u32,
     pub(crate) flags: u64,
@@ -129,12 +129,12 @@ pub(crate) struct Section<'data> {
 }
 
 /// Returns a section of loaded data, read-only or writable.
-pub(crate) const fn data<'data>(name: &'data str, writable: bool, data: &'data [u8]) -> Section<'data> {
-    Section { name, kind: 1, flags: if writable { 3 } else { 2 }, data }
+pub(crate) const fn data<'data>(name: &'data str, writable: bool, data: &'data [u8]) -> WrittenSection<'data> {
+    WrittenSection { name, kind: 1, flags: if writable { 3 } else { 2 }, data }
 }
 
 /// Builds an ELF file of these sections; addresses equal offsets.
-pub(crate) fn elf(kind: u16, machine: u16, flags: u32, abi: u8, sections: &[Section]) -> Vec<u8> {
+pub(crate) fn elf(kind: u16, machine: u16, flags: u32, abi: u8, sections: &[WrittenSection]) -> Vec<u8> {
     let mut bytes = vec![0u8; 64];
     put(&mut bytes, 0, &[0x7f, b'E', b'L', b'F', 2, 1, 1, 0, abi]);
     put(&mut bytes, 16, &kind.to_le_bytes());
@@ -144,7 +144,7 @@ pub(crate) fn elf(kind: u16, machine: u16, flags: u32, abi: u8, sections: &[Sect
     put(&mut bytes, 52, &64u16.to_le_bytes());
     let mut names = vec![0u8];
     let mut headers = vec![0u8; 64];
-    let mut add = |bytes: &mut Vec<u8>, names: &mut Vec<u8>, section: &Section| {
+    let mut add = |bytes: &mut Vec<u8>, names: &mut Vec<u8>, section: &WrittenSection| {
         pad(bytes, 16);
         let mut header = vec![0u8; 64];
         put(&mut header, 0, &length(names).to_le_bytes());
@@ -164,7 +164,7 @@ pub(crate) fn elf(kind: u16, machine: u16, flags: u32, abi: u8, sections: &[Sect
     for section in sections {
         add(&mut bytes, &mut names, section);
     }
-    add(&mut bytes, &mut names, &Section { name: ".shstrtab", kind: 3, flags: 0, data: &[] });
+    add(&mut bytes, &mut names, &WrittenSection { name: ".shstrtab", kind: 3, flags: 0, data: &[] });
     pad(&mut bytes, 8);
     let at = bytes.len() as u64;
     put(&mut bytes, 40, &at.to_le_bytes());
@@ -178,15 +178,15 @@ pub(crate) fn elf(kind: u16, machine: u16, flags: u32, abi: u8, sections: &[Sect
 }
 
 /// Builds a program for the host's processor.
-pub(crate) fn program(sections: &[Section]) -> Vec<u8> {
+pub(crate) fn program(sections: &[WrittenSection]) -> Vec<u8> {
     elf(3, 62, 0, 0, sections)
 }
 
 /// Builds a cubin with these kernels, in the flag layout of its ABI, 7 or 8.
 pub(crate) fn cubin(arch: u32, abi: u8, kernels: &[&str]) -> Vec<u8> {
     let names: Vec<String> = kernels.iter().map(|kernel| format!(".text.{kernel}")).collect();
-    let sections: Vec<Section> =
-        names.iter().map(|name| Section { name, kind: 1, flags: 6, data: &[0; 128] }).collect();
+    let sections: Vec<WrittenSection> =
+        names.iter().map(|name| WrittenSection { name, kind: 1, flags: 6, data: &[0; 128] }).collect();
     let flags = if abi >= 8 { 0x0600_0002 | arch << 8 } else { 0x0050_0500 | arch << 16 | arch };
     elf(2, 190, flags, abi, &sections)
 }
