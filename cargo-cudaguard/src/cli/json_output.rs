@@ -1,6 +1,7 @@
 //! JSON on stdout. Each object begins with `schema`, the number of its published JSON schema.
 
 use cudaguard::internal::json::{Value, object};
+use serde::Serialize;
 
 /// The number of the JSON schemas. It changes if a key is removed or gets another meaning; new keys do not change it.
 pub(crate) const SCHEMA: u32 = 1;
@@ -17,4 +18,18 @@ pub(crate) fn versioned(value: Value) -> Value {
 /// Renders an object with its schema number over several lines.
 pub(crate) fn render(value: Value) -> String {
     format!("{}\n", versioned(value).to_pretty_string())
+}
+
+/// An object with its schema number.
+#[derive(Serialize)]
+struct VersionedView<'a, T> {
+    schema: u32,
+    #[serde(flatten)]
+    content: &'a T,
+}
+
+/// Renders a structure with its schema number over several lines.
+pub(crate) fn render_view<T: Serialize>(content: &T) -> String {
+    let text = serde_json::to_string_pretty(&VersionedView { schema: SCHEMA, content });
+    format!("{}\n", text.expect("all keys are texts"))
 }

@@ -6,6 +6,7 @@ use cudaguard::internal::coverage::compatibility::Compatibility;
 use cudaguard::internal::policy::{LossKind, ReleaseRequirements};
 use cudaguard::internal::tables;
 use cudaguard::internal::version::Version;
+use serde::Serialize;
 
 use super::facts::{ComparedGpu, DriverNeed, ReleaseFacts, describe_driver};
 use crate::binary::examined;
@@ -20,9 +21,12 @@ pub(super) struct GpuChange {
 }
 
 /// A name with its old and new value; empty if it is absent.
+#[derive(Serialize)]
 pub(super) struct ValueChange {
     pub(super) name: String,
+    #[serde(skip_serializing_if = "String::is_empty")]
     pub(super) old: String,
+    #[serde(skip_serializing_if = "String::is_empty")]
     pub(super) new: String,
 }
 

@@ -2,99 +2,181 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use cudaguard::internal::json::{Value, array, object};
 use cudaguard::internal::tables;
+use serde::Serialize;
 
 use super::compare::{GpuChange, Loss, ReleaseDiff, ValueChange};
 use super::facts::{ComparedGpu, DriverNeed, ReleaseFacts};
 
-impl ReleaseDiff {
-    pub(super) fn to_json(&self) -> Value {
-        let side = |facts: &ReleaseFacts| {
-            let mut value = object([("file", Value::from(facts.file.as_str())), ("name", facts.title.as_str().into())]);
-            value.insert_some("processor", Some(facts.processor.as_str()).filter(|name| !name.is_empty()));
-            let gpu = |(cc, state): &((u8, u8), ComparedGpu)| {
-                let mut value = object([("cc", Value::from(tables::dotted_cc(*cc)))]);
-                put_state(&mut value, *state);
-                value
-            };
-            value.insert_some("gpus", Some(array(facts.gpus.iter().map(gpu))));
-            value.insert_some("driver", facts.driver.map(driver_value));
-            value.insert_some("cudnn", facts.cudnn.map(|version| version.to_string()));
-            let list = |map: &BTreeMap<String, BTreeSet<String>>| {
-                object(map.iter().map(|(name, values)| (name.clone(), array(values.iter().map(String::as_str)))))
-            };
-            value.insert_some("inside", Some(list(&facts.inside)));
-            value.insert_some("from_elsewhere", Some(list(&facts.elsewhere)));
-            value.insert_some("requires", Some(list(&facts.requires)));
-            let sizes = facts.sizes.iter().map(|(arch, size)| (arch.clone(), Value::from(*size)));
-            value.insert_some("gpu_code", Some(object(sizes)));
-            let guarded = facts.guarded.iter().map(|(file, guarded)| (file.clone(), Value::from(*guarded)));
-            value.insert_some("guarded", Some(object(guarded)));
-            let open = facts.not_examined.iter().map(Value::from);
-            value.insert_some("not_judged", (!facts.not_examined.is_empty()).then(|| array(open)));
-            value
-        };
-        let gpu = |change: &GpuChange| {
-            let state = |state: ComparedGpu| {
-                let mut value = object::<&str>([]);
-                put_state(&mut value, state);
-                value
-            };
-            let mut value = object([("cc", Value::from(tables::dotted_cc(change.cc)))]);
-            value.insert_some("newer", change.newer.then_some(true));
-            value.insert_some("name", change.example());
-            value.insert_some("change", Some(change.kind()));
-            value.insert_some("old", Some(state(change.old)));
-            value.insert_some("new", Some(state(change.new)));
-            value
-        };
-        let value_change = |change: &ValueChange| {
-            let mut value = object([("name", Value::from(change.name.as_str()))]);
-            value.insert_some("old", Some(change.old.as_str()).filter(|text| !text.is_empty()));
-            value.insert_some("new", Some(change.new.as_str()).filter(|text| !text.is_empty()));
-            value
-        };
-        let size = |(arch, old, new): &(String, u64, u64)| {
-            object([("arch", Value::from(arch.as_str())), ("old", (*old).into()), ("new", (*new).into())])
-        };
-        let guard = |(file, old, new): &(String, Option<bool>, Option<bool>)| {
-            let mut value = object([("name", Value::from(file.as_str()))]);
-            value.insert_some("old", *old);
-            value.insert_some("new", *new);
-            value
-        };
-        let loss = |loss: &Loss| {
-            object([
-                ("kind", Value::from(loss.kind.name())),
-                ("subject", loss.subject.as_str().into()),
-                ("old", loss.old.as_str().into()),
-                ("new", loss.new.as_str().into()),
-                ("allowed", loss.allowed.into()),
-            ])
-        };
-        let mut value = object([("old", side(&self.old)), ("new", side(&self.new))]);
-        value.insert_some("gpus", Some(array(self.gpus.iter().map(gpu))));
-        value.insert_some("drivers", Some(array(self.drivers.iter().map(gpu))));
-        value.insert_some("driver", self.driver.as_ref().map(value_change));
-        value.insert_some("cudnn", self.cudnn.as_ref().map(value_change));
-        value.insert_some("inside", Some(array(self.inside.iter().map(value_change))));
-        value.insert_some("from_elsewhere", Some(array(self.elsewhere.iter().map(value_change))));
-        value.insert_some("requires", Some(array(self.requires.iter().map(value_change))));
-        value.insert_some("gpu_code", Some(array(self.sizes.iter().map(size))));
-        value.insert_some("guard", Some(array(self.guard.iter().map(guard))));
-        value.insert_some("lost", Some(array(self.losses.iter().map(loss))));
-        value
+/// Values by name.
+type Named<'a> = &'a BTreeMap<String, BTreeSet<String>>;
+
+#[derive(Serialize)]
+pub(super) struct DiffView<'a> {
+    old: ReleaseView<'a>,
+    new: ReleaseView<'a>,
+    gpus: Vec<GpuChangeView>,
+    drivers: Vec<GpuChangeView>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    driver: Option<&'a ValueChange>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cudnn: Option<&'a ValueChange>,
+    inside: &'a [ValueChange],
+    from_elsewhere: &'a [ValueChange],
+    requires: &'a [ValueChange],
+    gpu_code: Vec<SizeView<'a>>,
+    guard: Vec<GuardView<'a>>,
+    lost: Vec<LossView<'a>>,
+}
+
+#[derive(Serialize)]
+struct ReleaseView<'a> {
+    file: &'a str,
+    name: &'a str,
+    #[serde(skip_serializing_if = "str::is_empty")]
+    processor: &'a str,
+    gpus: Vec<GpuView>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    driver: Option<DriverView>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cudnn: Option<String>,
+    inside: Named<'a>,
+    from_elsewhere: Named<'a>,
+    requires: Named<'a>,
+    gpu_code: &'a BTreeMap<String, u64>,
+    guarded: &'a BTreeMap<String, bool>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    not_judged: Vec<String>,
+}
+
+#[derive(Serialize)]
+struct GpuView {
+    cc: String,
+    #[serde(flatten)]
+    state: GpuStateView,
+}
+
+#[derive(Serialize)]
+struct GpuStateView {
+    by: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    driver: Option<DriverView>,
+}
+
+#[derive(Serialize)]
+struct DriverView {
+    cuda: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    release: Option<String>,
+}
+
+#[derive(Serialize)]
+struct GpuChangeView {
+    cc: String,
+    /// Set for the entry that also represents newer GPUs.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    newer: Option<bool>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    name: Option<&'static str>,
+    change: &'static str,
+    old: GpuStateView,
+    new: GpuStateView,
+}
+
+#[derive(Serialize)]
+struct SizeView<'a> {
+    arch: &'a str,
+    old: u64,
+    new: u64,
+}
+
+#[derive(Serialize)]
+struct GuardView<'a> {
+    name: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    old: Option<bool>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    new: Option<bool>,
+}
+
+#[derive(Serialize)]
+struct LossView<'a> {
+    kind: &'static str,
+    subject: &'a str,
+    old: &'a str,
+    new: &'a str,
+    allowed: bool,
+}
+
+impl<'a> DiffView<'a> {
+    pub(super) fn new(diff: &'a ReleaseDiff) -> Self {
+        Self {
+            old: ReleaseView::new(&diff.old),
+            new: ReleaseView::new(&diff.new),
+            gpus: diff.gpus.iter().map(GpuChangeView::new).collect(),
+            drivers: diff.drivers.iter().map(GpuChangeView::new).collect(),
+            driver: diff.driver.as_ref(),
+            cudnn: diff.cudnn.as_ref(),
+            inside: &diff.inside,
+            from_elsewhere: &diff.elsewhere,
+            requires: &diff.requires,
+            gpu_code: diff.sizes.iter().map(|(arch, old, new)| SizeView { arch, old: *old, new: *new }).collect(),
+            guard: diff.guard.iter().map(|(name, old, new)| GuardView { name, old: *old, new: *new }).collect(),
+            lost: diff.losses.iter().map(LossView::new).collect(),
+        }
     }
 }
 
-fn put_state(value: &mut Value, state: ComparedGpu) {
-    value.insert_some("by", Some(state.service.name()));
-    value.insert_some("driver", state.driver.map(driver_value));
+impl<'a> ReleaseView<'a> {
+    fn new(facts: &'a ReleaseFacts) -> Self {
+        let gpus = facts.gpus.iter();
+        Self {
+            file: &facts.file,
+            name: &facts.title,
+            processor: &facts.processor,
+            gpus: gpus
+                .map(|(cc, gpu)| GpuView { cc: tables::dotted_cc(*cc), state: GpuStateView::new(*gpu) })
+                .collect(),
+            driver: facts.driver.map(DriverView::new),
+            cudnn: facts.cudnn.map(|version| version.to_string()),
+            inside: &facts.inside,
+            from_elsewhere: &facts.elsewhere,
+            requires: &facts.requires,
+            gpu_code: &facts.sizes,
+            guarded: &facts.guarded,
+            not_judged: facts.not_examined.iter().map(ToString::to_string).collect(),
+        }
+    }
 }
 
-fn driver_value((cuda, release): DriverNeed) -> Value {
-    let mut value = object([("cuda", Value::from(cuda.to_string()))]);
-    value.insert_some("release", release.map(|release| release.to_string()));
-    value
+impl GpuStateView {
+    fn new(gpu: ComparedGpu) -> Self {
+        Self { by: gpu.service.name(), driver: gpu.driver.map(DriverView::new) }
+    }
+}
+
+impl DriverView {
+    fn new((cuda, release): DriverNeed) -> Self {
+        Self { cuda: cuda.to_string(), release: release.map(|release| release.to_string()) }
+    }
+}
+
+impl GpuChangeView {
+    fn new(change: &GpuChange) -> Self {
+        Self {
+            cc: tables::dotted_cc(change.cc),
+            newer: change.newer.then_some(true),
+            name: change.example(),
+            change: change.kind(),
+            old: GpuStateView::new(change.old),
+            new: GpuStateView::new(change.new),
+        }
+    }
+}
+
+impl<'a> LossView<'a> {
+    fn new(loss: &'a Loss) -> Self {
+        let Loss { kind, subject, old, new, allowed } = loss;
+        Self { kind: kind.name(), subject, old, new, allowed: *allowed }
+    }
 }

@@ -17,6 +17,7 @@ use crate::cli::json_output;
 use crate::cli::report::{self, CliError, EXIT_ERROR, REFUSED};
 use compare::ReleaseDiff;
 use facts::ReleaseFacts;
+use json::DiffView;
 
 pub(crate) fn run_diff(env: &Env, options: &DiffOptions) -> Result<ExitCode, CliError> {
     let policy = if let Some(path) = &options.policy {
@@ -35,7 +36,7 @@ pub(crate) fn run_diff(env: &Env, options: &DiffOptions) -> Result<ExitCode, Cli
     report::print_result(&match options.format.get() {
         DiffFormat::Text => text::render_text(&diff),
         DiffFormat::Markdown => markdown::render_markdown(&diff),
-        DiffFormat::Json => json_output::render(diff.to_json()),
+        DiffFormat::Json => json_output::render_view(&DiffView::new(&diff)),
     })?;
     Ok(if diff.losses.iter().any(|loss| !loss.allowed) {
         ExitCode::from(REFUSED)
