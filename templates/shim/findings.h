@@ -137,7 +137,7 @@
     "run `cargo cudaguard doctor` to list the missing facts") \
   X(DRIVER_CANNOT_TELL_ANSWER, 505, INFO, OPEN, 64, driver, found_driver, gpus, none, \
     "it is unknown whether driver and GPU fit: cuInit returns {answer}", \
-    "check nvidia-smi and " ON("the kernel log (dmesg | grep -i nvrm)", "the event log")) \
+    "run `cargo cudaguard doctor`, or `cargo cudaguard explain {answer}`, which lists the causes") \
   X(DRIVER_CANNOT_TELL_NOT_LOADED, 505, INFO, OPEN, 64, driver, gpus, none, none, \
     "it is unknown whether driver and GPU fit: " ON("libcuda.so.1", "nvcuda.dll") " cannot be loaded: {why}", \
     "run `cargo cudaguard doctor` to list the missing facts") \

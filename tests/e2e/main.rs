@@ -8,6 +8,7 @@ mod cross;
 mod driver;
 mod embedding;
 mod graph;
+mod hints;
 mod judge_equal;
 mod kernels;
 mod loading;

@@ -165,11 +165,12 @@ impl<'a> Set<'a> {
             for library in [&CUBLAS_LT, &NVRTC] {
                 let mut all = self.members.iter().filter(|member| member.is(library)).peekable();
                 let Some(other) = all.peek().copied() else { continue };
+                let here = vendor::major_of(&other.soname);
                 if all.any(|member| vendor::major_of(&member.soname) == Some(cuda.major)) {
                     continue;
                 }
                 let wanted = format!("{}.so.{}", library.stems[0], cuda.major);
-                let values = Values::default().with("cuda", cuda).with("major", cuda.major).with("library", wanted);
+                let values = Values::default().with("cuda", cuda).with_known("major", here).with("library", wanted);
                 let values = values.with("other", &other.soname).with("beside", &other.name).with("path", &cudnn.name);
                 findings.push(MessageTemplate::CudnnFamily.to_finding(&values));
                 break;

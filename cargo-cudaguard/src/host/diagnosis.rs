@@ -16,7 +16,8 @@ use crate::host::facts::LoaderVersion;
 use crate::host::judge::missing_parts;
 use crate::host::libcuda_fix;
 use crate::host::library_version::{file_version, numbers_in_name};
-use crate::host::machine::{DriverProbe, HostLibrary, HostLibraryPart, Machine, MachineKind, detect, redact};
+use crate::host::machine::{DriverProbe, Gpu, HostLibrary, HostLibraryPart, Machine, MachineKind, detect, redact};
+use crate::knowledge::symptoms::{MachineFact, likeliest_cause};
 use crate::verdict::Verdict;
 use cudaguard::Status;
 use cudaguard::internal::env::Env;
@@ -110,7 +111,7 @@ pub fn examine_host(
 ) -> Result<Checkup, String> {
     let (machine, own) = detect::with_graph(env, Some(probe));
     let (mut not_judged, mut not_covered) = (Vec::new(), Vec::new());
-    let (mut needs_gpu, mut files_of_program) = (None, Vec::new());
+    let (mut needs_gpu, mut files_of_program, mut needs_cuda) = (None, Vec::new(), None);
     let (mut findings, graph, mut names) = match program {
         None => (Vec::new(), own, Vec::new()),
         Some(program) if cfg!(windows) => {
@@ -134,6 +135,7 @@ pub fn examine_host(
             let links = |name: &str| ["libcuda.so", "libcudart.so"].iter().any(|start| name.starts_with(start));
             let links = predicted.graph.requests.iter().any(|request| links(&request.name));
             needs_gpu = component_that_needs_cuda(&program.path, &predicted.manifests, links);
+            needs_cuda = libcuda_fix::needed_cuda(&predicted.manifests, &predicted.graph);
             let (open, others): (Vec<_>, Vec<_>) = predicted.not_examined.iter().partition(|part| part.may_contradict);
             not_judged.extend(open.into_iter().map(ToString::to_string));
             not_covered.extend(others.into_iter().map(ToString::to_string));
@@ -157,11 +159,11 @@ pub fn examine_host(
     } else {
         graph.iter().flat_map(|graph| names.iter().flat_map(move |name| driver_candidates(env, graph, name))).collect()
     };
-    let signs = HostSymptoms::from_candidates(&choices);
+    let signs = HostSymptoms::from_candidates(env, &choices);
     let absent = needs_gpu.and_then(|component| without_gpu(&machine, &component));
     let mut of_host = diagnose_host(&machine, &signs);
     if let (Some(graph), Some(driver)) = (&graph, &machine.driver) {
-        libcuda_fix::adapt_hints(&mut of_host, env, graph, driver);
+        libcuda_fix::adapt_hints(&mut of_host, env, graph, driver, needs_cuda);
     }
     // The cause replaces its consequence, because the cause has the fix.
     let cause = of_host
@@ -332,10 +334,18 @@ struct HostSymptoms {
     usable: bool,
     /// True if the kernel module is the proprietary one.
     closed_module: bool,
+    /// True if the kernel module is the open one.
+    open_module: bool,
+    /// Compute capabilities of the GPUs on the bus, if each is known.
+    capabilities: Vec<(u8, u8)>,
+    /// True if the process runs in a container.
+    container: bool,
+    /// The value of `CUDA_MPS_PIPE_DIRECTORY`.
+    mps: Option<String>,
 }
 
 impl HostSymptoms {
-    fn from_candidates(choices: &[DriverCandidate]) -> Self {
+    fn from_candidates(env: &Env, choices: &[DriverCandidate]) -> Self {
         let entries = |dir: &str| -> Vec<PathBuf> {
             let mut paths: Vec<PathBuf> =
                 fs::read_dir(dir).into_iter().flatten().flatten().map(|entry| entry.path()).collect();
@@ -359,12 +369,17 @@ impl HostSymptoms {
         let picked =
             choices.iter().find(|choice| choice.name == detect::LIBCUDA && choice.fate == CandidateState::Picked);
         let version = fs::read_to_string("/proc/driver/nvidia/version").unwrap_or_default();
+        let gpus: Vec<PathBuf> = entries("/sys/bus/pci/devices").into_iter().filter(|path| gpu(&path)).collect();
         let shared = ["/dev/nvidiactl", "/dev/nvidia-uvm"].iter().filter(|path| !detect::may_open(Path::new(path)));
         Self {
             lacking: shared.map(|path| (*path).to_owned()).collect(),
             usable: entries("/dev").iter().filter(numbered).any(|path| detect::may_open(path)),
             closed_module: version.contains("NVRM version") && !version.contains("Open Kernel Module"),
-            on_bus: entries("/sys/bus/pci/devices").iter().filter(gpu).map(|path| name(path)).collect(),
+            open_module: version.contains("Open Kernel Module"),
+            capabilities: gpus.iter().map(|path| capability_on_bus(path)).collect::<Option<_>>().unwrap_or_default(),
+            container: ["/.dockerenv", "/run/.containerenv"].iter().any(|path| Path::new(path).exists()),
+            mps: env.var("CUDA_MPS_PIPE_DIRECTORY"),
+            on_bus: gpus.iter().map(|path| name(path)).collect(),
             denied: entries("/dev")
                 .iter()
                 .filter(numbered)
@@ -374,6 +389,12 @@ impl HostSymptoms {
             libcuda: picked.map(|choice| choice.path.clone()),
         }
     }
+}
+
+/// Returns the compute capability of a GPU in `/sys/bus/pci/devices`, by its device id.
+fn capability_on_bus(path: &Path) -> Option<(u8, u8)> {
+    let id = fs::read_to_string(path.join("device")).ok()?;
+    tables::pci::compute_capability(u16::from_str_radix(id.trim().strip_prefix("0x")?, 16).ok()?)
 }
 
 /// Returns the problems of a machine that do not depend on the program.
@@ -388,34 +409,30 @@ fn diagnose_host(machine: &Machine, signs: &HostSymptoms) -> Vec<Finding> {
         .with_known("cuda", driver.cuda)
         .with_known("kernel", kernel);
     let values = values.with("libcuda", libcuda);
-    let mut say = |words: MessageTemplate, values: &Values| found.push(words.to_finding(values));
     if !signs.on_bus.is_empty() && (driver.absent || !module) {
         let words = match (driver.absent, module) {
             (true, true) => MessageTemplate::GpuUndrivenNoLibrary,
             (true, false) => MessageTemplate::GpuUndriven,
             _ => MessageTemplate::GpuUndrivenNoModule,
         };
-        say(words, &values.clone().with("devices", signs.on_bus.join(", ")));
+        found.push(words.to_finding(&values.clone().with("devices", signs.on_bus.join(", "))));
     }
     match driver.init {
-        Some(803) => say(MessageTemplate::DriverMismatch, &values),
-        Some(804) => say(MessageTemplate::ForwardCompatUnsupported, &values),
-        Some(34) => say(MessageTemplate::StubDriver, &values),
-        Some(802) => say(MessageTemplate::DriverNotWorkingNotReady, &values.clone().with("answer", 802)),
-        Some(answer) if !matches!(answer, 0 | 100) => {
-            say(MessageTemplate::DriverNotWorking, &values.clone().with("answer", answer));
-        }
+        Some(803) => found.push(MessageTemplate::DriverMismatch.to_finding(&values)),
+        Some(804) => found.push(MessageTemplate::ForwardCompatUnsupported.to_finding(&values)),
+        Some(34) => found.push(MessageTemplate::StubDriver.to_finding(&values)),
+        Some(answer) if !matches!(answer, 0 | 100) => found.push(init_failure(answer, machine, signs, &values)),
         _ => {}
     }
     if machine.kind == Some(MachineKind::Wsl2) && signs.libcuda.as_deref().is_some_and(|path| !path.contains("/wsl/")) {
-        say(MessageTemplate::WslShadowed, &values);
+        found.push(MessageTemplate::WslShadowed.to_finding(&values));
     }
     let compat = !driver.ordinary && driver.library.is_some() && machine.kind.is_none();
     if let (true, Some(user), Some(kernel)) = (compat, driver.user, driver.kernel)
         && user.branch <= kernel.branch
         && user != kernel
     {
-        say(MessageTemplate::CompatOutdated, &values);
+        found.push(MessageTemplate::CompatOutdated.to_finding(&values));
     }
     // If cuInit succeeds, the driver has created the devices that were missing.
     let lacking = if signs.usable && module && driver.init != Some(0) { &*signs.lacking } else { &[] };
@@ -425,23 +442,18 @@ fn diagnose_host(machine: &Machine, signs: &HostSymptoms) -> Vec<Finding> {
         machine.gpus.as_ref().is_some_and(|gpus| !gpus.is_empty() && gpus.iter().all(|gpu| gpu.visible == Some(false)));
     match hidden {
         Some((_, value)) if driver.init == Some(100) || all_hidden => {
-            say(MessageTemplate::GpusHidden, &Values::default().with("value", value));
+            found.push(MessageTemplate::GpusHidden.to_finding(&Values::default().with("value", value)));
         }
         _ if !denied.is_empty() => {
-            say(MessageTemplate::DeviceDenied, &Values::default().with("devices", denied.join(" ")));
+            found.push(MessageTemplate::DeviceDenied.to_finding(&Values::default().with("devices", denied.join(" "))));
         }
         _ if driver.init == Some(100) && !signs.on_bus.is_empty() && module && machine.kind.is_none() => {
             let values = values.clone().with("devices", signs.on_bus.join(", "));
-            // Blackwell and later GPUs work with the open kernel modules only.
-            let needs_open = machine.known_gpus().iter().any(|gpu| gpu.cc.is_some_and(|cc| cc >= (10, 0)));
-            let finding = if needs_open && signs.closed_module {
-                MessageTemplate::DriverNotWorkingClosedModule.to_finding(&values)
-            } else {
-                MessageTemplate::DriverNotWorkingNoGpu.to_finding(&values)
-            };
+            let finding = undriven_finding(machine, signs, &values)
+                .unwrap_or_else(|| MessageTemplate::DriverNotWorkingNoGpu.to_finding(&values));
             // If there are no device files, this is a container that was started without GPUs, or a host that gives its GPUs
-            let severity = if signs.usable { Severity::Error } else { Severity::Warning };
-            found.push(finding.with_severity(severity));
+            let is_certain = signs.usable || finding.code == Code::GpuNotForDriver;
+            found.push(finding.with_severity(if is_certain { Severity::Error } else { Severity::Warning }));
         }
         _ => {}
     }
@@ -468,6 +480,59 @@ fn diagnose_host(machine: &Machine, signs: &HostSymptoms) -> Vec<Finding> {
         }
     }
     found
+}
+
+/// Returns the finding for a `cuInit` that fails: the cause that the facts of this machine select in the table of statuses.
+fn init_failure(answer: u32, machine: &Machine, signs: &HostSymptoms, values: &Values) -> Finding {
+    let values = values.clone().with("answer", answer);
+    let mut facts = Vec::new();
+    if machine.gpus.as_ref().is_some_and(|gpus| !gpus.is_empty() && gpus.iter().all(is_virtual)) {
+        facts.push(MachineFact::Vgpu);
+    }
+    if signs.container {
+        facts.push(MachineFact::Container);
+    }
+    if !signs.lacking.is_empty() {
+        facts.push(MachineFact::NoUvm);
+    }
+    let Some((symptom, cause)) = likeliest_cause(answer, &facts) else {
+        return MessageTemplate::DriverNotWorking.to_finding(&values);
+    };
+    let is_open = cause.when.is_none() && symptom.causes.len() > 1;
+    let values = values.with("problem", &symptom.title).with("why", cause.why.trim_end_matches('.'));
+    let values = values.with("action", cause.fix.trim_end_matches('.')).with_known("status", is_open.then_some(answer));
+    let is_of_mps = (805..=810).contains(&answer);
+    let values = values.with_known("value", signs.mps.as_ref().filter(|_| is_of_mps));
+    MessageTemplate::DriverNotWorkingCaused.to_finding(&values)
+}
+
+/// Returns true for a virtual GPU of a guest: `GRID T4-8Q`, `NVIDIA A10-24C`.
+fn is_virtual(gpu: &Gpu) -> bool {
+    let name = gpu.name.as_deref().unwrap_or_default();
+    let profile = name.rsplit('-').next().unwrap_or_default();
+    let size = profile.strip_suffix(['A', 'B', 'C', 'Q']).unwrap_or_default();
+    name.contains("GRID") || (!size.is_empty() && size.bytes().all(|byte| byte.is_ascii_digit()))
+}
+
+/// Returns why this driver can never use the GPUs on the bus: its branch dropped them, or its kernel module is not for them.
+fn undriven_finding(machine: &Machine, signs: &HostSymptoms, values: &Values) -> Option<Finding> {
+    let known = machine.known_gpus();
+    let listed: Vec<(u8, u8)> = known.iter().filter_map(|gpu| gpu.cc).collect();
+    let all = if listed.is_empty() { &signs.capabilities } else { &listed };
+    let newest = all.iter().max()?;
+    let kernel = machine.driver.as_ref()?.kernel?;
+    if let Some(branch) = tables::last_branch(*newest).filter(|last| kernel.branch > *last) {
+        let mut gpus: Vec<String> = all.iter().copied().map(tables::dotted_cc).collect();
+        gpus.dedup();
+        let values = values.clone().with("gpus", gpus.join(", ")).with("branch", branch);
+        return Some(MessageTemplate::GpuNotForDriver.to_finding(&values));
+    }
+    // Blackwell and later GPUs work with the open kernel modules only, and GPUs before Turing with the other ones only.
+    if signs.closed_module && *newest >= (10, 0) {
+        return Some(MessageTemplate::DriverNotWorkingClosedModule.to_finding(values));
+    }
+    let is_too_old = signs.open_module && *newest < (7, 5) && !tables::is_tegra(*newest);
+    is_too_old.then(|| MessageTemplate::DriverNotWorkingOpenModule.to_finding(values))
 }
 
 /// Returns true if a cuDNN release is older than each of these GPUs. The finding reports it for every user of cuDNN.

@@ -330,8 +330,9 @@ fn simulate_loading(
         predicted.by_shim.extend(together.map(|finding| (AtStart::Ends, finding)));
     }
     if let Some(driver) = predicted.machine.as_ref().and_then(|machine| machine.driver.as_ref()) {
+        let needs = libcuda_fix::needed_cuda(&predicted.manifests, &predicted.graph);
         let findings = predicted.by_shim.iter_mut().map(|(_, finding)| finding);
-        libcuda_fix::adapt_hints(findings, env, &predicted.graph, driver);
+        libcuda_fix::adapt_hints(findings, env, &predicted.graph, driver, needs);
     }
     let warning = predicted.machine.as_ref().filter(|_| completed).and_then(Machine::unknowns_finding);
     predicted.by_shim.extend(of_files.into_iter().chain(warning).map(|finding| (AtStart::Ends, finding)));

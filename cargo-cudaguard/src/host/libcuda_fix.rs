@@ -8,15 +8,20 @@ use crate::host::machine::detect::{LIBCUDA, in_compat_dir, release_in_name};
 use crate::host::machine::redact::redact_home;
 use cudaguard::internal::env::Env;
 use cudaguard::internal::finding::{Code, Finding, MessageTemplate, Values};
+use cudaguard::internal::manifest::{Manifest, Requirement};
 use cudaguard::internal::tables;
+use cudaguard::internal::vendor::CUDART;
+use cudaguard::internal::version::CudaVersion;
 
 /// Replaces the hints of findings about the picked libcuda with the change to the search path that avoids it. Keeps the
-/// hint of the table if no change to the search path helps.
+/// hint of the table if no change to the search path helps. `needs`: the CUDA version that the program needs; a libcuda that does not
+/// support it is no fix.
 pub(crate) fn adapt_hints<'a>(
     findings: impl IntoIterator<Item = &'a mut Finding>,
     env: &Env,
     graph: &LoadGraph,
     driver: &Driver,
+    needs: Option<CudaVersion>,
 ) {
     let mut found: Vec<&mut Finding> =
         findings.into_iter().filter(|finding| template(finding.code).is_some()).collect();
@@ -32,10 +37,12 @@ pub(crate) fn adapt_hints<'a>(
     let Some(fix) = fix_of_place(env, &picked.path, &picked.place) else { return };
     // Only the libcuda of the kernel module's own release certainly works.
     let is_right = |path: &&Path| driver.kernel.is_some() && release_in_name(path) == driver.kernel;
-    let next = usable.map(|candidate| candidate.path.as_path()).find(is_right);
+    let cuda = driver.kernel.and_then(|kernel| tables::driver_supports(kernel).least);
+    let is_enough = needs.is_none_or(|needs| cuda.is_none_or(|cuda| needs <= cuda));
+    let next = usable.map(|candidate| candidate.path.as_path()).find(is_right).filter(|_| is_enough);
     let values = Values::default().with("fix", fix).with_known("kernel", driver.kernel);
     let values = values.with_known("next", next.map(|path| redact_home(env, &path.display())));
-    let values = values.with_known("cuda", driver.kernel.and_then(|kernel| tables::driver_supports(kernel).least));
+    let values = values.with_known("cuda", cuda).with_known("needs_cuda", needs.filter(|_| !is_enough));
     for finding in &mut found {
         // An ordinary libcuda of another release is picked after an incomplete update, too. A reboot repairs that.
         let may_be_update = finding.code == Code::DriverMismatch && next.is_none() && !in_compat_dir(&picked.path);
@@ -43,6 +50,16 @@ pub(crate) fn adapt_hints<'a>(
             finding.hint = template(next.is_some()).to_finding(&values).hint;
         }
     }
+}
+
+/// Returns the newest CUDA version that the program needs from the driver, as far as its manifests and the cudarts that it needs show.
+pub(crate) fn needed_cuda(manifests: &[Manifest], graph: &LoadGraph) -> Option<CudaVersion> {
+    let rows = manifests.iter().flat_map(|manifest| &manifest.requires).filter_map(|row| match row {
+        Requirement::Driver { cuda, .. } => Some(*cuda),
+        _ => None,
+    });
+    let cudarts = graph.requests.iter().filter_map(|request| CUDART.major(&request.name));
+    rows.chain(cudarts.map(|major| CudaVersion::new(major, 0))).max()
 }
 
 /// Returns the texts of the fix, by whether the loader then finds a libcuda that works.

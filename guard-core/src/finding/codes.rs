@@ -363,9 +363,10 @@ words! {
     CompatOutdatedPicked CompatOutdated;
     WslShadowed WslShadowed;
     DriverNotWorking DriverNotWorking;
-    DriverNotWorkingNotReady DriverNotWorking;
+    DriverNotWorkingCaused DriverNotWorking;
     DriverNotWorkingNoGpu DriverNotWorking;
     DriverNotWorkingClosedModule DriverNotWorking;
+    DriverNotWorkingOpenModule DriverNotWorking;
     GpusHidden GpusHidden;
     CudnnCannotTell CudnnCannotTell;
     CudnnCannotTellNotLoaded CudnnCannotTell;
@@ -455,7 +456,7 @@ phrases! {
 }
 
 /// Names of the placeholders that a text may contain.
-const FIELDS: &[&str] = &["accepted", "answer", "archs", "at_start", "beside", "bin", "branch", "built", "built_cuda", "built_for", "built_major", "by", "code", "command", "compiler", "component", "crate", "cuda", "cuda_major", "cure", "cxx", "dangling", "declared", "devices", "driver", "driver_fleet", "dropped_in", "example", "feature", "file", "finding", "first", "fix", "fleet", "floor", "folder", "found", "found_cuda", "gpu", "gpus", "headers", "headers_cuda", "here", "instead", "isa", "kept", "kernel", "kernels", "kinds", "last", "later", "least", "left_out", "level", "levels", "libcuda", "library", "library_fleet", "limit", "line", "linkage", "loader", "lock", "lock_target", "looked_in", "machine", "made_from", "made_to", "major", "maker", "meant", "min", "missing", "most", "named_in", "needed_by", "needs_cuda", "needs_release", "newest", "newest_major", "next", "now", "nvcc", "nvcc_cuda", "nvcc_major", "oldest", "open", "other", "other_by", "other_level", "other_major", "other_named_in", "other_uses", "other_way", "others", "package", "part", "parts", "path", "picked_by", "place", "places", "policy", "processor", "profile", "ptx", "refused", "require", "root", "source", "sources", "symbol", "symbols", "target", "targets", "told_by", "toolkit", "toolkit_cuda", "toolkit_major", "uses", "value", "variable", "was", "way", "what", "why", "without"];
+const FIELDS: &[&str] = &["accepted", "action", "answer", "archs", "at_start", "beside", "bin", "branch", "built", "built_cuda", "built_for", "built_major", "by", "code", "command", "compiler", "component", "crate", "cuda", "cuda_major", "cure", "cxx", "dangling", "declared", "devices", "driver", "driver_fleet", "dropped_in", "example", "feature", "file", "finding", "first", "fix", "fleet", "floor", "folder", "found", "found_cuda", "gpu", "gpus", "headers", "headers_cuda", "here", "instead", "isa", "kept", "kernel", "kernels", "kinds", "last", "later", "least", "left_out", "level", "levels", "libcuda", "library", "library_fleet", "limit", "line", "linkage", "loader", "lock", "lock_target", "looked_in", "machine", "made_from", "made_to", "major", "maker", "meant", "min", "missing", "most", "named_in", "needed_by", "needs_cuda", "needs_release", "newest", "newest_major", "next", "now", "nvcc", "nvcc_cuda", "nvcc_major", "oldest", "open", "other", "other_by", "other_level", "other_major", "other_named_in", "other_uses", "other_way", "others", "package", "part", "parts", "path", "picked_by", "place", "places", "policy", "problem", "processor", "profile", "ptx", "refused", "require", "root", "source", "sources", "status", "symbol", "symbols", "target", "targets", "told_by", "toolkit", "toolkit_cuda", "toolkit_major", "uses", "value", "variable", "was", "way", "what", "why", "without"];
 
 /// Parts of texts that name something of Linux, and the same for Windows.
 const WINDOWS: &[(&str, &str)] = &[("LD_LIBRARY_PATH and RPATH", "PATH"), ("the loader's path", "PATH"), ("LD_LIBRARY_PATH", "PATH"), ("libnvidia-ptxjitcompiler.so.1", "the compiler of the driver"), ("libcuda.so.1", "nvcuda.dll"), ("libcudart", "cudart"), ("libcuda and the kernel module", "nvcuda.dll and the display driver"), ("the libcuda found", "the nvcuda.dll found"), (" (container: --gpus all)", ""), ("; in a container, remove the libcuda of the image", ""), ("; in a container, start it with its GPUs (--gpus all)", ""), (" (container: NVIDIA_DRIVER_CAPABILITIES=compute,utility)", ""), (", or load its module (modprobe nvidia)", ""), ("the kernel log (dmesg | grep -i nvrm)", "the event log")];

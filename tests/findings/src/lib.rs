@@ -38,6 +38,9 @@ const FINDINGS_IN_C: &str = "
 /* name, code, severity, verdict, rank, subject, three lines, sentence, hint */
 #define FINDINGS(X)";
 
+/// The forms of hints.
+const FORMS: [&str; 9] = ["set", "directory", "install", "rebuild", "remove", "policy", "driver", "reboot", "command"];
+
 /// A row of the table.
 #[derive(Debug)]
 pub struct Row {
@@ -55,6 +58,8 @@ pub struct Row {
     pub shim: bool,
     /// Set if the user need not act.
     pub no_action: bool,
+    /// The form of the first hint, such as `remove`; empty if the user need not act.
+    pub form: String,
     /// The short title.
     pub title: String,
     /// The detailed explanation.
@@ -160,7 +165,7 @@ impl Findings {
         let row = |row: &Table| {
             let (code, name) = (row["code"].as_integer().expect("a code is a number"), text(row, "name"));
             let known =
-                "code name severity verdict rank shim no_action subject title message lines hint explanation also";
+                "code name severity verdict rank shim no_action subject title message lines hint form explanation also";
             for key in row.keys() {
                 assert!(known.split(' ').any(|known| known == key), "CG{code}: unknown key `{key}`");
             }
@@ -178,8 +183,12 @@ impl Findings {
                     shim: if words.contains_key("shim") { flag(words, "shim") } else { flag(row, "shim") },
                 }
             });
+            let form = row.get("form").and_then(Value::as_str).unwrap_or_default().to_owned();
+            let is_known = FORMS.contains(&form.as_str()) || flag(row, "no_action");
+            assert!(is_known, "CG{code}: the form `{form}` of its hint is none of {FORMS:?}");
             Row {
                 code,
+                form,
                 severity: text(row, "severity"),
                 verdict: text(row, "verdict"),
                 rank: row.get("rank").and_then(Value::as_integer),

@@ -55,10 +55,24 @@ pub struct Cause {
     /// The findings that detect it.
     #[serde(deserialize_with = "codes_of_numbers")]
     pub codes: Vec<Code>,
+    /// The fact of a machine that selects this cause.
+    pub when: Option<MachineFact>,
     /// The command that shows whether it is this cause.
     pub see: String,
     /// The action to take.
     pub fix: String,
+}
+
+/// A fact of a machine that decides between the causes of a status.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum MachineFact {
+    /// Every GPU is a virtual one.
+    Vgpu,
+    /// The process runs in a container.
+    Container,
+    /// `/dev/nvidia-uvm` or `/dev/nvidiactl` is missing, or this process may not open it.
+    NoUvm,
 }
 
 /// An error number of one family, in the data file `CUDA: 35`.
@@ -148,6 +162,19 @@ pub fn diagnose(text: &str) -> SymptomMatches {
         shown = all_statuses().iter().filter(is_shown).collect();
     }
     if shown.is_empty() { SymptomMatches::Nothing } else { SymptomMatches::Shown(shown) }
+}
+
+/// Returns the symptom of a status of `cuInit`, and its likeliest cause on a machine with these facts. If no fact selects a cause, it
+/// is the first one that needs none. `None`: no table has this status.
+pub fn likeliest_cause(status: u32, facts: &[MachineFact]) -> Option<(&'static Symptom, &'static Cause)> {
+    let mut families = ["CUDA", "CUDA driver"].into_iter();
+    let symptom = families.find_map(|family| {
+        find_by_number(all_symptoms(), family, status).or_else(|| find_by_number(all_statuses(), family, status))
+    })?;
+    let selected = |cause: &&Cause| cause.when.is_some_and(|fact| facts.contains(&fact));
+    let mut causes = symptom.causes.iter();
+    let cause = causes.clone().find(selected).or_else(|| causes.find(|cause| cause.when.is_none()))?;
+    Some((symptom, cause))
 }
 
 /// Translates messages of glibc and GNU ld to English, and removes harmless log lines.

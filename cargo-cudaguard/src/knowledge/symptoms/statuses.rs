@@ -71,6 +71,7 @@ fn parse_status(group: &StatusGroup, row: &str) -> Result<Symptom, String> {
         causes: vec![Cause {
             why: group.why.clone(),
             codes: group.codes.clone(),
+            when: None,
             see: group.see.clone(),
             fix: group.fix.clone(),
         }],
