@@ -281,7 +281,7 @@ pub(crate) fn unexamined_parts_of_pe(image: &Pe<'_>, uses_cuda: &dyn Fn() -> boo
     reasons
 }
 
-/// Returns true for a signature or a description after the image, such as the 512 bytes of DuckDB's extensions.
+/// Returns true for a signature or a description after the image, such as the 512 bytes of `DuckDB`'s extensions.
 fn is_footer(trailing: &[u8]) -> bool {
     const LONGEST: usize = 1 << 10;
     trailing.len() <= LONGEST && kind(trailing).is_empty() && !has_trace_of_cuda(trailing)

@@ -56,7 +56,7 @@ pub(super) fn find_version(data: &[u8]) -> Option<usize> {
     data[lexer.at..].starts_with(b".version").then_some(lexer.at)
 }
 
-/// PTX that a program contains as a gzip stream, as FFmpeg does.
+/// PTX that a program contains as a gzip stream, as `FFmpeg` does.
 pub(super) struct GzippedPtx {
     pub(super) text: Vec<u8>,
     /// Offset of `.version` in the text.
@@ -70,7 +70,7 @@ pub(super) struct GzippedPtx {
 /// # Errors
 /// Returns a description if the stream begins like PTX, and is cut off, damaged or too long.
 pub(super) fn unpack_gzipped_ptx(data: &[u8]) -> Result<Option<GzippedPtx>, &'static str> {
-    /// The longest text: a hundred times the largest modules of FFmpeg.
+    /// The longest text: a hundred times the largest modules of `FFmpeg`.
     const LONGEST: u64 = 16 << 20;
     const HEAD: u64 = 1 << 10;
     let mut stream = flate2::bufread::GzDecoder::new(data);
