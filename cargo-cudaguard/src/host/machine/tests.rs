@@ -320,9 +320,9 @@ fn undriven_gpus_are_excluded() {
             judged(&manifest, &format!("{{{facts}}}")).into_iter().filter(|code| !code.starts_with("CG506")).collect();
         assert_eq!(found, expected, "{facts}");
     }
-    // The driver supports the GPUs that it has listed.
+    // That a driver lists a GPU is no proof that it supports the GPU.
     let host_text = r#"{"driver": {"user": "590.44.01", "kernel": "590.44.01", "init": 0}, "gpus": [{"cc": "7.0", "visible": true}]}"#;
-    assert_eq!(judged(&manifest, host_text), [""; 0]);
+    assert_eq!(judged(&manifest, host_text), ["CG317 error"]);
     // A GPU that the driver does not support predicts no error 804.
     let ptx_fallback = r#"{"driver": {"user": "580.65.06", "kernel": "535.261.03", "compat": {"branches": [535]}},
         "gpus": [{"cc": "9.0", "name": "NVIDIA H200"}, {"cc": "3.5", "name": "NVIDIA GeForce GT 710"}]}"#;
