@@ -293,8 +293,8 @@ const STATUSES: &str = "\
 since CUDA 10.1; the runtime used other numbers before. cuDNN uses four digits since 9.0. NVML, the library of `nvidia-smi`, has its own
 numbers, and so do the math libraries. This page is generated from the files in `cargo-cudaguard/data`.
 
-The second column has the name that `explain` answers with; [Troubleshooting](index.md) lists these names. If it has a status and its text,
-a mismatch of build and machine rarely causes this status.
+The second column has the name that `explain` answers with; [Troubleshooting](index.md) lists these names. If it is the name of a
+status, a mismatch of build and machine rarely causes this status.
 ";
 
 /// Returns the symptoms in table order, with the preceding heading of the file.
@@ -339,8 +339,7 @@ fn statuses_page() -> String {
     }
     for status in all_statuses() {
         let number = &status.numbers[0];
-        let text = format!("`{}`: {}", status.name, status.title);
-        rows.entry(&number.family).or_default().insert(number.number, text);
+        rows.entry(&number.family).or_default().insert(number.number, format!("`{}`", status.name));
     }
     let mut page = STATUSES.to_owned();
     for (family, numbers) in rows {
