@@ -29,7 +29,7 @@ fn resolve_reference<'a>(root: &'a Value, schema: &'a Value) -> &'a Value {
 fn is_valid(root: &Value, schema: &Value, value: &Value) -> bool {
     let schema = resolve_reference(root, schema);
     schema.as_object().expect("a schema is an object").iter().all(|(word, rule)| match word.as_str() {
-        "$schema" | "$defs" | "title" | "description" => true,
+        "$schema" | "$id" | "$defs" | "title" | "description" => true,
         "type" => match rule.as_str().expect("one type") {
             "object" => value.is_object(),
             "array" => value.is_array(),
