@@ -5,6 +5,7 @@
 #include "attributes.h"
 #include "tables.h"
 
+#include <stddef.h>
 #include <stdint.h>
 
 static const struct floor {

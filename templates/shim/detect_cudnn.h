@@ -190,12 +190,26 @@ SHIM_FN void detect_cudnn(struct context *cx, struct cudnn *c, const struct note
   settle_version(c);
 }
 
+/* Corrects the sublibraries by the answers of the child, which ended with this outcome. */
+SHIM_FN void correct_parts(struct context *cx, struct cudnn *c, const struct note *n, int outcome) {
+  int k;
+  for (k = 0; k < c->parts; k++) {
+    struct part *p = &c->part[k];
+    const char *text = get_answer(cx, (char)('0' + k));
+    if (text) {
+      if (p->is.state != FOUND || !starts_with(text, p->path)) read_part(cx, p, n, text);
+    } else if (p->is.state == ABSENT && p->needed && (c->answered || outcome != DIED)) {
+      p->is.state = UNKNOWN; /* cuDNN works without this library, or the probe failed */
+    }
+  }
+}
+
 /* Level 1: corrects the result of level 0 with the files that the real cuDNN loads and the version
  * that it returns. */
 SHIM_FN void probe_cudnn(struct context *cx, struct cudnn *c, const struct note *n,
                          const struct library_row *row) {
   const char *text;
-  int k, outcome, loaded = is_loaded(c->soname, &cx->found, 0);
+  int outcome, loaded = is_loaded(c->soname, &cx->found, 0);
   cx->level = 1;
   c->is.source = DETECTED;
   /* The child searches in the context of this file. */
@@ -221,14 +235,7 @@ SHIM_FN void probe_cudnn(struct context *cx, struct cudnn *c, const struct note 
     long v = parse_number(&text, 999999999);
     c->answered = v > 0 ? (int)decode_version((uint64_t)v) : 0;
   }
-  for (k = 0; k < c->parts; k++) {
-    struct part *p = &c->part[k];
-    if ((text = get_answer(cx, (char)('0' + k)))) {
-      if (p->is.state != FOUND || !starts_with(text, p->path)) read_part(cx, p, n, text);
-    } else if (p->is.state == ABSENT && p->needed && (c->answered || outcome != DIED)) {
-      p->is.state = UNKNOWN; /* cuDNN works without this library, or the probe failed */
-    }
-  }
+  correct_parts(cx, c, n, outcome);
   settle_version(c);
 }
 
