@@ -51,7 +51,8 @@ impl Declared {
     /// Returns true if the project itself declares them for the kernels of the package. A variable applies to every
     /// build.
     pub fn is_of_project(&self) -> bool {
-        [POLICY, BUILDER].contains(&self.source.as_str())
+        let of_target = self.source.split_once(" of ").is_some_and(|(property, _)| property.ends_with("ARCHITECTURES"));
+        of_target || [POLICY, BUILDER].contains(&self.source.as_str())
     }
 
     /// Returns true for PyTorch's list. Its containers set it for all users, and only PyTorch's extensions read it.

@@ -68,7 +68,6 @@ impl Drop for Ended<'_> {
 }
 
 #[e2e(slow)]
-#[e2e(slow)]
 fn bazel() {
     let _ = tools::need("bazel");
     // Bazel rejects a path with a blank.

@@ -416,7 +416,6 @@ fn setuptools_recipe_guards_module() {
     let refused = build();
     assert!(refused.status() != Some(0) && refused.stderr.contains("error[CG133]"), "{refused}");
     assert!(refused.stderr.trim_end().ends_with("cudaguard refused the build"), "{refused}");
-    assert!(!module.exists(), "{refused}");
 }
 
 /// A symbolic link to a refused program is deleted with the program.

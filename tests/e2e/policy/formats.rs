@@ -183,3 +183,18 @@ fn unknown_packages_are_reported() {
     assert!(printed.contains("did you mean package.app?") && printed.matches("CG141").count() == 1, "{printed}");
     assert!(printed.contains("tree/cudaguard.toml:3\n"), "{printed}");
 }
+
+/// A variable that names a directory which does not exist is reported by its name, and not ignored.
+#[e2e]
+fn variables_of_missing_directories_are_named() {
+    let tree = Tree::package("gone-directories");
+    for (variable, severity) in [("CUDA_PATH", "warning"), ("CUDNN_PATH", "info")] {
+        let checked = tree.call("13.0", &["check"]).env(variable, "/nowhere").run().success();
+        let text = format!("{}{}", checked.stdout, checked.stderr);
+        let expected = format!("{severity}[CG104]: {variable} names a directory that does not exist.");
+        assert!(text.contains(&expected), "{checked}");
+    }
+    tree.write("cudaguard.toml", "[cudnn]\nrequire = \"^9.1\"\n");
+    let missing = tree.call("13.0", &["check"]).env("CUDNN_PATH", "/nowhere").run().success();
+    assert!(missing.stderr.contains("warning[CG104]: CUDNN_PATH names"), "{missing}");
+}

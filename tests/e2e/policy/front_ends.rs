@@ -62,7 +62,8 @@ struct Said {
 
 fn printed(outcome: &Outcome, built: bool, note: &Path) -> Said {
     let text = format!("{}\n{}", outcome.stdout, outcome.clean_stderr());
-    let lines = text.lines().map(|line| line.trim_start_matches("cargo:warning="));
+    let directives = ["cargo:warning=", "cargo::error="];
+    let lines = text.lines().map(|line| directives.iter().find_map(|one| line.strip_prefix(one)).unwrap_or(line));
     let heads = lines.filter_map(|line| line.split_once(']').map(|(head, _)| format!("{head}]")));
     let findings = heads.filter(|head| head.starts_with("error[CG") || head.starts_with("warning[CG")).collect();
     Said { findings, built, note: built.then(|| descriptor(note)) }
@@ -165,7 +166,8 @@ impl Fixture {
         // `cargo cudaguard` sets this variable if it inspects the linked file later.
         let call = call.env("CUDAGUARD_STAMPS", self.scratch.join("stamps"));
         let outcome = if case.locked { call.env("CUDAGUARD_LOCKED", "1") } else { call }.run();
-        let built = outcome.status() == Some(0);
+        // cargo fails the build if a script prints errors.
+        let built = outcome.status() == Some(0) && !outcome.stdout.contains("cargo::error=");
         printed(&outcome, built, &out.join("cudaguard-note.o"))
     }
 
@@ -197,7 +199,7 @@ impl Fixture {
             "cudaguard-facts 1\ntarget app\ntype EXECUTABLE\ncomponent app\nversion 0.1.0\nsource {tree}\ntop {tree}\n\
              binary {build}\ncompiler /usr/bin/cc\nconfiguration {configuration}\ndebug-configuration dev\n\
              cuda-compiler {root}/bin/nvcc\ncuda-compiler-id NVIDIA\ncuda-host-compiler /usr/bin/g++\nsource-file a.cu\n\
-             include {root}/include\nlocked {}\n",
+             include {root}/include\noutput {build}/app\nlocked {}\n",
             if case.locked { "ON" } else { "OFF" },
             tree = tree.display(),
             build = build.display(),

@@ -371,10 +371,7 @@ fn init_extends_build_script() {
     let script = "fn main() {\n    println!(\"cargo:rerun-if-changed=build.rs\");\n}\n";
     let project = settled("init-script").file("src/main.rs", MAIN).file("build.rs", script);
     let printed = init(&project, &MADE);
-    assert!(
-        printed.contains("build.rs: exists, but does not call embed!(): run `cargo add --build --package "),
-        "{printed}"
-    );
+    assert!(printed.contains("build.rs: exists, but does not call embed!(): add `cudaguard = { path = "), "{printed}");
     assert!(printed.contains(" add `cudaguard::embed!();` to its main\n"), "{printed}");
     assert!(!read(&project, "Cargo.toml").contains("cudaguard ="), "nothing is half done");
     assert_eq!(read(&project, "build.rs"), script);

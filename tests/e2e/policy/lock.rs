@@ -10,7 +10,8 @@ const FILE: &str = "cudaguard.lock";
 fn lock_is_written_and_updated() {
     let tree = Tree::package("lock-round");
     tree.write("cudaguard.toml", "[gpu]\narchs = [\"sm_80\", \"compute_90\"]\n");
-    assert_eq!(tree.call("13.0", &["check", "--release", "--locked"]).run().success().clean_stderr(), "");
+    let absent = tree.call("13.0", &["check", "--release", "--locked"]).run().expect(2).clean_stderr();
+    assert!(absent.contains("cudaguard.lock does not exist, but --locked requires it"), "{absent}");
 
     let printed = tree.call("12.4", &["lock"]).run().success().stdout;
     assert!(printed.contains("  toolkit: 12.4.131 (") && printed.contains("  archs: sm_80 compute_90\n"), "{printed}");
@@ -176,7 +177,7 @@ fn lock_applies_to_plain_cargo() {
     let warned = cargo("13.0", &["build"]).env("CUDAGUARD_LOCKED", "0").run().success();
     assert!(warned.stderr.contains("warning[CG107]: "), "{warned}");
     // The build script only receives --locked through the command.
-    let failed = with(project.cudaguard(["build", "--locked"]), &sibling, "13.0").run().expect(101);
+    let failed = with(project.cudaguard(["build", "--locked"]), &sibling, "13.0").run().expect(1);
     assert!(failed.stderr.contains("error[CG107]: "), "{failed}");
 
     // The lock is updated, and the guard is built once more.

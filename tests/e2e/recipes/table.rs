@@ -35,7 +35,6 @@ pub(crate) fn cudnn() -> Vec<Recipe> {
             observed: Some(&["CG113"]),
             ..recipe("required-cudnn-is-missing", &["CG113"], "[cudnn]\nrequire = \"^9.1\"\n", |machine| {
                 machine.cuda_in_use("13.0");
-                machine.set_at("CUDNN_PATH", "cudnn");
             })
         },
     ]
