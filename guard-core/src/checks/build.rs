@@ -103,9 +103,14 @@ fn check_toolkit(policy: &Policy, toolchain: &Toolchain, findings: &mut Vec<Find
         } else {
             MessageTemplate::ToolkitUnreadableNoDirectory
         };
+        let of_cudnn = CUDNN.names.roots.contains(&fact.source.as_str());
+        // The finding about the missing toolkit names the variable.
+        if !is_compiler && !of_cudnn && policy.toolkit.is_some() && toolchain.sourced_toolkit_version().is_none() {
+            continue;
+        }
         let finding = words.to_finding(&dangling(fact));
         // A project without cuDNN does not read the variables of cuDNN.
-        let is_unused = CUDNN.names.roots.contains(&fact.source.as_str())
+        let is_unused = of_cudnn
             && policy.library.is_none()
             && toolchain.library_used().is_none()
             && toolchain.library_headers_used().is_none();
