@@ -321,6 +321,7 @@ fn inspect_candidate(
 
 /// Facts about this machine's files that [`Machine`] does not contain.
 #[derive(Clone, Debug, Default)]
+#[allow(clippy::struct_excessive_bools)]
 struct HostSymptoms {
     /// PCI addresses of NVIDIA's GPUs.
     on_bus: Vec<String>,
