@@ -451,7 +451,7 @@ fn path_list(dice: &mut Dice, scene: &Path, separators: &[&str]) -> String {
         }
         let dir = format!("d{}", dice.below(DIRS));
         let whole = scene.display();
-        list += &match dice.below(16) {
+        let element = match dice.below(16) {
             0 => String::new(),
             1 => dir,
             2 => format!("$ORIGIN/../{dir}"),
@@ -464,6 +464,7 @@ fn path_list(dice: &mut Dice, scene: &Path, separators: &[&str]) -> String {
             9 => format!("{whole}/app/prog"),
             _ => format!("{whole}/{dir}"),
         };
+        list.push_str(&element);
     }
     list
 }

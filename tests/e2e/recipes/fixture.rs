@@ -203,7 +203,7 @@ impl Lane {
                 // A script that calls `embed!()` without options is checked before it runs.
                 let printed = if errors.is_empty() { warned(&by_command) } else { by_command.stderr.clone() };
                 let printed = findings(&self.clean(&machine, printed.trim_end()));
-                let _ = by_command.expect(if errors.is_empty() { 0 } else { 1 });
+                let _ = by_command.expect(i32::from(!errors.is_empty()));
                 assert_eq!(printed, findings(&text), "{name}: both front ends report the same");
             }
             Some(observed) => {
