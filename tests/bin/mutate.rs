@@ -175,7 +175,7 @@ fn find_numbers(line: &str) -> Vec<Range<usize>> {
     let mut found = Vec::new();
     let mut at = 0;
     while at < bytes.len() {
-        let end = (at..).find(|end| !is_word(*end)).unwrap_or(at);
+        let end = (at..bytes.len()).find(|end| !is_word(*end)).unwrap_or(bytes.len());
         if end > at && end - at < 10 && bytes[at..end].iter().all(u8::is_ascii_digit) {
             found.push(at..end);
         }
@@ -343,8 +343,8 @@ fn build_tests() -> Option<PathBuf> {
     let output = cargo_command(&arguments).stderr(Stdio::null()).output().ok()?;
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
     let messages = text.lines().filter_map(|line| serde_json::from_str::<serde_json::Value>(line).ok());
-    let programs = messages.filter(|message| message["target"]["name"] == "e2e");
-    programs.filter_map(|message| message["executable"].as_str().map(PathBuf::from)).last()
+    let mut programs = messages.filter(|message| message["target"]["name"] == "e2e");
+    programs.find_map(|message| message["executable"].as_str().map(PathBuf::from))
 }
 
 fn cargo_command(arguments: &[&str]) -> Command {
