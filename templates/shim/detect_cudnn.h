@@ -134,6 +134,10 @@ SHIM_FN void settle_version(struct cudnn *c) {
   }
   /* An auditing library may open other files than the dynamic linker names. */
   if (c->answered && c->is.version != (uint32_t)c->answered) {
+    for (k = 0; k < c->parts; k++) {
+      c->part[k].is.state = UNKNOWN;
+      c->part[k].is.version = 0;
+    }
     c->is.version = (uint32_t)c->answered;
     c->by = 0;
     c->from = "cudnnGetVersion";

@@ -205,9 +205,15 @@ impl LoadGraph {
             // The bits of other machines are unknown, so the file itself decides.
             None => entry.flags & 0xff == 3 && self.inspect_file(&path_of(entry.path)) == Inspection::Usable,
         };
+        // ldconfig sorts the entries of the old hardware directories by their rank.
+        let is_in_old_dir = |entry: &cache::CacheEntry<'_>| {
+            let dir = path_of(entry.path).parent().map(Path::to_owned).unwrap_or_default();
+            system.below.iter().any(|below| !below.is_empty() && dir.ends_with(below))
+        };
         let level = |entry: &cache::CacheEntry<'_>| match entry.hwcaps {
             Some(name) => system.hwcaps.iter().position(|known| known.as_bytes() == name),
-            None => (entry.legacy == 0).then_some(usize::MAX),
+            None if entry.legacy == 0 => Some(usize::MAX),
+            None => is_in_old_dir(entry).then_some(usize::MAX - 1),
         };
         let best = entries
             .iter()
