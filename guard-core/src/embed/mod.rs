@@ -237,12 +237,18 @@ impl Error for EmbedError {}
 /// The first release of Rust that accepts `cargo::` directives in a package with this `rust-version`.
 const NEW_DIRECTIVES: u32 = 77;
 
+/// The variable with the parameters of its job server, which cargo sets for each build script. Other callers of build scripts, such
+/// as Bazel and Buck, do not set it.
+const JOB_SERVER: &str = "CARGO_MAKEFLAGS";
+
 /// Ends the build script so that cargo fails the build with this error. cargo prints `cargo::error` lines alone; if a script exits
-/// with another status than 0, cargo prints its whole output, in which the reason is hard to find.
+/// with another status than 0, cargo prints its whole output, in which the reason is hard to find. Every other caller sees the failure
+/// by the status.
 fn fail_build(env: &Env, error: &EmbedError) -> ! {
     let text = error.to_string();
+    let by_cargo = env.var_os(JOB_SERVER).is_some();
     // A workflow command must be at the start of a line, which only the whole output preserves.
-    if env.is_github_workflow() || !accepts_new_directives(env.var("CARGO_PKG_RUST_VERSION").as_deref()) {
+    if !by_cargo || env.is_github_workflow() || !accepts_new_directives(env.var("CARGO_PKG_RUST_VERSION").as_deref()) {
         eprintln!("{text}");
         std::process::exit(1);
     }
