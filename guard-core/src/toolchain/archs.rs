@@ -97,7 +97,10 @@ impl ProjectNvccFlags {
     pub(super) fn read(env: &Env, candidate: Option<&NvccCandidate>, given: Option<&BuildSystemFacts>) -> Self {
         let own = match given {
             Some(given) if !given.compiles => return Self::default(),
-            Some(given) => Some(("CMAKE_CUDA_FLAGS".to_owned(), given.flags.join(" "))),
+            Some(given) => {
+                let source = given.by.choose("nvcc's flags", "CMAKE_CUDA_FLAGS", "--nvcc-flags");
+                Some((source.to_owned(), given.flags.join(" ")))
+            }
             None => candidate.map(|candidate| (candidate.source.clone(), candidate.flags.join(" "))),
         };
         let variable = |name: &str| Some((name.to_owned(), env.var(name)?));

@@ -337,6 +337,10 @@ fn wrong_arguments_are_rejected() {
     seen(&refused, 1, &["error[CG103]", "name it with --nvcc or --toolkit", "my-model"]);
     assert!(!project.path("guard.o").exists(), "what is refused is not there to be linked");
     seen(&project.embed("-o guard.o"), 0, &["warning[CG103]"]);
+    project.write("cudaguard.toml", "gpu.archs = [\"90\"]\n");
+    let contradicting = project.embed("-o guard.o");
+    seen(&contradicting, 0, &["CG123", "--nvcc-flags"]);
+    assert!(!contradicting.stderr.contains("CMAKE"), "{contradicting}");
     project.write("cudaguard.toml", "cudnn.require = \"^9.1\"\n");
     seen(
         &project.embed("--release -o guard.o"),
