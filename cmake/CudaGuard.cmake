@@ -322,7 +322,9 @@ function(_cudaguard_facts target dir)
       "CXX-compiler-version=${CMAKE_CXX_COMPILER_VERSION}"
       "cuda-compiler=${CMAKE_CUDA_COMPILER}" "cuda-compiler-id=${CMAKE_CUDA_COMPILER_ID}"
       "cuda-toolkit=${CMAKE_CUDA_COMPILER_TOOLKIT_ROOT}" "cuda-host-compiler=${CMAKE_CUDA_HOST_COMPILER}"
-      "toolkit-nvcc=${CUDAToolkit_NVCC_EXECUTABLE}")
+      "toolkit-nvcc=${CUDAToolkit_NVCC_EXECUTABLE}"
+      # The variables of find_package(CUDA), which projects without the language CUDA use.
+      "findcuda-nvcc=${CUDA_NVCC_EXECUTABLE}" "findcuda-toolkit=${CUDA_TOOLKIT_ROOT_DIR}")
     string(FIND "${pair}" "=" at)
     string(SUBSTRING "${pair}" 0 ${at} key)
     math(EXPR at "${at} + 1")

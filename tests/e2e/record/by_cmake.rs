@@ -121,6 +121,27 @@ fn toolkit_unknown_to_cmake_is_recorded() {
     assert_eq!(manifest["toolkit"]["known"], "observed");
 }
 
+/// Older projects find the toolkit with `find_package(CUDA)`, whose nvcc shows the whole version.
+#[e2e(slow)]
+fn findcuda_toolkit_is_recorded() {
+    let lists = format!(
+        "cmake_minimum_required(VERSION 3.24)\nproject(app VERSION 0.1.0 LANGUAGES CXX)\nfind_package(CUDA REQUIRED)\n{}\
+         cuda_add_executable(app main.cpp kernel.cu OPTIONS -arch=sm_80)\ncudaguard_embed(app)\n",
+        include(),
+    );
+    let tree = Tree::new(
+        "old",
+        Cmake::Oldest,
+        NINJA,
+        &[("CMakeLists.txt", &lists), ("main.cpp", MAIN), ("kernel.cu", KERNEL)],
+    );
+    // The module does not quote the path of nvcc.
+    let root = format!("-DCUDA_TOOLKIT_ROOT_DIR={}", parts::cuda_without_blanks("13.0").display());
+    let _ = tree.configure(&[&root, "-DCMAKE_BUILD_TYPE=Release"]).run().success();
+    let _ = tree.build(&[]).run().success();
+    assert_eq!(manifest(&tree.built("app"))["toolkit"]["version"], "13.0.88");
+}
+
 /// Only a compiler flag contains the directory of cuDNN's headers.
 #[e2e(slow)]
 fn headers_from_flags_are_recorded() {

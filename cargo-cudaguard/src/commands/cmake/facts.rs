@@ -181,6 +181,7 @@ impl TargetDescription {
         let nvcc = path("cuda-compiler", &named("CMAKE_CUDA_COMPILER", "--nvcc"))
             .filter(|_| lines.single_value("cuda-compiler-id").is_some_and(|id| id == "NVIDIA"))
             .or_else(|| path("toolkit-nvcc", "CUDAToolkit_NVCC_EXECUTABLE"))
+            .or_else(|| path("findcuda-nvcc", "CUDA_NVCC_EXECUTABLE"))
             .filter(|nvcc| nvcc.value.is_file());
         let options = lines.all_of("CUDA", "flags").into_iter().chain(lines.all_of("CUDA", "option"));
         let flags = options.map(|flag| flag.strip_prefix("SHELL:").unwrap_or(&flag).to_owned()).collect();
@@ -215,7 +216,8 @@ impl TargetDescription {
             compiles,
             flags,
             toolkit: path("toolkit", &named("CUDAToolkit_ROOT", "--toolkit"))
-                .or_else(|| path("cuda-toolkit", &named("CMAKE_CUDA_COMPILER", "--nvcc"))),
+                .or_else(|| path("cuda-toolkit", &named("CMAKE_CUDA_COMPILER", "--nvcc")))
+                .or_else(|| path("findcuda-toolkit", "CUDA_TOOLKIT_ROOT_DIR")),
             host: path("cuda-host-compiler", "CMAKE_CUDA_HOST_COMPILER"),
             host_known,
             includes,
