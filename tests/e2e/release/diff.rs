@@ -22,9 +22,9 @@ fn package(scratch: &Scratch, version: &str, gencodes: &[&str], requires: &str) 
 fn two_wheels(name: &str) -> Scratch {
     let scratch = Scratch::without_blanks(name);
     let old = &["arch=compute_75,code=sm_75", "arch=compute_80,code=[sm_80,compute_80]"];
-    package(&scratch, "1.0", old, "nvidia-cuda-runtime (==13.0.48)");
+    package(&scratch, "1.0", old, "nvidia-cuda-runtime (==13.0.48)\nRequires-Dist: torch>=2.8,<2.9");
     let new = &["arch=compute_80,code=sm_80", "arch=compute_90,code=sm_90"];
-    package(&scratch, "1.1", new, "nvidia-cuda-runtime==13.0.96");
+    package(&scratch, "1.1", new, "nvidia-cuda-runtime==13.0.96\nRequires-Dist: torch>=2.9");
     scratch
 }
 

@@ -119,7 +119,7 @@ impl ArtifactReport {
     }
 
     /// Returns the requirement of a package with one of these members whose name is that of a library.
-    fn supplier(&self, members: &[&str], soname: &str) -> Option<&str> {
+    fn supplier(&self, members: &[&str], soname: &str) -> Option<String> {
         let owns = |package: &&ArtifactPackage| members.iter().any(|member| package.owns_member(member));
         self.packages.iter().filter(owns).find_map(|package| package.other_supplier(soname))
     }

@@ -36,7 +36,7 @@ pub(super) struct ArtifactPackage {
     version: String,
     /// The requirements of NVIDIA packages, unchanged.
     pub(super) requires: Vec<String>,
-    /// The names of the other packages that it requires.
+    /// The requirements of other packages, unchanged.
     others: Vec<String>,
     /// Requirements that it adds to packages that link to it (conda's `run_exports`), unchanged.
     exports: Vec<String>,
@@ -161,10 +161,7 @@ impl ArtifactPackage {
             name: first("Name:"),
             version,
             requires: all("Requires-Dist:").filter(|text| is_nvidia_package(text)).collect(),
-            others: all("Requires-Dist:")
-                .filter(|text| !is_nvidia_package(text))
-                .map(|text| normalize_name(name_of(&text)))
-                .collect(),
+            others: all("Requires-Dist:").filter(|text| !is_nvidia_package(text)).collect(),
             exports: Vec::new(),
             tag,
             top: top.to_owned(),
@@ -192,7 +189,7 @@ impl ArtifactPackage {
         let build = text("build").unwrap_or_default();
         let tag = cuda_of_build(&build).map(|cuda| (format!("the build string is {build}"), cuda));
         let depends = list(&index["depends"]);
-        let others = depends.iter().filter(|text| !named(text)).map(|text| normalize_name(name_of(text))).collect();
+        let others = depends.iter().filter(|text| !named(text)).cloned().collect();
         Some(Self {
             kind: PackageKind::Conda,
             name: text("name")?,
@@ -312,15 +309,19 @@ impl ArtifactPackage {
         self.promises().find(|one| self.kind != PackageKind::Image && one.provides(name)).map(|one| one.text)
     }
 
+    fn names_of_others(&self) -> Vec<String> {
+        self.others.iter().map(|text| normalize_name(name_of(text))).collect()
+    }
+
     /// Returns the name of a required package, not of NVIDIA, that a library is named after: `torch` for `libtorch_cuda.so`.
-    pub(super) fn other_supplier(&self, soname: &str) -> Option<&str> {
+    pub(super) fn other_supplier(&self, soname: &str) -> Option<String> {
         let stem = normalize_name(soname.strip_prefix("lib").unwrap_or(soname));
         // PyTorch's core library has the name of its project.
         let of_torch = stem.starts_with("c10");
         let is_it = |name: &&String| stem.starts_with(name.as_str()) || of_torch && *name == "torch";
         let plain = |name: &&String| stem.starts_with(name.strip_prefix("lib").unwrap_or(name));
-        let found = self.others.iter().find(is_it).or_else(|| self.others.iter().find(plain));
-        found.map(String::as_str)
+        let names = self.names_of_others();
+        names.iter().find(is_it).or_else(|| names.iter().find(plain)).cloned()
     }
 
     /// The package as a bill of materials names it. `None` for an image.
@@ -335,7 +336,8 @@ impl ArtifactPackage {
             let version = version.map(|version| format!("@{}", escape_purl(version))).unwrap_or_default();
             format!("pkg:{kind}/{name}{version}")
         };
-        let requires = self.requires.iter().zip(self.split_requirements()).map(|(text, (name, range))| {
+        let requires = self.requires.iter().map(|text| {
+            let (name, range) = self.split_requirement(text);
             let exact = range.strip_prefix("==").filter(|rest| !rest.contains(['*', ',', '=', '|']));
             BilledRequirement {
                 version: exact.map(str::to_owned),
@@ -353,16 +355,18 @@ impl ArtifactPackage {
         })
     }
 
-    /// Returns the requirements of the package as name and range. For an image, these are names and values of variables.
+    /// Returns all requirements of the package as name and range. For an image, these are names and values of variables.
     pub(super) fn split_requirements(&self) -> impl Iterator<Item = (String, String)> {
-        self.requires.iter().map(|text| {
-            let (name, range) = text.split_at(name_of(text).len());
-            let range = range.split(';').next().unwrap_or_default();
-            let range = range.replace(['(', ')', ' '], "");
-            let range = if self.kind == PackageKind::Image { range.replacen('=', "", 1) } else { range };
-            let name = if self.kind == PackageKind::Image { name.to_owned() } else { normalize_name(name) };
-            (name, if range.is_empty() { "any".to_owned() } else { range })
-        })
+        self.requires.iter().chain(&self.others).map(|text| self.split_requirement(text))
+    }
+
+    fn split_requirement(&self, text: &str) -> (String, String) {
+        let (name, range) = text.split_at(name_of(text).len());
+        let range = range.split(';').next().unwrap_or_default();
+        let range = range.replace(['(', ')', ' '], "");
+        let range = if self.kind == PackageKind::Image { range.replacen('=', "", 1) } else { range };
+        let name = if self.kind == PackageKind::Image { name.to_owned() } else { normalize_name(name) };
+        (name, if range.is_empty() { "any".to_owned() } else { range })
     }
 
     /// Returns the requirements of the package for the library with this key, each with the oldest release that it accepts. Extras

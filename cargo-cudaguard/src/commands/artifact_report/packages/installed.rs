@@ -42,7 +42,7 @@ fn unfulfilled_in(dir: &Path, members: &[String]) -> Vec<Unfulfilled> {
     let owners: Vec<&ArtifactPackage> = packages.iter().filter(is_owner).collect();
     unfulfilled_by(&packages, |package| {
         owners.iter().any(|owner| {
-            let requires_it = || package.others.contains(&normalize_name(&owner.name));
+            let requires_it = || package.names_of_others().contains(&normalize_name(&owner.name));
             package.name == owner.name || package.version == owner.version && requires_it()
         })
     })
