@@ -12,7 +12,7 @@ use std::time::SystemTime;
 use crate::knowledge::crates::Crate;
 use crate::pipeline::CheckedBuild;
 use cudaguard::internal::env::{self, Env};
-use cudaguard::internal::finding::{Finding, Severity};
+use cudaguard::internal::finding::{Code, Finding, Severity};
 use cudaguard::internal::pipeline::{self, BuildInputs};
 use cudaguard::internal::policy;
 use cudaguard::internal::rebuild_stamp;
@@ -151,7 +151,9 @@ pub(crate) fn run_cargo(env: &Env, verb: CargoVerb, arguments: &[OsString]) -> R
         let mut child = command.spawn().map_err(|error| cannot_run(env, &error))?;
         signals::leave_to_cargo();
         let status = child.wait().map_err(|error| cannot_run(env, &error))?;
-        if status.success() && makes_programs(arguments) {
+        if !status.success() {
+            findings::print(&made.unreported_findings());
+        } else if makes_programs(arguments) {
             build.print_summary();
         }
         return Ok(signals::end_as(status));
@@ -168,9 +170,9 @@ pub(crate) fn run_cargo(env: &Env, verb: CargoVerb, arguments: &[OsString]) -> R
                 reported.extend(made.stored_findings(None));
                 message::report_findings(form, &reported, |finding| made.package_of_finding(finding));
             } else {
-                message::report_findings(form, &made.stored_findings(Some(began)), |finding| {
-                    made.package_of_finding(finding)
-                });
+                let mut reported = made.stored_findings(Some(began));
+                reported.extend(made.unreported_findings());
+                message::report_findings(form, &reported, |finding| made.package_of_finding(finding));
             }
             success && !refused
         });
@@ -193,8 +195,13 @@ pub(crate) fn run_cargo(env: &Env, verb: CargoVerb, arguments: &[OsString]) -> R
             build.last_line();
         }
     }
-    if !status.success() && pipeline::fails_build(&made.stored_findings(Some(began))) {
-        made.remove_outputs();
+    if !status.success() {
+        if form.is_none() {
+            findings::print(&made.unreported_findings());
+        }
+        if pipeline::fails_build(&made.stored_findings(Some(began))) {
+            made.remove_outputs();
+        }
     }
     if let Some(scratch) = scratch {
         let _ = fs::remove_dir_all(scratch);
@@ -252,6 +259,9 @@ struct BuildOutputs {
     about: BTreeMap<String, Value>,
     /// Files in which build scripts with `embed!()` store their findings.
     left: BTreeSet<PathBuf>,
+    /// The findings of the check before the build, for each build script that repeats it in `embed!()`, with the file in
+    /// which that stores its own. The script may fail before the call, because of what they report.
+    expected: Vec<(PathBuf, Vec<Finding>)>,
 }
 
 impl BuildOutputs {
@@ -265,6 +275,19 @@ impl BuildOutputs {
         let time = |file: &PathBuf| fs::metadata(file).and_then(|about| about.modified()).ok();
         let counts = |file: &&PathBuf| since.is_none_or(|since| time(file).is_some_and(|time| time >= since));
         self.left.iter().filter(counts).flat_map(|file| build_records::read_stored_findings(file)).collect()
+    }
+
+    /// Returns the warnings that no `embed!()` has reported.
+    fn unreported_findings(&self) -> Vec<Finding> {
+        let mut unreported = Vec::new();
+        for (file, findings) in &self.expected {
+            let reported: BTreeSet<Code> =
+                build_records::read_stored_findings(file).iter().map(|finding| finding.code).collect();
+            let is_unreported =
+                |finding: &&Finding| finding.severity > Severity::Info && !reported.contains(&finding.code);
+            unreported.extend(findings.iter().filter(is_unreported).cloned());
+        }
+        unreported
     }
 
     /// Removes files that would look like outputs of this build. If cargo builds them after all, it creates them again.
@@ -322,11 +345,13 @@ fn prepare_build(
             if package.embeds {
                 // The build script of this package runs the check itself, with the options of its author.
                 guards::write_stamp(&facts, &judged, &own.join("stamps")).map_err(CliError::operational)?;
-                made.left.insert(rebuild_stamp::findings_path(&own.join("stamps"), &facts.component));
-                // nvcc may fail in the script before the check, because of what the check reports.
+                let stored = rebuild_stamp::findings_path(&own.join("stamps"), &facts.component);
                 if package.embeds_with_defaults && judged.is_refused() {
                     findings.extend(judged.findings.iter().cloned());
+                } else if package.embeds_with_defaults {
+                    made.expected.push((stored.clone(), judged.findings.clone()));
                 }
+                made.left.insert(stored);
             } else {
                 findings.extend(judged.findings.iter().cloned());
             }

@@ -1,6 +1,6 @@
 //! Findings of `embed!()` for a mixed toolchain, a policy and options.
 
-use cudaguard_tests::{Project, e2e};
+use cudaguard_tests::{Project, e2e, parts, tools};
 
 use super::{components, manifests, output};
 
@@ -57,4 +57,29 @@ pub(super) fn builder_options_are_applied() {
     assert_eq!(manifest["archs"].to_string(), r#"{"declared":["sm_80","compute_90"],"known":"declared"}"#);
     assert_eq!(manifest["cudnn"]["version"], "9.15.1");
     assert_eq!(manifest["requires"][0]["min"], "9.15.1", "no older patch, by the policy: {manifest}");
+}
+
+/// nvcc fails before `embed!()` because of the host compiler. The command reports the cause after cargo's error.
+#[e2e]
+pub(super) fn rejected_compiler_is_reported_last() {
+    tools::need("g++-12");
+    let project = Project::guarded("early").file("src/main.rs", "fn main() {}\n").file("k.cu", "").file(
+        "build.rs",
+        "fn main() {\n    let object = std::env::var(\"OUT_DIR\").unwrap() + \"/k.o\";\n    \
+         let nvcc = std::process::Command::new(\"nvcc\").args([\"-c\", \"k.cu\", \"-o\", &object]).status();\n    \
+         assert!(nvcc.unwrap().success());\n    cudaguard::embed!();\n}\n",
+    );
+    let build = |words: &[&str]| {
+        let path = std::env::join_paths(
+            [parts::cuda("11.8").join("bin")]
+                .into_iter()
+                .chain(std::env::split_paths(&std::env::var_os("PATH").unwrap_or_default())),
+        );
+        project.cudaguard(words).env("PATH", path.expect("a PATH")).env("NVCC_CCBIN", "g++-12").run()
+    };
+    let failed = build(&["build"]);
+    let Some((_, last)) = failed.stderr.rsplit_once("unsupported GNU version") else {
+        panic!("the error of nvcc: {failed}")
+    };
+    assert!(last.contains("[CG105]"), "{failed}");
 }
