@@ -86,8 +86,9 @@ fn visit_file(path: &Path, name: &str, of: &ArchivePlace<'_>) -> Result<(), Stri
     of.budget.add_packed(metadata.map_or(0, |metadata| metadata.len()));
     let outcome = match Handling::from_head(name, is_executable, &head) {
         Handling::Ignored => return of.ignore(name),
-        Handling::NotExamined(why) => return of.hand_on(name, Content::NotExamined(why)),
+        Handling::NotExamined(why) => return of.not_examined(name, why),
         Handling::Text => return of.text(name, &mut io::Read::chain(&head[..], file)),
+        Handling::LoaderSettings => return of.loader_settings(name, &mut io::Read::chain(&head[..], file)),
         Handling::Whole => of.examine_file(name, file, &head),
     };
     match outcome {

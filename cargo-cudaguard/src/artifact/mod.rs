@@ -29,7 +29,7 @@ use tar::Header;
 
 use bounds::{Budget, MOST_NESTED};
 pub(crate) use names::is_library;
-use names::{is_package_metadata, unexamined_by_name};
+use names::{is_loader_setting, is_package_metadata, unexamined_by_name};
 
 /// Number of bytes at the beginning of a member that suffice to detect its format.
 const HEAD: usize = 4096;
@@ -52,6 +52,8 @@ pub(crate) enum Content {
     Text(String),
     /// The configuration of an image, as JSON.
     Config(String),
+    /// A file that configures the dynamic linker.
+    LoaderSettings(Vec<u8>),
     /// A link to the member with this path, as in [`ArchiveMember::name`].
     Link(String),
     /// A member that has the name of a library and contains no code, such as a script for the linker.
@@ -146,6 +148,8 @@ enum Handling {
     NotExamined(Reason),
     /// It describes a package.
     Text,
+    /// It configures the dynamic linker.
+    LoaderSettings,
     /// The whole file is needed.
     Whole,
 }
@@ -161,6 +165,8 @@ impl Handling {
             Self::Whole
         } else if is_package_metadata(member) {
             Self::Text
+        } else if is_loader_setting(member) {
+            Self::LoaderSettings
         } else if let Some(why) = unexamined_by_name(member, is_executable, head) {
             Self::NotExamined(why.into())
         } else if is_open {
@@ -332,6 +338,15 @@ impl ArchivePlace<'_> {
         self.hand_on(member, Content::Text(String::from_utf8_lossy(&text).into_owned()))
     }
 
+    /// Passes on a file that configures the dynamic linker.
+    fn loader_settings(&self, member: &str, reader: &mut impl Read) -> Result<(), String> {
+        let mut contents = Vec::new();
+        let read = reader.take(LONGEST_TEXT).read_to_end(&mut contents);
+        read.map_err(|error| self.error_for(member, describe_io_error(&error)))?;
+        self.budget.keep(contents.len()).map_err(|why| self.error_for("", why))?;
+        self.hand_on(member, Content::LoaderSettings(contents))
+    }
+
     /// Examines a member that is a file and passes it on if a check may need it. `stated` is the size that the archive
     /// specifies.
     fn read_member(
@@ -346,8 +361,9 @@ impl ArchivePlace<'_> {
         let rest = &mut io::Read::chain(&head[..], reader);
         match Handling::from_head(member, is_executable, &head) {
             Handling::Ignored => self.ignore(member),
-            Handling::NotExamined(why) => self.hand_on(member, Content::NotExamined(why)),
+            Handling::NotExamined(why) => self.not_examined(member, why),
             Handling::Text => self.text(member, rest),
+            Handling::LoaderSettings => self.loader_settings(member, rest),
             Handling::Whole => {
                 let file = spool_to_temp_file(rest, self.budget).map_err(fails)?;
                 let length = file.metadata().map_err(|error| self.error_for(member, error))?.len();
@@ -358,6 +374,12 @@ impl ArchivePlace<'_> {
                 self.examine_file(member, file, &head)
             }
         }
+    }
+
+    /// Passes on a member that is not examined. One with the name of a library cannot be loaded.
+    fn not_examined(&self, member: &str, why: Reason) -> Result<(), String> {
+        self.ignore(member)?;
+        self.hand_on(member, Content::NotExamined(why))
     }
 
     /// Passes on a member without code if its name suggests a library, because links and metadata may name it.
@@ -394,7 +416,7 @@ impl ArchivePlace<'_> {
             let unpacked = tape::unpacked_head(&file, form);
             let not_examined = match unpacked.map(|head| Handling::from_head(&inner, false, &head)) {
                 Ok(Handling::Whole) => None,
-                Ok(Handling::Ignored | Handling::Text) => return self.ignore(member),
+                Ok(Handling::Ignored | Handling::Text | Handling::LoaderSettings) => return self.ignore(member),
                 Ok(Handling::NotExamined(why)) => Some(why),
                 Err(error) => Some(format!("it cannot be unpacked: {error}").into()),
             };

@@ -99,6 +99,16 @@ pub(super) fn is_package_metadata(member: &str) -> bool {
     }
 }
 
+/// Returns true for a file that configures the dynamic linker: its cache, and those with directories and libraries.
+pub(super) fn is_loader_setting(member: &str) -> bool {
+    let Some(name) = member.strip_prefix("etc/") else { return false };
+    let is_listed = |rest: &str| rest.ends_with(".conf") && !rest.contains('/');
+    let is_of_musl = || name.starts_with("ld-musl-") && name.ends_with(".path");
+    matches!(name, "ld.so.cache" | "ld.so.conf" | "ld.so.preload")
+        || name.strip_prefix("ld.so.conf.d/").is_some_and(is_listed)
+        || is_of_musl()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -66,6 +66,7 @@ fn walked_at(path: &Path) -> Result<Vec<String>, String> {
             }
             Content::Text(text) => format!("{}: {text}", member.name),
             Content::Config(text) => text.clone(),
+            Content::LoaderSettings(_) => format!("{}: settings", member.name),
             Content::Link(target) => format!("{} -> {target}", member.name),
             Content::NoCode => format!("{}: no code", member.name),
             Content::NotExamined(why) => format!("{}: not examined: {why}", member.name),

@@ -11,6 +11,7 @@ mod missing;
 mod opened;
 mod output;
 mod packages;
+mod tree;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -32,7 +33,6 @@ use crate::cli::findings;
 use crate::cli::report::{self, CliError};
 use crate::commands::inspect;
 use crate::family::is_listed_under_cuda;
-use crate::host::dry_run::resolve_within;
 
 use absent::NamedLibraries;
 use closure::MemberClosure;
@@ -41,6 +41,7 @@ use member::{MemberLoader, file_name};
 use missing::PresentMembers;
 use packages::{ArtifactPackage, NeededVersions};
 pub(crate) use packages::{BilledPackage, BilledRequirement, check_packages, escape_purl};
+use tree::{MemberTrees, TreeInput};
 
 /// Maximum number of members that are listed one by one; the others are counted.
 const TOLD: usize = 24;
@@ -70,6 +71,8 @@ pub(crate) struct ArtifactReport {
     loaders: Vec<MemberLoader>,
     /// The members that a library may be, by its name.
     libraries: NamedLibraries,
+    /// The files and links, in which the dynamic linker searches.
+    trees: MemberTrees,
     /// The search paths in `LD_LIBRARY_PATH` of an image.
     library_path: Vec<String>,
     /// The members that run together.
@@ -103,6 +106,8 @@ struct Read {
     texts: Vec<(String, String)>,
     images: Vec<ArtifactPackage>,
     library_path: Vec<String>,
+    /// The files that configure the dynamic linker, with their names.
+    settings: Vec<(String, Vec<u8>)>,
     /// The parts that were not examined, with the reasons.
     not_examined: Vec<NotExamined>,
 }
@@ -173,6 +178,7 @@ impl ArtifactReport {
             needed: loader.needed.iter().cloned().collect(),
             loaders: Vec::new(),
             libraries: NamedLibraries::new(),
+            trees: MemberTrees::default(),
             library_path: Vec::new(),
             closures: Vec::new(),
             wheels: BTreeSet::new(),
@@ -267,6 +273,7 @@ impl ArtifactReport {
                     read.images.extend(ArtifactPackage::from_image(&text));
                     read.library_path.extend(packages::library_path_of_image(&text));
                 }
+                Content::LoaderSettings(contents) => lock().settings.push((name, contents)),
                 Content::NoCode => drop(lock().without_code.insert(name)),
                 Content::NotExamined(why) => lock().not_examined.push(NotExamined::new(name, why)),
             }
@@ -275,7 +282,7 @@ impl ArtifactReport {
         let walked = artifact::walk_artifact(archive, &take).map_err(CliError::operational)?;
         let read = read.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
         let Read { mut parts, files, links, without_code, mut loaders, .. } = read;
-        let Read { needed, texts, images: mut packages, library_path, mut not_examined, .. } = read;
+        let Read { needed, texts, images: mut packages, library_path, mut settings, mut not_examined, .. } = read;
         // Several threads read the members, so their order is random.
         parts.sort_by(|one, other| one.name.cmp(&other.name));
         loaders.sort_by(|one, other| one.name.cmp(&other.name));
@@ -306,6 +313,19 @@ impl ArtifactReport {
             owned.for_each(|part| part.components.require_cudart_of_package(CudaVersion::new(major, 0)));
         }
         let archive = path.to_owned();
+        for loader in &mut loaders {
+            settings.extend(loader.settings.take().map(|contents| (loader.name.clone(), contents)));
+        }
+        let is_read: BTreeSet<&str> = loaders.iter().map(|loader| loader.name.as_str()).collect();
+        let others = files.iter().chain(&without_code).map(String::as_str);
+        let trees = MemberTrees::new(TreeInput {
+            loaders: &loaders,
+            links: &links,
+            // The container runtime mounts the driver over its files.
+            others: others.filter(|name| !is_read.contains(name) && !is_driver_file(file_name(name))).collect(),
+            settings,
+            is_root: matches!(walked.kind, "container image" | "Debian package"),
+        });
         let mut report = Self {
             archive,
             walked,
@@ -314,6 +334,7 @@ impl ArtifactReport {
             links,
             loaders,
             libraries: NamedLibraries::new(),
+            trees,
             library_path,
             closures: Vec::new(),
             wheels,
@@ -323,9 +344,9 @@ impl ArtifactReport {
             of_machine: Vec::new(),
             is_joined: false,
         };
-        report.report_opened();
         report.libraries = report.named_libraries();
         report.find_closures();
+        report.report_opened();
         Ok(report)
     }
 
@@ -334,6 +355,7 @@ impl ArtifactReport {
     fn package_findings(&self) -> Vec<Finding> {
         let mut findings = self.symbol_findings();
         findings.extend(self.processor_findings());
+        findings.extend(self.broken_libraries());
         findings.extend(self.family_findings());
         for package in &self.packages {
             let mine = || self.parts.iter().filter(|part| package.owns_member(&part.name));
@@ -415,17 +437,10 @@ impl ArtifactReport {
         part.is_listed_under_cuda() || !self.needed.contains(own) && !self.needed.contains(soname)
     }
 
-    /// Returns the file that a chain of links ends at.
+    /// Returns the program or library that a chain of links ends at.
     fn resolve_links(&self, name: &str) -> Option<&str> {
-        let mut name = name;
-        // The dynamic linker does not follow more links.
-        for _ in 0..40 {
-            if let Some(file) = self.files.get(name) {
-                return Some(file);
-            }
-            name = self.links.get(name)?;
-        }
-        None
+        let (tree, path) = self.trees.place_of(name)?;
+        tree.loader_at(&path).map(|at| self.loaders[at].name.as_str())
     }
 
     fn find_library(&self, part: &ArtifactMember, soname: &str) -> LibraryPlace {
@@ -450,29 +465,6 @@ impl ArtifactReport {
         let mut found = self.files.iter().filter(is_dll).peekable();
         let first = found.peek().copied();
         found.find(same_directory).or(first).cloned()
-    }
-
-    /// Resolves a library on a search path of a member. The top of an archive or directory counts as the root of the file system.
-    fn resolve_path(&self, member: &str, path: &str, soname: &str) -> Option<String> {
-        self.search_path(member, path, soname).and_then(|found| self.resolve_links(&found)).map(str::to_owned)
-    }
-
-    /// Returns the file or the link with this name on a search path of a member.
-    fn search_path(&self, member: &str, path: &str, soname: &str) -> Option<String> {
-        let (top, own) = member.rfind('!').map_or(("", member), |at| member.split_at(at + 1));
-        let dir = own.rfind('/').map_or("", |at| &own[..at]);
-        path.split(':').find_map(|written| {
-            let from = written.strip_prefix("$ORIGIN").or_else(|| written.strip_prefix("${ORIGIN}"));
-            let from = match from {
-                Some(from) => resolve_within(dir, from)?,
-                None => resolve_within("", written.strip_prefix('/')?)?,
-            };
-            let name = if from.is_empty() { soname.to_owned() } else { format!("{from}/{soname}") };
-            // Wheels in one directory are installed together.
-            let others = self.wheels.iter().filter(|other| *other != top && top.ends_with(".whl!"));
-            let tops = std::iter::once(top).chain(others.map(String::as_str));
-            tops.map(|top| format!("{top}{name}")).find(|name| self.resolve_links(name).is_some())
-        })
     }
 
     /// Returns the coverage for each compute capability over all members with kernels.
@@ -568,6 +560,11 @@ fn covers_of(parts: &[&ArtifactMember]) -> Vec<((u8, u8), Coverage)> {
     let with: Vec<&Kernels> = parts.iter().map(|part| &part.kernels).filter(|kernels| kernels.has_kernels()).collect();
     let ccs: BTreeSet<_> = with.iter().flat_map(|kernels| kernels.coverage_by_cc()).map(|cover| cover.cc).collect();
     ccs.into_iter().map(|cc| (cc, merge_coverage(with.iter().map(|kernels| kernels.gpu_support(cc).by)))).collect()
+}
+
+/// Returns true for the name of a library of the driver.
+fn is_driver_file(name: &str) -> bool {
+    ["libcuda.so", "libcudadebugger.so", "libnvidia-"].iter().any(|part| name.starts_with(part))
 }
 
 /// Returns the operating system that all of these members are for.

@@ -28,7 +28,7 @@ use crate::host::library_version::{
 };
 use crate::host::machine::{Alternatives, Components, DriverProbe, Machine, detect_for_graph};
 use crate::verdict::{Verdict, is_about_driver_or_gpu};
-pub(crate) use absent::{is_of_program, is_searched_inside, reaches_cuda, resolve_within};
+pub(crate) use absent::{is_dll_name, is_of_program, is_searched_inside, reaches_cuda};
 use closure::Closure;
 pub use closure::{components_here, components_of};
 pub(crate) use closure::{is_part_of_driver, mark_unchecked};
@@ -45,7 +45,7 @@ pub(crate) use dlls::finding_of_processor;
 pub(crate) use family::builtins_beside;
 pub(crate) use missing::in_usual_dirs;
 use missing::missing_library_finding;
-pub(crate) use opened::load_opened_here;
+pub(crate) use opened::{FileOpens, OpeningFiles, load_opened_here, load_opened_inside};
 pub(crate) use python::place_in_environment;
 pub(crate) use symbols::{SymbolFile, findings_of_missing};
 
@@ -457,7 +457,10 @@ fn resolve_cudnn(graph: &mut LoadGraph, object: usize, manifest: &Manifest) -> C
             continue;
         }
         let path = inner_file(graph, index, file, by_name);
-        let version = path.as_deref().and_then(|path| part_version(graph.files(), CUDNN, path, file, symbol));
+        let version = path.as_deref().and_then(|path| match CUDNN.parts.iter().find(|part| part.file == *file) {
+            Some(part) => part_version(graph.files(), CUDNN, path, part),
+            None => exported_version(graph.files(), path, symbol),
+        });
         if path.is_some() || !graph.is_shut(index, file) {
             inner.push(Inner { file: file.clone(), present: path.is_some(), version, path });
         }

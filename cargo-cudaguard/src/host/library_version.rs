@@ -52,23 +52,26 @@ pub(crate) fn in_name(library: &Library, file: &Path) -> Option<Version> {
 /// fewer than three numbers.
 pub(crate) fn numbers_in_name(file: &Path, stem: &str) -> Option<Version> {
     let real = std::fs::canonicalize(file).ok()?;
-    let numbers = real.file_name()?.to_str()?.strip_prefix(stem)?;
+    version_after(real.file_name()?.to_str()?, stem)
+}
+
+fn version_after(name: &str, stem: &str) -> Option<Version> {
+    let numbers = name.strip_prefix(stem)?;
     (numbers.split('.').count() >= 3).then(|| numbers.parse().ok()).flatten()
 }
 
 /// Returns the version of an inner library: from its exported number, otherwise from its real file name, otherwise from
 /// its code.
-pub(crate) fn part_version(
-    files: &OpenFiles,
-    library: &Library,
-    file: &Path,
-    name: &str,
-    symbol: &str,
-) -> Option<Version> {
-    let stem = || Some(format!("{}.so.", name.split_once(".so")?.0));
-    let part = || library.parts.iter().find(|part| part.file == name);
-    let by_name = || numbers_in_name(file, &stem()?);
-    exported_version(files, file, symbol).or_else(by_name).or_else(|| in_code(files, library, part()?, file))
+pub(crate) fn part_version(files: &OpenFiles, library: &Library, file: &Path, part: &Part) -> Option<Version> {
+    let real = std::fs::canonicalize(file).ok()?;
+    version_of_part(library, part, &files.open(file).ok()?, real.file_name()?.to_str()?)
+}
+
+/// Does the same as [`part_version`] for the contents of a file with this name.
+pub(crate) fn version_of_part(library: &Library, part: &Part, data: &[u8], name: &str) -> Option<Version> {
+    let exported = || if part.symbol.is_empty() { None } else { file::exported_version(data, part.symbol) };
+    let by_name = || version_after(name, &format!("{}.so.", part.file.split_once(".so")?.0));
+    exported().or_else(by_name).or_else(|| in_code(library, part, data))
 }
 
 /// Returns the packed version that an inner library exports.
@@ -110,14 +113,13 @@ pub(crate) fn returned_constant(elf: &Elf<'_>, getter: &str) -> Option<u32> {
 }
 
 /// Returns the version of a part from its code, if the code contains a release of its major.
-fn in_code(files: &OpenFiles, library: &Library, part: &Part, file: &Path) -> Option<Version> {
+fn in_code(library: &Library, part: &Part, data: &[u8]) -> Option<Version> {
     const EXECUTABLE: u64 = 4;
     let asked = library.asked.as_ref()?;
     if part.in_code == InCode::Unknown {
         return None;
     }
-    let data = files.open(file).ok()?;
-    let elf = Elf::parse(&data).ok().filter(|elf| elf.machine() == machine::X86_64)?;
+    let elf = Elf::parse(data).ok().filter(|elf| elf.machine() == machine::X86_64)?;
     let found = match part.in_code {
         InCode::Unknown => Vec::new(),
         InCode::Logged(function) => {

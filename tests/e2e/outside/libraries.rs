@@ -61,7 +61,7 @@ fn library_counts_if_it_is_found() {
             &|dir| (copy(&dir.join(LIBRARY)), pack(&["tar", "-cf", "l.tar", "--remove-files", LIBRARY], dir)).1,
             2,
         ),
-        ("object", &here, &|dir| compile(&["-c"], &source, &dir.join(LIBRARY)), 2),
+        ("object", &here, &|dir| compile(&["-c"], &source, &dir.join(LIBRARY)), 1),
         ("soname", &here, &|dir| compile(&["-shared", "-Wl,-soname,libown.so"], &source, &dir.join("foo.so")), 2),
         ("none", &here, &|_| (), 2),
     ];

@@ -3,25 +3,18 @@
 mod open;
 mod search;
 
-use std::cell::RefCell;
-use std::collections::{BTreeSet, HashMap, VecDeque};
-use std::fs::Metadata;
+use std::collections::{BTreeSet, VecDeque};
 use std::path::{Path, PathBuf};
+use std::rc::Rc;
 use std::sync::Arc;
 
+use super::facts::{ElfFacts, LoadFacts, ProgramKind, Requirement};
 use super::system::{self, System};
+use super::tree::{Disk, Entry, FileId, Tree};
 use super::{Environment, Inspection, LibraryCandidate, SearchSource, bytes_of};
 use crate::binary::mapped_file::{Contents, OpenFiles};
-use cudaguard::internal::elf::{self, Elf, machine, tag};
-use cudaguard::internal::files;
+use cudaguard::internal::elf::{self, machine};
 use search::expand_tokens;
-
-const PT_LOAD: u32 = 1;
-const PT_DYNAMIC: u32 = 2;
-/// Flag of `DT_FLAGS_1`: the loader does not search the system's directories for this object.
-const DF_1_NODEFLIB: u64 = 0x800;
-/// Smallest page size; the loader maps complete pages.
-const PAGE: u64 = 4096;
 
 /// A file that is loaded into the process.
 #[derive(Clone, Debug)]
@@ -38,22 +31,11 @@ pub struct Object {
     /// `DT_SONAME`.
     pub soname: Option<String>,
     names: Vec<Vec<u8>>,
-    rpath: Option<Vec<u8>>,
-    runpath: Option<Vec<u8>>,
     origin: PathBuf,
-    no_system: bool,
     /// True if `dlopen` loaded it. glibc then does not continue its search with the `DT_RPATH` of the caller.
     is_opened: bool,
-    id: Option<(u64, u64)>,
-    wants: Vec<(Vec<u8>, Requirement)>,
-    data: Arc<Contents>,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Requirement {
-    Needed,
-    /// True if the symbol may be missing.
-    Auxiliary,
+    id: Option<FileId>,
+    facts: Arc<LoadFacts>,
 }
 
 /// An object's request for a library, and its result.
@@ -102,83 +84,54 @@ pub struct LoadGraph {
     class64: bool,
     rules: Rules,
     environment: Environment,
-    dirs: RefCell<HashMap<PathBuf, bool>>,
     cache: Option<Arc<Contents>>,
-    /// All files that were read.
+    tree: Rc<dyn Tree>,
+    /// All files of the disk that were read.
     files: OpenFiles,
-}
-
-#[cfg(unix)]
-#[allow(clippy::unnecessary_wraps)]
-fn file_id(metadata: &Metadata) -> Option<(u64, u64)> {
-    use std::os::unix::fs::MetadataExt as _;
-    Some((metadata.dev(), metadata.ino()))
-}
-
-#[cfg(not(unix))]
-fn file_id(_: &Metadata) -> Option<(u64, u64)> {
-    None
-}
-
-/// Returns true if the kernel starts this program with more privileges than the user has, because of its owner, its
-/// group or its capabilities.
-#[cfg(unix)]
-fn is_privileged(program: &Path) -> bool {
-    use std::os::unix::fs::MetadataExt as _;
-    let Ok(metadata) = std::fs::metadata(program) else { return false };
-    // The owner of this directory is the user of this process.
-    let Ok(me) = std::fs::metadata("/proc/self") else { return metadata.mode() & 0o6000 != 0 };
-    (metadata.mode() & 0o4000 != 0 && metadata.uid() != me.uid())
-        || (metadata.mode() & 0o2010 == 0o2010 && metadata.gid() != me.gid())
-        || (me.uid() != 0 && system::has_capabilities(program))
-}
-
-#[cfg(not(unix))]
-fn is_privileged(_: &Path) -> bool {
-    false
 }
 
 impl Object {
     fn from_file(
-        files: &OpenFiles,
+        tree: &dyn Tree,
         path: PathBuf,
         name: &[u8],
         wanted_by: Option<usize>,
         place: SearchSource,
     ) -> Result<Self, String> {
-        let data = files.open(&path)?;
-        let elf = Elf::parse(&data).map_err(|error| format!("{}: {error}", path.display()))?;
-        let first = |tag| elf.dynamic_texts(tag).next().map(<[u8]>::to_vec);
-        let runpath = first(tag::RUNPATH);
-        let wants = elf
-            .dynamic()
-            .filter(|(tag, _)| matches!(*tag, tag::NEEDED | tag::AUXILIARY | tag::FILTER))
-            .filter_map(|(tag, value)| {
-                let want = if tag == tag::AUXILIARY { Requirement::Auxiliary } else { Requirement::Needed };
-                Some((elf.dynamic_string(value)?.to_vec(), want))
-            })
-            .collect();
+        let facts = tree.facts(&path)?;
+        let elf = facts.elf().map_err(|error| format!("{}: {error}", path.display()))?;
+        let id = match tree.entry(&path) {
+            Entry::File(id, _) => id,
+            _ => None,
+        };
         Ok(Self {
             name: String::from_utf8_lossy(name).into_owned(),
             wanted_by,
             place,
-            soname: elf.soname().map(str::to_owned),
+            soname: elf.soname.clone(),
             names: vec![name.to_vec(), bytes_of(path.as_os_str()).to_vec()],
-            rpath: if runpath.is_some() { None } else { first(tag::RPATH).filter(|path| !path.is_empty()) },
-            runpath,
             origin: path.parent().map(Path::to_owned).unwrap_or_default(),
-            no_system: elf.dynamic_value(tag::FLAGS_1).is_some_and(|flags| flags & DF_1_NODEFLIB != 0),
             is_opened: false,
-            id: std::fs::metadata(&path).ok().as_ref().and_then(file_id),
-            wants,
-            data: Arc::clone(&data),
+            id,
+            facts,
             path,
         })
     }
 
-    /// Returns the contents of the file.
+    /// Returns the facts that the loader reads in the file.
+    pub(super) fn elf(&self) -> &ElfFacts {
+        self.facts.elf().expect("only ELF files are objects")
+    }
+
+    /// Returns its search path as written: `DT_RUNPATH`, or else `DT_RPATH`.
+    pub(crate) fn search_path(&self) -> Option<&str> {
+        let elf = self.elf();
+        std::str::from_utf8(elf.runpath.as_deref().or(elf.rpath.as_deref())?).ok()
+    }
+
+    /// Returns the contents of the file; empty for a member of an archive.
     pub(crate) fn data(&self) -> &Arc<Contents> {
-        &self.data
+        self.facts.contents()
     }
 
     /// Returns the names under which it was requested.
@@ -198,46 +151,50 @@ impl Object {
 }
 
 impl LoadGraph {
-    pub(super) fn new_for_program(
+    pub(super) fn new_for_program(program: &Path, environment: Environment, files: OpenFiles) -> Result<Self, String> {
+        Self::new_in_tree(program, environment, Rc::new(Disk::new(files.clone())), files)
+    }
+
+    pub(super) fn new_in_tree(
         program: &Path,
         mut environment: Environment,
+        tree: Rc<dyn Tree>,
         files: OpenFiles,
     ) -> Result<Self, String> {
         // Removes the `./` in the path of the program.
         let path: PathBuf = environment.dir.join(program).components().collect();
         let fail = |error: &dyn std::fmt::Display| format!("{}: {error}", path.display());
-        let data = files.open(&path)?;
-        let elf = Elf::parse(&data).map_err(|error| fail(&error))?;
-        if !matches!(elf.kind(), elf::kind::EXECUTABLE | elf::kind::SHARED) {
+        let facts = tree.facts(&path)?;
+        let elf = facts.elf().map_err(|error| fail(&error))?;
+        if !matches!(elf.kind, elf::kind::EXECUTABLE | elf::kind::SHARED) {
             return Err(fail(&"is not a program"));
         }
-        let mut main = Object::from_file(&files, path.clone(), b"", None, SearchSource::Program)?;
+        let mut main = Object::from_file(&*tree, path.clone(), b"", None, SearchSource::Program)?;
         // `$ORIGIN` starts from the kernel's link to the program, not from the path under which it was started.
-        let real = std::fs::canonicalize(&path).map_err(|error| fail(&error))?;
+        let real = tree.real_path(&path).map_err(|error| fail(&error))?;
         main.origin = real.parent().map(Path::to_owned).unwrap_or_default();
         main.names = vec![Vec::new()];
-        if is_privileged(&path) {
+        if tree.is_privileged(&path) {
             environment = Environment { library_path: None, preload: None, is_secure: true, ..environment };
         }
-        let interpreter = elf.interpreter().map(PathBuf::from);
         let mut graph = Self {
             objects: vec![main],
             requests: Vec::new(),
             ignored: Vec::new(),
             interpreter_problem: None,
-            machine: elf.machine(),
-            class64: elf.is_64_bit(),
-            rules: Rules::Glibc(System::from_loader(&[], elf.machine())),
+            machine: elf.machine,
+            class64: elf.class64,
+            rules: Rules::Glibc(System::from_loader(&[], elf.machine, &*tree)),
             environment,
-            dirs: RefCell::default(),
             cache: None,
+            tree,
             files,
-            interpreter,
+            interpreter: elf.interpreter.clone(),
         };
         // A library is handled as if a program of its kind had loaded it.
         let loader = match graph.interpreter.clone() {
             Some(loader) => loader,
-            None if elf.is_dynamic() && !elf.needed().is_empty() => graph.usual_loader(),
+            None if elf.wants.iter().any(|(_, want)| *want == Requirement::Needed) => graph.usual_loader(),
             None => return Ok(graph),
         };
         graph.load_program(&loader);
@@ -257,21 +214,22 @@ impl LoadGraph {
 
     fn load_program(&mut self, loader: &Path) {
         let musl = loader.file_name().is_some_and(|name| name.to_string_lossy().starts_with("ld-musl-"));
-        match self.files.open(loader) {
+        let is_elsewhere = self.tree.is_partial() && self.tree.entry(loader) == Entry::Missing;
+        match self.tree.settings(loader) {
+            _ if is_elsewhere && musl => self.rules = Rules::Musl(system::musl_dirs(loader, &*self.tree)),
+            Err(_) if is_elsewhere => {}
             Err(error) => {
                 self.interpreter_problem = self.interpreter.is_some().then_some(error);
                 if musl || self.interpreter.is_some() {
                     return;
                 }
             }
-            Ok(data) if musl => {
-                let _ = data;
-                self.rules = Rules::Musl(system::musl_dirs(loader));
-            }
-            Ok(data) => self.rules = Rules::Glibc(System::from_loader(&data, self.machine)),
+            Ok(_) if musl => self.rules = Rules::Musl(system::musl_dirs(loader, &*self.tree)),
+            Ok(data) => self.rules = Rules::Glibc(System::from_loader(&data, self.machine, &*self.tree)),
         }
         match self.inspect_file(loader) {
             Inspection::Usable => {}
+            _ if is_elsewhere => {}
             Inspection::Missing => self.interpreter_problem = Some(format!("{}: does not exist", loader.display())),
             Inspection::WrongArchitecture(why) | Inspection::Stopped(why) | Inspection::Broken(why) => {
                 self.interpreter_problem = Some(format!("{}: {why}", loader.display()));
@@ -281,10 +239,10 @@ impl LoadGraph {
             return;
         }
         if let Rules::Glibc(system) = &self.rules {
-            self.cache = self.files.open(&system.cache).ok();
+            self.cache = self.tree.settings(&system.cache).ok();
         }
         let name = bytes_of(loader.as_os_str()).to_vec();
-        if let Ok(object) = Object::from_file(&self.files, loader.to_owned(), &name, None, SearchSource::Loader) {
+        if let Ok(object) = Object::from_file(&*self.tree, loader.to_owned(), &name, None, SearchSource::Loader) {
             self.objects.push(object);
         }
         let mut queue = VecDeque::from([0]);
@@ -299,7 +257,7 @@ impl LoadGraph {
     /// Loads the dependencies of these objects and their dependencies, breadth first.
     fn load_needed(&mut self, mut queue: VecDeque<usize>) {
         while let Some(by) = queue.pop_front() {
-            for (name, want) in self.objects[by].wants.clone() {
+            for (name, want) in self.objects[by].elf().wants.clone() {
                 let name = match &self.rules {
                     // A needed name may contain tokens even without a slash.
                     Rules::Glibc(system) => expand_tokens(&name, &self.objects[by].origin, system).unwrap_or(name),
@@ -329,8 +287,8 @@ impl LoadGraph {
         let split = |byte: &u8| *byte == b':' || if musl { byte.is_ascii_whitespace() } else { *byte == b' ' };
         let mut names: Vec<_> = variable.split(split).map(|name| (name.to_vec(), "LD_PRELOAD")).collect();
         if !musl {
-            let file = files::read_bytes("/etc/ld.so.preload".as_ref()).unwrap_or_default();
-            for line in file.split(|byte| *byte == b'\n') {
+            let file = self.tree.settings("/etc/ld.so.preload".as_ref());
+            for line in file.as_deref().map_or(&[][..], |file| file).split(|byte| *byte == b'\n') {
                 let line = line.split(|byte| *byte == b'#').next().unwrap_or_default();
                 let parts = line.split(|byte| matches!(byte, b':' | b' ' | b'\t'));
                 names.extend(parts.map(|name| (name.to_vec(), "/etc/ld.so.preload")));
@@ -351,13 +309,15 @@ impl LoadGraph {
         if taken.inspection != Inspection::Usable {
             return LoadOutcome::Broken(taken.clone());
         }
-        let metadata = std::fs::metadata(&taken.path).ok();
-        let file = metadata.as_ref().and_then(file_id);
+        let file = match self.tree.entry(&taken.path) {
+            Entry::File(id, _) => id,
+            _ => None,
+        };
         if let Some(index) = self.objects.iter().position(|object| file.is_some() && object.id == file) {
             self.objects[index].names.push(name.to_vec());
             return LoadOutcome::Object(index, taken.place.clone());
         }
-        match Object::from_file(&self.files, taken.path.clone(), name, Some(by), taken.place.clone()) {
+        match Object::from_file(&*self.tree, taken.path.clone(), name, Some(by), taken.place.clone()) {
             Ok(object) => {
                 self.objects.push(object);
                 queue.push_back(self.objects.len() - 1);
@@ -417,7 +377,17 @@ impl LoadGraph {
         Some(index)
     }
 
-    /// Returns all files that were read.
+    /// Returns true if there is a file at this path.
+    pub(crate) fn has_file(&self, path: &Path) -> bool {
+        matches!(self.tree.entry(path), Entry::File(..))
+    }
+
+    /// Returns the names in a directory.
+    pub(crate) fn list_dir(&self, dir: &Path) -> Vec<String> {
+        self.tree.list(dir)
+    }
+
+    /// Returns the files of the disk that were read.
     pub(crate) fn files(&self) -> &OpenFiles {
         &self.files
     }
@@ -439,15 +409,9 @@ impl LoadGraph {
     /// Returns true if a file of this name may be in a place that this process cannot access. The loader skips it, but
     /// it is unknown whether it exists.
     pub fn is_shut(&self, from: usize, name: &str) -> bool {
-        use std::io::ErrorKind::{NotADirectory, NotFound};
-        let denied = |path: &Path| {
-            let error = std::fs::File::open(path).err();
-            error.is_some_and(|error| !matches!(error.kind(), NotFound | NotADirectory))
-        };
         let candidates = self.search_candidates(from, name.as_bytes(), true);
-        candidates
-            .iter()
-            .any(|one| matches!(one.inspection, Inspection::Missing | Inspection::Stopped(_)) && denied(&one.path))
+        let is_unseen = |one: &LibraryCandidate| matches!(one.inspection, Inspection::Missing | Inspection::Stopped(_));
+        candidates.iter().any(|one| is_unseen(one) && self.tree.is_shut(&one.path))
     }
 
     /// Returns the requests without a result. Because of these, the program ends before any of its code runs.
@@ -455,10 +419,10 @@ impl LoadGraph {
         self.requests.iter().filter(|request| !matches!(request.answer, LoadOutcome::Object(..)))
     }
 
-    /// Returns true if the file of this object is below the directory of the program. Nothing is below the root directory.
-    pub(crate) fn is_below_program(&self, index: usize) -> bool {
+    /// Returns true if a file is below the directory of the program. Nothing is below the root directory.
+    pub(crate) fn is_below_program(&self, file: &Path) -> bool {
         let dir = &self.objects[0].origin;
-        dir.parent().is_some() && self.objects[index].path.starts_with(dir)
+        dir.parent().is_some() && file.starts_with(dir)
     }
 
     /// Returns true if musl's loader starts the program.
@@ -476,80 +440,22 @@ impl LoadGraph {
         self.objects.iter().position(|object| object.is_called(name))
     }
 
-    /// Returns what the loader does with a file (`open_verify` and the first checks of `_dl_map_object_from_fd` in
-    /// glibc). musl's `map_library` has fewer checks, and ends the program in cases in which glibc continues its
-    /// search.
+    /// Returns what the loader does with a file.
     fn inspect_file(&self, path: &Path) -> Inspection {
-        use std::io::ErrorKind::{NotFound, PermissionDenied};
-        let metadata = match std::fs::metadata(path) {
-            Ok(metadata) => metadata,
-            Err(error) if matches!(error.kind(), NotFound | PermissionDenied) => return Inspection::Missing,
-            Err(error) => return Inspection::Stopped(error.to_string()),
-        };
-        if metadata.is_dir() {
-            return Inspection::Broken("is a directory".to_owned());
+        let broken = |why: &str| Inspection::Broken(why.to_owned());
+        match self.tree.entry(path) {
+            Entry::Missing => Inspection::Missing,
+            Entry::Stopped(why) => Inspection::Stopped(why),
+            Entry::Dir => broken("is a directory"),
+            Entry::Special => broken("is not a regular file"),
+            Entry::File(_, 0) => broken("is empty: file too short"),
+            // The file was deleted in the meantime, or this user may not read it.
+            Entry::File(..) => self.tree.facts(path).map_or(Inspection::Missing, |facts| facts.inspect(self.kind())),
         }
-        if !metadata.is_file() {
-            return Inspection::Broken("is not a regular file".to_owned());
-        }
-        if metadata.len() == 0 {
-            return Inspection::Broken("is empty: file too short".to_owned());
-        }
-        // The file was deleted in the meantime, or this user may not read it.
-        let Ok(data) = self.files.open(path) else { return Inspection::Missing };
-        self.check_loadable(&data).unwrap_or(Inspection::Usable)
     }
 
-    /// Returns the problem of a file. `None` if the loader can load it.
-    fn check_loadable(&self, data: &[u8]) -> Option<Inspection> {
-        let broken = |why: &str| Some(Inspection::Broken(why.to_owned()));
-        let musl = self.is_of_musl();
-        let wrong_architecture =
-            |what: String| Some(if musl { Inspection::Broken(what) } else { Inspection::WrongArchitecture(what) });
-        if data.len() < if self.class64 { 64 } else { 52 } {
-            return broken("file too short");
-        }
-        if !Elf::is_elf(data) {
-            return broken("invalid ELF header");
-        }
-        match (data[4], self.class64) {
-            (1, true) => return wrong_architecture("is for 32-bit programs".to_owned()),
-            (2, false) => return wrong_architecture("is for 64-bit programs".to_owned()),
-            _ => {}
-        }
-        let elf = match Elf::parse(data) {
-            Ok(elf) => elf,
-            Err(error) => return Some(Inspection::Broken(error)),
-        };
-        if !musl && data[20..24] != [1, 0, 0, 0] {
-            return broken("ELF file version does not match current one");
-        }
-        if !musl && !matches!(elf.os_abi(), 0 | 3) {
-            return broken("ELF file OS ABI invalid");
-        }
-        if elf.machine() != self.machine {
-            return wrong_architecture(format!("is for {}", machine::machine_name(elf.machine())));
-        }
-        if !matches!(elf.kind(), elf::kind::SHARED | elf::kind::EXECUTABLE) {
-            return broken("only ET_DYN and ET_EXEC can be loaded");
-        }
-        if !elf.segments().any(|segment| segment.kind == PT_DYNAMIC) {
-            return broken("object file has no dynamic section");
-        }
-        // An access to a page that is completely beyond the end of the file is a bus error.
-        let pages = |size: u64| size.checked_next_multiple_of(PAGE).unwrap_or(u64::MAX);
-        let end = elf
-            .segments()
-            .filter(|segment| segment.kind == PT_LOAD && segment.file_size != 0)
-            .map(|segment| segment.offset.saturating_add(segment.file_size))
-            .max();
-        match end {
-            None => broken("object file has no loadable segments"),
-            Some(end) if pages(end) > pages(data.len() as u64) => {
-                Some(Inspection::Broken(format!("is cut off: {} of at least {end} bytes", data.len())))
-            }
-            Some(_) => None,
-        }
+    fn kind(&self) -> ProgramKind {
+        ProgramKind { machine: self.machine, class64: self.class64, is_of_musl: self.is_of_musl() }
     }
 }
 

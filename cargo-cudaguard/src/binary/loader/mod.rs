@@ -6,22 +6,28 @@
 
 mod cache;
 mod dll;
+mod facts;
 mod graph;
 mod symbols;
 mod system;
+mod tree;
 mod versions;
 
 use std::ffi::{OsStr, OsString};
 use std::fmt;
 use std::path::{Path, PathBuf};
+use std::rc::Rc;
 
 use crate::binary::mapped_file::OpenFiles;
 use cudaguard::internal::env::Env;
 
 pub(crate) use dll::SearchedDirs;
 pub use dll::{DllClosure, DllRequest, DllSearch, DllSource, FoundDll};
+pub use facts::Inspection;
+pub(crate) use facts::LoadFacts;
 pub use graph::{LibraryRequest, LoadGraph, LoadOutcome, Object};
 pub use symbols::MissingSymbol;
+pub(crate) use tree::{Entry, Tree};
 pub use versions::MissingVersion;
 
 /// The variables of a process that its loader reads.
@@ -110,21 +116,6 @@ impl fmt::Display for SearchSource {
     }
 }
 
-/// The loader's reaction to a file.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Inspection {
-    /// The loader picks it.
-    Usable,
-    /// The file is missing or not readable: the loader continues its search.
-    Missing,
-    /// The file is for another machine: the loader continues its search.
-    WrongArchitecture(String),
-    /// The file cannot be accessed (a loop of links): the loader skips the rest of this list.
-    Stopped(String),
-    /// The loader picks it and ends the program.
-    Broken(String),
-}
-
 /// A file that the loader tries for a name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LibraryCandidate {
@@ -145,6 +136,18 @@ pub fn resolve_program(program: &Path, env: &Env) -> Result<LoadGraph, String> {
 /// Does the same as [`resolve_program`] with files that the command has opened.
 pub(crate) fn resolve_with(program: &Path, env: &Env, files: &OpenFiles) -> Result<LoadGraph, String> {
     LoadGraph::new_for_program(program, Environment::from_env(env), files.clone())
+}
+
+/// Does the same as [`resolve_program`] in another file system. `library_path`: `LD_LIBRARY_PATH`.
+pub(crate) fn resolve_in(tree: Rc<dyn Tree>, program: &Path, library_path: Option<&str>) -> Result<LoadGraph, String> {
+    let environment = Environment {
+        library_path: library_path.map(OsString::from),
+        preload: None,
+        bind_now: false,
+        is_secure: false,
+        dir: PathBuf::from("/"),
+    };
+    LoadGraph::new_in_tree(program, environment, tree, OpenFiles::default())
 }
 
 /// Returns the processor of this machine ([`cudaguard::internal::elf::machine`]). `None` if it is none of the known ones.

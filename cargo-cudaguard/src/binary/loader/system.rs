@@ -4,8 +4,8 @@
 use std::path::{Path, PathBuf};
 
 use super::path_of;
+use super::tree::Tree;
 use cudaguard::internal::elf::machine;
-use cudaguard::internal::files;
 
 /// The settings of a glibc.
 #[derive(Clone, Debug)]
@@ -18,6 +18,8 @@ pub(super) struct System {
     pub(super) platform: String,
     /// Path of the cache that ldconfig writes.
     pub(super) cache: PathBuf,
+    /// The directories in `/etc/ld.so.conf`, from which the machine of a partial tree writes the cache.
+    pub(super) listed: Vec<PathBuf>,
     /// Directories below `glibc-hwcaps` that this processor supports, best first.
     pub(super) hwcaps: Vec<String>,
     /// Subdirectories that are searched in each directory, best first; the last one is empty.
@@ -26,7 +28,7 @@ pub(super) struct System {
 
 impl System {
     /// Reads the settings from the contents of the loader.
-    pub(super) fn from_loader(loader: &[u8], for_machine: u16) -> Self {
+    pub(super) fn from_loader(loader: &[u8], for_machine: u16, tree: &dyn Tree) -> Self {
         let texts: Vec<&str> = loader
             .split(|byte| *byte == 0)
             .filter(|text| text.len() > 2)
@@ -34,7 +36,7 @@ impl System {
             .collect();
         let texts = || texts.iter().copied();
         let version = texts().find_map(|text| parse_glibc_release(text.split_once("release version ")?.1));
-        let dirs = builtin_dirs(texts()).unwrap_or_else(|| default_dirs(for_machine));
+        let dirs = builtin_dirs(texts()).unwrap_or_else(|| default_dirs(for_machine, tree));
         let first = dirs.first().and_then(|dir| dir.to_str()).unwrap_or_default();
         let first = first.trim_matches('/');
         let lib = if texts().any(|text| text == first) {
@@ -42,7 +44,7 @@ impl System {
         } else {
             first.rsplit('/').next().unwrap_or_default().to_owned()
         };
-        let cache = texts()
+        let cache: PathBuf = texts()
             .find(|text| text.starts_with('/') && text.ends_with("/ld.so.cache"))
             .unwrap_or("/etc/ld.so.cache")
             .into();
@@ -63,7 +65,9 @@ impl System {
             below.extend(legacy_dirs(for_machine, native, &mut platform));
         }
         below.push(String::new());
-        Self { dirs, lib, platform, cache, hwcaps, below }
+        let is_cache_unknown = tree.is_partial() && tree.settings(&cache).is_err();
+        let listed = if is_cache_unknown { listed_dirs(tree) } else { Vec::new() };
+        Self { dirs, lib, platform, cache, listed, hwcaps, below }
     }
 }
 
@@ -85,15 +89,54 @@ fn builtin_dirs<'text>(texts: impl Iterator<Item = &'text str>) -> Option<Vec<Pa
     (!run.is_empty()).then_some(run)
 }
 
-fn default_dirs(for_machine: u16) -> Vec<PathBuf> {
+fn default_dirs(for_machine: u16, tree: &dyn Tree) -> Vec<PathBuf> {
     let triplet = format!("{}-linux-gnu", machine::machine_name(for_machine));
     [format!("/lib/{triplet}/"), format!("/usr/lib/{triplet}/")]
         .iter()
         .map(String::as_str)
         .chain(["/lib64/", "/usr/lib64/", "/lib/", "/usr/lib/"])
         .map(PathBuf::from)
-        .filter(|dir| dir.is_dir())
+        .filter(|dir| tree.is_dir(dir))
         .collect()
+}
+
+/// The file that lists the directories for ldconfig.
+pub(super) const PATH_FILE: &str = "/etc/ld.so.conf";
+
+/// Returns the directories for which ldconfig writes the cache. Without its file, those of most distributions.
+fn listed_dirs(tree: &dyn Tree) -> Vec<PathBuf> {
+    /// No real file includes more files.
+    const MOST_FILES: usize = 1000;
+    let Ok(text) = tree.settings(Path::new(PATH_FILE)) else { return vec![PathBuf::from("/usr/local/lib")] };
+    let (mut dirs, mut files, mut texts) = (Vec::new(), 0, vec![text]);
+    while let Some(text) = texts.pop() {
+        for line in String::from_utf8_lossy(&text).lines() {
+            let line = line.split('#').next().unwrap_or_default().trim();
+            let Some(pattern) = line.strip_prefix("include").filter(|rest| rest.starts_with([' ', '\t'])) else {
+                let is_dir = line.starts_with('/');
+                dirs.extend(is_dir.then(|| PathBuf::from(line.split('=').next().unwrap_or_default().trim_end())));
+                continue;
+            };
+            for file in included_files(tree, pattern.trim()) {
+                files += 1;
+                texts.extend(tree.settings(&file).ok().filter(|_| files < MOST_FILES));
+            }
+        }
+    }
+    dirs
+}
+
+/// Returns the files that a pattern such as `/etc/ld.so.conf.d/*.conf` selects, by name.
+fn included_files(tree: &dyn Tree, pattern: &str) -> Vec<PathBuf> {
+    let pattern = Path::new("/etc").join(pattern);
+    let (Some(dir), Some(name)) = (pattern.parent(), pattern.file_name().and_then(|name| name.to_str())) else {
+        return Vec::new();
+    };
+    let Some((start, end)) = name.split_once('*') else { return vec![pattern] };
+    let mut names = tree.list(dir);
+    names.retain(|name| name.len() >= start.len() + end.len() && name.starts_with(start) && name.ends_with(end));
+    names.sort();
+    names.iter().map(|name| dir.join(name)).collect()
 }
 
 pub(super) const fn native_machine() -> u16 {
@@ -164,13 +207,13 @@ fn legacy_dirs(for_machine: u16, native: bool, platform: &mut String) -> Vec<Str
 }
 
 /// Returns musl's directories, each with the path file that lists it; without a path file, the compiled-in ones.
-pub(super) fn musl_dirs(interpreter: &Path) -> Vec<(PathBuf, Option<PathBuf>)> {
+pub(super) fn musl_dirs(interpreter: &Path, tree: &dyn Tree) -> Vec<(PathBuf, Option<PathBuf>)> {
     // `/lib/ld-musl-x86_64.so.1` reads `/etc/ld-musl-x86_64.path`: `etc` and `lib` have the same parent directory.
     let name = interpreter.file_name().and_then(|name| name.to_str()).unwrap_or_default();
     let arch = name.strip_prefix("ld-musl-").and_then(|rest| rest.split('.').next()).unwrap_or_default();
     let prefix = interpreter.parent().and_then(Path::parent).unwrap_or(Path::new("/"));
     let file = prefix.join(format!("etc/ld-musl-{arch}.path"));
-    match files::read_bytes(&file) {
+    match tree.settings(&file) {
         Ok(text) => text
             .split(|byte| matches!(byte, b':' | b'\n'))
             .filter(|dir| !dir.is_empty())

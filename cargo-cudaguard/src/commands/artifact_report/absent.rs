@@ -5,7 +5,7 @@ use std::fs;
 use std::path::Path;
 use std::sync::Arc;
 
-use super::member::{MemberLoader, file_name};
+use super::member::{MemberLoader, library_name};
 use super::{ArtifactPackage, ArtifactReport};
 use crate::binary::examined::{NotExamined, has_trace_of_cuda};
 use crate::binary::file::Binary;
@@ -25,8 +25,8 @@ impl ArtifactReport {
             self.loaders.iter().filter(|one| one.is_loadable()).map(|one| (one.name.as_str(), one)).collect();
         for name in self.files.iter().chain(self.links.keys()) {
             if let Some(library) = self.resolve_links(name).and_then(|file| loadable.get(file)) {
-                for known in [Some(file_name(name)), library.soname.as_deref()].into_iter().flatten() {
-                    let _ = named.entry(known.to_owned()).or_default().insert(name.clone());
+                for known in [Some(name.as_str()), library.soname.as_deref()].into_iter().flatten() {
+                    let _ = named.entry(library_name(known).into_owned()).or_default().insert(name.clone());
                 }
             }
         }
@@ -46,7 +46,7 @@ impl ArtifactReport {
             let (own, other) = (package(member), package(library));
             own > 0 && other > 0 || member[..own] == library[..other]
         };
-        self.libraries.get(file_name(name)).is_some_and(|all| all.iter().any(is_it))
+        self.libraries.get(&*library_name(name)).is_some_and(|all| all.iter().any(is_it))
     }
 
     /// Returns the libraries that programs, and members which run together with CUDA, need and that are not in the artifact. If
@@ -70,7 +70,7 @@ impl ArtifactReport {
             let must_be_found = is_program(at) && !is_image;
             let is_absent = |by: &str, name: &str| {
                 let is_present = if must_be_found {
-                    self.closures[at].has_library(&self.loaders, name)
+                    self.closures[at].has_library(&self.loaders, name) || self.closures[at].is_broken(name)
                 } else {
                     self.is_installed_with(by, name)
                 };
@@ -103,7 +103,7 @@ impl ArtifactReport {
             let by: Vec<&str> = by.into_iter().collect();
             let supplier = self.supplier(&by, &soname).map(|name| format!("; the package requires {name}"));
             let by = join_some(&by);
-            let why = match self.libraries.get(file_name(&soname)).and_then(BTreeSet::first) {
+            let why = match self.libraries.get(&*library_name(&soname)).and_then(BTreeSet::first) {
                 Some(other) => format!("needed by {by}, and the dynamic linker does not find {other}"),
                 None => format!("needed by {by}, and not {place}{}", supplier.unwrap_or_default()),
             };

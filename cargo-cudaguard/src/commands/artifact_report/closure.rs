@@ -1,24 +1,60 @@
 //! The members of an archive or directory that run together, found as the dynamic linker finds them.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::OsStr;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
 
+use super::machine::without_links;
 use super::member::{MemberLoader, file_name};
+use super::tree::MemberTree;
 use super::{ArtifactMember, ArtifactReport};
 use crate::binary::examined::NotExamined;
-use crate::binary::loader::MissingSymbol;
-use crate::family::misnamed;
-use crate::host::dry_run::{SymbolFile, finding_of_processor, findings_of_missing};
-use cudaguard::internal::finding::Finding;
-use cudaguard::internal::vendor::CUDNN;
+use crate::binary::loader::{self, Inspection, LoadGraph, LoadOutcome, MissingSymbol, Object, SearchSource};
+use crate::binary::mapped_file::OpenFiles;
+use crate::family::{OpenedLibrary, misnamed};
+use crate::host::dry_run::{
+    FileOpens, OpeningFiles, SymbolFile, finding_of_processor, findings_of_missing, is_of_program, load_opened_here,
+    load_opened_inside,
+};
+use cudaguard::internal::env::Env;
+use cudaguard::internal::finding::{Finding, MessageTemplate, Values};
 
-/// Maximum number of searches for a library. A real environment with 5000 files needs fewer than 100000.
-const MOST_SEARCHES: usize = 1 << 20;
+/// Maximum number of requests for libraries. A real environment with 5000 files needs fewer than 100000.
+const MOST_REQUESTS: usize = 1 << 20;
 
 /// A program, or a library that no other member needs, with the members that the dynamic linker loads for it.
 #[derive(Default)]
 pub(super) struct MemberClosure {
     /// The members in load order.
     loaded: Vec<LoadedMember>,
+    /// The requests of the members for libraries.
+    requests: Vec<MemberRequest>,
+}
+
+/// The request of a member for a library.
+struct MemberRequest {
+    /// Index in [`MemberClosure::loaded`].
+    by: usize,
+    name: String,
+    answer: Answer,
+}
+
+/// The answer of the dynamic linker.
+enum Answer {
+    /// This member, an index in [`ArtifactReport::loaders`].
+    Found(usize),
+    /// A member that no search path contains. Another module loads it before.
+    LoadedBefore,
+    Absent,
+    /// A file that cannot be loaded: its path, the reason, and the search path that contains it.
+    Broken {
+        path: String,
+        why: String,
+        picked_by: String,
+    },
 }
 
 impl MemberClosure {
@@ -30,6 +66,11 @@ impl MemberClosure {
     /// Returns true if a library of this name is loaded.
     pub(super) fn has_library(&self, loaders: &[MemberLoader], name: &str) -> bool {
         self.loaded.iter().any(|member| member.name == name || loaders[member.at].is_named(name))
+    }
+
+    /// Returns true if the dynamic linker picks a file for a library of this name and cannot load it.
+    pub(super) fn is_broken(&self, name: &str) -> bool {
+        self.requests.iter().any(|request| request.name == name && matches!(request.answer, Answer::Broken { .. }))
     }
 
     /// Adds a library that is loaded from elsewhere.
@@ -46,8 +87,6 @@ pub(super) struct LoadedMember {
     wanted_by: Option<usize>,
     /// Name under which it was requested; empty for the first.
     name: String,
-    /// The link that the dynamic linker opens: its directory is `$ORIGIN`. `None` if it opens the file itself.
-    link: Option<String>,
     /// The search path that contains it.
     picked_by: String,
     /// True if it is loaded before it is requested, so that no search path need contain it.
@@ -56,23 +95,83 @@ pub(super) struct LoadedMember {
 
 impl LoadedMember {
     fn root(at: usize) -> Self {
-        let picked_by = "the program".to_owned();
-        Self { at, wanted_by: None, name: String::new(), link: None, picked_by, by_name: false }
+        Self { at, wanted_by: None, name: String::new(), picked_by: "the program".to_owned(), by_name: false }
     }
 
     /// A library of this machine.
     pub(super) fn joined(at: usize, name: String, picked_by: String) -> Self {
-        Self { at, wanted_by: None, name, link: None, picked_by, by_name: true }
+        Self { at, wanted_by: None, name, picked_by, by_name: true }
     }
 }
 
-/// Returns true if the dynamic linker searches the directory of a member, if the top of the archive is the root of the file system.
-fn is_in_default_directory(member: &str) -> bool {
-    let dir = &member[member.find('!').map_or(0, |at| at + 1)..member.len() - file_name(member).len()];
-    let dir = dir.trim_start_matches("./").trim_end_matches('/');
-    let below = dir.strip_prefix("usr/").unwrap_or(dir);
-    let lib = below.strip_prefix("local/").unwrap_or(below);
-    matches!(lib, "lib" | "lib64") || lib.strip_prefix("lib/").is_some_and(|triplet| triplet.ends_with("-linux-gnu"))
+/// The members of a tree, as far as they open libraries by name.
+struct OpeningMembers<'a> {
+    loaders: &'a [MemberLoader],
+    tree: &'a MemberTree,
+}
+
+impl OpeningFiles for OpeningMembers<'_> {
+    fn opens(&self, object: &Object) -> Cow<'_, FileOpens> {
+        match self.tree.loader_at(&object.path) {
+            Some(at) => Cow::Borrowed(&self.loaders[at].opens),
+            None => Cow::Owned(FileOpens::default()),
+        }
+    }
+
+    fn is_brought(&self, _: &LoadGraph, _: usize) -> bool {
+        true
+    }
+
+    fn is_of_machine(&self, name: &str) -> bool {
+        !is_of_program(name)
+    }
+
+    fn find_elsewhere(&self, name: &str) -> Option<PathBuf> {
+        self.tree.any_file_named(name)
+    }
+}
+
+/// The files that the dynamic linker loads for a member.
+pub(super) struct MemberGraph<'a> {
+    pub(super) graph: LoadGraph,
+    source: GraphSource<'a>,
+}
+
+/// The files of a graph.
+enum GraphSource<'a> {
+    /// Members of the artifact.
+    Tree(Rc<MemberTree>),
+    /// Files of this machine, some of which are members of a directory.
+    Machine(&'a ArtifactReport),
+}
+
+impl MemberGraph<'_> {
+    /// Returns the index in [`ArtifactReport::loaders`] of the file at a path.
+    pub(super) fn loader_at(&self, path: &Path) -> Option<usize> {
+        match &self.source {
+            GraphSource::Tree(tree) => tree.loader_at(path),
+            GraphSource::Machine(report) => report.loader_of_file(path),
+        }
+    }
+
+    /// Returns true if the file at a path is no member.
+    pub(super) fn is_of_machine(&self, path: &Path) -> bool {
+        match &self.source {
+            GraphSource::Tree(_) => false,
+            GraphSource::Machine(report) => report.member_of_file(path).is_none(),
+        }
+    }
+
+    /// Returns the object of a member.
+    pub(super) fn object_of(&self, loader: usize) -> Option<usize> {
+        self.graph.objects.iter().position(|object| self.loader_at(&object.path) == Some(loader))
+    }
+
+    /// Returns the member that an object opens under a name.
+    fn open(&self, object: usize, name: &str) -> Option<usize> {
+        let found = self.graph.resolve_file(object, name).filter(|found| found.inspection == Inspection::Usable)?;
+        self.loader_at(&found.path)
+    }
 }
 
 impl ArtifactReport {
@@ -84,39 +183,11 @@ impl ArtifactReport {
             let soname = loader.soname.as_deref();
             needed.contains(file_name(&loader.name)) || soname.is_some_and(|soname| needed.contains(soname))
         };
-        let places: BTreeMap<&str, usize> = self
-            .loaders
-            .iter()
-            .enumerate()
-            .filter(|(_, loader)| loader.is_loadable())
-            .map(|(at, loader)| (loader.name.as_str(), at))
-            .collect();
-        let mut by_name: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
-        // The dynamic linker of an image also searches directories that no member names. In an environment, Python loads
-        // the libraries of other packages by their paths before it loads a module that needs them.
-        let is_image = self.walked.kind == "container image";
-        for name in self.files.iter().chain(self.links.keys()) {
-            if let Some(file) = self.resolve_links(name) {
-                by_name.entry(file_name(name)).or_default().insert(file);
-            }
+        let mut dlls: BTreeMap<String, Vec<usize>> = BTreeMap::new();
+        for (at, loader) in self.loaders.iter().enumerate().filter(|(_, loader)| loader.is_for_windows) {
+            dlls.entry(file_name(&loader.name).to_ascii_lowercase()).or_default().push(at);
         }
-        let mut dlls: BTreeMap<String, Vec<&str>> = BTreeMap::new();
-        for loader in self.loaders.iter().filter(|loader| loader.is_for_windows) {
-            dlls.entry(file_name(&loader.name).to_ascii_lowercase()).or_default().push(&loader.name);
-        }
-        let only = |root: &MemberLoader, by: &MemberLoader, name: &str| {
-            if by.is_for_windows {
-                // Of several copies in other directories, any may be used.
-                let files = dlls.get(&name.to_ascii_lowercase())?;
-                let dir = |name: &str| name.len() - file_name(name).len();
-                let same_dir = files.iter().find(|file| file[..dir(file)] == by.name[..dir(&by.name)]);
-                return same_dir.or(files.first().filter(|_| files.len() == 1)).copied();
-            }
-            let may_be = |file: &&&str| is_image || !root.is_program() || is_in_default_directory(file);
-            let mut files = by_name.get(name)?.iter().filter(may_be);
-            files.next().filter(|_| files.next().is_none()).copied()
-        };
-        let (mut reached, mut searches, mut closures) = (BTreeSet::new(), 0, Vec::new());
+        let (mut reached, mut requests, mut closures) = (BTreeSet::new(), 0, Vec::new());
         for first in [true, false] {
             for (at, loader) in self.loaders.iter().enumerate() {
                 let is_root = loader.is_program() || !is_needed(loader);
@@ -124,10 +195,11 @@ impl ArtifactReport {
                 // used.
                 let is_reached = |name: &str| reached.contains(name);
                 let own = [Some(file_name(&loader.name)), loader.soname.as_deref()];
-                if is_root != first || !first && own.into_iter().flatten().any(is_reached) || searches > MOST_SEARCHES {
+                if is_root != first || !first && own.into_iter().flatten().any(is_reached) || requests > MOST_REQUESTS {
                     continue;
                 }
-                let closure = self.load_closure(at, &places, &only, &mut searches);
+                let closure = if loader.is_for_windows { self.load_dlls(at, &dlls) } else { self.load_members(at) };
+                requests += closure.requests.len().max(closure.loaded.len());
                 for loaded in closure.loaded.iter().map(|member| &self.loaders[member.at]) {
                     reached.insert(file_name(&loaded.name));
                     reached.extend(loaded.soname.as_deref());
@@ -135,101 +207,193 @@ impl ArtifactReport {
                 closures.push(closure);
             }
         }
-        if searches > MOST_SEARCHES {
-            let why = format!("which members run together: more than {MOST_SEARCHES} searches for libraries");
+        if requests > MOST_REQUESTS {
+            let why = format!("which members run together: more than {MOST_REQUESTS} requests for libraries");
             self.not_examined.push(NotExamined::new(self.archive.display().to_string(), why));
         }
         self.closures = closures;
     }
 
-    fn load_closure<'a>(
-        &'a self,
-        root: usize,
-        places: &BTreeMap<&str, usize>,
-        only: &dyn Fn(&MemberLoader, &MemberLoader, &str) -> Option<&'a str>,
-        searches: &mut usize,
-    ) -> MemberClosure {
+    /// Loads a member as the dynamic linker does. `None` if it loads no such file.
+    fn graph_of(&self, at: usize) -> Option<MemberGraph<'_>> {
+        let loader = &self.loaders[at];
+        let (tree, path) = self.trees.place_of(&loader.name)?;
+        let library_path = (!self.library_path.is_empty()).then(|| self.library_path.join(":"));
+        let mut graph = loader::resolve_in(Rc::<MemberTree>::clone(&tree), &path, library_path.as_deref()).ok()?;
+        // Python loads the libraries of other packages by their paths before it loads a module that needs them.
+        if !loader.is_program() {
+            graph.load_absent(|name| tree.only_file_named(name));
+        }
+        load_opened_inside(&mut graph, &OpeningMembers { loaders: &self.loaders, tree: &tree });
+        Some(MemberGraph { graph, source: GraphSource::Tree(tree) })
+    }
+
+    /// Loads a member as the dynamic linker of this machine does, if the answer is for this machine.
+    fn graph_here(&self, at: usize) -> Option<MemberGraph<'_>> {
+        let mut graph = self.load_here(&self.loaders[at].name, &Env::from_process(), &OpenFiles::default())?;
+        let _ = load_opened_here(&mut graph);
+        Some(MemberGraph { graph, source: GraphSource::Machine(self) })
+    }
+
+    /// Returns the name of the member that is this file of the machine.
+    fn member_of_file(&self, path: &Path) -> Option<String> {
+        let top = fs::canonicalize(&self.archive).ok()?;
+        let dir = fs::canonicalize(path.parent()?).ok()?;
+        let below = dir.strip_prefix(&top).ok()?.join(path.file_name()?);
+        let names: Option<Vec<&str>> = below.iter().map(OsStr::to_str).collect();
+        Some(self.resolve_links(&names?.join("/"))?.to_owned())
+    }
+
+    /// Returns the index of the member, or of the joined library, that is this file of the machine.
+    fn loader_of_file(&self, path: &Path) -> Option<usize> {
+        let joined = || without_links(path).display().to_string();
+        self.loader_of(&self.member_of_file(path).unwrap_or_else(joined))
+    }
+
+    fn load_members(&self, root: usize) -> MemberClosure {
+        let mut closure = MemberClosure { loaded: vec![LoadedMember::root(root)], requests: Vec::new() };
+        let Some(graph) = self.graph_of(root) else { return closure };
+        let mut places: BTreeMap<usize, usize> = BTreeMap::from([(0, 0)]);
+        for (index, object) in graph.graph.objects.iter().enumerate().skip(1) {
+            let Some(at) = graph.loader_at(&object.path).filter(|_| object.place != SearchSource::Loader) else {
+                continue;
+            };
+            places.insert(index, closure.loaded.len());
+            closure.loaded.push(LoadedMember {
+                at,
+                wanted_by: object.wanted_by.and_then(|by| places.get(&by).copied()),
+                name: object.name.rsplit('/').next().unwrap_or_default().to_owned(),
+                picked_by: self.describe_place(&graph, &object.place),
+                by_name: object.place == SearchSource::Package || object.place == SearchSource::Path,
+            });
+        }
+        for request in &graph.graph.requests {
+            let Some(by) = places.get(&request.by).copied() else { continue };
+            let answer = match &request.answer {
+                LoadOutcome::Object(index, place) => {
+                    let Some(at) = graph.loader_at(&graph.graph.objects[*index].path) else { continue };
+                    if *place == SearchSource::Package { Answer::LoadedBefore } else { Answer::Found(at) }
+                }
+                LoadOutcome::Absent(_) => Answer::Absent,
+                LoadOutcome::Broken(candidate) => Answer::Broken {
+                    path: self.member_name(&graph, &candidate.path),
+                    why: candidate.problem(),
+                    picked_by: self.describe_place(&graph, &candidate.place),
+                },
+            };
+            closure.requests.push(MemberRequest { by, name: request.name.clone(), answer });
+        }
+        closure
+    }
+
+    /// Returns the name of the member at a path of a graph.
+    fn member_name(&self, graph: &MemberGraph<'_>, path: &Path) -> String {
+        let shown = || path.to_string_lossy().trim_start_matches('/').to_owned();
+        graph.loader_at(path).map_or_else(shown, |at| self.loaders[at].name.clone())
+    }
+
+    /// Describes the search path that contains a member.
+    fn describe_place(&self, graph: &MemberGraph<'_>, place: &SearchSource) -> String {
+        match place {
+            SearchSource::Rpath(of, entry) => {
+                SearchSource::Rpath(self.member_name(graph, of).into(), entry.clone()).to_string()
+            }
+            SearchSource::Runpath(of, entry) => {
+                SearchSource::Runpath(self.member_name(graph, of).into(), entry.clone()).to_string()
+            }
+            SearchSource::LibraryPath(entry) => format!("LD_LIBRARY_PATH of the image: {entry}"),
+            SearchSource::Package | SearchSource::Path => "the only file of this name".to_owned(),
+            other => other.to_string(),
+        }
+    }
+
+    /// Loads the DLLs of a file: those in its directory, and others that are the only ones of their names.
+    fn load_dlls(&self, root: usize, dlls: &BTreeMap<String, Vec<usize>>) -> MemberClosure {
+        let dir = |name: &str| name.len() - file_name(name).len();
+        let find = |by: &MemberLoader, name: &str| {
+            let files = dlls.get(&name.to_ascii_lowercase())?;
+            let is_beside = |at: &&usize| {
+                let file = &self.loaders[**at].name;
+                file[..dir(file)] == by.name[..dir(&by.name)]
+            };
+            files.iter().find(is_beside).or(files.first().filter(|_| files.len() == 1)).copied()
+        };
         let mut loaded = vec![LoadedMember::root(root)];
         let mut next = 0;
         while next < loaded.len() {
-            let of_next = &self.loaders[loaded[next].at];
-            for name in of_next.needed.iter().chain(&of_next.delay_loaded) {
-                let is_it = |member: &LoadedMember| member.name == *name || self.loaders[member.at].is_named(name);
-                if loaded.iter().any(is_it) {
-                    continue;
-                }
-                *searches += 1;
-                let found = self.search_closure(&loaded, next, name);
-                let place = match self.walked.kind {
-                    _ if of_next.is_for_windows => "the search for DLLs",
-                    "container image" => "a directory of the image",
-                    _ => "the only file of this name",
-                };
-                let by_name = found.is_none();
-                let only = || Some((only(&self.loaders[root], of_next, name)?.to_owned(), place.to_owned()));
-                let Some((found, picked_by)) = found.or_else(only) else { continue };
-                let Some(at) = self.resolve_links(&found).and_then(|file| places.get(file)).copied() else { continue };
+            let by = &self.loaders[loaded[next].at];
+            let opened = by.opens.libraries.iter().flat_map(|opened| &opened.names);
+            for name in by.needed.iter().chain(&by.delay_loaded).chain(opened) {
+                let Some(at) = find(by, name) else { continue };
                 if !loaded.iter().any(|member| member.at == at) {
+                    let picked_by = "the search for DLLs".to_owned();
                     let (wanted_by, name) = (Some(next), name.clone());
-                    let link = (found != self.loaders[at].name).then_some(found);
-                    loaded.push(LoadedMember { at, wanted_by, name, link, picked_by, by_name });
-                }
-            }
-            let own = file_name(&of_next.name);
-            let parts = CUDNN.major(own).filter(|_| CUDNN.is_named(own)).into_iter();
-            let parts = parts.flat_map(|major| CUDNN.parts_of_major(major)).map(|part| part.file);
-            let parts = parts.map(|part| Some((part.to_owned(), self.search_closure(&loaded, next, part)?.0)));
-            let opens = of_next.opens.iter().map(|opened| self.find_opened(of_next, opened));
-            for found in parts.chain(opens).collect::<Vec<_>>() {
-                *searches += 1;
-                let Some((name, found)) = found else { continue };
-                let Some(at) = self.resolve_links(&found).and_then(|file| places.get(file)).copied() else { continue };
-                if !loaded.iter().any(|member| member.at == at) {
-                    let picked_by = format!("opened by {}", self.loaders[loaded[next].at].name);
-                    let wanted_by = Some(next);
-                    loaded.push(LoadedMember { at, wanted_by, name, link: None, picked_by, by_name: false });
+                    loaded.push(LoadedMember { at, wanted_by, name, picked_by, by_name: true });
                 }
             }
             next += 1;
         }
-        MemberClosure { loaded }
+        MemberClosure { loaded, requests: Vec::new() }
     }
 
     /// Returns the member that the dynamic linker finds for a library that this member needs, alone or in any closure.
     pub(super) fn find_in_closures(&self, name: &str, soname: &str) -> Option<String> {
         let at = self.loader_of(name)?;
-        let mut with_it = self.loaded_with(at);
-        let alone = || self.search_closure(&[LoadedMember::root(at)], 0, soname);
-        let found = with_it.find_map(|(loaded, own)| self.search_closure(loaded, own, soname)).or_else(alone);
+        let is_asked = |request: &&MemberRequest| request.name == soname;
+        let mut is_in_any = false;
+        for (closure, own) in self.loaded_with(at) {
+            is_in_any = true;
+            let request = closure.requests.iter().filter(|request| request.by == own).find(is_asked);
+            if let Some(MemberRequest { answer: Answer::Found(found), .. }) = request {
+                return Some(self.loaders[*found].name.clone());
+            }
+        }
+        let found = if self.loaders[at].needed.iter().any(|needed| needed == soname) && is_in_any {
+            None
+        } else {
+            self.graphs_with(at).find_map(|(graph, own)| graph.open(own, soname))
+        };
         let of_machine = || self.find_loaded(name, soname).filter(|found| self.of_machine.contains(found));
-        found.and_then(|(found, _)| self.resolve_links(&found).map(str::to_owned)).or_else(of_machine)
+        found.map(|found| self.loaders[found].name.clone()).or_else(of_machine)
     }
 
     /// Returns the member that the dynamic linker finds if a member opens this name, for every program that loads the member.
     pub(super) fn find_for_all(&self, member: &str, name: &str) -> Option<String> {
         let at = self.loader_of(member)?;
-        let found_by = |loaded: &[LoadedMember], by: usize| {
-            let is_it = |other: &&LoadedMember| other.name == name || self.loaders[other.at].is_named(name);
-            if let Some(other) = loaded.iter().find(is_it) {
-                return Some(self.loaders[other.at].name.clone());
-            }
-            let beside = || self.search_path(self.opened_as(&loaded[by]), "$ORIGIN", name);
-            let found = self.search_closure(loaded, by, name).map(|(found, _)| found).or_else(beside)?;
-            self.resolve_links(&found).map(str::to_owned)
+        let found_by = |(graph, by): (MemberGraph<'_>, usize)| {
+            let beside = || graph.loader_at(&graph.graph.objects[by].path.with_file_name(name));
+            graph.open(by, name).or_else(beside)
         };
-        let mut with_it = self.loaded_with(at).map(|(loaded, by)| found_by(loaded, by)).peekable();
-        let alone = if with_it.peek().is_none() { found_by(&[LoadedMember::root(at)], 0) } else { None };
-        with_it.reduce(Option::and).unwrap_or(alone)
+        let found = self.graphs_with(at).map(found_by).reduce(Option::and)??;
+        Some(self.loaders[found].name.clone())
     }
 
-    /// Returns the name under which the dynamic linker opens a member.
-    fn opened_as<'a>(&'a self, member: &'a LoadedMember) -> &'a str {
-        member.link.as_deref().unwrap_or(&self.loaders[member.at].name)
+    /// Returns the graph of each closure with a member, and the object of the member.
+    fn graphs_with(&self, at: usize) -> impl Iterator<Item = (MemberGraph<'_>, usize)> {
+        self.roots_with(at).filter_map(move |root| {
+            let graph = self.graphs_of(root).next()?;
+            let object = graph.object_of(at)?;
+            Some((graph, object))
+        })
+    }
+
+    /// Returns the members for which a member is loaded. One that no closure contains is loaded alone.
+    pub(super) fn roots_with(&self, at: usize) -> impl Iterator<Item = usize> {
+        let roots: Vec<usize> = self.loaded_with(at).filter_map(|(closure, _)| closure.members().next()).collect();
+        let alone = roots.is_empty().then_some(at);
+        roots.into_iter().chain(alone).filter(|at| *at < self.loaders.len() - self.of_machine.len())
+    }
+
+    /// Returns what the dynamic linker loads for a member: on this machine, if the answer is for it, and with the top of the artifact
+    /// as the root of the file system.
+    pub(super) fn graphs_of(&self, root: usize) -> impl Iterator<Item = MemberGraph<'_>> {
+        let here = std::iter::once_with(move || if self.is_joined { self.graph_here(root) } else { None });
+        here.chain(std::iter::once_with(move || self.graph_of(root))).flatten()
     }
 
     /// Returns the member with this name that is loaded before a member needs it: no search path need contain it.
     pub(super) fn find_loaded(&self, name: &str, soname: &str) -> Option<String> {
-        let mut loaded = self.loaded_with(self.loader_of(name)?).flat_map(|(loaded, _)| loaded);
+        let mut loaded = self.loaded_with(self.loader_of(name)?).flat_map(|(closure, _)| &closure.loaded);
         let is_it = |member: &&LoadedMember| {
             member.by_name && (member.name == soname || self.loaders[member.at].is_named(soname))
         };
@@ -239,44 +403,57 @@ impl ArtifactReport {
     /// Returns true if a library of this name that a search path contains is loaded with a member: the dynamic linker does not search
     /// it again.
     pub(super) fn is_loaded_with(&self, name: &str, soname: &str) -> bool {
-        let loaded =
-            self.loader_of(name).into_iter().flat_map(|at| self.loaded_with(at)).flat_map(|(loaded, _)| loaded);
-        let is_it = |member: &LoadedMember| member.name == soname || self.loaders[member.at].is_named(soname);
-        loaded.into_iter().any(|member| !member.by_name && is_it(member))
+        let closures = self.loader_of(name).into_iter().flat_map(|at| self.loaded_with(at));
+        let mut loaded = closures.flat_map(|(closure, _)| &closure.loaded);
+        loaded.any(|member| !member.by_name && (member.name == soname || self.loaders[member.at].is_named(soname)))
     }
 
-    fn loader_of(&self, name: &str) -> Option<usize> {
+    /// Returns true if a member opens this library by name and the artifact contains it.
+    pub(super) fn is_opened_inside(&self, member: &str, opened: &OpenedLibrary) -> bool {
+        let closures = self.loader_of(member).into_iter().flat_map(|at| self.loaded_with(at));
+        let mut loaded = closures.flat_map(|(closure, _)| &closure.loaded);
+        loaded.any(|member| {
+            let loader = &self.loaders[member.at];
+            let names = [Some(member.name.as_str()), Some(file_name(&loader.name)), loader.soname.as_deref()];
+            names.into_iter().flatten().any(|name| opened.is_named(name))
+        })
+    }
+
+    /// Reports the libraries that the dynamic linker picks for members and cannot load.
+    pub(super) fn broken_libraries(&self) -> Vec<Finding> {
+        let mut findings: Vec<Finding> = Vec::new();
+        let is_of_others = |closure: &&MemberClosure| !self.loaders[closure.loaded[0].at].is_of_nvidia();
+        for closure in self.closures.iter().filter(is_of_others) {
+            for request in &closure.requests {
+                let Answer::Broken { path, why, picked_by } = &request.answer else { continue };
+                let by = &self.loaders[closure.loaded[request.by].at].name;
+                let values = Values::default().with("library", &request.name).with("needed_by", by);
+                let values = values.with("path", path).with("why", why).with("picked_by", picked_by);
+                let finding = MessageTemplate::LibraryDamaged.to_finding(&values);
+                if !findings.contains(&finding) {
+                    findings.push(finding);
+                }
+            }
+        }
+        findings
+    }
+
+    /// Returns true if the dynamic linker picks a file for a library that a member needs, and cannot load it.
+    pub(super) fn is_broken(&self, part: &ArtifactMember, soname: &str) -> bool {
+        let mut closures = self.loader_of(&part.name).into_iter().flat_map(|at| self.loaded_with(at));
+        closures.any(|(closure, _)| closure.is_broken(soname))
+    }
+
+    pub(super) fn loader_of(&self, name: &str) -> Option<usize> {
         let (own, of_machine) = self.loaders.split_at(self.loaders.len() - self.of_machine.len());
         let at = own.binary_search_by(|loader| loader.name.as_str().cmp(name)).ok();
         at.or_else(|| Some(own.len() + of_machine.iter().position(|loader| loader.name == name)?))
     }
 
     /// Returns the closures with a member, and its index in each.
-    fn loaded_with(&self, at: usize) -> impl Iterator<Item = (&[LoadedMember], usize)> {
-        let closures = self.closures.iter().map(|closure| closure.loaded.as_slice());
-        closures.filter_map(move |loaded| Some((loaded, loaded.iter().position(|own| own.at == at)?)))
-    }
-
-    /// Returns the file or the link that the dynamic linker finds for a library, and the search path that contains it.
-    fn search_closure(&self, loaded: &[LoadedMember], by: usize, soname: &str) -> Option<(String, String)> {
-        let of = |member: &LoadedMember| &self.loaders[member.at];
-        let look = |member: &LoadedMember, kind: &str, path: &str| {
-            let found = self.search_path(self.opened_as(member), path, soname)?;
-            Some((found, format!("{kind} of {}: {path}", of(member).name)))
-        };
-        let own = &loaded[by];
-        let of_image = || {
-            let mut paths = self.library_path.iter();
-            paths.find_map(|path| {
-                let found = self.search_path(self.opened_as(own), path, soname)?;
-                Some((found, format!("LD_LIBRARY_PATH of the image: {path}")))
-            })
-        };
-        if let Some(runpath) = &of(own).runpath {
-            return of_image().or_else(|| look(own, "DT_RUNPATH", runpath));
-        }
-        let mut chain = std::iter::successors(Some(by), |at| loaded[*at].wanted_by).chain([0]).map(|at| &loaded[at]);
-        chain.find_map(|member| look(member, "DT_RPATH", of(member).rpath.as_deref()?)).or_else(of_image)
+    fn loaded_with(&self, at: usize) -> impl Iterator<Item = (&MemberClosure, usize)> {
+        let position = move |closure: &MemberClosure| closure.loaded.iter().position(|own| own.at == at);
+        self.closures.iter().filter_map(move |closure| Some((closure, position(closure)?)))
     }
 
     /// Returns the names of the members that are programs or that programs load.

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use super::closure::MemberGraph;
 use super::member::file_name;
 use super::packages::{ArtifactPackage, unfulfilled_requirements};
 use super::{ArtifactMember, ArtifactReport, LibraryPlace, common_os, common_processor};
@@ -9,9 +10,11 @@ use crate::binary::examined::{NotExamined, mark_only_code};
 use crate::binary::file::BinaryKind;
 use crate::cli::report::CliError;
 use crate::host::dry_run::is_searched_inside;
-use crate::host::machine::{Components, HostLibrary as Found, Needed, is_cudnn_row};
+use crate::host::library_version::{inner_file, part_version};
+use crate::host::machine::{Components, HostLibrary as Found, HostLibraryPart, Needed, cudnn_soname, is_cudnn_row};
 use cudaguard::internal::finding::Finding;
-use cudaguard::internal::vendor::CUDNN;
+use cudaguard::internal::vendor::{CUDNN, plain_name};
+use cudaguard::internal::version::Version;
 
 impl ArtifactReport {
     /// Does the same as [`Self::components`], but returns an error if the artifact contains nothing to check.
@@ -81,15 +84,16 @@ impl ArtifactReport {
                 own.bound.retain(|_| !is_idle);
                 own.needed.iter_mut().for_each(|needed| needed.has_search_path = true);
             }
-            if let Some(soname) = part.binary.needed.iter().find(|name| CUDNN.is_named(name)) {
-                if let Some(name) = inside(soname) {
-                    own.findings.extend(whole.check_bundled_cudnn(&own, soname, &name));
-                }
-                if at_hand(soname) {
+            let needs_cudnn = own.manifests.iter().any(|manifest| manifest.requires.iter().any(is_cudnn_row));
+            if needs_cudnn {
+                let bundled = whole.check_bundled_cudnn(part, &own);
+                let linked = part.binary.needed.iter().find(|name| CUDNN.is_named(name));
+                if bundled.is_some() || linked.is_some_and(|name| at_hand(name) || whole.is_broken(part, name)) {
                     for manifest in &mut own.manifests {
                         manifest.requires.retain(|row| !is_cudnn_row(row));
                     }
                 }
+                own.findings.extend(bundled.into_iter().flatten());
             }
             let places = all.manifests.len()..all.manifests.len() + own.manifests.len();
             // In a guarded member, the manifest states which requirements are optional.
@@ -181,20 +185,59 @@ impl ArtifactReport {
         self.loaders.iter().filter_map(|loader| NotExamined::opener(&loader.name, &loader.may_open))
     }
 
-    /// Returns the findings about the cuDNN that a member finds within the archive.
-    fn check_bundled_cudnn(&self, own: &Components, soname: &str, name: &str) -> Vec<Finding> {
-        let dir = |name: &str| name.rfind('/').map_or(String::new(), |at| name[..at].to_owned());
-        let same_directory = |part: &&ArtifactMember| dir(&part.name) == dir(name);
-        let listed = |part: &ArtifactMember| part.holds.iter().find(|(library, _)| library.key == CUDNN.key)?.1.clone();
-        let version =
-            self.parts.iter().filter(same_directory).find_map(listed).and_then(|version| version.parse().ok());
-        let (path, place) = if self.of_machine.iter().any(|library| library == name) {
-            (name.to_owned(), "this machine")
-        } else {
-            (format!("{}!{name}", self.archive.display()), "the archive")
+    /// Returns the findings about the cuDNN that a member loads, in each process of the artifact. `None` if it finds none.
+    fn check_bundled_cudnn(&self, part: &ArtifactMember, own: &Components) -> Option<Vec<Finding>> {
+        let at = self.loader_of(&part.name)?;
+        let linked = part.binary.needed.iter().filter(|name| CUDNN.is_named(name)).cloned();
+        let opened = own.manifests.iter().flat_map(|manifest| {
+            let soname = cudnn_soname(manifest).map(str::to_owned);
+            soname.map(|soname| manifest.library_names().unwrap_or_else(|| vec![soname])).unwrap_or_default()
+        });
+        let names: Vec<String> = linked.chain(opened).collect();
+        let mut findings: Option<Vec<Finding>> = None;
+        for root in self.roots_with(at) {
+            let library = self.graphs_of(root).find_map(|mut graph| {
+                let object = graph.object_of(at)?;
+                names.iter().find_map(|name| self.bundled_cudnn(&mut graph, object, name))
+            });
+            let Some((library, place)) = library else { continue };
+            let all = findings.get_or_insert_default();
+            let found = own.check_bundled_cudnn(library, place).into_iter();
+            all.extend(found.filter(|finding| !all.contains(finding)).collect::<Vec<_>>());
+        }
+        findings
+    }
+
+    /// Returns the cuDNN that an object loads under this name, with the parts that it then opens, and the name of its place.
+    fn bundled_cudnn(&self, graph: &mut MemberGraph<'_>, object: usize, name: &str) -> Option<(Found, &'static str)> {
+        let index = graph.graph.dlopen_library(object, name)?;
+        let place = graph.graph.objects[index].path.clone();
+        let file = &self.loaders[graph.loader_at(&place)?];
+        let own = file.soname.as_deref().filter(|own| CUDNN.major(own).is_some()).unwrap_or(name);
+        let part_of = |loader: usize| self.parts.iter().find(|part| part.name == self.loaders[loader].name);
+        let version_of = |part: &ArtifactMember| {
+            part.holds.iter().find(|(library, _)| library.key == CUDNN.key)?.1.as_ref()?.parse::<Version>().ok()
         };
-        let path = Some(path);
-        let found = Found { soname: Some(soname.to_owned()), version, path, taken: true, ..Found::default() };
-        own.check_bundled_cudnn(found, place)
+        let by_name = self.loader_of(&file.name).and_then(part_of).and_then(version_of);
+        let mut parts = Vec::new();
+        for part in CUDNN.major(own).into_iter().flat_map(|major| CUDNN.parts_of_major(major)) {
+            let Some(path) = inner_file(&graph.graph, index, part.file, by_name) else { continue };
+            let member = graph.loader_at(&path).and_then(part_of);
+            let version = match member {
+                Some(member) => member.cudnn_part,
+                None if graph.is_of_machine(&path) => part_version(graph.graph.files(), CUDNN, &path, part),
+                None => None,
+            };
+            parts.push(HostLibraryPart { file: part.file.to_owned(), version });
+        }
+        let version = parts.iter().find_map(|part| part.version).or(by_name);
+        let (path, place) = if graph.is_of_machine(&place) {
+            (file.name.clone(), "this machine")
+        } else {
+            (format!("{}!{}", self.archive.display(), file.name), "the archive")
+        };
+        let soname = Some(plain_name(own).into_owned());
+        let found = Found { soname, version, path: Some(path), taken: true, parts: Some(parts), ..Found::default() };
+        Some((found, place))
     }
 }

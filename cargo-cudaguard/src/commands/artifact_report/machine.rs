@@ -124,7 +124,8 @@ impl ArtifactReport {
 
     /// Loads a member of a directory as the dynamic linker of this machine does.
     pub(super) fn load_here(&self, name: &str, env: &Env, files: &OpenFiles) -> Option<LoadGraph> {
-        let path = (self.walked.kind == "directory" && !name.contains('!')).then(|| self.archive.join(name))?;
+        let is_here = self.walked.kind == "directory" && !name.contains('!') && !self.trees.has_own_loader(name);
+        let path = is_here.then(|| self.archive.join(name))?;
         loader::resolve_with(&path, env, files).ok()
     }
 
@@ -135,7 +136,7 @@ impl ArtifactReport {
 }
 
 /// Returns the path with the real directory, so that each file has one path.
-fn without_links(path: &Path) -> PathBuf {
+pub(super) fn without_links(path: &Path) -> PathBuf {
     let dir = path.parent().and_then(|dir| fs::canonicalize(dir).ok());
     dir.zip(path.file_name()).map_or_else(|| path.to_owned(), |(dir, name)| dir.join(name))
 }

@@ -1,5 +1,6 @@
 //! A member of an archive or directory: its GPU code, its requirements and the NVIDIA libraries in it.
 
+use std::borrow::Cow;
 use std::fs::File;
 use std::io::{Read as _, Seek as _};
 use std::path::Path;
@@ -11,38 +12,40 @@ use super::packages;
 use crate::binary::examined::Reason;
 use crate::binary::file::{Binary, BinaryKind, TargetOs};
 use crate::binary::kernels::Kernels;
+use crate::binary::loader::LoadFacts;
 use crate::binary::mapped_file::Contents;
 use crate::binary::pe::Pe;
 use crate::binary::vendor_symbols::VendorSymbols;
 use crate::commands::inspect;
 use crate::family::is_listed_under_cuda;
 use crate::family::opened_without_requirement;
-use crate::family::{Member, OpenedLibrary, Release, is_of_nvidia, opened_libraries};
-use crate::host::dry_run::{is_of_program, reaches_cuda};
+use crate::family::{Member, Release, is_of_nvidia};
+use crate::host::dry_run::{FileOpens, is_dll_name, is_of_program, reaches_cuda};
+use crate::host::library_version::version_of_part;
 use crate::host::machine::Components;
 use crate::host::machine::oldest_driver::{driver_needs, machine_with_gpu};
 use crate::linked::evidence::Evidence;
 use cudaguard::internal::finding::Code;
 use cudaguard::internal::json::{Value, array, object};
 use cudaguard::internal::manifest::Linkage;
-use cudaguard::internal::vendor::{self, CUDART, Library, major_of, plain_name};
-use cudaguard::internal::version::CudaVersion;
+use cudaguard::internal::vendor::{self, CUDART, CUDNN, Library, major_of, plain_name};
+use cudaguard::internal::version::{CudaVersion, Version};
 
 /// What the dynamic linker reads in a member.
 pub(super) struct MemberLoader {
     pub(super) name: String,
     pub(super) soname: Option<String>,
-    /// `DT_RPATH`, which the dynamic linker also uses for the dependencies of its libraries. `None` if there is a
-    /// `DT_RUNPATH`.
-    pub(super) rpath: Option<String>,
-    pub(super) runpath: Option<String>,
+    /// What the dynamic linker of Linux reads.
+    pub(super) facts: Arc<LoadFacts>,
+    /// The contents of a dynamic linker, which contain its settings.
+    pub(super) settings: Option<Vec<u8>>,
     pub(super) needed: Vec<String>,
     /// Those of them that come with a program.
     pub(super) wants: Vec<String>,
     /// True if it uses CUDA. Not determined without [`Self::wants`].
     pub(super) reaches_cuda: bool,
-    /// The libraries of NVIDIA that it opens by name.
-    pub(super) opens: Vec<OpenedLibrary>,
+    /// The libraries that it opens by name.
+    pub(super) opens: FileOpens,
     /// The libraries of NVIDIA that it names and may open, if nothing shows what it requires of them.
     pub(super) may_open: Vec<String>,
     pub(super) delay_loaded: Vec<String>,
@@ -60,17 +63,18 @@ impl MemberLoader {
     fn from_binary(name: &str, binary: &Binary) -> Self {
         let is_for_windows = binary.os == Some(TargetOs::Windows);
         let is_of_nvidia = is_of_nvidia(file_name(name)) || binary.soname.as_deref().is_some_and(is_of_nvidia);
-        let wants = binary.needed.iter().filter(|name| !is_for_windows && is_of_program(name));
+        let wants = binary.needed.iter().filter(|name| is_of_program(name));
         let wants: Vec<String> = if is_of_nvidia { Vec::new() } else { wants.cloned().collect() };
         Self {
             name: name.to_owned(),
             reaches_cuda: !wants.is_empty() && reaches_cuda(binary),
             wants,
             soname: binary.soname.clone(),
-            rpath: binary.rpath.clone().filter(|_| binary.runpath.is_none()),
-            runpath: binary.runpath.clone(),
+            facts: Arc::new(LoadFacts::read(binary.data())),
+            settings: (is_loader_name(file_name(name)) && binary.data().len() < LONGEST_LOADER)
+                .then(|| binary.data().to_vec()),
             needed: binary.needed.clone(),
-            opens: opened_libraries(binary.data()),
+            opens: FileOpens::default(),
             may_open: Vec::new(),
             delay_loaded: binary.delay_loaded.clone(),
             loads_other_code: !is_of_nvidia
@@ -99,6 +103,9 @@ impl MemberLoader {
 
     /// Returns true if the dynamic linker uses this file for a library of this name.
     pub(super) fn is_named(&self, name: &str) -> bool {
+        if self.is_for_windows {
+            return file_name(&self.name).eq_ignore_ascii_case(name);
+        }
         file_name(&self.name) == name || self.soname.as_deref() == Some(name)
     }
 }
@@ -113,6 +120,8 @@ pub(crate) struct ArtifactMember {
     pub(crate) symbols: VendorSymbols,
     /// NVIDIA's libraries in the member, linked in or as the file itself, with the version if it is known.
     pub(crate) holds: Vec<(&'static Library, Option<String>)>,
+    /// The version of the file, if it is a part of cuDNN.
+    pub(super) cudnn_part: Option<Version>,
     /// How it fits the other members, if it is a library of NVIDIA's or needs one.
     pub(crate) family: Option<Member>,
 }
@@ -148,8 +157,11 @@ impl ArtifactMember {
         let needs = binary.imported().any(|name| is_listed_under_cuda(name));
         let family = Member::read(name, binary.data());
         let released = family.as_ref().is_some_and(|member| member.release.is_some());
+        let soname = binary.soname.as_deref().unwrap_or(own);
         let matters = released || !kernels.entries().is_empty() || !binary.notes.is_empty() || reached || needs;
-        if !matters && !is_listed_under_cuda(own) {
+        let matters = matters || is_listed_under_cuda(own);
+        loader.opens = FileOpens::read(soname, binary.data(), matters);
+        if !matters {
             loader.may_open = opened_without_requirement(&binary);
             return Ok((None, loader, not_examined));
         }
@@ -168,9 +180,11 @@ impl ArtifactMember {
         let holds =
             vendor::ALL.into_iter().filter_map(|library| held_library(library, name, &binary, &evidence)).collect();
         let symbols = VendorSymbols::from_binary(&binary);
+        let part = CUDNN.parts.iter().find(|part| part.file == plain_name(soname));
+        let cudnn_part = part.and_then(|part| version_of_part(CUDNN, part, binary.data(), own));
         binary.close();
         Ok((
-            Some(Self { name: name.to_owned(), binary, kernels, components, symbols, holds, family }),
+            Some(Self { name: name.to_owned(), binary, kernels, components, symbols, holds, cudnn_part, family }),
             loader,
             not_examined,
         ))
@@ -269,6 +283,14 @@ impl ArtifactMember {
     }
 }
 
+/// Maximum length of a dynamic linker in bytes. That of glibc has 250 kB, and that of musl, which contains the C library, 650 kB.
+const LONGEST_LOADER: usize = 4 << 20;
+
+/// Returns true for the file name of a dynamic linker.
+fn is_loader_name(name: &str) -> bool {
+    (name.starts_with("ld-") || name.starts_with("ld64.") || name.starts_with("ld.")) && name.contains(".so")
+}
+
 /// Returns the SHA-256 of a whole file in hexadecimal, and rewinds it.
 pub(crate) fn sha256_of(file: &mut File) -> std::io::Result<String> {
     let mut digest = Sha256::new();
@@ -287,6 +309,12 @@ pub(crate) fn sha256_of(file: &mut File) -> std::io::Result<String> {
 /// An error without the name of the file that it begins with.
 fn without_name(name: &str, error: &str) -> String {
     error.strip_prefix(&format!("{name}: ")).unwrap_or(error).to_owned()
+}
+
+/// Returns a file name as the dynamic linker compares it. Windows ignores case.
+pub(super) fn library_name(path: &str) -> Cow<'_, str> {
+    let name = file_name(path);
+    if is_dll_name(name) { Cow::Owned(name.to_ascii_lowercase()) } else { Cow::Borrowed(name) }
 }
 
 pub(super) fn file_name(name: &str) -> &str {

@@ -9,31 +9,11 @@ use crate::family::OpenedLibrary;
 use crate::host::machine::OpenedByName;
 
 impl ArtifactReport {
-    /// Returns the name and the member under which a member opens a library.
-    pub(super) fn find_opened(&self, loader: &MemberLoader, opened: &OpenedLibrary) -> Option<(String, String)> {
-        let path = loader.runpath.as_deref().or(loader.rpath.as_deref()).unwrap_or_default();
-        if !opened.names.is_empty() {
-            let look = |name: &String| Some((name.clone(), self.resolve_path(&loader.name, path, name)?));
-            let anywhere = |name: &String| {
-                let mut all = self.files.iter().filter(|file| file_name(file) == name);
-                Some((name.clone(), all.next()?.clone()))
-            };
-            return opened.names.iter().find_map(look).or_else(|| opened.names.iter().find_map(anywhere));
-        }
-        // The name of a file in one of the directories; the dynamic linker then finds it there.
-        let mut names: Vec<&str> = self.files.iter().chain(self.links.keys()).map(|name| file_name(name)).collect();
-        names.retain(|name| opened.is_named(name));
-        names.sort_by_key(|name| (name.len(), *name));
-        names.dedup();
-        let dirs = opened.dirs.join(":");
-        names.into_iter().find_map(|name| Some((name.to_owned(), self.resolve_path(&loader.name, &dirs, name)?)))
-    }
-
     /// Returns each member that opens libraries by name which are not in the artifact, with these libraries.
     fn opened_elsewhere(&self) -> impl Iterator<Item = (&MemberLoader, Vec<&OpenedLibrary>)> {
         self.loaders.iter().filter_map(|loader| {
-            let is_absent = |opened: &&OpenedLibrary| self.find_opened(loader, opened).is_none();
-            let absent: Vec<&OpenedLibrary> = loader.opens.iter().filter(is_absent).collect();
+            let is_absent = |opened: &&OpenedLibrary| !self.is_opened_inside(&loader.name, opened);
+            let absent: Vec<&OpenedLibrary> = loader.opens.libraries.iter().filter(is_absent).collect();
             (!absent.is_empty()).then_some((loader, absent))
         })
     }

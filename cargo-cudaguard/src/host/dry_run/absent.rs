@@ -1,5 +1,7 @@
 //! Libraries that files need and that are not found. Every way to name the files, alone or in an archive, has the same rule.
 
+use std::path::Path;
+
 use crate::binary::examined::{NotExamined, names_library_of_cuda};
 use crate::binary::file::{Binary, TargetOs};
 use crate::binary::loader::LoadGraph;
@@ -121,10 +123,157 @@ const OF_MKL: &[&str] = &[
     "mkl_vml",
 ];
 
+/// The DLLs of Windows and of its run-time libraries, in lower case. A name ends here before a number or its ending.
+const OF_WINDOWS: &[&str] = &[
+    "advapi",
+    "authz",
+    "avicap",
+    "avifil",
+    "avrt",
+    "bcrypt",
+    "bcryptprimitives",
+    "cabinet",
+    "cfgmgr",
+    "combase",
+    "comctl",
+    "comdlg",
+    "concrt",
+    "coremessaging",
+    "credui",
+    "crypt",
+    "cryptbase",
+    "cryptui",
+    "d2d",
+    "d3d",
+    "d3dcompiler_",
+    "d3dx10_",
+    "d3dx11_",
+    "d3dx9_",
+    "dbgcore",
+    "dbgeng",
+    "dbghelp",
+    "dcomp",
+    "dhcpcsvc",
+    "dinput",
+    "directml",
+    "dnsapi",
+    "dsound",
+    "dwmapi",
+    "dwrite",
+    "dxcompiler",
+    "dxcore",
+    "dxgi",
+    "dxil",
+    "dxva",
+    "evr",
+    "fltlib",
+    "gdi",
+    "gdiplus",
+    "glu",
+    "hid",
+    "imagehlp",
+    "imm",
+    "iphlpapi",
+    "kernel",
+    "kernelbase",
+    "ksuser",
+    "mf",
+    "mfc",
+    "mfplat",
+    "mfreadwrite",
+    "mfuuid",
+    "mmdevapi",
+    "mpr",
+    "mscoree",
+    "msvcm",
+    "msvcp",
+    "msvcr",
+    "msvcrt",
+    "mswsock",
+    "ncrypt",
+    "netapi",
+    "normaliz",
+    "ntdll",
+    "ole",
+    "oleacc",
+    "oleaut",
+    "oledlg",
+    "opencl",
+    "opengl",
+    "pdh",
+    "powrprof",
+    "propsys",
+    "psapi",
+    "python",
+    "quartz",
+    "rasapi",
+    "rpcrt",
+    "sechost",
+    "secur",
+    "setupapi",
+    "shcore",
+    "shell",
+    "shlwapi",
+    "sspicli",
+    "synchronization",
+    "tdh",
+    "ucrtbase",
+    "urlmon",
+    "user",
+    "userenv",
+    "usp",
+    "uxtheme",
+    "vcomp",
+    "vcruntime",
+    "version",
+    "vulkan-",
+    "wevtapi",
+    "winhttp",
+    "wininet",
+    "winmm",
+    "winscard",
+    "winspool",
+    "wintrust",
+    "winusb",
+    "wldap",
+    "ws2_",
+    "wsock",
+    "wtsapi",
+    "xinput",
+];
+
+/// Returns true for a DLL that every Windows machine has, or that an interpreter or a package of Microsoft installs.
+fn is_of_windows(dll: &str) -> bool {
+    let lower = dll.to_ascii_lowercase();
+    if lower.starts_with("api-ms-") || lower.starts_with("ext-ms-") || lower.ends_with(".drv") {
+        return true;
+    }
+    let stem = lower.split('.').next().unwrap_or_default();
+    let root = stem.trim_end_matches(|c: char| c.is_ascii_digit());
+    let is_variant = |start: &&&str| {
+        // `d3d12core.dll`, `vcruntime140_1.dll`, `mfc140u.dll`
+        let rest = stem.strip_prefix(**start)?;
+        let rest = rest.strip_prefix(|c: char| c.is_ascii_digit())?.trim_start_matches(|c: char| c.is_ascii_digit());
+        Some(rest.starts_with('_') || matches!(rest, "u" | "ud" | "d" | "core" | "t"))
+    };
+    OF_WINDOWS.contains(&root)
+        || OF_WINDOWS.contains(&stem)
+        || OF_WINDOWS.iter().any(|one| is_variant(&one) == Some(true))
+}
+
+/// Returns true for the name of a DLL or of an extension module for Windows.
+pub(crate) fn is_dll_name(name: &str) -> bool {
+    let ending = name.rsplit('.').next().unwrap_or_default();
+    ["dll", "pyd", "drv"].iter().any(|known| ending.eq_ignore_ascii_case(known))
+}
+
 /// Returns true if a program works on a machine only if it brings this library, which may therefore contain GPU code of the
 /// program. NVIDIA's libraries may be a part of the machine, like those of the system.
 pub(crate) fn is_of_program(soname: &str) -> bool {
     let file = soname.rsplit('/').next().unwrap_or_default();
+    if is_dll_name(file) {
+        return !is_of_windows(file) && !is_of_nvidia(file);
+    }
     let plain = vendor::plain_name(file);
     let Some(stem) = plain.strip_prefix("lib").and_then(|name| name.split(".so").next()) else {
         return !plain.starts_with("ld-") && !plain.starts_with("ld64.") && !is_of_nvidia(file);
@@ -161,7 +310,7 @@ pub(crate) fn reaches_cuda(file: &Binary) -> bool {
 }
 
 /// Resolves a path below a directory of an artifact, as the loader does for `$ORIGIN`. `None` if the path leaves the artifact.
-pub(crate) fn resolve_within(dir: &str, path: &str) -> Option<String> {
+fn resolve_within(dir: &str, path: &str) -> Option<String> {
     let mut at: Vec<&str> = dir.split('/').filter(|part| !part.is_empty()).collect();
     for part in path.split('/').filter(|part| !part.is_empty() && *part != ".") {
         if part == ".." {
@@ -184,6 +333,11 @@ pub(crate) fn is_searched_inside(name: &str, file: &Binary) -> bool {
     file.os != Some(TargetOs::Windows) && path.is_some_and(|path| path.split(':').all(is_inside))
 }
 
+/// Describes a library of the program that a file needs and that is not found.
+pub(super) fn absent_library(name: &str, by: &Path) -> NotExamined {
+    NotExamined::new(name, format!("needed by {}, and not found", by.display()))
+}
+
 /// Returns the libraries that files of the program need and that are not found here. They may contain GPU code.
 pub(super) fn absent_libraries(graph: &LoadGraph) -> Vec<NotExamined> {
     let mut parts: Vec<NotExamined> = Vec::new();
@@ -194,8 +348,7 @@ pub(super) fn absent_libraries(graph: &LoadGraph) -> Vec<NotExamined> {
     };
     for request in graph.unresolved_requests().filter(|request| is_of_program(&request.name) && !by_nvidia(request.by))
     {
-        let by = graph.objects[request.by].path.display();
-        let part = NotExamined::new(request.name.clone(), format!("needed by {by}, and not found"));
+        let part = absent_library(&request.name, &graph.objects[request.by].path);
         if !parts.iter().any(|known| known.name == part.name) {
             parts.push(part);
         }
@@ -229,6 +382,15 @@ mod tests {
             "nvshmem_transport_ucx.so.3",
             "libmkl_rt.so.2",
             "libutil.so.1",
+            "KERNEL32.dll",
+            "api-ms-win-crt-runtime-l1-1-0.dll",
+            "VCRUNTIME140_1.dll",
+            "MSVCP140.dll",
+            "python312.dll",
+            "WS2_32.dll",
+            "mfc140u.dll",
+            "nvcuda.dll",
+            "cudart64_110.dll",
             "libomp.so",
             "libnvinfer_plugin.so.10",
             "libsycl.so.8",
@@ -252,6 +414,10 @@ mod tests {
             "libirc_engine.so",
             "libmkl_fused.so",
             "libutil.so",
+            "myframework.dll",
+            "torch_cuda.dll",
+            "user_kernels.dll",
+            "python_plugin.dll",
         ] {
             assert!(is_of_program(own), "{own}");
         }

@@ -1,18 +1,19 @@
 //! The files that run together: a program or library, and the libraries that the dynamic linker loads for it.
 
 use super::components::{Scope, components_together, is_brought, is_of_vendor};
+use super::missing::missing_library_finding;
 use super::{absent, dlls, family, opened, python, resolve_cudnn, symbols};
 use crate::binary::examined::{self, NotExamined};
 use crate::binary::file::{Binary, BinaryKind, TargetOs};
-use crate::binary::loader::{self, LoadGraph, LoadOutcome, Object, SearchSource};
+use crate::binary::loader::{self, LibraryRequest, LoadGraph, LoadOutcome, Object, SearchSource};
 use crate::binary::mapped_file::OpenFiles;
 use crate::family::misnamed;
 use crate::host::facts::CudnnState;
-use crate::host::machine::{Components, HostLibrary, is_cudnn_row};
+use crate::host::machine::{Components, HostLibrary, HostLibraryPart, cudnn_soname, is_cudnn_row};
 use crate::verdict::is_reported_by_loader;
 use cudaguard::internal::env::Env;
 use cudaguard::internal::finding::{Code, Effect, Finding, MessageTemplate, Severity, Values};
-use cudaguard::internal::manifest::Manifest;
+use cudaguard::internal::manifest::{Manifest, Requirement};
 use cudaguard::internal::vendor::{self, CUDNN};
 
 /// The files of a closure that use CUDA, each with its requirements. The examined file is the first.
@@ -117,16 +118,23 @@ pub fn components_of(file: &Binary, env: &Env) -> Components {
     let (objects, mut all) = closure.components();
     all.not_examined.extend(missing);
     all.not_examined.extend(absent::absent_libraries(&graph));
-    let sonames: Vec<Option<String>> = closure.files().map(|(_, file)| linked_cudnn(file)).collect();
+    all.findings.extend(broken_requests(&graph).map(|request| missing_library_finding(env, &graph, request)));
+    let sonames: Vec<Option<String>> = closure.files().map(|(_, file)| cudnn_name(file)).collect();
     let indices: Vec<usize> = closure.files().map(|(index, _)| index).collect();
     for (object, soname) in indices.into_iter().zip(sonames) {
         let Some(soname) = soname else { continue };
         let places: Vec<usize> = (0..objects.len()).filter(|at| objects[*at] == object).collect();
         let of_object: Vec<Manifest> = places.iter().map(|at| all.manifests[*at].clone()).collect();
-        let Some(found) = of_object.first().and_then(|manifest| brought_cudnn(&mut graph, object, manifest, &soname))
-        else {
+        if broken_requests(&graph).any(|request| request.by == object && request.name == soname) {
+            for at in places {
+                all.manifests[at].requires.retain(|row| !is_cudnn_row(row));
+            }
             continue;
-        };
+        }
+        let Some(manifest) = of_object.first() else { continue };
+        let state = resolve_cudnn(&mut graph, object, manifest);
+        all.not_examined.extend(broken_cudnn(&graph, &state));
+        let Some(found) = brought_cudnn(&graph, manifest, state, &soname) else { continue };
         let one = Components { manifests: of_object, ..Components::default() };
         all.findings.extend(one.check_bundled_cudnn(found, "the program"));
         for at in places {
@@ -164,14 +172,39 @@ pub(crate) fn mark_unchecked(findings: &mut [Finding], manifests: &[Manifest]) {
     }
 }
 
-/// Returns the name of the cuDNN that a file is linked to.
-fn linked_cudnn(file: &Binary) -> Option<String> {
-    file.needed.iter().find(|name| CUDNN.is_named(name)).cloned()
+/// Returns the name of the cuDNN that a file is linked to, or that its manifest records.
+fn cudnn_name(file: &Binary) -> Option<String> {
+    let mut manifests = file.manifests().filter_map(|note| Some(note.ok()?.manifest));
+    let recorded = || manifests.find_map(|manifest| cudnn_soname(&manifest).map(str::to_owned));
+    file.needed.iter().find(|name| CUDNN.is_named(name)).cloned().or_else(recorded)
 }
 
-/// Returns the cuDNN that comes with the program, if this object gets that one.
-fn brought_cudnn(graph: &mut LoadGraph, object: usize, manifest: &Manifest, soname: &str) -> Option<HostLibrary> {
-    let CudnnState::Found { path, version, .. } = resolve_cudnn(graph, object, manifest) else { return None };
+/// Returns the requests for which the loader picks a library that comes with the program, and that it cannot load.
+fn broken_requests(graph: &LoadGraph) -> impl Iterator<Item = &LibraryRequest> {
+    graph.unresolved_requests().filter(|request| match &request.answer {
+        LoadOutcome::Broken(candidate) => match &candidate.place {
+            SearchSource::Rpath(_, entry) | SearchSource::Runpath(_, entry) => entry.contains("ORIGIN"),
+            _ => false,
+        },
+        LoadOutcome::Object(..) | LoadOutcome::Absent(_) => false,
+    })
+}
+
+/// Describes the cuDNN that a program opens, if it comes with the program and cannot be loaded.
+fn broken_cudnn(graph: &LoadGraph, state: &CudnnState) -> Option<NotExamined> {
+    let CudnnState::Found { path, .. } = state else { return None };
+    let is_broken = graph.is_below_program(path) && !graph.objects.iter().any(|object| object.path == *path);
+    is_broken.then(|| NotExamined::new(path.display().to_string(), "the dynamic linker cannot load this cuDNN"))
+}
+
+/// Returns the cuDNN that comes with the program, if an object gets that one.
+fn brought_cudnn(graph: &LoadGraph, manifest: &Manifest, state: CudnnState, soname: &str) -> Option<HostLibrary> {
+    let CudnnState::Found { path, version, inner, loader, made_with, .. } = state else { return None };
+    // Parts that cannot be accessed are not listed.
+    let is_complete =
+        inner.len() == manifest.requires.iter().filter(|row| matches!(row, Requirement::Part { .. })).count();
+    let present = inner.into_iter().filter(|inner| inner.present);
+    let parts = present.map(|inner| HostLibraryPart { file: inner.file, version: inner.version }).collect();
     let index = graph.objects.iter().position(|object| object.path == path)?;
     let path = is_brought(graph, index).then(|| path.display().to_string())?;
     Some(HostLibrary {
@@ -179,6 +212,9 @@ fn brought_cudnn(graph: &mut LoadGraph, object: usize, manifest: &Manifest, sona
         version,
         path: Some(path),
         taken: true,
+        parts: is_complete.then_some(parts),
+        loader,
+        cuda: made_with,
         ..HostLibrary::default()
     })
 }

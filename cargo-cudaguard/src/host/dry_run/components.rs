@@ -79,7 +79,7 @@ pub(super) fn is_brought(graph: &LoadGraph, index: usize) -> bool {
     let mut next = index;
     while next != 0 {
         let object = &graph.objects[next];
-        if is_guarded(object) || graph.is_below_program(next) || object.place == SearchSource::Package {
+        if is_guarded(object) || graph.is_below_program(&object.path) || object.place == SearchSource::Package {
             return true;
         }
         let (SearchSource::Rpath(_, entry) | SearchSource::Runpath(_, entry)) = &object.place else { return false };

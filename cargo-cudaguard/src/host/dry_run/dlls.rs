@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
+use super::absent::{absent_library, is_of_program};
 use super::components::components_together;
 use super::symbols::{SymbolFile, findings_of_missing};
 use crate::binary::examined::{self, NotExamined};
@@ -63,6 +64,9 @@ pub(super) fn components_of_dlls(file: &Binary, here: Option<&Env>, files: &Open
     closure.report_unusable_dlls(&mut all, files);
     if here.is_some() {
         closure.report_missing_dlls(&mut all);
+    } else {
+        let absent = closure.missing_dlls().filter(|request| is_of_program(&request.name));
+        all.not_examined.extend(absent.map(|request| absent_library(&request.name, &request.needed_by)));
     }
     all
 }

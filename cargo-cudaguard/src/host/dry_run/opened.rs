@@ -1,5 +1,6 @@
 //! Libraries that the files of a load graph open by name.
 
+use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 
 use super::components::{Scope, is_brought};
@@ -8,18 +9,86 @@ use crate::binary::file::{self, texts_starting_with};
 use crate::binary::loader::{LoadGraph, Object};
 use crate::family::{OpenedLibrary, cuda_major_of, is_installed, is_of_nvidia, opened_libraries};
 use crate::host::machine::{Components, OpenedByName};
-use cudaguard::internal::elf::Elf;
 use cudaguard::internal::finding::Finding;
 use cudaguard::internal::manifest::Opens;
 use cudaguard::internal::vendor::{CUDNN, NVML};
 
+/// The libraries that one file may open by name.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct FileOpens {
+    /// NVIDIA's libraries that the file needs.
+    pub(crate) libraries: Vec<OpenedLibrary>,
+    /// The names of each part of cuDNN, and of each library of a crate.
+    others: Vec<Vec<String>>,
+    /// Texts that are names of libraries.
+    texts: Vec<String>,
+}
+
+/// The files of a load graph, as far as they open others.
+pub(crate) trait OpeningFiles {
+    /// Returns the libraries that this object may open.
+    fn opens(&self, object: &Object) -> Cow<'_, FileOpens>;
+
+    /// Returns true if this object comes with the program.
+    fn is_brought(&self, graph: &LoadGraph, index: usize) -> bool;
+
+    /// Returns true if a library that is not among the files may be a part of the machine.
+    fn is_of_machine(&self, name: &str) -> bool;
+
+    /// Returns the place from which a file opens a library that the search does not find.
+    fn find_elsewhere(&self, name: &str) -> Option<PathBuf>;
+}
+
+/// Files whose contents are at hand.
+struct ReadableFiles;
+
+impl OpeningFiles for ReadableFiles {
+    fn opens(&self, object: &Object) -> Cow<'_, FileOpens> {
+        let own = object.soname.as_deref().unwrap_or(&object.name);
+        Cow::Owned(FileOpens::read(own, object.data(), true))
+    }
+
+    fn is_brought(&self, graph: &LoadGraph, index: usize) -> bool {
+        is_brought(graph, index)
+    }
+
+    fn is_of_machine(&self, _: &str) -> bool {
+        false
+    }
+
+    fn find_elsewhere(&self, _: &str) -> Option<PathBuf> {
+        None
+    }
+}
+
+impl FileOpens {
+    /// Reads the contents of a file. `own`: its soname. `with_texts`: it uses CUDA.
+    pub(crate) fn read(own: &str, data: &[u8], with_texts: bool) -> Self {
+        Self {
+            libraries: opened_libraries(data),
+            others: names_of_others(own, data),
+            texts: if with_texts && !is_of_nvidia(own) { library_names_in(data) } else { Vec::new() },
+        }
+    }
+}
+
 /// Loads the libraries that the files of the graph open by name, and returns those that are not found. Of a described machine
 /// ([`Scope::Brought`]) only libraries that should come with the program are reported.
 pub(super) fn load_opened(graph: &mut LoadGraph, scope: Scope) -> Vec<NotExamined> {
+    load_opened_by(graph, scope, &ReadableFiles)
+}
+
+/// Loads what files of an artifact open, and which the artifact contains.
+pub(crate) fn load_opened_inside(graph: &mut LoadGraph, files: &dyn OpeningFiles) {
+    let _ = load_opened_by(graph, Scope::Brought, files);
+}
+
+fn load_opened_by(graph: &mut LoadGraph, scope: Scope, files: &dyn OpeningFiles) -> Vec<NotExamined> {
     let (mut missing, mut at) = (Vec::new(), 0);
     while at < graph.objects.len() {
+        let opens = files.opens(&graph.objects[at]);
         let mut absent = Vec::new();
-        for library in opened_libraries(graph.objects[at].data()) {
+        for library in &opens.libraries {
             let is_it = |object: &Object| {
                 let file = object.path.file_name().and_then(|name| name.to_str());
                 let names = [Some(object.name.as_str()), object.soname.as_deref(), file];
@@ -28,10 +97,14 @@ pub(super) fn load_opened(graph: &mut LoadGraph, scope: Scope) -> Vec<NotExamine
             if graph.objects.iter().any(is_it) {
                 continue;
             }
-            let names = names_of(&library, graph.objects[at].path.parent());
+            let names = names_of(library, graph, at);
             // A described machine may have the libraries of NVIDIA's that a library needs.
-            let may_be_absent = |name: &str| scope == Scope::Brought && is_installed(name);
+            let may_be_absent = |name: &str| scope == Scope::Brought && is_installed(name) || files.is_of_machine(name);
             if names.iter().any(|name| graph.open_library_without(at, name, may_be_absent).is_some()) {
+                continue;
+            }
+            let mut elsewhere = names.iter().filter_map(|name| files.find_elsewhere(name));
+            if elsewhere.any(|path| graph.open_library_without(at, &path.to_string_lossy(), may_be_absent).is_some()) {
                 continue;
             }
             if scope == Scope::Loaded || library.dirs.iter().any(|dir| dir.contains("ORIGIN")) {
@@ -39,10 +112,12 @@ pub(super) fn load_opened(graph: &mut LoadGraph, scope: Scope) -> Vec<NotExamine
             }
         }
         // Their absence is reported by other rules, or only matters for some functions.
-        let of_texts = if is_brought(graph, at) { names_in_texts(graph, &graph.objects[at]) } else { Vec::new() };
-        for names in names_of_others(&graph.objects[at]).into_iter().chain(of_texts) {
+        let is_brought = !opens.texts.is_empty() && files.is_brought(graph, at);
+        let of_texts = if is_brought { names_in_texts(graph, at, &opens.texts) } else { Vec::new() };
+        for names in opens.others.iter().chain(&of_texts) {
             if !names.iter().any(|name| graph.objects.iter().any(|object| object.is_named(name))) {
-                let _ = names.iter().any(|name| graph.open_library(at, name).is_some());
+                let is_of_machine = |name: &str| files.is_of_machine(name);
+                let _ = names.iter().any(|name| graph.open_library_without(at, name, is_of_machine).is_some());
             }
         }
         if !absent.is_empty() {
@@ -85,13 +160,12 @@ pub(super) fn keep_of_machine(components: &mut Components, graph: &LoadGraph, is
 }
 
 /// Returns the names of each part of cuDNN that this cuDNN may open, and of each library that a crate in this file may open.
-fn names_of_others(object: &Object) -> Vec<Vec<String>> {
-    let own = object.soname.as_deref().unwrap_or(&object.name);
+fn names_of_others(own: &str, data: &[u8]) -> Vec<Vec<String>> {
     if CUDNN.is_named(own) {
         let parts = CUDNN.major(own).into_iter().flat_map(|major| CUDNN.parts_of_major(major));
         return parts.map(|part| vec![part.file.to_owned()]).collect();
     }
-    let notes = file::notes_in(object.data()).unwrap_or_default();
+    let notes = file::notes_in(data).unwrap_or_default();
     let manifests = notes.iter().filter_map(|note| Some(note.decode().ok()?.manifest));
     let opens = manifests.flat_map(|manifest| manifest.opens);
     let of_crate = |opens: Opens| {
@@ -101,27 +175,35 @@ fn names_of_others(object: &Object) -> Vec<Vec<String>> {
     opens.flat_map(of_crate).collect()
 }
 
+/// Returns the texts in a file that are names of libraries which are no part of the driver.
+fn library_names_in(data: &[u8]) -> Vec<String> {
+    let mut names = texts_starting_with(data, "lib");
+    names.retain(|name| {
+        let is_of_driver = name.starts_with("libcuda.so") || name.starts_with("libnvidia-");
+        name.contains(".so") && !name.contains('/') && !is_of_driver
+    });
+    names
+}
+
 /// Returns the names of libraries that are texts in a file: of those in its directory and in its search path, such as
 /// `libtorch_cuda_linalg.so`, and of run-time compilers, which PyTorch names without their major (`libnvrtc.so.`).
-fn names_in_texts(graph: &LoadGraph, object: &Object) -> Vec<Vec<String>> {
-    let own = object.soname.as_deref().unwrap_or(&object.name);
-    let Some(dir) = object.path.parent().filter(|_| !is_of_nvidia(own)) else { return Vec::new() };
-    let path = Elf::parse(object.data()).ok().and_then(|elf| elf.runpath().or_else(|| elf.rpath())).unwrap_or_default();
+fn names_in_texts(graph: &LoadGraph, at: usize, texts: &[String]) -> Vec<Vec<String>> {
+    let object = &graph.objects[at];
+    let Some(dir) = object.path.parent() else { return Vec::new() };
+    let path = object.search_path().unwrap_or_default();
     let own =
         path.split(':').filter(|entry| entry.contains("ORIGIN")).map(|entry| PathBuf::from(at_origin(entry, dir)));
     let dirs: Vec<PathBuf> = std::iter::once(dir.to_owned()).chain(own).collect();
-    let is_near = |name: &str| dirs.iter().any(|dir| dir.join(name).is_file());
+    let is_near = |name: &str| dirs.iter().any(|dir| graph.has_file(&dir.join(name)));
     let majors = || graph.objects.iter().filter_map(|object| cuda_major_of(object.soname.as_deref()?));
-    let names = |name: String| {
+    let names = |name: &String| {
         if ["libnvrtc.so.", "libnvJitLink.so."].contains(&name.as_str()) {
             return Some(majors().max().map(|major| format!("{name}{major}")).into_iter().collect());
         }
         let is_compiler = name.starts_with("libnvrtc.so.") || name.starts_with("libnvJitLink.so.");
-        let is_of_driver = name.starts_with("libcuda.so") || name.starts_with("libnvidia-");
-        let is_library = name.contains(".so") && !name.contains('/') && !is_of_driver;
-        (is_compiler || is_library && is_near(&name)).then(|| vec![name])
+        (is_compiler || is_near(name)).then(|| vec![name.clone()])
     };
-    texts_starting_with(object.data(), "lib").into_iter().filter_map(names).collect()
+    texts.iter().filter_map(names).collect()
 }
 
 fn at_origin(entry: &str, origin: &Path) -> String {
@@ -129,14 +211,14 @@ fn at_origin(entry: &str, origin: &Path) -> String {
     entry.replace("${ORIGIN}", &origin).replace("$ORIGIN", &origin)
 }
 
-/// Returns the names that the file may try: those in its texts, or the files of the directories in its search path.
-fn names_of(library: &OpenedLibrary, origin: Option<&Path>) -> Vec<String> {
+/// Returns the names that the object may try: those in its texts, or the files of the directories in its search path.
+fn names_of(library: &OpenedLibrary, graph: &LoadGraph, at: usize) -> Vec<String> {
     if !library.names.is_empty() {
         return library.names.clone();
     }
-    let dirs = library.dirs.iter().map(|dir| at_origin(dir, origin.unwrap_or(Path::new(""))));
-    let entries = dirs.filter_map(|dir| std::fs::read_dir(dir).ok()).flat_map(Iterator::flatten);
-    let mut names: Vec<String> = entries.filter_map(|entry| entry.file_name().into_string().ok()).collect();
+    let origin = graph.objects[at].path.parent().unwrap_or(Path::new(""));
+    let dirs = library.dirs.iter().map(|dir| PathBuf::from(at_origin(dir, origin)));
+    let mut names: Vec<String> = dirs.flat_map(|dir| graph.list_dir(&dir)).collect();
     names.retain(|name| library.is_named(name));
     names.sort_by_key(|name| (name.len(), name.clone()));
     names

@@ -491,6 +491,14 @@ fn cuda_of_row(row: &Requirement) -> Option<CudaVersion> {
     }
 }
 
+/// Returns the soname of the cuDNN that a component requires.
+pub(crate) fn cudnn_soname(manifest: &Manifest) -> Option<&str> {
+    manifest.requires.iter().find_map(|row| match row {
+        Requirement::Library { soname, .. } => Some(soname.as_str()),
+        _ => None,
+    })
+}
+
 /// Returns true for the requirements on cuDNN and its parts.
 pub(crate) fn is_cudnn_row(row: &Requirement) -> bool {
     matches!(row, Requirement::Library { .. } | Requirement::Part { .. })

@@ -103,8 +103,10 @@ fn detect_libraries(
             if let Some(index) = graph.dlopen_library(0, libcuda) {
                 let there =
                     graph.resolve_file(index, PTX_COMPILER).is_some_and(|file| file.inspection == Inspection::Usable);
-                // On WSL it is in the driver store, in which only libcuda finds it.
-                driver.ptx_compiler = Some(there).filter(|there| *there || machine.kind.is_none());
+                // On WSL it is in the driver store, in which only libcuda finds it. The same may apply to a libcuda without a
+                // release in its file name.
+                let is_usual = machine.kind.is_none() && driver.user.is_some();
+                driver.ptx_compiler = Some(there).filter(|there| *there || is_usual);
             }
             driver.library = Some(redact_home(env, &path.display()));
             let native = loader::native_machine().is_some_and(|native| native == graph.machine());
@@ -267,7 +269,7 @@ fn read_parts(graph: &mut LoadGraph, library: &vendor::Library, file: &mut HostL
         file.cuda = file.cuda.or_else(|| library_version::made_with(graph.files(), library, &own));
         found.push(HostLibraryPart {
             file: part.file.to_owned(),
-            version: part_version(graph.files(), library, &own, part.file, part.symbol),
+            version: part_version(graph.files(), library, &own, part),
         });
     }
     // The version of the parts counts. The release of the library's own file is reported if it differs.

@@ -26,8 +26,8 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-pub(crate) use components::is_cudnn_row;
 pub use components::{Alternatives, Components, Needed, OpenedByName};
+pub(crate) use components::{cudnn_soname, is_cudnn_row};
 pub use cudaguard::internal::tables::pci::compute_capability as cc_of_pci_device;
 pub(crate) use described_libraries::OTHER_LIBRARIES;
 pub(crate) use detect::detect_for_graph;
@@ -507,9 +507,8 @@ impl Machine {
     fn jit_state(&self) -> Jit {
         let on = |name: &str| self.variables.iter().any(|(variable, value)| variable == name && value == "1");
         let driver = self.driver.as_ref();
-        // A libcuda without a release in its file name (WSL, Jetson) finds its parts without the loader.
-        let named = |driver: &Driver| driver.user.is_some() && self.kind.is_none();
-        let compiler = driver.and_then(|driver| driver.ptx_compiler.filter(|there| *there || named(driver)));
+        // The libcuda of WSL and of a Jetson finds its parts without the loader.
+        let compiler = driver.and_then(|driver| driver.ptx_compiler.filter(|there| *there || self.kind.is_none()));
         Jit { forced: on("CUDA_FORCE_PTX_JIT"), disabled: on("CUDA_DISABLE_PTX_JIT"), compiler }
     }
 

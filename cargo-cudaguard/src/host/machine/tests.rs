@@ -342,7 +342,9 @@ fn libcuda_finds_its_jit_compiler() {
         assert_eq!(judged(&manifest, &host(kind, "")), [""; 0], "{kind}");
         assert_eq!(judged(&manifest, &host(kind, release)), [""; 0], "{kind}");
     }
-    assert_eq!(judged(&manifest, &host("", r#""user": "550.54.14", "kernel": "550.54.14", "#)), ["CG309 error"]);
+    for stated in [r#""user": "550.54.14", "kernel": "550.54.14", "#, ""] {
+        assert_eq!(judged(&manifest, &host("", stated)), ["CG309 error"], "{stated}");
+    }
 }
 
 /// docs/internals/decisions, decision 5: 540.4.0 is a Jetson's.

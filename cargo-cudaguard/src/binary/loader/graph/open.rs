@@ -5,13 +5,8 @@ use std::path::PathBuf;
 use super::{LibraryRequest, LoadGraph, LoadOutcome, SearchSource};
 
 impl LoadGraph {
-    /// Loads this name like [`Self::dlopen_library`] if all of its dependencies are found. Otherwise `dlopen` fails: the graph does
-    /// not change, and the result is `None`.
-    pub(crate) fn open_library(&mut self, from: usize, name: &str) -> Option<usize> {
-        self.open_library_without(from, name, |_| false)
-    }
-
-    /// Does the same as [`Self::open_library`], but dependencies that `may_be_absent` selects need not be found.
+    /// Loads this name like [`Self::dlopen_library`] if all of its dependencies are found, except those that `may_be_absent` selects.
+    /// Otherwise `dlopen` fails: the graph does not change, and the result is `None`.
     pub(crate) fn open_library_without(
         &mut self,
         from: usize,

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use super::{LoadGraph, Object, Rules};
-use crate::binary::loader::system::System;
+use crate::binary::loader::system::{self, System};
 use crate::binary::loader::{Inspection, LibraryCandidate, SearchSource, bytes_of, cache, path_of};
 use cudaguard::internal::elf::machine;
 
@@ -17,15 +17,6 @@ enum SearchStep {
 }
 
 impl LoadGraph {
-    fn is_dir(&self, path: &Path) -> bool {
-        if let Some(known) = self.dirs.borrow().get(path) {
-            return *known;
-        }
-        let found = path.is_dir();
-        self.dirs.borrow_mut().insert(path.to_owned(), found);
-        found
-    }
-
     /// Tries one file after the other, up to the one that the loader picks. `all`: continues to the end.
     pub(super) fn search_candidates(&self, by: usize, name: &[u8], all: bool) -> Vec<LibraryCandidate> {
         let mut candidates = Vec::new();
@@ -39,13 +30,13 @@ impl LoadGraph {
                 }
                 SearchStep::List(dirs) => {
                     'list: for (dir, place) in dirs {
-                        let there = self.is_dir(&dir);
+                        let there = self.tree.is_dir(&dir);
                         for below in below {
                             let dir = if below.is_empty() { dir.clone() } else { dir.join(below) };
                             let path = dir.join(path_of(name));
                             let inspection = match (there, below.is_empty()) {
                                 (false, true) => Inspection::Missing,
-                                (true, false) if self.is_dir(&dir) => self.inspect_file(&path),
+                                (true, false) if self.tree.is_dir(&dir) => self.inspect_file(&path),
                                 (true, true) => self.inspect_file(&path),
                                 (_, false) => continue,
                             };
@@ -77,10 +68,7 @@ impl LoadGraph {
         for step in self.search_steps(0, b"libcudart.so") {
             let SearchStep::List(dirs) = step else { continue };
             for dir in dirs.iter().flat_map(|(dir, _)| self.subdirectories().iter().map(move |below| dir.join(below))) {
-                let entries = dir.read_dir().into_iter().flatten().flatten();
-                names.extend(
-                    entries.filter_map(|entry| entry.file_name().into_string().ok()).filter(|name| is_wanted(name)),
-                );
+                names.extend(self.tree.list(&dir).into_iter().filter(|name| is_wanted(name)));
             }
         }
         names
@@ -109,21 +97,21 @@ impl LoadGraph {
             return path.map(|path| SearchStep::File(path, SearchSource::Path)).into_iter().collect();
         }
         let mut steps = Vec::new();
-        if object.runpath.is_none() {
+        if object.elf().runpath.is_none() {
             // The RPATHs of the requesting object, of the object that requested it, and so on, then that of the
             // program.
             let mut next = Some(by);
             let mut with_program = false;
             while let Some(index) = next {
                 let asking = &self.objects[index];
-                if let Some(rpath) = &asking.rpath {
+                if let Some(rpath) = &asking.elf().rpath {
                     steps.push(self.rpath_list(system, rpath, asking, SearchSource::Rpath));
                     with_program |= index == 0;
                 }
                 next = asking.wanted_by.filter(|_| !asking.is_opened);
             }
             let program = &self.objects[0];
-            if let (false, true, Some(rpath)) = (with_program, by != 0, &program.rpath) {
+            if let (false, true, Some(rpath)) = (with_program, by != 0, &program.elf().rpath) {
                 steps.push(self.rpath_list(system, rpath, program, SearchSource::Rpath));
             }
         }
@@ -133,14 +121,18 @@ impl LoadGraph {
             let place = |entry: &[u8]| SearchSource::LibraryPath(String::from_utf8_lossy(entry).into_owned());
             steps.push(self.expand_entries(system, entries, origin, false, place));
         }
-        if let Some(runpath) = object.runpath.as_ref().filter(|runpath| !runpath.is_empty()) {
+        if let Some(runpath) = object.elf().runpath.as_ref().filter(|runpath| !runpath.is_empty()) {
             steps.push(self.rpath_list(system, runpath, object, SearchSource::Runpath));
         }
         steps.extend(
             self.find_in_cache(system, object, name)
                 .map(|path| SearchStep::File(path, SearchSource::Cache(system.cache.clone()))),
         );
-        if !object.no_system {
+        if !system.listed.is_empty() {
+            let place = SearchSource::PathFile(PathBuf::from(system::PATH_FILE));
+            steps.push(SearchStep::List(system.listed.iter().map(|dir| (dir.clone(), place.clone())).collect()));
+        }
+        if !object.elf().no_system {
             let dirs = system.dirs.iter().map(|dir| (dir.clone(), SearchSource::System));
             steps.push(SearchStep::List(dirs.collect()));
         }
@@ -222,7 +214,7 @@ impl LoadGraph {
             .min_by_key(|(level, _)| *level)
             .map(|(_, entry)| path_of(entry.path))?;
         let in_system = || system.dirs.iter().any(|dir| best.starts_with(dir));
-        (!object.no_system || !in_system()).then_some(best)
+        (!object.elf().no_system || !in_system()).then_some(best)
     }
 
     fn musl_steps(&self, system: &[(PathBuf, Option<PathBuf>)], by: usize, name: &[u8]) -> Vec<SearchStep> {
@@ -245,10 +237,11 @@ impl LoadGraph {
         while let Some(index) = next {
             let object = &self.objects[index];
             // musl treats both kinds of paths the same, and inherits both.
-            let (text, place): (_, fn(PathBuf, String) -> SearchSource) = match (&object.runpath, &object.rpath) {
-                (Some(text), _) => (Some(text), SearchSource::Runpath),
-                (None, text) => (text.as_ref(), SearchSource::Rpath),
-            };
+            let (text, place): (_, fn(PathBuf, String) -> SearchSource) =
+                match (&object.elf().runpath, &object.elf().rpath) {
+                    (Some(text), _) => (Some(text), SearchSource::Runpath),
+                    (None, text) => (text.as_ref(), SearchSource::Rpath),
+                };
             if let Some(text) = text.and_then(|text| expand_origin(text, &object.origin)) {
                 let entries = split(&text).into_iter().map(|entry| {
                     (

@@ -3,7 +3,7 @@ use super::*;
 
 #[test]
 fn dynamic_string_tokens_are_expanded() {
-    let mut system = System::from_loader(&[], machine::X86_64);
+    let mut system = System::from_loader(&[], machine::X86_64, &Disk::default());
     system.lib = "lib64".to_owned();
     let origin = Path::new("/o");
     let expanded =

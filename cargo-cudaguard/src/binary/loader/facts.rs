@@ -1,0 +1,198 @@
+//! The facts that the loader reads in a file.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use super::path_of;
+use crate::binary::mapped_file::Contents;
+use cudaguard::internal::elf::{self, Elf, machine, tag};
+
+const PT_LOAD: u32 = 1;
+const PT_DYNAMIC: u32 = 2;
+/// Flag of `DT_FLAGS_1`: the loader does not search the system's directories for this object.
+const DF_1_NODEFLIB: u64 = 0x800;
+/// Smallest page size; the loader maps complete pages.
+const PAGE: u64 = 4096;
+
+/// The loader's reaction to a file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Inspection {
+    /// The loader picks it.
+    Usable,
+    /// The file is missing or not readable: the loader continues its search.
+    Missing,
+    /// The file is for another machine: the loader continues its search.
+    WrongArchitecture(String),
+    /// The file cannot be accessed (a loop of links): the loader skips the rest of this list.
+    Stopped(String),
+    /// The loader picks it and ends the program.
+    Broken(String),
+}
+
+/// The kind of program for which the loader loads files.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct ProgramKind {
+    pub(super) machine: u16,
+    pub(super) class64: bool,
+    pub(super) is_of_musl: bool,
+}
+
+/// The facts about a file.
+#[derive(Clone, Debug)]
+pub(crate) struct LoadFacts {
+    /// Length in bytes.
+    length: usize,
+    is_elf: bool,
+    /// The byte of the ELF header with the class.
+    class: u8,
+    has_current_version: bool,
+    elf: Result<ElfFacts, String>,
+    contents: Arc<Contents>,
+}
+
+/// The facts about an ELF file.
+#[derive(Clone, Debug)]
+pub(crate) struct ElfFacts {
+    pub(super) machine: u16,
+    pub(super) class64: bool,
+    pub(super) kind: u16,
+    os_abi: u8,
+    has_dynamic_segment: bool,
+    /// The end of the last segment that is loaded.
+    end: Option<u64>,
+    pub(super) interpreter: Option<PathBuf>,
+    pub(super) soname: Option<String>,
+    /// Not empty; `None` if there is a `DT_RUNPATH`.
+    pub(super) rpath: Option<Vec<u8>>,
+    pub(super) runpath: Option<Vec<u8>>,
+    pub(super) no_system: bool,
+    pub(super) wants: Vec<(Vec<u8>, Requirement)>,
+    /// The versions that it requires, each with the library that has to define it.
+    pub(super) needed_versions: Vec<(String, String)>,
+    pub(super) defined_versions: BTreeSet<String>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Requirement {
+    Needed,
+    /// True if the symbol may be missing.
+    Auxiliary,
+}
+
+impl LoadFacts {
+    /// Reads a file and keeps its contents.
+    pub(super) fn with_contents(contents: &Arc<Contents>) -> Self {
+        Self { contents: Arc::clone(contents), ..Self::read(contents) }
+    }
+
+    /// Reads a file and keeps none of its contents.
+    pub(crate) fn read(data: &[u8]) -> Self {
+        Self {
+            length: data.len(),
+            is_elf: Elf::is_elf(data),
+            class: data.get(4).copied().unwrap_or_default(),
+            has_current_version: data.get(20..24) == Some(&[1, 0, 0, 0]),
+            elf: Elf::parse(data).map(|elf| ElfFacts::read(&elf)),
+            contents: Arc::new(Contents::from(Vec::new())),
+        }
+    }
+
+    /// Returns the path of the loader that a program names.
+    pub(crate) fn interpreter(&self) -> Option<&Path> {
+        self.elf.as_ref().ok()?.interpreter.as_deref()
+    }
+
+    /// Returns the facts of an ELF file.
+    pub(super) fn elf(&self) -> Result<&ElfFacts, String> {
+        self.elf.as_ref().map_err(Clone::clone)
+    }
+
+    /// Returns the contents of the file; empty if they are not kept.
+    pub(super) fn contents(&self) -> &Arc<Contents> {
+        &self.contents
+    }
+
+    /// Returns the loader's reaction to the file (`open_verify` and the first checks of `_dl_map_object_from_fd` in glibc). musl's
+    /// `map_library` has fewer checks, and ends the program in cases in which glibc continues its search.
+    pub(super) fn inspect(&self, program: ProgramKind) -> Inspection {
+        let broken = |why: &str| Inspection::Broken(why.to_owned());
+        let wrong_architecture = |what: String| {
+            if program.is_of_musl { Inspection::Broken(what) } else { Inspection::WrongArchitecture(what) }
+        };
+        if self.length < if program.class64 { 64 } else { 52 } {
+            return broken("file too short");
+        }
+        if !self.is_elf {
+            return broken("invalid ELF header");
+        }
+        match (self.class, program.class64) {
+            (1, true) => return wrong_architecture("is for 32-bit programs".to_owned()),
+            (2, false) => return wrong_architecture("is for 64-bit programs".to_owned()),
+            _ => {}
+        }
+        let elf = match &self.elf {
+            Ok(elf) => elf,
+            Err(error) => return Inspection::Broken(error.clone()),
+        };
+        if !program.is_of_musl && !self.has_current_version {
+            return broken("ELF file version does not match current one");
+        }
+        if !program.is_of_musl && !matches!(elf.os_abi, 0 | 3) {
+            return broken("ELF file OS ABI invalid");
+        }
+        if elf.machine != program.machine {
+            return wrong_architecture(format!("is for {}", machine::machine_name(elf.machine)));
+        }
+        if !matches!(elf.kind, elf::kind::SHARED | elf::kind::EXECUTABLE) {
+            return broken("only ET_DYN and ET_EXEC can be loaded");
+        }
+        if !elf.has_dynamic_segment {
+            return broken("object file has no dynamic section");
+        }
+        // An access to a page that is completely beyond the end of the file is a bus error.
+        let pages = |size: u64| size.checked_next_multiple_of(PAGE).unwrap_or(u64::MAX);
+        match elf.end {
+            None => broken("object file has no loadable segments"),
+            Some(end) if pages(end) > pages(self.length as u64) => {
+                Inspection::Broken(format!("is cut off: {} of at least {end} bytes", self.length))
+            }
+            Some(_) => Inspection::Usable,
+        }
+    }
+}
+
+impl ElfFacts {
+    fn read(elf: &Elf<'_>) -> Self {
+        let first = |tag| elf.dynamic_texts(tag).next().map(<[u8]>::to_vec);
+        let runpath = first(tag::RUNPATH);
+        let wants = elf
+            .dynamic()
+            .filter(|(tag, _)| matches!(*tag, tag::NEEDED | tag::AUXILIARY | tag::FILTER))
+            .filter_map(|(tag, value)| {
+                let want = if tag == tag::AUXILIARY { Requirement::Auxiliary } else { Requirement::Needed };
+                Some((elf.dynamic_string(value)?.to_vec(), want))
+            })
+            .collect();
+        let loaded = elf.segments().filter(|segment| segment.kind == PT_LOAD && segment.file_size != 0);
+        Self {
+            machine: elf.machine(),
+            class64: elf.is_64_bit(),
+            kind: elf.kind(),
+            os_abi: elf.os_abi(),
+            has_dynamic_segment: elf.segments().any(|segment| segment.kind == PT_DYNAMIC),
+            end: loaded.map(|segment| segment.offset.saturating_add(segment.file_size)).max(),
+            interpreter: elf.interpreter().map(|path| path_of(path.as_bytes())),
+            soname: elf.soname().map(str::to_owned),
+            rpath: if runpath.is_some() { None } else { first(tag::RPATH).filter(|path| !path.is_empty()) },
+            runpath,
+            no_system: elf.dynamic_value(tag::FLAGS_1).is_some_and(|flags| flags & DF_1_NODEFLIB != 0),
+            wants,
+            needed_versions: elf
+                .needed_versions()
+                .map(|(file, version)| (file.to_owned(), version.to_owned()))
+                .collect(),
+            defined_versions: elf.defined_versions().map(str::to_owned).collect(),
+        }
+    }
+}
