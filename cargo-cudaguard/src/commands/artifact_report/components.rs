@@ -7,7 +7,7 @@ use super::member::file_name;
 use super::packages::{ArtifactPackage, unfulfilled_requirements};
 use super::{ArtifactMember, ArtifactReport, LibraryPlace, common_os, common_processor};
 use crate::binary::examined::{NotExamined, mark_only_code};
-use crate::binary::file::BinaryKind;
+use crate::binary::file::{BinaryKind, TargetOs};
 use crate::cli::report::CliError;
 use crate::host::dry_run::is_searched_inside;
 use crate::host::library_version::{inner_file, part_version};
@@ -64,7 +64,9 @@ impl ArtifactReport {
                 |soname: &str| may_be_loaded && !matches!(whole.find_library(part, soname), LibraryPlace::External);
             let is_installed_with = |soname: &str| !is_complete && whole.required_package(part, soname).is_some();
             let at_hand = |soname: &str| is_elsewhere(soname) || inside(soname).is_some() || is_installed_with(soname);
-            own.needed.retain(|needed| !at_hand(&needed.soname) && !whole.is_loaded_with(&part.name, &needed.soname));
+            let is_in_place = |soname: &str| at_hand(soname) || whole.is_broken(part, soname);
+            own.needed
+                .retain(|needed| !is_in_place(&needed.soname) && !whole.is_loaded_with(&part.name, &needed.soname));
             own.bound.retain(|bound| !at_hand(&bound.soname));
             own.opened.retain(|opened| !opened.names.iter().any(|name| whole.has_file_named(name)));
             if is_complete && is_searched_inside(&part.name, &part.binary) {
@@ -194,6 +196,11 @@ impl ArtifactReport {
             soname.map(|soname| manifest.library_names().unwrap_or_else(|| vec![soname])).unwrap_or_default()
         });
         let names: Vec<String> = linked.chain(opened).collect();
+        if part.binary.os == Some(TargetOs::Windows) {
+            let mut imported = part.binary.needed.iter().filter(|name| CUDNN.is_named(name));
+            let (soname, file) = imported.find_map(|name| Some((name, self.find_dll(&part.name, name)?)))?;
+            return Some(own.check_bundled_cudnn(self.bundled_dll(soname, &file), "the archive"));
+        }
         let mut findings: Option<Vec<Finding>> = None;
         for root in self.roots_with(at) {
             let library = self.graphs_of(root).find_map(|mut graph| {
@@ -206,6 +213,16 @@ impl ArtifactReport {
             all.extend(found.filter(|finding| !all.contains(finding)).collect::<Vec<_>>());
         }
         findings
+    }
+
+    /// Returns the cuDNN for Windows in this file. A file of its directory contains its version.
+    fn bundled_dll(&self, soname: &str, file: &str) -> Found {
+        let dir = |name: &str| name.rfind('/').map_or(String::new(), |at| name[..at].to_owned());
+        let beside = self.parts.iter().filter(|part| dir(&part.name) == dir(file));
+        let listed = |part: &ArtifactMember| part.holds.iter().find(|(library, _)| library.key == CUDNN.key)?.1.clone();
+        let version = beside.filter_map(listed).next().and_then(|version| version.parse().ok());
+        let path = Some(format!("{}!{file}", self.archive.display()));
+        Found { soname: Some(soname.to_owned()), version, path, taken: true, ..Found::default() }
     }
 
     /// Returns the cuDNN that an object loads under this name, with the parts that it then opens, and the name of its place.
