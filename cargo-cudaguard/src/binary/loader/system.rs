@@ -151,20 +151,6 @@ pub(super) const fn native_machine() -> u16 {
     }
 }
 
-/// Returns true if a program has capabilities.
-#[cfg(target_os = "linux")]
-#[allow(unsafe_code)]
-pub(super) fn has_capabilities(program: &Path) -> bool {
-    let Ok(path) = std::ffi::CString::new(program.as_os_str().as_encoded_bytes()) else { return false };
-    // SAFETY: both strings end with NUL, and no byte is written to a buffer of size 0.
-    unsafe { libc::getxattr(path.as_ptr(), c"security.capability".as_ptr(), std::ptr::null_mut(), 0) > 0 }
-}
-
-#[cfg(all(unix, not(target_os = "linux")))]
-pub(super) fn has_capabilities(_: &Path) -> bool {
-    false
-}
-
 /// Returns the x86-64 psABI level of this processor.
 #[cfg(target_arch = "x86_64")]
 fn psabi_level() -> u8 {

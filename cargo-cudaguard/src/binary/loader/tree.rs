@@ -7,7 +7,6 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::facts::LoadFacts;
-use super::system;
 use crate::binary::mapped_file::{Contents, OpenFiles};
 
 /// Device and inode number of a file, or the number of a member.
@@ -126,7 +125,7 @@ impl Tree for Disk {
         let Ok(me) = std::fs::metadata("/proc/self") else { return metadata.mode() & 0o6000 != 0 };
         (metadata.mode() & 0o4000 != 0 && metadata.uid() != me.uid())
             || (metadata.mode() & 0o2010 == 0o2010 && metadata.gid() != me.gid())
-            || (me.uid() != 0 && system::has_capabilities(path))
+            || (me.uid() != 0 && has_capabilities(path))
     }
 
     fn is_shut(&self, path: &Path) -> bool {
@@ -155,4 +154,18 @@ fn file_id(metadata: &std::fs::Metadata) -> Option<FileId> {
 #[cfg(not(unix))]
 fn file_id(_: &std::fs::Metadata) -> Option<FileId> {
     None
+}
+
+/// Returns true if a program has capabilities.
+#[cfg(target_os = "linux")]
+#[allow(unsafe_code)]
+fn has_capabilities(program: &Path) -> bool {
+    let Ok(path) = std::ffi::CString::new(program.as_os_str().as_encoded_bytes()) else { return false };
+    // SAFETY: both strings end with NUL, and no byte is written to a buffer of size 0.
+    unsafe { libc::getxattr(path.as_ptr(), c"security.capability".as_ptr(), std::ptr::null_mut(), 0) > 0 }
+}
+
+#[cfg(all(unix, not(target_os = "linux")))]
+fn has_capabilities(_: &Path) -> bool {
+    false
 }

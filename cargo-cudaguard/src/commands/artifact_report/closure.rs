@@ -7,7 +7,6 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
-use super::machine::without_links;
 use super::member::{MemberLoader, file_name};
 use super::tree::MemberTree;
 use super::{ArtifactMember, ArtifactReport};
@@ -564,4 +563,10 @@ impl ArtifactReport {
         }
         findings
     }
+}
+
+/// Returns the path with the real directory, so that each file has one path.
+pub(super) fn without_links(path: &Path) -> PathBuf {
+    let dir = path.parent().and_then(|dir| fs::canonicalize(dir).ok());
+    dir.zip(path.file_name()).map_or_else(|| path.to_owned(), |(dir, name)| dir.join(name))
 }

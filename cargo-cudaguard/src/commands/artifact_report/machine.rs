@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::absent::NamedLibraries;
-use super::closure::LoadedMember;
+use super::closure::{LoadedMember, without_links};
 use super::member::file_name;
 use super::{ArtifactMember, ArtifactReport, served_by_others};
 use crate::binary::examined::{NotExamined, has_trace_of_cuda};
@@ -133,12 +133,6 @@ impl ArtifactReport {
     pub(super) fn own_parts(&self) -> impl Iterator<Item = &ArtifactMember> {
         self.parts.iter().filter(|part| !self.of_machine.contains(&part.name))
     }
-}
-
-/// Returns the path with the real directory, so that each file has one path.
-pub(super) fn without_links(path: &Path) -> PathBuf {
-    let dir = path.parent().and_then(|dir| fs::canonicalize(dir).ok());
-    dir.zip(path.file_name()).map_or_else(|| path.to_owned(), |(dir, name)| dir.join(name))
 }
 
 /// Returns the objects outside of the directory that are loaded for members, and those that are loaded for these.
