@@ -29,7 +29,7 @@ pub(crate) struct Member {
     /// The name in its file of the builtins that it opens, if it is NVRTC.
     pub(super) builtins: Option<String>,
     /// The CUDA version that this part of cuDNN was built with.
-    pub(super) cudnn_for: Option<CudaVersion>,
+    pub(crate) cudnn_for: Option<CudaVersion>,
     /// The first release that has all of its functions, and the first one that has more, if it is cuBLAS.
     pub(super) cublas_range: (Option<Version>, Option<Version>),
     /// The release of NCCL's headers that it was compiled with, if it needs NCCL.

@@ -15,8 +15,8 @@ use crate::binary::loader::{self, Inspection, LoadGraph, LoadOutcome, MissingSym
 use crate::binary::mapped_file::OpenFiles;
 use crate::family::{OpenedLibrary, misnamed};
 use crate::host::dry_run::{
-    FileOpens, OpeningFiles, SymbolFile, finding_of_processor, findings_of_missing, is_of_program, load_opened_here,
-    load_opened_inside,
+    FileOpens, OpeningFiles, SymbolFile, finding_of_processor, findings_of_missing, foreign_library, is_of_program,
+    load_opened_here, load_opened_inside,
 };
 use cudaguard::internal::env::Env;
 use cudaguard::internal::finding::{Finding, MessageTemplate, Values};
@@ -48,6 +48,8 @@ enum Answer {
     /// A member that no search path contains. Another module loads it before.
     LoadedBefore,
     Absent,
+    /// A file for another processor, which the dynamic linker skips.
+    Foreign(Finding),
     /// A file that cannot be loaded: its path, the reason, and the search path that contains it.
     Broken {
         path: String,
@@ -273,7 +275,11 @@ impl ArtifactReport {
                     let Some(at) = graph.loader_at(&graph.graph.objects[*index].path) else { continue };
                     if *place == SearchSource::Package { Answer::LoadedBefore } else { Answer::Found(at) }
                 }
-                LoadOutcome::Absent(_) => Answer::Absent,
+                LoadOutcome::Absent(candidates) => {
+                    let by = &self.loaders[closure.loaded[by].at].name;
+                    let describe = |path: &Path| self.member_name(&graph, path);
+                    foreign_library(&request.name, by, candidates, describe).map_or(Answer::Absent, Answer::Foreign)
+                }
                 LoadOutcome::Broken(candidate) => Answer::Broken {
                     path: self.member_name(&graph, &candidate.path),
                     why: candidate.problem(),
@@ -424,11 +430,16 @@ impl ArtifactReport {
         let is_of_others = |closure: &&MemberClosure| !self.loaders[closure.loaded[0].at].is_of_nvidia();
         for closure in self.closures.iter().filter(is_of_others) {
             for request in &closure.requests {
-                let Answer::Broken { path, why, picked_by } = &request.answer else { continue };
-                let by = &self.loaders[closure.loaded[request.by].at].name;
-                let values = Values::default().with("library", &request.name).with("needed_by", by);
-                let values = values.with("path", path).with("why", why).with("picked_by", picked_by);
-                let finding = MessageTemplate::LibraryDamaged.to_finding(&values);
+                let finding = match &request.answer {
+                    Answer::Broken { path, why, picked_by } => {
+                        let by = &self.loaders[closure.loaded[request.by].at].name;
+                        let values = Values::default().with("library", &request.name).with("needed_by", by);
+                        let values = values.with("path", path).with("why", why).with("picked_by", picked_by);
+                        MessageTemplate::LibraryDamaged.to_finding(&values)
+                    }
+                    Answer::Foreign(finding) if is_of_program(&request.name) => finding.clone(),
+                    _ => continue,
+                };
                 if !findings.contains(&finding) {
                     findings.push(finding);
                 }
@@ -441,6 +452,16 @@ impl ArtifactReport {
     pub(super) fn is_broken(&self, part: &ArtifactMember, soname: &str) -> bool {
         let mut closures = self.loader_of(&part.name).into_iter().flat_map(|at| self.loaded_with(at));
         closures.any(|(closure, _)| closure.is_broken(soname))
+    }
+
+    /// Returns the error about a library that a member needs, if the artifact contains only one for another processor.
+    pub(super) fn foreign_library(&self, part: &ArtifactMember, soname: &str) -> Option<Finding> {
+        let closures = self.loader_of(&part.name).into_iter().flat_map(|at| self.loaded_with(at));
+        let mut requests = closures.flat_map(|(closure, by)| closure.requests.iter().filter(move |one| one.by == by));
+        requests.find_map(|request| match &request.answer {
+            Answer::Foreign(finding) if request.name == soname => Some(finding.clone()),
+            _ => None,
+        })
     }
 
     pub(super) fn loader_of(&self, name: &str) -> Option<usize> {

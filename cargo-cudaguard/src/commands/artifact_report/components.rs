@@ -10,8 +10,10 @@ use crate::binary::examined::{NotExamined, mark_only_code};
 use crate::binary::file::{BinaryKind, TargetOs};
 use crate::cli::report::CliError;
 use crate::host::dry_run::is_searched_inside;
-use crate::host::library_version::{inner_file, part_version};
-use crate::host::machine::{Components, HostLibrary as Found, HostLibraryPart, Needed, cudnn_soname, is_cudnn_row};
+use crate::host::library_version::{inner_file, made_with, part_version};
+use crate::host::machine::{
+    BroughtCudnn, Components, HostLibrary as Found, HostLibraryPart, Needed, cudnn_soname, is_cudnn_row,
+};
 use cudaguard::internal::finding::Finding;
 use cudaguard::internal::vendor::{CUDNN, plain_name};
 use cudaguard::internal::version::Version;
@@ -67,6 +69,9 @@ impl ArtifactReport {
             let is_in_place = |soname: &str| at_hand(soname) || whole.is_broken(part, soname);
             own.needed
                 .retain(|needed| !is_in_place(&needed.soname) && !whole.is_loaded_with(&part.name, &needed.soname));
+            for needed in &mut own.needed {
+                needed.foreign = whole.foreign_library(part, &needed.soname).map(Box::new);
+            }
             own.bound.retain(|bound| !at_hand(&bound.soname));
             own.opened.retain(|opened| !opened.names.iter().any(|name| whole.has_file_named(name)));
             if is_complete && is_searched_inside(&part.name, &part.binary) {
@@ -88,16 +93,23 @@ impl ArtifactReport {
             }
             let needs_cudnn = own.manifests.iter().any(|manifest| manifest.requires.iter().any(is_cudnn_row));
             if needs_cudnn {
-                let bundled = whole.check_bundled_cudnn(part, &own);
                 let linked = part.binary.needed.iter().find(|name| CUDNN.is_named(name));
-                if bundled.is_some() || linked.is_some_and(|name| at_hand(name) || whole.is_broken(part, name)) {
+                let foreign = linked.and_then(|name| whole.foreign_library(part, name));
+                let bundled = match foreign {
+                    Some(finding) => vec![(Err(finding), "the archive")],
+                    None => whole.bundled_libraries(part, &own),
+                };
+                if bundled.is_empty() && linked.is_some_and(|name| at_hand(name) || whole.is_broken(part, name)) {
                     for manifest in &mut own.manifests {
                         manifest.requires.retain(|row| !is_cudnn_row(row));
                     }
                 }
-                own.findings.extend(bundled.into_iter().flatten());
+                for (library, place) in bundled {
+                    (0..own.manifests.len()).for_each(|at| own.bring_cudnn(at, library.clone(), place));
+                }
             }
-            let places = all.manifests.len()..all.manifests.len() + own.manifests.len();
+            let offset = all.manifests.len();
+            let places = offset..all.manifests.len() + own.manifests.len();
             // In a guarded member, the manifest states which requirements are optional.
             let unrecorded = own.manifests.iter().all(|manifest| manifest.target.is_empty());
             // A program picks one of several loose files with GPU code.
@@ -118,6 +130,8 @@ impl ArtifactReport {
                 own.opened.clear();
             }
             all.manifests.extend(own.manifests);
+            let brought = own.brought.into_iter();
+            all.brought.extend(brought.map(|one| BroughtCudnn { manifest: offset + one.manifest, ..one }));
             all.findings.extend(own.findings);
             for needed in own.needed {
                 let is_same =
@@ -187,9 +201,13 @@ impl ArtifactReport {
         self.loaders.iter().filter_map(|loader| NotExamined::opener(&loader.name, &loader.may_open))
     }
 
-    /// Returns the findings about the cuDNN that a member loads, in each process of the artifact. `None` if it finds none.
-    fn check_bundled_cudnn(&self, part: &ArtifactMember, own: &Components) -> Option<Vec<Finding>> {
-        let at = self.loader_of(&part.name)?;
+    /// Returns the cuDNN that a member loads in each process of the artifact, and the name of its place.
+    fn bundled_libraries(
+        &self,
+        part: &ArtifactMember,
+        own: &Components,
+    ) -> Vec<(Result<Found, Finding>, &'static str)> {
+        let Some(at) = self.loader_of(&part.name) else { return Vec::new() };
         let linked = part.binary.needed.iter().filter(|name| CUDNN.is_named(name)).cloned();
         let opened = own.manifests.iter().flat_map(|manifest| {
             let soname = cudnn_soname(manifest).map(str::to_owned);
@@ -198,21 +216,17 @@ impl ArtifactReport {
         let names: Vec<String> = linked.chain(opened).collect();
         if part.binary.os == Some(TargetOs::Windows) {
             let mut imported = part.binary.needed.iter().filter(|name| CUDNN.is_named(name));
-            let (soname, file) = imported.find_map(|name| Some((name, self.find_dll(&part.name, name)?)))?;
-            return Some(own.check_bundled_cudnn(self.bundled_dll(soname, &file), "the archive"));
+            let found = imported.find_map(|name| Some((name, self.find_dll(&part.name, name)?)));
+            let library = found.map(|(soname, file)| (Ok(self.bundled_dll(soname, &file)), "the archive"));
+            return library.into_iter().collect();
         }
-        let mut findings: Option<Vec<Finding>> = None;
-        for root in self.roots_with(at) {
-            let library = self.graphs_of(root).find_map(|mut graph| {
+        let of_process = |root: usize| {
+            self.graphs_of(root).find_map(|mut graph| {
                 let object = graph.object_of(at)?;
                 names.iter().find_map(|name| self.bundled_cudnn(&mut graph, object, name))
-            });
-            let Some((library, place)) = library else { continue };
-            let all = findings.get_or_insert_default();
-            let found = own.check_bundled_cudnn(library, place).into_iter();
-            all.extend(found.filter(|finding| !all.contains(finding)).collect::<Vec<_>>());
-        }
-        findings
+            })
+        };
+        self.roots_with(at).filter_map(of_process).map(|(library, place)| (Ok(library), place)).collect()
     }
 
     /// Returns the cuDNN for Windows in this file. A file of its directory contains its version.
@@ -236,10 +250,14 @@ impl ArtifactReport {
             part.holds.iter().find(|(library, _)| library.key == CUDNN.key)?.1.as_ref()?.parse::<Version>().ok()
         };
         let by_name = self.loader_of(&file.name).and_then(part_of).and_then(version_of);
-        let mut parts = Vec::new();
+        let (mut parts, mut cuda) = (Vec::new(), None);
         for part in CUDNN.major(own).into_iter().flat_map(|major| CUDNN.parts_of_major(major)) {
             let Some(path) = inner_file(&graph.graph, index, part.file, by_name) else { continue };
             let member = graph.loader_at(&path).and_then(part_of);
+            cuda = cuda.or_else(|| match member {
+                Some(member) => member.family.as_ref()?.cudnn_for,
+                None => made_with(graph.graph.files(), CUDNN, &path),
+            });
             let version = match member {
                 Some(member) => member.cudnn_part,
                 None if graph.is_of_machine(&path) => part_version(graph.graph.files(), CUDNN, &path, part),
@@ -254,7 +272,8 @@ impl ArtifactReport {
             (format!("{}!{}", self.archive.display(), file.name), "the archive")
         };
         let soname = Some(plain_name(own).into_owned());
-        let found = Found { soname, version, path: Some(path), taken: true, parts: Some(parts), ..Found::default() };
+        let (path, parts) = (Some(path), Some(parts));
+        let found = Found { soname, version, path, taken: true, parts, cuda, ..Found::default() };
         Some((found, place))
     }
 }

@@ -1,11 +1,12 @@
 //! The files that run together: a program or library, and the libraries that the dynamic linker loads for it.
 
+use super::absent::is_of_program;
 use super::components::{Scope, components_together, is_brought, is_of_vendor};
-use super::missing::missing_library_finding;
+use super::missing::{foreign_library, missing_library_finding};
 use super::{absent, dlls, family, opened, python, resolve_cudnn, symbols};
 use crate::binary::examined::{self, NotExamined};
 use crate::binary::file::{Binary, BinaryKind, TargetOs};
-use crate::binary::loader::{self, LibraryRequest, LoadGraph, LoadOutcome, Object, SearchSource};
+use crate::binary::loader::{self, LibraryCandidate, LibraryRequest, LoadGraph, LoadOutcome, Object, SearchSource};
 use crate::binary::mapped_file::OpenFiles;
 use crate::family::misnamed;
 use crate::host::facts::CudnnState;
@@ -121,24 +122,33 @@ pub fn components_of(file: &Binary, env: &Env) -> Components {
     all.findings.extend(broken_requests(&graph).map(|request| missing_library_finding(env, &graph, request)));
     let sonames: Vec<Option<String>> = closure.files().map(|(_, file)| cudnn_name(file)).collect();
     let indices: Vec<usize> = closure.files().map(|(index, _)| index).collect();
+    for (request, finding) in foreign_requests(&graph) {
+        if is_of_program(&request.name) {
+            all.findings.push(finding);
+        } else if let Some(needed) = all.needed.iter_mut().find(|needed| needed.soname == request.name) {
+            needed.foreign = Some(Box::new(finding));
+        }
+    }
     for (object, soname) in indices.into_iter().zip(sonames) {
         let Some(soname) = soname else { continue };
         let places: Vec<usize> = (0..objects.len()).filter(|at| objects[*at] == object).collect();
-        let of_object: Vec<Manifest> = places.iter().map(|at| all.manifests[*at].clone()).collect();
+        let foreign = foreign_requests(&graph).find(|(request, _)| request.by == object && request.name == soname);
+        if let Some((_, finding)) = foreign {
+            places.iter().for_each(|at| all.bring_cudnn(*at, Err(finding.clone()), "the program"));
+            continue;
+        }
         if broken_requests(&graph).any(|request| request.by == object && request.name == soname) {
             for at in places {
                 all.manifests[at].requires.retain(|row| !is_cudnn_row(row));
             }
             continue;
         }
-        let Some(manifest) = of_object.first() else { continue };
+        let Some(manifest) = places.first().map(|at| &all.manifests[*at]) else { continue };
         let state = resolve_cudnn(&mut graph, object, manifest);
+        let library = brought_cudnn(&graph, manifest, &state, &soname);
         all.not_examined.extend(broken_cudnn(&graph, &state));
-        let Some(found) = brought_cudnn(&graph, manifest, state, &soname) else { continue };
-        let one = Components { manifests: of_object, ..Components::default() };
-        all.findings.extend(one.check_bundled_cudnn(found, "the program"));
-        for at in places {
-            all.manifests[at].requires.retain(|row| !is_cudnn_row(row));
+        if let Some(library) = library {
+            places.iter().for_each(|at| all.bring_cudnn(*at, Ok(library.clone()), "the program"));
         }
     }
     let inside = |index: usize| index == 0 || is_brought(&graph, index);
@@ -182,12 +192,26 @@ fn cudnn_name(file: &Binary) -> Option<String> {
 /// Returns the requests for which the loader picks a library that comes with the program, and that it cannot load.
 fn broken_requests(graph: &LoadGraph) -> impl Iterator<Item = &LibraryRequest> {
     graph.unresolved_requests().filter(|request| match &request.answer {
-        LoadOutcome::Broken(candidate) => match &candidate.place {
-            SearchSource::Rpath(_, entry) | SearchSource::Runpath(_, entry) => entry.contains("ORIGIN"),
-            _ => false,
-        },
+        LoadOutcome::Broken(candidate) => is_own_search_path(&candidate.place),
         LoadOutcome::Object(..) | LoadOutcome::Absent(_) => false,
     })
+}
+
+/// Returns the requests for which the loader finds a file that comes with the program, and that is for another processor only.
+fn foreign_requests(graph: &LoadGraph) -> impl Iterator<Item = (&LibraryRequest, Finding)> {
+    graph.unresolved_requests().filter_map(|request| {
+        let LoadOutcome::Absent(candidates) = &request.answer else { return None };
+        let mut own: Vec<LibraryCandidate> = candidates.clone();
+        own.retain(|candidate| is_own_search_path(&candidate.place));
+        let by = graph.objects[request.by].path.display().to_string();
+        let finding = foreign_library(&request.name, &by, &own, |path| path.display().to_string())?;
+        Some((request, finding))
+    })
+}
+
+/// Returns true for a search path of a file that is relative to the file.
+fn is_own_search_path(place: &SearchSource) -> bool {
+    matches!(place, SearchSource::Rpath(_, entry) | SearchSource::Runpath(_, entry) if entry.contains("ORIGIN"))
 }
 
 /// Describes the cuDNN that a program opens, if it comes with the program and cannot be loaded.
@@ -198,8 +222,8 @@ fn broken_cudnn(graph: &LoadGraph, state: &CudnnState) -> Option<NotExamined> {
 }
 
 /// Returns the cuDNN that comes with the program, if an object gets that one.
-fn brought_cudnn(graph: &LoadGraph, manifest: &Manifest, state: CudnnState, soname: &str) -> Option<HostLibrary> {
-    let CudnnState::Found { path, version, inner, loader, made_with, .. } = state else { return None };
+fn brought_cudnn(graph: &LoadGraph, manifest: &Manifest, state: &CudnnState, soname: &str) -> Option<HostLibrary> {
+    let CudnnState::Found { path, version, inner, loader, made_with, .. } = state.clone() else { return None };
     // Parts that cannot be accessed are not listed.
     let is_complete =
         inner.len() == manifest.requires.iter().filter(|row| matches!(row, Requirement::Part { .. })).count();

@@ -15,7 +15,7 @@ use crate::family::{
     Member, MembersOfProcess, compilers, findings, functions_of_driver, is_installed, looked_up_findings,
 };
 use crate::host::library_version::dll_version;
-use crate::host::machine::{Components, DriverProbe, HostLibrary, detect_machine, is_cudnn_row};
+use crate::host::machine::{Components, DriverProbe, HostLibrary, detect_machine};
 use crate::verdict::{Verdict, is_reported_by_loader};
 use cudaguard::internal::elf::machine::machine_name;
 use cudaguard::internal::env::Env;
@@ -129,7 +129,6 @@ impl<'a> DllFiles<'a> {
             });
             let imported = file.imported().map(String::as_str).filter(|name| CUDNN.is_named(name));
             let Some(path) = imported.chain(asked).find_map(|name| find_own(dirs, name)) else { continue };
-            let manifests = places.iter().map(|at| all.manifests[*at].clone()).collect();
             let library = HostLibrary {
                 soname: path.file_name().map(|name| name.to_string_lossy().into_owned()),
                 version: dll_version(files, CUDNN, path),
@@ -137,11 +136,7 @@ impl<'a> DllFiles<'a> {
                 taken: true,
                 ..HostLibrary::default()
             };
-            let one = Components { manifests, os: all.os, ..Components::default() };
-            all.findings.extend(one.check_bundled_cudnn(library, "the program"));
-            for at in places {
-                all.manifests[at].requires.retain(|row| !is_cudnn_row(row));
-            }
+            places.into_iter().for_each(|at| all.bring_cudnn(at, Ok(library.clone()), "the program"));
         }
     }
 

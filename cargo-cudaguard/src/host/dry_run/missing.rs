@@ -53,12 +53,32 @@ fn missing_library_hint(env: &Env, name: &str) -> String {
     if let Some(dir) = find_outside_search_paths(env, name) {
         return MessageFragment::FoundElsewhere.render(&Values::default().with("folder", dir.display()));
     }
+    install_hint(name)
+}
+
+/// Returns the instruction to install a library.
+fn install_hint(name: &str) -> String {
     let phrase = match name.split('.').next().unwrap_or_default() {
+        "libcudnn" => MessageFragment::InstallCudnn,
         "libcuda" | "libnvidia-ml" => MessageFragment::InstallDriver,
         stem if vendor::OF_TOOLKIT.contains(&stem) => MessageFragment::InstallToolkit,
         _ => MessageFragment::InstallPackage,
     };
-    phrase.render(&Values::default())
+    phrase.render(&Values::default().with_known("major", CUDNN.major(name)))
+}
+
+/// Returns the finding for a library that comes with a program for another processor only. `describe` names a file.
+pub(crate) fn foreign_library(
+    name: &str,
+    by: &str,
+    candidates: &[LibraryCandidate],
+    describe: impl Fn(&Path) -> String,
+) -> Option<Finding> {
+    let candidate = wrong_architecture(candidates)?;
+    let values = Values::default().with("library", name).with("needed_by", by).with("cure", install_hint(name));
+    let values = values.with("looked_in", searched_directories(candidates));
+    let values = values.with("path", describe(&candidate.path)).with("why", candidate.problem());
+    Some(MessageTemplate::WrongMachineElsewhere.to_finding(&values))
 }
 
 /// Returns a library with another major version in the directories that were searched, or in common directories of NVIDIA's
@@ -169,7 +189,7 @@ fn absent_library(
         .collect();
     let cure = match find_outside_search_paths(env, name) {
         Some(dir) => MessageFragment::FoundElsewhere.render(&Values::default().with("folder", dir.display())),
-        None => MessageFragment::InstallCudnn.render(&Values::default().with("major", major)),
+        None => install_hint(name),
     };
     let values = values.with("cure", cure);
     if let Some((other, candidate)) = others.last() {

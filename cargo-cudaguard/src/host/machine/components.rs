@@ -17,7 +17,7 @@ use crate::binary::manifest_decoder::Note;
 use crate::binary::symbols::Bound;
 use crate::family::opened_without_requirement;
 use crate::family::{self, DriverFunctions, LookedUp, RuntimeCompiler, is_installed, oldest_driver_of};
-use crate::host::facts::{DriverMismatch, Host};
+use crate::host::facts::{CudnnState, DriverMismatch, Host};
 use crate::host::judge;
 use crate::linked::evidence::{Evidence, LinkEvidence};
 use crate::linked::seal::drop_certain;
@@ -44,6 +44,8 @@ pub struct Components {
     pub bound: Vec<Bound>,
     /// The libraries of NVIDIA that the file needs by soname, except cuDNN.
     pub needed: Vec<Needed>,
+    /// The cuDNN that comes with the file.
+    pub brought: Vec<BroughtCudnn>,
     /// The libraries of NVIDIA that the file opens by name, except cuDNN and the driver's.
     pub opened: Vec<OpenedByName>,
     /// For each module, the libraries in [`Self::needed`] without which it cannot be loaded.
@@ -96,6 +98,44 @@ pub struct Needed {
     pub has_search_path: bool,
     /// The module that needs it: a program works without the module if it does not load it.
     pub module: Option<String>,
+    /// The error if the machine does not provide it, because the file that comes with the program is for another processor.
+    pub foreign: Option<Box<Finding>>,
+}
+
+/// The cuDNN that comes with a file.
+#[derive(Clone, Debug)]
+pub struct BroughtCudnn {
+    /// The manifest that requires it, an index in [`Components::manifests`].
+    pub(crate) manifest: usize,
+    /// What the manifest requires of cuDNN.
+    pub(crate) rows: Vec<Requirement>,
+    /// The error if the machine does not provide one, because the one that comes with the file is for another processor.
+    pub(crate) library: Result<HostLibrary, Finding>,
+    /// Name of the container of both.
+    pub(crate) place: &'static str,
+}
+
+impl BroughtCudnn {
+    /// Checks the manifest with this library instead of the one of the machine.
+    fn judge(&self, manifest: &Manifest, machine: &Machine, host: &Host) -> Vec<Finding> {
+        let requires = [&manifest.requires[..], &self.rows].concat();
+        let complete = Manifest { requires, ..manifest.clone() };
+        let library = match &self.library {
+            Ok(library) => {
+                let own = BTreeMap::from([(CUDNN.key, vec![library.clone()])]);
+                Machine { libraries: own, ..Machine::default() }.cudnn_state(&complete, self.place)
+            }
+            Err(finding) => match machine.cudnn_state(&complete, self.place) {
+                CudnnState::Absent | CudnnState::Unknown => {
+                    let mut findings = judge::judge(manifest, host);
+                    findings.push(finding.clone());
+                    return findings;
+                }
+                found @ CudnnState::Found { .. } => found,
+            },
+        };
+        judge::judge(&complete, &Host { library, ..host.clone() })
+    }
 }
 
 impl Needed {
@@ -271,15 +311,15 @@ impl Components {
         others.flat_map(|(_, manifest)| manifest.requires.iter().filter_map(cuda_of_row)).max()
     }
 
-    /// Checks the requirements on cuDNN against the one that comes with the file. `place` names the container of both.
-    pub(crate) fn check_bundled_cudnn(&self, found: HostLibrary, place: &str) -> Vec<Finding> {
-        let machine = Machine { libraries: BTreeMap::from([(CUDNN.key, vec![found])]), ..Machine::default() };
-        let manifests = self.manifests.clone();
-        let mut asked = Self { manifests, file: self.file.clone(), os: self.os, ..Self::default() };
-        for manifest in &mut asked.manifests {
-            manifest.requires.retain(is_cudnn_row);
-        }
-        asked.check_on(&machine, place)
+    /// Checks what a manifest requires of cuDNN with libraries that come with the file, instead of those of a machine. `place` names
+    /// the container of both.
+    pub(crate) fn bring_cudnn(&mut self, manifest: usize, library: Result<HostLibrary, Finding>, place: &'static str) {
+        let known = self.brought.iter().find(|brought| brought.manifest == manifest);
+        let rows = match known {
+            Some(known) => known.rows.clone(),
+            None => self.manifests[manifest].requires.extract_if(.., |row| is_cudnn_row(row)).collect(),
+        };
+        self.brought.push(BroughtCudnn { manifest, rows, library, place });
     }
 
     /// Returns a copy without manifests whose requirements equal those of another one, whatever the names of their
@@ -296,7 +336,9 @@ impl Components {
             ]);
             let groups = groups.map(|group| group.binary_search(&at).is_ok()).collect();
             let nameless = Manifest { component: Component::unrecorded(""), ..manifest.clone() };
-            moved.push(*places.entry((format!("{nameless:?}"), groups)).or_insert_with(|| {
+            let brought: Vec<_> = self.brought.iter().filter(|brought| brought.manifest == at).collect();
+            let brought: Vec<_> = brought.iter().map(|one| (&one.rows, &one.library, one.place)).collect();
+            moved.push(*places.entry((format!("{nameless:?} {brought:?}"), groups)).or_insert_with(|| {
                 kept.push(manifest.clone());
                 kept.len() - 1
             }));
@@ -310,7 +352,11 @@ impl Components {
         let Alternatives { one_of, in_part, serving, idle } = &self.alternatives;
         let one_of = one_of.iter().map(at).collect();
         let alternatives = Alternatives { one_of, in_part: at(in_part), serving: at(serving), idle: at(idle) };
-        Self { manifests: kept, alternatives, ..self.clone() }
+        let mut brought = self.brought.clone();
+        brought.iter_mut().for_each(|brought| brought.manifest = moved[brought.manifest]);
+        let mut of_kept = BTreeSet::new();
+        brought.retain(|brought| of_kept.insert(format!("{brought:?}")));
+        Self { manifests: kept, brought, alternatives, ..self.clone() }
     }
 
     /// Returns the machine with the operating system of the file, if the description names none, and without variables that do
@@ -356,7 +402,14 @@ impl Components {
                     (first.cuda, first.release) = (needs.cuda, needs.release);
                 }
             }
-            of_each.push(judge::judge(manifest, &host));
+            let at = of_each.len();
+            let mut findings = Vec::new();
+            for brought in self.brought.iter().filter(|brought| brought.manifest == at) {
+                let found = brought.judge(manifest, machine, &host);
+                findings.extend(found.into_iter().filter(|finding| !findings.contains(finding)).collect::<Vec<_>>());
+            }
+            let has_brought = self.brought.iter().any(|brought| brought.manifest == at);
+            of_each.push(if has_brought { findings } else { judge::judge(manifest, &host) });
             first.get_or_insert(host);
         }
         self.alternatives.downgrade_optional(&mut of_each, &self.manifests);
@@ -524,7 +577,7 @@ fn needed_libraries(binary: &Binary) -> Vec<Needed> {
         .needed
         .iter()
         .filter(known)
-        .map(|name| Needed { soname: name.clone(), has_search_path, module: None })
+        .map(|name| Needed { soname: name.clone(), has_search_path, module: None, foreign: None })
         .collect()
 }
 

@@ -110,10 +110,15 @@ impl Components {
                 LibraryState::Found(library) => {
                     let name = library.name().unwrap_or(&needed.soname);
                     let others = library.needs.iter().filter(|name| seen.insert((*name).clone()));
-                    let other =
-                        |soname: &String| (Needed { soname: soname.clone(), ..needed.clone() }, name.to_owned());
+                    let other = |soname: &String| {
+                        (Needed { soname: soname.clone(), foreign: None, ..needed.clone() }, name.to_owned())
+                    };
                     queue.extend(others.map(other));
                     all.loaded.push((needed.soname, library));
+                }
+                LibraryState::Absent | LibraryState::Unknown if needed.foreign.is_some() => {
+                    let finding = needed.foreign.as_deref().cloned();
+                    missing.extend(finding.map(|finding| (needed, finding)));
                 }
                 LibraryState::Absent if needed.has_search_path => all.in_search_path.push(needed.soname),
                 LibraryState::Absent => {
