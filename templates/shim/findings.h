@@ -17,10 +17,10 @@
     "put cuDNN {built_major} ({min} or newer) first in " ON("LD_LIBRARY_PATH", "PATH") "; or rebuild against the one found") \
   X(CUDNN_OLDER, 202, ERROR, REFUSES, 44, cudnn, built_with, found_cudnn, picked_by, \
     "cuDNN {found} is older than cuDNN {built}, which {component} was built with", \
-    "update it, or put cuDNN {min} or newer first in " ON("LD_LIBRARY_PATH", "PATH") "; or rebuild against cuDNN {found}") \
+    "update it, or put cuDNN {min} or newer first in " ON("LD_LIBRARY_PATH", "PATH") "; or rebuild with cuDNN {found} and its CUDA") \
   X(CUDNN_OLDER_PATCH, 203, ERROR, REFUSES, 45, cudnn, built_with, found_cudnn, picked_by, \
     "cuDNN {found} is an older patch than cuDNN {built}, which {component} was built with", \
-    "update it, or put cuDNN {min} or newer first in " ON("LD_LIBRARY_PATH", "PATH") "; or rebuild against cuDNN {found}") \
+    "update it, or put cuDNN {min} or newer first in " ON("LD_LIBRARY_PATH", "PATH") "; or rebuild with cuDNN {found} and its CUDA") \
   X(CUDNN_INNER_MISSING, 204, ERROR, REFUSES, 42, cudnn, built_with, found_cudnn, picked_by, \
     "cuDNN lacks {library}: calls that need it fail", \
     "reinstall cuDNN completely from one package") \
@@ -161,7 +161,7 @@
     "run `cargo cudaguard verify` to see all") \
   X(CUDNN_BEFORE_THIS_GPU, 517, INFO, OPEN, 72, driver, needed_by, found_driver, none, \
     "it is unknown whether cuDNN {found} works on compute capability {gpus}: it has code up to {newest_major}.x", \
-    "put cuDNN 9 for CUDA 12 or newer first in " ON("LD_LIBRARY_PATH", "PATH"))
+    "put cuDNN 9 for CUDA 12 or newer first in " ON("LD_LIBRARY_PATH", "PATH") "; rebuild a program that was built with cuDNN 8")
 
 /* name, subject */
 #define SUBJECTS(X) \

@@ -224,7 +224,7 @@ int main(void) {
 fn verdict_is_structured() {
     let wrong = "1 1 202 2 1|cuDNN|data 0.1.0|9.15.1|9.1.0|cuDNN 9.1.0 is older than cuDNN 9.15.1, which data 0.1.0 was built with\n\
                  built with: cuDNN 9.15.1 (data 0.1.0)\nfound:      cuDNN 9.1.0 in {lib}/libcudnn.so.9\npicked by:  LD_LIBRARY_PATH|update \
-                 it, or put cuDNN 9.15.0 or newer first in LD_LIBRARY_PATH; or rebuild against cuDNN 9.1.0|GPU code \
+                 it, or put cuDNN 9.15.0 or newer first in LD_LIBRARY_PATH; or rebuild with cuDNN 9.1.0 and its CUDA|GPU code \
                  outside fatbin containers; driver requirement of a static cudart\n1 1 0 1\n";
     let right = "0 0 0 0 0|||||||GPU code outside fatbin containers; driver requirement of a static cudart\n1 1 0 1\n";
     for (found, expected) in [("9.1.0", wrong), ("9.15.1", right)] {
