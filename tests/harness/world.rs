@@ -4,12 +4,15 @@
 //! program in a new mount namespace in which `/proc/driver`, `/dev`, `/sys/bus/pci` and the library directories are
 //! those of that machine. The libraries are the fakes of `tests/fake_driver`, or real NVIDIA libraries.
 
+use std::collections::VecDeque;
 use std::env::consts::ARCH;
 use std::ffi::OsString;
 use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
+
+use cudaguard::internal::tables;
 
 use crate::{Call, Scratch, layout, once, places, scratch, skip, tools};
 
@@ -57,6 +60,19 @@ pub const ORIN: Gpu = Gpu { node: false, listed: false, ..gpu("Orin (nvgpu)", (8
 pub const RTX_5090: Gpu = gpu("NVIDIA GeForce RTX 5090", (12, 0), 0x2b85);
 /// A GPU of a generation that is in no table.
 pub const NEWS: Gpu = gpu("NVIDIA News", (13, 0), 0x3f00);
+
+/// The names of GPUs in options.
+const GPUS: [(&str, Gpu); 9] = [
+    ("V100", V100),
+    ("T4", T4),
+    ("A100", A100),
+    ("A10", A10),
+    ("A10-24Q", Gpu { name: "NVIDIA A10-24Q", ..A10 }),
+    ("RTX4090", RTX_4090),
+    ("H100", H100),
+    ("RTX5090", RTX_5090),
+    ("News", NEWS),
+];
 
 /// Behavior of a fake libcuda.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -117,6 +133,12 @@ impl Library {
             real: None,
         }
     }
+
+    /// Returns a library of this driver release, with the CUDA version that it supports.
+    fn of_release(release: String) -> Option<Self> {
+        let cuda = tables::driver_supports(release.parse().ok()?).least?;
+        Some(Self::new(release.leak(), cuda.major * 1000 + cuda.minor * 10))
+    }
 }
 
 /// The location of the libraries.
@@ -148,6 +170,8 @@ pub struct World {
     pub empty: bool,
     /// Set if `/proc` exists.
     pub proc: bool,
+    /// Set if `/dev/nvidia-uvm` exists.
+    pub uvm: bool,
     /// The user-mode part of the driver; `None`: libcuda does not exist.
     pub library: Option<Library>,
     /// The cuda-compat library in `/usr/local/cuda/compat`, which is in `LD_LIBRARY_PATH`.
@@ -170,6 +194,7 @@ impl World {
             open: true,
             empty: false,
             proc: true,
+            uvm: true,
             library: Some(Library::new(release, cuda)),
             compat: None,
             compat_cached: false,
@@ -182,6 +207,44 @@ impl World {
     /// Creates a machine without any NVIDIA files.
     pub fn bare() -> Self {
         Self { kernel: None, library: None, ..Self::new("", 0, &[]) }
+    }
+
+    /// Takes the options of a machine up to `--`, or all of them, see `tests/bin/simulate.rs`. `None` if one is wrong.
+    pub fn from_options(words: &mut VecDeque<String>) -> Option<Self> {
+        let (mut world, mut libcuda, mut compat) = (Self::bare(), None, false);
+        while let Some(option) = words.pop_front() {
+            match option.as_str() {
+                "--" => break,
+                "--driver" => {
+                    let library = Library::of_release(words.pop_front()?)?;
+                    world.kernel = Some(library.release);
+                    world.library = Some(library);
+                }
+                "--libcuda" => libcuda = Some(Library::of_release(words.pop_front()?)?),
+                "--compat" => compat = true,
+                "--compat-cached" => (compat, world.compat_cached) = (true, true),
+                "--gpu" => {
+                    let name = words.pop_front()?;
+                    world.gpus.push(GPUS.iter().find(|(known, _)| *known == name)?.1);
+                }
+                "--proprietary" => world.open = false,
+                "--wsl" => (world.layout, world.kernel) = (Layout::Wsl, None),
+                "--init" => {
+                    let status = words.pop_front()?.parse().ok()?;
+                    libcuda.as_mut().or(world.library.as_mut())?.init = status;
+                }
+                "--no-jit" => world.library.as_mut()?.jit = false,
+                "--crashes" => world.library.as_mut()?.manner = Manner::Crashes,
+                "--no-uvm" => world.uvm = false,
+                _ => return None,
+            }
+        }
+        if compat {
+            world.compat = libcuda;
+        } else if libcuda.is_some() {
+            world.library = libcuda;
+        }
+        Some(world)
     }
 
     /// Changes the library.
@@ -267,7 +330,8 @@ impl World {
                 }
             }
             if gpu.node && self.layout != Layout::Wsl {
-                for node in [format!("nvidia{minor}"), "nvidiactl".to_owned(), "nvidia-uvm".to_owned()] {
+                let uvm = self.uvm.then(|| "nvidia-uvm".to_owned());
+                for node in [format!("nvidia{minor}"), "nvidiactl".to_owned()].into_iter().chain(uvm) {
                     scratch::write(&root.join("dev").join(node), "");
                 }
             }

@@ -29,11 +29,6 @@ pub(crate) struct ReportedFinding {
 }
 
 impl ReportedFinding {
-    /// Returns the output.
-    pub(crate) fn value(&self) -> &Value {
-        &self.value
-    }
-
     /// Returns all detected facts.
     pub(crate) fn toolchain(&self) -> &Value {
         &self.value["packages"][0]["toolchain"]
@@ -150,11 +145,6 @@ impl Bench {
     /// Sets a variable.
     pub(crate) fn set(&mut self, name: &str, value: impl Into<OsString>) {
         self.variables.insert(name.to_owned(), value.into());
-    }
-
-    /// Removes a variable.
-    pub(crate) fn unset(&mut self, name: &str) {
-        self.variables.remove(name);
     }
 
     /// Sets a variable to a path on this machine.
