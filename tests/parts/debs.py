@@ -8,8 +8,18 @@ import glob, hashlib, os, re, shutil, subprocess, tarfile
 from wheels import Unreachable, persist
 
 
+# Debian's own mirror, for machines with another distribution. The package debian-archive-keyring has its keys.
+DEBIAN = "http://deb.debian.org/debian"
+KEYRING = "/usr/share/keyrings/debian-archive-keyring.gpg"
+
+
+def is_debian(path="/etc/os-release"):
+    """Returns true unless this machine has another distribution, whose mirrors do not have the releases of Debian."""
+    return not os.path.exists(path) or re.search(r"^ID=\"?debian\b", open(path).read(), re.M) is not None
+
+
 def mirrors():
-    """Returns (address, suite) of each Debian mirror in the configuration of apt."""
+    """Returns (address, suite) of each mirror in the configuration of apt."""
     found = []
     for path in ["/etc/apt/sources.list", *sorted(glob.glob("/etc/apt/sources.list.d/*.list"))]:
         if os.path.exists(path):
@@ -35,7 +45,11 @@ def fetch(packages, suite, or_newer, downloads):
     """
     if not shutil.which("apt-get"):
         raise Unreachable("%s: apt-get is not installed" % packages[0])
-    known = mirrors()
+    known, signed = mirrors(), ""
+    if not is_debian():
+        if not os.path.exists(KEYRING):
+            raise Unreachable("%s: this machine has no keys of Debian (apt install debian-archive-keyring)" % packages[0])
+        known, signed = [(DEBIAN + ("-security" if suite.endswith("-security") else ""), suite)], "[signed-by=%s] " % KEYRING
     # A mirror of one release also has the others, but the archive of security updates does not.
     known.sort(key=lambda mirror: mirror[1] != suite)
     address = next((address for address, name in known if name == suite or "-" not in name + suite), None)
@@ -44,7 +58,7 @@ def fetch(packages, suite, or_newer, downloads):
     for dir in ("lists/partial", "cache/archives/partial"):
         os.makedirs(os.path.join(downloads, dir), exist_ok=True)
     with open(os.path.join(downloads, "sources.list"), "w") as sources:
-        sources.write("deb %s %s main contrib non-free\n" % (address, suite))
+        sources.write("deb %s%s %s main contrib non-free\n" % (signed, address, suite))
     apt = ["-q", "-oDir::Etc::sourcelist=" + os.path.join(downloads, "sources.list"),
            "-oDir::Etc::sourceparts=-", "-oDir::State::lists=" + os.path.join(downloads, "lists"),
            "-oDir::Cache=" + os.path.join(downloads, "cache"), "-oAPT::Sandbox::User=root",
