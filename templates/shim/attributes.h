@@ -2,8 +2,8 @@
 #ifndef CUDAGUARD_ATTRIBUTES_H
 #define CUDAGUARD_ATTRIBUTES_H
 
-/* MemorySanitizer does not see data that the kernel writes, and CFI does not know the functions of a
- * library that was just opened. Both would end a correct program. */
+/* MemorySanitizer does not see data that the kernel writes, and CFI does not know the functions of
+ * a library that was just opened. Both would end a correct program. */
 #ifdef __clang__
 #define NO_SANITIZE __attribute__((no_sanitize("memory", "cfi")))
 #else
@@ -21,8 +21,15 @@
 #else
 #define SHIM_FN static
 #endif
-#define SHIM_NOINLINE SHIM_FN
-#define BY_REGISTER(pointer) (void)(pointer)
+/* A function that other files of the shim call. shim.c includes all files, so that a build compiles
+ * one text without exported names. */
+#ifdef CUDAGUARD_ONE_FILE
+#define SHIM_API SHIM_FN
+#elif defined(__ELF__)
+#define SHIM_API NO_SANITIZE __attribute__((visibility("hidden"), SHIM_SECTION))
+#else
+#define SHIM_API
+#endif
 
 /* Verdicts and severities, as cudaguard.h has them. */
 enum { RIGHT = 0, WRONG = 1, CANNOT_TELL = 2 };

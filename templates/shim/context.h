@@ -4,8 +4,6 @@
 #ifndef CUDAGUARD_CONTEXT_H
 #define CUDAGUARD_CONTEXT_H
 
-#include "model.h"
-
 /* The index of a flag in struct tags that no tag uses: the object is not searched for in the usual
  * directories, or an auditing library may select any file. */
 enum { SPECIAL_SEARCH = 31 };
@@ -21,7 +19,7 @@ struct image {
   size_t entries;
   const char *strings;
   const char *soname, *rpath, *runpath; /* in `strings`, or null */
-  int has_special_search; /* see SPECIAL_SEARCH */
+  int has_special_search;               /* see SPECIAL_SEARCH */
 };
 
 enum { MAX_PHDRS = 48 };
@@ -35,7 +33,7 @@ struct elf {
   ElfW(Dyn) dynamic[128];
 };
 
-/* GPU code in this file (own_kernels.h). */
+/* GPU code in this file (kernels.c). */
 enum { IS_LINKED = 2, IS_INPUT = 4, IS_PACKED = 8, BY_13 = 16 };
 
 struct code {
@@ -45,11 +43,11 @@ struct code {
 
 enum { MAX_PTX = 16 }; /* different PTX texts */
 
-struct record; /* a record of a fatbin container (own_kernels.h) */
+struct record; /* a record of a fatbin container (kernels.c) */
 
 /* The state of the shim. It is in .bss, so it does not increase the size of the file. Each page
- * that is written costs time, so members that every start writes are at the beginning, at the beginning
- * of `findings`, and around the beginning of `note`. */
+ * that is written costs time, so members that every start writes are at the beginning, at the
+ * beginning of `findings`, and around the beginning of `note`. */
 struct context {
   int lookup_failed; /* a lookup failed with an error other than ENOENT, so absence is not proven */
   int lock;
@@ -66,7 +64,7 @@ struct context {
   int is_elf_open; /* `elf`: a search leaves the library open that it found */
   int outcome, level;
   int is_probe_skipped; /* a debugger controls the process, so no child was created */
-  long patience; /* time limit of all probes in seconds; `left`: remaining time */
+  long patience;        /* time limit of all probes in seconds; `left`: remaining time */
   struct timespec left;
   size_t answered;
   const char *library_path;
@@ -85,8 +83,8 @@ struct context {
   struct judge_call call;
   struct driver driver;
   struct findings findings;
-  struct verdict published; /* of the start; nothing changes it later */
-  struct verdict draft;     /* of check(), and of the finding that is printed */
+  struct cudaguard_verdict published; /* of the start; nothing changes it later */
+  struct cudaguard_verdict draft;     /* of check(), and of the finding that is printed */
   struct judge_finding judged[MAX_FINDINGS];
   struct note note[MAX_NOTES];
   struct stored_texts texts;
@@ -100,15 +98,77 @@ struct context {
   struct driver probed; /* result of the real driver in a child */
   struct judge_gpu gpus[MAX_GPUS];
   struct seen_cudnn seen_cudnn[MAX_SEEN];
-  struct code ptx[MAX_PTX];         /* PTX text in this file (ptx_text.h) */
-  union row seen_row[1 + MAX_GPUS]; /* of cudart, and of each GPU */
+  struct code ptx[MAX_PTX];                           /* PTX text in this file (kernels.c) */
+  union row seen_row[1 + MAX_GPUS];                   /* of cudart, and of each GPU */
   char scratch[PATH_MAX] __attribute__((aligned(8))); /* also for directory entries */
   struct elf elf;
   char libcuda_names[NOTE_TEXT]; /* names that the program passes to dlopen, one per line */
   char libcuda[PATH_MAX], probed_libcuda[PATH_MAX];
   char real[PATH_MAX], found[PATH_MAX], self[PATH_MAX];
   char origin[PATH_MAX], plain_directory[NOTE_TEXT]; /* of a library search */
-  char asked[PATH_MAX], answer[8192]; /* the request to the child, and its answer */
+  char asked[PATH_MAX], answer[8192];                /* the request to the child, and its answer */
 };
+
+/* On every system that reads kernels from memory. */
+enum { READS_OWN_KERNELS = 1 };
+
+/* Outcomes of a child process. */
+enum { NOT_ASKED, NOBODY_TO_ASK, ANSWERED, DIED, HUNG };
+
+#define LIBCUDA "libcuda.so.1"
+#define LIBJIT "libnvidia-ptxjitcompiler.so.1"
+
+/* Files, and this process: process.c */
+SHIM_API long record_failure(struct context *cx, long r);
+SHIM_API long open_file(struct context *cx, const char *path, int how);
+SHIM_API long stat_at(long dir, const char *path, struct stat *is, long how);
+SHIM_API long get_file_size(struct context *cx, const char *path);
+SHIM_API void close_file(long fd);
+SHIM_API void write_out(long fd, const char *at, size_t left, size_t most, long seconds);
+SHIM_API long read_file_text(struct context *cx, const char *path, char *to, size_t size);
+SHIM_API long read_link(const char *path, char (*link)[PATH_MAX]);
+SHIM_API const char *find_variable(const char *name);
+SHIM_API int count_variables(const char *name);
+SHIM_API const ElfW(Phdr) * find_interpreter(const struct image *program);
+SHIM_API int is_started_by_loader(const struct image *program);
+
+/* Loaded objects, ELF files, and notes in memory: objects.c */
+SHIM_API void read_tags(struct tags *t, const ElfW(Dyn) * d, size_t n);
+SHIM_API size_t count_mapped(const struct image *im, uintptr_t address);
+SHIM_API const char *resolve_address(const struct image *im, ElfW(Addr) at);
+SHIM_API void read_image_names(struct image *im);
+SHIM_API struct image make_image(const struct dl_phdr_info *info);
+SHIM_API struct image read_image(const struct loaded_file *file);
+SHIM_API const char *find_needed(const struct image *im, const char *stem);
+SHIM_API int is_loaded(const char *name, char (*path)[PATH_MAX], char (*soname)[NOTE_TEXT]);
+SHIM_API void read_process(struct context *cx, int all);
+SHIM_API void close_elf(struct context *cx);
+SHIM_API enum lookup open_elf(struct context *cx, const char *path);
+SHIM_API enum lookup open_found(struct context *cx, const char *path);
+SHIM_API int is_file_of_image(struct context *cx, const char *path, const struct image *im);
+SHIM_API const char *read_elf_string(const struct elf *e, int tag, char *to, size_t size);
+SHIM_API uint32_t read_elf_word(const struct elf *e, const char *name);
+SHIM_API uint32_t read_returned_constant(struct context *cx, const struct elf *e, const char *name);
+
+/* The search of the dynamic linker: search.c */
+SHIM_API enum lookup search_library(struct context *cx, const char *file, const struct image *of,
+                                    char (*to)[PATH_MAX], char (*why)[WHY]);
+
+/* Kernels of an unsealed file: kernels.c */
+SHIM_API void read_own_kernels(struct context *cx);
+
+/* Level 1: a child process: probe.c */
+SHIM_API const char *join_compiler_path(char *to, size_t size, const char *libcuda);
+SHIM_API const char *get_answer(struct context *cx, char kind);
+SHIM_API int ask_child(struct context *cx, const char *library, const struct cudnn *c);
+
+/* Facts about the machine: detection.c */
+
+/* Functions that are missing in libraries: entry.c */
+SHIM_API const ElfW(Sym) * find_empty_slot(struct context *cx);
+SHIM_API void lock(struct context *cx);
+SHIM_API int check(struct context *cx,
+                   void (*use)(const struct cudaguard_verdict *v, void *to, size_t size), void *to,
+                   size_t size);
 
 #endif

@@ -1,7 +1,7 @@
 /* The judge of a start: see judge.h. */
 #include "judge.h"
-
 #include "coverage.h"
+#include "tables.h"
 
 #ifndef CUDAGUARD_PLATFORM_H
 #include <string.h>
@@ -45,7 +45,7 @@ struct judging {
 };
 
 /* Converts a release of a row to the wide form. */
-SHIM_FN uint32_t widen_release(uint32_t packed) { return packed >> 16 << 20 | (packed & 0xffff); }
+SHIM_API uint32_t widen_release(uint32_t packed) { return packed >> 16 << 20 | (packed & 0xffff); }
 
 SHIM_FN void copy_row(const struct judging *judging, uint32_t i, union row *to) {
   const struct judge_rows *from = &judging->manifest->rows[0];
@@ -613,8 +613,8 @@ SHIM_FN void judge_all_rows(struct judging *judging) {
   else if (judging->has_requirement) conclude_rows(judging, &all, is_covered, maybe);
 }
 
-/* Returns the last branch that supports a GPU if this driver is newer, or 0. A libcuda that is newer
- * than the kernel module lists such a GPU, but cannot use it. */
+/* Returns the last branch that supports a GPU if this driver is newer, or 0. A libcuda that is
+ * newer than the kernel module lists such a GPU, but cannot use it. */
 SHIM_FN uint32_t find_passed_branch(const struct judging *judging, const struct judge_gpu *gpu) {
   const uint32_t last = find_last_branch(gpu->cc);
   if (HAS_DESCRIBED_FACTS && gpu->driven == NO_LONGER_DRIVEN) return gpu->branch;
@@ -689,8 +689,7 @@ SHIM_FN void add_answer(struct judging *judging, int32_t init) {
       (judging->manifest->gpu != GPU_REQUIRED && !judging->visible &&
        (init == STUB || judging->driver->gpu_count == 0)))
     add_nothing(judging, JUDGE_GPU_MISSING);
-  else
-    add_general(judging, code, code == JUDGE_DRIVER_CANNOT_TELL_ANSWER ? INFO : ERROR);
+  else add_general(judging, code, code == JUDGE_DRIVER_CANNOT_TELL_ANSWER ? INFO : ERROR);
 }
 
 SHIM_FN void judge_known_driver(struct judging *judging) {
@@ -698,7 +697,8 @@ SHIM_FN void judge_known_driver(struct judging *judging) {
   const int32_t init = predict_init(judging);
   const int sees_none = d->gpu_count >= 0 && !judging->visible;
   if (d->state != ABSENT && init <= 0 && !sees_none && !d->cannot_load) judge_all_rows(judging);
-  else if (!judging->has_requirement) return; /* a broken driver does not affect a program without requirements */
+  else if (!judging->has_requirement)
+    return; /* a broken driver does not affect a program without requirements */
   else if (d->state == ABSENT) add_nothing(judging, JUDGE_DRIVER_MISSING);
   else if (init <= 0 && sees_none && d->gpu_count > 0) add_undriven(judging);
   else if (init <= 0 && !sees_none) add_general(judging, JUDGE_DRIVER_CANNOT_TELL_NOT_LOADED, INFO);

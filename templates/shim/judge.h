@@ -73,12 +73,12 @@ struct judge_cudnn {
   const struct judge_part *parts;
   uint32_t part_count;
   uint32_t part_stride; /* bytes from a part to the next */
-  uint32_t source;    /* enum judge_source */
-  uint32_t state;     /* UNKNOWN, ABSENT, FOUND */
-  uint32_t is_guess;  /* by files, and only the dynamic linker can find it or one of its parts */
-  uint32_t has_file;  /* if UNKNOWN: there is a file, which cannot be examined */
-  uint32_t major;     /* by its name; 0: unknown */
-  uint32_t version;   /* packed as in rows; 0: unknown */
+  uint32_t source;      /* enum judge_source */
+  uint32_t state;       /* UNKNOWN, ABSENT, FOUND */
+  uint32_t is_guess;    /* by files, and only the dynamic linker can find it or one of its parts */
+  uint32_t has_file;    /* if UNKNOWN: there is a file, which cannot be examined */
+  uint32_t major;       /* by its name; 0: unknown */
+  uint32_t version;     /* packed as in rows; 0: unknown */
   uint32_t loader;    /* the version of the library that opens the parts, by its file; 0: unknown */
   uint32_t is_minor;  /* described: the patch of `loader` is unknown */
   uint32_t made_with; /* the CUDA of the cudart inside, as 12040; 0: unknown */
@@ -150,53 +150,53 @@ struct judge_facts {
 };
 
 /* Findings, each named as its message in findings.toml. */
-#define JUDGE_FINDINGS(X) \
-  X(CUDNN_OTHER_MAJOR) \
-  X(CUDNN_OLDER) \
-  X(CUDNN_OLDER_PATCH) \
-  X(CUDNN_INNER_MISSING) \
-  X(CUDNN_INNER_MISSING_NEEDED) \
-  X(CUDNN_ABSENT) \
-  X(CUDNN_INNER_MIXED) \
-  X(CUDNN_OTHER_CUDA) \
-  X(CUDNN_CANNOT_TELL) \
-  X(CUDNN_CANNOT_TELL_NOT_LOADED) \
-  X(CUDART_OLDER) \
-  X(CUDART_UNKNOWN) \
-  X(DRIVER_TOO_OLD) \
-  X(DRIVER_TOO_OLD_NONE_KNOWN) \
-  X(DRIVER_TOO_OLD_FOR_CODE) \
+#define JUDGE_FINDINGS(X)               \
+  X(CUDNN_OTHER_MAJOR)                  \
+  X(CUDNN_OLDER)                        \
+  X(CUDNN_OLDER_PATCH)                  \
+  X(CUDNN_INNER_MISSING)                \
+  X(CUDNN_INNER_MISSING_NEEDED)         \
+  X(CUDNN_ABSENT)                       \
+  X(CUDNN_INNER_MIXED)                  \
+  X(CUDNN_OTHER_CUDA)                   \
+  X(CUDNN_CANNOT_TELL)                  \
+  X(CUDNN_CANNOT_TELL_NOT_LOADED)       \
+  X(CUDART_OLDER)                       \
+  X(CUDART_UNKNOWN)                     \
+  X(DRIVER_TOO_OLD)                     \
+  X(DRIVER_TOO_OLD_NONE_KNOWN)          \
+  X(DRIVER_TOO_OLD_FOR_CODE)            \
   X(DRIVER_TOO_OLD_FOR_CODE_NONE_KNOWN) \
   X(DRIVER_TOO_OLD_FOR_CODE_COMPRESSED) \
-  X(DRIVER_TOO_OLD_FOR_CODE_FORCED) \
-  X(NO_CODE_FOR_GPU) \
-  X(DRIVER_MISMATCH) \
-  X(FORWARD_COMPAT_UNSUPPORTED) \
-  X(STUB_DRIVER) \
-  X(DRIVER_MISSING) \
-  X(JIT_DISABLED) \
-  X(JIT_MISSING) \
-  X(GPU_MISSING) \
-  X(PARTIAL_CODE) \
-  X(CUDNN_TOO_NEW_FOR_GPU) \
-  X(JIT_FORCED) \
-  X(CUDNN_NEEDS_NEWER_DRIVER) \
-  X(NOTHING_TO_SEE) \
-  X(DRIVER_CANNOT_TELL) \
-  X(DRIVER_CANNOT_TELL_ANSWER) \
-  X(DRIVER_CANNOT_TELL_NOT_LOADED) \
-  X(DRIVER_CANNOT_TELL_UNSURE) \
-  X(DRIVER_CANNOT_TELL_NEWER_PTX) \
-  X(DRIVER_CANNOT_TELL_FORCED) \
-  X(CUDNN_BEFORE_THIS_GPU) \
+  X(DRIVER_TOO_OLD_FOR_CODE_FORCED)     \
+  X(NO_CODE_FOR_GPU)                    \
+  X(DRIVER_MISMATCH)                    \
+  X(FORWARD_COMPAT_UNSUPPORTED)         \
+  X(STUB_DRIVER)                        \
+  X(DRIVER_MISSING)                     \
+  X(JIT_DISABLED)                       \
+  X(JIT_MISSING)                        \
+  X(GPU_MISSING)                        \
+  X(PARTIAL_CODE)                       \
+  X(CUDNN_TOO_NEW_FOR_GPU)              \
+  X(JIT_FORCED)                         \
+  X(CUDNN_NEEDS_NEWER_DRIVER)           \
+  X(NOTHING_TO_SEE)                     \
+  X(DRIVER_CANNOT_TELL)                 \
+  X(DRIVER_CANNOT_TELL_ANSWER)          \
+  X(DRIVER_CANNOT_TELL_NOT_LOADED)      \
+  X(DRIVER_CANNOT_TELL_UNSURE)          \
+  X(DRIVER_CANNOT_TELL_NEWER_PTX)       \
+  X(DRIVER_CANNOT_TELL_FORCED)          \
+  X(CUDNN_BEFORE_THIS_GPU)              \
   X(GPU_NOT_FOR_DRIVER)
 
 /* Findings about described facts. */
-#define DESCRIBED_FINDINGS(X) \
-  X(CUDNN_INNER_MIXED_LOADER) \
+#define DESCRIBED_FINDINGS(X)  \
+  X(CUDNN_INNER_MIXED_LOADER)  \
   X(DRIVER_CANNOT_TELL_BRANCH) \
   X(DRIVER_CANNOT_TELL_DRIVES) \
-  X(GPU_NOT_FOR_DRIVER_YET) \
+  X(GPU_NOT_FOR_DRIVER_YET)    \
   X(KERNEL_MODULE_UNKNOWN)
 
 enum judge_code {
@@ -252,12 +252,12 @@ struct judge_result {
   struct judge_finding *findings; /* array of the caller */
   uint32_t capacity;
   uint32_t count;
-  uint32_t dropped;  /* findings beyond the capacity; an error replaces another finding */
-  uint32_t needs;    /* enum judge_need, as bits */
-  uint32_t unknown;  /* enum judge_unknown, as bits; for described hosts */
-  uint32_t cudnn;     /* the version that the program loads, if of the major built with; or 0 */
-  uint32_t made_with; /* the CUDA of the cudart inside it; or 0 */
-  uint32_t library;   /* the row that requires it, or NO_ROW */
+  uint32_t dropped;     /* findings beyond the capacity; an error replaces another finding */
+  uint32_t needs;       /* enum judge_need, as bits */
+  uint32_t unknown;     /* enum judge_unknown, as bits; for described hosts */
+  uint32_t cudnn;       /* the version that the program loads, if of the major built with; or 0 */
+  uint32_t made_with;   /* the CUDA of the cudart inside it; or 0 */
+  uint32_t library;     /* the row that requires it, or NO_ROW */
   uint64_t usable_gpus; /* GPUs with code, and without an error */
 };
 
@@ -268,7 +268,12 @@ struct judge_result {
 void cudaguard_judge_start(const struct judge_manifest *manifest, const struct judge_facts *facts,
                            struct judge_result *result);
 #else
-#define JUDGE_LINKAGE SHIM_FN
+#define JUDGE_LINKAGE SHIM_API
+SHIM_API void cudaguard_judge_start(const struct judge_manifest *manifest,
+                                    const struct judge_facts *facts, struct judge_result *result);
 #endif
+
+/* Converts a release of a row to the wide form. */
+SHIM_API uint32_t widen_release(uint32_t packed);
 
 #endif

@@ -1,4 +1,4 @@
-/* The system's headers. */
+/* The headers of Linux, and its system calls. */
 #ifndef CUDAGUARD_PLATFORM_H
 #define CUDAGUARD_PLATFORM_H
 
@@ -8,6 +8,7 @@
 /* _FORTIFY_SOURCE would call the C library, which may not have started. All sizes are checked
  * before a copy. */
 #undef _FORTIFY_SOURCE
+
 #include "attributes.h"
 
 #include <dlfcn.h>
@@ -43,8 +44,6 @@
 #pragma weak dlopen
 #pragma weak dlsym
 
-#include "limits.h"
-
 #if __SIZEOF_POINTER__ == 8
 #define NATIVE_CLASS ELFCLASS64
 #else
@@ -66,5 +65,99 @@ struct loaded_file {
   int n;
   const char *name; /* from the dynamic linker; empty for the program */
 };
+
+/* System calls without the C library, because a function that is called before `main` may belong to
+ * LD_PRELOAD or to a sanitizer that has not started yet. They do not change errno. A result below 0
+ * is a negative error number. */
+#define INLINE NO_SANITIZE static inline __attribute__((always_inline))
+
+#if defined(__x86_64__) && !defined(__ILP32__)
+INLINE long sys1(long n, long a) {
+  long r;
+  __asm__ volatile("syscall" : "=a"(r) : "0"(n), "D"(a) : "rcx", "r11", "memory");
+  return r;
+}
+INLINE long sys2(long n, long a, long b) {
+  long r;
+  __asm__ volatile("syscall" : "=a"(r) : "0"(n), "D"(a), "S"(b) : "rcx", "r11", "memory");
+  return r;
+}
+INLINE long sys3(long n, long a, long b, long c) {
+  long r;
+  __asm__ volatile("syscall" : "=a"(r) : "0"(n), "D"(a), "S"(b), "d"(c) : "rcx", "r11", "memory");
+  return r;
+}
+INLINE long sys6(long n, long a, long b, long c, long d, long e, long f) {
+  long r;
+  register long r10 __asm__("r10") = d;
+  register long r8 __asm__("r8") = e;
+  register long r9 __asm__("r9") = f;
+  __asm__ volatile("syscall"
+                   : "=a"(r)
+                   : "0"(n), "D"(a), "S"(b), "d"(c), "r"(r10), "r"(r8), "r"(r9)
+                   : "rcx", "r11", "memory");
+  return r;
+}
+INLINE long sys4(long n, long a, long b, long c, long d) {
+  long r;
+  register long r10 __asm__("r10") = d;
+  __asm__ volatile("syscall"
+                   : "=a"(r)
+                   : "0"(n), "D"(a), "S"(b), "d"(c), "r"(r10)
+                   : "rcx", "r11", "memory");
+  return r;
+}
+#elif defined(__aarch64__) && !defined(__ILP32__)
+INLINE long sys6(long n, long a, long b, long c, long d, long e, long f) {
+  register long x8 __asm__("x8") = n;
+  register long x0 __asm__("x0") = a;
+  register long x1 __asm__("x1") = b;
+  register long x2 __asm__("x2") = c;
+  register long x3 __asm__("x3") = d;
+  register long x4 __asm__("x4") = e;
+  register long x5 __asm__("x5") = f;
+  __asm__ volatile("svc #0"
+                   : "+r"(x0)
+                   : "r"(x8), "r"(x1), "r"(x2), "r"(x3), "r"(x4), "r"(x5)
+                   : "memory");
+  return x0;
+}
+INLINE long sys4(long n, long a, long b, long c, long d) {
+  register long x8 __asm__("x8") = n;
+  register long x0 __asm__("x0") = a;
+  register long x1 __asm__("x1") = b;
+  register long x2 __asm__("x2") = c;
+  register long x3 __asm__("x3") = d;
+  __asm__ volatile("svc #0" : "+r"(x0) : "r"(x8), "r"(x1), "r"(x2), "r"(x3) : "memory");
+  return x0;
+}
+#define sys1(n, a) sys4(n, a, 0, 0, 0)
+#define sys2(n, a, b) sys4(n, a, b, 0, 0)
+#define sys3(n, a, b, c) sys4(n, a, b, c, 0)
+#else
+SHIM_FN long sys6(long n, long a, long b, long c, long d, long e, long f) {
+  int saved = errno;
+  long r = syscall(n, a, b, c, d, e, f);
+  if (r == -1) r = -errno;
+  errno = saved;
+  return r;
+}
+#define sys1(n, a) sys6(n, a, 0, 0, 0, 0, 0)
+#define sys2(n, a, b) sys6(n, a, b, 0, 0, 0, 0)
+#define sys3(n, a, b, c) sys6(n, a, b, c, 0, 0, 0)
+#define sys4(n, a, b, c, d) sys6(n, a, b, c, d, 0, 0)
+#endif
+
+/* A sandbox may allow only the older one of two system calls, which the C library uses. */
+#ifdef SYS_access
+#define ACCESS(path, how) sys2(SYS_access, (long)(path), how)
+#else
+#define ACCESS(path, how) sys3(SYS_faccessat, AT_FDCWD, (long)(path), how)
+#endif
+#ifdef SYS_readlink
+#define READLINK(path, to, size) sys3(SYS_readlink, (long)(path), (long)(to), size)
+#else
+#define READLINK(path, to, size) sys4(SYS_readlinkat, AT_FDCWD, (long)(path), (long)(to), size)
+#endif
 
 #endif

@@ -63,13 +63,16 @@ pub fn crt_static(flag: &str) -> Option<bool> {
     })
 }
 
-/// The parts of the shim, with the names that `templates/shim.c` includes.
+/// The files of the shim, by their paths below `templates`.
 macro_rules! parts {
     ($($name:literal)*) => {
-        &[$((
-            concat!("shim/", $name),
-            include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/templates/shim/", $name)),
-        )),*]
+        &[
+            ("cudaguard.h", include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/templates/cudaguard.h"))),
+            $((
+                concat!("shim/", $name),
+                include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/templates/shim/", $name)),
+            )),*
+        ]
     };
 }
 
@@ -77,16 +80,10 @@ macro_rules! parts {
 type Parts = &'static [(&'static str, &'static str)];
 
 const PARTS: Parts = parts!(
-    "attributes.h" "limits.h" "platform.h" "kernel.h" "c_strings.h" "text.h" "vendors.h" "versions.h" "note_layout.h" "judge.h" "findings.h" "model.h" "context.h" "files.h"
-    "image.h" "returned_constant.h" "elf_file.h" "process.h" "note.h" "message.h" "scope.h" "collection.h" "stored_notes.h" "notes_in_memory.h" "loaded.h"
-    "library_search.h" "probe.h" "detect_cudnn.h" "pci.h" "detect_driver.h" "tables.h" "coverage.h" "ptx_text.h" "own_kernels.h"
-    "weak_symbols.h" "archs.h" "judge.c" "judged_findings.h" "detection.h" "judge_notes.h" "report_stderr.h" "report_json.h"
-    "report_file.h" "start.h" "entry.h"
+    "attributes.h" "platform.h" "tables.h" "note_layout.h" "coverage.h" "findings.h" "judge.h" "returned_constant.h"
+    "context.h" "shim.h" "text.c" "process.c" "objects.c" "search.c" "notes.c" "kernels.c" "coverage.c" "probe.c"
+    "detection.c" "findings.c" "judge.c" "verdict.c" "report.c" "entry.c"
 );
-
-fn file_name(path: &str) -> &str {
-    path.rsplit('/').next().unwrap_or(path)
-}
 
 const WHOLE: &str = include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/templates/shim.c"));
 
@@ -115,28 +112,39 @@ pub fn source_digest() -> Digest {
     digest
 }
 
-/// Replaces the first `#include` of every part with its text, recursively. Of parts with the same file name, the first one is used.
+/// Replaces the first `#include` of every part with its text, recursively, and drops the others: they are repeated, or name a file of
+/// another system in a condition that is false.
 fn inline_includes_of(text: &str, parts: Parts) -> String {
-    fn append(text: &str, parts: Parts, joined: &mut String, included: &mut Vec<&'static str>) {
-        for line in text.lines() {
-            let name = line.strip_prefix("#include \"").and_then(|rest| rest.strip_suffix('"'));
-            let part = name.and_then(|name| parts.iter().find(|(part, _)| file_name(part) == file_name(name)));
-            match part {
-                Some((part, _)) if included.contains(part) => {}
-                Some((part, text)) => {
-                    included.push(part);
-                    append(text, parts, joined, included);
-                }
-                None => {
-                    joined.push_str(line);
-                    joined.push('\n');
-                }
-            }
+    let mut joined = String::with_capacity(text.len());
+    append_part(&mut joined, "", text, parts, &mut Vec::new());
+    joined
+}
+
+/// Appends a text of this directory. `included` has the names of the parts that were appended before.
+fn append_part(joined: &mut String, directory: &str, text: &str, parts: Parts, included: &mut Vec<&'static str>) {
+    for line in text.lines() {
+        let Some(name) = line.strip_prefix("#include \"").and_then(|rest| rest.strip_suffix('"')) else {
+            joined.push_str(line);
+            joined.push('\n');
+            continue;
+        };
+        let path = join_path(directory, name);
+        let Some((part, text)) = parts.iter().find(|(part, _)| *part == path) else { continue };
+        if !included.contains(part) {
+            included.push(part);
+            let directory = part.rsplit_once('/').map_or("", |(directory, _)| directory);
+            append_part(joined, directory, text, parts, included);
         }
     }
-    let mut joined = String::with_capacity(text.len());
-    append(text, parts, &mut joined, &mut Vec::new());
-    joined
+}
+
+/// Returns the path of an included file: `shim/windows` and `../shim.h` give `shim/shim.h`.
+fn join_path(directory: &str, name: &str) -> String {
+    match name.strip_prefix("../") {
+        Some(name) => join_path(directory.rsplit_once('/').map_or("", |(parent, _)| parent), name),
+        None if directory.is_empty() => name.to_owned(),
+        None => format!("{directory}/{name}"),
+    }
 }
 
 /// The section, owner and type of the note in which other tools find the libraries that a file opens by name:
@@ -397,6 +405,8 @@ impl GuardCompiler {
         if self.is_fast {
             // A quarter of the time of -Os, and 38 KiB more.
             flags.push("-O0");
+        } else if self.is_clang {
+            flags.push("-Oz");
         }
         // The unwind tables would be a fifth of the shim, and no exception passes through it.
         flags.extend(["-fno-asynchronous-unwind-tables", "-fno-unwind-tables"]);

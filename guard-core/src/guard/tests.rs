@@ -75,6 +75,7 @@ fn shim_source_contains_all_parts() {
         assert_eq!(joined.matches(first).count(), 1, "{} is in the shim once", file.display());
     }
     assert!(!joined.contains("#include \""), "a part that the library does not hold");
+    assert!(joined.contains("struct cudaguard_verdict {"), "the header for programs is a part");
 }
 
 #[test]

@@ -41,14 +41,11 @@ pub fn delay_load_arguments(manifest: &Manifest) -> Vec<String> {
     arguments
 }
 
-/// The parts of the shim: those of Windows come before those of the same name that Linux uses.
+/// The files of the shim for Windows.
 pub(super) const PARTS: &[(&str, &str)] = parts!(
-    "windows/platform.h" "windows/context.h" "windows/image.h" "windows/dll.h" "windows/process.h"
-    "windows/own_kernels.h" "windows/notes_in_memory.h" "windows/detect_cudnn.h" "windows/registry.h"
-    "windows/detect_driver.h" "windows/detection.h" "windows/weak_symbols.h" "windows/entry.h"
-    "attributes.h" "limits.h" "findings.h" "tables.h" "c_strings.h" "text.h" "vendors.h" "versions.h" "note_layout.h" "judge.h"
-    "model.h" "note.h" "stored_notes.h" "message.h" "scope.h" "collection.h" "coverage.h" "archs.h" "judge.c" "judged_findings.h"
-    "judge_notes.h" "report_stderr.h" "report_json.h" "report_file.h" "start.h"
+    "attributes.h" "windows/platform.h" "tables.h" "note_layout.h" "coverage.h" "findings.h" "judge.h"
+    "windows/context.h" "shim.h" "text.c" "notes.c" "coverage.c" "findings.c" "judge.c" "verdict.c" "report.c"
+    "windows/process.c" "windows/objects.c" "windows/detection.c" "windows/entry.c"
 );
 
 pub(super) const WHOLE: &str = include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/templates/shim_windows.c"));

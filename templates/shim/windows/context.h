@@ -2,8 +2,6 @@
 #ifndef CUDAGUARD_CONTEXT_H
 #define CUDAGUARD_CONTEXT_H
 
-#include "model.h"
-
 enum { MAX_MODULES = 512 };
 
 /* The state of the shim, in zero-initialised memory. */
@@ -11,7 +9,7 @@ struct context {
   int program, mode, notes, seen, outcome, level, searches_kernels;
   int changes_search; /* this file calls functions that add directories to the search of DLLs */
   int library_path_is_unknown;
-  int is_shared_used; /* `shared` may contain other bytes than zeros */
+  int is_shared_used;   /* `shared` may contain other bytes than zeros */
   int is_probe_skipped; /* never */
   uint32_t dropped_notes;
   long patience; /* 0: no other process is asked */
@@ -43,11 +41,89 @@ struct context {
     char at[16 * 1024];
   } names; /* of modules with a note */
   wide wide[PATH_MAX], device[PATH_MAX];
-  char libcuda[PATH_MAX]; /* nvcuda.dll */
+  char libcuda[PATH_MAX];        /* nvcuda.dll */
   char libcuda_names[NOTE_TEXT]; /* not used: Windows has one driver */
   char self[PATH_MAX], found[PATH_MAX], real[PATH_MAX], text[1024];
-  char value[PATH_MAX]; /* of the variable that was read last */
-  struct verdict draft; /* of the finding that is printed */
+  char value[PATH_MAX];           /* of the variable that was read last */
+  struct cudaguard_verdict draft; /* of the finding that is printed */
 };
+
+/* The start of the file that contains this guard; the linker defines it. */
+extern const unsigned char __ImageBase[];
+
+enum { READS_OWN_KERNELS = 0 };
+
+/* A mapped DLL: a module of the process, or a file that is mapped as data and must be released. */
+struct dll {
+  handle module;
+  int is_data;
+};
+
+/* An iterator over the DLLs that an image imports, or loads at the first call. */
+struct imports {
+  const unsigned char *image, *at;
+  uint32_t left;
+  int delayed;
+};
+
+struct import {
+  const char *dll;
+  uint64_t names; /* offset of the table of names */
+};
+
+struct counted_text { /* UNICODE_STRING */
+  uint16_t length, room;
+  wide *at;
+};
+
+struct object { /* OBJECT_ATTRIBUTES */
+  uint32_t size;
+  handle root;
+  struct counted_text *name;
+  uint32_t flags;
+  void *security, *quality;
+};
+
+struct value { /* KEY_VALUE_PARTIAL_INFORMATION */
+  uint32_t index, type, size;
+  wide data[128];
+};
+
+struct registry {
+  int(__stdcall *open)(handle *key, uint32_t access, const struct object *object);
+  int(__stdcall *query)(handle key, const struct counted_text *name, int what, struct value *to,
+                        uint32_t size, uint32_t *needed);
+  int(__stdcall *close)(handle key);
+};
+
+/* Files, and this process: process.c */
+SHIM_API struct context *get_context(void);
+SHIM_API void write_out(long which, const char *at, size_t size, size_t most, long seconds);
+SHIM_API int open_registry(struct context *cx, struct registry *r);
+SHIM_API handle open_key(struct context *cx, const struct registry *r, const char *path);
+SHIM_API int read_value(struct context *cx, const struct registry *r, handle key, const char *name);
+
+/* Loaded objects, ELF files, and notes in memory: objects.c */
+SHIM_API const char *get_image_text(const unsigned char *image, uint64_t offset);
+SHIM_API char to_lower(char c);
+SHIM_API const char *file_name(const char *path);
+SHIM_API struct imports start_imports(const unsigned char *image, int delayed);
+SHIM_API int next_import(struct imports *all, struct import *import);
+SHIM_API uint64_t next_function(const unsigned char *image, uint64_t *names);
+SHIM_API int imports_function(const unsigned char *image, const char *function);
+SHIM_API int exports_function(const unsigned char *image, const char *function);
+SHIM_API const wide *widen(struct context *cx, const char *s);
+SHIM_API const char *narrow(const wide *from, char *to, int size);
+SHIM_API const unsigned char *get_image(const struct dll *dll);
+SHIM_API enum lookup find_dll(struct context *cx, const char *name, struct dll *dll);
+SHIM_API void release_dll(struct dll *dll);
+SHIM_API void get_dll_path(struct context *cx, const struct dll *dll, char (*to)[PATH_MAX]);
+SHIM_API int read_file_version(const struct dll *dll, uint16_t version[4]);
+SHIM_API int name_dll(const char *soname, char (*to)[NOTE_TEXT]);
+SHIM_API int have_same_dir(const char *a, const char *b);
+SHIM_API const char *explain_path(struct context *cx, const char *path);
+SHIM_API void read_notes(struct context *cx);
+
+/* Facts about the machine: detection.c */
 
 #endif

@@ -3,8 +3,7 @@
 #ifndef CUDAGUARD_PLATFORM_H
 #define CUDAGUARD_PLATFORM_H
 
-#include "attributes.h"
-#include "limits.h"
+#include "../attributes.h"
 
 #include <stddef.h>
 #include <stdint.h>
@@ -55,7 +54,7 @@ SYSTEM uint32_t QueryDosDeviceW(const wide *drive, wide *path, uint32_t size);
 SYSTEM uint32_t K32GetMappedFileNameW(handle process, void *at, wide *path, uint32_t size);
 SYSTEM int K32EnumProcessModules(handle process, handle *modules, uint32_t size, uint32_t *needed);
 
-#define INVALID_HANDLE ((handle)(intptr_t) - 1)
+#define INVALID_HANDLE ((handle)(intptr_t)-1)
 
 enum {
   UTF_8 = 65001,

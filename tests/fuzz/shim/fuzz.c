@@ -4,7 +4,7 @@
 #include <unistd.h>
 long kernel(long number, ...);
 #define syscall kernel
-#include "entry.h" /* a copy by `run`, which calls syscall() for system calls */
+#include "shim.c" /* a copy by `run`, which calls syscall() for system calls */
 #undef syscall
 
 static struct context *const cx = &the_context;

@@ -1,6 +1,6 @@
 //! Makes references to functions of NVIDIA's libraries weak in a program, so that the guard reports a function that an
 //! older library lacks. Otherwise the loader would end the program before any code of the shim runs. The guard in the
-//! same file provides the slots (`templates/shim/weak_symbols.h`): an empty slot is never called.
+//! same file provides the slots (`templates/shim/detection.c`): an empty slot is never called.
 //!
 //! Changes only references that the loader resolves at startup: for the others, the loader reports a missing function
 //! at its first call. Changes only programs: `dlopen` of a library that lacks a function fails immediately, which the
@@ -88,8 +88,8 @@ fn symbol_owner(elf: &Elf<'_>, slot: &Slot<'_>) -> Option<SlotOwner> {
 }
 
 /// Returns true if code of the program may run before its guard: while the loader binds symbols, from `.preinit_array`,
-/// from an initialization function, or from a constructor that precedes the guard's. Constructors of Rust's standard
-/// library call no function of another library.
+/// from an initialization function, or from a constructor that precedes the guard's. The constructor of Rust's standard
+/// library calls no function of another library.
 fn may_run_before_guard(elf: &Elf<'_>, counters: &[usize]) -> bool {
     let relocations = DataRelocations::read(elf);
     let has_resolvers = relocations.computes_addresses
@@ -109,14 +109,22 @@ fn may_run_before_guard(elf: &Elf<'_>, counters: &[usize]) -> bool {
     let (Some(array), Some(size)) = (elf.dynamic_value(tag::INIT_ARRAY), elf.dynamic_value(tag::INIT_ARRAYSZ)) else {
         return true;
     };
+    // A stripped program of Rust has this one constructor without its name.
+    let mut unnamed = usize::from(elf.section_named(".symtab").is_none() && is_made_by_rustc(elf));
     for entry in (array..array.saturating_add(size)).step_by(8) {
         match relocations.pointer(elf, entry) {
             Some(constructor) if guards.contains(&constructor) => return false,
             Some(constructor) if is_of_rust(elf, constructor) => {}
+            Some(_) if unnamed > 0 => unnamed -= 1,
             _ => return true,
         }
     }
     true
+}
+
+/// Returns true if the compiler of Rust is among those that the file lists.
+fn is_made_by_rustc(elf: &Elf<'_>) -> bool {
+    elf.section_named(".comment").is_some_and(|comment| memmem::find(comment.data, b"rustc version ").is_some())
 }
 
 /// Returns true if this function is a function of Rust's standard library.

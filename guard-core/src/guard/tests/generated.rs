@@ -64,17 +64,17 @@ fn note_layout() -> String {
 }
 
 fn pci_ranges() -> String {
-    let comment = "/* Generated from guard-core/data/pci.toml: PCI device ids of NVIDIA's GPUs, first and last, and\n \
+    let comment = "/* From guard-core/data/pci.toml: PCI device ids of NVIDIA's GPUs, first and last, and\n \
                    * their compute capability. */";
     let mut text = "#define PCI_RANGES(X)".to_owned();
     for (first, last, (major, minor)) in pci::PCI_RANGES {
         let _ = write!(text, " \\\n  X({first:#06x}, {last:#06x}, {major} << 8 | {minor})");
     }
-    header("pci.h", comment, &text)
+    format!("{comment}\n{text}")
 }
 
 fn arch_makers() -> String {
-    let comment = "/* Generated from guard-core/data/archs.toml: the first and the last toolkit that compiles for a\n \
+    let comment = "/* From guard-core/data/archs.toml: the first and the last toolkit that compiles for a\n \
                    * compute capability. A last one of 0: the newest toolkit still does. */";
     let mut text = "#define ARCH_MAKERS(X)".to_owned();
     let number = |cuda: CudaVersion| cuda.major * 1000 + cuda.minor * 10;
@@ -83,7 +83,7 @@ fn arch_makers() -> String {
         let (first, last) = (number(row.first), row.last.map_or(0, number));
         let _ = write!(text, " \\\n  X({major} << 8 | {minor}, {first}, {last})");
     }
-    header("archs.h", comment, &text)
+    format!("{comment}\n{text}")
 }
 
 /// Generates the tables that the shim needs to check unsealed kernels: oldest drivers, and the GPUs outside of the
@@ -119,7 +119,6 @@ fn kernel_tables() -> String {
     for cudart in cudarts {
         put(cudart.to_int(), tables::cudart_floor(cudart));
     }
-    let comment = "/* Generated from guard-core/data: the oldest drivers, and GPUs outside of the general rule. */";
     let mut text =
         "/* The oldest driver for: Zstandard that CUDA 12 or 13 wrote; PTX by its ISA, major << 8 | minor; a\n \
                     * cudart by its version: the CUDA that it supports, and its release for Linux and for Windows. A\n \
@@ -158,7 +157,7 @@ fn kernel_tables() -> String {
             let _ = write!(text, " \\\n  X({}, {other}, {}, {family})", name(cc), u8::from(tegra));
         }
     }
-    header("tables.h", comment, &text)
+    text
 }
 
 /// Generates the facts about cuDNN that the shim needs to find it and to query its version.
@@ -176,8 +175,14 @@ fn guarded_library() -> String {
         asked.function,
         scales.collect::<String>()
     );
-    let comment = "/* Generated from guard-core/src/knowledge/vendor: the library that a manifest has rows for. */";
-    header("vendors.h", comment, &body)
+    let comment = "/* From guard-core/src/knowledge/vendor: the library that a manifest has rows for. */";
+    format!("{comment}\n{body}")
+}
+
+/// Generates all tables of the shim.
+fn tables_header() -> String {
+    let comment = "/* Generated from the tables of guard-core/data, and guard-core/src/knowledge/vendor. */";
+    header("tables.h", comment, &[kernel_tables(), guarded_library(), pci_ranges(), arch_makers()].join("\n\n"))
 }
 
 #[test]
@@ -185,13 +190,7 @@ fn guarded_library() -> String {
 fn parts_of_the_shim_are_as_written() {
     let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("templates/shim");
     let bless = std::env::var_os("CUDAGUARD_BLESS").is_some_and(|value| !value.is_empty());
-    let all = [
-        ("note_layout.h", note_layout()),
-        ("pci.h", pci_ranges()),
-        ("tables.h", kernel_tables()),
-        ("vendors.h", guarded_library()),
-        ("archs.h", arch_makers()),
-    ];
+    let all = [("note_layout.h", note_layout()), ("tables.h", tables_header())];
     for (name, text) in all {
         let path = dir.join(name);
         if bless {

@@ -137,7 +137,7 @@ fn version_texts_are_parsed() {
 fn library_parts_match_their_major() {
     for library in ALL {
         for part in library.parts {
-            // The shim relies on the separator (detect_cudnn.h).
+            // The shim relies on the separator (detection.c).
             assert!(part.file.starts_with(&format!("{}_", library.stem)), "{part:?}");
             let tells = part.symbol.is_empty() || part.symbol.ends_with("_version");
             assert!(part.file.ends_with(&format!(".so.{}", part.major)) && tells, "{part:?}");

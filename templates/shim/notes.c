@@ -1,21 +1,13 @@
 /* Readers of note descriptors (MANIFEST.md). No read exceeds the descriptor. */
-#ifndef CUDAGUARD_NOTE_H
-#define CUDAGUARD_NOTE_H
+#include "shim.h"
 
-#include "context.h"
-#include "text.h"
-#include "versions.h"
-
-SHIM_FN int is_note_readable(const struct note *n) {
+SHIM_API int is_note_readable(const struct note *n) {
   return n->state == NOTE_WHOLE || n->state == NOTE_IS_NEWER;
 }
 
-/* Offsets from SEEN on are not in a note; the lower byte is a PTX ISA, as in a row of GPUs. */
-enum { SEEN = 0xff00 };
-
 /* Reads a string of the note; returns null if it is outside of the descriptor or too long. */
-SHIM_FN const char *read_note_text(const struct note *n, struct text_ref ref,
-                                   char (*text)[NOTE_TEXT]) {
+SHIM_API const char *read_note_text(const struct note *n, struct text_ref ref,
+                                    char (*text)[NOTE_TEXT]) {
   char *to = *text;
   *to = 0;
   if (ref.length >= NOTE_TEXT || ref.at > n->size || ref.length > n->size - ref.at) return 0;
@@ -25,13 +17,13 @@ SHIM_FN const char *read_note_text(const struct note *n, struct text_ref ref,
 }
 
 /* Reads a row. Rows may be longer in later revisions; the additional bytes are ignored. */
-SHIM_FN union row read_note_row(const struct note *n, uint32_t i) {
+SHIM_API union row read_note_row(const struct note *n, uint32_t i) {
   union row row;
   memcpy(&row, n->descriptor + n->head.rows_at + (size_t)i * n->head.row_size, sizeof row);
   return row;
 }
 
-SHIM_FN int is_row_known(const union row *row) {
+SHIM_API int is_row_known(const union row *row) {
   return row->kind >= ROW_LIBRARY && row->kind <= ROW_GPU;
 }
 
@@ -63,7 +55,7 @@ SHIM_FN const char *find_damage(const struct note *n) {
   return is_complete ? 0 : "a text is not within it";
 }
 
-SHIM_FN void read_note(struct note *n, const unsigned char *descriptor, uint32_t size) {
+SHIM_API void read_note(struct note *n, const unsigned char *descriptor, uint32_t size) {
   memset(n, 0, sizeof *n);
   n->descriptor = descriptor;
   n->size = size;
@@ -76,7 +68,7 @@ SHIM_FN void read_note(struct note *n, const unsigned char *descriptor, uint32_t
 }
 
 /* Appends the name and version of a component; `number` is the index of its note plus 1. */
-SHIM_FN void put_component(struct context *cx, struct text *t, uint32_t number) {
+SHIM_API void put_component(struct context *cx, struct text *t, uint32_t number) {
   const struct note *n = &cx->note[number - 1];
   char text[NOTE_TEXT];
   if (!number || !is_note_readable(n)) return;
@@ -88,11 +80,48 @@ SHIM_FN void put_component(struct context *cx, struct text *t, uint32_t number) 
 }
 
 /* Returns the version of the toolkit in the note, or 0 if there is none or it is unknown. */
-SHIM_FN uint32_t read_toolkit(const struct note *n) {
+SHIM_API uint32_t read_toolkit(const struct note *n) {
   char version[NOTE_TEXT];
   uint32_t part[3];
   if (!read_note_text(n, n->head.toolkit, &version) || !parse_numbers(version, 1, part)) return 0;
   return part[0] * 1000 + part[1] * 10;
 }
 
-#endif
+/* The list of the notes that were found in memory. */
+
+/* Returns a place for a note. If the table is full, a note of this file replaces a note of another
+ * file. */
+SHIM_API struct note *make_room_for_note(struct context *cx, int own) {
+  int k = cx->notes;
+  if (cx->notes < MAX_NOTES) return &cx->note[cx->notes++];
+  cx->dropped_notes++;
+  while (own && k-- > 0)
+    if (!cx->note[k].own) return &cx->note[k];
+  return 0;
+}
+
+/* Returns the size of the descriptor if this is a note of cudaguard, or -1. */
+SHIM_API long get_descriptor_size(const unsigned char *p, size_t left) {
+  static const unsigned char mark[NOTE_HEADER - 8] = {1,   0,   0,   0,   'c', 'u', 'd', 'a',
+                                                      'g', 'u', 'a', 'r', 'd', 0,   0,   0};
+  uint32_t sizes[2]; /* of the owner name and the descriptor */
+  memcpy(sizes, p, sizeof sizes);
+  if (sizes[0] != 10 || !bytes_are_equal(p + sizeof sizes, mark, sizeof mark) ||
+      sizes[1] > left - NOTE_HEADER)
+    return -1;
+  return (long)sizes[1];
+}
+
+/* Adds an empty note if this file has none, so that the guard reports the missing note. */
+SHIM_API void add_absent_note(struct context *cx) {
+  struct note *n;
+  int k;
+  for (k = 0; k < cx->notes; k++)
+    if (cx->note[k].own) return;
+  n = make_room_for_note(cx, 1);
+  if (!n) return;
+  memset(n, 0, sizeof *n);
+  n->state = NOTE_IS_ABSENT;
+  n->own = 1;
+  n->file = get_own_file(cx);
+}

@@ -1,10 +1,6 @@
 /* The library search of glibc's dynamic linker, for the arrangements in which this search certainly
  * has the same result. Anything else is ASK_LOADER: only the dynamic linker can find the file. */
-#ifndef CUDAGUARD_LIBRARY_SEARCH_H
-#define CUDAGUARD_LIBRARY_SEARCH_H
-
-#include "loaded.h"
-#include "process.h"
+#include "shim.h"
 
 #if defined(__x86_64__)
 #define INTERPRETER "/lib64/ld-linux-x86-64.so.2"
@@ -46,8 +42,8 @@ SHIM_FN const char *get_origin(struct context *cx, const struct image *of) {
   return read_link("/proc/self/exe", &cx->origin) > 0 ? cx->origin : "";
 }
 
-/* Appends a file name to an element of a path list. The element may begin with $ORIGIN; returns 0 if
- * it contains another token. */
+/* Appends a file name to an element of a path list. The element may begin with $ORIGIN; returns 0
+ * if it contains another token. */
 SHIM_FN int join_path(struct context *cx, char (*to)[PATH_MAX], const char *dir, size_t n,
                       const char *file, const struct image *of) {
   struct text t = start_text(*to, PATH_MAX);
@@ -212,8 +208,8 @@ SHIM_FN enum lookup search_cache(struct context *cx, const char *file, char (*to
 }
 
 /* The directories that one of the distributions searches. */
-static const char default_dirs[] = "/lib/" MULTIARCH ":/usr/lib/" MULTIARCH
-                                   ":/lib64:/usr/lib64:/lib:/usr/lib";
+static const char default_dirs[] =
+    "/lib/" MULTIARCH ":/usr/lib/" MULTIARCH ":/lib64:/usr/lib64:/lib:/usr/lib";
 
 /* Searches the default directories. The first one of glibc contains the C library; whether glibc
  * searches another one depends on the distribution. */
@@ -223,8 +219,8 @@ SHIM_FN void search_default_dirs(struct context *cx, struct library_search *s) {
   search_list(cx, s, default_dirs, "the system directories", 0);
   if (s->is != IS_THERE || !find_interpreter(&cx->first)) return;
   n = (size_t)(base_name(*s->to) - *s->to);
-  if (is_loaded("libc.so.6", &cx->origin, 0) &&
-      (size_t)(base_name(cx->origin) - cx->origin) == n && bytes_are_equal(cx->origin, *s->to, n))
+  if (is_loaded("libc.so.6", &cx->origin, 0) && (size_t)(base_name(cx->origin) - cx->origin) == n &&
+      bytes_are_equal(cx->origin, *s->to, n))
     return;
   close_elf(cx);
   s->is = ASK_LOADER;
@@ -264,13 +260,13 @@ SHIM_FN int may_inherit_rpath(const struct image *of) {
 /* Searches a library as the dynamic linker does for the object `of`. IS_THERE: the path is set, and
  * the library is open for open_found(). `why`, if it is not null, receives the source of the
  * directory. */
-SHIM_FN enum lookup search_library(struct context *cx, const char *file, const struct image *of,
-                                   char (*to)[PATH_MAX], char (*why)[WHY]) {
+SHIM_API enum lookup search_library(struct context *cx, const char *file, const struct image *of,
+                                    char (*to)[PATH_MAX], char (*why)[WHY]) {
   struct library_search s;
   s.file = file;
   s.to = to;
-  s.is = knows_rules(cx) && !of->has_special_search && !find_text(file, "/") ? NOT_THERE
-                                                                             : ASK_LOADER;
+  s.is =
+      knows_rules(cx) && !of->has_special_search && !find_text(file, "/") ? NOT_THERE : ASK_LOADER;
   s.place = 0;
   s.owner = 0;
   /* The RPATH of an object with a RUNPATH is ignored. */
@@ -297,5 +293,3 @@ SHIM_FN enum lookup search_library(struct context *cx, const char *file, const s
   if (s.is != IS_THERE) **to = 0;
   return s.is;
 }
-
-#endif

@@ -1,16 +1,7 @@
 /* Level 1: a child process loads and calls the real cuDNN or driver. */
-#ifndef CUDAGUARD_PROBE_H
-#define CUDAGUARD_PROBE_H
+#include "shim.h"
 
-#include "library_search.h"
-#include "loaded.h"
-
-enum { NOT_ASKED, NOBODY_TO_ASK, ANSWERED, DIED, HUNG };
-
-#define LIBCUDA "libcuda.so.1"
-#define LIBJIT "libnvidia-ptxjitcompiler.so.1"
-
-SHIM_NOINLINE void exit_now(int status) {
+SHIM_API void exit_now(int status) {
   sys1(SYS_exit_group, status);
   __builtin_trap(); /* if a sandbox forbids exit_group */
 }
@@ -38,7 +29,7 @@ SHIM_FN void send_number(long fd, int kind, uint32_t n) {
 
 /* Returns the path of the PTX compiler in the directory of libcuda, where the driver searches it,
  * too. */
-SHIM_FN const char *join_compiler_path(char *to, size_t size, const char *libcuda) {
+SHIM_API const char *join_compiler_path(char *to, size_t size, const char *libcuda) {
   struct text t = start_text(to, size);
   const char *name = base_name(libcuda);
   while (libcuda < name) put_char(&t, *libcuda++);
@@ -155,8 +146,8 @@ SHIM_FN int is_absence(const char *error, const char *name) {
   static const char musl[] = "Error loading shared library ";
   const int of_musl = starts_with(error, musl);
   if (of_musl) error += sizeof musl - 1;
-  return starts_with(error, name) && starts_with(error + text_length(name),
-                                                 of_musl ? ":" : ": cannot open shared object");
+  return starts_with(error, name) &&
+         starts_with(error + text_length(name), of_musl ? ":" : ": cannot open shared object");
 }
 
 /* Returns whether this error of dlopen is about an empty file. Container images contain empty files
@@ -164,8 +155,10 @@ SHIM_FN int is_absence(const char *error, const char *name) {
 SHIM_FN int is_mount_point(struct context *cx, const char *error) {
   const char *end = find_text(error, ": ");
   if (*error != '/' || !end) return 0;
-  copy_text(cx->found, (size_t)(end - error) + 1 < sizeof cx->found ? (size_t)(end - error) + 1
-                                                                   : sizeof cx->found, error);
+  copy_text(cx->found,
+            (size_t)(end - error) + 1 < sizeof cx->found ? (size_t)(end - error) + 1
+                                                         : sizeof cx->found,
+            error);
   return !get_file_size(cx, cx->found);
 }
 
@@ -191,7 +184,7 @@ SHIM_FN void run_child(struct context *cx, long to, const char *names, const str
   }
   if (library) {
     answer_for_library(cx, fd, library, c);
-  } else if (there && !c) {
+  } else if (there) {
     send_answer(fd, 'T', cx->text);
   } else {
     /* If this or the search of the parent could not open a file, absence is not proven. */
@@ -203,7 +196,7 @@ SHIM_FN void run_child(struct context *cx, long to, const char *names, const str
 }
 
 /* Returns the answer of this kind, which may be incomplete, or null. */
-SHIM_FN const char *get_answer(struct context *cx, char kind) {
+SHIM_API const char *get_answer(struct context *cx, char kind) {
   size_t at = 0;
   while (at < cx->answered) {
     if (cx->answer[at] == kind) return cx->answer + at + 1;
@@ -295,7 +288,7 @@ SHIM_FN void read_answers(struct context *cx, int from) {
 
 /* Runs the child once per library and process, and caches the answer. `library` has one name per
  * line; the child uses the first that it can open. `c` is null for the driver. */
-SHIM_FN int ask_child(struct context *cx, const char *library, const struct cudnn *c) {
+SHIM_API int ask_child(struct context *cx, const char *library, const struct cudnn *c) {
   int ends[2];
   long child;
   if (texts_are_equal(cx->asked, library)) return cx->outcome;
@@ -323,5 +316,3 @@ SHIM_FN int ask_child(struct context *cx, const char *library, const struct cudn
   reap_child(child, REAP_MS);
   return cx->outcome;
 }
-
-#endif

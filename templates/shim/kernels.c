@@ -1,3 +1,125 @@
+/* PTX text in the read-only data of an unsealed file: `include_str!`, `.incbin`, literals. The
+ * driver must compile it. cargo-cudaguard/src/binary/kernels/ptx.rs has the same rule for a header;
+ * a test compares both. */
+#include "shim.h"
+
+/* More read-only data is not searched, because that takes time. */
+enum { MOST_SEARCHED = 1 << 20 };
+
+/* The first bytes of a fatbin container and of an ELF file, and e_machine of a cubin. */
+#define CONTAINER 0xba55ed50u
+enum { ELF_MAGIC = 0x464c457f, CUDA_MACHINE = 190 };
+
+/* Skips blanks and comments to the end of a line. */
+SHIM_FN const char *skip_blank(const char *s) {
+  for (;; s++)
+    if (s[0] == '/' && s[1] == '/') {
+      while (s[1] && s[1] != '\n') s++;
+    } else if (*s != ' ' && (*s < '\t' || *s > '\r')) {
+      return s;
+    }
+}
+
+/* Skips blanks and this text; returns null if another text follows. */
+SHIM_FN const char *skip_text(const char *s, const char *text) {
+  s = skip_blank(s);
+  return starts_with(s, text) ? s + text_length(text) : 0;
+}
+
+/* Parses a module after `.version`. Returns whether it is one, and declares anything: otherwise it
+ * is text about PTX. */
+SHIM_FN int parse_ptx(const char *s, struct code *code) {
+  const char *rest;
+  long major, minor, arch;
+  s = skip_blank(s);
+  major = parse_number(&s, 99);
+  if (major < 0 || *s++ != '.') return 0;
+  minor = parse_number(&s, 15);
+  if (minor < 0 || !(s = skip_text(s, ".target")) || !(s = skip_text(s, "sm_"))) return 0;
+  arch = parse_number(&s, 999);
+  code->isa = (uint16_t)(major << 8 | minor);
+  if (arch < 10) return 0;
+  code->is = (uint16_t)(IS_PTX | arch << 2);
+  if (*s == 'a') code->is |= IS_SPECIFIC;
+  if (*s == 'f') code->is |= IS_FAMILY;
+  s += (code->is & SUFFIX) != 0;
+  if (*s != ',' && (unsigned char)*s > ' ') return 0;
+  while (*s && *s != '\n') s++; /* `, debug` */
+  rest = skip_text(s, ".address_size");
+  if (rest) s = skip_blank(rest);
+  if (rest) parse_number(&s, 64);
+  return *skip_blank(s) == '.';
+}
+
+/* For functions that read the bytes of any object, which AddressSanitizer would report. */
+#define ANY_BYTES __attribute__((no_sanitize_address))
+
+/* Adds the module at this place, if it is one. Kernels that set conditions of CUDA graphs run only
+ * if the driver has such graphs, so they require nothing. */
+ANY_BYTES SHIM_FN void add_ptx(struct context *cx, const char *at, const char *end) {
+  static const char marks[2][24] = {".version", "cudaGraphSetConditional"};
+  struct code *known = cx->ptx, code = {0, 0, 0};
+  size_t size;
+  for (size = 0; size < 8; size++)
+    if (at[size] != marks[0][size]) return;
+  for (at += 8, size = 0; at + size < end && size + 1 < sizeof cx->text; size++)
+    cx->text[size] = at[size];
+  cx->text[size] = 0;
+  if (!parse_ptx(cx->text, &code)) return;
+  /* A module ends with a NUL, or another one follows. */
+  for (size = 0; end - at > 2 && *at && (at[0] != '.' || at[1] != 'v' || at[2] != 'e'); at++) {
+    size = *at == marks[1][size] ? size + 1 : *at == 'c';
+    if (size == sizeof marks[1] - 1) return;
+  }
+  for (; known < cx->ptx + cx->ptx_count; known++)
+    if (known->is == code.is && known->isa == code.isa) return;
+  if (cx->ptx_count == MAX_PTX) return;
+  *known = code;
+  cx->ptx_count++;
+}
+
+ANY_BYTES SHIM_FN void search_segment(struct context *cx, const char *at, const char *end) {
+  for (; end - at > 8; at++)
+    if (at[7] != '.' && (at[7] < 'e' || at[7] > 'v')) at += 7; /* it is not in ".version" */
+    else if (*at == '.') add_ptx(cx, at, end);
+}
+
+/* Returns whether a segment may contain a cubin or a fatbin container. */
+ANY_BYTES SHIM_FN int has_bare_code(struct context *cx, const char *at, const char *end) {
+  uint32_t mark;
+  for (; end - at > 18; at++) {
+    if (*at != 0x50 && *at != 0x7f) continue;
+    memcpy(&mark, at, sizeof mark);
+    if ((mark == CONTAINER && at != (const char *)cx->own_container) ||
+        (mark == ELF_MAGIC && at[18] == (char)CUDA_MACHINE))
+      return 1;
+  }
+  return 0;
+}
+
+/* Searches PTX in the read-only data of this file. An executable segment contains such data if it
+ * begins with the headers of the file. */
+SHIM_FN void search_ptx(struct context *cx) {
+  enum { COUNTS, SEARCHES, CHECKS };
+  const struct image *im = &cx->own;
+  size_t size = 0;
+  int k, pass;
+  if (cx->is_ptx_searched) return;
+  cx->is_ptx_searched = 1;
+  for (pass = COUNTS; pass <= CHECKS && size <= MOST_SEARCHED; pass++)
+    for (k = 0; k < im->file.n; k++) {
+      const ElfW(Phdr) *ph = &im->file.ph[k];
+      const char *at = (const char *)(im->file.base + ph->p_vaddr), *end = at + ph->p_filesz;
+      if (ph->p_type != PT_LOAD || (ph->p_flags & (PF_R | PF_W)) != PF_R ||
+          ((ph->p_flags & PF_X) && ph->p_offset))
+        continue;
+      if (pass == COUNTS) size += ph->p_filesz;
+      else if (pass == SEARCHES) search_segment(cx, at, end);
+      /* If there is other code, the program may prefer it to the PTX. */
+      else if (cx->ptx_count && !cx->codes && has_bare_code(cx, at, end)) cx->ptx_count = 0;
+    }
+}
+
 /* Reads the kernels of an unsealed file from memory, and creates the rows that a sealed note would
  * have for the GPUs of this machine. cargo-cudaguard/src/binary/kernels/cover.rs and
  * guard-core/src/coverage/compatibility.rs have the same rules; a test compares both with a table
@@ -5,14 +127,6 @@
  *
  * nvcc writes a record of each fatbin container to one section. The shim adds a record of an empty
  * container to this section, to find the other records next to it. */
-#ifndef CUDAGUARD_OWN_KERNELS_H
-#define CUDAGUARD_OWN_KERNELS_H
-
-#include "context.h"
-#include "coverage.h"
-#include "image.h"
-#include "note.h"
-#include "ptx_text.h"
 
 /* For functions that read the records next to own_record, which AddressSanitizer would report as an
  * error. */
@@ -39,9 +153,6 @@ struct entry {
   uint32_t arch, name, name_size;
   uint64_t flags, unused, unpacked;
 };
-
-/* On every system that reads kernels from memory. */
-enum { READS_OWN_KERNELS = 1 };
 
 enum { RECORD = 0x466243b1, LINKED_RECORD = 2 /* the device linker wrote its container */ };
 enum { PTX = 1, MACHINE_CODE = 2, LTO_IR = 8, RELOCATABLE_PTX = 0x40 };
@@ -207,7 +318,7 @@ NEIGHBOURS SHIM_FN int next_container(struct context *cx, struct containers *all
 /* The GPU code in this file for one compute capability. */
 struct service {
   int served, lacks_code, unknown, has_ptx, by_13;
-  int bare; /* a container has machine code for it and no PTX */
+  int bare;      /* a container has machine code for it and no PTX */
   uint32_t text; /* the ISA of PTX text that needs a newer driver, or 0 */
   uint32_t code; /* the weakest code that it uses, xor IS_PTX: PTX first, then the oldest arch */
   struct needs needs, ptx; /* ptx: of all PTX, including PTX next to machine code */
@@ -218,8 +329,7 @@ SHIM_FN void add_needs(struct needs *n, const struct code *code, int how) {
   if (code->how & IS_PACKED) raise_needs(n, how & BY_13 ? 13 : 12);
 }
 
-SHIM_FN void add_code(struct service *s, const struct code *code, const struct code *ptx,
-                            int how) {
+SHIM_FN void add_code(struct service *s, const struct code *code, const struct code *ptx, int how) {
   s->served = 1;
   if (s->code > (code->is ^ IS_PTX)) s->code = code->is ^ IS_PTX;
   add_needs(&s->needs, code, how);
@@ -261,9 +371,9 @@ SHIM_FN struct best choose_codes(struct entries codes, uint32_t cc) {
 }
 
 /* Adds the PTX text of this file. Texts may be alternatives, of which the program uses one, so only
- * the oldest ISA is certainly required. Next to containers that serve the GPU, text affects only the
- * driver. Otherwise it is unknown which of them the program uses, except for text older than CUDA
- * 11, which has helpers only. */
+ * the oldest ISA is certainly required. Next to containers that serve the GPU, text affects only
+ * the driver. Otherwise it is unknown which of them the program uses, except for text older than
+ * CUDA 11, which has helpers only. */
 SHIM_FN void add_texts(struct context *cx, struct service *s, uint32_t cc) {
   const uint32_t before = s->needs.cuda;
   uint32_t oldest = 0, newest = 0;
@@ -478,20 +588,20 @@ SHIM_FN void read_gpu_rows(struct context *cx, const struct note *n) {
 }
 
 /* Returns a row of a note, or one that was made from the kernels of its file (make_seen_rows()). */
-SHIM_FN union row get_row(struct context *cx, const struct note *n, uint32_t i) {
+SHIM_API union row get_row(struct context *cx, const struct note *n, uint32_t i) {
   return i < n->head.rows ? read_note_row(n, i) : cx->seen_row[i - n->head.rows];
 }
 
 /* Reads a string of a row; returns null if it is invalid. */
-SHIM_FN const char *read_row_text(struct context *cx, const struct note *n, struct text_ref ref,
-                                  char (*text)[NOTE_TEXT]) {
+SHIM_API const char *read_row_text(struct context *cx, const struct note *n, struct text_ref ref,
+                                   char (*text)[NOTE_TEXT]) {
   if (!n->from_kernels || ref.at < SEEN) return read_note_text(n, ref, text);
   format_seen_text(cx, ref, *text);
   return *text;
 }
 
 /* Returns the number of rows after those of the note: the first one, then one for each GPU. */
-SHIM_FN uint32_t make_seen_rows(struct context *cx, const struct note *n) {
+SHIM_API uint32_t make_seen_rows(struct context *cx, const struct note *n) {
   if (!n->from_kernels) return 0;
   cx->seen_row[0] = make_cudart_row(cx, n);
   if (!(cx->codes | cx->ptx_count) || cx->driver.is.gpu_count <= 0) return 1;
@@ -507,7 +617,7 @@ SHIM_FN void drop_declared_rows(struct note *n) {
 
 /* Detects the kernels of this file, and marks its notes that get additional rows. Does nothing if a
  * note is sealed. */
-NEIGHBOURS SHIM_FN void read_own_kernels(struct context *cx) {
+NEIGHBOURS SHIM_API void read_own_kernels(struct context *cx) {
   const struct record *r = &own_record;
   struct containers rest;
   struct kernels one;
@@ -533,12 +643,9 @@ NEIGHBOURS SHIM_FN void read_own_kernels(struct context *cx) {
   if (!cx->codes) search_ptx(cx); /* otherwise later, and only if there is a GPU */
   for (k = 0; k < cx->notes; k++) {
     struct note *of = &cx->note[k];
-    of->from_kernels =
-        of->own && of->state == NOTE_WHOLE &&
-        (cx->codes || cx->ptx_count || find_needed(&cx->own, CUDART_FILE) ||
-         find_needed(&cx->own, "libcuda.so.1"));
+    of->from_kernels = of->own && of->state == NOTE_WHOLE &&
+                       (cx->codes || cx->ptx_count || find_needed(&cx->own, CUDART_FILE) ||
+                        find_needed(&cx->own, "libcuda.so.1"));
     if (of->from_kernels && cx->codes) drop_declared_rows(of);
   }
 }
-
-#endif

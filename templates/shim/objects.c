@@ -1,0 +1,408 @@
+/* Loaded objects, from the list of the dynamic linker. */
+#include "shim.h"
+#include "returned_constant.h"
+
+SHIM_API void read_tags(struct tags *t, const ElfW(Dyn) * d, size_t n) {
+  memset(t, 0, sizeof *t);
+  for (; n && d->d_tag != DT_NULL; n--, d++)
+    if (d->d_tag > 0 && d->d_tag < SPECIAL_SEARCH) t->at[d->d_tag] = d->d_un.d_ptr;
+    else if (d->d_tag == DT_GNU_HASH) t->at[0] = d->d_un.d_ptr;
+    else if (d->d_tag == DT_AUDIT || d->d_tag == DT_DEPAUDIT ||
+             (d->d_tag == DT_FLAGS_1 && (d->d_un.d_val & DF_1_NODEFLIB)))
+      t->at[SPECIAL_SEARCH] = 1;
+}
+
+/* Returns the number of bytes from this address on that are mapped from the file of the object, or
+ * 0 if the address is not in a readable segment. Adjacent segments count as one, because patchelf
+ * inserts a segment before the first one and a note may extend over both. Only PT_LOAD headers are
+ * used, because the others may be wrong. */
+SHIM_API size_t count_mapped(const struct image *im, uintptr_t address) {
+  size_t size = 0;
+  int k;
+  for (k = 0; k < im->file.n; k++) {
+    const ElfW(Phdr) *ph = &im->file.ph[k];
+    uintptr_t into = address + size - (im->file.base + ph->p_vaddr);
+    if (ph->p_type == PT_LOAD && (ph->p_flags & PF_R) && into < ph->p_filesz)
+      size += ph->p_filesz - into;
+  }
+  return size;
+}
+
+/* Returns the address of a segment in memory, or 0. Computes it from the file offset, because GNU
+ * strip sets the address of a PT_NOTE to 0 when it removes another note section. */
+SHIM_FN uintptr_t find_segment(const struct image *im, const ElfW(Phdr) * ph) {
+  uintptr_t found = 0;
+  int k;
+  for (k = 0; k < im->file.n; k++) {
+    const ElfW(Phdr) *load = &im->file.ph[k];
+    uintptr_t address = im->file.base + load->p_vaddr + (ph->p_offset - load->p_offset);
+    if (load->p_type != PT_LOAD || ph->p_offset < load->p_offset ||
+        ph->p_offset - load->p_offset >= load->p_filesz)
+      continue;
+    if (!found || address == im->file.base + ph->p_vaddr) found = address;
+  }
+  return found;
+}
+
+/* Returns the pointer for an address in the dynamic table. */
+SHIM_API const char *resolve_address(const struct image *im, ElfW(Addr) at) {
+  return (const char *)(at < im->file.base ? at + im->file.base : at); /* musl: not relocated */
+}
+
+/* Returns a string of the object, or null if the dynamic table has none. */
+SHIM_FN const char *get_image_string(const struct image *im, ElfW(Addr) at) {
+  return at ? im->strings + at : 0;
+}
+
+/* Reads the names in the dynamic table. It is valid, because the dynamic linker has used it to load
+ * the object. */
+SHIM_API void read_image_names(struct image *im) {
+  struct tags t;
+  int k;
+  im->dynamic = 0;
+  im->entries = 0;
+  for (k = 0; k < im->file.n; k++)
+    if (im->file.ph[k].p_type == PT_DYNAMIC) {
+      im->dynamic = (const ElfW(Dyn) *)(im->file.base + im->file.ph[k].p_vaddr);
+      im->entries = im->file.ph[k].p_memsz / sizeof *im->dynamic;
+    }
+  read_tags(&t, im->dynamic, im->entries);
+  im->strings = resolve_address(im, t.at[DT_STRTAB]);
+  im->soname = get_image_string(im, t.at[DT_SONAME]);
+  im->rpath = get_image_string(im, t.at[DT_RPATH]);
+  im->runpath = get_image_string(im, t.at[DT_RUNPATH]);
+  im->has_special_search = t.at[SPECIAL_SEARCH] != 0;
+}
+
+SHIM_API struct image make_image(const struct dl_phdr_info *info) {
+  struct image im;
+  memset(&im, 0, sizeof im);
+  im.file.base = info->dlpi_addr;
+  im.file.ph = info->dlpi_phdr;
+  im.file.n = info->dlpi_phnum;
+  im.file.name = info->dlpi_name;
+  return im;
+}
+
+SHIM_API struct image read_image(const struct loaded_file *file) {
+  struct image im;
+  memset(&im, 0, sizeof im);
+  im.file = *file;
+  read_image_names(&im);
+  return im;
+}
+
+/* Returns the DT_NEEDED name of the library `stem`, of any version, or null. */
+SHIM_API const char *find_needed(const struct image *im, const char *stem) {
+  size_t i;
+  for (i = 0; i < im->entries && im->dynamic[i].d_tag != DT_NULL; i++) {
+    const char *needed =
+        im->dynamic[i].d_tag == DT_NEEDED ? get_image_string(im, im->dynamic[i].d_un.d_ptr) : 0;
+    if (!needed) continue;
+    needed = base_name(needed);
+    if (starts_with(needed, stem) &&
+        (!needed[text_length(stem)] || needed[text_length(stem)] == '.'))
+      return needed;
+  }
+  return 0;
+}
+
+/* Loaded libraries. */
+
+struct loaded {
+  const char *name; /* soname or file name; null: any cuDNN loader library */
+  char (*path)[PATH_MAX], (*soname)[NOTE_TEXT]; /* soname: or null. path: null if `name` is only the
+                                                   start of the names to count */
+  int found;
+};
+
+SHIM_FN int matches_loaded(const struct loaded *l, const char *name) {
+  return l->path ? texts_are_equal(name, l->name) : starts_with(name, l->name);
+}
+
+SHIM_FN int visit_loaded(struct dl_phdr_info *info, size_t size, void *data) {
+  struct loaded *l = (struct loaded *)data;
+  struct image im = make_image(info);
+  const char *base, *hit = 0;
+  (void)size;
+  if (!im.file.name || !im.file.name[0]) return 0;
+  base = base_name(im.file.name);
+  if (l->name && matches_loaded(l, base)) hit = l->name;
+  else read_image_names(&im);
+  if (l->name) {
+    if (im.soname && matches_loaded(l, im.soname)) hit = l->name;
+  } else if (im.soname && parse_major_in_name(im.soname)) {
+    hit = im.soname;
+  } else if (parse_major_in_name(base) || texts_are_equal(base, CUDNN_FILE)) {
+    hit = base;
+  }
+  if (!hit) return 0;
+  if (l->found++ || !l->path) return 1;
+  copy_path(l->path, im.file.name);
+  if (l->soname) copy_text(*l->soname, sizeof *l->soname, hit);
+  return l->name != 0;
+}
+
+SHIM_API int is_loaded(const char *name, char (*path)[PATH_MAX], char (*soname)[NOTE_TEXT]) {
+  struct loaded l;
+  l.name = name;
+  l.path = path;
+  l.soname = soname;
+  l.found = 0;
+  dl_iterate_phdr(visit_loaded, &l);
+  return l.found == 1;
+}
+
+/* Finds the notes of the loaded objects. */
+
+static const char anchor = 0; /* its address identifies the image of this file */
+
+SHIM_FN void store_note(struct context *cx, const struct image *im, int own,
+                        const unsigned char *descriptor, long size) {
+  struct note *n = make_room_for_note(cx, own);
+  if (!n) return;
+  read_note(n, descriptor, size > 65535 ? 65535 : (uint32_t)size);
+  n->own = own;
+  n->file = im->file;
+}
+
+/* Stores the notes of an image, or only counts them. Searches the note header at every multiple of
+ * 4 bytes, because mold puts notes with both alignments into one segment, so the alignment of the
+ * segment does not give the next note. */
+SHIM_FN int collect_notes(struct context *cx, const struct image *im, int own, int keep) {
+  int taken = 0, k;
+  for (k = 0; k < im->file.n; k++) {
+    const ElfW(Phdr) *ph = &im->file.ph[k];
+    const unsigned char *p;
+    size_t left = ph->p_filesz;
+    if (ph->p_type != PT_NOTE) continue;
+    p = (const unsigned char *)find_segment(im, ph);
+    if (!p || left > count_mapped(im, (uintptr_t)p)) continue;
+    while (left >= NOTE_HEADER) {
+      const long size = get_descriptor_size(p, left);
+      const size_t step = size < 0 ? 4 : NOTE_HEADER + (((size_t)size + 3) & ~(size_t)3);
+      if (size >= 0) taken++;
+      if (size >= 0 && keep) store_note(cx, im, own, p + NOTE_HEADER, size);
+      if (step >= left) break;
+      p += step;
+      left -= step;
+    }
+  }
+  return taken;
+}
+
+struct walk {
+  struct context *context;
+  int all, index, noted;
+};
+
+/* Stores the notes of this file and, in a program, those of the libraries that were loaded with it,
+ * because neither can be unloaded meanwhile. A constructor stores all notes for the report, because
+ * nothing can be unloaded then. */
+SHIM_FN int visit_image(struct dl_phdr_info *info, size_t size, void *data) {
+  struct walk *w = (struct walk *)data;
+  struct context *cx = w->context;
+  struct image im = make_image(info);
+  int own, first = w->index++ == 0, program, taken;
+  (void)size;
+#ifdef __GLIBC__
+  /* In a dlmopen namespace, the first object is a library. The name of the program is empty, unless
+   * it was started as `ld.so program`. */
+  program = first && (!*im.file.name || (uintptr_t)info->dlpi_phdr == getauxval(AT_PHDR));
+#else
+  program = first;
+#endif
+  if (program && im.file.name && *im.file.name) cx->loader_name = im.file.name;
+  if (program || !im.file.name) im.file.name = "";
+  own = count_mapped(&im, (uintptr_t)&anchor) != 0;
+  if (first) {
+    read_image_names(&im);
+    cx->first = im;
+  }
+  if (own) {
+    read_image_names(&im);
+    cx->program = program;
+    cx->own = im;
+  }
+  taken = collect_notes(cx, &im, own, own || w->all || (cx->program && w->index <= cx->startup));
+  if (taken && !w->noted++) cx->first_noted = own;
+  return 0;
+}
+
+/* Reads the notes of the loaded objects. The start reads all, a later check those that cannot be
+ * unloaded meanwhile. */
+SHIM_API void read_process(struct context *cx, int all) {
+  struct walk w;
+  w.context = cx;
+  w.all = all;
+  w.index = w.noted = 0;
+  cx->notes = 0;
+  cx->dropped_notes = 0;
+  if (!cx->ready) cx->library_path = get_variable("LD_LIBRARY_PATH");
+  dl_iterate_phdr(visit_image, &w);
+  add_absent_note(cx);
+  read_own_kernels(cx);
+  if (cx->ready) return;
+  cx->ready = 1;
+  cx->library_path_is_unknown = is_started_by_loader(&cx->first);
+  cx->startup = w.index;
+  read_mode(cx, cx->first_noted);
+}
+
+/* Readers of ELF files. They use read calls instead of mmap, so a file that shrinks meanwhile
+ * raises no signal. */
+
+/* Reads until the end of the file at most, and returns the number of bytes. */
+SHIM_FN size_t read_part_of_file(long fd, uint64_t at, void *to, size_t size) {
+  size_t done = 0;
+  while (done < size) {
+    long got =
+        sys4(SYS_pread64, fd, (long)((char *)to + done), (long)(size - done), (long)(at + done));
+    if (got == -EINTR) continue;
+    if (got <= 0) break;
+    done += (size_t)got;
+  }
+  return done;
+}
+
+SHIM_FN int read_at(long fd, uint64_t at, void *to, size_t size) {
+  return read_part_of_file(fd, at, to, size) == size;
+}
+
+SHIM_FN int read_elf(const struct elf *e, ElfW(Addr) at, void *to, size_t size) {
+  int k;
+  for (k = 0; k < e->n; k++) {
+    const ElfW(Phdr) *ph = &e->ph[k];
+    if (ph->p_type == PT_LOAD && at >= ph->p_vaddr && at - ph->p_vaddr <= ph->p_filesz &&
+        size <= ph->p_filesz - (at - ph->p_vaddr))
+      return read_at(e->fd, ph->p_offset + (at - ph->p_vaddr), to, size);
+  }
+  return 0;
+}
+
+/* Reads the program headers and the dynamic table of a file. Returns the result that the dynamic
+ * linker would have. */
+SHIM_FN enum lookup read_headers(struct elf *e) {
+  /* Usually the program headers follow directly, so one read is enough. */
+  enum { FIRST_READ = sizeof e->eh + 16 * sizeof *e->ph };
+  const ElfW(Phdr) *end = e->ph;
+  const int machine = NATIVE_MACHINE;
+  const size_t got = read_part_of_file(e->fd, 0, &e->eh, FIRST_READ);
+  const unsigned char *ident = e->eh.e_ident;
+  if (got < sizeof e->eh || !bytes_are_equal(ident, ELFMAG, SELFMAG)) return UNREADABLE;
+  if (ident[EI_CLASS] != NATIVE_CLASS) return NOT_THERE;
+  if (ident[EI_DATA] != ELFDATA2LSB || ident[EI_VERSION] != EV_CURRENT ||
+      e->eh.e_version != EV_CURRENT ||
+      (ident[EI_OSABI] != ELFOSABI_SYSV && ident[EI_OSABI] != ELFOSABI_GNU))
+    return UNREADABLE;
+  if (machine != EM_NONE && e->eh.e_machine != machine) return NOT_THERE;
+  e->n = e->eh.e_phnum < (int)MAX_PHDRS ? e->eh.e_phnum : (int)MAX_PHDRS;
+  if (!e->n || e->eh.e_phentsize != sizeof *e->ph) return UNREADABLE;
+  if ((e->eh.e_phoff != sizeof e->eh || got < sizeof e->eh + (size_t)e->n * sizeof *e->ph) &&
+      !read_at(e->fd, e->eh.e_phoff, e->ph, (size_t)e->n * sizeof *e->ph))
+    return UNREADABLE;
+  for (end += e->n; end-- > e->ph;)
+    if (end->p_type == PT_DYNAMIC) {
+      const size_t size = end->p_filesz < sizeof e->dynamic ? end->p_filesz : sizeof e->dynamic;
+      if (!read_at(e->fd, end->p_offset, e->dynamic, size)) return UNREADABLE;
+      read_tags(&e->tags, e->dynamic, size / sizeof *e->dynamic);
+    }
+  return IS_THERE;
+}
+
+SHIM_API void close_elf(struct context *cx) {
+  if (cx->is_elf_open) close_file(cx->elf.fd);
+  cx->is_elf_open = 0;
+}
+
+/* Opens a library for this processor, and closes the one that was open. IS_THERE: it is open.
+ * NOT_THERE: it does not exist or is for another processor, so the dynamic linker would continue.
+ * UNREADABLE: the dynamic linker would stop with an error. */
+SHIM_API enum lookup open_elf(struct context *cx, const char *path) {
+  struct elf *e = &cx->elf;
+  enum lookup is;
+  close_elf(cx);
+  memset(e, 0, offsetof(struct elf, eh));
+  e->fd = open_file(cx, path, O_RDONLY);
+  if (e->fd < 0) return e->fd == -ENOENT || e->fd == -EACCES ? NOT_THERE : UNREADABLE;
+  cx->is_elf_open = 1;
+  is = read_headers(e);
+  if (is != IS_THERE) close_elf(cx);
+  return is;
+}
+
+/* Opens the library that the last search found, unless it is still open. */
+SHIM_API enum lookup open_found(struct context *cx, const char *path) {
+  return cx->is_elf_open ? IS_THERE : open_elf(cx, path);
+}
+
+/* Returns whether the file has the program headers of a loaded image. */
+SHIM_API int is_file_of_image(struct context *cx, const char *path, const struct image *im) {
+  struct elf *e = &cx->elf;
+  if (open_elf(cx, path) != IS_THERE) return 0;
+  close_elf(cx);
+  return e->n <= im->file.n && bytes_are_equal(e->ph, im->file.ph, (size_t)e->n * sizeof *e->ph);
+}
+
+/* Reads a string of the dynamic table, truncated to `size`. Returns null if the table has none. */
+SHIM_API const char *read_elf_string(const struct elf *e, int tag, char *to, size_t size) {
+  ElfW(Addr) at = e->tags.at[tag], left = e->tags.at[DT_STRSZ] - at;
+  if (!at || at >= e->tags.at[DT_STRSZ]) return 0;
+  if (left > size - 1) left = (ElfW(Addr))(size - 1);
+  to[left] = 0;
+  return read_elf(e, e->tags.at[DT_STRTAB] + at, to, (size_t)left) ? to : 0;
+}
+
+/* Finds an exported symbol by name; returns whether it exists. Uses the GNU hash table, the only
+ * hash table of cuDNN's libraries (measured: 8.5.0 to 9.28.0). */
+SHIM_FN int find_elf_symbol(const struct elf *e, const char *name, ElfW(Sym) * s) {
+  struct {
+    uint32_t buckets, first, bloom_words, bloom_shift;
+  } head;
+  ElfW(Addr) buckets, chains;
+  char text[NOTE_TEXT];
+  size_t size = text_length(name) + 1, i;
+  uint32_t wanted = 5381, hash, at, steps;
+  if (size > sizeof text) return 0;
+  if (!e->tags.at[0] || !read_elf(e, e->tags.at[0], &head, sizeof head) || !head.buckets) return 0;
+  for (i = 0; name[i]; i++) wanted = wanted * 33 + (unsigned char)name[i];
+  buckets = e->tags.at[0] + sizeof head + (ElfW(Addr))head.bloom_words * sizeof(ElfW(Addr));
+  chains = buckets + (ElfW(Addr))head.buckets * sizeof at;
+  if (!read_elf(e, buckets + (ElfW(Addr))(wanted % head.buckets) * sizeof at, &at, sizeof at) ||
+      at < head.first)
+    return 0;
+  for (steps = 0; steps < 4096; steps++) {
+    if (!read_elf(e, chains + (ElfW(Addr))(at - head.first) * sizeof hash, &hash, sizeof hash))
+      break;
+    if ((hash | 1) == (wanted | 1) &&
+        read_elf(e, e->tags.at[DT_SYMTAB] + at * sizeof *s, s, sizeof *s) &&
+        s->st_shndx != SHN_UNDEF && read_elf(e, e->tags.at[DT_STRTAB] + s->st_name, text, size) &&
+        bytes_are_equal(text, name, size))
+      return 1;
+    if (hash & 1) break; /* end of the chain */
+    at++;
+  }
+  return 0;
+}
+
+/* Returns the value of an exported 4-byte data object, or 0. */
+SHIM_API uint32_t read_elf_word(const struct elf *e, const char *name) {
+  ElfW(Sym) s;
+  uint32_t value;
+  return find_elf_symbol(e, name, &s) && (!s.st_size || s.st_size == sizeof value) &&
+                 read_elf(e, s.st_value, &value, sizeof value)
+             ? value
+             : 0;
+}
+
+/* Returns the constant that an exported getter returns, or 0 if it is unknown. */
+SHIM_API uint32_t read_returned_constant(struct context *cx, const struct elf *e,
+                                         const char *name) {
+  unsigned char *code = (unsigned char *)cx->scratch;
+  size_t size;
+  ElfW(Sym) s;
+  if (!find_elf_symbol(e, name, &s)) return 0;
+  size = s.st_size < GETTER_SIZE ? (size_t)s.st_size : (size_t)GETTER_SIZE;
+  if (!read_elf(e, s.st_value, code, size)) return 0;
+  return find_returned_constant(code, size, NATIVE_MACHINE);
+}

@@ -1,0 +1,294 @@
+/* Detects the cuDNN that this file has loaded or would load, without running it. */
+#include "../shim.h"
+
+/* Reads the release of a DLL of cuDNN from its version resource; 0 if it is unknown. cuDNN 9 has
+ * its release there, older ones have 6.14.11 and the result of cudnnGetVersion(). */
+SHIM_FN uint32_t read_cudnn_version(const struct dll *dll) {
+  enum { OLDEST_WITH_RELEASE = 7 };
+  uint16_t v[4];
+  if (!read_file_version(dll, v)) return 0;
+  if (v[0] < OLDEST_WITH_RELEASE) return decode_version(v[3]);
+  return v[0] > 99 || (v[1] | v[2]) > 255 ? 0 : (uint32_t)v[0] << 16 | v[1] << 8 | v[2];
+}
+
+/* Finds a sublibrary: a loaded one, otherwise the one next to cuDNN. If the loader picks another
+ * file, it is unknown which one cuDNN opens. */
+SHIM_FN enum lookup find_part(struct context *cx, const struct cudnn *c, const char *name,
+                              struct dll *dll) {
+  struct text sibling = start_text(cx->text, sizeof cx->text);
+  const char *at, *end = file_name(c->path);
+  enum lookup is = find_dll(cx, name, dll);
+  if (is == IS_LOADED || is == UNREADABLE) return is;
+  if (is == IS_THERE) {
+    get_dll_path(cx, dll, &cx->found);
+    if (have_same_dir(cx->found, c->path)) return is;
+    release_dll(dll);
+    is = UNREADABLE;
+  }
+  for (at = c->path; at < end;) put_char(&sibling, *at++);
+  put(&sibling, name);
+  if (is_truncated(&sibling)) return UNREADABLE;
+  dll->module = LoadLibraryExW(widen(cx, cx->text), 0, AS_DATA);
+  dll->is_data = dll->module != 0;
+  if (dll->is_data && is == UNREADABLE) release_dll(dll);
+  return dll->is_data ? IS_THERE : UNREADABLE;
+}
+
+/* Detects the sublibraries that the note lists for this major. One that is not found is unknown,
+ * because it is not documented where cuDNN searches. */
+SHIM_FN void detect_parts(struct context *cx, struct cudnn *c, const struct note *n) {
+  const char *suffix = find_text(c->soname, "64_");
+  char soname[NOTE_TEXT];
+  uint32_t i;
+  for (i = 0; suffix && i < n->head.rows && c->parts < MAX_INNER; i++) {
+    const union row row = read_note_row(n, i);
+    struct part *p = &c->part[c->parts];
+    struct dll dll;
+    memset(p, 0, sizeof *p);
+    if (row.kind != ROW_PART || !read_note_text(n, row.inner.file, &soname) ||
+        !name_dll(soname, &p->file) || !find_text(p->file, suffix))
+      continue;
+    p->is.row = i;
+    p->needed = row.inner.needed & 1;
+    c->parts++;
+    switch (find_part(cx, c, p->file, &dll)) {
+    case IS_LOADED:
+    case IS_THERE:
+      p->is.state = FOUND;
+      p->is.version = read_cudnn_version(&dll);
+      get_dll_path(cx, &dll, &cx->found);
+      copy_text(p->path, sizeof p->path, cx->found);
+      release_dll(&dll);
+      break;
+    default:
+      p->is.state = UNKNOWN;
+    }
+  }
+}
+
+/* Searches the names that the program opens, in their order. */
+SHIM_FN enum lookup search_cudnn(struct context *cx, struct cudnn *c, struct dll *dll) {
+  const char *names = c->names;
+  char soname[NOTE_TEXT];
+  enum lookup result = NOT_THERE;
+  while ((names = read_name(names, soname))) {
+    enum lookup is;
+    if (!name_dll(soname, &c->soname)) continue;
+    is = find_dll(cx, c->soname, dll);
+    if (is == IS_LOADED || is == IS_THERE) return is;
+    if (is == UNREADABLE) result = is;
+  }
+  return result;
+}
+
+SHIM_FN void detect_cudnn(struct context *cx, struct cudnn *c, const struct note *n,
+                          const struct library_row *row) {
+  struct dll dll;
+  enum lookup is;
+  reset_cudnn(c);
+  c->is.source = DETECTED;
+  if (!read_note_text(n, row->names, &c->names) || !c->names[0])
+    read_note_text(n, row->soname, &c->names);
+  is = search_cudnn(cx, c, &dll);
+  /* The loader has loaded an imported DLL, so this one is delay-loaded or opened by name. A program
+   * that adds directories may find it later. */
+  if (is == NOT_THERE && !cx->changes_search) c->is.state = ABSENT;
+  if (is != IS_LOADED && is != IS_THERE) return;
+  get_dll_path(cx, &dll, &c->path);
+  copy_text(c->why, WHY, explain_path(cx, c->path));
+  c->is.state = FOUND;
+  c->is.version = c->is.loader = read_cudnn_version(&dll);
+  if (c->is.version) c->from = "its version resource";
+  release_dll(&dll);
+  detect_parts(cx, c, n);
+}
+
+/* Detects the driver by the version resource of nvcuda.dll and the registry entry of the display
+ * driver. Neither shows which GPUs are present. */
+
+/* Display adapters; its subkeys are 0000, 0001 and so on. */
+#define ADAPTERS                                                                              \
+  "\\Registry\\Machine\\SYSTEM\\CurrentControlSet\\Control\\Class\\{4d36e968-e325-11ce-bfc1-" \
+  "08002be10318}\\"
+
+/* Returns the release in a version of Windows, in the packing of widen_release(): the last five
+ * digits of 31.0.15.5222 are 552.22. Returns 0 if it is none. */
+SHIM_FN uint32_t decode_release(uint32_t third, uint32_t fourth) {
+  const uint32_t digits = third % 10 * 10000 + fourth;
+  if (fourth > 9999 || digits < 10000) return 0;
+  return digits / 100 << 20 | digits % 100 << 8;
+}
+
+/* Parses "31.0.15.5222". */
+SHIM_FN uint32_t parse_driver_version(const char *s) {
+  long n[4];
+  int k;
+  for (k = 0; k < 4; k++) {
+    n[k] = parse_number(&s, 65535);
+    if (n[k] < 0 || (k < 3 && *s++ != '.')) return 0;
+  }
+  return decode_release((uint32_t)n[2], (uint32_t)n[3]);
+}
+
+/* Returns the release of the display driver of NVIDIA, or 0 if there is none, or several. */
+SHIM_FN uint32_t read_display_driver(struct context *cx) {
+  enum { MAX_ADAPTERS = 32 };
+  struct registry r;
+  uint32_t release = 0, other, k;
+  if (!open_registry(cx, &r)) return 0;
+  for (k = 0; k < MAX_ADAPTERS; k++) {
+    char path[sizeof ADAPTERS + 8];
+    struct text t = start_text(path, sizeof path);
+    handle key;
+    put(&t, ADAPTERS "00");
+    put_char(&t, (char)('0' + k / 10));
+    put_char(&t, (char)('0' + k % 10));
+    key = open_key(cx, &r, path);
+    if (!key) continue;
+    other = 0;
+    if (read_value(cx, &r, key, "ProviderName") && starts_with(cx->text, "NVIDIA") &&
+        read_value(cx, &r, key, "DriverVersion"))
+      other = parse_driver_version(cx->text);
+    r.close(key);
+    if (release && other && release != other) return 0;
+    if (other) release = other;
+  }
+  return release;
+}
+
+/* Reads the nvcuda.dll of the driver. */
+SHIM_FN void detect_nvcuda(struct context *cx, struct driver *d) {
+  uint16_t v[4];
+  struct text path;
+  struct dll dll;
+  d->path = &cx->libcuda;
+  GetSystemDirectoryW(cx->wide, PATH_MAX);
+  narrow(cx->wide, *d->path, PATH_MAX);
+  path.at = *d->path;
+  path.used = text_length(*d->path);
+  path.size = PATH_MAX;
+  put(&path, "\\nvcuda.dll");
+  dll.module = LoadLibraryExW(widen(cx, *d->path), 0, AS_DATA);
+  dll.is_data = dll.module != 0;
+  if (dll.is_data) {
+    d->is.state = FOUND;
+    if (read_file_version(&dll, v)) d->is.user = decode_release(v[2], v[3]);
+  } else {
+    /* Others provide a DLL of this name for GPUs of another vendor, with its own releases. */
+    switch (find_dll(cx, "nvcuda.dll", &dll)) {
+    case NOT_THERE:
+      **d->path = 0;
+      d->is.state = cx->changes_search ? UNKNOWN : ABSENT;
+      break;
+    case UNREADABLE:
+      d->is.state = UNKNOWN;
+      break;
+    default:
+      d->is.state = FOUND;
+      get_dll_path(cx, &dll, d->path);
+    }
+  }
+  release_dll(&dll);
+}
+
+SHIM_FN void detect_driver(struct context *cx) {
+  struct driver *d = &cx->driver;
+  const char *devices;
+  reset_driver(d);
+  d->is.source = DETECTED;
+  detect_nvcuda(cx, d);
+  if (d->is.state != FOUND) return;
+  d->is.kernel = read_display_driver(cx);
+  if (is_variable_one("CUDA_FORCE_PTX_JIT")) d->is.forces_ptx = FOUND;
+  if (is_variable_one("CUDA_DISABLE_PTX_JIT")) d->is.disables_ptx = FOUND;
+  devices = get_variable("CUDA_VISIBLE_DEVICES");
+  d->chosen = *devices != 0;
+  if (texts_are_equal(devices, "-1")) d->is.gpu_count = 0;
+}
+
+/* Detects the facts that the judge needs. None of them requires another process. */
+
+/* Detects the version of the shared cudart of a note. The last number of its version resource is
+ * CUDART_VERSION. */
+SHIM_FN void detect_cudart(struct context *cx, const struct note *n) {
+  struct judge_call *call = &cx->call;
+  char soname[NOTE_TEXT], name[NOTE_TEXT];
+  uint16_t v[4];
+  struct dll dll;
+  enum lookup is;
+  call->cudart.source = DETECTED;
+  read_row_text(cx, n, get_row(cx, n, call->cudart_row).driver.cudart, &soname);
+  if (!name_dll(soname, &name)) return;
+  is = find_dll(cx, name, &dll);
+  if (is != IS_LOADED && is != IS_THERE) return;
+  get_dll_path(cx, &dll, &cx->found);
+  call->cudart_soname = store_untrusted_text(cx, name);
+  call->cudart_path = store_untrusted_text(cx, cx->found);
+  call->cudart.state = FOUND;
+  if (read_file_version(&dll, v) && v[3] >= 7000 && v[3] % 10 == 0)
+    call->cudart.version = (uint32_t)v[3] / 1000 << 16 | v[3] % 1000 / 10 << 8;
+  release_dll(&dll);
+}
+
+SHIM_API void detect_needed(struct context *cx, struct note *n, uint32_t needs, int late) {
+  union row row;
+  (void)late;
+  if (needs & NEED_CUDNN) {
+    row = read_note_row(n, cx->call.result.library);
+    detect_cudnn(cx, &cx->shared.note.cudnn, n, &row.cudnn);
+  } else if (needs & NEED_CUDART) {
+    detect_cudart(cx, n);
+  } else {
+    detect_driver(cx);
+  }
+}
+
+/* Functions that are missing in delay-loaded DLLs of NVIDIA. Their first call would end the
+ * program. The loader itself ends a program whose import is missing, before any code of the
+ * program. */
+
+SHIM_FN int is_nvidias(const char *dll) {
+  static const char starts[][10] = {"cudnn64_", "cudart64_", "cublas64_", "cublaslt64",
+                                    "cufft64_", "curand64_", "cusolver6", "cusparse6"};
+  char lower[16];
+  size_t k;
+  for (k = 0; k + 1 < sizeof lower && dll[k]; k++) lower[k] = to_lower(dll[k]);
+  lower[k] = 0;
+  for (k = 0; k < sizeof starts / sizeof *starts; k++)
+    if (starts_with(lower, starts[k])) return 1;
+  return 0;
+}
+
+/* Finds the first function that a DLL lacks; returns its offset in the image of this file, or 0. */
+SHIM_FN uint64_t find_missing(const unsigned char *own, const struct dll *dll, uint64_t names) {
+  uint64_t name;
+  while ((name = next_function(own, &names)))
+    if (!exports_function(get_image(dll), get_image_text(own, name))) return name;
+  return 0;
+}
+
+/* Reports a missing function, unless an error already explains it. */
+SHIM_API void judge_slots(struct context *cx) {
+  struct imports all = start_imports(cx->own, 1);
+  struct import import;
+  if (!cx->note->own || get_result(cx) == WRONG) return;
+  while (next_import(&all, &import)) {
+    struct finding *f;
+    struct dll dll;
+    enum lookup is;
+    uint64_t missing;
+    if (!is_nvidias(import.dll)) continue;
+    is = find_dll(cx, import.dll, &dll);
+    if (is != IS_LOADED && is != IS_THERE) continue;
+    missing = cx->changes_search && is == IS_THERE ? 0 : find_missing(cx->own, &dll, import.names);
+    get_dll_path(cx, &dll, &cx->found);
+    release_dll(&dll);
+    if (!missing) continue;
+    cx->now = cx->note; /* the note of the program is the first */
+    f = add_finding(cx, LIBRARY_LACKS_SYMBOL_EMPTY_SLOT);
+    f->symbol = store_untrusted_text(cx, get_image_text(cx->own, missing));
+    f->library = store_untrusted_text(cx, import.dll);
+    f->path = store_untrusted_text(cx, cx->found);
+    return;
+  }
+}

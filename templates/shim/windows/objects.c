@@ -1,0 +1,373 @@
+/* PE images in memory: modules of this process, and files that are mapped as data. Windows has
+ * checked their headers. No read exceeds the image. */
+#include "../shim.h"
+
+/* Offsets in the headers of a 64-bit image. */
+enum {
+  AT_HEADERS = 60,
+  AT_SECTION_COUNT = 6,
+  AT_OPTIONAL_SIZE = 20,
+  AT_OPTIONAL = 24,
+  AT_IMAGE_SIZE = AT_OPTIONAL + 56,
+  AT_DIRECTORIES = AT_OPTIONAL + 112,
+  SECTION_SIZE = 40,
+  PE32_PLUS = 0x20b
+};
+
+enum { EXPORTS = 0, IMPORTS = 1, DELAYED_IMPORTS = 13 };
+
+SHIM_FN uint32_t read_u32(const unsigned char *at) {
+  uint32_t n;
+  memcpy(&n, at, sizeof n);
+  return n;
+}
+
+SHIM_FN uint32_t read_u16(const unsigned char *at) { return at[0] | (uint32_t)at[1] << 8; }
+
+/* Returns the PE header, or null if the image has not 64 bits. */
+SHIM_FN const unsigned char *get_headers(const unsigned char *image) {
+  const unsigned char *headers = image + read_u32(image + AT_HEADERS);
+  return read_u16(headers + AT_OPTIONAL) == PE32_PLUS ? headers : 0;
+}
+
+/* Returns the bytes at this offset of an image, or null unless `size` bytes are within the image.
+ */
+SHIM_FN const unsigned char *get_bytes(const unsigned char *image, uint64_t offset, uint32_t size) {
+  const unsigned char *headers = get_headers(image);
+  const uint32_t end = headers ? read_u32(headers + AT_IMAGE_SIZE) : 0;
+  return offset && offset < end && size <= end - offset ? image + offset : 0;
+}
+
+/* Returns a string of the image, or an empty one. */
+SHIM_API const char *get_image_text(const unsigned char *image, uint64_t offset) {
+  uint32_t n;
+  for (n = 1; n < NOTE_TEXT; n++) {
+    const unsigned char *at = get_bytes(image, offset, n);
+    if (!at) return "";
+    if (!at[n - 1]) return (const char *)at;
+  }
+  return "";
+}
+
+/* Returns a data directory of an image, or null if it is empty. */
+SHIM_FN const unsigned char *get_directory(const unsigned char *image, int which, uint32_t *size) {
+  const unsigned char *headers = get_headers(image), *at;
+  if (!headers) return 0;
+  at = headers + AT_DIRECTORIES + 8 * which;
+  *size = read_u32(at + 4);
+  return get_bytes(image, read_u32(at), *size);
+}
+
+/* Finds a section by the eight bytes of its name; returns its start, or null. */
+SHIM_FN const unsigned char *find_section(const unsigned char *image, const char *name,
+                                          uint32_t *size) {
+  const unsigned char *headers = get_headers(image), *at;
+  uint32_t k, count;
+  if (!headers) return 0;
+  count = read_u16(headers + AT_SECTION_COUNT);
+  at = headers + AT_OPTIONAL + read_u16(headers + AT_OPTIONAL_SIZE);
+  for (k = 0; k < count; k++, at += SECTION_SIZE)
+    if (bytes_are_equal(at, name, 8)) {
+      *size = read_u32(at + 8);
+      return get_bytes(image, read_u32(at + 12), *size);
+    }
+  return 0;
+}
+
+SHIM_API char to_lower(char c) { return c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c; }
+
+/* Compares names of files, whose case Windows ignores. */
+SHIM_FN int names_match(const char *a, const char *b) {
+  for (; *a && to_lower(*a) == to_lower(*b); a++) b++;
+  return to_lower(*a) == to_lower(*b);
+}
+
+/* Returns the part after the last separator. */
+SHIM_API const char *file_name(const char *path) {
+  const char *name = path;
+  for (; *path; path++)
+    if (*path == '\\' || *path == '/' || *path == ':') name = path + 1;
+  return name;
+}
+
+SHIM_API struct imports start_imports(const unsigned char *image, int delayed) {
+  struct imports all;
+  all.image = image;
+  all.delayed = delayed;
+  all.left = 0;
+  all.at = get_directory(image, delayed ? DELAYED_IMPORTS : IMPORTS, &all.left);
+  return all;
+}
+
+SHIM_API int next_import(struct imports *all, struct import *import) {
+  const uint32_t size = all->delayed ? 32 : 20;
+  if (!all->at || all->left < size) return 0;
+  import->dll = get_image_text(all->image, read_u32(all->at + (all->delayed ? 4 : 12)));
+  import->names = read_u32(all->at + (all->delayed ? 16 : 0));
+  all->at += size;
+  all->left -= size;
+  return *import->dll != 0;
+}
+
+/* Returns the offset of the name of an imported function, 0 at the end; advances past it. Functions
+ * that are imported by number are skipped. */
+SHIM_API uint64_t next_function(const unsigned char *image, uint64_t *names) {
+  for (;; *names += 8) {
+    const unsigned char *at = get_bytes(image, *names, 8);
+    uint64_t n = 0;
+    if (at) memcpy(&n, at, sizeof n);
+    if (!n) return 0;
+    if (n >> 63) continue;
+    *names += 8;
+    return (uint32_t)n + 2;
+  }
+}
+
+/* Returns whether the image imports this function from any DLL. */
+SHIM_API int imports_function(const unsigned char *image, const char *function) {
+  struct imports all = start_imports(image, 0);
+  struct import import;
+  uint64_t name;
+  while (next_import(&all, &import))
+    while ((name = next_function(image, &import.names)))
+      if (texts_are_equal(get_image_text(image, name), function)) return 1;
+  return 0;
+}
+
+/* Returns whether an image exports a function of this name: 1 or 0; -1: unknown. */
+SHIM_API int exports_function(const unsigned char *image, const char *function) {
+  uint32_t size, k, count;
+  const unsigned char *exports = get_directory(image, EXPORTS, &size), *names;
+  if (!exports || size < 40) return -1;
+  count = read_u32(exports + 24);
+  names = count < 1 << 20 ? get_bytes(image, read_u32(exports + 32), count * 4) : 0;
+  if (!names) return -1;
+  for (k = 0; k < count; k++)
+    if (texts_are_equal(get_image_text(image, read_u32(names + 4 * k)), function)) return 1;
+  return 0;
+}
+
+/* The DLLs of this process, and those that the loader would pick: their paths and versions. */
+
+/* Converts to UTF-16. Returns the empty string if it does not fit. */
+SHIM_API const wide *widen(struct context *cx, const char *s) {
+  if (!MultiByteToWideChar(UTF_8, 0, s, -1, cx->wide, PATH_MAX)) cx->wide[0] = 0;
+  return cx->wide;
+}
+
+/* Converts from UTF-16. Returns the empty string if it does not fit. */
+SHIM_API const char *narrow(const wide *from, char *to, int size) {
+  if (!WideCharToMultiByte(UTF_8, 0, from, -1, to, size, 0, 0)) *to = 0;
+  return to;
+}
+
+/* Returns whether a path of UTF-16 begins with another, and what follows. */
+SHIM_FN const wide *skip_wide(const wide *path, const wide *start) {
+  for (; *start; start++)
+    if (*path++ != *start) return 0;
+  return path;
+}
+
+/* Replaces the name of a device at the start of cx->wide by its drive letter:
+ * \Device\HarddiskVolume3\x becomes C:\x. Wine returns \??\C:\x. Writes the path to `to`. */
+SHIM_FN void name_drive(struct context *cx, char (*to)[PATH_MAX]) {
+  static const wide prefix[] = {'\\', '?', '?', '\\', 0};
+  const wide *named = skip_wide(cx->wide, prefix);
+  wide drive[3] = {'A', ':', 0};
+  narrow(named ? named : cx->wide, *to, PATH_MAX);
+  for (; drive[0] <= 'Z'; drive[0]++) {
+    const wide *rest;
+    if (!QueryDosDeviceW(drive, cx->device, PATH_MAX)) continue;
+    rest = skip_wide(cx->wide, cx->device);
+    if (!rest || *rest != '\\') continue;
+    (*to)[0] = (char)drive[0];
+    (*to)[1] = ':';
+    narrow(rest, *to + 2, PATH_MAX - 2);
+    return;
+  }
+}
+
+SHIM_API const unsigned char *get_image(const struct dll *dll) {
+  return (const unsigned char *)((uintptr_t)dll->module & ~(uintptr_t)3);
+}
+
+/* Finds a DLL by name: the loaded one, otherwise the file that the loader would pick now. */
+SHIM_API enum lookup find_dll(struct context *cx, const char *name, struct dll *dll) {
+  uint32_t error;
+  dll->is_data = 0;
+  dll->module = GetModuleHandleW(widen(cx, name));
+  if (dll->module) return IS_LOADED;
+  dll->module = LoadLibraryExW(cx->wide, 0, AS_DATA);
+  dll->is_data = dll->module != 0;
+  if (dll->is_data) return IS_THERE;
+  error = GetLastError();
+  return error == NO_FILE || error == NO_PATH || error == NO_MODULE ? NOT_THERE : UNREADABLE;
+}
+
+SHIM_API void release_dll(struct dll *dll) {
+  if (dll->is_data) FreeLibrary(dll->module);
+  dll->is_data = 0;
+}
+
+SHIM_API void get_dll_path(struct context *cx, const struct dll *dll, char (*to)[PATH_MAX]) {
+  **to = 0;
+  if (dll->is_data) {
+    if (K32GetMappedFileNameW(cx->process, (void *)get_image(dll), cx->wide, PATH_MAX))
+      name_drive(cx, to);
+  } else if (GetModuleFileNameW(dll->module, cx->wide, PATH_MAX)) {
+    narrow(cx->wide, *to, PATH_MAX);
+  }
+}
+
+/* Reads the file version of the version resource: major, minor, build, private. Returns whether
+ * there is one. */
+SHIM_API int read_file_version(const struct dll *dll, uint16_t version[4]) {
+  enum { VERSION_TYPE = 16, SIGNATURE = (int)0xfeef04bd };
+  const handle found = FindResourceW(dll->module, (const wide *)1, (const wide *)VERSION_TYPE);
+  const unsigned char *at;
+  uint32_t size, k;
+  if (!found) return 0;
+  size = SizeofResource(dll->module, found);
+  at = (const unsigned char *)LockResource(LoadResource(dll->module, found));
+  for (k = 0; at && k + 16 <= size; k += 4) {
+    if (read_u32(at + k) != (uint32_t)SIGNATURE) continue;
+    version[0] = (uint16_t)read_u16(at + k + 10);
+    version[1] = (uint16_t)read_u16(at + k + 8);
+    version[2] = (uint16_t)read_u16(at + k + 14);
+    version[3] = (uint16_t)read_u16(at + k + 12);
+    return 1;
+  }
+  return 0;
+}
+
+/* Returns the DLL of a soname, as NVIDIA names it: libcudnn_ops.so.9 is cudnn_ops64_9.dll,
+ * libcudart.so.11.0 is cudart64_110.dll. Returns 0 for a name without a number. */
+SHIM_API int name_dll(const char *soname, char (*to)[NOTE_TEXT]) {
+  const char *end = find_text(soname, ".so.");
+  struct text t = start_text(*to, sizeof *to);
+  if (!end || !starts_with(soname, "lib")) return 0;
+  for (soname += 3; soname < end;) put_char(&t, *soname++);
+  put(&t, "64_");
+  for (end += 4; *end; end++)
+    if (*end != '.') put_char(&t, *end);
+  put(&t, ".dll");
+  return !is_truncated(&t);
+}
+
+/* Returns whether both paths have the same directory. */
+SHIM_API int have_same_dir(const char *a, const char *b) {
+  const char *const end_a = file_name(a), *const end_b = file_name(b);
+  if (end_a - a != end_b - b) return 0;
+  for (; a < end_a; a++)
+    if (to_lower(*a) != to_lower(*b++)) return 0;
+  return 1;
+}
+
+/* Adds a separator and a name, so that have_same_dir() compares a directory. */
+SHIM_FN const char *as_dir(char (*path)[PATH_MAX]) {
+  struct text t;
+  t.at = *path;
+  t.used = text_length(*path);
+  t.size = PATH_MAX;
+  put_char(&t, '\\');
+  return *path;
+}
+
+/* Returns why the loader picks this file, by its directory. */
+SHIM_API const char *explain_path(struct context *cx, const char *path) {
+  GetModuleFileNameW(0, cx->wide, PATH_MAX);
+  if (have_same_dir(path, narrow(cx->wide, cx->real, PATH_MAX)))
+    return "the directory of the program";
+  GetSystemDirectoryW(cx->wide, PATH_MAX);
+  narrow(cx->wide, cx->real, PATH_MAX);
+  if (have_same_dir(path, as_dir(&cx->real))) return "System32";
+  GetCurrentDirectoryW(PATH_MAX, cx->wide);
+  narrow(cx->wide, cx->real, PATH_MAX);
+  return have_same_dir(path, as_dir(&cx->real)) ? "the current directory" : "PATH";
+}
+
+/* Finds the notes of the modules: in the section `.cudagd`, with the header of an ELF note. */
+
+/* Returns whether an equal note is stored. An object that is linked twice has two. */
+SHIM_FN int has_equal_note(struct context *cx, const unsigned char *descriptor, uint32_t size) {
+  int k;
+  for (k = 0; k < cx->notes; k++)
+    if (cx->note[k].size == size && bytes_are_equal(cx->note[k].descriptor, descriptor, size))
+      return 1;
+  return 0;
+}
+
+SHIM_FN void store_note(struct context *cx, const unsigned char *image, const char *name,
+                        const unsigned char *descriptor, long size) {
+  const int own = image == cx->own;
+  const uint32_t stored = size > 65535 ? 65535 : (uint32_t)size;
+  struct note *n;
+  if (own && has_equal_note(cx, descriptor, stored)) return;
+  n = make_room_for_note(cx, own);
+  if (!n) return;
+  read_note(n, descriptor, stored);
+  n->own = own;
+  n->file.base = image;
+  n->file.name = name;
+}
+
+SHIM_FN void collect_notes(struct context *cx, const unsigned char *image, const char *name) {
+  uint32_t left = 0;
+  const unsigned char *p = find_section(image, ".cudagd", &left);
+  while (p && left >= NOTE_HEADER) {
+    const long size = get_descriptor_size(p, left);
+    const uint32_t step = size < 0 ? 4 : NOTE_HEADER + (((uint32_t)size + 3) & ~3u);
+    if (size >= 0) store_note(cx, image, name, p + NOTE_HEADER, size);
+    if (step >= left) break;
+    p += step;
+    left -= step;
+  }
+}
+
+/* Stores the path of a module; returns "" if there is no room. */
+SHIM_FN const char *store_module_name(struct context *cx, const handle module) {
+  char *to = cx->names.at + cx->names.used;
+  struct dll dll;
+  dll.is_data = 0;
+  dll.module = module;
+  get_dll_path(cx, &dll, &cx->found);
+  if (text_length(cx->found) + 2 > sizeof cx->names.at - cx->names.used) return "";
+  copy_text(to, sizeof cx->names.at - cx->names.used, cx->found);
+  cx->names.used += text_length(to) + 1;
+  return to;
+}
+
+/* Stores the notes of this program and of the DLLs that were loaded with it. */
+SHIM_API void read_notes(struct context *cx) {
+  uint32_t bytes = 0, size, k;
+  cx->own = __ImageBase;
+  cx->program = 1;
+  collect_notes(cx, cx->own, "");
+  add_absent_note(cx);
+  if (!K32EnumProcessModules(cx->process, cx->modules, sizeof cx->modules, &bytes)) return;
+  for (k = 0; k < bytes / sizeof *cx->modules && k < MAX_MODULES; k++) {
+    const unsigned char *image = (const unsigned char *)cx->modules[k];
+    if (image != cx->own && find_section(image, ".cudagd", &size))
+      collect_notes(cx, image, store_module_name(cx, cx->modules[k]));
+  }
+}
+
+/* The rows of a note. Kernels of an unsealed file are not read from memory: the report names them
+ * as not judged. */
+
+SHIM_API union row get_row(struct context *cx, const struct note *n, uint32_t i) {
+  (void)cx;
+  return read_note_row(n, i);
+}
+
+SHIM_API const char *read_row_text(struct context *cx, const struct note *n, struct text_ref ref,
+                                   char (*text)[NOTE_TEXT]) {
+  (void)cx;
+  return read_note_text(n, ref, text);
+}
+
+SHIM_API uint32_t make_seen_rows(struct context *cx, const struct note *n) {
+  (void)cx;
+  (void)n;
+  return 0;
+}

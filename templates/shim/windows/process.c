@@ -1,0 +1,141 @@
+/* This process: its environment, its ID, the path of the program. */
+#include "../shim.h"
+
+static struct context the_context;
+
+/* Returns the state of this guard. */
+SHIM_API struct context *get_context(void) { return &the_context; }
+
+/* Returns a variable, or an empty string; the next call overwrites it. Windows has no setuid
+ * programs. */
+SHIM_API const char *get_variable(const char *name) {
+  struct context *cx = &the_context;
+  const uint32_t size = GetEnvironmentVariableW(widen(cx, name), cx->device, PATH_MAX);
+  if (!size || size >= PATH_MAX) return "";
+  return narrow(cx->device, cx->value, PATH_MAX);
+}
+
+SHIM_API struct loaded_file get_own_file(const struct context *cx) {
+  struct loaded_file file;
+  file.base = cx->own;
+  file.name = "";
+  return file;
+}
+
+SHIM_API int get_process(void) { return (int)GetCurrentProcessId(); }
+
+SHIM_API int is_variable_one(const char *name) { return texts_are_equal(get_variable(name), "1"); }
+
+SHIM_API const char *find_program(struct context *cx) {
+  if (!cx->self[0] && GetModuleFileNameW(0, cx->wide, PATH_MAX))
+    narrow(cx->wide, cx->self, PATH_MAX);
+  return cx->self;
+}
+
+SHIM_API const char *get_object_path(struct context *cx, const char *name) {
+  return *name ? name : find_program(cx);
+}
+
+/* Returns the start time of this process, because process IDs are reused. */
+SHIM_API const char *read_start_time(struct context *cx) {
+  uint64_t start = 0, unused[3], unit = 1;
+  struct text t = start_text(cx->text, sizeof cx->text);
+  GetProcessTimes(cx->process, &start, &unused[0], &unused[1], &unused[2]);
+  while (start / unit > 9) unit *= 10;
+  for (; unit; unit /= 10) put_char(&t, (char)('0' + start / unit % 10));
+  return cx->text;
+}
+
+SHIM_API void write_out(long which, const char *at, size_t size, size_t most, long seconds) {
+  uint32_t written;
+  (void)most;
+  (void)seconds;
+  WriteFile(GetStdHandle((uint32_t)which), at, (uint32_t)size, &written, 0);
+}
+
+/* Ends the process before its own code and without the exit functions of DLLs. */
+SHIM_API void exit_now(int status) { TerminateProcess(GetCurrentProcess(), (uint32_t)status); }
+
+/* Appends with one write, so that the lines of several processes do not mix. */
+SHIM_API void append_to_file(struct context *cx, const char *path, const char *at, size_t size) {
+  const handle file = CreateFileW(widen(cx, path), APPEND_ACCESS, SHARE_ALL, 0, ANY_FILE, 0, 0);
+  uint32_t written;
+  if (file == INVALID_HANDLE) return;
+  WriteFile(file, at, (uint32_t)size, &written, 0);
+  CloseHandle(file);
+}
+
+/* Returns zero-initialised memory, or null. */
+SHIM_API char *allocate_pages(size_t size) {
+  return (char *)VirtualAlloc(0, size, COMMIT, READ_AND_WRITE);
+}
+
+SHIM_API void free_pages(char *at, size_t size) {
+  (void)size;
+  VirtualFree(at, 0, RELEASE);
+}
+
+SHIM_API void read_host_name(struct context *cx, char *to, size_t size) {
+  uint32_t length = PATH_MAX;
+  if (!GetComputerNameW(cx->wide, &length)) cx->wide[0] = 0;
+  narrow(cx->wide, to, (int)size);
+}
+
+/* Reads the registry with functions of ntdll, which is in every process: advapi32 may be missing.
+ */
+
+/* Returns whether the functions exist. */
+SHIM_API int open_registry(struct context *cx, struct registry *r) {
+  const handle ntdll = GetModuleHandleW(widen(cx, "ntdll.dll"));
+  void *found[3];
+  if (!ntdll) return 0;
+  found[0] = GetProcAddress(ntdll, "NtOpenKey");
+  found[1] = GetProcAddress(ntdll, "NtQueryValueKey");
+  found[2] = GetProcAddress(ntdll, "NtClose");
+  memcpy(&r->open, &found[0], sizeof found[0]);
+  memcpy(&r->query, &found[1], sizeof found[1]);
+  memcpy(&r->close, &found[2], sizeof found[2]);
+  return found[0] && found[1] && found[2];
+}
+
+/* Returns the text in cx->wide. */
+SHIM_FN struct counted_text count_wide(struct context *cx) {
+  struct counted_text t;
+  t.length = 0;
+  while (cx->wide[t.length / 2]) t.length = (uint16_t)(t.length + 2);
+  t.room = t.length;
+  t.at = cx->wide;
+  return t;
+}
+
+/* Opens a key for reading; returns null if there is none. */
+SHIM_API handle open_key(struct context *cx, const struct registry *r, const char *path) {
+  enum { READ_KEY = 0x20019, IGNORE_CASE = 0x40 };
+  struct counted_text name;
+  struct object object;
+  handle key = 0;
+  widen(cx, path);
+  name = count_wide(cx);
+  memset(&object, 0, sizeof object);
+  object.size = sizeof object;
+  object.name = &name;
+  object.flags = IGNORE_CASE;
+  return r->open(&key, READ_KEY, &object) >= 0 ? key : 0;
+}
+
+/* Reads a text of a key to cx->text; returns whether there is one. */
+SHIM_API int read_value(struct context *cx, const struct registry *r, handle key,
+                        const char *name) {
+  enum { PARTIAL = 2, TEXT_TYPE = 1 };
+  struct counted_text counted;
+  struct value value;
+  uint32_t needed;
+  widen(cx, name);
+  counted = count_wide(cx);
+  memset(&value, 0, sizeof value);
+  if (r->query(key, &counted, PARTIAL, &value, sizeof value - 2, &needed) < 0 ||
+      value.type != TEXT_TYPE)
+    return 0;
+  narrow(value.data, cx->text, sizeof cx->text);
+  return cx->text[0] != 0;
+}
