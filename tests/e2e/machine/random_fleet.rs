@@ -12,7 +12,7 @@ use cargo_cudaguard::host::facts::{CudnnState, DriverState, Host, HostDriver, Ho
 use cargo_cudaguard::host::judge::judge;
 use cargo_cudaguard::verdict::Verdict;
 use cudaguard::internal::manifest::{Linkage, Manifest, Requirement};
-use cudaguard::internal::version::{CudaVersion, Version};
+use cudaguard::internal::version::{CudaVersion, DriverRelease, Version};
 use cudaguard_tests::{Scratch, command, e2e};
 
 use crate::judge_equal::fixture::{NATIVE, descriptor};
@@ -119,7 +119,9 @@ impl Facts {
             OfDriver::Found { release, supports, init, compiler, .. } => {
                 let release = Some(release.parse().expect("a release"));
                 let cuda = supports.map(|(major, minor)| CudaVersion::new(major, minor));
-                let driver = HostDriver { user: release, kernel: release, cuda, init: *init, ..HostDriver::default() };
+                let branch = release.map(|release: DriverRelease| release.branch);
+                let driver =
+                    HostDriver { user: release, kernel: release, branch, cuda, init: *init, ..HostDriver::default() };
                 (DriverState::Found(driver), Some(*compiler))
             }
         };
