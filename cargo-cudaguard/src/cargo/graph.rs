@@ -83,7 +83,10 @@ impl CrateGraph {
             project.members.iter().map(|member| member.dir.join("Cargo.toml")).collect();
         inputs.extend([project.top.join("Cargo.toml"), project.top.join("Cargo.lock")]);
         for target in &project.targets {
-            let Some(metadata) = asked.resolve_metadata(target) else { return Self::default() };
+            let Some(metadata) = asked.resolve_metadata(target) else {
+                let why = "`cargo metadata` fails: run it to see why".to_owned();
+                return Self { unchecked: Some(why), ..Self::default() };
+            };
             // Path dependencies may be outside of the workspace.
             let by_path = metadata.packages.iter().filter(|package| package.source.is_none());
             for package in by_path {

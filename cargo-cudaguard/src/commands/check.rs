@@ -91,7 +91,10 @@ pub(crate) fn run_check(env: &Env, arguments: &[OsString]) -> Result<ExitCode, C
             report::print_result(&(describe_packages(&packages) + &summary(&project, packages.len(), &findings)))?;
         }
     }
-    Ok(status)
+    match &graph.unchecked {
+        Some(why) => Err(CliError::operational(format_args!("the dependencies cannot be checked: {why}"))),
+        None => Ok(status),
+    }
 }
 
 /// A package and its toolchain.

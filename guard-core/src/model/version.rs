@@ -165,7 +165,7 @@ impl DriverRelease {
     /// Returns true if the branch has three digits, as for every driver of a current GPU. `12.4` is a CUDA version
     /// instead.
     pub const fn is_one(self) -> bool {
-        self.branch >= 100
+        matches!(self.branch, 100..1000)
     }
 
     /// Packs the release as the manifest's rows store it: `branch << 16 | minor << 8 | patch`. Returns `None` if a

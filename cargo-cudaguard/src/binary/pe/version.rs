@@ -56,7 +56,7 @@ fn text_after(resource: &[u8], key: &str) -> Option<String> {
 }
 
 /// Returns the version that the resource of a library's own file states. Some count in another way than the release: the last
-/// number of cudart is `CUDART_VERSION`, and its description names the release; cuDNN has its version as it is.
+/// number of cudart is `CUDART_VERSION`, and its description names the release; cuDNN 8 and newer have their version as it is.
 pub fn version_in_resource(library: &Library, resource: &VersionResource) -> Option<Version> {
     let [major, minor, patch, last] = resource.numbers.map(u32::from);
     if library.key == CUDART.key {
@@ -65,7 +65,9 @@ pub fn version_in_resource(library: &Library, resource: &VersionResource) -> Opt
         let coded = || CudaVersion::is_plausible(last).then(|| CudaVersion::from_int(last));
         return described.or_else(|| coded().map(|cuda| Version::new(cuda.major, cuda.minor, 0)));
     }
-    (library.majors.contains(&major)).then(|| Version::new(major, minor, patch))
+    // A number of the driver model of Windows, which no release of a library has.
+    let is_of_driver_model = (major, minor, patch) == (6, 14, 11);
+    (library.majors.contains(&major) && !is_of_driver_model).then(|| Version::new(major, minor, patch))
 }
 
 #[cfg(test)]
@@ -85,7 +87,7 @@ mod tests {
         let undescribed = resource([6, 14, 11, 11080], "NVIDIA CUDA Runtime");
         assert_eq!(version_in_resource(&CUDART, &undescribed), Some(Version::new(11, 8, 0)));
         assert_eq!(version_in_resource(CUDNN, &resource([9, 1, 0, 70], "")), Some(Version::new(9, 1, 0)));
-        assert_eq!(version_in_resource(CUDNN, &resource([6, 14, 11, 9010], "")), Some(Version::new(6, 14, 11)));
+        assert_eq!(version_in_resource(CUDNN, &resource([6, 14, 11, 10000], "")), None);
         assert_eq!(version_in_resource(CUDNN, &resource([0, 0, 0, 0], "")), None);
     }
 }

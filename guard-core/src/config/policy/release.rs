@@ -259,7 +259,7 @@ mod tests {
     fn floors_are_branches_or_releases() {
         assert_eq!(parse_driver_floor("525"), Some(DriverRelease::new(525, 0, 0)));
         assert_eq!(parse_driver_floor("525.60.13"), Some(DriverRelease::new(525, 60, 13)));
-        for text in ["12.4", "52", "", "none", "525.60.13.1.2"] {
+        for text in ["12.4", "52", "5350", "", "none", "525.60.13.1.2"] {
             assert_eq!(parse_driver_floor(text), None, "{text}");
         }
     }

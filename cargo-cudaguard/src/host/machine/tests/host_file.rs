@@ -185,6 +185,8 @@ fn release_spellings_are_accepted() {
         ("12", None),
         ("535.", None),
         ("535.x", None),
+        ("5350", None),
+        ("5350.1", None),
         ("99999999999", None),
     ] {
         let expected = expected.map(|(branch, minor, patch)| DriverRelease::new(branch, minor, patch));
