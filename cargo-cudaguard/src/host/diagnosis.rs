@@ -171,7 +171,7 @@ pub fn examine_host(
         .find(|finding| matches!(finding.code, Code::DeviceDenied | Code::DriverNotWorking | Code::GpusHidden));
     let absent = match (absent, cause) {
         (Some(finding), Some(cause)) if finding.code == Code::GpuMissing => {
-            cause.severity = Severity::Error;
+            cause.severity = cause.severity.max(Severity::Warning);
             None
         }
         (absent, _) => absent,
@@ -198,14 +198,19 @@ pub fn examine_host(
         }
     }
     finding::sort_findings(&mut findings);
-    let verdict = verdict.map(|verdict| if not_judged.is_empty() { verdict } else { verdict.max(Verdict::Unknown) });
-    let status = if findings.iter().any(|finding| finding.severity == Severity::Error) {
-        Status::Incompatible
-    } else if not_judged.is_empty() && verdict.is_none_or(|verdict| verdict == Verdict::Runs) {
-        Status::Compatible
-    } else {
-        Status::Unknown
+    let has_errors = findings.iter().any(|finding| finding.severity == Severity::Error);
+    // For a program, the status is the verdict, which is that of `verify`. An error of the machine alone makes it unknown.
+    if has_errors && verdict == Some(Verdict::Runs) {
+        not_judged.push("whether the program runs in spite of the errors of this machine".to_owned());
+    }
+    let status = match verdict {
+        Some(Verdict::Refused) => Status::Incompatible,
+        None if has_errors => Status::Incompatible,
+        Some(Verdict::Runs) | None if not_judged.is_empty() && !has_errors => Status::Compatible,
+        _ => Status::Unknown,
     };
+    let verdict =
+        verdict.map(|verdict| if status == Status::Compatible { verdict } else { verdict.max(Verdict::Unknown) });
     not_judged.extend(not_covered);
     Ok(Checkup { machine, verdict, status, not_judged, findings, choices })
 }
@@ -234,16 +239,19 @@ fn component_that_needs_cuda(program: &Path, manifests: &[Manifest], links: bool
     (links && !optional).then(name)
 }
 
-/// Returns the error for a program that needs a GPU if this machine shows it none.
+/// Returns a warning for a program that needs a GPU if this machine shows it none. It starts nevertheless, unless its policy requires a
+/// GPU: then the judge has reported this error.
 fn without_gpu(machine: &Machine, component: &str) -> Option<Finding> {
     let driver = machine.driver.as_ref()?;
     let values = Values::default().with("component", component).with_known("driver", driver.user);
     if driver.absent {
-        return Some(MessageTemplate::DriverMissing.to_finding(&values).with_component(component));
+        let finding = MessageTemplate::DriverMissing.to_finding(&values).with_component(component);
+        return Some(finding.with_severity(Severity::Warning));
     }
     let hidden = || machine.gpus.as_ref().is_some_and(|gpus| gpus.iter().all(|gpu| gpu.visible == Some(false)));
     let none = driver.init == Some(100) || (driver.init == Some(0) && hidden());
-    none.then(|| MessageTemplate::GpuMissing.to_finding(&values).with_component(component))
+    let finding = || MessageTemplate::GpuMissing.to_finding(&values).with_component(component);
+    none.then(|| finding().with_severity(Severity::Warning))
 }
 
 /// Returns the names of the NVIDIA libraries that the program is linked to or will load.
