@@ -409,7 +409,7 @@ pub(crate) struct GateOptions {
     /// Exclude files that match this glob from --archs and --guarded; repeatable
     #[arg(long, value_name = "GLOB", conflicts_with = "fleet")]
     pub(crate) except: Vec<String>,
-    /// Read the requirements from this cudaguard.toml or pyproject.toml
+    /// Read the requirements from this cudaguard.toml or pyproject.toml, or from none
     #[arg(long, value_name = "FILE", conflicts_with = "fleet")]
     pub(crate) policy: Option<PathBuf>,
 }
@@ -417,7 +417,8 @@ pub(crate) struct GateOptions {
 impl GateOptions {
     /// Returns true if any option was given.
     pub(crate) fn is_any_set(&self) -> bool {
-        let given = [self.driver_floor.is_some(), self.cudnn_floor.is_some(), self.policy.is_some()];
+        let names_policy = self.policy.as_ref().is_some_and(|policy| policy.as_os_str() != "none");
+        let given = [self.driver_floor.is_some(), self.cudnn_floor.is_some(), names_policy];
         !self.archs.is_empty() || !self.except.is_empty() || self.guarded || self.strict || given.contains(&true)
     }
 }

@@ -176,7 +176,7 @@ impl ArtifactReport {
             files: BTreeSet::from([name.clone().into_owned()]),
             links: BTreeMap::new(),
             needed: loader.needed.iter().cloned().collect(),
-            loaders: Vec::new(),
+            loaders: vec![loader],
             libraries: NamedLibraries::new(),
             trees: MemberTrees::default(),
             library_path: Vec::new(),

@@ -28,6 +28,8 @@ use crate::cli::report::{self, CliError, Level};
 use crate::commands::artifact_report::{ArtifactMember, ArtifactReport};
 use crate::verdict::Verdict;
 
+/// The value of `--policy` that ignores the requirements of the project.
+const NO_POLICY: &str = "none";
 /// Maximum number of files with a line each; the others are counted.
 const LISTED: usize = 24;
 
@@ -93,6 +95,7 @@ impl Gate {
             return Ok(None);
         }
         let found = match &options.policy {
+            Some(path) if path.as_os_str() == NO_POLICY => None,
             Some(path) => {
                 let found = ReleaseRequirements::from_file(path).map_err(CliError::operational)?;
                 Some((path.clone(), found.ok_or_else(|| no_requirements(path))?))
@@ -194,6 +197,14 @@ impl Gate {
             let vendor = part.is_of_vendor();
             let linked = is_linked(part);
             files.push(GateFile { name: part.name.clone(), archs, guarded, vendor, excepted, linked });
+        }
+        // A file that opens CUDA when it runs needs a guard and a driver, too.
+        if wanted.guarded || wanted.driver_floor.is_some() {
+            let openers = artifact.unexamined_openers().filter(|opener| !is_excepted(&opener.name));
+            for opener in openers.filter(|opener| files.iter().all(|file| file.name != opener.name)) {
+                let values = file_values(&opener.name).with("why", &opener.reason);
+                findings.push(MessageTemplate::ReleaseCannotTell.to_finding(&values));
+            }
         }
         if !wanted.archs.is_empty() && !is_excepted("") {
             findings.extend(findings_without_kernels(artifact, &wanted.archs));

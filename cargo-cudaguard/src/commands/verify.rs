@@ -22,8 +22,8 @@ use crate::cli::report::{self, CliError, EXIT_ERROR, REFUSED};
 use crate::commands::release::Gate;
 use crate::verdict::Verdict;
 
-use answer::FileAnswer;
 pub(crate) use answer::add_unknown_facts;
+use answer::{FileAnswer, add_strict_errors};
 use examine::OpenArtifact;
 pub(crate) use examine::{components_of_all, not_judged, read_components};
 use machines::Machines;
@@ -51,7 +51,7 @@ pub(crate) fn run_verify(env: &Env, question: &VerifyOptions) -> Result<ExitCode
         let files: Vec<_> = answers.iter().map(|answer| (answer.file.to_owned(), answer.findings())).collect();
         report::print_result(&findings::files_to_sarif(&files))?;
     }
-    Ok(exit_status(&answers, gate.as_ref()))
+    Ok(exit_status(&answers))
 }
 
 /// Opens one file, and checks it on the machines and against the requirements of a release. If a release is checked,
@@ -63,15 +63,19 @@ fn check_file<'a>(
     gate: Option<&Gate>,
 ) -> Result<FileAnswer<'a>, CliError> {
     let mut artifact = OpenArtifact::open(file)?;
-    let on_machine = match machines {
+    let mut on_machine = match machines {
         Machines::Here if gate.is_some() => None,
         Machines::Here => Some(artifact.check_here(env)?),
         Machines::Described { machines, place, .. } => Some(artifact.check_on(env, machines, place)?),
     };
     let requirements = gate.filter(|gate| gate.has_requirements());
-    let release = requirements.map(|gate| artifact.check_release(gate)).transpose()?;
-    let is_strict = gate.is_some_and(|gate| gate.requirements.strict);
-    Ok(FileAnswer { file, on_machine, release, unasked: machines.codes_not_asked(is_strict) })
+    let mut release = requirements.map(|gate| artifact.check_release(gate)).transpose()?;
+    let mut unasked = machines.codes_not_asked();
+    if gate.is_some_and(|gate| gate.requirements.strict) {
+        add_strict_errors(file, on_machine.as_mut(), release.as_mut());
+        unasked.clear();
+    }
+    Ok(FileAnswer { file, on_machine, release, unasked })
 }
 
 /// Prints the answer for one file. SARIF has one document for all files, so it is printed at the end.
@@ -102,19 +106,11 @@ fn stale_exceptions(gate: &Gate, answers: &[FileAnswer<'_>]) -> Vec<Finding> {
     if gate.has_requirements() { gate.stale_exceptions(&reports) } else { Vec::new() }
 }
 
-/// Returns the exit status of all answers. With `strict`, an unknown answer refuses the release, and so does code that
-/// serves a GPU only in part.
-fn exit_status(answers: &[FileAnswer<'_>], gate: Option<&Gate>) -> ExitCode {
-    let is_strict = gate.is_some_and(|gate| gate.requirements.strict);
-    let is_refused = |answer: &FileAnswer<'_>| match answer.verdict() {
-        Verdict::Refused => true,
-        verdict => is_strict && (verdict == Verdict::Unknown || answer.is_partial()),
-    };
-    if answers.iter().any(is_refused) {
-        ExitCode::from(REFUSED)
-    } else if answers.iter().any(|answer| answer.verdict() == Verdict::Unknown) {
-        ExitCode::from(EXIT_ERROR)
-    } else {
-        ExitCode::SUCCESS
+/// Returns the exit status of all answers.
+fn exit_status(answers: &[FileAnswer<'_>]) -> ExitCode {
+    match answers.iter().map(FileAnswer::verdict).max() {
+        Some(Verdict::Refused) => ExitCode::from(REFUSED),
+        Some(Verdict::Unknown) => ExitCode::from(EXIT_ERROR),
+        Some(Verdict::Runs) | None => ExitCode::SUCCESS,
     }
 }

@@ -117,6 +117,7 @@ impl DryRun {
         let mut findings = self.by_loader.clone();
         findings.extend(self.by_shim.iter().map(|(_, finding)| finding.clone()));
         findings.extend(family::findings_of_graph(&self.graph, self.machine.as_ref()));
+        findings.extend(opened::absent_names(&self.graph));
         mark_unchecked(&mut findings, &self.manifests);
         finding::sort_findings(&mut findings);
         findings

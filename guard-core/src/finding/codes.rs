@@ -121,6 +121,7 @@ codes! {
     605 ReleaseUnguarded Error Refuses 94 false;
     606 ReleaseCannotTell Info Open 95 false;
     607 ReleaseStaleException Warning Informs 96 false;
+    608 StrictUnknown Error Refuses 97 false;
 }
 
 words! {
@@ -324,6 +325,7 @@ words! {
     CompilerUnknownGpu CompilerUnknownGpu;
     NcclOlderThanHeaders NcclOlderThanHeaders;
     OpenedLibraryAbsent OpenedLibraryAbsent;
+    OpenedLibraryAbsentOtherName OpenedLibraryAbsent;
     DriverTooOld DriverTooOld;
     DriverTooOldNoneKnown DriverTooOld;
     DriverTooOldForCode DriverTooOldForCode;
@@ -423,6 +425,8 @@ words! {
     ReleaseUnguarded ReleaseUnguarded;
     ReleaseCannotTell ReleaseCannotTell;
     ReleaseStaleException ReleaseStaleException;
+    StrictUnknown StrictUnknown;
+    StrictUnknownPartial StrictUnknown;
 }
 
 phrases! {

@@ -46,6 +46,12 @@ assert cudaguard.gate(library, archs=["sm_90"], driver_floor="535")["verdict"] =
 assert cudaguard.gate(library, driver_floor="450")["verdict"] == "refused"
 assert cudaguard.diff(library, library)["lost"] == [] and cudaguard.map(library)["files"] == [library]
 
+# The requirements of a project are another question.
+here = cudaguard.verify(library)
+with open("pyproject.toml", "w") as project:
+    project.write('[tool.cudaguard.release]\narchs = ["80"]\n')
+assert cudaguard.verify(library) == here and here.verdict == cudaguard.verify(library, host=cudaguard.Host.here()).verdict, here
+
 for kind in FileNotFoundError, cudaguard.FileMissingError, cudaguard.Error:
     fails(kind, lambda: cudaguard.verify(library + ".gone"), library + ".gone")
 fails(cudaguard.CommandError, lambda: cudaguard.inspect(__file__), "not an ELF file")

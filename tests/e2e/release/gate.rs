@@ -192,6 +192,8 @@ fn settings_of_a_project_apply() {
         let _ = verify(&scratch, &["dist/lib.so", "--archs", "80", "--driver-floor", "570"]).expect(1);
         // A call about a machine ignores the release requirements of the file.
         let _ = verify(&scratch, &["dist/lib.so", "--gpu", "A100", "--driver", "580"]).success();
+        let outcome = verify(&scratch, &["dist/lib.so", "--policy", "none"]);
+        assert!(outcome.stdout.contains("(here)") && !outcome.stdout.contains("release"), "{outcome}");
         let named = scratch.file("other/pyproject.toml", "[tool.cudaguard]\narchs = [\"80\"]\n");
         let _ = verify(&scratch, &["dist/lib.so", "--policy", &named.to_string_lossy()]).success();
         fs::remove_file(path).expect("it is there");
@@ -212,7 +214,7 @@ fn unexamined_parts_are_not_fine() {
     let outcome = verify(&scratch, &["app.whl", "--archs", "80"]).success();
     assert!(outcome.stdout.contains("gpu.co: GPU code for AMD"), "{outcome}");
     let outcome = verify(&scratch, &["app.whl", "--archs", "80", "--strict"]).expect(1);
-    assert!(outcome.stdout.contains("it is unknown whether") && outcome.stdout.contains("gpu.co"), "{outcome}");
+    assert!(outcome.stderr.contains("error[CG608]") && outcome.stderr.contains("gpu.co"), "{outcome}");
     let outcome = verify(&scratch, &["app.whl", "--archs", "80", "--strict", "--except", "*.co"]).success();
     assert!(!outcome.stderr.contains("CG607"), "{outcome}");
     // So does an archive that is not read, without --strict too.
@@ -231,6 +233,74 @@ fn unexamined_parts_are_not_fine() {
     scratch.file("cut.so", &whole[..whole.len() / 2]);
     let outcome = verify(&scratch, &["cut.so", "--archs", "80"]);
     assert!(matches!(outcome.status(), Some(1 | 2)), "{outcome}");
+}
+
+/// Each status of `verify`, and the line that explains it.
+#[e2e]
+fn each_status_has_a_reason() {
+    let scratch = Scratch::without_blanks("release-status");
+    let compiled = |name: &str, source: &str, options: &[&str]| {
+        let file = scratch.file(format!("{name}.c"), source);
+        let call = Call::new("gcc").args(["-w", "-o"]).arg(scratch.join(name)).arg(file).args(options);
+        let _ = call.run().success();
+    };
+    let opens = "#include <dlfcn.h>\nint main(void) { return !dlopen(\"libcuda.so.1\", RTLD_NOW); }";
+    compiled("opens", opens, &["-ldl"]);
+    compiled("host", "int main(void) { return 0; }", &[]);
+    let cudart = parts::cuda("13.0").join("lib/libcudart.so.13").display().to_string();
+    compiled(
+        "linked",
+        "int cudaRuntimeGetVersion(int *); int main(int v) { return cudaRuntimeGetVersion(&v); }",
+        &[&cudart],
+    );
+    let (both, old) = (
+        compile(&scratch, "both", &["arch=compute_80,code=sm_80", "arch=compute_90,code=sm_90"]),
+        compile(&scratch, "old", &["arch=compute_80,code=sm_80"]),
+    );
+    link(&scratch, "whole.so", &[&both]);
+    link(&scratch, "part.so", &[&both, &old]);
+    let machine = r#"{"driver": {"user": "580.95.05", "kernel": "580.95.05"}, "gpus": [{"name": "H100"}], "cudnn": []"#;
+    let cudart = r#""cudart": [{"version": "13.0", "soname": "libcudart.so.13"}]"#;
+    scratch.file("whole.json", format!("{machine}, {cudart}, \"libraries\": []}}"));
+    scratch.file("half.json", format!("{machine}}}"));
+    let options = "--driver 580.95.05 --gpu H100";
+    for (file, words, status, reason) in [
+        ("linked", options, 0, "linked: runs, judged by the options alone"),
+        (
+            "linked",
+            &format!("{options} --strict"),
+            1,
+            "error[CG608]: linked: --strict requires an answer, and this is unknown: it is unknown whether the machine has libcudart.so.13",
+        ),
+        ("linked", "--host whole.json", 0, "linked: runs (whole.json)"),
+        ("linked", "--host whole.json --strict", 0, "linked: runs (whole.json)"),
+        ("linked", "--host half.json", 2, "not checked: it is unknown whether the machine has libcudart.so.13"),
+        ("linked", "--host half.json --strict", 1, "error[CG608]"),
+        ("linked", "--driver 5350 --gpu H100", 2, "--driver 5350: expected a driver release"),
+        ("linked", "--driver 535 --gpu H100", 1, "error[CG301]"),
+        ("part.so", options, 0, "part.so: runs"),
+        (
+            "part.so",
+            &format!("{options} --strict"),
+            1,
+            "error[CG608]: part.so has code for compute capability 9.0 in some of its containers only",
+        ),
+        ("whole.so", "--host whole.json --strict", 0, "whole.so: runs"),
+        ("opens", options, 2, "not checked: opens: its requirements on libcuda.so.1, which it may open, are unknown"),
+        ("opens", &format!("{options} --strict"), 1, "error[CG608]: opens: --strict requires an answer"),
+        ("opens", "--guarded", 2, "info[CG606]: opens: it cannot be determined"),
+        ("opens", "--guarded --strict", 1, "error[CG608]"),
+        ("opens", "--driver-floor 535", 2, "info[CG606]"),
+        ("opens", "--guarded --except opens", 0, "meets the requirements of the release"),
+        ("host", options, 2, "nothing to check: it has no manifest"),
+        ("host", "--guarded --strict", 0, "no file that was examined uses CUDA"),
+        ("gone", options, 2, "gone"),
+        ("linked", "--host gone.json", 2, "gone.json"),
+    ] {
+        let words: Vec<&str> = std::iter::once(file).chain(words.split(' ')).collect();
+        let outcome = verify(&scratch, &words).expect(status);
+        assert!(format!("{}{}", outcome.stdout, outcome.stderr).contains(reason), "{reason}: {outcome}");
+    }
 }
 
 /// The machine and the requirements of a release both need the members, and stdin has them only once.

@@ -197,7 +197,7 @@ impl ArtifactReport {
     }
 
     /// Returns the members whose requirements are unknown because they name libraries of NVIDIA's that they may open.
-    fn unexamined_openers(&self) -> impl Iterator<Item = NotExamined> {
+    pub(crate) fn unexamined_openers(&self) -> impl Iterator<Item = NotExamined> {
         self.loaders.iter().filter_map(|loader| NotExamined::opener(&loader.name, &loader.may_open))
     }
 

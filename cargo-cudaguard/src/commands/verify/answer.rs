@@ -1,8 +1,10 @@
 //! The answer for one file: on the machines, and against the requirements of a release.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 
-use cudaguard::internal::finding::{self, Code, Effect, Finding};
+use cudaguard::internal::finding::{self, Code, Effect, Finding, MessageTemplate, Values};
+use cudaguard::internal::tables;
 
 use super::examine::MachineAnswer;
 use crate::binary::examined::{self, NotExamined};
@@ -83,10 +85,38 @@ impl FileAnswer<'_> {
         findings.retain(|finding| !self.unasked.contains(&finding.code));
         examined::verdict(&findings, not_examined)
     }
+}
 
-    /// Returns true if only a part of the code has a form that a GPU runs.
-    pub(super) fn is_partial(&self) -> bool {
-        let mut gpus = self.on_machine.iter().flat_map(|answer| &answer.gpus);
-        gpus.any(|gpu| gpu.service == Service::Partial)
+/// Adds an error for each unknown of these answers, and for each GPU that only a part of the code serves: nothing unknown is accepted.
+pub(super) fn add_strict_errors(file: &Path, on_machine: Option<&mut MachineAnswer>, release: Option<&mut GateReport>) {
+    let values = || Values::default().with("file", file.display());
+    let mut unknown = Vec::new();
+    if let Some(answer) = on_machine {
+        // Code for GPUs of other vendors is no unknown.
+        let others = answer.not_examined.iter().filter(|part| !part.may_contradict).map(ToString::to_string);
+        let others: Vec<String> = others.collect();
+        unknown.extend(answer.open.iter().filter(|part| !others.contains(part)).cloned());
+        add_unknown_facts(&mut unknown, open_findings(&answer.findings));
+        let partial = answer.gpus.iter().filter(|gpu| gpu.service == Service::Partial);
+        let gpus: BTreeSet<String> = partial.map(|gpu| tables::dotted_cc(gpu.cc)).collect();
+        let partial =
+            gpus.iter().map(|gpu| MessageTemplate::StrictUnknownPartial.to_finding(&values().with("gpus", gpu)));
+        answer.findings.extend(partial.chain(strict_errors(&unknown, &values())));
     }
+    if let Some(report) = release {
+        let mut of_release: Vec<String> =
+            report.not_examined.iter().filter(|part| part.may_contradict).map(ToString::to_string).collect();
+        add_unknown_facts(&mut of_release, open_findings(&report.findings));
+        of_release.retain(|known| !unknown.contains(known));
+        report.findings.extend(strict_errors(&of_release, &values()));
+    }
+}
+
+fn open_findings(findings: &[Finding]) -> impl Iterator<Item = &Finding> {
+    findings.iter().filter(|finding| finding.code.effect() == Effect::Open)
+}
+
+fn strict_errors(unknown: &[String], values: &Values) -> Vec<Finding> {
+    let error = |why: &String| MessageTemplate::StrictUnknown.to_finding(&values.clone().with("why", why));
+    unknown.iter().map(error).collect()
 }

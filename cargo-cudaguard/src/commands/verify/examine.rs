@@ -16,7 +16,7 @@ use crate::cli::report::CliError;
 use crate::commands::artifact_report::{self, ArtifactReport};
 use crate::commands::inspect::built_with;
 use crate::commands::release::{Gate, GateReport};
-use crate::family::{is_listed_under_cuda, named_libraries};
+use crate::family::{is_listed_under_cuda, opened_without_requirement};
 use crate::host::dry_run::{self, Loaded};
 use crate::host::judge::answer::{GpuAnswer, Service, answers};
 use crate::host::machine::oldest_driver::add_driver_needs;
@@ -110,12 +110,20 @@ fn add_packages(files: &[PathBuf], findings: &mut Vec<Finding>, not_examined: &m
     not_examined.extend(unknown);
 }
 
+/// Returns the libraries of NVIDIA's that a file without components may open: what it requires of them is unknown.
+fn unexamined_opener(binary: &Binary) -> Option<NotExamined> {
+    let name = binary.path.file_name().unwrap_or(binary.path.as_os_str()).to_string_lossy();
+    NotExamined::opener(&name, &opened_without_requirement(binary))
+}
+
 /// Returns the components, or an error if there is nothing to check.
-fn checkable(binary: &Binary, components: Components) -> Result<Components, CliError> {
+fn checkable(binary: &Binary, mut components: Components) -> Result<Components, CliError> {
+    if components.manifests.is_empty() && components.not_examined.is_empty() {
+        components.not_examined.extend(unexamined_opener(binary));
+    }
     if components.manifests.is_empty() && components.findings.is_empty() && components.not_examined.is_empty() {
         return Err(nothing_to_judge(binary));
     }
-    let mut components = components;
     add_packages(&components.files, &mut components.findings, &mut components.not_examined);
     if components.manifests.is_empty() {
         mark_only_code(&mut components.not_examined);
@@ -130,10 +138,7 @@ fn nothing_to_judge(binary: &Binary) -> CliError {
         return CliError::operational(format_args!("{}: nothing to check: {why}", file.display()));
     }
     let needed: Vec<&str> = binary.imported().map(String::as_str).filter(|name| is_listed_under_cuda(name)).collect();
-    let named = named_libraries(binary);
-    let rest = if needed.is_empty() && !named.is_empty() {
-        format!("contains no GPU code, and its requirements on {}, which it may open, are unknown", named.join(", "))
-    } else if needed.is_empty() {
+    let rest = if needed.is_empty() {
         "contains no GPU code and needs no CUDA library".to_owned()
     } else {
         format!("contains no GPU code, and its requirements on {} are unknown", needed.join(", "))
@@ -213,6 +218,9 @@ fn simulate_start(env: &Env, binary: &Binary, probe: &DriverProbe) -> Result<Mac
         dry_run::simulate_and_check(binary, env, &OpenFiles::default(), Some(probe)).map_err(CliError::operational)?;
     let mut findings = predicted.all_findings();
     let mut not_examined = predicted.not_examined.clone();
+    if predicted.manifests.is_empty() && not_examined.is_empty() {
+        not_examined.extend(unexamined_opener(binary));
+    }
     if predicted.manifests.is_empty() && findings.is_empty() && not_examined.is_empty() {
         return Err(nothing_to_judge(binary));
     }

@@ -55,13 +55,9 @@ impl Machines {
         matches!(self, Self::Described { .. })
     }
 
-    /// Returns the codes of findings that report the absence of facts which the options do not state. `is_strict`: those that no
-    /// option can state.
-    pub(super) fn codes_not_asked(&self, is_strict: bool) -> Vec<Code> {
+    /// Returns the codes of findings that report the absence of facts which the options do not state.
+    pub(super) fn codes_not_asked(&self) -> Vec<Code> {
         let Self::Described { machines, by_options: true, .. } = self else { return Vec::new() };
-        if is_strict {
-            return vec![Code::LibraryNotStated];
-        }
         let states_cudnn = |machine: &Machine| machine.libraries.contains_key(CUDNN.key);
         let states_driver = |machine: &Machine| {
             let driver = machine.driver.as_ref();

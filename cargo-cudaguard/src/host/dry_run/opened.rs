@@ -9,9 +9,13 @@ use crate::binary::file::{self, texts_starting_with};
 use crate::binary::loader::{LoadGraph, Object};
 use crate::family::{OpenedLibrary, cuda_major_of, is_installed, is_of_nvidia, opened_libraries};
 use crate::host::machine::{Components, OpenedByName};
-use cudaguard::internal::finding::Finding;
+use cudaguard::internal::finding::{Finding, MessageTemplate, Values};
 use cudaguard::internal::manifest::Opens;
 use cudaguard::internal::vendor::{CUDNN, NVML};
+
+/// The name of libcuda that the driver installs, and the link that comes with the files for development.
+const LIBCUDA: &str = "libcuda.so.1";
+const LINK_OF_LIBCUDA: &str = "libcuda.so";
 
 /// The libraries that one file may open by name.
 #[derive(Clone, Debug, Default)]
@@ -140,6 +144,29 @@ pub(super) fn absent_of_crates(opened: &[OpenedByName], graph: &LoadGraph) -> Ve
         opened.names.iter().any(|name| graph.objects.iter().any(|object| object.is_named(name)))
     };
     opened.iter().filter(|opened| !is_loaded(opened)).map(OpenedByName::absent_finding).collect()
+}
+
+/// Returns the findings about files that may open libcuda by a name that the loader of this machine does not find, although it finds
+/// another one.
+pub(super) fn absent_names(graph: &LoadGraph) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    for (at, object) in graph.objects.iter().enumerate() {
+        if is_of_nvidia(object.soname.as_deref().unwrap_or(&object.name)) || !is_brought(graph, at) {
+            continue;
+        }
+        let mut names = texts_starting_with(object.data(), "libcuda.so");
+        names.retain(|name| name == LINK_OF_LIBCUDA || name.starts_with("libcuda.so."));
+        if names.is_empty() || names.iter().any(|name| graph.resolve_file(at, name).is_some()) {
+            continue;
+        }
+        if let Some(other) = graph.resolve_file(at, LIBCUDA) {
+            let file = object.path.file_name().unwrap_or_default().to_string_lossy();
+            let values = Values::default().with("library", names.join(", ")).with("file", file);
+            let values = values.with("path", other.path.display()).with("value", LIBCUDA);
+            findings.push(MessageTemplate::OpenedLibraryAbsentOtherName.to_finding(&values));
+        }
+    }
+    findings
 }
 
 /// Keeps the libraries that a machine must provide of those that are opened by name, and adds those whose names are texts in files
