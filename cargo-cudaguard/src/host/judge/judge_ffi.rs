@@ -326,8 +326,8 @@ mod tests {
 
     /// The names in a list of the header: its lines are continued, but for the last.
     fn list(text: &str, name: &str) -> Vec<String> {
-        let (_, body) = text.split_once(&format!("#define {name}(X) \\\n")).unwrap_or_else(|| panic!("no {name}"));
-        let names = body.lines().map_while(|line| line.trim().strip_prefix("X(")?.split_once(')'));
+        let (_, body) = text.split_once(&format!("#define {name}(X)")).unwrap_or_else(|| panic!("no {name}"));
+        let names = body.lines().skip(1).map_while(|line| line.trim().strip_prefix("X(")?.split_once(')'));
         names.map(|(name, _)| name.to_owned()).collect()
     }
 

@@ -195,7 +195,7 @@ fn level_is_checked_against_driver() {
         ("13.0", "580", false),
         // The tables do not contain this branch or level.
         ("13.4", "535", false),
-        ("13.0", "9999", false),
+        ("13.0", "999", false),
     ] {
         let expected: &[&str] = if refused { &["CG153 error"] } else { &[] };
         assert_eq!(needs("0.17.8", DRIVER, level, fleet), expected, "{level} on {fleet}");
