@@ -25,7 +25,7 @@ fn scene(name: &str) -> (Scratch, String) {
 /// The runner starts a step with bash, which ends at the first error.
 #[e2e(slow)]
 fn github_action_verifies() {
-    let action = template("templates/action/action.yml");
+    let action = template("action.yml");
     let (_, step) = action.split_once("- name: Verify\n").expect("the step");
     let step = step.split_once("    - name: Upload").map_or(step, |(step, _)| step);
     let (variables, script) = step.split_once("      run: |\n").expect("its script");
@@ -76,7 +76,7 @@ fn github_action_verifies() {
 /// The command comes from a tarball; if that cannot be installed, cargo builds the checkout that contains the action.
 #[e2e]
 fn github_action_installs() {
-    let action = template("templates/action/action.yml");
+    let action = template("action.yml");
     let (_, step) = action.split_once("- name: Install\n").expect("the step");
     let (_, script) = step.split_once("      run: |\n").expect("its script");
     let script = script.split_once("    - name: Verify").map_or(script, |(script, _)| script);
@@ -93,7 +93,7 @@ fn github_action_installs() {
         let call = Call::new("bash").args(["--noprofile", "--norc", "-eo", "pipefail", "-c", script]);
         let call = call.dir(scratch.path()).env("PREBUILT", prebuilt).env("RUNNER_TEMP", scratch.join(place));
         let call = call.env("GITHUB_PATH", scratch.join(place).with_extension("path"));
-        let call = call.env("GITHUB_ACTION_PATH", places::workspace().join("templates/action"));
+        let call = call.env("GITHUB_ACTION_PATH", places::workspace());
         call.env("COMMAND", &command).env("PATH", format!("{}:/usr/bin:/bin", scratch.join("fake").display())).run()
     };
     let unpacked = run("a tarball.tar.gz", "unpacked").success();
