@@ -10,7 +10,8 @@ use std::os::fd::OwnedFd as Pipe;
 use std::os::windows::io::OwnedHandle as Pipe;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::thread::{self, JoinHandle};
+use std::sync::mpsc::{self, Receiver};
+use std::thread;
 use std::time::{Duration, Instant};
 
 use crate::sys::env::Env;
@@ -58,17 +59,22 @@ pub fn run_with_timeout<A: AsRef<OsStr>>(
     let mut child = spawn(&mut command).map_err(|error| format!("cannot be started: {error}"))?;
     let out = read_in_thread(child.stdout.take().map(Pipe::from));
     let err = read_in_thread(child.stderr.take().map(Pipe::from));
-    let (Some(out), Some(err)) = (join_until(out, until), join_until(err, until)) else {
+    let (Some(out), Some(err)) = (receive_until(&out, until), receive_until(&err, until)) else {
         kill_and_wait(&mut child);
         return Err(timeout_message(patience));
     };
+    // Nearly all programs end when they close their streams.
+    let mut pause = Duration::from_micros(20);
     loop {
         match child.try_wait() {
             Ok(Some(status)) => {
                 let failed = (!status.success()).then(|| status.to_string().replacen(": ", " ", 1));
                 return Ok(ProcessOutput { out, err, failed });
             }
-            Ok(None) if Instant::now() < until => thread::sleep(Duration::from_millis(1)),
+            Ok(None) if Instant::now() < until => {
+                thread::sleep(pause);
+                pause = (pause * 2).min(Duration::from_millis(1));
+            }
             Ok(None) => {
                 kill_and_wait(&mut child);
                 return Err(timeout_message(patience));
@@ -96,23 +102,21 @@ fn spawn(command: &mut Command) -> std::io::Result<Child> {
     command.spawn()
 }
 
-fn read_in_thread(pipe: Option<Pipe>) -> JoinHandle<String> {
+/// Reads a pipe in a thread, which sends the text at its end.
+fn read_in_thread(pipe: Option<Pipe>) -> Receiver<String> {
+    let (sender, receiver) = mpsc::channel();
     thread::spawn(move || {
         let bytes = pipe.map(|pipe| files::read_at_most(File::from(pipe), ENOUGH).0).unwrap_or_default();
-        String::from_utf8_lossy(&bytes).into_owned()
-    })
+        // Nobody receives it after a timeout.
+        let _ = sender.send(String::from_utf8_lossy(&bytes).into_owned());
+    });
+    receiver
 }
 
-/// Returns the text that the thread read. `None` if it is still reading at this time: a grandchild may keep the pipe
+/// Returns the text that a thread read. `None` if it is still reading at this time: a grandchild may keep the pipe
 /// open forever.
-fn join_until(thread: JoinHandle<String>, until: Instant) -> Option<String> {
-    while !thread.is_finished() {
-        if Instant::now() >= until {
-            return None;
-        }
-        thread::sleep(Duration::from_millis(1));
-    }
-    thread.join().ok()
+fn receive_until(text: &Receiver<String>, until: Instant) -> Option<String> {
+    text.recv_timeout(until.saturating_duration_since(Instant::now())).ok()
 }
 
 fn kill_and_wait(child: &mut Child) {
