@@ -259,6 +259,7 @@ words! {
     CrateForOtherCudaSet CrateForOtherCuda;
     CrateForOtherCudaPath CrateForOtherCuda;
     CrateForOtherCudaPathOrSet CrateForOtherCuda;
+    CrateForOtherCudaDownload CrateForOtherCuda;
     CrateForOtherCudnn CrateForOtherCudnn;
     CrateForOtherCudnnSymbol CrateForOtherCudnn;
     CratesDisagree CratesDisagree;
@@ -281,6 +282,11 @@ words! {
     CrateStopsNoGpu CrateStops;
     CrateStopsNoLibraries CrateStops;
     CrateStopsNoLibrariesAtAll CrateStops;
+    CrateStopsOtherMajor CrateStops;
+    CrateStopsTwoReleases CrateStops;
+    CrateStopsNotLinked CrateStops;
+    CrateStopsNotLinkedAtAll CrateStops;
+    CrateStopsNoDownload CrateStops;
     CrateStopsUnknownCudnn CrateStops;
     GuardNotLinked GuardNotLinked;
     CudnnOtherMajor CudnnOtherMajor;

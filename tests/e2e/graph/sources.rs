@@ -41,6 +41,7 @@ fn check(row: &CrateRow, dir: &Path) {
     let (script, library, manifest) = (read("build.rs"), read("src/lib.rs"), read("Cargo.toml"));
     let others: String = [
         "src/toolkit.rs",
+        "src/utils.rs",
         "src/compute_cap.rs",
         "src/builder.rs",
         "build/main.rs",
@@ -58,6 +59,10 @@ fn check(row: &CrateRow, dir: &Path) {
         assert!(name.is_empty() || declared, "{} {}: no feature {name}", row.name, row.read);
     };
     row.modes.iter().for_each(|(name, _)| feature(name));
+    if let Some(rule) = &row.download {
+        rule.cuda.iter().chain(&rule.unless).chain([&rule.feature]).for_each(|name| feature(name));
+        rule.instead.iter().chain(&rule.variable).for_each(|name| reported("variable", name));
+    }
     row.libraries.iter().for_each(|(name, _)| feature(name));
     if let Some(rule) = &row.level {
         reported("variable", &rule.variable);

@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 
 use super::Crate;
-use super::table::{HeaderLevelRule, LevelRule, LibraryRule, Mode};
+use super::table::{CrateRow, DownloadRule, HeaderLevelRule, LevelRule, LibraryRule, Mode};
 use cudaguard::internal::arch::{Arch, Suffix, Target};
 use cudaguard::internal::env::Env;
 use cudaguard::internal::subprocess::in_path;
@@ -125,6 +125,31 @@ pub enum Stopped {
         /// The searched places.
         places: Vec<String>,
     },
+    /// A variable and a feature select two releases, so the crate contains two versions of its bindings.
+    TwoReleases {
+        /// The variable.
+        variable: String,
+        /// Its value.
+        text: String,
+        /// The feature.
+        feature: String,
+    },
+    /// The linker does not find a library.
+    NotLinked {
+        /// The stem of the library.
+        library: String,
+        /// The directories that the build script passes to the linker.
+        places: Vec<String>,
+    },
+    /// It downloads a library for the selected CUDA major, and there is none.
+    NoDownload {
+        /// The variable that selects the major.
+        variable: String,
+        /// Its value.
+        text: String,
+        /// The majors for which there is one.
+        majors: Vec<u32>,
+    },
     /// It has no bindings for the release of the headers.
     UnknownLibrary {
         /// The version of the header.
@@ -151,7 +176,9 @@ pub struct CrateUse {
     pub headers: Option<CrateHeaders>,
     /// The source of its architecture, if it compiles kernels.
     pub arch: Option<ArchUse>,
-    /// Why its build script would stop.
+    /// The CUDA major of the library that it downloads.
+    pub downloaded: Option<u32>,
+    /// Why its build would stop.
     pub stopped: Option<Stopped>,
 }
 
@@ -178,6 +205,7 @@ impl CrateDetector<'_> {
             compiler: None,
             headers: None,
             arch: None,
+            downloaded: None,
             stopped: None,
         };
         let Some(row) = of.table_row() else { return found };
@@ -210,6 +238,15 @@ impl CrateDetector<'_> {
         if !row.stops_without_link.is_empty() && !self.has_libraries(&row.link) {
             found.stopped = Some(Stopped::NoLibraries { places: row.link.clone() });
         }
+        if row.linker_searches && of.link_mode() == Mode::Linked {
+            found.stopped = found.stopped.or_else(|| self.find_unlinked(of, row));
+        }
+        if let Some(rule) = row.download.as_ref().filter(|rule| self.downloads(of, rule)) {
+            match self.detect_download(rule) {
+                Ok(major) => found.downloaded = major,
+                Err(stopped) => found.stopped = Some(stopped),
+            }
+        }
         found
     }
 
@@ -222,12 +259,19 @@ impl CrateDetector<'_> {
             }
             _ => Ok(Some(DetectedLevel { value, by, chosen })),
         };
+        // If several features are enabled, the build script uses the newest.
+        let named = of.features.iter().filter_map(|feature| Some((rule.level_of(feature)?, feature))).max();
         if let Some(text) = self.env.var(&rule.variable) {
+            let variable = || rule.variable.clone();
+            if let Some((value, feature)) = named.filter(|(value, _)| text != LevelRule::number_of(*value)) {
+                let known = text.parse().ok().map(CudaVersion::from_int).is_some_and(|other| other != value);
+                let two =
+                    || Stopped::TwoReleases { variable: variable(), text: text.clone(), feature: feature.clone() };
+                return if known { Err(two()) } else { Ok(None) };
+            }
             let Some(value) = text.parse().ok().map(CudaVersion::from_int) else { return Ok(None) };
             return bindings(value, format!("{}={text}", rule.variable), Chosen::Fixed);
         }
-        // If several features are enabled, the build script uses the newest.
-        let named = of.features.iter().filter_map(|feature| Some((rule.level_of(feature)?, feature))).max();
         if let Some((value, feature)) = named {
             return Ok(Some(DetectedLevel { value, by: format!("feature {feature}"), chosen: Chosen::Fixed }));
         }
@@ -406,6 +450,50 @@ impl CrateDetector<'_> {
             }
         }
         dirs.iter().any(|dir| dir.join("lib64").is_dir() || dir.join("targets/x86_64-linux/include/cuda.h").is_file())
+    }
+}
+
+impl CrateDetector<'_> {
+    /// Returns the first library that the linker does not find. Directories in `RUSTFLAGS` are unknown.
+    fn find_unlinked(&self, of: &Crate, row: &CrateRow) -> Option<Stopped> {
+        let mut flags = ["RUSTFLAGS", "CARGO_ENCODED_RUSTFLAGS"].into_iter().filter_map(|name| self.env.var(name));
+        if flags.any(|flags| flags.contains("-L")) {
+            return None;
+        }
+        let mut dirs = self.env.path_list("LIBRARY_PATH");
+        let of_system =
+            ["/usr/local/lib", "/usr/lib", "/usr/lib64", "/usr/lib/x86_64-linux-gnu", "/usr/lib/aarch64-linux-gnu"];
+        for place in row.link.iter().map(String::as_str).chain(of_system) {
+            match place.strip_prefix('$') {
+                Some(variable) => dirs.extend(self.env.path_list(variable)),
+                None => dirs.push(self.root.join(place.trim_start_matches('/'))),
+            }
+        }
+        let is_missing = |stem: &&str| !dirs.iter().any(|dir| dir.join(format!("lib{stem}.so")).exists());
+        let library = of.library_stems().into_iter().find(is_missing)?;
+        Some(Stopped::NotLinked { library: format!("lib{library}"), places: row.link.clone() })
+    }
+
+    /// Returns true if the crate downloads a library with CUDA.
+    fn downloads(&self, of: &Crate, rule: &DownloadRule) -> bool {
+        let is_on = |feature: &String| of.features.contains(feature);
+        is_on(&rule.feature)
+            && rule.cuda.iter().any(is_on)
+            && !rule.unless.iter().any(is_on)
+            && !rule.instead.iter().any(|variable| self.env.var(variable).is_some())
+    }
+
+    fn detect_download(&self, rule: &DownloadRule) -> Result<Option<u32>, Stopped> {
+        let set = rule.variable.as_ref().and_then(|name| Some((name.clone(), self.env.var(name)?)));
+        if let Some((variable, text)) = set
+            && let Ok(major) = text.parse()
+        {
+            let has_it = rule.majors.contains(&major);
+            let none = || Stopped::NoDownload { variable, text, majors: rule.majors.clone() };
+            return if has_it { Ok(Some(major)) } else { Err(none()) };
+        }
+        let toolkit = self.toolchain.toolkit_version().map(|version| version.major);
+        Ok(toolkit.filter(|major| rule.majors.contains(major)).or(rule.majors.first().copied()))
     }
 }
 

@@ -41,6 +41,7 @@ mod tests {
             compiler: None,
             headers: None,
             arch: None,
+            downloaded: None,
             stopped: None,
         };
         one.of.features.insert("cudnn-09021".to_owned());

@@ -49,6 +49,7 @@ pub fn check_crates(policy: &Policy, toolchain: &Toolchain, uses: &[CrateUse]) -
             continue;
         }
         check_level(toolchain, one, &mut findings);
+        check_download(toolchain, one, &mut findings);
         check_cudnn_level(toolchain, one, &mut findings);
         check_driver_level(policy, one, &mut findings);
         check_compiler(toolchain, one, &mut findings);
@@ -126,6 +127,20 @@ fn check_level(toolchain: &Toolchain, one: &CrateUse, findings: &mut Vec<Finding
         crate_args(one).with("found_cuda", detected.value).with("by", &detected.by).with("toolkit_cuda", toolkit);
     let finding = level_mismatch(one, rule, detected, toolkit, values.with_known("toolkit", in_use(toolchain)));
     findings.push(if other_major && built { finding } else { finding.with_severity(Severity::Warning) });
+}
+
+/// Compares the CUDA major of a downloaded library with the toolkit in use. The library opens its CUDA libraries at run time.
+fn check_download(toolchain: &Toolchain, one: &CrateUse, findings: &mut Vec<Finding>) {
+    let Some((major, toolkit)) = one.downloaded.zip(toolchain.toolkit_version()) else { return };
+    if major == toolkit.major {
+        return;
+    }
+    let rule = one.of.table_row().and_then(|row| row.download.as_ref());
+    let variable = rule.and_then(|rule| rule.instead.first());
+    let values = crate_args(one).with("major", major).with("toolkit_cuda", CudaVersion::from(toolkit));
+    let values = values.with_known("toolkit", in_use(toolchain)).with_known("variable", variable);
+    let finding = MessageTemplate::CrateForOtherCudaDownload.to_finding(&values.with("built_major", toolkit.major));
+    findings.push(finding.with_severity(Severity::Warning));
 }
 
 /// Compares the cuDNN level of the bindings with the cuDNN in use.
@@ -345,7 +360,9 @@ fn check_build_script(toolchain: &Toolchain, one: &CrateUse, findings: &mut Vec<
         Stopped::UnknownRelease { asked, by, newest, variable } => {
             let values = values.with("found_cuda", asked).with("by", by).with("newest", newest);
             let values = values.with("variable", variable).with("value", LevelRule::number_of(*newest));
-            (MessageTemplate::CrateStops, values)
+            let same_major = asked.major == newest.major;
+            let other = MessageTemplate::CrateStopsOtherMajor;
+            (if same_major { MessageTemplate::CrateStops } else { other }, values)
         }
         Stopped::NoCompiler if root.is_some() => (MessageTemplate::CrateStopsNoCompiler, values),
         Stopped::NoCompiler => (MessageTemplate::CrateStopsNoCompilerAtAll, values),
@@ -366,6 +383,20 @@ fn check_build_script(toolchain: &Toolchain, one: &CrateUse, findings: &mut Vec<
             let none = MessageTemplate::CrateStopsNoLibrariesAtAll;
             let words = if root.is_some() { MessageTemplate::CrateStopsNoLibraries } else { none };
             (words, values.with("places", places.join(", ")))
+        }
+        Stopped::TwoReleases { variable, text, feature } => {
+            let values = values.with("variable", variable).with("value", text).with("feature", feature);
+            (MessageTemplate::CrateStopsTwoReleases, values)
+        }
+        Stopped::NotLinked { library, places } => {
+            let none = MessageTemplate::CrateStopsNotLinkedAtAll;
+            let words = if root.is_some() { MessageTemplate::CrateStopsNotLinked } else { none };
+            (words, values.with("places", places.join(", ")).with("library", library))
+        }
+        Stopped::NoDownload { variable, text, majors } => {
+            let majors: Vec<String> = majors.iter().map(u32::to_string).collect();
+            let values = values.with("variable", variable).with("value", text).with("levels", majors.join(", "));
+            (MessageTemplate::CrateStopsNoDownload, values)
         }
         Stopped::UnknownLibrary { asked, header, known } => {
             let known: Vec<String> = known.iter().map(|(major, minor)| format!("{major}.{minor}")).collect();

@@ -41,16 +41,18 @@ pub fn cuda_evidence(
     is_cuda_name(name).then(|| "its name".to_owned())
 }
 
-/// Returns the libraries of NVIDIA that a build script names, in the order of the source, if it links libraries.
+/// Returns the libraries of NVIDIA that a build script links, in the order of the source: those in its directives, and all that it
+/// names if a directive gets the name from elsewhere.
 fn linked_libraries(script: &str) -> Vec<&str> {
+    const DIRECTIVE: &str = "rustc-link-lib=";
     let mut found = Vec::new();
-    if !script.contains("rustc-link-lib") && !script.contains("pkg_config") {
-        return found;
-    }
+    let by_value = script.split(DIRECTIVE).skip(1).any(|rest| rest.split('"').next().unwrap_or_default().contains('{'));
+    let counts_all = by_value || script.contains("pkg_config");
     let mut before = "";
     for (index, text) in script.split('"').enumerate() {
+        let is_linked = counts_all || text.contains(DIRECTIVE);
         // Texts in quotes are the odd ones. A feature is no library.
-        if index % 2 == 1 && !before.trim_end().ends_with("feature =") {
+        if index % 2 == 1 && is_linked && !before.trim_end().ends_with("feature =") {
             // `cargo:rustc-link-lib=static:+whole-archive=cudart_static` and pkg-config's `cudart-12.8`.
             let name = text.rsplit('=').next().unwrap_or_default().trim_end_matches("\\n");
             let stem = name.split('-').next().unwrap_or_default();
@@ -86,6 +88,8 @@ mod tests {
         let script = "for name in [\"cudart\", \"cuda\"] { println!(\"cargo:rustc-link-lib={name}\"); }";
         let links = Some("its build script links libcudart, libcuda".to_owned());
         assert_eq!(evidence("fast-sum", Some(script), &[], &[]), links);
+        let script = "out.join(\"cuda_available\"); cc.cuda(true); println!(\"cargo:rustc-link-lib=amdhip64\");";
+        assert_eq!(evidence("fast-sum", Some(script), &[], &[]), Some("its build script runs nvcc".to_owned()));
         let script = "if cfg!(feature = \"cuda\") { println!(\"cargo:rustc-link-lib=z\"); }";
         assert_eq!(evidence("fast-sum", Some(script), &["cuda"], &["cuda"]), None);
         let compiles = Some("its build script runs nvcc".to_owned());

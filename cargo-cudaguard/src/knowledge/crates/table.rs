@@ -61,6 +61,11 @@ pub struct CrateRow {
     /// The crates that call it in their build scripts to stop if none of `link` has any. Others only query it.
     #[serde(default)]
     pub stops_without_link: Vec<String>,
+    /// Set if the linker searches the libraries only in `link`, in `LIBRARY_PATH` and in the directories of the system.
+    #[serde(default)]
+    pub linker_searches: bool,
+    /// The library with CUDA that it downloads.
+    pub download: Option<DownloadRule>,
     /// How it converts `CUDA_COMPUTE_CAP`.
     pub arch: Option<ArchRule>,
     /// The variables that trigger its build script.
@@ -131,6 +136,24 @@ pub enum LibraryRule {
         /// The feature that selects the newest known release if the headers are missing or unknown.
         newest: String,
     },
+}
+
+/// How a crate selects the library that it downloads.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct DownloadRule {
+    /// The feature that downloads.
+    pub feature: String,
+    /// The features that select a library with CUDA.
+    pub cuda: Vec<String>,
+    /// The features that prevent the download.
+    pub unless: Vec<String>,
+    /// The variables that name another library.
+    pub instead: Vec<String>,
+    /// The variable that selects the major.
+    pub variable: Option<String>,
+    /// The CUDA majors of the libraries. Without the variable, the major of the toolkit, otherwise the first one.
+    pub majors: Vec<u32>,
 }
 
 /// How a crate reaches its libraries.

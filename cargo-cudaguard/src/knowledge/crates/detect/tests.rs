@@ -74,6 +74,55 @@ fn level_comes_from_variable_feature_nvcc() {
     assert_eq!(at(by_nvcc(), dir.0.path(), &nowhere).stopped, Some(Stopped::NoCompiler));
 }
 
+/// cudarc 0.17.8 and 0.19.10 do not compile with bindings of two releases.
+#[test]
+fn variable_beside_feature_stops_the_build() {
+    let dir = CrateDir::new();
+    let with =
+        |value: &str| at(one("cudarc", "0.19.10", &["cuda-13000"]), dir.0.path(), &[("CUDARC_CUDA_VERSION", value)]);
+    assert!(with("13000").stopped.is_none() && with("13000").level.is_some());
+    assert!(matches!(with("12080").stopped, Some(Stopped::TwoReleases { .. })));
+}
+
+#[test]
+fn downloads_follow_variable_and_toolkit() {
+    let dir = CrateDir::new();
+    let cuda = ["download-binaries", "cuda"];
+    for (version, features, variables, major) in [
+        ("2.0.0-rc.15", &cuda[..], &[][..], Some(13)),
+        ("2.0.0-rc.15", &cuda, &[("ORT_CUDA_VERSION", "13")], Some(13)),
+        ("2.0.0-rc.15", &cuda, &[("ORT_LIB_PATH", "/ort")], None),
+        ("2.0.0-rc.15", &cuda[..1], &[], None),
+        ("2.0.0-rc.15", &["download-binaries", "cuda", "disable-linking"], &[], None),
+        ("2.0.0-rc.12", &cuda, &[], Some(12)),
+        ("2.0.0-rc.12", &cuda, &[("ORT_CUDA_VERSION", "13")], Some(13)),
+        ("2.0.0-rc.10", &cuda, &[("ORT_CUDA_VERSION", "13")], Some(12)),
+    ] {
+        let found = at(one("ort-sys", version, features), dir.0.path(), variables);
+        assert_eq!((found.downloaded, found.stopped), (major, None), "{version} {features:?} {variables:?}");
+    }
+    let none = at(one("ort-sys", "2.0.0-rc.15", &cuda), dir.0.path(), &[("ORT_CUDA_VERSION", "12")]);
+    assert!(matches!(none.stopped, Some(Stopped::NoDownload { .. })), "{none:?}");
+}
+
+#[test]
+fn library_outside_of_link_directories_is_reported() {
+    let dir = CrateDir::new();
+    let whisper = |variables: &[(&str, &str)]| {
+        let found = at(one("whisper-rs-sys", "0.15.0", &["cuda"]), dir.0.path(), variables).stopped;
+        found.map(|stopped| matches!(stopped, Stopped::NotLinked { library, .. } if library == "libcublas"))
+    };
+    assert_eq!(whisper(&[]), Some(true));
+    assert_eq!(whisper(&[("RUSTFLAGS", "-L /cuda/lib64")]), None);
+    for name in ["cublas", "cudart", "cublasLt", "cuda"] {
+        dir.file(&format!("elsewhere/lib{name}.so"), "");
+        dir.file(&format!("usr/local/cuda/lib64/lib{name}.so"), "");
+    }
+    let elsewhere = dir.0.path().join("elsewhere");
+    assert_eq!(whisper(&[("LIBRARY_PATH", elsewhere.to_str().unwrap())]), None);
+    assert_eq!(whisper(&[]), None);
+}
+
 #[test]
 fn unbound_release_stops_the_script() {
     let dir = CrateDir::new();

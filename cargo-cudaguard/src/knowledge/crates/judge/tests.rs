@@ -42,7 +42,7 @@ fn cudarc(version: &str, features: &[&str], level: Option<(&str, &str, Chosen)>)
     };
     let level =
         level.map(|(value, by, chosen)| DetectedLevel { value: value.parse().unwrap(), by: by.to_owned(), chosen });
-    CrateUse { of, level, library: None, compiler: None, headers: None, arch: None, stopped: None }
+    CrateUse { of, level, library: None, compiler: None, headers: None, arch: None, downloaded: None, stopped: None }
 }
 
 fn fixed(level: &'static str) -> Option<(&'static str, &'static str, Chosen)> {
@@ -337,7 +337,25 @@ fn failing_build_script_is_a_warning() {
         variable: "CUDARC_CUDA_VERSION".to_owned(),
     });
     assert!(text.contains("no bindings for CUDA 13.5") && text.contains("CUDARC_CUDA_VERSION=13040"), "{text}");
+    let text = stops(Stopped::UnknownRelease {
+        asked: CudaVersion::new(13, 5),
+        by: String::new(),
+        newest: CudaVersion::new(12, 9),
+        variable: "CUDARC_CUDA_VERSION".to_owned(),
+    });
+    assert!(text.contains("no bindings for CUDA 13.5") && text.ends_with("or build with CUDA 12.9"), "{text}");
     assert!(stops(Stopped::NoCompiler).contains("add /cuda/bin to PATH"));
+    let [variable, text, feature] = ["CUDARC_CUDA_VERSION", "12080", "cuda-13000"].map(str::to_owned);
+    let two = Stopped::TwoReleases { variable: variable.clone(), text: text.clone(), feature };
+    assert!(
+        stops(two)
+            .ends_with("hint: unset CUDARC_CUDA_VERSION, or select the version with the feature only (Cargo.toml:9)")
+    );
+    let unlinked = Stopped::NotLinked { library: "libcublas".to_owned(), places: vec!["/opt/cuda/lib64".to_owned()] };
+    assert!(stops(unlinked).ends_with("hint: set LIBRARY_PATH=/cuda/lib64:/cuda/lib64/stubs"));
+    assert!(
+        stops(Stopped::NoDownload { variable, text, majors: vec![13] }).contains("no library for this CUDA version")
+    );
     assert!(stops(Stopped::NoLibraries { places: vec!["/opt/cuda".to_owned()] }).contains("CUDA_LIBRARY_PATH=/cuda"));
     let text = stops(Stopped::UnknownLibrary {
         asked: Version::new(9, 1, 0),
@@ -404,4 +422,13 @@ fn stale_kernels_are_reported() {
     let found = check_stale_builds(&[kernels.clone(), now], &ran, false);
     assert!(found[0].message.contains("CUDA 11.8 (/old/include/cuda.h)"), "{found:?}");
     assert!(check_stale_builds(&[kernels, tool("11.8.89", None)], &ran, false).is_empty());
+}
+
+#[test]
+fn downloaded_library_of_another_major_is_a_warning() {
+    let mut one = cudarc("0.19.10", LINKED, None);
+    one.downloaded = Some(13);
+    assert!(check_crates(&Policy::default(), &toolchain("13.5.0", None), &[one.clone()]).is_empty());
+    let found = check_crates(&Policy::default(), &toolchain("11.8.0", None), &[one]);
+    assert_eq!((found.len(), found[0].code, found[0].severity), (1, Code::CrateForOtherCuda, Severity::Warning));
 }
