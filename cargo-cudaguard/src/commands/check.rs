@@ -69,7 +69,7 @@ pub(crate) fn run_check(env: &Env, arguments: &[OsString]) -> Result<ExitCode, C
     }
     finding::sort_findings(&mut findings);
     results.sort_by_key(|result| finding::sort_key(&result.finding));
-    let status = if pipeline::fails_build(&findings) { ExitCode::from(REFUSED) } else { ExitCode::SUCCESS };
+    let is_refused = pipeline::fails_build(&findings);
     let form = if call.json { "json" } else { call.format.as_deref().unwrap_or("text") };
     if form != "github" {
         render::print_annotations(&findings);
@@ -91,9 +91,12 @@ pub(crate) fn run_check(env: &Env, arguments: &[OsString]) -> Result<ExitCode, C
             report::print_result(&(describe_packages(&packages) + &summary(&project, packages.len(), &findings)))?;
         }
     }
+    if is_refused {
+        return Ok(ExitCode::from(REFUSED));
+    }
     match &graph.unchecked {
         Some(why) => Err(CliError::operational(format_args!("the dependencies cannot be checked: {why}"))),
-        None => Ok(status),
+        None => Ok(ExitCode::SUCCESS),
     }
 }
 

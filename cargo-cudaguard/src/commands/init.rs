@@ -24,6 +24,7 @@ use crate::cargo::guards;
 use crate::cargo::project::{Package, Project, absolute_path, repository_root};
 use crate::cli::arguments::Call;
 use crate::cli::report::{self, CliError};
+use crate::knowledge::crates::Crate;
 
 const BUILD_RS: &str = "fn main() {\n    cudaguard::embed!();\n}\n";
 /// The command of the templates that installs `cargo cudaguard`.
@@ -99,12 +100,22 @@ pub(crate) fn run_init(env: &Env, arguments: &[OsString]) -> Result<ExitCode, Cl
         let judged =
             guards::check_package(&config.env, &guards::build_inputs(&project, first, target), &[], &variables)
                 .map_err(CliError::operational)?;
-        write_new_file(&mut changes, &project.top.join(FILE), &policy_text(&judged.policy, &judged.toolchain))?;
+        let crates = graph.crates_of(target, &first.name);
+        let text = policy_text(&judged.policy, &judged.toolchain, uses_cudnn(&first.dir, crates));
+        write_new_file(&mut changes, &project.top.join(FILE), &text)?;
         judged.toolchain.sourced_toolkit_version().is_some()
     };
     write_workflow(&mut changes, &project.top, WORKFLOW, requires_toolkit, &source)?;
     report::print_result(&changes.report)?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// Returns true if a crate, or the build script of the package, mentions cuDNN. A cuDNN that is only installed is no reason to
+/// require it.
+fn uses_cudnn(package: &Path, crates: &[Crate]) -> bool {
+    let names = |one: &Crate| one.name.contains("cudnn") || one.features.iter().any(|name| name.contains("cudnn"));
+    let script = files::read_text(&package.join("build.rs")).unwrap_or_default();
+    crates.iter().any(names) || script.to_ascii_lowercase().contains("cudnn")
 }
 
 /// Returns true if a package contains device code, or a build script that mentions CUDA.
@@ -413,7 +424,7 @@ fn add_dependency(text: &str, table: &toml::Table, source: &str) -> Option<Strin
 }
 
 /// Returns a policy that matches the detected toolchain.
-fn policy_text(policy: &Policy, toolchain: &Toolchain) -> String {
+fn policy_text(policy: &Policy, toolchain: &Toolchain, uses_cudnn: bool) -> String {
     let pins = Pins::from_toolchain(policy, toolchain, LockScope::WHOLE);
     let version = |text: &Option<String>| text.as_deref().and_then(|text| text.parse::<Version>().ok());
     let mut text = format!("#:schema {SCHEMA}\n{INTRODUCTION}");
@@ -425,7 +436,7 @@ fn policy_text(policy: &Policy, toolchain: &Toolchain) -> String {
             "\n# No CUDA toolkit was in use when this was written.\n# [toolkit]\n# require = \">=12.4, <14\"\n",
         ),
     }
-    if let Some(Version { major, minor, .. }) = version(&pins.library) {
+    if let Some(Version { major, minor, .. }) = version(&pins.library).filter(|_| uses_cudnn) {
         let _ = write!(text, "\n[{}]\nrequire = \"^{major}.{minor}\"\n", CUDNN.key);
     }
     let archs: Vec<String> = pins.archs.iter().map(|arch| format!("\"{arch}\"")).collect();

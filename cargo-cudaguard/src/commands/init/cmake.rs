@@ -65,7 +65,7 @@ pub(super) fn init_cmake(env: &Env, changes: &mut Changes, source: &DependencySo
         Policy::for_package(dir, dir, "").is_ok_and(|policy| policy.toolkit.is_some())
     } else {
         let toolchain = if cuda { detect_toolchain(env) } else { Toolchain::default() };
-        write_new_file(changes, &file, &policy_text(&Policy::default(), &toolchain))?;
+        write_new_file(changes, &file, &policy_text(&Policy::default(), &toolchain, false))?;
         toolchain.sourced_toolkit_version().is_some()
     };
     write_workflow(changes, dir, WORKFLOW, requires_toolkit, source)
