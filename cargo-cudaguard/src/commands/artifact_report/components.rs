@@ -234,7 +234,7 @@ impl ArtifactReport {
         let dir = |name: &str| name.rfind('/').map_or(String::new(), |at| name[..at].to_owned());
         let beside = self.parts.iter().filter(|part| dir(&part.name) == dir(file));
         let listed = |part: &ArtifactMember| part.holds.iter().find(|(library, _)| library.key == CUDNN.key)?.1.clone();
-        let version = beside.filter_map(listed).next().and_then(|version| version.parse().ok());
+        let version = beside.filter_map(listed).find_map(|version| version.parse().ok());
         let path = Some(format!("{}!{file}", self.archive.display()));
         Found { soname: Some(soname.to_owned()), version, path, taken: true, ..Found::default() }
     }

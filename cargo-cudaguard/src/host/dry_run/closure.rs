@@ -134,7 +134,9 @@ pub fn components_of(file: &Binary, env: &Env) -> Components {
         let places: Vec<usize> = (0..objects.len()).filter(|at| objects[*at] == object).collect();
         let foreign = foreign_requests(&graph).find(|(request, _)| request.by == object && request.name == soname);
         if let Some((_, finding)) = foreign {
-            places.iter().for_each(|at| all.bring_cudnn(*at, Err(finding.clone()), "the program"));
+            for at in places {
+                all.bring_cudnn(at, Err(finding.clone()), "the program");
+            }
             continue;
         }
         if broken_requests(&graph).any(|request| request.by == object && request.name == soname) {
@@ -147,8 +149,8 @@ pub fn components_of(file: &Binary, env: &Env) -> Components {
         let state = resolve_cudnn(&mut graph, object, manifest);
         let library = brought_cudnn(&graph, manifest, &state, &soname);
         all.not_examined.extend(broken_cudnn(&graph, &state));
-        if let Some(library) = library {
-            places.iter().for_each(|at| all.bring_cudnn(*at, Ok(library.clone()), "the program"));
+        for (at, library) in places.iter().flat_map(|at| Some((*at, library.clone()?))) {
+            all.bring_cudnn(at, Ok(library), "the program");
         }
     }
     let inside = |index: usize| index == 0 || is_brought(&graph, index);

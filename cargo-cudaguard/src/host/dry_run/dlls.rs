@@ -136,7 +136,9 @@ impl<'a> DllFiles<'a> {
                 taken: true,
                 ..HostLibrary::default()
             };
-            places.into_iter().for_each(|at| all.bring_cudnn(at, Ok(library.clone()), "the program"));
+            for at in places {
+                all.bring_cudnn(at, Ok(library.clone()), "the program");
+            }
         }
     }
 

@@ -353,7 +353,9 @@ impl Components {
         let one_of = one_of.iter().map(at).collect();
         let alternatives = Alternatives { one_of, in_part: at(in_part), serving: at(serving), idle: at(idle) };
         let mut brought = self.brought.clone();
-        brought.iter_mut().for_each(|brought| brought.manifest = moved[brought.manifest]);
+        for one in &mut brought {
+            one.manifest = moved[one.manifest];
+        }
         let mut of_kept = BTreeSet::new();
         brought.retain(|brought| of_kept.insert(format!("{brought:?}")));
         Self { manifests: kept, brought, alternatives, ..self.clone() }
