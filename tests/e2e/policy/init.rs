@@ -2,7 +2,9 @@
 
 use std::fs;
 
-use cudaguard_tests::{Call, Project, command, crates, e2e, parts, places, project, scratch, tools};
+use cudaguard_tests::{
+    Call, Project, Scratch, command, crates, e2e, fake_library, parts, places, project, scratch, tools,
+};
 
 use super::fixture::{Tree, equipped, with};
 
@@ -304,6 +306,20 @@ fn workflow_is_omitted_if_toolkit_required() {
         // Runs the command of such a job.
         let runner = tree.call("none", &["check", "--workspace", "--release"]).run();
         let _ = runner.expect(i32::from(requires));
+    }
+}
+
+/// The machine has a cuDNN. A program that does not use it must also build where there is none.
+#[e2e]
+fn policy_requires_cudnn_that_is_used() {
+    let cudnn = Scratch::new("init-cudnn");
+    fake_library::cudnn(cudnn.path(), (9, 15, 1));
+    for (script, requires) in [("cudart", false), ("cudnn", true)] {
+        let tree = Tree::package("init-used");
+        tree.write("build.rs", &format!("fn main() {{\n    println!(\"cargo:rustc-link-lib={script}\");\n}}\n"));
+        let call = tree.call("12.4", &["init", "--git", URL]).env("CUDNN_PATH", cudnn.path());
+        let printed = call.run().success().stdout;
+        assert_eq!(tree.read("cudaguard.toml").contains("[cudnn]\nrequire = \"^9.15\""), requires, "{printed}");
     }
 }
 
