@@ -149,7 +149,7 @@ pub fn components_of(file: &Binary, env: &Env) -> Components {
         let state = resolve_cudnn(&mut graph, object, manifest);
         let library = brought_cudnn(&graph, manifest, &state, &soname);
         all.not_examined.extend(broken_cudnn(&graph, &state));
-        for (at, library) in places.iter().flat_map(|at| Some((*at, library.clone()?))) {
+        for (at, library) in places.iter().filter_map(|at| Some((*at, library.clone()?))) {
             all.bring_cudnn(at, Ok(library), "the program");
         }
     }
