@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 use std::fs::File;
-use std::io::{Read, Seek as _};
+use std::io::{Read, Seek as _, SeekFrom};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -39,8 +39,21 @@ pub(super) fn image_from_tar(file: &mut File) -> Option<Files> {
             files.insert(name, (entry.raw_file_position(), entry.size()));
         }
     }
-    let image = files.contains_key("manifest.json") || files.contains_key("oci-layout");
-    (image && files.keys().any(|name| name.starts_with("blobs/") || name.ends_with("/layer.tar"))).then_some(files)
+    let is_layout = files.contains_key("oci-layout") && files.keys().any(|name| name.starts_with("blobs/"));
+    (is_layout || has_listed_layers(archive.into_inner().reader, &files)).then_some(files)
+}
+
+/// Returns true if `manifest.json` lists layers that the tar contains. Their names differ between the programs that write images.
+fn has_listed_layers(file: &mut File, files: &Files) -> bool {
+    let Some((at, size)) = files.get("manifest.json").copied().filter(|(_, size)| *size <= LONGEST_TEXT) else {
+        return false;
+    };
+    let mut text = Vec::new();
+    let read = file.seek(SeekFrom::Start(at)).and_then(|_| file.take(size).read_to_end(&mut text));
+    let manifest: Option<Value> = read.ok().and_then(|_| serde_json::from_slice(&text).ok());
+    let Some(manifest) = manifest else { return false };
+    let mut layers = manifest[0]["Layers"].as_array().into_iter().flatten();
+    layers.any(|layer| layer.as_str().is_some_and(|name| files.contains_key(name)))
 }
 
 /// Maximum number of files, far more than an image has layers.

@@ -264,8 +264,8 @@ fn image_layers_override_lower_layers() {
         (".wh.srv", EntryType::Regular, b"", ""),
         ("etc/lib", EntryType::Symlink, b"", "/usr/lib"),
     ]));
-    let manifest = br#"[{"Layers": ["1/layer.tar", "2/layer.tar"]}]"#;
-    let docker = files(&[("manifest.json", manifest), ("1/layer.tar", &lower), ("2/layer.tar", &upper)]);
+    let manifest = br#"[{"Layers": ["1/layer.tar", "2.tar"]}]"#;
+    let docker = files(&[("manifest.json", manifest), ("1/layer.tar", &lower), ("2.tar", &upper)]);
     let expected = ["etc/lib -> usr/lib", "opt/kept/d.so", "opt/old/new.so", "usr/lib/b.so: no code"];
     assert_eq!(walked(&docker).unwrap(), expected);
 
