@@ -58,9 +58,9 @@ impl Section {
     /// Runs the commands and checks that they print the shown lines.
     fn typed(&self, dir: &Path, with: impl Fn(Call) -> Call) {
         for (line, shown) in &self.commands {
-            let line = line.replace("$PWD", &dir.display().to_string());
-            let mut words: Vec<&str> = line.split(' ').collect();
-            let call = if words.starts_with(&["cargo", "cudaguard"]) {
+            let word = |word: &str| word.replace('"', "").replace("$PWD", &dir.display().to_string());
+            let mut words: Vec<String> = line.split(' ').map(word).collect();
+            let call = if line.starts_with("cargo cudaguard ") {
                 command::call(words.split_off(2))
             } else {
                 let program = words.remove(0);

@@ -198,8 +198,9 @@ pub fn examine_host(
         }
     }
     finding::sort_findings(&mut findings);
+    let verdict = verdict.map(|verdict| if not_judged.is_empty() { verdict } else { verdict.max(Verdict::Unknown) });
     let has_errors = findings.iter().any(|finding| finding.severity == Severity::Error);
-    // For a program, the status is the verdict, which is that of `verify`. An error of the machine alone makes it unknown.
+    // For a program, the verdict is that of `verify`, and so is the status. An error of the machine alone makes the status unknown.
     if has_errors && verdict == Some(Verdict::Runs) {
         not_judged.push("whether the program runs in spite of the errors of this machine".to_owned());
     }
@@ -209,8 +210,6 @@ pub fn examine_host(
         Some(Verdict::Runs) | None if not_judged.is_empty() && !has_errors => Status::Compatible,
         _ => Status::Unknown,
     };
-    let verdict =
-        verdict.map(|verdict| if status == Status::Compatible { verdict } else { verdict.max(Verdict::Unknown) });
     not_judged.extend(not_covered);
     Ok(Checkup { machine, verdict, status, not_judged, findings, choices })
 }

@@ -8,6 +8,7 @@ use super::packages::{ArtifactPackage, unfulfilled_requirements};
 use super::{ArtifactMember, ArtifactReport, LibraryPlace, common_os, common_processor};
 use crate::binary::examined::{NotExamined, mark_only_code};
 use crate::binary::file::{BinaryKind, TargetOs};
+use crate::binary::loader::SearchSource;
 use crate::cli::report::CliError;
 use crate::host::dry_run::is_searched_inside;
 use crate::host::library_version::{inner_file, made_with, part_version};
@@ -97,7 +98,7 @@ impl ArtifactReport {
                 let foreign = linked.and_then(|name| whole.foreign_library(part, name));
                 let bundled = match foreign {
                     Some(finding) => vec![(Err(finding), "the archive")],
-                    None => whole.bundled_libraries(part, &own),
+                    None => whole.bundled_libraries(part, &own, linked.is_none_or(|name| at_hand(name))),
                 };
                 if bundled.is_empty() && linked.is_some_and(|name| at_hand(name) || whole.is_broken(part, name)) {
                     for manifest in &mut own.manifests {
@@ -201,11 +202,13 @@ impl ArtifactReport {
         self.loaders.iter().filter_map(|loader| NotExamined::opener(&loader.name, &loader.may_open))
     }
 
-    /// Returns the cuDNN that a member loads in each process of the artifact, and the name of its place.
+    /// Returns the cuDNN that a member loads in each process of the artifact, and the name of its place. `is_supplied`: a package
+    /// that supplies cuDNN is installed with the member, and Python loads it first, wherever it is.
     fn bundled_libraries(
         &self,
         part: &ArtifactMember,
         own: &Components,
+        is_supplied: bool,
     ) -> Vec<(Result<Found, Finding>, &'static str)> {
         let Some(at) = self.loader_of(&part.name) else { return Vec::new() };
         let linked = part.binary.needed.iter().filter(|name| CUDNN.is_named(name)).cloned();
@@ -223,7 +226,7 @@ impl ArtifactReport {
         let of_process = |root: usize| {
             self.graphs_of(root).find_map(|mut graph| {
                 let object = graph.object_of(at)?;
-                names.iter().find_map(|name| self.bundled_cudnn(&mut graph, object, name))
+                names.iter().find_map(|name| self.bundled_cudnn(&mut graph, object, name, is_supplied))
             })
         };
         self.roots_with(at).filter_map(of_process).map(|(library, place)| (Ok(library), place)).collect()
@@ -240,8 +243,17 @@ impl ArtifactReport {
     }
 
     /// Returns the cuDNN that an object loads under this name, with the parts that it then opens, and the name of its place.
-    fn bundled_cudnn(&self, graph: &mut MemberGraph<'_>, object: usize, name: &str) -> Option<(Found, &'static str)> {
+    fn bundled_cudnn(
+        &self,
+        graph: &mut MemberGraph<'_>,
+        object: usize,
+        name: &str,
+        is_supplied: bool,
+    ) -> Option<(Found, &'static str)> {
         let index = graph.graph.dlopen_library(object, name)?;
+        if !is_supplied && graph.graph.objects[index].place == SearchSource::Package {
+            return None;
+        }
         let place = graph.graph.objects[index].path.clone();
         let file = &self.loaders[graph.loader_at(&place)?];
         let own = file.soname.as_deref().filter(|own| CUDNN.major(own).is_some()).unwrap_or(name);
