@@ -125,8 +125,8 @@ fn refusal_message_matches_snapshot() {
              built with: cuDNN 9.15.1 (demo 0.1.0)\n  \
              found:      cuDNN 9.1.0 in {0}/libcudnn.so.9\n  \
              picked by:  LD_LIBRARY_PATH\n  \
-             what to do: update it, or put cuDNN 9.15.0 or newer first in LD_LIBRARY_PATH; or rebuild against \
-             cuDNN 9.1.0\n  \
+             what to do: update it, or put cuDNN 9.15.0 or newer first in LD_LIBRARY_PATH; or rebuild with \
+             cuDNN 9.1.0 and its CUDA\n  \
              (CUDAGUARD=warn starts it anyway; CUDAGUARD_REPORT=FILE writes a report)\n",
             dir.display()
         )

@@ -1,6 +1,6 @@
 //! `cudaguard.lock`.
 
-use cudaguard_tests::{Call, Project, e2e, snapshot};
+use cudaguard_tests::{Call, Project, crates, e2e, snapshot};
 
 use super::fixture::{Tree, equipped, with};
 
@@ -98,6 +98,7 @@ fn workspace_shares_one_lock() {
             ("cudaguard.toml", "[gpu]\narchs = [\"sm_80\"]\n[package.b.gpu]\narchs = [\"sm_90a\"]\n"),
         ],
     );
+    crates::settle(&tree.sibling().join("tree"));
     let _ = tree.call("12.4", &["lock", "--manifest-path", "b/Cargo.toml"]).run().success();
     let lock = tree.read(FILE);
     assert!(lock.contains("\narchs = [\"sm_80\"]\n"), "{lock}");
