@@ -376,7 +376,7 @@ pub(crate) struct VerifyOptions {
     /// Check for each machine in this list; `-` reads stdin
     ///
     /// The list contains host files (one per line), XML or CSV output of nvidia-smi, or Kubernetes nodes
-    /// or resource slices as JSON from kubectl. It may be a directory of such files.
+    /// as JSON from kubectl. It may be a directory of such files.
     #[arg(verbatim_doc_comment, long, value_name = "HOSTS", conflicts_with_all = ["host", "format"])]
     pub(crate) fleet: Option<PathBuf>,
     #[command(flatten)]

@@ -25,7 +25,6 @@ use crate::commands::verify::{self, add_unknown_facts, not_judged, put_not_judge
 use crate::host::formats::{self, InputKind, OPENING, decode_utf16};
 use crate::verdict::Verdict;
 use inputs::HostFacts;
-use kubernetes::Found;
 
 /// A machine's label and the reports of all files for this machine.
 type Judged = (Option<String>, Rc<FleetReport>);
@@ -131,14 +130,14 @@ struct Run<'a, F> {
     unusable: usize,
     /// Set while all input consists of host files, one a line.
     lines: bool,
-    /// Number of nodes and slices without an NVIDIA GPU.
+    /// Number of nodes without an NVIDIA GPU.
     without: usize,
     /// Result with which the run stopped early, because the reader closed the output or the output cannot be written.
     stopped: Option<Result<ExitCode, CliError>>,
 }
 
 impl<F: Fn(Outcomes) -> FleetReport> Run<'_, F> {
-    /// Returns the number of machines, of entries that cannot be read, and of nodes and slices without a GPU.
+    /// Returns the number of machines, of entries that cannot be read, and of nodes without a GPU.
     fn found(&self) -> usize {
         self.machines + self.unread + self.without
     }
@@ -178,31 +177,32 @@ impl<F: Fn(Outcomes) -> FleetReport> Run<'_, F> {
                 inputs::read_csv(input, &mut |line, facts| self.facts(name, label, InputPlace::Line(line), facts))
                     .map_err(fail)?;
             }
-            InputKind::Json => {
-                let whole = kubernetes::read(input, &mut |number, item| {
-                    let place = InputPlace::Item(number);
-                    match item {
-                        Ok(None) => {
-                            self.without += 1;
-                            true
-                        }
-                        Ok(Some(Found::Machine(machine))) => {
-                            let judged = Ok(self.fleet.judge_machine(*machine));
-                            self.take(name, label, place, judged)
-                        }
-                        Ok(Some(Found::HostFile(text))) => {
-                            let judged = self.fleet.judge_line(&text).map_err(|error| error.to_string());
-                            self.take(name, label, place, judged)
-                        }
-                        Err(why) => self.take(name, label, place, Err(why)),
-                    }
-                });
-                if let Err(why) = whole {
-                    self.take(name, label, InputPlace::EntireInput, Err(why));
-                }
-            }
+            InputKind::Json => self.nodes(name, label, input),
         }
         Ok(())
+    }
+
+    fn nodes(&mut self, name: &str, label: Option<&str>, input: &mut dyn BufRead) {
+        let nodes = match kubernetes::read_nodes(input) {
+            Ok(nodes) => nodes,
+            Err(why) => {
+                self.take(name, label, InputPlace::EntireInput, Err(why));
+                return;
+            }
+        };
+        for (at, node) in nodes.iter().enumerate() {
+            let judged = match node.machine() {
+                Ok(None) => {
+                    self.without += 1;
+                    continue;
+                }
+                Ok(Some(machine)) => Ok(self.fleet.judge_machine(machine)),
+                Err(why) => Err(why),
+            };
+            if !self.take(name, label, InputPlace::Item(at + 1), judged) {
+                return;
+            }
+        }
     }
 
     /// Reads logs of nvidia-smi. They get numbers only if there are several.
@@ -318,16 +318,16 @@ impl<F: Fn(Outcomes) -> FleetReport> Run<'_, F> {
             let why = match (self.unread, self.without, self.lines) {
                 (0, 0, true) => "is empty: expected a host file on each line",
                 (0, 0, false) => "contains no machine",
-                (0, ..) => "contains no node or slice with an NVIDIA GPU",
+                (0, ..) => "contains no node with an NVIDIA GPU",
                 (.., true) => {
-                    "contains no host file: expected host files, or the output of nvidia-smi -q -x, nvidia-smi --format=csv or kubectl get -o json"
+                    "contains no host file: expected host files, or the output of nvidia-smi -q -x, nvidia-smi --format=csv or kubectl get nodes -o json"
                 }
                 (.., false) => "contains no readable machine",
             };
             return Err(CliError::operational(format_args!("{name}: {why}")));
         }
         if self.without > 0 {
-            let what = pluralize(self.without, "node or slice", "nodes and slices");
+            let what = pluralize(self.without, "node", "nodes");
             report::note(&format!("info: {name}: {} {what} without an NVIDIA GPU", self.without));
         }
         if !self.json {

@@ -2,8 +2,6 @@
 
 use std::io::{self, BufRead, Read};
 
-use crate::host::machine::parse_release;
-
 const LONGEST_UTF16: u64 = 64 << 20;
 
 /// Number of bytes at the beginning of an input that suffice to detect its format.
@@ -20,8 +18,7 @@ pub(crate) enum InputKind {
     Xml,
     /// Output of `nvidia-smi --query-gpu=… --format=csv`.
     Csv,
-    /// Output of `kubectl get nodes -o json` (or of `resourceslices`), single items of it, or an array of items or host
-    /// files.
+    /// Output of `kubectl get nodes -o json`.
     Json,
     /// Unsupported output of another program or in another format: a description, and the command to use instead.
     Other(&'static str),
@@ -35,21 +32,13 @@ impl InputKind {
         let has = |word: &str| first.windows(word.len()).any(|window| window == word.as_bytes());
         match first.first() {
             Some(b'<') => Self::Xml,
-            Some(b'[') => Self::Json,
             Some(b'{') if has("\"apiVersion\"") => Self::Json,
-            Some(b'{') if (has("\"metadata\"") || has("\"items\"")) && !has("\"driver\"") => Self::Json,
             Some(b'{') if line.len() == 1 => Self::HostFile,
             Some(b'{') | None => Self::Lines,
             _ if is_header(line) => Self::Csv,
             _ if xml_start(beginning).is_some() => Self::Xml,
-            _ => {
-                let known = OTHERS.iter().find(|(words, _)| words.iter().all(|word| has(word)));
-                match known {
-                    Some((_, what)) => Self::Other(what),
-                    None if is_row(line) => Self::Other(WITHOUT_COLUMNS),
-                    None => Self::Lines,
-                }
-            }
+            _ if OTHERS.iter().any(|word| has(word)) => Self::Other(OTHER),
+            _ => Self::Lines,
         }
     }
 }
@@ -91,44 +80,11 @@ pub(crate) fn xml_start(beginning: &[u8]) -> Option<usize> {
     None
 }
 
-/// Unsupported output: the strings that it contains, and a description with the command to use instead.
-const OTHERS: [(&[&str], &str); 11] = [
-    (&["NVIDIA-SMI has failed"], "contains an error of nvidia-smi: no driver is running on that machine"),
-    (
-        &["Failed to initialize NVML"],
-        "contains an error of nvidia-smi: the driver does not work, or its library and its kernel module are of different releases",
-    ),
-    (
-        &["Unable to determine the device handle"],
-        "contains an error of nvidia-smi: a GPU does not respond; reset it or reboot that machine",
-    ),
-    (
-        &["couldn't communicate with the NVIDIA driver"],
-        "contains an error of nvidia-smi: no driver is running on that machine",
-    ),
-    (
-        &["nvidia-smi", "not found"],
-        "contains an error of the shell: nvidia-smi was not found; no driver is installed on that machine, or PATH does not contain nvidia-smi",
-    ),
-    (&["No devices were found"], "contains an error of nvidia-smi: that machine has no GPU"),
-    (
-        &["is not a valid field to query"],
-        "contains an error of nvidia-smi: it does not know a column; before driver 510 query name instead of compute_cap",
-    ),
-    (&["NVSMI LOG"], "is the output of nvidia-smi -q; expected that of nvidia-smi -q -x"),
-    (
-        &["NVIDIA-SMI "],
-        "is the output of nvidia-smi; expected that of nvidia-smi -q -x, or of nvidia-smi --query-gpu=name,compute_cap,driver_version --format=csv",
-    ),
-    (
-        &["GPU ", "UUID: "],
-        "is the output of nvidia-smi -L; expected that of nvidia-smi -q -x, or of nvidia-smi --query-gpu=name,compute_cap,driver_version --format=csv",
-    ),
-    (&["apiVersion:"], "is YAML; expected the output of kubectl get … -o json"),
-];
+/// Words in messages and in other outputs of nvidia-smi.
+const OTHERS: [&str; 4] = ["NVIDIA-SMI", "NVSMI LOG", "NVML", "No devices were found"];
 
-const WITHOUT_COLUMNS: &str =
-    "is CSV without a header line; expected the output of nvidia-smi --format=csv, without noheader";
+const OTHER: &str = "is a message or another output of nvidia-smi; expected that of nvidia-smi -q -x, or of nvidia-smi \
+                     --query-gpu=name,compute_cap,driver_version --format=csv";
 
 /// Supported columns, with all their names.
 const COLUMNS: [(&str, Column); 15] = [
@@ -177,21 +133,12 @@ fn is_header(line: &[u8]) -> bool {
     known.contains(&Some(Column::Driver)) || known.contains(&Some(Column::Cc)) || known.contains(&Some(Column::Name))
 }
 
-/// Returns true if the line is a row of nvidia-smi's CSV: one of its values is a driver release.
-fn is_row(line: &[u8]) -> bool {
-    let release =
-        |value: &str| value.contains('.') && parse_release(value.trim()).is_some_and(|release| release.branch > 99);
-    std::str::from_utf8(line).is_ok_and(|line| line.split(',').count() > 1 && line.split(',').any(release))
-}
-
 /// Describes a text that `--fleet` accepts or recognizes and `--host` does not accept.
 pub(crate) fn format_of_fleet(text: &str) -> Option<&'static str> {
     match InputKind::detect(&text.as_bytes()[..text.len().min(OPENING)]) {
         InputKind::Xml => Some("is the output of nvidia-smi -q -x: pass it with --fleet; --host expects one host file"),
         InputKind::Csv => Some("is CSV of nvidia-smi: pass it with --fleet; --host expects one host file"),
-        InputKind::Json => {
-            Some("is a list of nodes, slices or host files: pass it with --fleet; --host expects one host file")
-        }
+        InputKind::Json => Some("is a list of nodes: pass it with --fleet; --host expects one host file"),
         InputKind::Other(what) => Some(what),
         InputKind::Lines | InputKind::HostFile => None,
     }

@@ -144,8 +144,7 @@ fn directory_entries_without_machine_are_reported() {
     let good = r#"{"driver": {"user": "580.65.06"}, "gpus": [{"cc": "8.0"}]}"#;
     for (name, text) in [
         ("empty.json", Some("")),
-        ("array.json", Some("[]")),
-        ("items.json", Some(r#"{"items": []}"#)),
+        ("items.json", Some(r#"{"apiVersion": "v1", "items": []}"#)),
         ("header.csv", Some("name, driver_version\n")),
         ("folder", None),
     ] {
@@ -191,7 +190,7 @@ fn kept(name: &str) -> std::path::PathBuf {
     cudaguard_tests::places::workspace().join("tests/e2e/machine/fleets").join(name)
 }
 
-/// Reads nvidia-smi's XML and CSV, Kubernetes nodes and slices, and a directory with all of these.
+/// Reads nvidia-smi's XML and CSV, Kubernetes nodes, and a directory with all of these.
 #[e2e]
 fn real_inventories_are_read() {
     let dir = kept("");
@@ -204,7 +203,6 @@ fn real_inventories_are_read() {
         "smi-odd.csv",
         "hosts.csv",
         "nodes.json",
-        "slices.json",
         "folder",
     ] {
         let outcome = call(["verify"]).arg(fixture::of_driver()).arg("--fleet").arg(kept(name)).run();
@@ -226,8 +224,6 @@ fn host_formats_agree() {
         r#"{"apiVersion": "v1", "kind": "Node", "metadata": {"name": "a", "labels": {"nvidia.com/gpu.compute.major": "8", "nvidia.com/gpu.compute.minor": "6",
             "nvidia.com/cuda.driver-version.major": "550", "nvidia.com/cuda.driver-version.minor": "127", "nvidia.com/cuda.driver-version.revision": "05",
             "nvidia.com/cuda.runtime-version.major": "12", "nvidia.com/cuda.runtime-version.minor": "4"}}}"#,
-        r#"{"apiVersion": "v1", "items": [{"kind": "ResourceSlice", "metadata": {"name": "a-x"}, "spec": {"driver": "gpu.nvidia.com", "nodeName": "a",
-            "devices": [{"attributes": {"cudaComputeCapability": {"version": "8.6.0"}, "driverVersion": {"version": "550.127.5"}, "cudaDriverVersion": {"version": "12.4.0"}}}]}}]}"#,
     ];
     let mut verdicts = Vec::new();
     for (at, form) in forms.iter().enumerate() {
@@ -294,17 +290,13 @@ fn contradictory_lists_are_reported() {
             "table.txt",
             "Thu Sep 11 20:22:19 2025\n+-----------------------+\n| NVIDIA-SMI 540.4.0    Driver Version: 540.4.0      CUDA Version: 12.6     |\n",
         ),
-        ("list.txt", "GPU 0: NVIDIA A100-SXM4-40GB (UUID: GPU-0)\n  MIG 3g.20gb     Device  0: (UUID: MIG-2)\n"),
-        ("handle.txt", "Unable to determine the device handle for GPU0000:07:00.0: Unknown Error\n"),
         ("mismatch.txt", "Failed to initialize NVML: Driver/library version mismatch\nNVML library version: 535.183\n"),
         (
             "failed.txt",
             "NVIDIA-SMI has failed because it couldn't communicate with the NVIDIA driver. Make sure that the latest NVIDIA driver is installed and running.\n",
         ),
         ("none.txt", "No devices were found\n"),
-        ("field.txt", "Field \"compute_cap\" is not a valid field to query.\n"),
         ("noheader.csv", "NVIDIA A40, 8.6, 550.127.05\n"),
-        ("nodes.yaml", "apiVersion: v1\nitems: []\nkind: List\n"),
         ("header.csv", "name, driver_version\n"),
         ("two-drivers.csv", "name, driver_version\nNVIDIA A40, 550.54.14\nNVIDIA A40, 535.54.03\n"),
     ] {
@@ -423,24 +415,6 @@ fn nodes_without_compute_capability() {
         (r#", "nvidia.com/gpu.product": "NVIDIA-A100-SXM4-40GB-MIG-INVALID""#, String::new(), &["unknown"]),
     ] {
         assert_eq!(verdicts("nodes.json", &node(labels, &status)), *expected, "{labels} {status}");
-    }
-}
-
-#[e2e]
-fn items_and_arrays_are_read() {
-    let node = |minor: &str| {
-        format!(
-            r#"{{"apiVersion": "v1", "kind": "Node", "metadata": {{"labels": {{"nvidia.com/gpu.compute.major": "8", "nvidia.com/gpu.compute.minor": "{minor}", "nvidia.com/cuda.driver-version.major": "580", "nvidia.com/cuda.driver-version.minor": "65"}}}}}}"#
-        )
-    };
-    let host = r#"{"driver": {"user": "580.65.06"}, "gpus": [{"cc": "8.0"}]}"#;
-    for (text, count) in [
-        (format!("{}\n{}\n", node("0"), node("6")), 2),
-        (format!("[{}, {}]", node("0"), node("6")), 2),
-        (format!("[\n{host},\n{host}, {}]", node("0")), 3),
-        (node("0").replace(r#""apiVersion": "v1", "kind": "Node", "#, ""), 1),
-    ] {
-        assert_eq!(verdicts("list", &text), vec!["runs"; count], "{text}");
     }
 }
 

@@ -1,209 +1,67 @@
-//! Reader for JSON values: lists of nodes and resource slices from Kubernetes, single ones (`jq -c '.items[]'`), and
-//! arrays of them or of host files (`jq -s`).
+//! Reader for the nodes that `kubectl get nodes -o json` prints.
 
-use std::cell::Cell;
-use std::fmt;
-use std::io::{BufRead, Read};
-use std::rc::Rc;
+use std::collections::BTreeMap;
+use std::io::BufRead;
 
 use crate::host::machine::{Gpu, Machine};
 use cudaguard::internal::tables;
-use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
-use serde_json::{Map, Value};
+use serde::Deserialize;
+use serde_json::Value;
 
 use super::inputs::{HostFacts, parse_cc, parse_cuda_version, parse_driver_release};
 
-/// Maximum size of an item, in bytes. The Kubernetes API server stores objects of at most 1.5 MiB.
-const LARGEST: u64 = 4 * 1024 * 1024;
-
-/// A machine, `None` for a node or slice without an NVIDIA GPU, or the reason why it cannot be read.
-pub(super) type Item = Result<Option<Found>, String>;
-
-/// The content of an item.
-pub(super) enum Found {
-    Machine(Box<Machine>),
-    /// The text of a host file.
-    HostFile(String),
+/// A list of nodes, or a single node.
+#[derive(Default, Deserialize)]
+#[serde(default)]
+pub(super) struct Node {
+    kind: Option<String>,
+    metadata: NodeMetadata,
+    status: NodeStatus,
+    /// The nodes of a list.
+    items: Option<Vec<Node>>,
 }
 
-/// Reads the values item by item until `take` returns false. An error concerns the entire input.
-pub(super) fn read(input: &mut dyn BufRead, take: &mut dyn FnMut(usize, Item) -> bool) -> Result<(), String> {
-    let left = Rc::new(Cell::new(LARGEST));
-    let metered = Metered { input, left: left.clone() };
-    let mut json = serde_json::Deserializer::from_reader(metered);
-    let mut items = Items { take, left, number: 0, stopped: false, seen: false };
-    loop {
-        let read = TopLevel(&mut items).deserialize(&mut json);
-        match read {
-            _ if items.stopped => return Ok(()),
-            Err(error) => return Err(error.to_string()),
-            Ok(()) if !items.seen => {
-                return Err("has no items: expected the output of kubectl get nodes -o json".to_owned());
-            }
-            // Another value may follow. The next iteration reports invalid text.
-            Ok(()) => {
-                if json.end().is_ok() {
-                    return Ok(());
-                }
-            }
-        }
-    }
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct NodeMetadata {
+    name: Option<String>,
+    labels: Labels,
 }
 
-/// A reader that fails if one item is larger than [`LARGEST`].
-struct Metered<'a> {
-    input: &'a mut dyn BufRead,
-    left: Rc<Cell<u64>>,
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct NodeStatus {
+    allocatable: Resources,
+    capacity: Resources,
 }
 
-impl Read for Metered<'_> {
-    fn read(&mut self, bytes: &mut [u8]) -> std::io::Result<usize> {
-        if self.left.get() == 0 {
-            return Err(std::io::Error::other("one item is larger than 4 MiB"));
-        }
-        let length = self.input.read(bytes)?;
-        self.left.set(self.left.get().saturating_sub(length as u64));
-        Ok(length)
+/// Quantities by the name of the resource.
+#[derive(Default, Deserialize)]
+struct Resources(BTreeMap<String, Value>);
+
+#[derive(Default, Deserialize)]
+struct Labels(BTreeMap<String, String>);
+
+/// Reads the nodes of an input.
+pub(super) fn read_nodes(input: &mut dyn BufRead) -> Result<Vec<Node>, String> {
+    let node: Node = serde_json::from_reader(input).map_err(|error| error.to_string())?;
+    match node {
+        Node { items: Some(items), .. } => Ok(items),
+        Node { kind: Some(_), .. } => Ok(vec![node]),
+        _ => Err("has no items: expected the output of kubectl get nodes -o json".to_owned()),
     }
 }
 
-/// State of the reader: the callback for items, and their count.
-struct Items<'a> {
-    take: &'a mut dyn FnMut(usize, Item) -> bool,
-    left: Rc<Cell<u64>>,
-    number: usize,
-    stopped: bool,
-    seen: bool,
-}
-
-impl Items<'_> {
-    fn add<E: serde::de::Error>(&mut self, value: &Value) -> Result<(), E> {
-        self.left.set(LARGEST);
-        (self.number, self.seen) = (self.number + 1, true);
-        self.stopped = !(self.take)(self.number, parse_item(value));
-        // This error also stops the JSON parser.
-        if self.stopped { Err(E::custom("the output is closed")) } else { Ok(()) }
-    }
-}
-
-/// Visitor for a list, a single node or slice, or an array.
-struct TopLevel<'a, 'b>(&'a mut Items<'b>);
-
-impl<'de> DeserializeSeed<'de> for TopLevel<'_, '_> {
-    type Value = ();
-
-    fn deserialize<D: Deserializer<'de>>(self, json: D) -> Result<(), D::Error> {
-        json.deserialize_any(self)
-    }
-}
-
-impl<'de> Visitor<'de> for TopLevel<'_, '_> {
-    type Value = ();
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("the output of kubectl get nodes -o json, or of kubectl get resourceslices -o json")
+impl Labels {
+    /// Returns the first of these labels that the node has.
+    fn first(&self, names: &[&str]) -> Option<&str> {
+        names.iter().find_map(|name| self.0.get(*name)).map(String::as_str)
     }
 
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
-        let Self(items) = self;
-        let (mut alone, mut list) = (Map::new(), false);
-        items.left.set(LARGEST);
-        while let Some(key) = map.next_key::<String>()? {
-            if key == "items" {
-                items.left.set(LARGEST);
-                (items.seen, list) = (true, true);
-                map.next_value_seed(Array(items))?;
-            } else if ["kind", "metadata", "spec", "status"].contains(&key.as_str()) {
-                alone.insert(key, map.next_value()?);
-            } else {
-                map.next_value::<IgnoredAny>()?;
-            }
-        }
-        let kind = alone.get("kind").and_then(Value::as_str);
-        let single = match kind {
-            Some(kind) => !kind.ends_with("List"),
-            None => alone.contains_key("metadata"),
-        };
-        if single && !list { items.add(&Value::Object(alone)) } else { Ok(()) }
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, items: A) -> Result<(), A::Error> {
-        self.0.seen = true;
-        self.0.left.set(LARGEST);
-        Array(self.0).visit_seq(items)
-    }
-}
-
-struct Array<'a, 'b>(&'a mut Items<'b>);
-
-impl<'de> DeserializeSeed<'de> for Array<'_, '_> {
-    type Value = ();
-
-    fn deserialize<D: Deserializer<'de>>(self, json: D) -> Result<(), D::Error> {
-        json.deserialize_seq(self)
-    }
-}
-
-impl<'de> Visitor<'de> for Array<'_, '_> {
-    type Value = ();
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("items: an array")
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<(), A::Error> {
-        while let Some(value) = items.next_element::<Value>()? {
-            self.0.add(&value)?;
-        }
-        Ok(())
-    }
-}
-
-fn parse_item(value: &Value) -> Item {
-    if ["driver", "gpus", "platform", "revision"].iter().any(|key| value.get(key).is_some()) {
-        return Ok(Some(Found::HostFile(value.to_string())));
-    }
-    let name = value.pointer("/metadata/name").and_then(Value::as_str).unwrap_or("without a name");
-    let found = match value.get("kind").and_then(Value::as_str) {
-        Some("Node") => parse_node(value),
-        Some("ResourceSlice") => parse_resource_slice(value),
-        Some(kind) => Err(format!("expected a Node or a ResourceSlice, found {kind:?}")),
-        None if value.pointer("/spec/driver").is_some() => parse_resource_slice(value),
-        None if value.get("metadata").is_some() => parse_node(value),
-        None => Err("kind: expected Node or ResourceSlice, found nothing".to_owned()),
-    };
-    found
-        .map(|machine| machine.map(|machine| Found::Machine(Box::new(machine))))
-        .map_err(|why| format!("{name}: {why}"))
-}
-
-fn text<'a>(value: &'a Value, field: &str) -> Result<&'a str, String> {
-    value.as_str().ok_or_else(|| format!("{field}: expected a string, found {value}"))
-}
-
-/// The labels of a node.
-struct Labels<'a>(Option<&'a Value>);
-
-impl<'a> Labels<'a> {
-    /// Returns the first of these labels that the node has, and the field that contains it.
-    fn first(&self, names: &[&str]) -> Result<Option<(&'a str, String)>, String> {
-        for name in names {
-            if let Some(found) = self.0.and_then(|labels| labels.get(*name)) {
-                let field = format!("metadata.labels[\"{name}\"]");
-                return Ok(Some((text(found, &field)?, field)));
-            }
-        }
-        Ok(None)
-    }
-
-    fn get(&self, name: &str) -> Result<Option<&'a str>, String> {
-        Ok(self.first(&[name])?.map(|(text, _)| text))
-    }
-
-    fn number(&self, names: &[&str]) -> Result<Option<&'a str>, String> {
-        let Some((found, field)) = self.first(names)? else { return Ok(None) };
+    fn number(&self, names: &[&str]) -> Result<Option<&str>, String> {
+        let Some(found) = self.first(names) else { return Ok(None) };
         if found.is_empty() || found.len() > 9 || !found.bytes().all(|byte| byte.is_ascii_digit()) {
-            return Err(format!("{field}: expected a whole number, found {found:?}"));
+            return Err(format!("label {}: expected a whole number, found {found:?}", names[0]));
         }
         Ok(Some(found))
     }
@@ -213,11 +71,10 @@ impl<'a> Labels<'a> {
     fn version(&self, newer: &[&str], older: &[&str]) -> Result<Option<String>, String> {
         let mut all = Vec::new();
         for (newer, older) in newer.iter().zip(older) {
-            match self.first(&[newer, older])? {
-                Some((found, _)) if found.is_empty() && all.len() == 2 => {}
-                Some(_) => all.extend(self.number(&[newer, older])?),
-                None if all.len() == 2 => {}
+            match self.first(&[newer, older]) {
+                None | Some("") if all.len() == 2 => {}
                 None => return Ok(None),
+                Some(_) => all.extend(self.number(&[newer, older])?),
             }
         }
         Ok(Some(all.join(".")))
@@ -231,20 +88,19 @@ impl<'a> Labels<'a> {
     }
 
     /// Returns the name of the GPU from the node labels of NVIDIA, Google and Amazon.
-    fn product(&self) -> Result<Option<&'a str>, String> {
+    fn product(&self) -> Option<&str> {
         const NAMES: [&str; 4] = [
             "nvidia.com/gpu.product",
             "cloud.google.com/gke-accelerator",
             "k8s.amazonaws.com/accelerator",
             "karpenter.k8s.aws/instance-gpu-name",
         ];
-        Ok(self.first(&NAMES)?.map(|(name, _)| name.trim_end_matches("-SHARED")))
+        self.first(&NAMES).map(|name| name.trim_end_matches("-SHARED"))
     }
 
     /// Returns true if a label shows that the node has an NVIDIA GPU.
     fn has_gpu(&self) -> bool {
-        let all = self.0.and_then(Value::as_object).into_iter().flatten();
-        all.filter_map(|(name, value)| Some((name, value.as_str()?))).any(|(name, value)| shows_gpu(name, value))
+        self.0.iter().any(|(name, value)| shows_gpu(name, value))
     }
 }
 
@@ -292,100 +148,67 @@ fn is_gpu(resource: &str) -> bool {
     is_container_gpu(resource) || other
 }
 
-/// Returns the largest quantity of the resources in a list of the node; `None` if it has no such resource.
-fn quantity(node: &Value, list: &str, is_meant: fn(&str) -> bool) -> Option<u64> {
-    // A quantity in another format counts as one.
-    let number = |value: &Value| value.as_u64().or_else(|| value.as_str()?.parse().ok()).unwrap_or(1);
-    let all = node.pointer(list)?.as_object()?.iter();
-    all.filter(|(name, _)| is_meant(name)).map(|(_, value)| number(value)).max()
+impl Resources {
+    /// Returns the largest quantity of these resources; `None` if there are none.
+    fn quantity(&self, is_meant: fn(&str) -> bool) -> Option<u64> {
+        let meant = self.0.iter().filter(|(name, _)| is_meant(name));
+        // A quantity in another format counts as one.
+        meant.map(|(_, value)| value.as_u64().or_else(|| value.as_str()?.parse().ok()).unwrap_or(1)).max()
+    }
 }
 
-/// Reads a node from the labels of GPU feature discovery (the older names are a fallback), the labels of cloud
-/// providers, and the offered resources.
-fn parse_node(value: &Value) -> Result<Option<Machine>, String> {
-    let labels = Labels(value.pointer("/metadata/labels"));
-    let lists = ["/status/allocatable", "/status/capacity"];
-    let own = labels.compute_capability()?;
-    let has_gpu = || labels.has_gpu() || lists.iter().any(|list| quantity(value, list, is_gpu) > Some(0));
-    if own.is_none() && !has_gpu() {
-        return Ok(None);
+impl Node {
+    /// Reads the machine from the labels of GPU feature discovery (the older names are a fallback), the labels of cloud
+    /// providers, and the offered resources. `None` if the node has no NVIDIA GPU.
+    pub(super) fn machine(&self) -> Result<Option<Machine>, String> {
+        let name = self.metadata.name.as_deref().unwrap_or("without a name");
+        match self.kind.as_deref() {
+            Some("Node") => self.labelled_machine().map_err(|why| format!("{name}: {why}")),
+            Some(kind) => Err(format!("{name}: expected a Node, found {kind:?}")),
+            None => Err(format!("{name}: kind: expected Node, found nothing")),
+        }
     }
-    let product = labels.product()?;
-    let cc = own.or_else(|| tables::gpu_cc(product?));
-    let release = labels.version(
-        &[
-            "nvidia.com/cuda.driver-version.major",
-            "nvidia.com/cuda.driver-version.minor",
-            "nvidia.com/cuda.driver-version.revision",
-        ],
-        &["nvidia.com/cuda.driver.major", "nvidia.com/cuda.driver.minor", "nvidia.com/cuda.driver.rev"],
-    )?;
-    let cuda = labels.version(
-        &["nvidia.com/cuda.runtime-version.major", "nvidia.com/cuda.runtime-version.minor"],
-        &["nvidia.com/cuda.runtime.major", "nvidia.com/cuda.runtime.minor"],
-    )?;
-    let processor = match labels.get("kubernetes.io/arch")? {
-        Some("amd64") => Some("x86_64"),
-        Some("arm64") => Some("aarch64"),
-        _ => None,
-    };
-    let system = labels.get("kubernetes.io/os")?.unwrap_or("linux");
-    let mut facts = HostFacts {
-        name: value.pointer("/metadata/name").and_then(Value::as_str).map(str::to_owned),
-        platform: processor.map(|processor| format!("{processor}-{system}")),
-        release: release.as_deref().map(parse_driver_release).transpose()?,
-        cuda: cuda.as_deref().map(parse_cuda_version).transpose()?,
-        ..HostFacts::default()
-    };
-    facts.add_gpu(Gpu { cc, name: product.map(str::to_owned), ..Gpu::default() })?;
-    let offered = lists.iter().find_map(|list| quantity(value, list, is_container_gpu));
-    // All GPUs are withdrawn from programs: CUDA cannot use them in their state, or they are not healthy.
-    let invalid = product.is_some_and(|product| product.ends_with("MIG-INVALID"));
-    facts.gpus_unknown = invalid || offered == Some(0) || labels.get("nvidia.com/gpu.count")? == Some("0");
-    Ok(Some(facts.into_machine()))
-}
 
-/// Reads a slice from the attributes of the NVIDIA DRA driver. Slices of other drivers have no GPU.
-fn parse_resource_slice(value: &Value) -> Result<Option<Machine>, String> {
-    if value.pointer("/spec/driver").and_then(Value::as_str) != Some("gpu.nvidia.com") {
-        return Ok(None);
-    }
-    let name = value.pointer("/spec/nodeName").and_then(Value::as_str).map(str::to_owned);
-    let mut facts = HostFacts { name, ..HostFacts::default() };
-    let none = Vec::new();
-    let devices = match value.pointer("/spec/devices") {
-        None => &none,
-        Some(devices) => devices.as_array().ok_or("spec.devices: expected an array")?,
-    };
-    for (at, device) in devices.iter().enumerate() {
-        let attributes = device.get("attributes").or_else(|| device.pointer("/basic/attributes"));
-        let attribute = |name: &str, of: &str| -> Result<Option<&str>, String> {
-            let whole = format!("gpu.nvidia.com/{name}");
-            let found = attributes.and_then(|all| all.get(name).or_else(|| all.get(&whole)));
-            let Some(found) = found.and_then(|attribute| attribute.get(of)) else { return Ok(None) };
-            text(found, &format!("spec.devices[{at}].attributes.{name}.{of}")).map(Some)
+    fn labelled_machine(&self) -> Result<Option<Machine>, String> {
+        let (labels, status) = (&self.metadata.labels, &self.status);
+        let own = labels.compute_capability()?;
+        let offers_gpu = [&status.allocatable, &status.capacity].iter().any(|list| list.quantity(is_gpu) > Some(0));
+        if own.is_none() && !labels.has_gpu() && !offers_gpu {
+            return Ok(None);
+        }
+        let product = labels.product();
+        let release = labels.version(
+            &[
+                "nvidia.com/cuda.driver-version.major",
+                "nvidia.com/cuda.driver-version.minor",
+                "nvidia.com/cuda.driver-version.revision",
+            ],
+            &["nvidia.com/cuda.driver.major", "nvidia.com/cuda.driver.minor", "nvidia.com/cuda.driver.rev"],
+        )?;
+        let cuda = labels.version(
+            &["nvidia.com/cuda.runtime-version.major", "nvidia.com/cuda.runtime-version.minor"],
+            &["nvidia.com/cuda.runtime.major", "nvidia.com/cuda.runtime.minor"],
+        )?;
+        let processor = match labels.first(&["kubernetes.io/arch"]) {
+            Some("amd64") => Some("x86_64"),
+            Some("arm64") => Some("aarch64"),
+            _ => None,
         };
-        // A device that is passed through to virtual machines has no NVIDIA driver on this node.
-        if attribute("type", "string")? == Some("vfio") {
-            continue;
-        }
-        let own = attribute("cudaComputeCapability", "version")?;
-        let product = attribute("productName", "string")?;
-        let own = match own {
-            Some(own) => Some(parse_cc(own).ok_or_else(|| {
-                format!(
-                    "spec.devices[{at}].attributes.cudaComputeCapability.version: expected a version, found {own:?}"
-                )
-            })?),
-            None => tables::gpu_cc(product.unwrap_or_default()),
+        let system = labels.first(&["kubernetes.io/os"]).unwrap_or("linux");
+        let mut facts = HostFacts {
+            name: self.metadata.name.clone(),
+            platform: processor.map(|processor| format!("{processor}-{system}")),
+            release: release.as_deref().map(parse_driver_release).transpose()?,
+            cuda: cuda.as_deref().map(parse_cuda_version).transpose()?,
+            ..HostFacts::default()
         };
-        facts.add_gpu(Gpu { cc: own, name: product.map(str::to_owned), ..Gpu::default() })?;
-        if let (None, Some(release)) = (facts.release, attribute("driverVersion", "version")?) {
-            facts.release = Some(parse_driver_release(release)?);
-        }
-        if let (None, Some(cuda)) = (facts.cuda, attribute("cudaDriverVersion", "version")?) {
-            facts.cuda = Some(parse_cuda_version(cuda)?);
-        }
+        let cc = own.or_else(|| tables::gpu_cc(product?));
+        facts.add_gpu(Gpu { cc, name: product.map(str::to_owned), ..Gpu::default() })?;
+        let offered =
+            status.allocatable.quantity(is_container_gpu).or_else(|| status.capacity.quantity(is_container_gpu));
+        // All GPUs are withdrawn from programs: CUDA cannot use them in their state, or they are not healthy.
+        let invalid = product.is_some_and(|product| product.ends_with("MIG-INVALID"));
+        facts.gpus_unknown = invalid || offered == Some(0) || labels.first(&["nvidia.com/gpu.count"]) == Some("0");
+        Ok(Some(facts.into_machine()))
     }
-    if facts.gpus.is_empty() { Ok(None) } else { Ok(Some(facts.into_machine())) }
 }
