@@ -77,7 +77,7 @@
     "reboot after a driver update" ON("; in a container, remove the libcuda of the image", "") "[: {libcuda}]") \
   X(FORWARD_COMPAT_UNSUPPORTED, 305, ERROR, REFUSES, 24, driver, found_driver, gpus, none, \
     "cuda-compat does not work with this GPU (804)", \
-    "remove cuda-compat[ ({libcuda})] from " ON("the loader's path", "PATH") " and update the driver; or hide that GPU with CUDA_VISIBLE_DEVICES") \
+    "remove cuda-compat[ ({libcuda})] from " ON("the loader's path", "PATH") ", then update the driver; or hide that GPU with CUDA_VISIBLE_DEVICES") \
   X(STUB_DRIVER, 306, ERROR, REFUSES, 25, driver, found_driver, gpus, none, \
     ON("the libcuda found", "the nvcuda.dll found") " is the stub, which is for linking only (34)", \
     "remove the stubs directory[ ({libcuda})] from " ON("LD_LIBRARY_PATH and RPATH", "PATH")) \
