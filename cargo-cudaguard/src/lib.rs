@@ -26,7 +26,7 @@ use cli::arguments::{self, Output, ProbeFormat, TextOrJson, Verb};
 use cli::report::{self, CliError};
 use cli::{memory, shells, signals};
 use commands::{
-    artifact_report, check, cmake, diff, doctor, exec, explain, fleet, generic_build, init, lock, map, probe,
+    artifact_report, check, choose, cmake, diff, doctor, exec, explain, fleet, generic_build, init, lock, map, probe,
     requirements, verify,
 };
 
@@ -52,7 +52,12 @@ pub fn run() -> ExitCode {
     }
     let reads_artifacts = matches!(
         command,
-        Verb::Inspect { .. } | Verb::Verify(_) | Verb::Diff(_) | Verb::Map { .. } | Verb::Requirements { .. }
+        Verb::Inspect { .. }
+            | Verb::Verify(_)
+            | Verb::Choose(_)
+            | Verb::Diff(_)
+            | Verb::Map { .. }
+            | Verb::Requirements { .. }
     );
     if reads_artifacts {
         memory::limit();
@@ -68,6 +73,7 @@ pub fn run() -> ExitCode {
             Some(list) => fleet::run_fleet(&env, &options.files, list, options.format.get() == Output::Json),
             None => verify::run_verify(&env, &options),
         },
+        Verb::Choose(options) => choose::run_choose(&env, &options),
         Verb::Diff(options) => diff::run_diff(&env, &options),
         Verb::Requirements { files, name, format } => {
             requirements::run_requirements(&env, &files, name.as_deref(), format.get())

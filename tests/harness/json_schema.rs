@@ -11,6 +11,7 @@ use crate::places;
 /// Subcommands that write JSON, and their schemas.
 const SCHEMAS: &[(&str, &str)] = &[
     ("check", "docs/reference/schemas/check.schema.json"),
+    ("choose", "docs/reference/schemas/choose.schema.json"),
     ("diff", "docs/reference/schemas/diff.schema.json"),
     ("doctor", "docs/reference/schemas/doctor.schema.json"),
     ("explain", "docs/reference/schemas/explain.schema.json"),

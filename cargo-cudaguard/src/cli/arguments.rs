@@ -121,6 +121,9 @@ pub(crate) enum Verb {
     /// Check whether a binary will run on this machine, a described machine or a fleet
     #[command(after_long_help = help::VERIFY)]
     Verify(Box<VerifyOptions>),
+    /// Choose the build that runs on this machine, a described machine or each machine of a fleet
+    #[command(after_long_help = help::CHOOSE)]
+    Choose(Box<ChooseOptions>),
     /// Print what a machine must have to run the given files
     #[command(after_long_help = help::REQUIREMENTS)]
     Requirements {
@@ -225,6 +228,7 @@ impl Verb {
         match self {
             Self::Inspect { file, .. } => Some(reading(std::slice::from_ref(file))),
             Self::Verify(options) => Some(reading(&options.files)),
+            Self::Choose(_) => Some("reading the candidates".to_owned()),
             Self::Requirements { files, .. } | Self::Map { files, .. } => Some(reading(files)),
             Self::Diff(DiffOptions { old, new, .. }) => Some(reading(&[old.clone(), new.clone()])),
             Self::Doctor { .. } | Self::Probe { .. } => Some("querying the driver".to_owned()),
@@ -273,6 +277,45 @@ pub(crate) enum DiffFormat {
     Markdown,
     /// JSON
     Json,
+}
+
+/// Format of `choose`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ChooseFormat {
+    /// Human-readable text
+    #[default]
+    Text,
+    /// JSON
+    Json,
+    /// Arguments of pip install
+    Pip,
+    /// Arguments of uv pip install
+    Uv,
+    /// Pin for conda
+    Conda,
+    /// Part of an image tag
+    Docker,
+}
+
+/// Arguments of `choose`.
+#[derive(Debug, Args)]
+pub(crate) struct ChooseOptions {
+    /// Files, as for `verify`, or names that state a toolkit: cu126, 12.6, cuda12, cupy-cuda12x
+    #[arg(value_name = "CANDIDATE", required_unless_present = "index")]
+    pub(crate) candidates: Vec<String>,
+    /// Choose from the wheels and conda packages in this directory
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    pub(crate) index: Option<PathBuf>,
+    /// Choose for the machine in this host file, which `probe --json` writes
+    #[arg(long, value_name = "HOST.json")]
+    pub(crate) host: Option<PathBuf>,
+    /// Choose for each machine in this list, as for `verify`; `-` reads stdin
+    #[arg(long, value_name = "HOSTS", conflicts_with = "host")]
+    pub(crate) fleet: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) flags: Flags,
+    #[command(flatten)]
+    pub(crate) format: Format<ChooseFormat>,
 }
 
 /// Arguments of `diff`.

@@ -33,3 +33,9 @@ pub(crate) fn render_view<T: Serialize>(content: &T) -> String {
     let text = serde_json::to_string_pretty(&VersionedView { schema: SCHEMA, content });
     format!("{}\n", text.expect("all keys are texts"))
 }
+
+/// Renders a structure with its schema number in one line.
+pub(crate) fn render_view_line<T: Serialize>(content: &T) -> String {
+    let text = serde_json::to_string(&VersionedView { schema: SCHEMA, content });
+    format!("{}\n", text.expect("all keys are texts"))
+}

@@ -100,6 +100,11 @@ impl CliError {
         Self { status: EXIT_ERROR, text: text.to_string() }
     }
 
+    /// Returns the text.
+    pub(crate) fn text(&self) -> &str {
+        &self.text
+    }
+
     /// Creates an error for an unknown argument, with the next thing to try.
     pub(crate) fn not_found(text: impl Display) -> Self {
         Self { status: EXIT_NOT_FOUND, text: text.to_string() }

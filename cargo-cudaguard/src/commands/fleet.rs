@@ -1,5 +1,5 @@
 //! `verify --fleet`: checks each machine of a list in any supported input format. The list is streamed, so its length
-//! is not limited.
+//! is not limited. [`read_fleet`] reads such a list for other subcommands too.
 
 mod inputs;
 mod kubernetes;
@@ -13,7 +13,8 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::rc::Rc;
 
-use crate::host::machine::fleet::{Change, Fleet, FleetOutcome, Outcomes};
+use crate::host::machine::Machine;
+use crate::host::machine::fleet::{Change, Fleet, FleetOutcome, Outcomes, check_files};
 use cudaguard::internal::env::Env;
 use cudaguard::internal::finding::{Code, Effect};
 use cudaguard::internal::json::Value;
@@ -26,8 +27,8 @@ use crate::host::formats::{self, InputKind, OPENING, decode_utf16};
 use crate::verdict::Verdict;
 use inputs::HostFacts;
 
-/// A machine's label and the reports of all files for this machine.
-type Judged = (Option<String>, Rc<FleetReport>);
+/// A machine's label and the result of judging it.
+type Judged<T> = (Option<String>, Rc<T>);
 
 /// Maximum length of a line, in bytes. A longer line is rejected as a host file, and its rest is skipped.
 const LONGEST: u64 = 4 * 1024 * 1024;
@@ -43,15 +44,43 @@ pub(crate) fn run_fleet(env: &Env, files: &[PathBuf], list: &Path, json: bool) -
     let read = files.iter().map(|file| read_components(env, file)).collect::<Result<Vec<_>, _>>()?;
     let open: Vec<_> =
         read.iter().map(|components| not_judged(&components.manifests, &components.not_examined)).collect();
-    let fleet_report = |outcomes: Outcomes| FleetReport::from_outcomes(&outcomes, files, &open, json);
-    let mut run = Run {
+    let mut summary = FleetSummary {
         files,
         open: &open,
         json,
-        fleet: Fleet::new(read, fleet_report),
         counts: files.iter().map(|_| Count::default()).collect(),
         together: Count::default(),
         out: BufWriter::with_capacity(256 * 1024, std::io::stdout().lock()),
+    };
+    let fleet = read_fleet(
+        list,
+        |machine| FleetReport::from_outcomes(&check_files(&read, machine), files, &open, json),
+        &mut |fleet_report, label, place| summary.add(fleet_report, label, place),
+    )?;
+    let Some(fleet) = fleet else { return Ok(ExitCode::from(EXIT_ERROR)) };
+    summary.print(&fleet)
+}
+
+/// The number of machines in a fleet.
+pub(super) struct FleetSize {
+    pub(super) machines: usize,
+    /// Number of entries that cannot be read.
+    pub(super) unread: usize,
+}
+
+/// Receives the result for a machine, its label and its position. Returns false if the reader of the output has closed it.
+type AddMachine<'a, T> = &'a mut dyn FnMut(&T, Option<&str>, InputPlace) -> Result<bool, CliError>;
+
+/// Judges each machine of a list, and passes the result to `add`. Reports entries that cannot be read. Returns `None` if
+/// `add` returned false.
+pub(super) fn read_fleet<T>(
+    list: &Path,
+    judge: impl Fn(&Machine) -> T,
+    add: AddMachine<'_, T>,
+) -> Result<Option<FleetSize>, CliError> {
+    let mut run = Run {
+        fleet: Fleet::new(judge),
+        add,
         machines: 0,
         unread: 0,
         unusable: 0,
@@ -92,7 +121,7 @@ pub(crate) fn run_fleet(env: &Env, files: &[PathBuf], list: &Path, json: bool) -
 }
 
 /// Returns the entries of a directory sorted by name, without hidden ones.
-fn in_order(dir: &Path) -> Result<Vec<PathBuf>, CliError> {
+pub(super) fn in_order(dir: &Path) -> Result<Vec<PathBuf>, CliError> {
     let fail = |error: std::io::Error| CliError::operational(format_args!("{}: {error}", dir.display()));
     let mut files = Vec::new();
     for entry in std::fs::read_dir(dir).map_err(fail)? {
@@ -107,36 +136,29 @@ fn in_order(dir: &Path) -> Result<Vec<PathBuf>, CliError> {
 
 /// The position of a machine in the input.
 #[derive(Clone, Copy)]
-enum InputPlace {
+pub(super) enum InputPlace {
     Line(usize),
     Item(usize),
     EntireInput,
 }
 
 /// State of the check of one fleet.
-struct Run<'a, F> {
-    files: &'a [PathBuf],
-    /// The parts of each file that no rule has checked.
-    open: &'a [Vec<String>],
-    json: bool,
-    fleet: Fleet<FleetReport, F>,
-    counts: Vec<Count>,
-    /// The counts for all files together on one machine.
-    together: Count,
-    out: BufWriter<std::io::StdoutLock<'static>>,
+struct Run<'a, T, F> {
+    fleet: Fleet<T, F>,
+    add: AddMachine<'a, T>,
     machines: usize,
     unread: usize,
     /// Number of GPUs that no program can use, or for which this is unknown.
     unusable: usize,
     /// Set while all input consists of host files, one a line.
     lines: bool,
-    /// Number of nodes without an NVIDIA GPU.
+    /// Number of nodes and slices without an NVIDIA GPU.
     without: usize,
-    /// Result with which the run stopped early, because the reader closed the output or the output cannot be written.
-    stopped: Option<Result<ExitCode, CliError>>,
+    /// Set if the run stopped early, because the reader closed the output (`Ok`) or the output cannot be written.
+    stopped: Option<Result<(), CliError>>,
 }
 
-impl<F: Fn(Outcomes) -> FleetReport> Run<'_, F> {
+impl<T, F: Fn(&Machine) -> T> Run<'_, T, F> {
     /// Returns the number of machines, of entries that cannot be read, and of nodes without a GPU.
     fn found(&self) -> usize {
         self.machines + self.unread + self.without
@@ -272,8 +294,8 @@ impl<F: Fn(Outcomes) -> FleetReport> Run<'_, F> {
 
     /// Adds one machine, or the reason why it cannot be read. Returns false if the run must stop. `label` names a
     /// machine that has no name.
-    fn take(&mut self, name: &str, label: Option<&str>, place: InputPlace, judged: Result<Judged, String>) -> bool {
-        let (own, fleet_report) = match judged {
+    fn take(&mut self, name: &str, label: Option<&str>, place: InputPlace, judged: Result<Judged<T>, String>) -> bool {
+        let (own, result) = match judged {
             Ok(judged) => judged,
             Err(why) => {
                 self.unread += 1;
@@ -286,24 +308,23 @@ impl<F: Fn(Outcomes) -> FleetReport> Run<'_, F> {
         };
         self.machines += 1;
         let label = own.as_deref().or(label);
-        for (of_file, count) in fleet_report.each.iter().zip(&mut self.counts) {
-            count.add_verdict(of_file, label, place);
-            if self.json && self.stopped.is_none() {
-                self.stopped = match report::check_written(write_verdict(&mut self.out, of_file, label, place)) {
-                    Ok(true) => None,
-                    // The reader has closed the output, and the list may be infinite.
-                    Ok(false) => Some(Ok(ExitCode::from(EXIT_ERROR))),
-                    Err(stop) => Some(Err(stop)),
-                };
+        match (self.add)(&result, label, place) {
+            Ok(true) => true,
+            // The reader has closed the output, and the list may be infinite.
+            Ok(false) => {
+                self.stopped = Some(Ok(()));
+                false
+            }
+            Err(error) => {
+                self.stopped = Some(Err(error));
+                false
             }
         }
-        self.together.add_verdict(&fleet_report.together, label, place);
-        self.stopped.is_none()
     }
 
-    fn end(mut self, name: &str) -> Result<ExitCode, CliError> {
+    fn end(self, name: &str) -> Result<Option<FleetSize>, CliError> {
         if let Some(stopped) = self.stopped {
-            return stopped;
+            return stopped.map(|()| None);
         }
         if self.unread > TOLD {
             report::note(&format!("warning: {name}: {} more entries cannot be read", self.unread - TOLD));
@@ -330,14 +351,44 @@ impl<F: Fn(Outcomes) -> FleetReport> Run<'_, F> {
             let what = pluralize(self.without, "node", "nodes");
             report::note(&format!("info: {name}: {} {what} without an NVIDIA GPU", self.without));
         }
+        Ok(Some(FleetSize { machines: self.machines, unread: self.unread }))
+    }
+}
+
+/// The verdicts of `verify --fleet`.
+struct FleetSummary<'a> {
+    files: &'a [PathBuf],
+    /// The parts of each file that no rule has checked.
+    open: &'a [Vec<String>],
+    json: bool,
+    counts: Vec<Count>,
+    /// The counts for all files together on one machine.
+    together: Count,
+    out: BufWriter<std::io::StdoutLock<'static>>,
+}
+
+impl FleetSummary<'_> {
+    /// Adds a machine. Returns false if the reader has closed the output.
+    fn add(&mut self, fleet_report: &FleetReport, label: Option<&str>, place: InputPlace) -> Result<bool, CliError> {
+        for (of_file, count) in fleet_report.each.iter().zip(&mut self.counts) {
+            count.add_verdict(of_file, label, place);
+            if self.json && !report::check_written(write_verdict(&mut self.out, of_file, label, place))? {
+                return Ok(false);
+            }
+        }
+        self.together.add_verdict(&fleet_report.together, label, place);
+        Ok(true)
+    }
+
+    fn print(mut self, fleet: &FleetSize) -> Result<ExitCode, CliError> {
         if !self.json {
             for ((file, count), open) in self.files.iter().zip(&self.counts).zip(self.open) {
-                let text = count.summary_text(&file.display().to_string(), self.machines, "it");
+                let text = count.summary_text(&file.display().to_string(), fleet.machines, "it");
                 report::check_written(self.out.write_all((text + &verify::not_judged_in_words(open)).as_bytes()))?;
             }
             if self.files.len() > 1 {
                 let all = format!("all {} files together", self.files.len());
-                let text = self.together.summary_text(&all, self.machines, "all of them");
+                let text = self.together.summary_text(&all, fleet.machines, "all of them");
                 report::check_written(self.out.write_all(text.as_bytes()))?;
             }
         }
@@ -345,7 +396,7 @@ impl<F: Fn(Outcomes) -> FleetReport> Run<'_, F> {
         let mut counts = self.counts.iter().chain([&self.together]);
         Ok(if counts.clone().any(|count| count.refused > 0) {
             ExitCode::from(REFUSED)
-        } else if self.unread > 0 || counts.any(|count| count.unknown > 0) {
+        } else if fleet.unread > 0 || counts.any(|count| count.unknown > 0) {
             ExitCode::from(EXIT_ERROR)
         } else {
             ExitCode::SUCCESS
@@ -584,7 +635,7 @@ impl InputPlace {
         }
     }
 
-    fn describe(self) -> String {
+    pub(super) fn describe(self) -> String {
         match self {
             Self::Line(number) => format!("line {number}"),
             Self::Item(number) => format!("item {number}"),

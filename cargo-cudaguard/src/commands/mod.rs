@@ -3,6 +3,7 @@
 pub(crate) mod artifact_report;
 pub(crate) mod cargo;
 pub(crate) mod check;
+pub(crate) mod choose;
 pub(crate) mod cmake;
 pub(crate) mod diff;
 pub(crate) mod doctor;

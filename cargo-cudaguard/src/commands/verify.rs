@@ -22,17 +22,17 @@ use crate::cli::report::{self, CliError, EXIT_ERROR, REFUSED};
 use crate::commands::release::Gate;
 use crate::verdict::Verdict;
 
-pub(crate) use answer::add_unknown_facts;
-use answer::{FileAnswer, add_strict_errors};
-use examine::OpenArtifact;
-pub(crate) use examine::{components_of_all, not_judged, read_components};
-use machines::Machines;
-pub(crate) use machines::{open_input, position_text};
+use answer::add_strict_errors;
+pub(crate) use answer::{FileAnswer, add_unknown_facts};
+pub(crate) use examine::{
+    MachineAnswer, OpenArtifact, check_components, components_of_all, not_judged, read_components,
+};
+pub(crate) use machines::{HERE, Machines, open_input, position_text};
 pub(crate) use output::{file_names, not_judged_in_words, put_not_judged, to_json, warn_of_not_examined};
 
 /// Runs `verify` for this machine or for described machines.
 pub(crate) fn run_verify(env: &Env, question: &VerifyOptions) -> Result<ExitCode, CliError> {
-    let machines = Machines::from_options(question)?;
+    let machines = Machines::from_options(question.host.as_deref(), &question.flags)?;
     let gate = Gate::from_options(env, &question.gate, machines.are_described())?;
     let mut answers = Vec::new();
     for file in &question.files {

@@ -402,7 +402,7 @@ fn set_cudart(manifest: &mut Manifest, observed: &LinkObservation) {
 }
 
 /// Returns the driver requirement of a cudart.
-fn cudart_row(cudart: CudaVersion, version: Option<CudaVersion>) -> Requirement {
+pub(crate) fn cudart_row(cudart: CudaVersion, version: Option<CudaVersion>) -> Requirement {
     let floor = tables::cudart_floor(cudart);
     Requirement::Driver {
         cuda: floor.cuda,

@@ -190,7 +190,7 @@ fn describe_code(service: GpuSupport) -> String {
 }
 
 /// Returns the rows of declared architectures: one container with all of them and PTX of this ISA.
-pub(crate) fn declared_rows(targets: &[Target], isa: (u32, u32)) -> Vec<Requirement> {
+pub fn declared_rows(targets: &[Target], isa: (u32, u32)) -> Vec<Requirement> {
     let narrow = |number: u32| u16::try_from(number).unwrap_or_default();
     let run = |target: &Target| {
         let isa = if matches!(target, Target::Ptx(_)) { (narrow(isa.0), narrow(isa.1)) } else { (0, 0) };

@@ -1,6 +1,7 @@
 //! Machine checks of the command: `probe`, `verify` on this machine, on described machines and on fleets; `exec` with a
 //! driver that does not fit. No GPU is needed: libcuda is the real one of driver 535, or the fake one.
 
+mod choose;
 mod described_hosts;
 mod fake_hosts;
 pub(crate) mod fixture;

@@ -3,7 +3,7 @@
 /// Subcommands grouped by subject, as `--help` lists them.
 pub(crate) const GROUPS: &[(&str, &[&str])] = &[
     ("Build with cargo", &["build", "run", "test", "install", "check", "lock", "init", "env"]),
-    ("Examine files", &["inspect", "verify", "diff", "requirements", "map"]),
+    ("Examine files", &["inspect", "verify", "choose", "diff", "requirements", "map"]),
     ("Examine this machine", &["doctor", "probe", "exec"]),
     ("Build with other tools", &["cmake", "embed", "seal"]),
     ("Help", &["explain", "completions", "man"]),
@@ -19,8 +19,8 @@ Examples:
 
 Exit status:
   0   success
-  1   incompatible, or a build is refused; diff: support is lost; lock --locked: the file would change
-  2   usage or I/O error; verify, doctor, diff: unknown, or something was not examined
+  1   incompatible, or a build is refused; choose: no candidate runs; diff: support is lost; lock --locked: the file would change
+  2   usage or I/O error; verify, choose, doctor, diff: unknown, or something was not examined
   3   explain: unknown text
   78  run, exec: refused at start-up
   If cargo fails, the status is cargo's.
@@ -177,6 +177,21 @@ Exit status:
   0  compatible, and everything was examined
   1  incompatible; with --strict also unknown, partial or not examined
   2  unknown, something was not examined, or a usage or I/O error";
+
+pub(crate) const CHOOSE: &str = "\
+Of the candidates that run, those with machine code come before those with PTX, then the newest toolkit, the newest version of a
+wheel, and the order on the command line decide. An unknown candidate is never chosen.
+A name states its toolkit, not its GPU code: cu126 is checked against the GPUs that PyTorch lists, another name against the
+limits of the toolkit.
+
+Examples:
+  cargo cudaguard choose cu118 cu126 cu128 cu130
+  pip install torch $(cargo cudaguard choose cu126 cu130 --format pip)
+
+Exit status:
+  0  a candidate runs; with --fleet, on each machine
+  1  no candidate runs
+  2  no candidate certainly runs, or a usage or I/O error";
 
 pub(crate) const DIFF: &str = "\
 Support is lost if a GPU no longer runs the release or only parts of it, if a GPU needs a newer driver, if a newer

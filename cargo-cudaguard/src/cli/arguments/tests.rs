@@ -103,14 +103,14 @@ fn completed_options_exist_in_cargo() {
     }
 }
 
-/// Returns the arguments that a subcommand requires, with values of the right kind.
+/// Returns the arguments that a subcommand requires or takes by position, with values of the right kind.
 fn required_arguments(command: &Command) -> Vec<String> {
     let mut words = Vec::new();
     if let Some(below) = command.get_subcommands().find(|below| below.get_name() == "install") {
         words.push(below.get_name().to_owned());
         words.extend(required_arguments(below));
     }
-    for argument in command.get_arguments().filter(|argument| argument.is_required_set()) {
+    for argument in command.get_arguments().filter(|argument| argument.is_required_set() || argument.is_positional()) {
         words.extend(argument.get_long().map(|long| format!("--{long}")));
         let values = argument.get_possible_values();
         words.push(values.first().map_or("file".to_owned(), |value| value.get_name().to_owned()));

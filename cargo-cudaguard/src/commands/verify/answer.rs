@@ -23,19 +23,19 @@ pub(crate) fn add_unknown_facts<'a>(items: &mut Vec<String>, findings: impl Into
 }
 
 /// The answer for one file.
-pub(super) struct FileAnswer<'a> {
-    pub(super) file: &'a Path,
+pub(crate) struct FileAnswer<'a> {
+    pub(crate) file: &'a Path,
     /// `None` if only the requirements of a release are checked.
-    pub(super) on_machine: Option<MachineAnswer>,
+    pub(crate) on_machine: Option<MachineAnswer>,
     /// `None` if nothing is required of a release.
-    pub(super) release: Option<GateReport>,
+    pub(crate) release: Option<GateReport>,
     /// The findings that report the absence of facts which no option asks about. They do not count.
-    pub(super) unasked: Vec<Code>,
+    pub(crate) unasked: Vec<Code>,
 }
 
 impl FileAnswer<'_> {
     /// Returns the findings of both checks, in report order.
-    pub(super) fn findings(&self) -> Vec<Finding> {
+    pub(crate) fn findings(&self) -> Vec<Finding> {
         let on_machine = self.on_machine.iter().flat_map(|answer| &answer.findings);
         let of_release = self.release.iter().flat_map(|report| &report.findings);
         let mut findings: Vec<Finding> = on_machine.chain(of_release).cloned().collect();
@@ -44,14 +44,14 @@ impl FileAnswer<'_> {
     }
 
     /// Returns the parts that a check did not examine, each once.
-    pub(super) fn not_examined(&self) -> Vec<NotExamined> {
+    pub(crate) fn not_examined(&self) -> Vec<NotExamined> {
         let mut all = self.on_machine.as_ref().map(|answer| answer.not_examined.clone()).unwrap_or_default();
         all.extend(self.only_release_left_out().cloned());
         all
     }
 
     /// Describes the parts that no rule has checked, those that were not examined, and the facts that are unknown.
-    pub(super) fn not_judged(&self) -> Vec<String> {
+    pub(crate) fn not_judged(&self) -> Vec<String> {
         let mut all = self.on_machine.as_ref().map(|answer| answer.open.clone()).unwrap_or_default();
         all.extend(self.only_release_left_out().map(ToString::to_string));
         let is_open =
@@ -61,7 +61,7 @@ impl FileAnswer<'_> {
     }
 
     /// Returns the findings about facts that no option states.
-    pub(super) fn unasked_findings(&self) -> Vec<Finding> {
+    pub(crate) fn unasked_findings(&self) -> Vec<Finding> {
         let mut findings = self.findings();
         findings.retain(|finding| self.unasked.contains(&finding.code));
         findings
@@ -72,12 +72,12 @@ impl FileAnswer<'_> {
         self.release.iter().flat_map(|report| &report.not_examined).filter(|part| !known.contains(part))
     }
 
-    pub(super) fn verdict(&self) -> Verdict {
+    pub(crate) fn verdict(&self) -> Verdict {
         self.verdict_of(self.findings(), &self.not_examined())
     }
 
     /// Returns the verdict of the check on the machines alone.
-    pub(super) fn verdict_on(&self, machine: &MachineAnswer) -> Verdict {
+    pub(crate) fn verdict_on(&self, machine: &MachineAnswer) -> Verdict {
         self.verdict_of(machine.findings.clone(), &machine.not_examined)
     }
 

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use cudaguard::internal::env::Env;
 use cudaguard::internal::finding::{self, Finding};
 use cudaguard::internal::manifest::Manifest;
+use cudaguard::internal::version::CudaVersion;
 
 use super::machines::HERE;
 use crate::artifact::{self, Opened};
@@ -40,7 +41,7 @@ pub(crate) fn read_components(env: &Env, file: &Path) -> Result<Components, CliE
 }
 
 /// A file, an archive or a directory that is opened once, although several checks need its contents.
-pub(super) enum OpenArtifact<'a> {
+pub(crate) enum OpenArtifact<'a> {
     /// A single program, library or object.
     File(&'a Path, Arc<Contents>),
     /// An archive or a directory, with all its members.
@@ -48,7 +49,7 @@ pub(super) enum OpenArtifact<'a> {
 }
 
 impl<'a> OpenArtifact<'a> {
-    pub(super) fn open(path: &'a Path) -> Result<Self, CliError> {
+    pub(crate) fn open(path: &'a Path) -> Result<Self, CliError> {
         Ok(match artifact::open(path).map_err(CliError::operational)? {
             Opened::File(contents) => Self::File(path, contents),
             Opened::Archive(archive) => Self::Whole(Box::new(ArtifactReport::read(path, archive, false)?)),
@@ -56,7 +57,7 @@ impl<'a> OpenArtifact<'a> {
     }
 
     /// Checks it on this machine. For a program that the dynamic linker of this machine loads, the start is simulated.
-    pub(super) fn check_here(&mut self, env: &Env) -> Result<MachineAnswer, CliError> {
+    pub(crate) fn check_here(&mut self, env: &Env) -> Result<MachineAnswer, CliError> {
         let probe = DriverProbe::with_current_exe();
         let here = || [machine::detect_machine(env, Some(&probe))];
         match self {
@@ -147,20 +148,22 @@ fn nothing_to_judge(binary: &Binary) -> CliError {
 }
 
 /// The answer for one artifact on the machines.
-pub(super) struct MachineAnswer {
-    pub(super) findings: Vec<Finding>,
+pub(crate) struct MachineAnswer {
+    pub(crate) findings: Vec<Finding>,
     /// Descriptions of the components.
-    pub(super) components: Vec<String>,
+    pub(crate) components: Vec<String>,
     /// Descriptions of the parts that no rule has checked, and of the parts that were not examined.
-    pub(super) open: Vec<String>,
-    pub(super) not_examined: Vec<NotExamined>,
+    pub(crate) open: Vec<String>,
+    /// The newest toolkit that built one of the components, or the oldest that its cudart may be from.
+    pub(crate) cuda: Option<CudaVersion>,
+    pub(crate) not_examined: Vec<NotExamined>,
     /// The result for each GPU.
-    pub(super) gpus: Vec<GpuAnswer>,
+    pub(crate) gpus: Vec<GpuAnswer>,
     /// GPUs that no CUDA program can use here, with the reason.
-    pub(super) unusable: Vec<String>,
+    pub(crate) unusable: Vec<String>,
     /// The NVIDIA libraries that the dynamic linker would load; `None` if the dynamic linker of that machine cannot be
     /// simulated.
-    pub(super) libraries: Option<Vec<Loaded>>,
+    pub(crate) libraries: Option<Vec<Loaded>>,
 }
 
 impl MachineAnswer {
@@ -174,6 +177,7 @@ impl MachineAnswer {
             findings,
             components: describe_manifests(manifests),
             open: not_judged(manifests, &not_examined),
+            cuda: manifests.iter().filter_map(Manifest::cuda_version).max(),
             not_examined,
             gpus,
             unusable: Vec::new(),
@@ -235,7 +239,11 @@ fn simulate_start(env: &Env, binary: &Binary, probe: &DriverProbe) -> Result<Mac
 }
 
 fn check_archive(report: &ArtifactReport, machines: &[Machine], place: &str) -> Result<MachineAnswer, CliError> {
-    let components = report.checkable_components()?;
+    Ok(check_components(report.checkable_components()?, machines, place))
+}
+
+/// Checks the components of an archive, or of a program that no file contains, on these machines.
+pub(crate) fn check_components(components: Components, machines: &[Machine], place: &str) -> MachineAnswer {
     let machines = machines_for(machines, &components);
     let on = |machine| {
         let of_each = on_each(&components.manifests, Some(machine));
@@ -244,7 +252,7 @@ fn check_archive(report: &ArtifactReport, machines: &[Machine], place: &str) -> 
         all
     };
     let gpus = machines.iter().flat_map(on).collect();
-    Ok(answer_on(components, gpus, &machines, place))
+    answer_on(components, gpus, &machines, place)
 }
 
 fn check_binary(

@@ -11,17 +11,17 @@ use cudaguard::internal::tables;
 use cudaguard::internal::vendor::CUDNN;
 use cudaguard::internal::version::{DriverRelease, Version};
 
-use crate::cli::arguments::{Flags, VerifyOptions};
+use crate::cli::arguments::Flags;
 use crate::cli::platform;
 use crate::cli::report::{self, CliError};
 use crate::host::formats;
 use crate::host::machine::{self, Driver, Gpu, HostLibrary, Machine, ParseError, REVISION};
 
 /// The place of a check on this machine, in findings and output.
-pub(super) const HERE: &str = "here";
+pub(crate) const HERE: &str = "here";
 
 /// The machines that `verify` checks for.
-pub(super) enum Machines {
+pub(crate) enum Machines {
     /// This machine. It is detected only if a check needs it.
     Here,
     /// The machines that a host file or options describe. A program must run on each of them.
@@ -35,15 +35,15 @@ pub(super) enum Machines {
 }
 
 impl Machines {
-    pub(super) fn from_options(options: &VerifyOptions) -> Result<Self, CliError> {
-        Ok(match &options.host {
+    pub(crate) fn from_options(host: Option<&Path>, flags: &Flags) -> Result<Self, CliError> {
+        Ok(match host {
             Some(file) => Self::Described {
                 machines: vec![read_host(file)?],
                 place: file.display().to_string(),
                 by_options: false,
             },
-            None if options.flags.is_any_set() => Self::Described {
-                machines: described_by(&options.flags).map_err(CliError::operational)?,
+            None if flags.is_any_set() => Self::Described {
+                machines: described_by(flags).map_err(CliError::operational)?,
                 place: "the described machine".to_owned(),
                 by_options: true,
             },
@@ -51,12 +51,12 @@ impl Machines {
         })
     }
 
-    pub(super) const fn are_described(&self) -> bool {
+    pub(crate) const fn are_described(&self) -> bool {
         matches!(self, Self::Described { .. })
     }
 
     /// Returns the codes of findings that report the absence of facts which the options do not state.
-    pub(super) fn codes_not_asked(&self) -> Vec<Code> {
+    pub(crate) fn codes_not_asked(&self) -> Vec<Code> {
         let Self::Described { machines, by_options: true, .. } = self else { return Vec::new() };
         let states_cudnn = |machine: &Machine| machine.libraries.contains_key(CUDNN.key);
         let states_driver = |machine: &Machine| {
@@ -69,7 +69,7 @@ impl Machines {
     }
 
     /// Returns the name of the machine for the output.
-    pub(super) fn label(&self) -> &str {
+    pub(crate) fn label(&self) -> &str {
         match self {
             Self::Here => HERE,
             Self::Described { machines, place, .. } => {

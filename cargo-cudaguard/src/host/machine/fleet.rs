@@ -36,27 +36,24 @@ pub struct Outcomes {
     pub change: Option<Change>,
 }
 
-/// Files to check against many machines. `T` is the type that the caller derives from the outcomes, once for each
-/// cached machine.
+/// Judges many machines. `T` is the result of the caller's function, which is called once for each cached machine.
 pub struct Fleet<T, F> {
-    files: Vec<Components>,
-    made_of: F,
+    judge: F,
     known: HashMap<Machine, Rc<T>>,
     unknown_keys: UnknownKeys,
 }
 
-impl<T, F: Fn(Outcomes) -> T> Fleet<T, F> {
-    /// Creates a fleet check of these files.
-    pub fn new(files: Vec<Components>, made_of: F) -> Self {
-        Self { files, made_of, known: HashMap::new(), unknown_keys: UnknownKeys::default() }
+impl<T, F: Fn(&Machine) -> T> Fleet<T, F> {
+    /// Creates a fleet whose machines this function judges.
+    pub fn new(judge: F) -> Self {
+        Self { judge, known: HashMap::new(), unknown_keys: UnknownKeys::default() }
     }
 
     /// Checks the machine on one line. Returns its label, if it has one, and the value derived from the outcomes.
     pub fn judge_line(&mut self, line: &str) -> Result<(Option<String>, Rc<T>), ParseError> {
         let (name, machine, unknown_keys) = Machine::read_for_judging(line)?;
         self.unknown_keys.extend(unknown_keys);
-        let made =
-            if line.len() > LONGEST { Rc::new(self.describe_outcome(&machine)) } else { self.judge_machine(machine).1 };
+        let made = if line.len() > LONGEST { Rc::new((self.judge)(&machine)) } else { self.judge_machine(machine).1 };
         Ok((name, made))
     }
 
@@ -71,7 +68,7 @@ impl<T, F: Fn(Outcomes) -> T> Fleet<T, F> {
         if let Some(known) = self.known.get(&machine) {
             return (name, known.clone());
         }
-        let made = Rc::new(self.describe_outcome(&machine));
+        let made = Rc::new((self.judge)(&machine));
         if machine.gpus.as_ref().is_some_and(|gpus| gpus.len() > MOST_GPUS) {
             return (name, made);
         }
@@ -81,13 +78,10 @@ impl<T, F: Fn(Outcomes) -> T> Fleet<T, F> {
         self.known.insert(machine, made.clone());
         (name, made)
     }
-
-    fn describe_outcome(&self, machine: &Machine) -> T {
-        (self.made_of)(check_files(&self.files, machine))
-    }
 }
 
-fn check_files(files: &[Components], machine: &Machine) -> Outcomes {
+/// Checks these files on a machine.
+pub fn check_files(files: &[Components], machine: &Machine) -> Outcomes {
     let on = |file: &Components| {
         let findings = file.check_on(machine, "that machine");
         let verdict = examined::verdict(&findings, &file.not_examined);
@@ -130,7 +124,7 @@ mod tests {
 
     #[test]
     fn equal_hosts_are_checked_once() {
-        let mut fleet = Fleet::new(vec![cudart_13()], |outcomes| outcomes);
+        let mut fleet = Fleet::new(|machine| check_files(&[cudart_13()], machine));
         let line = |name: &str, driver: &str, uuid: &str| {
             format!(
                 r#"{{"name": "{name}", "driver": {{"user": "{driver}", "kernel": "{driver}", "library": "/{name}"}}, "gpus": [{{"cc": "9.0", "uuid": "{uuid}"}}]}}"#
@@ -171,7 +165,7 @@ mod tests {
         asks.manifests[0]
             .requires
             .extend([gpu((0, 0), Some((7, 255)), GpuCoverage::Nothing), gpu((8, 0), None, GpuCoverage::Cubin)]);
-        let mut fleet = Fleet::new(vec![asks, cudart_13()], |outcomes| outcomes);
+        let mut fleet = Fleet::new(|machine| check_files(&[asks.clone(), cudart_13()], machine));
         let mut changes = |driver: &str, cc: &str| {
             let line = format!(
                 r#"{{"driver": {{"user": "{driver}", "kernel": "{driver}"}}, "gpus": [{{"cc": "{cc}", "uuid": "GPU-1"}}]}}"#
@@ -189,7 +183,7 @@ mod tests {
 
     #[test]
     fn single_sufficient_change_is_found() {
-        let mut fleet = Fleet::new(vec![cudart_13()], |outcomes| outcomes);
+        let mut fleet = Fleet::new(|machine| check_files(&[cudart_13()], machine));
         let mut change = |driver: &str| {
             let line = format!(r#"{{"driver": {driver}, "gpus": [{{"cc": "9.0"}}]}}"#);
             fleet.judge_line(&line).unwrap().1.each[0].change
@@ -210,7 +204,7 @@ mod tests {
 
     #[test]
     fn host_memory_is_bounded() {
-        let mut fleet = Fleet::new(vec![cudart_13()], |outcomes| outcomes);
+        let mut fleet = Fleet::new(|machine| check_files(&[cudart_13()], machine));
         for number in 0..3 * KINDS {
             let line = format!(
                 r#"{{"driver": {{"user": "600.{number}", "kernel": "600.{number}"}}, "gpus": [{{"cc": "9.0"}}]}}"#

@@ -1,0 +1,223 @@
+//! The choice as text, JSON, and arguments of installers.
+
+use std::fmt::Write as _;
+
+use cudaguard::internal::sanitize;
+use cudaguard::internal::version::CudaVersion;
+use serde::Serialize;
+
+use super::candidate::Candidate;
+use super::{Judged, best_of};
+use crate::cli::arguments::ChooseFormat;
+use crate::cli::json_output;
+use crate::cli::report::{self, CliError};
+use crate::host::judge::answer::Service;
+use crate::verdict::Verdict;
+
+/// What a name does not state.
+const NOT_STATED: &str = "the GPU code of the package: a name states only its toolkit; give the file to check it";
+
+/// The choice for one machine.
+pub(super) struct Choice {
+    chosen: Option<usize>,
+    candidates: Vec<Row>,
+    install: Option<InstallArguments>,
+}
+
+/// A candidate in the output.
+struct Row {
+    name: String,
+    is_file: bool,
+    judged: Judged,
+    /// Why it is not chosen; empty for the one that is.
+    reason: String,
+}
+
+/// Arguments that select the candidate.
+#[derive(Clone, Serialize)]
+struct InstallArguments {
+    pip: String,
+    uv: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    conda: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    docker: Option<String>,
+}
+
+#[derive(Serialize)]
+struct ChoiceView<'a> {
+    machine: &'a str,
+    verdict: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    chosen: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    install: Option<&'a InstallArguments>,
+    candidates: Vec<CandidateView<'a>>,
+}
+
+#[derive(Serialize)]
+struct CandidateView<'a> {
+    candidate: &'a str,
+    verdict: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    by: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    toolkit: Option<String>,
+    #[serde(skip_serializing_if = "str::is_empty")]
+    reason: &'a str,
+    codes: Vec<String>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    not_judged: Vec<&'a str>,
+}
+
+impl Choice {
+    pub(super) fn new(candidates: &[Candidate], judged: Vec<Judged>) -> Self {
+        let chosen = best_of(&judged);
+        let reasons: Vec<String> = judged
+            .iter()
+            .enumerate()
+            .map(|(at, one)| match chosen {
+                Some(best) if best == at => String::new(),
+                _ if one.verdict != Verdict::Runs => format!("{}: {}", one.verdict.name(), one.reason),
+                Some(best) => reason_against(one, &judged[best], &candidates[best].name),
+                None => String::new(),
+            })
+            .collect();
+        let install = chosen.map(|at| InstallArguments::new(&candidates[at], judged[at].toolkit));
+        let rows = candidates.iter().zip(judged).zip(reasons);
+        let rows = rows.map(|((candidate, judged), reason)| Row {
+            name: candidate.name.clone(),
+            is_file: candidate.file.is_some(),
+            judged,
+            reason,
+        });
+        Self { chosen, candidates: rows.collect(), install }
+    }
+
+    /// Returns `Runs` if a candidate is chosen, `Refused` if none can be.
+    pub(super) fn verdict(&self) -> Verdict {
+        self.candidates.iter().map(|row| row.judged.verdict).min().unwrap_or(Verdict::Refused)
+    }
+
+    fn view<'a>(&'a self, machine: &'a str) -> ChoiceView<'a> {
+        let candidates = self.candidates.iter().map(|row| CandidateView {
+            candidate: &row.name,
+            verdict: row.judged.verdict.name(),
+            by: row.judged.service.map(Service::name),
+            toolkit: row.judged.toolkit.map(|toolkit| toolkit.to_string()),
+            reason: &row.reason,
+            codes: row.judged.codes.iter().map(ToString::to_string).collect(),
+            not_judged: row.not_judged(),
+        });
+        ChoiceView {
+            machine,
+            verdict: self.verdict().name(),
+            chosen: self.chosen.map(|at| self.candidates[at].name.as_str()),
+            install: self.install.as_ref(),
+            candidates: candidates.collect(),
+        }
+    }
+
+    fn to_text(&self, machine: &str) -> String {
+        let head = match (self.chosen, self.verdict()) {
+            (Some(at), _) => format!("{machine}: {}", self.candidates[at].name),
+            (None, Verdict::Refused) => format!("{machine}: no candidate runs"),
+            (None, _) => format!("{machine}: unknown: no candidate certainly runs"),
+        };
+        let mut text = sanitize::sanitize_line(&head).into_owned() + "\n";
+        for row in self.candidates.iter().filter(|row| !row.reason.is_empty()) {
+            let _ = writeln!(text, "  {}", sanitize::sanitize_line(&format!("{}: {}", row.name, row.reason)));
+        }
+        // The reason contains what is unknown about the others.
+        for part in self.chosen.iter().flat_map(|at| self.candidates[*at].not_judged()) {
+            let _ = writeln!(text, "  not checked: {}", sanitize::sanitize_line(part));
+        }
+        text
+    }
+}
+
+impl Row {
+    fn not_judged(&self) -> Vec<&str> {
+        let stated = (!self.is_file).then_some(NOT_STATED);
+        self.judged.unchecked.iter().map(String::as_str).chain(stated).collect()
+    }
+}
+
+/// Returns why a candidate that runs is not chosen.
+fn reason_against(one: &Judged, best: &Judged, best_name: &str) -> String {
+    let ((service, toolkit, release), (best_service, best_toolkit, best_release)) = (one.rank(), best.rank());
+    if service != best_service {
+        return format!("runs, by {} code; {best_name} has {} code", service.name(), best_service.name());
+    }
+    if toolkit != best_toolkit {
+        return format!("runs; {best_name} has a newer toolkit");
+    }
+    if release != best_release {
+        return format!("runs; {best_name} is a newer version");
+    }
+    format!("runs; {best_name} comes first")
+}
+
+impl InstallArguments {
+    fn new(candidate: &Candidate, toolkit: Option<CudaVersion>) -> Self {
+        let name = candidate.name.clone();
+        let Some(stated) = candidate.stated.filter(|_| candidate.file.is_none()) else {
+            let conda = candidate.file.is_some().then(|| name.clone());
+            return Self { pip: name.clone(), uv: name, conda, docker: toolkit.map(|cuda| format!("cuda{cuda}")) };
+        };
+        let major = stated.major;
+        let Some(minor) = stated.minor else {
+            let is_bare = name == format!("cuda{major}") || name == format!("cu{major}");
+            let package = if is_bare { format!("jax[cuda{major}]") } else { name };
+            let conda = Some(format!("cuda-version={major}"));
+            return Self { pip: package.clone(), uv: package, conda, docker: Some(format!("cuda{major}")) };
+        };
+        Self {
+            pip: format!("--index-url https://download.pytorch.org/whl/cu{major}{minor}"),
+            uv: format!("--torch-backend=cu{major}{minor}"),
+            conda: Some(format!("cuda-version={major}.{minor}")),
+            docker: Some(if name.contains(':') { name } else { format!("cuda{major}.{minor}") }),
+        }
+    }
+
+    /// Returns the arguments in a format of an installer; `None` if the candidate has none, or for other formats.
+    fn get(&self, format: ChooseFormat) -> Option<&str> {
+        match format {
+            ChooseFormat::Pip => Some(&self.pip),
+            ChooseFormat::Uv => Some(&self.uv),
+            ChooseFormat::Conda => self.conda.as_deref(),
+            ChooseFormat::Docker => self.docker.as_deref(),
+            ChooseFormat::Text | ChooseFormat::Json => None,
+        }
+    }
+}
+
+/// Prints the choice for one machine. If it is for an installer, stdout contains only the arguments.
+pub(super) fn print_choice(choice: &Choice, machine: &str, format: ChooseFormat) -> Result<(), CliError> {
+    match format {
+        ChooseFormat::Text => report::print_result(&choice.to_text(machine)),
+        ChooseFormat::Json => report::print_result(&json_output::render_view(&choice.view(machine))),
+        _ => {
+            report::note(choice.to_text(machine).trim_end());
+            print_install(choice, "", format)
+        }
+    }
+}
+
+/// Prints the choice for a machine of a fleet, JSON in one line. Returns true: the next machine follows.
+pub(super) fn print_choice_of_fleet(choice: &Choice, machine: &str, format: ChooseFormat) -> Result<bool, CliError> {
+    match format {
+        ChooseFormat::Text => report::print_result(&choice.to_text(machine))?,
+        ChooseFormat::Json => report::print_result(&json_output::render_view_line(&choice.view(machine)))?,
+        _ => print_install(choice, &format!("{machine}: "), format)?,
+    }
+    Ok(true)
+}
+
+fn print_install(choice: &Choice, before: &str, format: ChooseFormat) -> Result<(), CliError> {
+    match choice.install.as_ref().map(|install| install.get(format)) {
+        Some(Some(arguments)) => report::print_result(&format!("{before}{arguments}\n")),
+        Some(None) => Err(CliError::operational("the toolkit of the chosen candidate is unknown; use another format")),
+        None => Ok(()),
+    }
+}
