@@ -11,6 +11,7 @@ mod missing;
 mod opened;
 mod output;
 mod packages;
+mod program;
 mod tree;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -18,9 +19,10 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::{Arc, Mutex};
 
-use crate::binary::examined::NotExamined;
+use crate::binary::examined::{NotExamined, Reason};
 use crate::binary::file::TargetOs;
 use crate::binary::kernels::{Coverage, Kernels};
+use crate::binary::loader::LoadGraph;
 use crate::binary::mapped_file::{Contents, open_regular};
 use crate::host::machine::Components;
 use cudaguard::internal::finding::Finding;
@@ -89,6 +91,8 @@ pub(crate) struct ArtifactReport {
     of_machine: Vec<String>,
     /// True if these are complete: the answer is for this machine.
     is_joined: bool,
+    /// The files that the dynamic linker loads for a single file.
+    disk: Option<LoadGraph>,
 }
 
 /// The data that was collected so far.
@@ -167,13 +171,20 @@ impl ArtifactReport {
     /// Reads a file that is its own only member.
     pub(crate) fn from_contents(path: &Path, contents: Arc<Contents>) -> Result<Self, CliError> {
         let name = path.file_name().unwrap_or(path.as_os_str()).to_string_lossy();
-        let (part, loader, reasons) = ArtifactMember::from_contents(&name, contents)
+        let read = ArtifactMember::from_contents(&name, contents, false)
             .map_err(|why| CliError::operational(format_args!("{}: {why}", path.display())))?;
-        Ok(Self {
+        let (part, loader, reasons) = read;
+        Ok(Self::with_file(path, part.map(ArtifactMember::into_member), loader, reasons))
+    }
+
+    /// Creates the report on a file without other members.
+    fn with_file(path: &Path, part: Option<ArtifactMember>, loader: MemberLoader, reasons: Vec<Reason>) -> Self {
+        let name = path.file_name().unwrap_or(path.as_os_str()).to_string_lossy();
+        Self {
             archive: path.to_owned(),
             walked: Walked { kind: "file", members: 1 },
             parts: part.into_iter().collect(),
-            files: BTreeSet::from([name.clone().into_owned()]),
+            files: BTreeSet::from([loader.name.clone()]),
             links: BTreeMap::new(),
             needed: loader.needed.iter().cloned().collect(),
             loaders: vec![loader],
@@ -186,7 +197,8 @@ impl ArtifactReport {
             not_examined: reasons.into_iter().map(|reason| NotExamined::new(&*name, reason)).collect(),
             of_machine: Vec::new(),
             is_joined: false,
-        })
+            disk: None,
+        }
     }
 
     /// Returns true if a member finds this library inside of the same package.
@@ -343,6 +355,7 @@ impl ArtifactReport {
             not_examined,
             of_machine: Vec::new(),
             is_joined: false,
+            disk: None,
         };
         report.libraries = report.named_libraries();
         report.find_closures();
@@ -354,6 +367,7 @@ impl ArtifactReport {
     /// directories may legitimately contain such files.
     fn package_findings(&self) -> Vec<Finding> {
         let mut findings = self.symbol_findings();
+        findings.extend(self.version_findings());
         findings.extend(self.processor_findings());
         findings.extend(self.broken_libraries());
         findings.extend(self.family_findings());

@@ -30,9 +30,9 @@ use crate::host::machine::{Alternatives, Components, DriverProbe, Machine, detec
 use crate::verdict::{Verdict, is_about_driver_or_gpu};
 pub(crate) use absent::{is_dll_name, is_of_program, is_searched_inside, reaches_cuda};
 use closure::Closure;
-pub use closure::{components_here, components_of};
-pub(crate) use closure::{is_part_of_driver, mark_unchecked};
+pub(crate) use closure::{is_in_own_search_path, is_part_of_driver, mark_unchecked};
 use components::Scope;
+pub(crate) use components::is_brought;
 use cudaguard::internal::elf::machine;
 use cudaguard::internal::env::Env;
 use cudaguard::internal::finding::{self, Finding, MessageTemplate, Severity, Values};
@@ -41,13 +41,13 @@ use cudaguard::internal::manifest::{Linkage, Manifest, Requirement};
 use cudaguard::internal::policy::{GpuNeed, Runtime};
 use cudaguard::internal::vendor::{self, CUDART, CUDNN};
 use cudaguard::internal::version::Version;
-pub(crate) use dlls::finding_of_processor;
+pub(crate) use dlls::{components_of_dlls, finding_of_processor, has_dlls};
 pub(crate) use family::builtins_beside;
 use missing::missing_library_finding;
 pub(crate) use missing::{foreign_library, in_usual_dirs};
 pub(crate) use opened::{FileOpens, OpeningFiles, load_opened_here, load_opened_inside};
-pub(crate) use python::place_in_environment;
-pub(crate) use symbols::{SymbolFile, findings_of_missing};
+pub(crate) use python::{is_searched_inside as is_searched_in_environment, place_in_environment};
+pub(crate) use symbols::{SymbolFile, findings_of_missing, symbol_findings_among};
 
 /// Prediction for the start of a program.
 #[derive(Debug)]
@@ -176,7 +176,7 @@ pub fn start_here(program: &Path, env: &Env, probe: &DriverProbe) -> Vec<Finding
     let files = OpenFiles::default();
     let read = || Binary::from_contents(program, files.open(program)?);
     if cfg!(windows) {
-        return read().map(|binary| dlls::start_here(&components_here(&binary, env), env, probe)).unwrap_or_default();
+        return read().map(|binary| dlls::start_here(&binary, env, probe)).unwrap_or_default();
     }
     let Some(binary) = read().ok().filter(|binary| binary.os == Some(TargetOs::Linux)) else { return Vec::new() };
     let Ok(mut predicted) = simulate_closure(&binary, env, &files, None) else { return Vec::new() };
@@ -194,6 +194,12 @@ pub fn start_here(program: &Path, env: &Env, probe: &DriverProbe) -> Vec<Finding
         }
     }
     fatal_findings(env, predicted)
+}
+
+/// Loads the libraries that come with a program, as far as Python loads them or files open them, and returns those that are not found.
+pub(crate) fn load_brought(graph: &mut LoadGraph) -> Vec<NotExamined> {
+    python::load_from_packages(graph);
+    opened::load_opened(graph, Scope::Brought)
 }
 
 /// Predicts the start of this program, with all findings. The error is the reason why the file cannot be read.

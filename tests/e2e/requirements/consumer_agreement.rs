@@ -8,10 +8,8 @@ use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
 use cargo_cudaguard::binary::file::Binary;
-use cargo_cudaguard::host::dry_run;
 use cargo_cudaguard::host::machine::{Components, Driver, Gpu, HostLibrary, Machine};
 use cargo_cudaguard::verdict::Verdict;
-use cudaguard::internal::env::Env;
 use cudaguard::internal::manifest::{Manifest, Requirement};
 use cudaguard::internal::tables;
 use cudaguard::internal::vendor::CUDNN;
@@ -178,7 +176,7 @@ fn requirements_admit_only_accepted_hosts() {
     let mut counts: [Count; CONSUMERS.len()] = Default::default();
     let mut wrong = String::new();
     each_drawn("requirements-held", |Drawn { file, manifests, machines }| {
-        let components = dry_run::components_of(&Binary::read(file).expect("a program"), &Env::from_process());
+        let components = Components::from_binary(file, &Binary::read(file).expect("a program"));
         for (Consumer { form, takes, meets, gives_away }, count) in CONSUMERS.iter().zip(&mut counts) {
             if count.pairs >= wanted_pairs() {
                 continue;

@@ -68,7 +68,7 @@ enum Rules {
 }
 
 /// All objects that are loaded to start a program.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct LoadGraph {
     /// The files in load order; the program is the first.
     pub objects: Vec<Object>,

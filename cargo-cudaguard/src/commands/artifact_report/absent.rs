@@ -67,7 +67,7 @@ impl ArtifactReport {
         for (at, wanted) in wanted.iter().enumerate().filter(|(at, _)| !any_counts || counts(*at)) {
             let Some(root) = closure(at).next() else { continue };
             // Python loads libraries of other packages before the modules that need them. Nothing does so for a program.
-            let must_be_found = is_program(at) && !is_image;
+            let must_be_found = self.is_file() || is_program(at) && !is_image;
             let is_absent = |by: &str, name: &str| {
                 let is_present = if must_be_found {
                     self.closures[at].has_library(&self.loaders, name) || self.closures[at].is_broken(name)

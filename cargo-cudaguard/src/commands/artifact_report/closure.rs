@@ -11,12 +11,14 @@ use super::member::{MemberLoader, file_name};
 use super::tree::MemberTree;
 use super::{ArtifactMember, ArtifactReport};
 use crate::binary::examined::NotExamined;
-use crate::binary::loader::{self, Inspection, LoadGraph, LoadOutcome, MissingSymbol, Object, SearchSource};
+use crate::binary::loader::{
+    self, Inspection, LibraryCandidate, LoadGraph, LoadOutcome, MissingSymbol, Object, SearchSource,
+};
 use crate::binary::mapped_file::OpenFiles;
 use crate::family::{OpenedLibrary, misnamed};
 use crate::host::dry_run::{
     FileOpens, OpeningFiles, SymbolFile, finding_of_processor, findings_of_missing, foreign_library, is_of_program,
-    load_opened_here, load_opened_inside,
+    load_opened_here, load_opened_inside, symbol_findings_among,
 };
 use cudaguard::internal::env::Env;
 use cudaguard::internal::finding::{Finding, MessageTemplate, Values};
@@ -31,6 +33,8 @@ pub(super) struct MemberClosure {
     loaded: Vec<LoadedMember>,
     /// The requests of the members for libraries.
     requests: Vec<MemberRequest>,
+    /// The errors about libraries that lack a version of symbols.
+    too_old: Vec<Finding>,
 }
 
 /// The request of a member for a library.
@@ -144,6 +148,8 @@ enum GraphSource<'a> {
     Tree(Rc<MemberTree>),
     /// Files of this machine, some of which are members of a directory.
     Machine(&'a ArtifactReport),
+    /// Files of the disk, some of which come with a program.
+    Disk(&'a ArtifactReport),
 }
 
 impl MemberGraph<'_> {
@@ -152,6 +158,7 @@ impl MemberGraph<'_> {
         match &self.source {
             GraphSource::Tree(tree) => tree.loader_at(path),
             GraphSource::Machine(report) => report.loader_of_file(path),
+            GraphSource::Disk(report) => report.loader_on_disk(path),
         }
     }
 
@@ -160,6 +167,7 @@ impl MemberGraph<'_> {
         match &self.source {
             GraphSource::Tree(_) => false,
             GraphSource::Machine(report) => report.member_of_file(path).is_none(),
+            GraphSource::Disk(_) => false,
         }
     }
 
@@ -216,7 +224,10 @@ impl ArtifactReport {
     }
 
     /// Loads a member as the dynamic linker does. `None` if it loads no such file.
-    fn graph_of(&self, at: usize) -> Option<MemberGraph<'_>> {
+    pub(super) fn graph_of(&self, at: usize) -> Option<MemberGraph<'_>> {
+        if let Some(graph) = &self.disk {
+            return Some(MemberGraph { graph: graph.clone(), source: GraphSource::Disk(self) });
+        }
         let loader = &self.loaders[at];
         let (tree, path) = self.trees.place_of(&loader.name)?;
         let library_path = (!self.library_path.is_empty()).then(|| self.library_path.join(":"));
@@ -251,8 +262,8 @@ impl ArtifactReport {
         self.loader_of(&self.member_of_file(path).unwrap_or_else(joined))
     }
 
-    fn load_members(&self, root: usize) -> MemberClosure {
-        let mut closure = MemberClosure { loaded: vec![LoadedMember::root(root)], requests: Vec::new() };
+    pub(super) fn load_members(&self, root: usize) -> MemberClosure {
+        let mut closure = MemberClosure { loaded: vec![LoadedMember::root(root)], ..MemberClosure::default() };
         let Some(graph) = self.graph_of(root) else { return closure };
         let mut places: BTreeMap<usize, usize> = BTreeMap::from([(0, 0)]);
         for (index, object) in graph.graph.objects.iter().enumerate().skip(1) {
@@ -277,9 +288,12 @@ impl ArtifactReport {
                 }
                 LoadOutcome::Absent(candidates) => {
                     let by = &self.loaders[closure.loaded[by].at].name;
+                    let mut own: Vec<LibraryCandidate> = candidates.clone();
+                    own.retain(|candidate| self.is_in_artifact(candidate));
                     let describe = |path: &Path| self.member_name(&graph, path);
-                    foreign_library(&request.name, by, candidates, describe).map_or(Answer::Absent, Answer::Foreign)
+                    foreign_library(&request.name, by, &own, describe).map_or(Answer::Absent, Answer::Foreign)
                 }
+                LoadOutcome::Broken(candidate) if !self.is_in_artifact(candidate) => Answer::Absent,
                 LoadOutcome::Broken(candidate) => Answer::Broken {
                     path: self.member_name(&graph, &candidate.path),
                     why: candidate.problem(),
@@ -288,12 +302,23 @@ impl ArtifactReport {
             };
             closure.requests.push(MemberRequest { by, name: request.name.clone(), answer });
         }
+        for missing in graph.graph.missing_versions() {
+            if [&missing.library, &missing.by].iter().all(|path| graph.loader_at(path).is_some()) {
+                let values = Values::default().with("path", self.member_name(&graph, &missing.library));
+                let values = values.with("value", &missing.version);
+                let values = values.with("needed_by", self.member_name(&graph, &missing.by));
+                closure.too_old.push(MessageTemplate::LibraryTooOld.to_finding(&values));
+            }
+        }
         closure
     }
 
     /// Returns the name of the member at a path of a graph.
     fn member_name(&self, graph: &MemberGraph<'_>, path: &Path) -> String {
-        let shown = || path.to_string_lossy().trim_start_matches('/').to_owned();
+        let shown = || {
+            let path = path.to_string_lossy();
+            if self.is_file() { path.into_owned() } else { path.trim_start_matches('/').to_owned() }
+        };
         graph.loader_at(path).map_or_else(shown, |at| self.loaders[at].name.clone())
     }
 
@@ -306,6 +331,7 @@ impl ArtifactReport {
             SearchSource::Runpath(of, entry) => {
                 SearchSource::Runpath(self.member_name(graph, of).into(), entry.clone()).to_string()
             }
+            other if self.is_file() => other.to_string(),
             SearchSource::LibraryPath(entry) => format!("LD_LIBRARY_PATH of the image: {entry}"),
             SearchSource::Package | SearchSource::Path => "the only file of this name".to_owned(),
             other => other.to_string(),
@@ -338,7 +364,7 @@ impl ArtifactReport {
             }
             next += 1;
         }
-        MemberClosure { loaded, requests: Vec::new() }
+        MemberClosure { loaded, ..MemberClosure::default() }
     }
 
     /// Returns the member that the dynamic linker finds for a library that this member needs, alone or in any closure.
@@ -478,7 +504,8 @@ impl ArtifactReport {
 
     /// Returns the names of the members that are programs or that programs load.
     pub(super) fn members_of_programs(&self) -> BTreeSet<&str> {
-        let is_program = |at: usize| self.loaders[at].is_program();
+        // A program loads a library that is given alone.
+        let is_program = |at: usize| self.is_file() || self.loaders[at].is_program();
         let closures = self.closures.iter().filter(|closure| closure.members().next().is_some_and(is_program));
         closures.flat_map(MemberClosure::members).map(|at| self.loaders[at].name.as_str()).collect()
     }
@@ -530,8 +557,23 @@ impl ArtifactReport {
         findings
     }
 
+    /// Reports libraries that lack a version of symbols which a member needs.
+    pub(super) fn version_findings(&self) -> Vec<Finding> {
+        let mut findings: Vec<Finding> = Vec::new();
+        for finding in self.closures.iter().flat_map(|closure| &closure.too_old) {
+            if !findings.contains(finding) {
+                findings.push(finding.clone());
+            }
+        }
+        findings
+    }
+
     /// Reports functions that a member needs of a library of NVIDIA and that the library which runs with it lacks.
     pub(super) fn symbol_findings(&self) -> Vec<Finding> {
+        if let Some(graph) = &self.disk {
+            let is_member = |at: usize| self.loader_on_disk(&graph.objects[at].path).is_some();
+            return symbol_findings_among(graph, is_member);
+        }
         let mut findings = Vec::new();
         for members in self.closures() {
             let file = |(part, picked_by): &(&ArtifactMember, &str)| SymbolFile {

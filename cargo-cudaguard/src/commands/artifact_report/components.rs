@@ -42,8 +42,14 @@ impl ArtifactReport {
         let whole = self;
         let not_examined = whole.all_not_examined();
         let mut all = Components { file: whole.archive.display().to_string(), not_examined, ..Components::default() };
-        common_processor(&whole.parts).clone_into(&mut all.processor);
-        all.os = common_os(&whole.parts);
+        match whole.root() {
+            Some(root) => whole.describe_root(root, &mut all),
+            None => {
+                common_processor(&whole.parts).clone_into(&mut all.processor);
+                all.os = common_os(&whole.parts);
+            }
+        }
+        let is_root = |part: &ArtifactMember| whole.root().is_some_and(|root| root.name == part.name);
         let majors = whole.cuda_majors();
         let mut one_of: BTreeMap<u32, Vec<usize>> = BTreeMap::new();
         let mut of_vendor: Vec<usize> = Vec::new();
@@ -54,7 +60,7 @@ impl ArtifactReport {
         let of_others = whole.members_of_others();
         // The kernels of a driver run on the driver itself, and those of a profiler with the profiler. They are no requirement of
         // a program.
-        for part in whole.parts.iter().filter(|part| !part.is_driver() && !whole.is_of_cupti(part)) {
+        for part in whole.parts.iter().filter(|part| is_root(part) || !part.is_driver() && !whole.is_of_cupti(part)) {
             let mut own = part.components.clone();
             let inside = |soname: &str| match whole.find_library(part, soname) {
                 LibraryPlace::Inside(name) => Some(name),
@@ -75,7 +81,7 @@ impl ArtifactReport {
             }
             own.bound.retain(|bound| !at_hand(&bound.soname));
             own.opened.retain(|opened| !opened.names.iter().any(|name| whole.has_file_named(name)));
-            if is_complete && is_searched_inside(&part.name, &part.binary) {
+            if is_complete && is_searched_inside(&part.name, &part.binary) || whole.is_searched_in_environment(part) {
                 own.needed.iter_mut().for_each(|needed| needed.has_search_path = false);
             }
             if is_module && !part.is_listed_under_cuda() {
@@ -115,13 +121,16 @@ impl ArtifactReport {
             let unrecorded = own.manifests.iter().all(|manifest| manifest.target.is_empty());
             // A program picks one of several loose files with GPU code.
             let is_loose = part.binary.kind == BinaryKind::GpuCode;
-            if is_loose || is_package && unrecorded && whole.does_without(part) {
+            let is_of_vendor = part.is_listed_under_cuda() && !is_root(part);
+            // The functions of NVIDIA's libraries need a GPU only when they are called.
+            let is_called = whole.is_file() && is_of_vendor;
+            if is_loose && !is_root(part) || is_called || is_package && unrecorded && whole.does_without(part) {
                 all.alternatives.in_part.extend(places.clone());
             }
             if is_idle {
                 idle.extend(places.clone());
             }
-            let group = if part.is_listed_under_cuda() { &mut of_vendor } else { &mut all.alternatives.serving };
+            let group = if is_of_vendor { &mut of_vendor } else { &mut all.alternatives.serving };
             group.extend(places.clone());
             if let Some((major, _)) = majors.iter().find(|(_, members)| members.contains(&part.name.as_str())) {
                 one_of.entry(*major).or_default().extend(places);
@@ -280,6 +289,8 @@ impl ArtifactReport {
         let version = parts.iter().find_map(|part| part.version).or(by_name);
         let (path, place) = if graph.is_of_machine(&place) {
             (file.name.clone(), "this machine")
+        } else if self.is_file() {
+            (file.name.clone(), "the program")
         } else {
             (format!("{}!{}", self.archive.display(), file.name), "the archive")
         };

@@ -18,11 +18,11 @@ use cudaguard::internal::env::Env;
 
 /// A library that the dynamic linker of this machine loads for a member.
 #[derive(Clone)]
-struct MachineLibrary {
-    path: PathBuf,
-    name: String,
-    picked_by: String,
-    data: Arc<Contents>,
+pub(super) struct MachineLibrary {
+    pub(super) path: PathBuf,
+    pub(super) name: String,
+    pub(super) picked_by: String,
+    pub(super) data: Arc<Contents>,
 }
 
 impl ArtifactReport {
@@ -67,9 +67,9 @@ impl ArtifactReport {
     }
 
     /// Adds a library, and returns its index in [`Self::loaders`]. `None` if it cannot be read.
-    fn join_library(&mut self, library: &MachineLibrary) -> Option<usize> {
+    pub(super) fn join_library(&mut self, library: &MachineLibrary) -> Option<usize> {
         let name = library.path.display().to_string();
-        match ArtifactMember::from_contents(&name, Arc::clone(&library.data)) {
+        match ArtifactMember::from_contents(&name, Arc::clone(&library.data), false) {
             Ok((part, loader, reasons)) => {
                 let is_nvrtc =
                     part.as_ref().and_then(ArtifactMember::release).is_some_and(|release| release.of.is(&NVRTC));
@@ -81,7 +81,7 @@ impl ArtifactReport {
                     });
                     let _ = builtins.ok().and_then(|builtins| self.join_library(&builtins));
                 }
-                self.parts.extend(part);
+                self.parts.extend(if self.is_file() { part } else { part.map(ArtifactMember::into_member) });
                 self.loaders.push(loader);
                 self.not_examined.extend(reasons.into_iter().map(|reason| NotExamined::new(name.as_str(), reason)));
                 self.of_machine.push(name);
@@ -124,6 +124,9 @@ impl ArtifactReport {
 
     /// Loads a member of a directory as the dynamic linker of this machine does.
     pub(super) fn load_here(&self, name: &str, env: &Env, files: &OpenFiles) -> Option<LoadGraph> {
+        if self.is_file() {
+            return loader::resolve_with(Path::new(name), env, files).ok();
+        }
         let is_here = self.walked.kind == "directory" && !name.contains('!') && !self.trees.has_own_loader(name);
         let path = is_here.then(|| self.archive.join(name))?;
         loader::resolve_with(&path, env, files).ok()

@@ -138,13 +138,15 @@ impl ArtifactMember {
         let sha256 = if digests { Some(sha256_of(&mut file).map_err(|error| error.to_string())?) } else { None };
         let contents = Contents::from_file(file, Path::new(name));
         let (part, loader, reasons) =
-            Self::from_contents(name, Arc::new(contents.map_err(|error| without_name(name, &error))?))?;
-        Ok((part, MemberLoader { sha256, ..loader }, reasons))
+            Self::from_contents(name, Arc::new(contents.map_err(|error| without_name(name, &error))?), false)?;
+        Ok((part.map(Self::into_member), MemberLoader { sha256, ..loader }, reasons))
     }
 
+    /// Reads a file. `is_root`: it is kept whatever it contains.
     pub(super) fn from_contents(
         name: &str,
         contents: Arc<Contents>,
+        is_root: bool,
     ) -> Result<(Option<Self>, MemberLoader, Vec<Reason>), String> {
         let path = Path::new(name);
         let plain = |error: String| without_name(name, &error);
@@ -159,23 +161,15 @@ impl ArtifactMember {
         let released = family.as_ref().is_some_and(|member| member.release.is_some());
         let soname = binary.soname.as_deref().unwrap_or(own);
         let matters = released || !kernels.entries().is_empty() || !binary.notes.is_empty() || reached || needs;
-        let matters = matters || is_listed_under_cuda(own);
+        let matters = matters || is_root || is_listed_under_cuda(own);
         loader.opens = FileOpens::read(soname, binary.data(), matters);
         if !matters {
             loader.may_open = opened_without_requirement(&binary);
             return Ok((None, loader, not_examined));
         }
-        let mut components = Components::with_evidence(path, &binary, &evidence);
+        let components = Components::with_evidence(path, &binary, &evidence);
         if components.manifests.iter().all(|manifest| manifest.requires.is_empty()) {
             loader.may_open = opened_without_requirement(&binary);
-        }
-        name.clone_into(&mut components.file);
-        components.findings.retain(|finding| finding.code != Code::NoManifest);
-        for manifest in &mut components.manifests {
-            // A component without a manifest is named after its file.
-            if manifest.target.is_empty() && manifest.component.name == own {
-                name.clone_into(&mut manifest.component.name);
-            }
         }
         let holds =
             vendor::ALL.into_iter().filter_map(|library| held_library(library, name, &binary, &evidence)).collect();
@@ -188,6 +182,20 @@ impl ArtifactMember {
             loader,
             not_examined,
         ))
+    }
+
+    /// Names its requirements after the member, and drops what only the answer for a single file reports.
+    pub(super) fn into_member(mut self) -> Self {
+        let own = file_name(&self.name);
+        self.name.clone_into(&mut self.components.file);
+        self.components.findings.retain(|finding| finding.code != Code::NoManifest);
+        for manifest in &mut self.components.manifests {
+            // A component without a manifest is named after its file.
+            if manifest.target.is_empty() && manifest.component.name == own {
+                self.name.clone_into(&mut manifest.component.name);
+            }
+        }
+        self
     }
 
     /// Returns true for libcuda, which is a part of the driver.

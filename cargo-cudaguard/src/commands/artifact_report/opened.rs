@@ -35,14 +35,16 @@ impl ArtifactReport {
 
     /// Returns true if a member or a link has this file name.
     pub(super) fn has_file_named(&self, name: &str) -> bool {
-        self.files.iter().chain(self.links.keys()).any(|file| file_name(file) == name)
+        let (_, of_machine) = self.loaders.split_at(self.loaders.len() - self.of_machine.len());
+        let has_name = |file: &String| file_name(file) == name;
+        self.files.iter().chain(self.links.keys()).any(has_name) || of_machine.iter().any(|one| one.is_named(name))
     }
 
     /// Returns true if everything that runs with the members should be in the artifact: an environment or an image, in contrast to
     /// a package.
     pub(super) fn is_complete(&self) -> bool {
         let is_environment = matches!(self.walked.kind, "directory" | "container image") || self.packages.len() != 1;
-        self.wheels.is_empty() && is_environment
+        self.wheels.is_empty() && is_environment && !self.is_file()
     }
 
     /// Returns the libraries that members of a package open by name and that no requirement of the package provides.
@@ -55,7 +57,7 @@ impl ArtifactReport {
             };
             let named = absent.into_iter().filter(move |opened| !opened.names.is_empty() && !is_provided(opened));
             named.map(|opened| OpenedByName {
-                by: loader.name.clone(),
+                by: if self.is_file() { file_name(&loader.name) } else { &loader.name }.to_owned(),
                 names: opened.names.clone(),
                 is_by_crate: false,
             })

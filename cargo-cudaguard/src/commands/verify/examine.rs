@@ -18,7 +18,7 @@ use crate::commands::artifact_report::{self, ArtifactReport};
 use crate::commands::inspect::built_with;
 use crate::commands::release::{Gate, GateReport};
 use crate::family::{is_listed_under_cuda, opened_without_requirement};
-use crate::host::dry_run::{self, Loaded};
+use crate::host::dry_run::{self, Loaded, has_dlls};
 use crate::host::judge::answer::{GpuAnswer, Service, answers};
 use crate::host::machine::oldest_driver::add_driver_needs;
 use crate::host::machine::{self, Components, DriverProbe, Machine, answers_together};
@@ -35,7 +35,7 @@ pub(crate) fn read_components(env: &Env, file: &Path) -> Result<Components, CliE
         OpenArtifact::Whole(report) => report.checkable_components(),
         OpenArtifact::File(path, contents) => {
             let binary = Binary::from_contents(path, contents).map_err(CliError::operational)?;
-            checkable(&binary, dry_run::components_of(&binary, env))
+            checkable(&binary, components_of(&binary, env))
         }
     }
 }
@@ -70,7 +70,7 @@ impl<'a> OpenArtifact<'a> {
                 if is_loaded_here(&binary) {
                     simulate_start(env, &binary, &probe)
                 } else {
-                    check_binary(&binary, dry_run::components_here(&binary, env), &here(), HERE)
+                    check_binary(&binary, components_here(&binary, env), &here(), HERE)
                 }
             }
         }
@@ -82,7 +82,7 @@ impl<'a> OpenArtifact<'a> {
             Self::Whole(report) => check_archive(report, machines, place),
             Self::File(path, contents) => {
                 let binary = Binary::from_contents(path, contents.clone()).map_err(CliError::operational)?;
-                check_binary(&binary, dry_run::components_of(&binary, env), machines, place)
+                check_binary(&binary, components_of(&binary, env), machines, place)
             }
         }
     }
@@ -96,6 +96,24 @@ impl<'a> OpenArtifact<'a> {
             }
         }
     }
+}
+
+/// Returns the requirements of a file and of the libraries that come with it, for any machine.
+fn components_of(binary: &Binary, env: &Env) -> Components {
+    if has_dlls(binary) {
+        return dry_run::components_of_dlls(binary, None);
+    }
+    let report = ArtifactReport::with_libraries(&binary.path, binary.data().clone(), env);
+    report.map_or_else(|| Components::from_binary(&binary.path, binary), |report| report.components())
+}
+
+/// Returns the requirements of a file and of the libraries that Windows loads for it on this machine. On another system, does the
+/// same as [`components_of`].
+fn components_here(binary: &Binary, env: &Env) -> Components {
+    if cfg!(windows) && has_dlls(binary) {
+        return dry_run::components_of_dlls(binary, Some(env));
+    }
+    components_of(binary, env)
 }
 
 /// Returns true for programs and libraries that the dynamic linker of this machine may load.

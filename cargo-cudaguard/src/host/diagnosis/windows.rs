@@ -25,7 +25,7 @@ pub(super) struct ProgramCheck {
 /// Checks a program with its DLLs on this machine.
 pub(super) fn check_program(program: &Path, env: &Env, machine: &Machine) -> Result<ProgramCheck, String> {
     let program = Binary::read(program)?;
-    let components = dry_run::components_here(&program, env);
+    let components = dry_run::components_of_dlls(&program, Some(env));
     let names: Vec<String> = program.imported().filter(|name| vendor::is_nvidia_soname(name)).cloned().collect();
     let mut not_judged: Vec<String> = describe_unguarded(&components.manifests, &names).into_iter().collect();
     not_judged.extend(components.manifests.iter().filter_map(Manifest::not_judged).map(str::to_owned));

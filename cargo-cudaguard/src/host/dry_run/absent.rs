@@ -4,7 +4,6 @@ use std::path::Path;
 
 use crate::binary::examined::{NotExamined, names_library_of_cuda};
 use crate::binary::file::{Binary, TargetOs};
-use crate::binary::loader::LoadGraph;
 use crate::family::{is_of_nvidia, opened_libraries};
 use cudaguard::internal::elf::Elf;
 use cudaguard::internal::vendor;
@@ -336,24 +335,6 @@ pub(crate) fn is_searched_inside(name: &str, file: &Binary) -> bool {
 /// Describes a library of the program that a file needs and that is not found.
 pub(super) fn absent_library(name: &str, by: &Path) -> NotExamined {
     NotExamined::new(name, format!("needed by {}, and not found", by.display()))
-}
-
-/// Returns the libraries that files of the program need and that are not found here. They may contain GPU code.
-pub(super) fn absent_libraries(graph: &LoadGraph) -> Vec<NotExamined> {
-    let mut parts: Vec<NotExamined> = Vec::new();
-    let by_nvidia = |by: usize| {
-        let object = &graph.objects[by];
-        let file = object.path.file_name().and_then(|name| name.to_str());
-        [object.soname.as_deref(), file].into_iter().flatten().any(is_of_nvidia)
-    };
-    for request in graph.unresolved_requests().filter(|request| is_of_program(&request.name) && !by_nvidia(request.by))
-    {
-        let part = absent_library(&request.name, &graph.objects[request.by].path);
-        if !parts.iter().any(|known| known.name == part.name) {
-            parts.push(part);
-        }
-    }
-    parts
 }
 
 #[cfg(test)]

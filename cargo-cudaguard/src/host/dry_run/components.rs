@@ -75,7 +75,7 @@ pub(super) fn components_together(
 /// Returns true if a library comes with the program: it is below the directory of the program, or the program or a
 /// library that comes with it finds it on its own search path. NVIDIA's libraries outside of that directory are part of
 /// a machine. A library with a guard always counts.
-pub(super) fn is_brought(graph: &LoadGraph, index: usize) -> bool {
+pub(crate) fn is_brought(graph: &LoadGraph, index: usize) -> bool {
     let mut next = index;
     while next != 0 {
         let object = &graph.objects[next];

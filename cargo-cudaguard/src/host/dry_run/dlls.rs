@@ -7,7 +7,7 @@ use super::absent::{absent_library, is_of_program};
 use super::components::components_together;
 use super::symbols::{SymbolFile, findings_of_missing};
 use crate::binary::examined::{self, NotExamined};
-use crate::binary::file::{Binary, BinaryKind};
+use crate::binary::file::{Binary, BinaryKind, TargetOs};
 use crate::binary::loader::{DllClosure, DllRequest, DllSearch, DllSource, MissingSymbol, SearchedDirs};
 use crate::binary::mapped_file::OpenFiles;
 use crate::binary::pe::Pe;
@@ -36,7 +36,9 @@ struct DllFiles<'a> {
 /// Returns the requirements of this file and of the DLLs that it loads, or that it may load at the first call. `here`: the
 /// environment of this Windows machine, on which a DLL that does not exist is a finding. Without it, the DLLs are those that come with the
 /// file.
-pub(super) fn components_of_dlls(file: &Binary, here: Option<&Env>, files: &OpenFiles) -> Components {
+pub(crate) fn components_of_dlls(file: &Binary, here: Option<&Env>) -> Components {
+    let files = &OpenFiles::default();
+    files.insert(&file.path, file.data());
     let search = DllSearch::for_file(&file.path, file.kind == BinaryKind::Executable, here);
     let dirs = search.dirs_for(&file.path);
     let closure = DllFiles::new(file, search.resolve(&file.path, &dirs), files);
@@ -71,8 +73,17 @@ pub(super) fn components_of_dlls(file: &Binary, here: Option<&Env>, files: &Open
     all
 }
 
-/// Returns the findings that refuse a program with these requirements on this Windows machine. The guard of a program reports the rest itself.
-pub(super) fn start_here(components: &Components, env: &Env, probe: &DriverProbe) -> Vec<Finding> {
+/// Returns true for a program or library for Windows.
+pub(crate) fn has_dlls(file: &Binary) -> bool {
+    file.os == Some(TargetOs::Windows) && matches!(file.kind, BinaryKind::Executable | BinaryKind::SharedLibrary)
+}
+
+/// Returns the findings that refuse a program with its DLLs on this Windows machine. The guard of a program reports the rest itself.
+pub(super) fn start_here(file: &Binary, env: &Env, probe: &DriverProbe) -> Vec<Finding> {
+    if !has_dlls(file) {
+        return Vec::new();
+    }
+    let components = components_of_dlls(file, Some(env));
     let is_guarded = components.manifests.iter().any(|manifest| !manifest.component.is_unrecorded());
     let mut findings = components.check_on(&detect_machine(env, Some(probe)), "this machine");
     findings.retain(|finding| {

@@ -3,11 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use crate::binary::loader::{LoadGraph, LoadOutcome};
-use crate::family::{
-    BUILTINS, Member, MembersOfProcess, compilers, findings, functions_of_driver, looked_up_findings, lookups,
-    wanted_nccl,
-};
-use crate::host::machine::{Components, Machine};
+use crate::family::{BUILTINS, Member, MembersOfProcess, compilers, findings, functions_of_driver, looked_up_findings};
+use crate::host::machine::Machine;
 use cudaguard::internal::finding::Finding;
 
 /// The members of a load graph.
@@ -100,15 +97,4 @@ pub(super) fn findings_of_graph(graph: &LoadGraph, machine: Option<&Machine>) ->
     let functions = functions_of_driver(&members.members);
     findings.extend(machine.into_iter().flat_map(|machine| machine.driver_function_findings(&functions)));
     findings
-}
-
-/// Adds the findings about a program and the libraries that it brings, which `is_included` selects, and their compilers.
-pub(super) fn add_family(components: &mut Components, graph: &LoadGraph, is_included: impl Fn(usize) -> bool) {
-    let members = GraphMembers::new(graph, &is_included, false);
-    components.findings.extend(members.findings(graph));
-    components.findings.extend(lookup_findings(graph, is_included));
-    components.compilers = compilers(&members.members);
-    components.driver_functions = functions_of_driver(&members.members);
-    components.lookups = lookups(&members.members);
-    components.wanted_nccl = wanted_nccl(&members.members);
 }

@@ -8,7 +8,7 @@ use crate::binary::examined::NotExamined;
 use crate::binary::file::{self, texts_starting_with};
 use crate::binary::loader::{LoadGraph, Object};
 use crate::family::{OpenedLibrary, cuda_major_of, is_installed, is_of_nvidia, opened_libraries};
-use crate::host::machine::{Components, OpenedByName};
+use crate::host::machine::OpenedByName;
 use cudaguard::internal::finding::{Finding, MessageTemplate, Values};
 use cudaguard::internal::manifest::Opens;
 use cudaguard::internal::vendor::{CUDNN, NVML};
@@ -167,23 +167,6 @@ pub(super) fn absent_names(graph: &LoadGraph) -> Vec<Finding> {
         }
     }
     findings
-}
-
-/// Keeps the libraries that a machine must provide of those that are opened by name, and adds those whose names are texts in files
-/// of the program. `is_inside` returns true for objects that come with the program.
-pub(super) fn keep_of_machine(components: &mut Components, graph: &LoadGraph, is_inside: impl Fn(usize) -> bool) {
-    let own: Vec<&Object> =
-        graph.objects.iter().enumerate().filter(|(at, _)| is_inside(*at)).map(|(_, object)| object).collect();
-    for object in &own {
-        let by_text = opened_libraries(object.data()).into_iter().filter(|library| !library.names.is_empty());
-        let by = object.path.file_name().unwrap_or_default().to_string_lossy();
-        components.opened.extend(by_text.map(|library| OpenedByName {
-            by: by.clone().into_owned(),
-            names: library.names,
-            is_by_crate: false,
-        }));
-    }
-    components.opened.retain(|opened| !opened.names.iter().any(|name| own.iter().any(|object| object.is_named(name))));
 }
 
 /// Returns the names of each part of cuDNN that this cuDNN may open, and of each library that a crate in this file may open.

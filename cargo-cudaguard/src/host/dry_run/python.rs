@@ -32,7 +32,7 @@ pub(crate) fn place_in_environment(file: &Path) -> Option<(PathBuf, String)> {
 
 /// Returns true if the search path of a file in a Python environment contains only directories of the environment, which contain
 /// the same files on each machine.
-pub(super) fn is_searched_inside(file: &Binary) -> bool {
+pub(crate) fn is_searched_inside(file: &Binary) -> bool {
     place_in_environment(&file.path).is_some_and(|(_, name)| absent::is_searched_inside(&name, file))
 }
 

@@ -25,7 +25,7 @@ pub(super) fn symbol_findings(graph: &LoadGraph, later: bool) -> Vec<Finding> {
 
 /// Returns the missing functions, at the start or at their first call, if importer and library are both among these
 /// objects.
-pub(super) fn symbol_findings_among(graph: &LoadGraph, includes: impl Fn(usize) -> bool) -> Vec<Finding> {
+pub(crate) fn symbol_findings_among(graph: &LoadGraph, includes: impl Fn(usize) -> bool) -> Vec<Finding> {
     let files = symbol_files(graph);
     let mut missing = graph.missing_symbols(true);
     missing.retain(|missing| includes(missing.by) && expected_owner(&files, missing).is_some_and(&includes));
