@@ -44,7 +44,7 @@ use cudaguard::internal::version::Version;
 pub(crate) use dlls::{components_of_dlls, finding_of_processor, has_dlls};
 pub(crate) use family::builtins_beside;
 use missing::missing_library_finding;
-pub(crate) use missing::{foreign_library, in_usual_dirs};
+pub(crate) use missing::{brought_cudnn_of_other_major, foreign_library, in_usual_dirs};
 pub(crate) use opened::{FileOpens, OpeningFiles, load_opened_here, load_opened_inside};
 pub(crate) use python::{is_searched_inside as is_searched_in_environment, place_in_environment};
 pub(crate) use symbols::{SymbolFile, findings_of_missing, symbol_findings_among};

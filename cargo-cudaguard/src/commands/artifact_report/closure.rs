@@ -17,8 +17,8 @@ use crate::binary::loader::{
 use crate::binary::mapped_file::OpenFiles;
 use crate::family::{OpenedLibrary, misnamed};
 use crate::host::dry_run::{
-    FileOpens, OpeningFiles, SymbolFile, finding_of_processor, findings_of_missing, foreign_library, is_of_program,
-    load_opened_here, load_opened_inside, symbol_findings_among,
+    FileOpens, OpeningFiles, SymbolFile, brought_cudnn_of_other_major, finding_of_processor, findings_of_missing,
+    foreign_library, is_of_program, load_opened_here, load_opened_inside, symbol_findings_among,
 };
 use cudaguard::internal::env::Env;
 use cudaguard::internal::finding::{Finding, MessageTemplate, Values};
@@ -165,9 +165,8 @@ impl MemberGraph<'_> {
     /// Returns true if the file at a path is no member.
     pub(super) fn is_of_machine(&self, path: &Path) -> bool {
         match &self.source {
-            GraphSource::Tree(_) => false,
+            GraphSource::Tree(_) | GraphSource::Disk(_) => false,
             GraphSource::Machine(report) => report.member_of_file(path).is_none(),
-            GraphSource::Disk(_) => false,
         }
     }
 
@@ -399,6 +398,16 @@ impl ArtifactReport {
         Some(self.loaders[found].name.clone())
     }
 
+    /// Returns the error about the cuDNN that a member needs, if it finds only one of another major in the artifact.
+    pub(super) fn cudnn_of_other_major(&self, part: &ArtifactMember, soname: &str) -> Option<Finding> {
+        self.graphs_with(self.loader_of(&part.name)?).find_map(|(graph, by)| {
+            let mut requests = graph.graph.requests.iter();
+            let request = requests.find(|request| request.by == by && request.name == soname)?;
+            let is_inside = |candidate: &LibraryCandidate| self.is_in_artifact(candidate);
+            brought_cudnn_of_other_major(&graph.graph, request, is_inside, |path| self.member_name(&graph, path))
+        })
+    }
+
     /// Returns the graph of each closure with a member, and the object of the member.
     fn graphs_with(&self, at: usize) -> impl Iterator<Item = (MemberGraph<'_>, usize)> {
         self.roots_with(at).filter_map(move |root| {
@@ -502,18 +511,26 @@ impl ArtifactReport {
         self.closures.iter().filter_map(move |closure| Some((closure, position(closure)?)))
     }
 
-    /// Returns the names of the members that are programs or that programs load.
+    /// Returns the names of the members that are programs or that programs load. A program loads a library that is given alone.
     pub(super) fn members_of_programs(&self) -> BTreeSet<&str> {
-        // A program loads a library that is given alone.
-        let is_program = |at: usize| self.is_file() || self.loaders[at].is_program();
-        let closures = self.closures.iter().filter(|closure| closure.members().next().is_some_and(is_program));
-        closures.flat_map(MemberClosure::members).map(|at| self.loaders[at].name.as_str()).collect()
+        self.members_with_root(|root| self.is_file() || root.is_program())
+    }
+
+    /// Returns the names of the members that are programs in the artifact, or that these load.
+    pub(super) fn members_that_start(&self) -> BTreeSet<&str> {
+        self.members_with_root(MemberLoader::is_program)
     }
 
     /// Returns the names of the members that run with a member which is not a library of NVIDIA's.
     pub(super) fn members_of_others(&self) -> BTreeSet<&str> {
-        let is_others = |at: usize| !self.loaders[at].is_of_nvidia();
-        let closures = self.closures.iter().filter(|closure| closure.members().next().is_some_and(is_others));
+        self.members_with_root(|root| !root.is_of_nvidia())
+    }
+
+    /// Returns the names of the members of each closure whose root is selected.
+    fn members_with_root(&self, is_selected: impl Fn(&MemberLoader) -> bool) -> BTreeSet<&str> {
+        let is_of_root =
+            |closure: &&MemberClosure| closure.members().next().is_some_and(|at| is_selected(&self.loaders[at]));
+        let closures = self.closures.iter().filter(is_of_root);
         closures.flat_map(MemberClosure::members).map(|at| self.loaders[at].name.as_str()).collect()
     }
 

@@ -42,12 +42,11 @@ impl ArtifactReport {
         let whole = self;
         let not_examined = whole.all_not_examined();
         let mut all = Components { file: whole.archive.display().to_string(), not_examined, ..Components::default() };
-        match whole.root() {
-            Some(root) => whole.describe_root(root, &mut all),
-            None => {
-                common_processor(&whole.parts).clone_into(&mut all.processor);
-                all.os = common_os(&whole.parts);
-            }
+        if let Some(root) = whole.root() {
+            whole.describe_root(root, &mut all);
+        } else {
+            common_processor(&whole.parts).clone_into(&mut all.processor);
+            all.os = common_os(&whole.parts);
         }
         let is_root = |part: &ArtifactMember| whole.root().is_some_and(|root| root.name == part.name);
         let majors = whole.cuda_majors();
@@ -57,6 +56,8 @@ impl ArtifactReport {
         let is_complete = whole.is_complete();
         let is_package = whole.packages.iter().any(ArtifactPackage::is_one);
         let of_programs = whole.members_of_programs();
+        // A program finds the libraries in its own directories or nowhere. Python loads those of a module from others.
+        let started = whole.members_that_start();
         let of_others = whole.members_of_others();
         // The kernels of a driver run on the driver itself, and those of a profiler with the profiler. They are no requirement of
         // a program.
@@ -81,7 +82,9 @@ impl ArtifactReport {
             }
             own.bound.retain(|bound| !at_hand(&bound.soname));
             own.opened.retain(|opened| !opened.names.iter().any(|name| whole.has_file_named(name)));
-            if is_complete && is_searched_inside(&part.name, &part.binary) || whole.is_searched_in_environment(part) {
+            let is_started = started.contains(part.name.as_str());
+            let is_installed = is_complete || is_started && whole.has_search_dirs(part);
+            if is_installed && is_searched_inside(&part.name, &part.binary) || whole.is_searched_in_environment(part) {
                 own.needed.iter_mut().for_each(|needed| needed.has_search_path = false);
             }
             if is_module && !part.is_listed_under_cuda() {
@@ -110,6 +113,11 @@ impl ArtifactReport {
                     for manifest in &mut own.manifests {
                         manifest.requires.retain(|row| !is_cudnn_row(row));
                     }
+                }
+                if bundled.is_empty()
+                    && let Some(finding) = linked.and_then(|name| whole.cudnn_of_other_major(part, name))
+                {
+                    (0..own.manifests.len()).for_each(|at| own.bring_cudnn(at, Err(finding.clone()), "the program"));
                 }
                 for (library, place) in bundled {
                     (0..own.manifests.len()).for_each(|at| own.bring_cudnn(at, library.clone(), place));

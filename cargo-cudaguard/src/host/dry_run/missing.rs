@@ -180,19 +180,12 @@ fn absent_library(
     values: Values,
 ) -> Finding {
     let name = &request.name;
-    let others: Vec<_> = CUDNN
-        .majors
-        .clone()
-        .filter(|other| *other != major)
-        .filter_map(|other| Some((other, graph.resolve_file(request.by, &format!("{}.{other}", CUDNN.link_name()))?)))
-        .filter(|(_, candidate)| candidate.inspection == Inspection::Usable)
-        .collect();
     let cure = match find_outside_search_paths(env, name) {
         Some(dir) => MessageFragment::FoundElsewhere.render(&Values::default().with("folder", dir.display())),
         None => install_hint(name),
     };
     let values = values.with("cure", cure);
-    if let Some((other, candidate)) = others.last() {
+    if let Some((other, candidate)) = other_cudnn(graph, request.by, major) {
         let version = file_version(graph.files(), CUDNN, &candidate.path);
         let found = version.map_or_else(|| other.to_string(), |version| version.to_string());
         let values = values.with("found", found).with("major", other).with("path", candidate.path.display());
@@ -202,6 +195,37 @@ fn absent_library(
         || MessageTemplate::CudnnAbsentLinked.to_finding(&values),
         |wrong_architecture| wrong_architecture_finding(wrong_architecture, values.clone()),
     )
+}
+
+/// Returns the cuDNN of another major that an object would find.
+fn other_cudnn(graph: &LoadGraph, by: usize, major: u32) -> Option<(u32, LibraryCandidate)> {
+    for other in CUDNN.majors.clone().rev().filter(|other| *other != major) {
+        let found = graph.resolve_file(by, &format!("{}.{other}", CUDNN.link_name()));
+        if let Some(candidate) = found.filter(|candidate| candidate.inspection == Inspection::Usable) {
+            return Some((other, candidate));
+        }
+    }
+    None
+}
+
+/// Returns the finding for a cuDNN that an object needs, if only one of another major comes with the program, which `is_inside`
+/// selects. `describe` names a file.
+pub(crate) fn brought_cudnn_of_other_major(
+    graph: &LoadGraph,
+    request: &LibraryRequest,
+    is_inside: impl Fn(&LibraryCandidate) -> bool,
+    describe: impl Fn(&Path) -> String,
+) -> Option<Finding> {
+    let LoadOutcome::Absent(candidates) = &request.answer else { return None };
+    let (other, candidate) = other_cudnn(graph, request.by, CUDNN.major(&request.name)?)?;
+    if !is_inside(&candidate) {
+        return None;
+    }
+    let values = Values::default().with("library", &request.name).with("cure", install_hint(&request.name));
+    let values = values.with("needed_by", describe(&graph.objects[request.by].path));
+    let values = values.with("looked_in", searched_directories(candidates));
+    let values = values.with("found", other).with("major", other).with("path", describe(&candidate.path));
+    Some(MessageTemplate::CudnnOtherMajorLinked.to_finding(&values))
 }
 
 #[cfg(test)]

@@ -126,6 +126,8 @@ impl BroughtCudnn {
                 Machine { libraries: own, ..Machine::default() }.cudnn_state(&complete, self.place)
             }
             Err(finding) => match machine.cudnn_state(&complete, self.place) {
+                // The machine may have the right major.
+                CudnnState::Unknown if finding.code == Code::CudnnOtherMajor => CudnnState::Unknown,
                 CudnnState::Absent | CudnnState::Unknown => {
                     let mut findings = judge::judge(manifest, host);
                     findings.push(finding.clone());
@@ -486,11 +488,14 @@ impl Components {
             Some(evidence) => evidence.cudart.clone(),
             None => Evidence::from_binary(binary, kernels).cudart,
         });
+        let unread = self.not_examined.iter().any(|part| part.may_contradict);
+        let is_partial = binary.kind == BinaryKind::Archive && unread;
         let observed = LinkObservation {
             seen: LinkEvidence { cudart: reported.unwrap_or_default(), ..LinkEvidence::default() },
             archs: kernels.map(Kernels::built_targets),
             // If no kernels are detected but the project declares some, the declaration counts.
-            gpus: kernels.filter(|kernels| kernels.has_kernels()).map(Kernels::requirement_rows),
+            // The members of an archive that were not read may have code for other GPUs.
+            gpus: kernels.filter(|kernels| kernels.has_kernels() && !is_partial).map(Kernels::requirement_rows),
             cudart_opened: kernels.and_then(|kernels| opened_cudart(binary, kernels)),
             ..LinkObservation::from_binary(binary)
         };
