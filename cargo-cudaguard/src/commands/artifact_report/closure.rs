@@ -70,6 +70,7 @@ impl MemberClosure {
 
     /// Returns true if a library of this name is loaded.
     pub(super) fn has_library(&self, loaders: &[MemberLoader], name: &str) -> bool {
+        let name = file_name(name);
         self.loaded.iter().any(|member| member.name == name || loaders[member.at].is_named(name))
     }
 
