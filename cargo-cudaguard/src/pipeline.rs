@@ -16,6 +16,7 @@ use cudaguard::internal::vendor::CUDNN;
 
 use crate::binary::file::Binary;
 use crate::binary::kernels::Kernels;
+use crate::family::opened_without_requirement;
 use crate::knowledge::crates::{self, Crate, CrateUse};
 use crate::linked::check::{self, Linked};
 use crate::linked::evidence::{Included, LinkEvidence};
@@ -97,7 +98,8 @@ pub fn has_nothing(
     binary: &Binary,
     kernels: &Kernels,
 ) -> Result<bool, String> {
-    Ok(facts.cuda_intent(policy) == CudaIntent::Unstated && !kernels.has_kernels() && !binary.reaches_cuda()?)
+    let is_plain = facts.cuda_intent(policy) == CudaIntent::Unstated && !kernels.has_kernels();
+    Ok(is_plain && !binary.reaches_cuda()? && opened_without_requirement(binary).is_empty())
 }
 
 /// Determines the cuDNN release of a linked file if the headers that it was compiled with are unknown. Uses the

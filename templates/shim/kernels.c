@@ -645,7 +645,7 @@ NEIGHBOURS SHIM_API void read_own_kernels(struct context *cx) {
     struct note *of = &cx->note[k];
     of->from_kernels = of->own && of->state == NOTE_WHOLE &&
                        (cx->codes || cx->ptx_count || find_needed(&cx->own, CUDART_FILE) ||
-                        find_needed(&cx->own, "libcuda.so.1"));
+                        find_needed(&cx->own, LIBCUDA));
     if (of->from_kernels && cx->codes) drop_declared_rows(of);
   }
 }

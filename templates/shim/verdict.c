@@ -339,7 +339,7 @@ SHIM_FN void read_driver_rows(struct context *cx, const struct note *n, uint32_t
   uint32_t i;
   m->built_cuda = read_toolkit(n);
   m->cudart_built = 0;
-  copy_text(cx->libcuda_names, NOTE_TEXT, "libcuda.so.1");
+  copy_text(cx->libcuda_names, NOTE_TEXT, LIBCUDA);
   for (i = 0; i < rows; i++) {
     const union row row = get_row(cx, n, i);
     if (row.kind != ROW_DRIVER) continue;

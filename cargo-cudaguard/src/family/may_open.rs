@@ -21,10 +21,16 @@ const NAMES: [&str; 8] = [
     "libnvidia-ml.so",
 ];
 
-/// Returns the names of NVIDIA libraries in the constants of a file for Linux that can open libraries by name. The note of a guarded
-/// file lists them, and its guard contains such names.
+/// What precedes a name in the constants of a guard: a mark in the shim, or a word of a message.
+const BEFORE_NAMES_OF_GUARD: [&str; 2] = ["guard:", " "];
+/// Names without a version that a guard contains, too.
+const NAMES_OF_GUARD: [&str; 2] = ["libcudart.so", "libcudnn.so"];
+
+/// Returns the names of NVIDIA libraries in the constants of a file for Linux that can open libraries by name. Names of its guard do
+/// not count, and neither does a file whose note lists what known crates open.
 pub(crate) fn named_libraries(binary: &Binary) -> Vec<String> {
-    if !binary.notes.is_empty() {
+    let is_guarded = !binary.notes.is_empty();
+    if is_guarded && binary.manifests().any(|note| note.is_ok_and(|note| !note.manifest.opens.is_empty())) {
         return Vec::new();
     }
     let Ok(elf) = Elf::parse(binary.data()) else { return Vec::new() };
@@ -34,12 +40,20 @@ pub(crate) fn named_libraries(binary: &Binary) -> Vec<String> {
     }
     let mut found = BTreeSet::new();
     for name in NAMES {
+        let mut of_guard = Vec::new();
+        for before in BEFORE_NAMES_OF_GUARD.iter().filter(|_| is_guarded) {
+            of_guard.extend(constants_after(binary.data(), &format!("{before}{name}")));
+        }
         for behind in constants_after(binary.data(), name) {
+            if of_guard.iter().any(|own| std::ptr::eq(*own, behind)) {
+                continue;
+            }
             let is_version = |byte: &&u8| byte.is_ascii_digit() || **byte == b'.';
             let version: String = behind.iter().take_while(is_version).map(|byte| char::from(*byte)).collect();
             found.insert(format!("{name}{}", version.trim_end_matches('.')));
         }
     }
+    found.retain(|name| !is_guarded || !NAMES_OF_GUARD.contains(&name.as_str()));
     found.into_iter().collect()
 }
 

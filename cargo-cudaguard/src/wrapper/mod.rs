@@ -34,6 +34,7 @@ use crate::cli::findings::{self, MessageFormat};
 use crate::cli::report::{self, Level};
 use crate::cli::signals;
 use crate::commands::inspect;
+use crate::family::opened_without_requirement;
 use crate::linked::linker;
 use crate::linked::torch::UnloadedTorchCuda;
 use arguments::{RustcArgs, expand_arg_files};
@@ -454,7 +455,15 @@ impl<'a> CrateBuild<'a> {
             self.check_acceptable(&file, &findings)?;
             let about_cuda = seen.is_some();
             match pipeline::seal_file(&facts, &binary, None, kernels, Some(judged), seen, taken)? {
-                Ok(components) => built_with = components.iter().map(inspect::built_with).collect(),
+                Ok(components) => {
+                    let opened = opened_without_requirement(&binary).join(", ");
+                    let is_opener = components.iter().all(|one| one.requires.is_empty()) && !opened.is_empty();
+                    built_with = if is_opener {
+                        vec![format!("may open {opened}")]
+                    } else {
+                        components.iter().map(inspect::built_with).collect()
+                    };
+                }
                 Err(why) => {
                     // If the guard is not required, a file without CUDA may have none.
                     if self.unit.embeds || about_cuda {

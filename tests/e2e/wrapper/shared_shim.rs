@@ -266,6 +266,27 @@ fn vendor_library_is_guarded() {
     let _ = sealed(&fixture.built("debug/app"), "app");
 }
 
+/// Programs that open a library of NVIDIA's by name and look up functions that show no requirement, as with a crate that no table
+/// knows. The guard does not change that the requirements are unknown.
+#[e2e]
+fn opened_name_stays_unknown() {
+    let main = "extern \"C\" {\n    fn dlopen(name: *const u8, flags: i32) -> *const u8;\n}\nfn main() {\n    \
+                println!(\"{:?}\", unsafe { dlopen(\"NAME\\0\".as_ptr(), 1) });\n}\n";
+    for name in ["libcuda.so.1", "libcuda.so", "libcublas.so.12", "libnccl.so.2", "libcudart.so.13"] {
+        let fixture = one("once-opened-name", &main.replace("NAME", name));
+        let built = fixture.guard(["build"]).run().success();
+        let line = format!("cudaguard: 1 of 1 target guarded (may open {name})");
+        assert_eq!(summary(&built), line, "{name}: {built}");
+        for (options, status) in [(&[][..], 2), (&["--strict"], 1)] {
+            let file = fixture.built("debug/app").display().to_string();
+            let words = ["verify", &file, "--driver", "470", "--gpu", "T4"];
+            let verified = fixture.guard(words).args(options).run().expect(status);
+            let why = format!("its requirements on {name}, which it may open, are unknown");
+            assert!(verified.stdout.contains(&why), "{name}: {verified}");
+        }
+    }
+}
+
 #[e2e]
 fn opened_library_is_guarded() {
     let main = "extern \"C\" {\n    fn dlopen(name: *const u8, flags: i32) -> *const u8;\n    \

@@ -236,6 +236,11 @@ impl Components {
         if !components.manifests.iter().any(|manifest| manifest.sealed) {
             components.add_file(&name, binary, evidence);
         }
+        // Neither a note nor the code of the file shows what it requires of these libraries.
+        if !components.manifests.is_empty() && components.manifests.iter().all(|manifest| manifest.requires.is_empty())
+        {
+            components.not_examined.extend(NotExamined::opener(&name, &opened_without_requirement(binary)));
+        }
         let itself = binary.soname.as_deref().is_some_and(|soname| CUDART.is_named(soname));
         if !itself && components.manifests.iter().any(Manifest::has_unknown_cudart) {
             components
@@ -506,9 +511,6 @@ impl Components {
         if binary.kind == BinaryKind::Archive && kernels.is_some_and(Kernels::has_linker_input) {
             let why = "a part of its GPU code is input for the device linker: what it requires is unknown";
             self.not_examined.push(NotExamined::new(name, why));
-        }
-        if !guarded && self.manifests.iter().all(|manifest| manifest.requires.is_empty()) {
-            self.not_examined.extend(NotExamined::opener(name, &opened_without_requirement(binary)));
         }
     }
 }
