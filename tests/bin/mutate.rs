@@ -2,8 +2,8 @@
 //! test.
 //!
 //! `cargo mutate [--seed N] [--number N] [--tests FILTER]... [FILE]...`. Without files, the C files of the shim are changed: in a copy of
-//! `templates`, which the tests of `judge_equal` compile. A file of Rust is changed in place and restored; its tests are compiled for each
-//! change. A change that does not compile, or of C that gives the same object, does not count.
+//! `templates`, which the tests compile instead of the original. A file of Rust is changed in place and restored; its tests are compiled for
+//! each change. A change that does not compile, or of C that gives the same object, does not count.
 
 use std::ffi::OsString;
 use std::fs;
@@ -15,8 +15,10 @@ use std::time::{Duration, Instant};
 
 use cudaguard_tests::{Scratch, places};
 
-/// A test run that takes longer has failed: a change can make a loop endless.
-const TIME_LIMIT: Duration = Duration::from_secs(900);
+/// A test run that takes this many times as long as without a change has failed: a change can make a loop endless.
+const SLOWER: u32 = 4;
+/// The limit of the run without a change, which may compile the tests.
+const FIRST_LIMIT: Duration = Duration::from_secs(1800);
 
 struct Arguments {
     seed: u64,
@@ -53,12 +55,15 @@ fn main() -> ExitCode {
     shuffle(&mut mutants, arguments.seed);
     println!("{} places, seed {}, {} mutants", mutants.len(), arguments.seed, arguments.number);
     let copy = Scratch::new("mutants");
-    let mut runner = Runner { templates: copy.path().join("templates"), filters: arguments.filters, program: None };
+    let templates = copy.path().join("templates");
+    let mut runner = Runner { templates, filters: arguments.filters, program: None, limit: FIRST_LIMIT };
     copy_templates(&runner.templates);
+    let start = Instant::now();
     if !runner.passes() {
         eprintln!("error: the tests fail without a change");
         return ExitCode::from(2);
     }
+    runner.limit = SLOWER * start.elapsed();
     let (mut killed, mut counted) = (0, 0);
     for mutant in &mutants {
         if counted == arguments.number {
@@ -91,7 +96,7 @@ fn parse_arguments() -> Result<Arguments, String> {
         }
     }
     if arguments.filters.is_empty() {
-        arguments.filters.push("judge_equal::".to_owned());
+        arguments.filters.extend(["judge_equal::", "unsealed::", "driver::", "loading::"].map(str::to_owned));
     }
     if arguments.files.is_empty() {
         arguments.files = c_files();
@@ -261,6 +266,8 @@ struct Runner {
     filters: Vec<String>,
     /// The test program, if the changes need no new one.
     program: Option<PathBuf>,
+    /// The longest time for the tests of a change.
+    limit: Duration,
 }
 
 impl Runner {
@@ -315,18 +322,18 @@ impl Runner {
         let Some(program) = &self.program else { return false };
         self.filters.iter().all(|filter| {
             let mut command = Command::new(program);
-            command.arg(filter).env("CUDAGUARD_TEMPLATES", &self.templates);
+            command.arg(filter).env("CUDAGUARD_TEMPLATES", &self.templates).env("CUDAGUARD_FIRST_FAILURE", "1");
             command.env("CARGO_MANIFEST_DIR", places::workspace().join("tests"));
             command.current_dir(places::workspace().join("tests")).stdout(Stdio::null()).stderr(Stdio::null());
-            succeeds_in_time(&mut command.spawn().expect("the test program can be started"))
+            succeeds_in_time(&mut command.spawn().expect("the test program can be started"), self.limit)
         })
     }
 }
 
 /// Waits for a process; ends it at the time limit.
-fn succeeds_in_time(child: &mut Child) -> bool {
+fn succeeds_in_time(child: &mut Child, limit: Duration) -> bool {
     let start = Instant::now();
-    while start.elapsed() < TIME_LIMIT {
+    while start.elapsed() < limit {
         if let Ok(Some(status)) = child.try_wait() {
             return status.success();
         }

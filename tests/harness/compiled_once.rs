@@ -89,9 +89,10 @@ fn dir() -> PathBuf {
 }
 
 fn compile(compiler: &Path, arguments: &[OsString]) -> ! {
+    let arguments = with_changed_shim(arguments);
     let mut call = Command::new(compiler);
-    call.args(arguments);
-    let kept = kept(compiler, arguments);
+    call.args(&arguments);
+    let kept = kept(compiler, &arguments);
     if let Some((output, kept)) = &kept {
         if fs::copy(kept, output).is_ok() {
             std::process::exit(0);
@@ -106,15 +107,46 @@ fn compile(compiler: &Path, arguments: &[OsString]) -> ! {
     panic!("cannot start {}: {}", compiler.display(), call.exec());
 }
 
+/// Replaces the joined text of the shim for Linux by the files that `cargo mutate` changes.
+fn with_changed_shim(arguments: &[OsString]) -> Vec<OsString> {
+    let changed = places::templates().join("shim.c");
+    let is_joined = |one: &OsString| {
+        Path::new(one).ends_with("cudaguard-shim.c")
+            && fs::read_to_string(one).is_ok_and(|text| text.contains("CUDAGUARD_ONE_FILE") && text.contains("__ELF__"))
+    };
+    if std::env::var_os("CUDAGUARD_TEMPLATES").is_none() {
+        return arguments.to_vec();
+    }
+    let replaced = arguments.iter().map(|one| if is_joined(one) { changed.clone().into() } else { one.clone() });
+    replaced.collect()
+}
+
+/// Returns the text of a source file, with all files of the shim if it includes them.
+fn read_source(source: &Path) -> Option<Vec<u8>> {
+    let mut text = fs::read(source).ok()?;
+    if source.ends_with("shim.c") {
+        let entries = fs::read_dir(source.with_file_name("shim")).ok()?;
+        let mut files: Vec<PathBuf> = entries.filter_map(|entry| Some(entry.ok()?.path())).collect();
+        files.sort();
+        for file in files.iter().filter(|file| file.is_file()) {
+            text.extend(fs::read(file).ok()?);
+        }
+    }
+    Some(text)
+}
+
 /// Returns the output path and the path in the cache, if these arguments compile the shim.
 fn kept(compiler: &Path, arguments: &[OsString]) -> Option<(PathBuf, PathBuf)> {
-    let source = arguments.iter().position(|one| Path::new(one).ends_with("cudaguard-shim.c"))?;
+    let is_shim = |one: &OsString| {
+        Path::new(one).ends_with("cudaguard-shim.c") || **one == *places::templates().join("shim.c").as_os_str()
+    };
+    let source = arguments.iter().position(is_shim)?;
     let output = arguments.iter().position(|one| one == "-o")? + 1;
     if FROM_OUTSIDE.iter().any(|name| std::env::var_os(name).is_some()) || !arguments.iter().any(|one| one == "-c") {
         return None;
     }
     let about = fs::metadata(compiler).ok()?;
-    let text = fs::read(&arguments[source]).ok()?;
+    let text = read_source(Path::new(&arguments[source]))?;
     let rest = arguments.iter().enumerate().filter(|(at, _)| *at != source && *at != output);
     let rest: Vec<&OsStr> = rest.map(|(_, one)| one.as_os_str()).collect();
     let of = format!("{} {} {} {rest:?}", compiler.display(), about.mtime(), about.size());

@@ -3,7 +3,7 @@
 //! A machine is made once, which takes a tenth of a second, and each of its programs takes some milliseconds. More of both, with
 //! another seed:
 //!
-//!     CUDAGUARD_STARTED=100000 CUDAGUARD_SEED=7 cargo matrix judge_equal::random
+//!     CUDAGUARD_STARTED=100000 CUDAGUARD_SEED=7 cargo test --test e2e judge_equal::random
 
 use cudaguard_tests::{Test, e2e, test};
 
@@ -11,7 +11,7 @@ use super::driver::{need_worlds, random_machines, start_all};
 
 #[e2e(rows)]
 fn tests() -> Vec<Test> {
-    vec![test("random::random_started_programs_agree", random_started_programs_agree).slow()]
+    vec![test("random::random_started_programs_agree", random_started_programs_agree)]
 }
 
 /// Programs on each machine.
