@@ -1,7 +1,8 @@
 //! Compares three answers for random arrangements of libraries: the program without a guard, the same program with a
 //! guard, and the prediction of `verify` and `exec`.
 //!
-//! `arrangements [--seed N] [--count N] [--only N] [--root DIR]…`. A root is a directory with another distribution and
+//! `arrangements [--seed N] [--count N] [--only N] [--compiler NAME] [--root DIR]…`. With `--compiler musl-gcc`, the programs use
+//! the dynamic linker of musl. A root is a directory with another distribution and
 //! its gcc, for example one that `debootstrap --variant=minbase --include=gcc,libc6-dev SUITE DIR` creates; without
 //! the option, the arrangements are made on this machine. It needs root, or permission to create user namespaces.
 
@@ -140,12 +141,14 @@ struct Options {
     seed: u64,
     count: u64,
     only: Option<u64>,
+    compiler: String,
     roots: Vec<PathBuf>,
     inside: Option<PathBuf>,
 }
 
 fn read_options() -> Result<Options, String> {
-    let mut options = Options { seed: 1, count: 200, only: None, roots: Vec::new(), inside: None };
+    let mut options =
+        Options { seed: 1, count: 200, only: None, compiler: "gcc".to_owned(), roots: Vec::new(), inside: None };
     let mut words = std::env::args().skip(1);
     while let Some(option) = words.next() {
         let value = words.next().ok_or_else(|| format!("{option} needs a value"))?;
@@ -154,6 +157,7 @@ fn read_options() -> Result<Options, String> {
             "--seed" => options.seed = number()?.max(1),
             "--count" => options.count = number()?,
             "--only" => options.only = Some(number()?),
+            "--compiler" => options.compiler = value,
             "--root" => options.roots.push(value.into()),
             "--inside" => options.inside = Some(value.into()),
             _ => return Err(format!("no such option: {option}")),
@@ -186,6 +190,7 @@ fn main() -> ExitCode {
         if let Some(only) = options.only {
             command.args(["--only", &only.to_string()]);
         }
+        command.args(["--compiler", &options.compiler]);
         all_agree &= command.status().expect("unshare can be started").success();
     }
     if all_agree { ExitCode::SUCCESS } else { ExitCode::FAILURE }
@@ -201,7 +206,7 @@ fn run_inside(options: &Options, root: &Path) -> ExitCode {
     fs::create_dir_all(&work).expect("a directory can be made");
     fs::set_permissions(&work, PermissionsExt::from_mode(0o755)).expect("it is ours");
     let in_root = |path: &Path| Path::new("/").join(path.strip_prefix(root).expect("it is in the root"));
-    let builder = Builder { work: work.clone(), root: root.to_owned() };
+    let builder = Builder { work: work.clone(), root: root.to_owned(), compiler: options.compiler.clone() };
     builder.build();
     let cache = work.join("cache");
     let system = root.join("etc/ld.so.cache");
@@ -221,7 +226,7 @@ fn run_inside(options: &Options, root: &Path) -> ExitCode {
     let mut tally = Tally::default();
     let (first, count) = options.only.map_or((0, options.count), |only| (only, 1));
     for index in first..first.saturating_add(count) {
-        compare(&work, Dice::new(options.seed, index), index, options.only.is_some(), &mut tally);
+        compare(&work, options, index, &mut tally);
     }
     println!("{}: seed {}, {}", name.trim_matches('"'), options.seed, tally.describe());
     fs::remove_dir_all(&work).unwrap_or_default();
@@ -253,6 +258,7 @@ impl Tally {
 struct Builder {
     work: PathBuf,
     root: PathBuf,
+    compiler: String,
 }
 
 impl Builder {
@@ -302,9 +308,15 @@ impl Builder {
     fn gcc(&self, first: &[&str], file: &str, source: &str, more: &[&str]) {
         fs::write(self.work.join(file), source).expect("a file can be written");
         let work = self.in_root("");
-        let line = "cd \"$0\" && exec gcc -w \"$@\"";
+        let line = "cd \"$0\" && exec \"$@\"";
         let mut command = Command::new("chroot");
-        command.arg(&self.root).args(["/bin/sh", "-c", line, &work]).args(first).arg(file).args(more).arg("-ldl");
+        command
+            .arg(&self.root)
+            .args(["/bin/sh", "-c", line, &work, &self.compiler, "-w"])
+            .args(first)
+            .arg(file)
+            .args(more)
+            .arg("-ldl");
         let done = command.output().expect("chroot can be started");
         assert!(done.status.success(), "gcc {file}: {}", String::from_utf8_lossy(&done.stderr));
     }
@@ -341,7 +353,12 @@ impl Builder {
     /// Runs the command on this machine, in the directory.
     fn command(&self, arguments: &[&str]) {
         let here = std::env::current_exe().expect("this program").with_file_name("cargo-cudaguard");
-        let done = Command::new(&here).args(["cudaguard", "-q"]).args(arguments).current_dir(&self.work).output();
+        let done = Command::new(&here)
+            .args(["cudaguard", "-q"])
+            .args(arguments)
+            .env("CC", &self.compiler)
+            .current_dir(&self.work)
+            .output();
         let done = done.expect("the command can be started");
         assert!(done.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&done.stderr));
     }
@@ -401,11 +418,13 @@ fn put_list(file: &Path, list: &str) {
 }
 
 /// The place of cuDNN's files in a directory, and the changes to them.
-fn put_cudnn(dice: &mut Dice, work: &Path, dir: &Path, log: &mut String) {
+fn put_cudnn(dice: &mut Dice, work: &Path, dir: &Path, is_musl: bool, log: &mut String) {
     fs::create_dir_all(dir).expect("a directory can be made");
     let (index, style) = (dice.pick(&[0, 0, 1, 1, 2, 3]), dice.pick(&[0, 0, 0, 1, 2]));
     let target = dir.join(SONAME);
     let how = if dice.one_in(4) { dice.below(8) + 1 } else { 0 };
+    // musl does not read the processor and the class of a file, so it loads a file of which only these differ.
+    let how = if is_musl && matches!(how, 2 | 6) { 0 } else { how };
     let real = work.join(format!("lib/{SONAME}.{style}"));
     let _ = write!(log, "\n  {}: {:?}, style {style}, change {how}", dir.display(), VERSIONS[index]);
     let bytes = || fs::read(&real).expect("a library");
@@ -475,6 +494,7 @@ struct Start {
     variables: BTreeMap<String, OsString>,
     twice: Option<(String, String)>,
     is_secure: bool,
+    is_musl: bool,
 }
 
 impl Start {
@@ -497,8 +517,10 @@ impl Start {
     /// Returns whether the prediction refuses the program.
     fn is_refused_by_prediction(&self, program: &Path) -> bool {
         let mut variables = self.variables.clone();
-        if let Some((_, two)) = &self.twice {
-            variables.insert("LD_LIBRARY_PATH".to_owned(), two.into());
+        if let Some((first, last)) = &self.twice {
+            // glibc uses the last value of a variable, musl the first one.
+            let used = if self.is_musl { first } else { last };
+            variables.insert("LD_LIBRARY_PATH".to_owned(), used.into());
         }
         let env = Env::from_variables(variables, &self.scene);
         let predict = || !dry_run::start_here(program, &env, &DriverProbe::with_current_exe()).is_empty();
@@ -571,8 +593,9 @@ fn put_cache(dice: &mut Dice, work: &Path, scene: &Path, log: &mut String) {
 }
 
 /// Makes an arrangement, and compares its three answers.
-fn compare(work: &Path, mut dice: Dice, index: u64, is_shown: bool, tally: &mut Tally) {
-    let (dice, mut log) = (&mut dice, String::new());
+fn compare(work: &Path, options: &Options, index: u64, tally: &mut Tally) {
+    let (dice, mut log) = (&mut Dice::new(options.seed, index), String::new());
+    let is_musl = options.compiler.starts_with("musl");
     let scene = work.join("scene");
     let _ = fs::remove_dir_all(&scene);
     fs::create_dir_all(scene.join("app")).expect("a directory can be made");
@@ -580,15 +603,15 @@ fn compare(work: &Path, mut dice: Dice, index: u64, is_shown: bool, tally: &mut 
         let dir = scene.join(format!("d{number}"));
         fs::create_dir_all(&dir).expect("a directory can be made");
         if !dice.one_in(4) {
-            put_cudnn(dice, work, &dir, &mut log);
+            put_cudnn(dice, work, &dir, is_musl, &mut log);
         }
         if dice.one_in(6) {
             let below = dir.join(dice.pick(&HARDWARE));
-            put_cudnn(dice, work, &below, &mut log);
+            put_cudnn(dice, work, &below, is_musl, &mut log);
         }
     }
     if dice.one_in(10) {
-        put_cudnn(dice, work, &scene, &mut log);
+        put_cudnn(dice, work, &scene, is_musl, &mut log);
     }
     put_cache(dice, work, &scene, &mut log);
     if dice.one_in(8) {
@@ -596,7 +619,7 @@ fn compare(work: &Path, mut dice: Dice, index: u64, is_shown: bool, tally: &mut 
         let _ = write!(log, "\n  deleted after the cache was made: {}", gone.display());
         let _ = fs::remove_file(gone);
     }
-    let mut start = Start { scene: scene.clone(), variables: BTreeMap::new(), twice: None, is_secure: false };
+    let mut start = Start { scene: scene.clone(), variables: BTreeMap::new(), twice: None, is_secure: false, is_musl };
     match dice.below(12) {
         0 => {
             let mut list = || path_list(dice, &scene, &[":", ";"]);
@@ -650,7 +673,7 @@ fn compare(work: &Path, mut dice: Dice, index: u64, is_shown: bool, tally: &mut 
         if kind == "guarded" {
             let refused = !is_audited && start.is_refused_by_prediction(&started);
             let _ = write!(log, "\n  secure: {}, lists {lists:?}", start.is_secure);
-            judge(index, &log, &answers, (!is_audited).then_some(refused), is_shown, tally);
+            judge(index, &log, &answers, (!is_audited).then_some(refused), options.only.is_some(), tally);
         }
     }
 }

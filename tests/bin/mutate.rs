@@ -8,6 +8,7 @@
 use std::ffi::OsString;
 use std::fs;
 use std::ops::Range;
+use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitCode, Stdio};
 use std::thread;
@@ -17,7 +18,7 @@ use cudaguard_tests::{Scratch, places};
 
 /// A test run that takes this many times as long as without a change has failed: a change can make a loop endless.
 const SLOWER: u32 = 4;
-/// The limit of the run without a change, which may compile the tests.
+/// The limit of the run without a change.
 const FIRST_LIMIT: Duration = Duration::from_secs(1800);
 
 struct Arguments {
@@ -58,6 +59,7 @@ fn main() -> ExitCode {
     let templates = copy.path().join("templates");
     let mut runner = Runner { templates, filters: arguments.filters, program: None, limit: FIRST_LIMIT };
     copy_templates(&runner.templates);
+    runner.build();
     let start = Instant::now();
     if !runner.passes() {
         eprintln!("error: the tests fail without a change");
@@ -314,17 +316,26 @@ impl Runner {
         outcome
     }
 
-    /// Returns true if all tests pass.
-    fn passes(&mut self) -> bool {
+    /// Compiles the tests, unless they are.
+    fn build(&mut self) {
         if self.program.is_none() {
             self.program = build_tests();
         }
+    }
+
+    /// Returns true if all tests pass.
+    fn passes(&mut self) -> bool {
+        self.build();
         let Some(program) = &self.program else { return false };
         self.filters.iter().all(|filter| {
             let mut command = Command::new(program);
             command.arg(filter).env("CUDAGUARD_TEMPLATES", &self.templates).env("CUDAGUARD_FIRST_FAILURE", "1");
             command.env("CARGO_MANIFEST_DIR", places::workspace().join("tests"));
-            command.current_dir(places::workspace().join("tests")).stdout(Stdio::null()).stderr(Stdio::null());
+            command
+                .current_dir(places::workspace().join("tests"))
+                .stdout(Stdio::null())
+                .stderr(Stdio::null())
+                .process_group(0);
             succeeds_in_time(&mut command.spawn().expect("the test program can be started"), self.limit)
         })
     }
@@ -339,7 +350,9 @@ fn succeeds_in_time(child: &mut Child, limit: Duration) -> bool {
         }
         thread::sleep(Duration::from_millis(100));
     }
-    let _ = child.kill();
+    // The programs that the tests started are in the same group.
+    let group = rustix::process::Pid::from_child(child);
+    let _ = rustix::process::kill_process_group(group, rustix::process::Signal::KILL);
     let _ = child.wait();
     false
 }

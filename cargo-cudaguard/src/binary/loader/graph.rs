@@ -363,7 +363,7 @@ impl LoadGraph {
                 inspection: Inspection::Usable,
             });
         }
-        self.search_candidates(from, name.as_bytes(), false).pop().filter(LibraryCandidate::is_selected)
+        self.search_candidates(self.opener(from), name.as_bytes(), false).pop().filter(LibraryCandidate::is_selected)
     }
 
     /// Loads this name and its dependencies like `dlopen`, called by the object `from`. Returns the index of the object
@@ -371,10 +371,16 @@ impl LoadGraph {
     /// file is missing or broken.
     pub fn dlopen_library(&mut self, from: usize, name: &str) -> Option<usize> {
         let (mut queue, first) = (VecDeque::new(), self.objects.len());
+        let from = self.opener(from);
         let LoadOutcome::Object(index, _) = self.load_library(from, name.as_bytes(), &mut queue) else { return None };
         self.objects[index].is_opened |= index == first;
         self.load_needed(queue);
         Some(index)
+    }
+
+    /// Returns the object whose search paths `dlopen` uses: its caller, and with musl always the program.
+    fn opener(&self, caller: usize) -> usize {
+        if self.is_of_musl() { 0 } else { caller }
     }
 
     /// Returns true if there is a file at this path.

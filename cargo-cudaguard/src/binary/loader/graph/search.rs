@@ -242,6 +242,9 @@ impl LoadGraph {
                     (Some(text), _) => (Some(text), SearchSource::Runpath),
                     (None, text) => (text.as_ref(), SearchSource::Rpath),
                 };
+            // A privileged process ignores the paths of a program with `$ORIGIN`.
+            let is_ignored = self.environment.is_secure && index == 0;
+            let text = text.filter(|text| !is_ignored || !text.contains(&b'$'));
             if let Some(text) = text.and_then(|text| expand_origin(text, &object.origin)) {
                 let entries = split(&text).into_iter().map(|entry| {
                     (
