@@ -161,8 +161,13 @@ pub(crate) fn write_raw(text: &str) {
 /// Prints text on stdout, without sequences that a terminal interprets; JSON stays equivalent. It is no error if the
 /// reader has closed the pipe (`| head`).
 pub(crate) fn print_result(text: &str) -> Result<(), CliError> {
+    print_part(text).map(|_| ())
+}
+
+/// Prints a part of the result: false if the reader has closed the pipe, so no other part is needed.
+pub(crate) fn print_part(text: &str) -> Result<bool, CliError> {
     let mut out = std::io::stdout().lock();
-    check_written(out.write_all(sanitize::output(text).as_bytes()).and_then(|()| out.flush())).map(|_| ())
+    check_written(out.write_all(sanitize::output(text).as_bytes()).and_then(|()| out.flush()))
 }
 
 /// Prints commands for the runner of a GitHub workflow on stdout.

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use cudaguard::internal::manifest::{GpuCoverage, Manifest, Requirement};
-use cudaguard_tests::{Scratch, e2e};
+use cudaguard_tests::{Call, Scratch, e2e, tools};
 
 use super::fixture::{self, asks_driver, call, gpu, json};
 
@@ -253,6 +253,7 @@ fn program_for(by: GpuCoverage, code: &str) -> Manifest {
 
 #[e2e]
 fn files_are_ranked_by_code() {
+    tools::need("python3");
     let scratch = Scratch::new("choose-files");
     for (name, by, code) in [
         ("native", GpuCoverage::Cubin, "sm_80"),
@@ -266,13 +267,12 @@ fn files_are_ranked_by_code() {
             &["ptx", "open", "native"][..],
             "A100",
             0,
-            &["the described machine: native", "  ptx: runs, by jit code; native has native code", "  open: unknown: "]
+            &["the described machine: native", "  ptx: runs through PTX; native has native code", "  open: unknown: "]
                 [..],
         ),
         (&["open", "ptx"], "A100", 0, &["the described machine: ptx"]),
         (&["open"], "A100", 2, &["the described machine: unknown: no candidate certainly runs", "  open: unknown: "]),
         (&["ptx", "native"], "V100", 1, &["the described machine: no candidate runs", "  native: refused: CG303: "]),
-        // A file comes before a name of the same spelling.
         (&["ptx", "cu130"], "A100", 0, &["the described machine: cu130"]),
     ] {
         let outcome = call(["choose"]).args(candidates).args(["--gpu", gpu, "--driver", "580"]).dir(&scratch).run();
@@ -284,6 +284,16 @@ fn files_are_ranked_by_code() {
             );
         }
     }
+    // A directory of packages.
+    std::fs::create_dir(scratch.join("index")).expect("a directory can be made");
+    std::fs::write(scratch.join("index/readme.txt"), "no package").expect("a file can be written");
+    for (wheel, program) in [("a-1.0-py3-none-any.whl", "native"), ("b-2.0-py3-none-any.whl", "ptx")] {
+        let wheel = format!("index/{wheel}");
+        let _ = Call::new("python3").args(["-m", "zipfile", "-c", &wheel, program]).dir(scratch.path()).run().success();
+    }
+    let outcome =
+        call(["choose", "--index", "index", "--gpu", "A100", "--driver", "580"]).dir(&scratch).run().expect(0);
+    assert!(outcome.stdout.starts_with("the described machine: index/a-1.0-py3-none-any.whl\n"), "{outcome}");
     // The same file has the same verdict as `verify`, also on this machine.
     let verified = call(["verify", "native", "--json"]).dir(&scratch).run();
     let chosen = call(["choose", "native", "--json"]).dir(&scratch).run();

@@ -147,7 +147,8 @@ impl Row {
 fn reason_against(one: &Judged, best: &Judged, best_name: &str) -> String {
     let ((service, toolkit, release), (best_service, best_toolkit, best_release)) = (one.rank(), best.rank());
     if service != best_service {
-        return format!("runs, by {} code; {best_name} has {} code", service.name(), best_service.name());
+        let by = if service == Service::Jit { "through PTX" } else { "in part" };
+        return format!("runs {by}; {best_name} has {} code", best_service.name());
     }
     if toolkit != best_toolkit {
         return format!("runs; {best_name} has a newer toolkit");
@@ -199,25 +200,24 @@ pub(super) fn print_choice(choice: &Choice, machine: &str, format: ChooseFormat)
         ChooseFormat::Json => report::print_result(&json_output::render_view(&choice.view(machine))),
         _ => {
             report::note(choice.to_text(machine).trim_end());
-            print_install(choice, "", format)
+            print_install(choice, "", format).map(|_| ())
         }
     }
 }
 
-/// Prints the choice for a machine of a fleet, JSON in one line. Returns true: the next machine follows.
+/// Prints the choice for a machine of a fleet, JSON in one line. Returns false if nobody reads the next one.
 pub(super) fn print_choice_of_fleet(choice: &Choice, machine: &str, format: ChooseFormat) -> Result<bool, CliError> {
     match format {
-        ChooseFormat::Text => report::print_result(&choice.to_text(machine))?,
-        ChooseFormat::Json => report::print_result(&json_output::render_view_line(&choice.view(machine)))?,
-        _ => print_install(choice, &format!("{machine}: "), format)?,
+        ChooseFormat::Text => report::print_part(&choice.to_text(machine)),
+        ChooseFormat::Json => report::print_part(&json_output::render_view_line(&choice.view(machine))),
+        _ => print_install(choice, &format!("{machine}: "), format),
     }
-    Ok(true)
 }
 
-fn print_install(choice: &Choice, before: &str, format: ChooseFormat) -> Result<(), CliError> {
+fn print_install(choice: &Choice, before: &str, format: ChooseFormat) -> Result<bool, CliError> {
     match choice.install.as_ref().map(|install| install.get(format)) {
-        Some(Some(arguments)) => report::print_result(&format!("{before}{arguments}\n")),
+        Some(Some(arguments)) => report::print_part(&format!("{before}{arguments}\n")),
         Some(None) => Err(CliError::operational("the toolkit of the chosen candidate is unknown; use another format")),
-        None => Ok(()),
+        None => Ok(true),
     }
 }
