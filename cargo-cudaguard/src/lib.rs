@@ -15,6 +15,8 @@ pub mod host;
 pub mod knowledge;
 pub mod linked;
 pub mod pipeline;
+#[cfg(target_os = "linux")]
+pub mod simulation;
 pub mod verdict;
 mod wrapper;
 
@@ -83,6 +85,10 @@ pub fn run() -> ExitCode {
         Verb::Probe { format, name, .. } => probe::run_probe(&env, format.get(), name),
         Verb::Doctor { program, format } => doctor::run_doctor(&env, program.as_deref(), format.get()),
         Verb::Exec { command_line } => exec::run_exec(&env, &command_line[0], &command_line[1..]),
+        #[cfg(target_os = "linux")]
+        Verb::Simulate(options) => commands::simulate::run_simulate(&env, &options),
+        #[cfg(not(target_os = "linux"))]
+        Verb::Simulate(_) => Err(CliError::operational("simulate needs the namespaces of Linux")),
         Verb::Embed(options) => generic_build::run_embed(&env, &options),
         Verb::Seal(sealing) => generic_build::run_seal(&env, &sealing),
         Verb::Cmake(step) => cmake::run_step(&env, step),

@@ -24,7 +24,7 @@ use std::time::{Duration, Instant};
 use cudaguard::internal::note;
 use cudaguard::internal::vendor::CUDNN;
 use cudaguard_tests::containers::copies;
-use cudaguard_tests::world::{self, A100, Gpu, H100, Library, NEWS, V100, World};
+use cudaguard_tests::world::{self, A100, Gpu, H100, Library, MakeMachine as _, NEWS, V100, World};
 use cudaguard_tests::{Call, Scratch, parts};
 
 /// Source of a program that calls NVIDIA's libraries directly. The argument selects the call; without an argument, it

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use std::process::ExitCode;
 
 use cudaguard_tests::Scratch;
-use cudaguard_tests::world::World;
+use cudaguard_tests::world::{self, MakeMachine as _};
 
 const USAGE: &str = "simulate [OPTIONS] -- PROGRAM [ARGUMENTS]
   --driver RELEASE   the driver: kernel module and libcuda
@@ -22,7 +22,7 @@ const USAGE: &str = "simulate [OPTIONS] -- PROGRAM [ARGUMENTS]
 
 fn main() -> ExitCode {
     let mut words: VecDeque<String> = std::env::args().skip(1).collect();
-    let Some((world, program)) = World::from_options(&mut words).zip(words.pop_front()) else {
+    let Some((world, program)) = world::from_options(&mut words).zip(words.pop_front()) else {
         eprintln!("{USAGE}");
         return ExitCode::from(2);
     };

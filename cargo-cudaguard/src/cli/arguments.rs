@@ -179,6 +179,9 @@ pub(crate) enum Verb {
         #[arg(required = true, num_args = 1.., trailing_var_arg = true, allow_hyphen_values = true, value_name = "PROGRAM")]
         command_line: Vec<OsString>,
     },
+    /// Run a command on a simulated machine with NVIDIA GPUs; kernels do not run
+    #[command(override_usage = "cargo cudaguard simulate [OPTIONS] -- <COMMAND>...", after_long_help = help::SIMULATE)]
+    Simulate(Box<SimulateOptions>),
     /// Check a toolchain and write the guard as an object file, for Make, Meson, Bazel and others
     #[command(after_long_help = help::EMBED)]
     Embed(Box<Options>),
@@ -307,10 +310,10 @@ pub(crate) struct ChooseOptions {
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub(crate) index: Option<PathBuf>,
     /// Choose for the machine in this host file, which `probe --json` writes
-    #[arg(long, value_name = "HOST.json")]
+    #[arg(long, value_name = "HOST.json", conflicts_with_all = FLAGS)]
     pub(crate) host: Option<PathBuf>,
     /// Choose for each machine in this list, as for `verify`; `-` reads stdin
-    #[arg(long, value_name = "HOSTS", conflicts_with = "host")]
+    #[arg(long, value_name = "HOSTS", conflicts_with = "host", conflicts_with_all = FLAGS)]
     pub(crate) fleet: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) flags: Flags,
@@ -414,13 +417,13 @@ pub(crate) struct VerifyOptions {
     #[arg(required = true, value_name = "FILE")]
     pub(crate) files: Vec<PathBuf>,
     /// Check for the machine in this host file, which `probe --json` writes
-    #[arg(long, value_name = "HOST.json")]
+    #[arg(long, value_name = "HOST.json", conflicts_with_all = FLAGS)]
     pub(crate) host: Option<PathBuf>,
     /// Check for each machine in this list; `-` reads stdin
     ///
     /// The list contains host files (one per line), XML or CSV output of nvidia-smi, or Kubernetes nodes
     /// as JSON from kubectl. It may be a directory of such files.
-    #[arg(verbatim_doc_comment, long, value_name = "HOSTS", conflicts_with_all = ["host", "format"])]
+    #[arg(verbatim_doc_comment, long, value_name = "HOSTS", conflicts_with_all = ["host", "format"], conflicts_with_all = FLAGS)]
     pub(crate) fleet: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) flags: Flags,
@@ -466,22 +469,52 @@ impl GateOptions {
     }
 }
 
+/// Arguments of `simulate`.
+#[cfg_attr(not(target_os = "linux"), allow(dead_code, reason = "only Linux has the namespaces"))]
+#[derive(Debug, Args)]
+#[command(mut_arg("together", |arg| arg.hide(true)))]
+pub(crate) struct SimulateOptions {
+    /// Program and its arguments
+    #[arg(required = true, last = true, value_name = "COMMAND")]
+    pub(crate) command: Vec<OsString>,
+    /// Simulate the machine in this host file, which `probe --json` writes
+    #[arg(long, value_name = "HOST.json", conflicts_with_all = FLAGS)]
+    pub(crate) host: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) flags: Flags,
+    /// Enable MIG on each GPU that has it, with one instance
+    #[arg(long)]
+    pub(crate) mig: bool,
+    /// Add cuda-compat of this release to the loader cache
+    #[arg(long, value_name = "RELEASE")]
+    pub(crate) compat: Option<String>,
+    /// Simulate Windows Subsystem for Linux
+    #[arg(long)]
+    pub(crate) wsl: bool,
+    /// Let a function of the driver or NVML return this status: cuInit=802; repeatable
+    #[arg(long = "fail", value_name = "CALL=STATUS")]
+    pub(crate) failures: Vec<String>,
+}
+
+/// The options of [`Flags`].
+const FLAGS: [&str; 5] = ["driver", "kernel", "gpus", "together", "library"];
+
 /// Options that describe a machine.
 #[derive(Debug, Default, Args)]
 pub(crate) struct Flags {
-    /// Check for this driver release or branch, or for none: 535.261.03, 535, none
-    #[arg(long, value_name = "RELEASE", conflicts_with_all = ["host", "fleet"])]
+    /// Driver release or branch of the machine, or none: 535.261.03, 535, none
+    #[arg(long, value_name = "RELEASE")]
     pub(crate) driver: Option<String>,
-    /// Check for a kernel module of this release, if it differs from the driver library
-    #[arg(long, value_name = "RELEASE", conflicts_with_all = ["host", "fleet"])]
+    /// Release of the kernel module, if it differs from the driver library
+    #[arg(long, value_name = "RELEASE")]
     pub(crate) kernel: Option<String>,
-    #[arg(help = "Check for each of these GPUs: T4,H100, 8.6, sm_86, none", long = "gpu", value_name = "GPU", value_delimiter = ',', conflicts_with_all = ["host", "fleet"])]
+    #[arg(help = "GPUs: T4,H100, 8.6, sm_86, none", long = "gpu", value_name = "GPU", value_delimiter = ',')]
     pub(crate) gpus: Vec<String>,
     /// Check for one machine with all these GPUs; the files must run on one of them
-    #[arg(long, requires = "gpus", conflicts_with_all = ["host", "fleet"])]
+    #[arg(long, requires = "gpus")]
     pub(crate) together: bool,
-    /// Check for this cuDNN version, or for none: 9.15.1, none
-    #[arg(long = "cudnn", value_name = "VERSION", conflicts_with_all = ["host", "fleet"])]
+    /// cuDNN version of the machine, or none: 9.15.1, none
+    #[arg(long = "cudnn", value_name = "VERSION")]
     pub(crate) library: Option<String>,
 }
 
@@ -638,7 +671,7 @@ pub(crate) fn parse_process_args() -> (GlobalOptions, Verb) {
                 let global = GlobalOptions::from_arg_matches(matches.subcommand().expect("required").1);
                 return (global.expect("declared"), verb(words.split_off(1)));
             }
-            if name == "verify" {
+            if matches!(name, "verify" | "simulate") {
                 words = separate_gpus(words);
             }
         }
@@ -719,12 +752,17 @@ pub fn usage_error(words: &[&str]) -> Option<String> {
 }
 
 /// Repeats `--gpu` before each GPU that follows it. Files may follow the GPUs: the first argument that names no GPU is
-/// a file.
+/// a file. A command after `--` does not change.
 fn separate_gpus(words: Vec<OsString>) -> Vec<OsString> {
     let gpu = |word: &OsString| word.to_str().is_some_and(|word| word.split(',').all(|one| gpu_typed(one).is_some()));
     let mut separated = Vec::new();
     let mut words = words.into_iter().peekable();
     while let Some(word) = words.next() {
+        if word == "--" {
+            separated.push(word);
+            separated.extend(words);
+            break;
+        }
         let option = word == "--gpu";
         separated.push(word);
         if option {

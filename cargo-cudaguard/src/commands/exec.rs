@@ -54,7 +54,7 @@ fn start_program(env: &Env, program: &OsStr, command: &mut Command) -> Result<Ex
     Err(cannot_start(program, &platform::replace_process(command)))
 }
 
-fn cannot_start(program: &OsStr, error: &std::io::Error) -> CliError {
+pub(crate) fn cannot_start(program: &OsStr, error: &std::io::Error) -> CliError {
     let file = Path::new(program);
     let is_here = file.file_name() == Some(program) && file.is_file() && platform::find_program(program).is_none();
     let hint = if is_here { format!("; the file in this directory is ./{}", file.display()) } else { String::new() };

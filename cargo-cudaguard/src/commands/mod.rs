@@ -18,4 +18,6 @@ pub(crate) mod map;
 pub(crate) mod probe;
 pub(crate) mod release;
 pub(crate) mod requirements;
+#[cfg(target_os = "linux")]
+pub(crate) mod simulate;
 pub(crate) mod verify;

@@ -27,6 +27,8 @@ pub(crate) use answer::{FileAnswer, add_unknown_facts};
 pub(crate) use examine::{
     MachineAnswer, OpenArtifact, check_components, components_of_all, not_judged, read_components,
 };
+#[cfg(target_os = "linux")]
+pub(crate) use machines::machine_from_options;
 pub(crate) use machines::{HERE, Machines, open_input, position_text};
 pub(crate) use output::{file_names, not_judged_in_words, put_not_judged, to_json, warn_of_not_examined};
 

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use cudaguard_tests::skip::skip_all;
-use cudaguard_tests::world::{Machine, World};
+use cudaguard_tests::world::{Machine, MakeMachine as _, World};
 use cudaguard_tests::{Call, Outcome, Scratch, command, parts, places, scratch, snapshot, tools};
 use serde_json::Value;
 

@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 use std::fs;
 use std::path::Path;
 
+use cudaguard_tests::world::MakeMachine as _;
 use cudaguard_tests::{Call, command, layout, scratch};
 use serde_json::Value;
 

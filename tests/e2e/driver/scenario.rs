@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use cudaguard_tests::world::{self, Machine, Manner, World};
+use cudaguard_tests::world::{self, Machine, MakeMachine as _, Manner, World};
 use cudaguard_tests::{Call, Outcome, Scratch, Test, fake_library, last_report, parts, snapshot, test};
 use serde_json::Value;
 

@@ -13,7 +13,7 @@ use cudaguard::internal::finding::Severity;
 use cudaguard::internal::guard::{DLOPEN_SECTION, DLOPEN_TYPE};
 use cudaguard::internal::manifest::{Linkage, Manifest, Requirement};
 use cudaguard::internal::version::CudaVersion;
-use cudaguard_tests::world::{self, H100, Machine, World};
+use cudaguard_tests::world::{self, H100, Machine, MakeMachine as _, World};
 use cudaguard_tests::{Call, command, e2e, fake_library, parts, scratch, snapshot};
 
 use super::fixture::Tree;

@@ -8,7 +8,7 @@
 use std::collections::{BTreeSet, VecDeque};
 use std::fmt::Write as _;
 
-use cudaguard_tests::world::{self, World};
+use cudaguard_tests::world::{self, MakeMachine as _};
 use cudaguard_tests::{Call, Outcome, Scratch, Test, command, crates, e2e, parts, places, test, tools};
 use serde_json::Value;
 
@@ -143,7 +143,7 @@ impl Place {
         let call = match machine {
             Some(options) => {
                 let mut words: VecDeque<String> = options.split_whitespace().map(str::to_owned).collect();
-                let world = World::from_options(&mut words).unwrap_or_else(|| panic!("{options}"));
+                let world = world::from_options(&mut words).unwrap_or_else(|| panic!("{options}"));
                 let files = Scratch::new("machine");
                 return world.make(&files).call("sh", &[]).args(["-c", &script]).dir(self.scratch.path()).run();
             }

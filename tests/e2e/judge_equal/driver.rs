@@ -312,7 +312,7 @@ impl Machine {
 fn fake(arch: &Arch) -> Vec<u8> {
     arch.made("fake-libcuda", |call, _| {
         call.args(["-shared", "-fPIC", "-Wall", "-Wextra", "-Werror", "-Wl,-soname,libcuda.so.1"])
-            .arg(places::workspace().join("tests/fake_driver/libcuda.c"))
+            .arg(places::workspace().join("cargo-cudaguard/src/simulation/libcuda.c"))
             .arg("-ldl")
     })
 }

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use cudaguard::internal::manifest::{Linkage, Opens};
 use cudaguard::internal::version::Version;
-use cudaguard_tests::world::{self, T4, World};
+use cudaguard_tests::world::{self, MakeMachine as _, T4, World};
 use cudaguard_tests::{Call, Outcome, Scratch, Test, command, e2e, parts, test};
 
 use super::guarded_programs::{self, link};

@@ -4,7 +4,8 @@
 use std::path::{Path, PathBuf};
 
 use cudaguard_tests::world::{
-    self, A100, Gpu, H100, Layout, Library, Machine, Manner, NEWS, ORIN, RTX_4090, RTX_5090, T4, World,
+    self, A100, Gpu, H100, Layout, Library, Machine, MakeMachine as _, Manner, NEWS, ORIN, RTX_4090, RTX_5090, T4,
+    World,
 };
 use cudaguard_tests::{Scratch, command, e2e, last_report, snapshot};
 use serde_json::Value;

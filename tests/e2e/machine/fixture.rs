@@ -100,7 +100,7 @@ pub(crate) fn driver(dir: &Path, release: &str, says: &str) -> PathBuf {
     static MADE: OnceLock<PathBuf> = OnceLock::new();
     let fake = MADE.get_or_init(|| {
         kept("libcuda.so", |path| {
-            let source = places::workspace().join("tests/fake_driver/libcuda.c");
+            let source = places::workspace().join("cargo-cudaguard/src/simulation/libcuda.c");
             let compile = Call::new("cc").args(["-shared", "-fPIC", "-Wl,-soname,libcuda.so.1", "-o"]).arg(path);
             let _ = compile.arg(source).arg("-ldl").run().success();
         })

@@ -11,6 +11,7 @@ mod local_host;
 mod map;
 mod nccl;
 mod random_fleet;
+mod simulate;
 mod unguarded_programs;
 
 use super::loading::guarded_programs;

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::PathBuf;
 
 use cudaguard_tests::project::{build_dependency, check_dependency};
-use cudaguard_tests::world::{self, A100, H100, V100, World};
+use cudaguard_tests::world::{self, A100, H100, MakeMachine as _, V100, World};
 use cudaguard_tests::{Call, Project, Scratch, command, e2e, last_report, parts, scratch, snapshot, tools};
 
 use crate::cmake::fixture::{Cmake, NINJA, Tree, include, toolkit, words};

@@ -8,7 +8,7 @@ use std::fs;
 use std::path::Path;
 
 use cudaguard_tests::containers::copies;
-use cudaguard_tests::world::{self, A100, V100, World};
+use cudaguard_tests::world::{self, A100, MakeMachine as _, V100, World};
 use cudaguard_tests::{Call, Scratch, Test, e2e, last_report, parts, rows, test, tools};
 
 use fixture::{Build, PLAIN_DATA, STATIC_CUDART, before_linking, object, reported, worlds};

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use cudaguard_tests::command::call;
-use cudaguard_tests::world::{self, A100, World};
+use cudaguard_tests::world::{self, A100, MakeMachine as _, World};
 use cudaguard_tests::{Call, Scratch, e2e, parts, tools};
 
 use super::fixture::{Build, STATIC_CUDART, before_linking, nvcc, object, reported};

@@ -5,6 +5,7 @@ pub(crate) const GROUPS: &[(&str, &[&str])] = &[
     ("Build with cargo", &["build", "run", "test", "install", "check", "lock", "init", "env"]),
     ("Examine files", &["inspect", "verify", "choose", "diff", "requirements", "map"]),
     ("Examine this machine", &["doctor", "probe", "exec"]),
+    ("Test without a GPU", &["simulate"]),
     ("Build with other tools", &["cmake", "embed", "seal"]),
     ("Help", &["explain", "completions", "man"]),
 ];
@@ -260,6 +261,21 @@ Exit status:
   78  the start is refused
   2   the program cannot be read, or a usage error
   Otherwise the status of the program.";
+
+pub(crate) const SIMULATE: &str = "\
+The command sees the driver, NVML, nvidia-smi, /proc, /sys and the PCI devices of the described machine. A launch of a kernel
+returns CUDA_ERROR_NOT_SUPPORTED (801). Input, output, environment, directory and exit status pass through.
+`simulate` needs Linux, permission to create namespaces, and a C compiler for the first start.
+
+Examples:
+  cargo cudaguard simulate --gpu V100 --driver 535 -- pytest
+  cargo cudaguard simulate --gpu H100,H100 --driver 580.95.05 --mig -- nvidia-smi
+  cargo cudaguard simulate --driver none -- ./my-model
+  cargo cudaguard simulate --host node-7.json -- python3 train.py
+
+Exit status:
+  2  usage error, or the machine cannot be simulated
+  Otherwise the status of the command.";
 
 pub(crate) const CMAKE: &str = "\
 Example:

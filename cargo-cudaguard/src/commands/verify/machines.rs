@@ -79,6 +79,15 @@ impl Machines {
     }
 }
 
+/// Returns the machine that a host file describes, or options, which describe one machine with all GPUs.
+#[cfg(target_os = "linux")]
+pub(crate) fn machine_from_options(host: Option<&Path>, flags: &Flags) -> Result<Machine, CliError> {
+    match host {
+        Some(file) => read_host(file),
+        None => describe_one(flags).map_err(CliError::operational),
+    }
+}
+
 /// Maximum size of a host file, in bytes. A typical file has a few thousand bytes; with very many GPUs and libraries,
 /// it has a few hundred thousand.
 const ENOUGH: u64 = 16 * 1024 * 1024;
@@ -134,9 +143,20 @@ pub(crate) fn position_text(error: &ParseError) -> String {
     format!("{}:{}: {error}", error.line, error.column)
 }
 
-/// Returns the machines that options describe: one for each GPU, or one machine with all GPUs. Properties without an
-/// option are unknown.
+/// Returns the machines that options describe: one for each GPU, or one machine with all GPUs.
 fn described_by(flags: &Flags) -> Result<Vec<Machine>, String> {
+    let machine = describe_one(flags)?;
+    Ok(match &machine.gpus {
+        Some(gpus) if gpus.len() > 1 && !flags.together => {
+            let alone = |gpu: &Gpu| Machine { gpus: Some(vec![gpu.clone()]), ..machine.clone() };
+            gpus.iter().map(alone).collect()
+        }
+        _ => vec![machine],
+    })
+}
+
+/// Returns one machine with all GPUs that options describe. Properties without an option are unknown.
+fn describe_one(flags: &Flags) -> Result<Machine, String> {
     let release = |flag: &str, text: &str| -> Result<DriverRelease, String> {
         machine::parse_release(text).ok_or_else(|| {
             format!("{flag} {text}: expected a driver release such as 535.261.03, or a branch such as 535")
@@ -170,14 +190,7 @@ fn described_by(flags: &Flags) -> Result<Vec<Machine>, String> {
         }
     }
     let has_driver = flags.driver.is_some() || flags.kernel.is_some();
-    let machine = Machine { driver: has_driver.then_some(driver), gpus, libraries, ..Machine::default() };
-    Ok(match &machine.gpus {
-        Some(gpus) if gpus.len() > 1 && !flags.together => {
-            let alone = |gpu: &Gpu| Machine { gpus: Some(vec![gpu.clone()]), ..machine.clone() };
-            gpus.iter().map(alone).collect()
-        }
-        _ => vec![machine],
-    })
+    Ok(Machine { driver: has_driver.then_some(driver), gpus, libraries, ..Machine::default() })
 }
 
 /// Parses a GPU such as `8.6`, `sm_86` or `A100`.

@@ -306,7 +306,7 @@ fn visible_gpus(list: &str, gpus: &[&Gpu], in_order: bool) -> Option<Vec<bool>> 
 }
 
 /// Treats two releases of one branch as equal if one of them is only the branch number.
-fn agreed_release(
+pub(crate) fn agreed_release(
     user: Option<DriverRelease>,
     kernel: Option<DriverRelease>,
 ) -> (Option<DriverRelease>, Option<DriverRelease>) {

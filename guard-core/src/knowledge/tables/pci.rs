@@ -10,6 +10,11 @@ pub fn compute_capability(device: u16) -> Option<(u8, u8)> {
     PCI_RANGES.iter().find(|(first, last, _)| (*first..=*last).contains(&device)).map(|(.., cc)| *cc)
 }
 
+/// Returns a device id of this compute capability.
+pub fn device_of(cc: (u8, u8)) -> Option<u16> {
+    PCI_RANGES.iter().find(|(.., known)| *known == cc).map(|(first, ..)| *first)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -37,6 +37,9 @@ static void prepare(void) {
     shown[visible++] = n;
     list += length + (list[length] == ',');
   }
+  for (int k = visible - 1; k >= 0; k--)
+    if (fake.gpu[shown[k]].state[0] && !is_state(shown[k], "compute-prohibited"))
+      memmove(shown + k, shown + k + 1, (size_t)(--visible - k) * sizeof *shown);
   for (int k = 0; k < visible; k++)
     if (fake.gpu[shown[k]].mig[0]) shown[0] = shown[k], visible = 1; /* A process sees one instance and no other GPU. */
 }
@@ -48,6 +51,7 @@ __attribute__((constructor)) static void loaded(void) {
 }
 
 int cuDriverGetVersion(int *to) {
+  MAY_FAIL;
   prepare();
   if (fake.result == 34) return 34;
   *to = fake.cuda;
@@ -55,6 +59,7 @@ int cuDriverGetVersion(int *to) {
 }
 
 int cuInit(unsigned flags) {
+  MAY_FAIL;
   static pid_t first;
   FILE *log;
   (void)flags;
@@ -70,20 +75,24 @@ int cuInit(unsigned flags) {
 }
 
 int cuDeviceGetCount(int *to) {
+  MAY_FAIL;
   *to = visible;
   return 0;
 }
 
 int cuDeviceGet(int *to, int n) {
+  MAY_FAIL;
   *to = n;
   return n >= 0 && n < visible ? 0 : 101;
 }
 
 int cuDeviceGetAttribute(int *to, int attribute, int n) {
+  MAY_FAIL;
   unsigned domain = 0, bus = 0, slot = 0;
   if (n < 0 || n >= visible) return 101;
   sscanf(fake.gpu[shown[n]].slot, "%x:%x:%x", &domain, &bus, &slot);
   switch (attribute) {
+    case 20: *to = is_state(shown[n], "compute-prohibited") ? 2 : 0; return 0;
     case 33: *to = (int)bus; return 0;
     case 34: *to = (int)slot; return 0;
     case 50: *to = (int)domain; return 0;
@@ -94,12 +103,14 @@ int cuDeviceGetAttribute(int *to, int attribute, int n) {
 }
 
 int cuDeviceGetName(char *to, int size, int n) {
+  MAY_FAIL;
   if (n < 0 || n >= visible) return 101;
   snprintf(to, (size_t)size, "%s", fake.gpu[shown[n]].name);
   return 0;
 }
 
 int cuDeviceGetPCIBusId(char *to, int size, int n) {
+  MAY_FAIL;
   if (n < 0 || n >= visible) return 101;
   snprintf(to, (size_t)size, "%s", fake.gpu[shown[n]].slot);
   return 0;
@@ -116,6 +127,7 @@ static void put_uuid(const char *text, unsigned char *to) {
 
 /* Returns the UUID of the GPU, even if it is a MIG instance. */
 int cuDeviceGetUuid(unsigned char *to, int n) {
+  MAY_FAIL;
   if (n < 0 || n >= visible) return 101;
   put_uuid(fake.gpu[shown[n]].uuid, to);
   return 0;
@@ -123,18 +135,21 @@ int cuDeviceGetUuid(unsigned char *to, int n) {
 
 /* Returns the UUID of the MIG instance, or of the GPU if it is not in MIG mode. */
 int cuDeviceGetUuid_v2(unsigned char *to, int n) {
+  MAY_FAIL;
   if (n < 0 || n >= visible) return 101;
   put_uuid(fake.gpu[shown[n]].mig[0] ? fake.gpu[shown[n]].mig : fake.gpu[shown[n]].uuid, to);
   return 0;
 }
 
 int cuDevicePrimaryCtxRetain(void **to, int n) {
+  MAY_FAIL;
   if (n < 0 || n >= visible) return 101;
   *to = &shown[n];
   return 0;
 }
 
 int cuCtxSetCurrent(void *context) {
+  MAY_FAIL;
   long n = (int *)context - shown;
   if (n < 0 || n >= visible) return 201;
   current = (int)n;
@@ -143,9 +158,99 @@ int cuCtxSetCurrent(void *context) {
 
 /* nvcc's detection of GPUs (`-arch=native`) needs this function. */
 int cuGetErrorName(int error, const char **to) {
-  *to = error == 100 ? "CUDA_ERROR_NO_DEVICE" : error ? "CUDA_ERROR_UNKNOWN" : "CUDA_SUCCESS";
+  MAY_FAIL;
+  *to = error == 100   ? "CUDA_ERROR_NO_DEVICE"
+        : error == 801 ? "CUDA_ERROR_NOT_SUPPORTED"
+        : error        ? "CUDA_ERROR_UNKNOWN"
+                       : "CUDA_SUCCESS";
   return 0;
 }
+
+#define NO_KERNELS "kernels do not run on a simulated machine"
+
+int cuGetErrorString(int error, const char **to) {
+  *to = error == 100   ? "no CUDA-capable device is detected"
+        : error == 801 ? "operation not supported: " NO_KERNELS
+        : error        ? "unknown error"
+                       : "no error";
+  return 0;
+}
+
+/* Memory of the simulated GPU is memory of the process. */
+int cuMemAlloc_v2(void **to, size_t size) {
+  MAY_FAIL;
+  *to = malloc(size);
+  return *to ? 0 : 2;
+}
+
+int cuMemFree_v2(void *memory) {
+  MAY_FAIL;
+  free(memory);
+  return 0;
+}
+
+int cuMemcpyHtoD_v2(void *to, const void *from, size_t size) {
+  MAY_FAIL;
+  memcpy(to, from, size);
+  return 0;
+}
+
+int cuMemcpyDtoH_v2(void *to, const void *from, size_t size) {
+  MAY_FAIL;
+  memcpy(to, from, size);
+  return 0;
+}
+
+int cuCtxCreate_v2(void **to, unsigned flags, int n) {
+  MAY_FAIL;
+  (void)flags;
+  if (n < 0 || n >= visible) return 101;
+  *to = &shown[n];
+  current = n;
+  return 0;
+}
+
+int cuCtxDestroy_v2(void *context) {
+  MAY_FAIL;
+  (void)context;
+  return 0;
+}
+
+int cuCtxSynchronize(void) {
+  MAY_FAIL;
+  return 0;
+}
+
+int cuCtxGetDevice(int *to) {
+  MAY_FAIL;
+  *to = current;
+  return visible ? 0 : 201;
+}
+
+int cuModuleGetFunction(void **to, void *module, const char *name) {
+  MAY_FAIL;
+  (void)name;
+  *to = module;
+  return 0;
+}
+
+/* Fails, and reports the reason once. The functions below have parameters, which they ignore. */
+static int refuse_launch(const char *call) {
+  static int reported;
+  if (!reported++) fprintf(stderr, "cudaguard simulate: %s: " NO_KERNELS "\n", call);
+  return 801;
+}
+
+#define LAUNCH(name) \
+  int name(void) { \
+    MAY_FAIL; \
+    return refuse_launch(__func__); \
+  }
+LAUNCH(cuLaunch)
+LAUNCH(cuLaunchKernel)
+LAUNCH(cuLaunchKernelEx)
+LAUNCH(cuLaunchCooperativeKernel)
+LAUNCH(cuGraphLaunch)
 
 static unsigned u16_at(const unsigned char *p) { return (unsigned)(p[0] | p[1] << 8); }
 static unsigned u32_at(const unsigned char *p) { return u16_at(p) | u16_at(p + 2) << 16; }
@@ -155,6 +260,7 @@ static int is_one(const char *name) { return getenv(name) && !strcmp(getenv(name
 /* Accepts a fatbin container only, and applies the rules of architectures without a suffix. Returns 209 if it has no code for
  * the GPU, 221 if the PTX compiler is missing, 222 if the PTX is too new, 223 if PTX JIT compilation is disabled. */
 int cuModuleLoadData(void **to, const void *image) {
+  MAY_FAIL;
   const unsigned char *p = (const unsigned char *)image, *end;
   unsigned cc = visible ? (unsigned)(fake.gpu[shown[current]].cc >> 8) * 10 + (unsigned)(fake.gpu[shown[current]].cc & 255) : 0;
   int answer = 209;

@@ -8,6 +8,9 @@
  *   nvml 18                     result of nvmlInit
  *   order 1 0                   order of the GPUs (fastest first) unless CUDA_DEVICE_ORDER is PCI_BUS_ID
  *   log /some/file              each cuInit appends a line to this file
+ *   fail cuInit 802             each function whose name begins with `cuInit` returns 802
+ *   device 0 8370               PCI device id of the first GPU
+ *   state 0 lost                state in which no program can use the first GPU: GpuState of the host file
  *   gpu 0 UUID SLOT MIG NAME    properties of the first GPU: GPU-..., 0000:01:00.0, MIG-... or -, NVIDIA H100 PCIe
  *
  * Only the first line is required. */
@@ -22,15 +25,19 @@
 #include <string.h>
 
 enum { WORKS, CRASHES, HANGS, PRINTS, CRASHES_IN_LOAD, HANGS_IN_LOAD, EXITS };
-enum { MAX_GPUS = 64 };
+enum { MAX_GPUS = 64, MAX_FAILURES = 16 };
 
 static struct {
-  int cuda, result, mode, nvml, gpus, ordered;
+  int cuda, result, mode, nvml, gpus, ordered, failures;
   int order[MAX_GPUS];
   char release[64], log[512];
   struct {
-    int cc;
-    char uuid[64], slot[32], mig[64], name[96];
+    char call[64];
+    int status;
+  } failure[MAX_FAILURES];
+  struct {
+    int cc, device;
+    char uuid[64], slot[32], mig[64], name[96], state[32];
   } gpu[MAX_GPUS];
 } fake;
 
@@ -42,16 +49,12 @@ static FILE *fake_open(const char *library) {
   return fopen(path, "r");
 }
 
-/* Reads the file once. It is next to the library, or next to the target of the library if that is a symbolic link. */
-static void fake_read(void) {
+/* Reads the file next to a library, or next to the target of the library if that is a symbolic link. */
+static void fake_read_of(const char *library) {
   char line[512], resolved[4096], key[16];
-  Dl_info self;
-  FILE *file;
+  FILE *file = fake_open(library);
   int n, used;
-  if (fake.cuda) return;
-  if (!dladdr(&fake, &self)) abort();
-  file = fake_open(self.dli_fname);
-  if (!file && realpath(self.dli_fname, resolved)) file = fake_open(resolved);
+  if (!file && realpath(library, resolved)) file = fake_open(resolved);
   if (!file || fscanf(file, "%d %d %d", &fake.cuda, &fake.result, &fake.mode) != 3) abort();
   while (fake.gpus < MAX_GPUS && fscanf(file, "%d", &n) == 1) {
     snprintf(fake.gpu[fake.gpus].uuid, sizeof fake.gpu[0].uuid, "GPU-%08x-0000-4000-8000-%012x", fake.gpus + 1, fake.gpus + 1);
@@ -66,6 +69,13 @@ static void fake_read(void) {
     at += used;
     if (!strcmp(key, "release")) sscanf(at, "%63s", fake.release);
     if (!strcmp(key, "log")) sscanf(at, " %511[^\n]", fake.log);
+    if (!strcmp(key, "fail") && fake.failures < MAX_FAILURES &&
+        sscanf(at, "%63s %d", fake.failure[fake.failures].call, &fake.failure[fake.failures].status) == 2)
+      fake.failures++;
+    if (sscanf(at, "%d%n", &n, &used) == 1 && n >= 0 && n < fake.gpus) {
+      if (!strcmp(key, "device")) fake.gpu[n].device = atoi(at + used);
+      if (!strcmp(key, "state")) sscanf(at + used, "%31s", fake.gpu[n].state);
+    }
     if (!strcmp(key, "nvml")) fake.nvml = atoi(at);
     if (!strcmp(key, "order"))
       for (; fake.ordered < MAX_GPUS && sscanf(at, "%d%n", &n, &used) == 1; at += used)
@@ -77,4 +87,29 @@ static void fake_read(void) {
   }
   fclose(file);
 }
+
+/* Reads the file once. */
+static inline void fake_read(void) {
+  Dl_info self;
+  if (fake.cuda) return;
+  if (!dladdr(&fake, &self)) abort();
+  fake_read_of(self.dli_fname);
+}
+
+/* Returns the status with which a call fails, or 0. */
+static inline int fake_status(const char *call) {
+  fake_read();
+  for (int k = 0; k < fake.failures; k++)
+    if (!strncmp(call, fake.failure[k].call, strlen(fake.failure[k].call))) return fake.failure[k].status;
+  return 0;
+}
+
+/* Returns early from a function of the library if it is to fail. */
+#define MAY_FAIL \
+  do { \
+    int fake_result = fake_status(__func__); \
+    if (fake_result) return fake_result; \
+  } while (0)
+
+static inline int is_state(int gpu, const char *state) { return !strcmp(fake.gpu[gpu].state, state); }
 #endif
