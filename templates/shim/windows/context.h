@@ -96,6 +96,8 @@ struct registry {
   int(__stdcall *close)(handle key);
 };
 
+#define LIBCUDA "libcuda.so.1" /* the name that a note records on every system */
+
 /* Files, and this process: process.c */
 SHIM_API struct context *get_context(void);
 SHIM_API void write_out(long which, const char *at, size_t size, size_t most, long seconds);
