@@ -112,6 +112,7 @@ fn required_arguments(command: &Command) -> Vec<String> {
     }
     for argument in command.get_arguments().filter(|argument| argument.is_required_set() || argument.is_positional()) {
         words.extend(argument.get_long().map(|long| format!("--{long}")));
+        words.extend(argument.is_last_set().then(|| "--".to_owned()));
         let values = argument.get_possible_values();
         words.push(values.first().map_or("file".to_owned(), |value| value.get_name().to_owned()));
     }
