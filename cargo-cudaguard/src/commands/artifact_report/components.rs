@@ -186,7 +186,10 @@ impl ArtifactReport {
             .iter()
             .any(|part| part.has_requirements() && !part.is_listed_under_cuda() && !whole.is_of_cupti(part))
         {
-            all.not_examined.extend(whole.unexamined_openers());
+            // The description of a single file may have named it.
+            let openers: Vec<NotExamined> =
+                whole.unexamined_openers().filter(|opener| !all.not_examined.contains(opener)).collect();
+            all.not_examined.extend(openers);
         }
         all
     }
