@@ -38,6 +38,8 @@ pub(crate) fn named_libraries(binary: &Binary) -> Vec<String> {
     if elf.is_dynamic() && !elf.undefined_symbols().any(opens) {
         return Vec::new();
     }
+    // A linker or strip may have removed the note, but not the guard.
+    let is_guarded = is_guarded || !constants_after(binary.data(), "guard:libcuda.so").is_empty();
     let mut found = BTreeSet::new();
     for name in NAMES {
         let mut of_guard = Vec::new();

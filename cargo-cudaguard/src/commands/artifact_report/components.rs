@@ -186,10 +186,15 @@ impl ArtifactReport {
             .iter()
             .any(|part| part.has_requirements() && !part.is_listed_under_cuda() && !whole.is_of_cupti(part))
         {
-            // The description of a single file may have named it.
-            let openers: Vec<NotExamined> =
-                whole.unexamined_openers().filter(|opener| !all.not_examined.contains(opener)).collect();
-            all.not_examined.extend(openers);
+            for opener in whole.unexamined_openers() {
+                // The description of a single file may have named it, without its directory.
+                let is_same = |known: &NotExamined| {
+                    known.reason == opener.reason && file_name(&known.name) == file_name(&opener.name)
+                };
+                if !(whole.is_file() && all.not_examined.iter().any(is_same)) {
+                    all.not_examined.push(opener);
+                }
+            }
         }
         all
     }
