@@ -115,8 +115,8 @@ enum { READS_OWN_KERNELS = 1 };
 /* Outcomes of a child process. */
 enum { NOT_ASKED, NOBODY_TO_ASK, ANSWERED, DIED, HUNG };
 
-/* A name of its own in the constants of a guarded program: readers of the file skip the name after this prefix. An array, because
- * linkers merge equal literals of guard and program. */
+/* The name of libcuda, with a mark in front: readers of a guarded file skip a marked name, and
+ * count another one as the program's. An array, because linkers merge equal literals. */
 static const char marked_libcuda[] = "guard:libcuda.so.1";
 #define LIBCUDA (marked_libcuda + sizeof "guard:" - 1)
 #define LIBJIT "libnvidia-ptxjitcompiler.so.1"

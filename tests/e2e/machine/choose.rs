@@ -294,6 +294,9 @@ fn files_are_ranked_by_code() {
     let outcome =
         call(["choose", "--index", "index", "--gpu", "A100", "--driver", "580"]).dir(&scratch).run().expect(0);
     assert!(outcome.stdout.starts_with("the described machine: index/a-1.0-py3-none-any.whl\n"), "{outcome}");
+    let wheel = ["choose", "--index", "index", "--gpu", "A100", "--driver", "580", "--format", "conda"];
+    let outcome = call(wheel).dir(&scratch).run().expect(2);
+    assert!(outcome.stderr.contains("the chosen candidate has no arguments for this format"), "{outcome}");
     // The same file has the same verdict as `verify`, also on this machine.
     let verified = call(["verify", "native", "--json"]).dir(&scratch).run();
     let chosen = call(["choose", "native", "--json"]).dir(&scratch).run();

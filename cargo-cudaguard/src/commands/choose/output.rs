@@ -1,6 +1,7 @@
 //! The choice as text, JSON, and arguments of installers.
 
 use std::fmt::Write as _;
+use std::path::Path;
 
 use cudaguard::internal::sanitize;
 use cudaguard::internal::version::CudaVersion;
@@ -163,7 +164,8 @@ impl InstallArguments {
     fn new(candidate: &Candidate, toolkit: Option<CudaVersion>) -> Self {
         let name = candidate.name.clone();
         let Some(stated) = candidate.stated.filter(|_| candidate.file.is_none()) else {
-            let conda = candidate.file.is_some().then(|| name.clone());
+            let is_wheel = Path::new(&name).extension().is_some_and(|ending| ending == "whl");
+            let conda = (candidate.file.is_some() && !is_wheel).then(|| name.clone());
             return Self { pip: name.clone(), uv: name, conda, docker: toolkit.map(|cuda| format!("cuda{cuda}")) };
         };
         let major = stated.major;
@@ -205,7 +207,7 @@ pub(super) fn print_choice(choice: &Choice, machine: &str, format: ChooseFormat)
     }
 }
 
-/// Prints the choice for a machine of a fleet, JSON in one line. Returns false if nobody reads the next one.
+/// Prints the choice for a machine of a fleet, JSON in one line. Returns false if the reader has closed the pipe.
 pub(super) fn print_choice_of_fleet(choice: &Choice, machine: &str, format: ChooseFormat) -> Result<bool, CliError> {
     match format {
         ChooseFormat::Text => report::print_part(&choice.to_text(machine)),
@@ -217,7 +219,9 @@ pub(super) fn print_choice_of_fleet(choice: &Choice, machine: &str, format: Choo
 fn print_install(choice: &Choice, before: &str, format: ChooseFormat) -> Result<bool, CliError> {
     match choice.install.as_ref().map(|install| install.get(format)) {
         Some(Some(arguments)) => report::print_part(&format!("{before}{arguments}\n")),
-        Some(None) => Err(CliError::operational("the toolkit of the chosen candidate is unknown; use another format")),
+        Some(None) => {
+            Err(CliError::operational("the chosen candidate has no arguments for this format; use another one"))
+        }
         None => Ok(true),
     }
 }
