@@ -24,25 +24,31 @@ pub fn cuda(version: &str) -> PathBuf {
 }
 
 /// Returns the root of a toolkit by a path without blanks, for build systems such as CMake that parse directories from
-/// the output of nvcc. If the components are below a directory with a blank, the path contains a link in the directory
-/// for temporary files, which is removed after the suites.
+/// the output of nvcc.
 pub fn cuda_without_blanks(version: &str) -> PathBuf {
-    let root = cuda(version);
-    if !scratch::has_blank(&root) {
-        return root;
+    let _ = cuda(version);
+    dir_without_blanks().join(format!("cuda-{version}"))
+}
+
+/// Returns the directory of the components by a path without blanks. If they are below a directory with a blank, it is
+/// a link in the directory for temporary files, which is removed after the suites.
+pub fn dir_without_blanks() -> PathBuf {
+    let dir = dir();
+    if !scratch::has_blank(&dir) {
+        return dir;
     }
     let link = LINK.get_or_init(|| {
         let link = scratch::temporary_without_blanks().join(format!("cudaguard-parts-{}", std::process::id()));
-        layout::link(&dir(), &link);
+        layout::link(&dir, &link);
         link
     });
-    link.join(format!("cuda-{version}"))
+    link.clone()
 }
 
 /// The link to the components, if there is one.
 static LINK: OnceLock<PathBuf> = OnceLock::new();
 
-/// Returns the link that [`cuda_without_blanks`] has created, if any.
+/// Returns the link that [`dir_without_blanks`] has created, if any.
 pub fn link() -> Option<&'static Path> {
     LINK.get().map(PathBuf::as_path)
 }

@@ -129,7 +129,7 @@ impl Place {
             .args(["-c", &script])
             .dir(self.scratch.path());
         let cargo = crates::cargo();
-        let call = call.env("COMMAND", command::path()).env("PARTS", &*parts::dir()).env("CARGO", &cargo);
+        let call = call.env("COMMAND", command::path()).env("PARTS", parts::dir_without_blanks()).env("CARGO", &cargo);
         let rustc = std::path::Path::new(&cargo).with_file_name("rustc");
         let tests = places::workspace().join("tests");
         let call = call.env("RUSTC", rustc).env("TESTS", tests).env("CARGO_NET_OFFLINE", "true");
