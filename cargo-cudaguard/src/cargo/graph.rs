@@ -17,7 +17,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::knowledge::crates::Crate;
-use crate::knowledge::crates::recognition::{cuda_evidence, is_cuda_name};
+use crate::knowledge::crates::recognition::{cuda_evidence, enables_cuda, is_cuda_name, linked_by_attributes};
 use crate::knowledge::crates::table::{find_row, table};
 use cargo_metadata::semver::{Version, VersionReq};
 use cargo_metadata::{DependencyKind, Metadata, Node, Package, PackageId, TargetKind};
@@ -54,22 +54,13 @@ impl CrateGraph {
     /// during the build.
     pub(crate) fn from_project(project: &Project, call: &Call, config: &Config, own: &Path, builds: bool) -> Self {
         let lock = files::read_text(&project.top.join("Cargo.lock"));
-        let named = !lock.as_ref().is_ok_and(|text| !speaks_of_cuda(text));
         // A lock file without CUDA is enough only before a build. Other commands list the crates, and a build script in a package
         // with any name may link CUDA.
-        if builds && !named {
+        if builds && lock.as_ref().is_ok_and(|text| !speaks_of_cuda(text)) {
             return Self::default();
         }
-        let asked = GraphQuery {
-            env: &config.env,
-            project,
-            call,
-            top: &project.top,
-            copy: None,
-            locked: lock.is_ok(),
-            named,
-            builds,
-        };
+        let asked =
+            GraphQuery { env: &config.env, project, call, top: &project.top, copy: None, locked: lock.is_ok(), builds };
         if lock.is_err() && !builds {
             return Self::resolve_in_copy(&asked);
         }
@@ -374,7 +365,27 @@ impl<'a> GraphWalk<'a> {
 fn package_evidence(package: &Package, features: &BTreeSet<String>) -> Option<String> {
     let script = package.targets.iter().find(|target| target.kind.contains(&TargetKind::CustomBuild));
     let script = script.and_then(|target| files::read_text(target.src_path.as_std_path()).ok());
-    cuda_evidence(&package.name, script.as_deref(), features, package.features.keys())
+    let evidence = cuda_evidence(&package.name, script.as_deref(), features, package.features.keys());
+    if evidence.is_some() || !enables_cuda(features) {
+        return evidence;
+    }
+    let library = package.targets.iter().find(|target| target.is_lib())?;
+    let mut sources = Vec::new();
+    read_sources(library.src_path.as_std_path().parent()?, 0, &mut sources);
+    linked_by_attributes(sources.iter().map(String::as_str))
+}
+
+/// Reads the Rust files of a directory and of those below it. Directories that are deeper than any module are omitted.
+fn read_sources(dir: &Path, depth: usize, sources: &mut Vec<String>) {
+    const DEEPEST: usize = 12;
+    for entry in dir.read_dir().into_iter().flatten().flatten() {
+        let (path, is_dir) = (entry.path(), entry.file_type().is_ok_and(|kind| kind.is_dir()));
+        if is_dir && depth < DEEPEST {
+            read_sources(&path, depth + 1, sources);
+        } else if path.extension().is_some_and(|extension| extension == "rs") {
+            sources.extend(files::read_text(&path));
+        }
+    }
 }
 
 fn merge_conditions(one: Option<&EnabledFeatures>, other: EnabledFeatures) -> EnabledFeatures {

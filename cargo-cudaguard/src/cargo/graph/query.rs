@@ -78,8 +78,6 @@ pub(super) struct GraphQuery<'a> {
     pub(super) copy: Option<&'a Path>,
     /// Set if a `Cargo.lock` exists.
     pub(super) locked: bool,
-    /// Set if the lock names a package that could use CUDA, or does not exist. Otherwise nothing is downloaded.
-    pub(super) named: bool,
     /// Set if cargo may write `Cargo.lock`.
     pub(super) builds: bool,
 }
@@ -120,7 +118,7 @@ impl GraphQuery<'_> {
         if self.locked {
             // Offline without `--frozen`, cargo could select other versions than with a network.
             let frozen = choices.iter().find_map(|features| self.query_cargo(target, features, &["--frozen"]));
-            if frozen.is_some() || !self.named {
+            if frozen.is_some() {
                 return frozen;
             }
         }

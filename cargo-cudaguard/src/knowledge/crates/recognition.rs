@@ -1,4 +1,4 @@
-//! Recognises crates that use CUDA and are not in the table, by their name or their build script.
+//! Recognises crates that use CUDA and are not in the table, by their name, their build script or their source.
 
 use std::collections::BTreeSet;
 
@@ -22,12 +22,11 @@ pub fn cuda_evidence(
     features: &BTreeSet<String>,
     declared: impl IntoIterator<Item = impl AsRef<str>>,
 ) -> Option<String> {
-    let is_cuda_feature = |feature: &str| is_nvidia_name(feature) || feature.split(['-', '_']).any(is_nvidia_name);
     if name.contains(OWN_NAME) {
         return None;
     }
     let optional = declared.into_iter().any(|feature| is_cuda_feature(feature.as_ref()));
-    if optional && !features.iter().any(|feature| is_cuda_feature(feature)) {
+    if optional && !enables_cuda(features) {
         return None;
     }
     let libraries = build_script.map(linked_libraries).unwrap_or_default();
@@ -39,6 +38,27 @@ pub fn cuda_evidence(
         return Some("its build script runs nvcc".to_owned());
     }
     is_cuda_name(name).then(|| "its name".to_owned())
+}
+
+/// Returns true if a feature for CUDA is enabled.
+pub fn enables_cuda(features: &BTreeSet<String>) -> bool {
+    features.iter().any(|feature| is_cuda_feature(feature))
+}
+
+fn is_cuda_feature(feature: &str) -> bool {
+    is_nvidia_name(feature) || feature.split(['-', '_']).any(is_nvidia_name)
+}
+
+/// Returns the reason to assume that a crate uses CUDA: attributes of its source link libraries of NVIDIA.
+pub fn linked_by_attributes<'a>(sources: impl IntoIterator<Item = &'a str>) -> Option<String> {
+    let mut found = BTreeSet::new();
+    for line in sources.into_iter().flat_map(str::lines).map(str::trim_start) {
+        let attribute = if line.starts_with("#[link") || line.starts_with("#[cfg_attr") { line } else { continue };
+        let name = attribute.split_once("link(name").and_then(|(_, rest)| rest.split('"').nth(1));
+        found.extend(name.filter(|name| is_nvidia_name(name)).map(|name| format!("lib{name}")));
+    }
+    let names: Vec<String> = found.into_iter().collect();
+    (!names.is_empty()).then(|| format!("its source links {}", names.join(", ")))
 }
 
 /// Returns the libraries of NVIDIA that a build script links, in the order of the source: those in its directives, and all that it
@@ -58,7 +78,9 @@ fn linked_libraries(script: &str) -> Vec<&str> {
             let stem = name.split('-').next().unwrap_or_default();
             let stem = stem.strip_suffix("_static").unwrap_or(stem);
             let stem = stem.strip_prefix("lib").unwrap_or(stem);
-            if is_nvidia_name(stem) && !found.contains(&stem) {
+            // A variable such as CUDA_PATH, or a message, is no library.
+            let is_name = stem.starts_with(|first: char| first.is_ascii_lowercase()) && !stem.contains(' ');
+            if is_name && is_nvidia_name(stem) && !found.contains(&stem) {
                 found.push(stem);
             }
         }
@@ -88,12 +110,23 @@ mod tests {
         let script = "for name in [\"cudart\", \"cuda\"] { println!(\"cargo:rustc-link-lib={name}\"); }";
         let links = Some("its build script links libcudart, libcuda".to_owned());
         assert_eq!(evidence("fast-sum", Some(script), &[], &[]), links);
+        let script = "env::var(\"CUDA_PATH\").expect(\"cuda is not found\"); let l = [\"cublasLt\"]; println!(\"cargo:rustc-link-lib={l}\");";
+        let links = Some("its build script links libcublasLt".to_owned());
+        assert_eq!(evidence("fast-sum", Some(script), &[], &[]), links);
         let script = "out.join(\"cuda_available\"); cc.cuda(true); println!(\"cargo:rustc-link-lib=amdhip64\");";
         assert_eq!(evidence("fast-sum", Some(script), &[], &[]), Some("its build script runs nvcc".to_owned()));
         let script = "if cfg!(feature = \"cuda\") { println!(\"cargo:rustc-link-lib=z\"); }";
         assert_eq!(evidence("fast-sum", Some(script), &["cuda"], &["cuda"]), None);
         let compiles = Some("its build script runs nvcc".to_owned());
         assert_eq!(evidence("fast-sum", Some("cc::Build::new().cuda(true)"), &[], &[]), compiles);
+    }
+
+    #[test]
+    fn attributes_of_the_source_are_recognized() {
+        let source = "use x;\n#[link(name = \"cuda\")]\n    #[link(name = \"cublas\", kind = \"dylib\")]\n// #[link(name = \"cudnn\")]\n\
+                      #[cfg_attr(unix, link(name = \"nvrtc\"))]\n#[link(name = \"z\")]";
+        assert_eq!(linked_by_attributes([source]), Some("its source links libcublas, libcuda, libnvrtc".to_owned()));
+        assert_eq!(linked_by_attributes(["#[link(name = \"z\")]"]), None);
     }
 
     #[test]
