@@ -83,7 +83,9 @@ pub fn run() -> ExitCode {
         Verb::Map { files, format, output } => map::run_map(&env, &files, format.get(), output.as_deref()),
         Verb::Probe { line: true, name, .. } => probe::run_probe(&env, ProbeFormat::Line, name),
         Verb::Probe { format, name, .. } => probe::run_probe(&env, format.get(), name),
-        Verb::Doctor { program, format } => doctor::run_doctor(&env, program.as_deref(), format.get()),
+        Verb::Doctor { program, packages, format } => {
+            doctor::run_doctor(&env, program.as_deref(), &packages, format.get())
+        }
         Verb::Exec { command_line } => exec::run_exec(&env, &command_line[0], &command_line[1..]),
         #[cfg(target_os = "linux")]
         Verb::Simulate(options) => commands::simulate::run_simulate(&env, &options),

@@ -166,9 +166,12 @@ pub(crate) enum Verb {
     /// Diagnose this machine, or a program on this machine
     #[command(after_long_help = help::DOCTOR)]
     Doctor {
-        /// Program or shared library to check on this machine
+        /// Program, library, package, archive or directory to check on this machine
         #[arg(value_name = "PROGRAM")]
         program: Option<PathBuf>,
+        /// Judge only this package of an environment, an image or a directory of wheels; repeatable
+        #[arg(long = "package", value_name = "NAME", requires = "program")]
+        packages: Vec<String>,
         #[command(flatten)]
         format: Format<TextOrJson>,
     },
@@ -427,6 +430,9 @@ pub(crate) struct VerifyOptions {
     pub(crate) fleet: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) flags: Flags,
+    /// Judge only this package of an environment, an image or a directory of wheels; repeatable
+    #[arg(long = "package", value_name = "NAME", conflicts_with = "fleet")]
+    pub(crate) packages: Vec<String>,
     #[command(flatten)]
     pub(crate) format: Format<Output>,
     #[command(flatten)]

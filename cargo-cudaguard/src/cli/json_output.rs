@@ -1,6 +1,6 @@
 //! JSON on stdout. Each object begins with `schema`, the number of its published JSON schema.
 
-use cudaguard::internal::json::{Value, object};
+use cudaguard::internal::json::{Value, array, object};
 use serde::Serialize;
 
 /// The number of the JSON schemas. It changes if a key is removed or gets another meaning; new keys do not change it.
@@ -18,6 +18,24 @@ pub(crate) fn versioned(value: Value) -> Value {
 /// Renders an object with its schema number over several lines.
 pub(crate) fn render(value: Value) -> String {
     format!("{}\n", versioned(value).to_pretty_string())
+}
+
+/// Converts structures for an object that is built from values. A missing fact is absent, never null.
+pub(crate) fn to_values<T: Serialize>(rows: &[T]) -> Value {
+    array(rows.iter().filter_map(|row| from_serde(serde_json::to_value(row).expect("all keys are texts"))))
+}
+
+fn from_serde(value: serde_json::Value) -> Option<Value> {
+    Some(match value {
+        serde_json::Value::Null => return None,
+        serde_json::Value::Bool(value) => value.into(),
+        serde_json::Value::Number(number) => Value::Number(number.as_u64()?),
+        serde_json::Value::String(text) => text.into(),
+        serde_json::Value::Array(items) => array(items.into_iter().filter_map(from_serde)),
+        serde_json::Value::Object(members) => {
+            object(members.into_iter().filter_map(|(key, value)| Some((key, from_serde(value)?))))
+        }
+    })
 }
 
 /// An object with its schema number.

@@ -2,6 +2,7 @@
 //! code or need an NVIDIA library.
 
 mod absent;
+mod by_package;
 mod closure;
 mod components;
 mod family;
@@ -37,12 +38,13 @@ use crate::commands::inspect;
 use crate::family::is_listed_under_cuda;
 
 use absent::NamedLibraries;
+use by_package::Scope;
 use closure::MemberClosure;
 pub(crate) use member::{ArtifactMember, sha256_of};
 use member::{MemberLoader, file_name};
 use missing::PresentMembers;
 use packages::{ArtifactPackage, NeededVersions};
-pub(crate) use packages::{BilledPackage, BilledRequirement, check_packages, escape_purl};
+pub(crate) use packages::{BilledPackage, BilledRequirement, PackageId, check_packages, escape_purl};
 use tree::{MemberTrees, TreeInput};
 
 /// Maximum number of members that are listed one by one; the others are counted.
@@ -93,6 +95,8 @@ pub(crate) struct ArtifactReport {
     is_joined: bool,
     /// The files that the dynamic linker loads for a single file.
     disk: Option<LoadGraph>,
+    /// The part that the question is about; `None` for everything.
+    scope: Option<Scope>,
 }
 
 /// The data that was collected so far.
@@ -198,6 +202,7 @@ impl ArtifactReport {
             of_machine: Vec::new(),
             is_joined: false,
             disk: None,
+            scope: None,
         }
     }
 
@@ -356,6 +361,7 @@ impl ArtifactReport {
             of_machine: Vec::new(),
             is_joined: false,
             disk: None,
+            scope: None,
         };
         report.libraries = report.named_libraries();
         report.find_closures();
@@ -371,8 +377,8 @@ impl ArtifactReport {
         findings.extend(self.processor_findings());
         findings.extend(self.broken_libraries());
         findings.extend(self.family_findings());
-        for package in &self.packages {
-            let mine = || self.parts.iter().filter(|part| package.owns_member(&part.name));
+        for package in self.judged_packages() {
+            let mine = || self.judged_parts().filter(|part| package.owns_member(&part.name));
             let members: Vec<_> = mine().map(|part| (part.name.as_str(), self.library_wants(part))).collect();
             findings.extend(package.check_wants(&members));
             findings.extend(
@@ -386,9 +392,9 @@ impl ArtifactReport {
         if !self.packages.iter().any(ArtifactPackage::is_one) {
             return findings;
         }
-        let uses_cuda = |package: &ArtifactPackage| self.parts.iter().any(|part| package.owns_member(&part.name));
+        let uses_cuda = |package: &ArtifactPackage| self.judged_parts().any(|part| package.owns_member(&part.name));
         findings.extend(packages::overwritten_files(&self.packages, uses_cuda, |name| self.installed_digest(name)));
-        findings.extend(packages::unfulfilled_requirements(&self.packages).into_iter().map(|one| one.finding));
+        findings.extend(self.unfulfilled_requirements().into_iter().map(|one| one.finding));
         findings.extend(
             self.own_parts().filter_map(|part| packages::bundled_driver_finding(&part.name, file_name(&part.name))),
         );
@@ -426,8 +432,9 @@ impl ArtifactReport {
     /// them and a program loads one.
     fn cuda_majors(&self) -> BTreeMap<u32, Vec<&str>> {
         let mut all: BTreeMap<u32, Vec<&str>> = BTreeMap::new();
-        if let [package] = &self.packages[..] {
-            for part in self.parts.iter().filter(|part| package.is_one() && part.kernels.has_kernels()) {
+        let mut packages = self.judged_packages();
+        if let (Some(package), None) = (packages.next(), packages.next()) {
+            for part in self.judged_parts().filter(|part| package.is_one() && part.kernels.has_kernels()) {
                 let needed = part.binary.needed.iter().find_map(|soname| CUDART.major(soname));
                 // The static cudart of CUDA 13 on Windows is the driver's: such packages need no DLL of it.
                 let inside = || {
@@ -588,8 +595,8 @@ fn common_os<'a>(parts: impl IntoIterator<Item = &'a ArtifactMember>) -> Option<
 }
 
 /// Returns the processor that all of these members are for; empty if they are for several.
-fn common_processor(parts: &[ArtifactMember]) -> &str {
-    let mut names = parts.iter().map(|part| part.components.processor.as_str()).filter(|name| !name.is_empty());
+fn common_processor<'a>(parts: impl IntoIterator<Item = &'a ArtifactMember>) -> &'a str {
+    let mut names = parts.into_iter().map(|part| part.components.processor.as_str()).filter(|name| !name.is_empty());
     names.next().filter(|name| names.all(|other| other == *name)).unwrap_or_default()
 }
 

@@ -14,6 +14,7 @@ use cudaguard::internal::sanitize;
 
 use crate::cli::arguments::TextOrJson;
 use crate::cli::report::{self, CliError, EXIT_ERROR, REFUSED};
+use crate::commands::verify::{FileAnswer, OpenArtifact, PackageRow, packages_to_text};
 use crate::commands::{artifact_report, probe};
 
 use crate::cli::findings;
@@ -21,7 +22,12 @@ use crate::cli::json_output;
 use crate::cli::platform;
 use crate::verdict::Verdict;
 
-pub(crate) fn run_doctor(env: &Env, program: Option<&Path>, format: TextOrJson) -> Result<ExitCode, CliError> {
+pub(crate) fn run_doctor(
+    env: &Env,
+    program: Option<&Path>,
+    packages: &[String],
+    format: TextOrJson,
+) -> Result<ExitCode, CliError> {
     // A name without a slash denotes what `exec` starts.
     let is_name = |file: &&Path| file.file_name() == Some(file.as_os_str());
     let find = |file: &Path| {
@@ -31,12 +37,22 @@ pub(crate) fn run_doctor(env: &Env, program: Option<&Path>, format: TextOrJson) 
     let program = program.map(find);
     let program = program.as_deref();
     let probe = DriverProbe::with_current_exe();
-    let checkup = diagnosis::examine_host(program, env, &probe, artifact_report::check_packages)
+    let (started, artifact) = match program.map(OpenArtifact::open).transpose()? {
+        Some(OpenArtifact::File(path, contents)) if packages.is_empty() => (Some((path, contents)), None),
+        artifact => (None, artifact),
+    };
+    let mut checkup = diagnosis::examine_host(started, env, &probe, artifact_report::check_packages)
         .map_err(CliError::operational)?;
+    let mut rows = Vec::new();
+    if let (Some(mut artifact), Some(file)) = (artifact, program) {
+        let answer = FileAnswer::on_machine(file, artifact.check_here(env, packages)?);
+        checkup.add_artifact(answer.verdict(), answer.findings(), answer.not_judged());
+        rows = answer.package_rows();
+    }
     let findings = finding::sorted_unique(&checkup.findings);
     report::print_result(&match format {
-        TextOrJson::Json => json_output::render(to_json(program, &checkup, &findings)),
-        TextOrJson::Text => to_text(program, &checkup, &findings),
+        TextOrJson::Json => json_output::render(to_json(program, &checkup, &findings, &rows)),
+        TextOrJson::Text => to_text(program, &checkup, &findings, &rows),
     })?;
     Ok(match checkup.status {
         Status::Incompatible => ExitCode::from(REFUSED),
@@ -45,7 +61,7 @@ pub(crate) fn run_doctor(env: &Env, program: Option<&Path>, format: TextOrJson) 
     })
 }
 
-fn to_json(program: Option<&Path>, checkup: &Checkup, findings: &[&Finding]) -> Value {
+fn to_json(program: Option<&Path>, checkup: &Checkup, findings: &[&Finding], rows: &[PackageRow]) -> Value {
     let mut value = object::<&str>([]);
     value.insert_some("file", program.map(|program| program.to_string_lossy().into_owned()));
     value.insert_some("verdict", checkup.verdict.map(Verdict::name));
@@ -53,13 +69,14 @@ fn to_json(program: Option<&Path>, checkup: &Checkup, findings: &[&Finding]) -> 
     value.insert_some("findings", Some(findings::to_json(findings.iter().copied())));
     let not_judged = &checkup.not_judged;
     value.insert_some("not_judged", (!not_judged.is_empty()).then(|| array(not_judged.iter().map(String::as_str))));
+    value.insert_some("packages", (!rows.is_empty()).then(|| json_output::to_values(rows)));
     value.insert_some("libraries", Some(array(checkup.choices.iter().map(DriverCandidate::to_json))));
     value.insert_some("machine", Some(checkup.machine.to_json()));
     value
 }
 
 /// Describes the machine and the candidates for each library, then lists findings, what was not examined and the next step.
-fn to_text(program: Option<&Path>, checkup: &Checkup, findings: &[&Finding]) -> String {
+fn to_text(program: Option<&Path>, checkup: &Checkup, findings: &[&Finding], rows: &[PackageRow]) -> String {
     let mut text = probe::driver_and_gpus(&checkup.machine);
     let _ = writeln!(text, "libraries");
     let mut last = "";
@@ -82,6 +99,10 @@ fn to_text(program: Option<&Path>, checkup: &Checkup, findings: &[&Finding]) -> 
     }
     for reason in &checkup.not_judged {
         let _ = writeln!(text, "  {}", sanitize::sanitize_line(reason));
+    }
+    if !rows.is_empty() {
+        let _ = writeln!(text, "packages");
+        text += &packages_to_text(rows);
     }
     let name = program
         .map_or("this machine".into(), |program| sanitize::sanitize_line(&program.display().to_string()).into_owned());

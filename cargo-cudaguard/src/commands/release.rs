@@ -168,9 +168,10 @@ impl Gate {
     }
 
     /// Checks one file, package, directory or image.
-    pub(crate) fn check_artifact(&self, artifact: &ArtifactReport) -> GateReport {
+    pub(crate) fn check_artifact(&self, artifact: &mut ArtifactReport) -> GateReport {
         let wanted = &self.requirements;
-        let components = artifact.components();
+        let components = artifact.components_with_packages();
+        let artifact = &*artifact;
         let mut findings = Vec::new();
         let mut files = Vec::new();
         // A static library or an object has no guard: the program that links it has. It needs one only if it is the release.

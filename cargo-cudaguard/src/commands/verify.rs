@@ -23,14 +23,16 @@ use crate::commands::release::Gate;
 use crate::verdict::Verdict;
 
 use answer::add_strict_errors;
-pub(crate) use answer::{FileAnswer, add_unknown_facts};
+pub(crate) use answer::{FileAnswer, PackageRow, add_unknown_facts};
 pub(crate) use examine::{
     MachineAnswer, OpenArtifact, check_components, components_of_all, not_judged, read_components,
 };
 #[cfg(target_os = "linux")]
 pub(crate) use machines::machine_from_options;
 pub(crate) use machines::{HERE, Machines, open_input, position_text};
-pub(crate) use output::{file_names, not_judged_in_words, put_not_judged, to_json, warn_of_not_examined};
+pub(crate) use output::{
+    file_names, not_judged_in_words, packages_to_text, put_not_judged, to_json, warn_of_not_examined,
+};
 
 /// Runs `verify` for this machine or for described machines.
 pub(crate) fn run_verify(env: &Env, question: &VerifyOptions) -> Result<ExitCode, CliError> {
@@ -38,7 +40,7 @@ pub(crate) fn run_verify(env: &Env, question: &VerifyOptions) -> Result<ExitCode
     let gate = Gate::from_options(env, &question.gate, machines.are_described())?;
     let mut answers = Vec::new();
     for file in &question.files {
-        let answer = check_file(env, file, &machines, gate.as_ref())?;
+        let answer = check_file(env, file, &question.packages, &machines, gate.as_ref())?;
         print_answer(question, &answer, &machines, gate.as_ref())?;
         answers.push(answer);
     }
@@ -61,14 +63,15 @@ pub(crate) fn run_verify(env: &Env, question: &VerifyOptions) -> Result<ExitCode
 fn check_file<'a>(
     env: &Env,
     file: &'a Path,
+    packages: &[String],
     machines: &Machines,
     gate: Option<&Gate>,
 ) -> Result<FileAnswer<'a>, CliError> {
     let mut artifact = OpenArtifact::open(file)?;
     let mut on_machine = match machines {
         Machines::Here if gate.is_some() => None,
-        Machines::Here => Some(artifact.check_here(env)?),
-        Machines::Described { machines, place, .. } => Some(artifact.check_on(env, machines, place)?),
+        Machines::Here => Some(artifact.check_here(env, packages)?),
+        Machines::Described { machines, place, .. } => Some(artifact.check_on(env, packages, machines, place)?),
     };
     let requirements = gate.filter(|gate| gate.has_requirements());
     let mut release = requirements.map(|gate| artifact.check_release(gate)).transpose()?;

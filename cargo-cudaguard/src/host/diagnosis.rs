@@ -5,11 +5,12 @@ mod windows;
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use crate::binary::examined::NotExamined;
 use crate::binary::file::Binary;
 use crate::binary::loader::{Inspection, LoadGraph};
-use crate::binary::mapped_file::OpenFiles;
+use crate::binary::mapped_file::{Contents, OpenFiles};
 use crate::family::named_libraries;
 use crate::host::dry_run;
 use crate::host::facts::LoaderVersion;
@@ -104,7 +105,7 @@ impl DriverCandidate {
 /// Diagnoses this machine, for one program if one is named. `check_packages` checks the packages that installed the program and
 /// its libraries. The error is the reason why the program cannot be read.
 pub fn examine_host(
-    program: Option<&Path>,
+    program: Option<(&Path, Arc<Contents>)>,
     env: &Env,
     probe: &DriverProbe,
     check_packages: impl FnOnce(&[PathBuf]) -> (Vec<Finding>, Vec<NotExamined>),
@@ -112,9 +113,10 @@ pub fn examine_host(
     let (machine, own) = detect::with_graph(env, Some(probe));
     let (mut not_judged, mut not_covered) = (Vec::new(), Vec::new());
     let (mut needs_gpu, mut files_of_program, mut needs_cuda) = (None, Vec::new(), None);
+    let is_program = program.is_some();
     let (mut findings, graph, mut names) = match program {
         None => (Vec::new(), own, Vec::new()),
-        Some(program) if cfg!(windows) => {
+        Some((program, _)) if cfg!(windows) => {
             let start = windows::check_program(program, env, &machine)?;
             not_judged.extend(start.not_judged);
             not_covered.extend(start.not_covered);
@@ -122,9 +124,10 @@ pub fn examine_host(
             files_of_program.push(program.to_owned());
             (start.findings, None, Vec::new())
         }
-        Some(program) => {
+        Some((program, contents)) => {
             let files = own.map(|graph| graph.files().clone()).unwrap_or_default();
-            let program = Binary::from_contents(program, files.open(program)?)?;
+            files.insert(program, &contents);
+            let program = Binary::from_contents(program, contents)?;
             let predicted = dry_run::simulate_and_check(&program, env, &files, Some(probe))?;
             let names = asked_for(&predicted.graph, &predicted.manifests);
             let names = if names.is_empty() { named_libraries(&program) } else { names };
@@ -146,8 +149,8 @@ pub fn examine_host(
     let (of_packages, unknown) = check_packages(&files_of_program);
     findings.extend(of_packages);
     not_judged.extend(unknown.iter().map(ToString::to_string));
-    let verdict = program.map(|_| Verdict::from_findings(&findings));
-    if program.is_none() {
+    let verdict = is_program.then(|| Verdict::from_findings(&findings));
+    if !is_program {
         let found = vendor::ALL.into_iter().filter_map(|library| machine.library_files(library)).flatten();
         names.extend(found.filter_map(|file| file.soname.clone()));
     }
@@ -185,7 +188,7 @@ pub fn examine_host(
     if !findings.iter().any(|finding| finding.code == Code::MachineUnreadable) {
         findings.extend(machine.unknowns_finding());
     }
-    if program.is_none() && !machine.known_gpus().iter().any(|gpu| gpu.visible) {
+    if !is_program && !machine.known_gpus().iter().any(|gpu| gpu.visible) {
         not_judged.push("GPUs: this machine has none, so no CUDA program works here".to_owned());
     }
     if machine.is_windows() {
@@ -212,6 +215,27 @@ pub fn examine_host(
     };
     not_judged.extend(not_covered);
     Ok(Checkup { machine, verdict, status, not_judged, findings, choices })
+}
+
+impl Checkup {
+    /// Adds the answer for an archive or a directory. An error of the machine alone makes the status unknown.
+    pub fn add_artifact(&mut self, verdict: Verdict, findings: Vec<Finding>, not_judged: Vec<String>) {
+        let has_errors = self.findings.iter().any(|finding| finding.severity == Severity::Error);
+        self.not_judged = not_judged;
+        if has_errors && verdict == Verdict::Runs {
+            self.not_judged.push("whether it runs in spite of the errors of this machine".to_owned());
+        }
+        self.verdict = Some(verdict);
+        self.status = match verdict {
+            Verdict::Refused => Status::Incompatible,
+            Verdict::Runs if !has_errors => Status::Compatible,
+            Verdict::Runs | Verdict::Unknown => Status::Unknown,
+        };
+        let known: Vec<Code> = findings.iter().map(|finding| finding.code).collect();
+        self.findings.retain(|finding| !known.contains(&finding.code));
+        self.findings.extend(findings);
+        finding::sort_findings(&mut self.findings);
+    }
 }
 
 /// Describes what is not examined of a program without components.

@@ -302,6 +302,7 @@ words! {
     CudnnOtherCuda CudnnOtherCuda;
     LibraryAbsent LibraryAbsent;
     LibraryAbsentModule LibraryAbsent;
+    LibraryAbsentFile LibraryAbsent;
     LibraryAbsentInterpreter LibraryAbsent;
     LibraryAbsentMusl LibraryAbsent;
     WrongMachine WrongMachine;

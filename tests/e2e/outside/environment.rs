@@ -270,3 +270,76 @@ fn variable_of_an_image_is_a_search_path() {
         assert_eq!(text.contains("LD_LIBRARY_PATH of the image"), status == 1, "{variable} {tags}: {text}");
     }
 }
+
+/// Each package has a row, with the libraries of the environment; the status is the worst of the packages that are named.
+#[e2e]
+fn packages_are_judged_one_by_one() {
+    let scratch = Scratch::new("packages of an environment");
+    let site = scratch.join("lib/site-packages");
+    let module = |package: &str, name: &str, release: &str, cudart: &str| {
+        let library = parts::cuda(release).join("lib64").join(cudart);
+        let file = format!("{package}/{name}.cpython-312-x86_64-linux-gnu.so");
+        fs::create_dir_all(site.join(package)).expect("a directory");
+        let source = "int cudaGetDeviceCount(int *);\nint use(void) { return cudaGetDeviceCount(0); }\n";
+        link(source, &site.join(&file), &[&library.display().to_string()]);
+        file
+    };
+    let (old, new) = (("11.8", "libcudart.so.11.0"), ("13.0", "libcudart.so.13"));
+    for (release, cudart) in [old, new] {
+        fs::create_dir_all(site.join("nvidia/lib")).expect("a directory");
+        let library = parts::cuda(release).join("lib64").join(cudart);
+        fs::copy(library, site.join("nvidia/lib").join(cudart)).expect("a library");
+    }
+    let older = module("older", "core", old.0, old.1);
+    let newer = module("newer", "core", new.0, new.1);
+    // An optional module of the first package, and the only one of the third.
+    let nccl = scratch.join("libnccl.so.2");
+    link("int ncclCommAbort(void) { return 0; }\n", &nccl, &["-Wl,-soname,libnccl.so.2"]);
+    let with_nccl = |package: &str| {
+        let file = format!("{package}/nccl.cpython-312-x86_64-linux-gnu.so");
+        let source = "int ncclCommAbort(void);\nint use(void) { return ncclCommAbort(); }\n";
+        fs::create_dir_all(site.join(package)).expect("a directory");
+        link(source, &site.join(&file), &[&nccl.display().to_string()]);
+        file
+    };
+    install(&site, "older", "1.0", "", &format!("{older},,\n{}", with_nccl("older")));
+    install(&site, "newer", "2.0", "", &newer);
+    install(&site, "broken", "3.0", "", &with_nccl("broken"));
+    install(&site, "pure", "4.0", "", "pure/__init__.py");
+    install(&site, "nvidia_cuda_runtime", "13.0", "", &format!("nvidia/lib/{},,\nnvidia/lib/{}", old.1, new.1));
+    let host = scratch.file(
+        "host.json",
+        r#"{"driver": {"user": "535.261.03", "kernel": "535.261.03"}, "gpus": [{"cc": "9.0"}], "cudart": [], "nccl": []}"#,
+    );
+    let optional = "older.nccl cannot be imported: libnccl.so.2 is not found";
+    let only = "broken.nccl cannot be imported: libnccl.so.2 is not found";
+    for (named, status, expected) in [
+        (
+            &[][..],
+            1,
+            &["older 1.0 runs CG210", "newer 2.0 refused CG301", "broken 3.0 refused CG210", optional, only][..],
+        ),
+        (&["older"], 0, &["older 1.0 runs CG210", optional]),
+        (&["Newer"], 1, &["newer 2.0 refused CG301"]),
+        (&["broken"], 1, &["broken 3.0 refused CG210", only]),
+        (&["older", "newer"], 1, &["older 1.0 runs CG210", "newer 2.0 refused CG301"]),
+        (&["pure"], 2, &["pure 4.0: nothing to check"]),
+        (
+            &["absent"],
+            2,
+            &["no package absent; its packages: broken 3.0, newer 2.0, nvidia_cuda_runtime 13.0, older 1.0"],
+        ),
+    ] {
+        let options = named.iter().flat_map(|name| ["--package", name]);
+        let verify =
+            || command::call(["verify"]).arg(scratch.join("lib")).args(options.clone()).arg("--host").arg(&host);
+        let outcome = verify().run().expect(status);
+        let text = outcome.to_string().split_whitespace().collect::<Vec<_>>().join(" ");
+        for expected in expected {
+            assert!(text.contains(expected), "{named:?}: no {expected}: {outcome}");
+        }
+        let rows = outcome.stdout.lines().filter(|line| line.starts_with("  ") && line.contains("0  r")).count();
+        let json = verify().arg("--json").run().expect(status);
+        assert_eq!(json.stdout.matches("\"name\": ").count(), if status < 2 { rows } else { 0 }, "{named:?}: {json}");
+    }
+}

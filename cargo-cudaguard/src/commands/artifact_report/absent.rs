@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use super::member::{MemberLoader, library_name};
-use super::{ArtifactPackage, ArtifactReport};
+use super::{ArtifactPackage, ArtifactReport, MemberClosure};
 use crate::binary::examined::{NotExamined, has_trace_of_cuda};
 use crate::binary::file::Binary;
 use crate::binary::loader::{LoadGraph, Object};
@@ -52,14 +52,14 @@ impl ArtifactReport {
     /// Returns the libraries that programs, and members which run together with CUDA, need and that are not in the artifact. If
     /// there is no such member, those of all members.
     pub(super) fn absent_libraries(&self) -> Vec<NotExamined> {
-        let wanted: Vec<Vec<(usize, &str)>> =
-            self.closures.iter().map(|closure| self.wanted(closure.members())).collect();
+        let closures: Vec<&MemberClosure> = self.judged_closures().collect();
+        let wanted: Vec<Vec<(usize, &str)>> = closures.iter().map(|closure| self.wanted(closure.members())).collect();
         let parts: BTreeSet<&str> = self.parts.iter().map(|part| part.name.as_str()).collect();
         let uses_cuda = |loader: &MemberLoader| loader.reaches_cuda || parts.contains(loader.name.as_str());
-        let closure = |at: usize| self.closures[at].members().map(|member| &self.loaders[member]);
+        let closure = |at: usize| closures[at].members().map(|member| &self.loaders[member]);
         let is_program = |at: usize| closure(at).next().is_some_and(MemberLoader::is_program);
         let counts = |at: usize| is_program(at) || closure(at).any(uses_cuda);
-        let any_counts = (0..self.closures.len()).any(counts);
+        let any_counts = (0..closures.len()).any(counts);
         let is_image = self.walked.kind == "container image";
         let place = if self.is_joined { "on this machine" } else { "among the given files" };
         let (env, files) = (Env::from_process(), OpenFiles::default());
@@ -70,7 +70,7 @@ impl ArtifactReport {
             let must_be_found = self.is_file() || is_program(at) && !is_image;
             let is_absent = |by: &str, name: &str| {
                 let is_present = if must_be_found {
-                    self.closures[at].has_library(&self.loaders, name) || self.closures[at].is_broken(name)
+                    closures[at].has_library(&self.loaders, name) || closures[at].is_broken(name)
                 } else {
                     self.is_installed_with(by, name)
                 };

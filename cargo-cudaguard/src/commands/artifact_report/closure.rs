@@ -464,7 +464,7 @@ impl ArtifactReport {
     pub(super) fn broken_libraries(&self) -> Vec<Finding> {
         let mut findings: Vec<Finding> = Vec::new();
         let is_of_others = |closure: &&MemberClosure| !self.loaders[closure.loaded[0].at].is_of_nvidia();
-        for closure in self.closures.iter().filter(is_of_others) {
+        for closure in self.judged_closures().filter(is_of_others) {
             for request in &closure.requests {
                 let finding = match &request.answer {
                     Answer::Broken { path, why, picked_by } => {
@@ -509,7 +509,7 @@ impl ArtifactReport {
     /// Returns the closures with a member, and its index in each.
     fn loaded_with(&self, at: usize) -> impl Iterator<Item = (&MemberClosure, usize)> {
         let position = move |closure: &MemberClosure| closure.loaded.iter().position(|own| own.at == at);
-        self.closures.iter().filter_map(move |closure| Some((closure, position(closure)?)))
+        self.judged_closures().filter_map(move |closure| Some((closure, position(closure)?)))
     }
 
     /// Returns the names of the members that are programs or that programs load. A program loads a library that is given alone.
@@ -531,13 +531,13 @@ impl ArtifactReport {
     fn members_with_root(&self, is_selected: impl Fn(&MemberLoader) -> bool) -> BTreeSet<&str> {
         let is_of_root =
             |closure: &&MemberClosure| closure.members().next().is_some_and(|at| is_selected(&self.loaders[at]));
-        let closures = self.closures.iter().filter(is_of_root);
+        let closures = self.judged_closures().filter(is_of_root);
         closures.flat_map(MemberClosure::members).map(|at| self.loaders[at].name.as_str()).collect()
     }
 
     /// Returns the libraries that are loaded under a name of another CUDA major.
     pub(super) fn misnamed_libraries(&self) -> BTreeSet<NotExamined> {
-        let loaded = self.closures.iter().flat_map(|closure| &closure.loaded);
+        let loaded = self.judged_closures().flat_map(|closure| &closure.loaded);
         loaded
             .filter_map(|member| {
                 let loader = &self.loaders[member.at];
@@ -549,7 +549,7 @@ impl ArtifactReport {
     /// Returns the members with CUDA that run together, each with the search path that contains it.
     pub(super) fn closures(&self) -> impl Iterator<Item = Vec<(&ArtifactMember, &str)>> {
         let parts: BTreeMap<&str, &ArtifactMember> = self.parts.iter().map(|part| (part.name.as_str(), part)).collect();
-        self.closures.iter().filter(|closure| closure.loaded.len() > 1).map(move |closure| {
+        self.judged_closures().filter(|closure| closure.loaded.len() > 1).map(move |closure| {
             let part = |member: &'_ LoadedMember| parts.get(self.loaders[member.at].name.as_str()).copied();
             let members = closure.loaded.iter().filter_map(|member| Some((part(member)?, member.picked_by.as_str())));
             members.collect()
@@ -560,7 +560,7 @@ impl ArtifactReport {
     pub(super) fn processor_findings(&self) -> Vec<Finding> {
         let mut findings = Vec::new();
         let dir = |loader: &MemberLoader| loader.name.len() - file_name(&loader.name).len();
-        for closure in &self.closures {
+        for closure in self.judged_closures() {
             let root = &self.loaders[closure.loaded[0].at];
             for member in &closure.loaded[1..] {
                 let dll = &self.loaders[member.at];
@@ -578,7 +578,7 @@ impl ArtifactReport {
     /// Reports libraries that lack a version of symbols which a member needs.
     pub(super) fn version_findings(&self) -> Vec<Finding> {
         let mut findings: Vec<Finding> = Vec::new();
-        for finding in self.closures.iter().flat_map(|closure| &closure.too_old) {
+        for finding in self.judged_closures().flat_map(|closure| &closure.too_old) {
             if !findings.contains(finding) {
                 findings.push(finding.clone());
             }

@@ -4,32 +4,34 @@ use std::collections::BTreeMap;
 
 use super::closure::MemberGraph;
 use super::member::file_name;
-use super::packages::{ArtifactPackage, unfulfilled_requirements};
+use super::packages::{ArtifactPackage, Unfulfilled, unfulfilled_requirements};
 use super::{ArtifactMember, ArtifactReport, LibraryPlace, common_os, common_processor};
 use crate::binary::examined::{NotExamined, mark_only_code};
 use crate::binary::file::{BinaryKind, TargetOs};
 use crate::binary::loader::SearchSource;
 use crate::cli::report::CliError;
+use crate::family::RuntimeCompiler;
 use crate::host::dry_run::is_searched_inside;
 use crate::host::library_version::{inner_file, made_with, part_version};
 use crate::host::machine::{
-    BroughtCudnn, Components, HostLibrary as Found, HostLibraryPart, Needed, cudnn_soname, is_cudnn_row,
+    BroughtCudnn, Components, HostLibrary as Found, HostLibraryPart, LinkedCudnn, LoadedModule, Needed, cudnn_soname,
+    is_cudnn_row,
 };
 use cudaguard::internal::finding::Finding;
 use cudaguard::internal::vendor::{CUDNN, plain_name};
 use cudaguard::internal::version::Version;
 
 impl ArtifactReport {
-    /// Does the same as [`Self::components`], but returns an error if the artifact contains nothing to check.
-    pub(crate) fn checkable_components(&self) -> Result<Components, CliError> {
-        let all = self.components();
-        if !all.manifests.is_empty() || !all.findings.is_empty() || !all.not_examined.is_empty() {
+    /// Does the same as [`Self::components_with_packages`], but returns an error if the artifact contains nothing to check.
+    pub(crate) fn checkable_components(&mut self) -> Result<Components, CliError> {
+        let all = self.components_with_packages();
+        if !all.is_empty() {
             return Ok(all);
         }
         let only_input = |part: &ArtifactMember| !part.kernels.entries().is_empty();
-        let why = match self.parts.iter().find(|part| part.is_driver()) {
+        let why = match self.judged_parts().find(|part| part.is_driver()) {
             Some(part) => format!("nothing to check: it contains a driver ({}) and no program", part.name),
-            None if self.parts.iter().any(only_input) => {
+            None if self.judged_parts().any(only_input) => {
                 "nothing to check: its GPU code contains no kernels, only input for the device linker".to_owned()
             }
             None => "nothing to check: no member contains GPU code or requirements on a CUDA library".to_owned(),
@@ -45,14 +47,15 @@ impl ArtifactReport {
         if let Some(root) = whole.root() {
             whole.describe_root(root, &mut all);
         } else {
-            common_processor(&whole.parts).clone_into(&mut all.processor);
-            all.os = common_os(&whole.parts);
+            common_processor(whole.judged_parts()).clone_into(&mut all.processor);
+            all.os = common_os(whole.judged_parts());
         }
         let is_root = |part: &ArtifactMember| whole.root().is_some_and(|root| root.name == part.name);
         let majors = whole.cuda_majors();
         let mut one_of: BTreeMap<u32, Vec<usize>> = BTreeMap::new();
         let mut of_vendor: Vec<usize> = Vec::new();
         let mut idle: Vec<usize> = Vec::new();
+        let mut modules: BTreeMap<&str, LoadedModule> = BTreeMap::new();
         let is_complete = whole.is_complete();
         let is_package = whole.packages.iter().any(ArtifactPackage::is_one);
         let of_programs = whole.members_of_programs();
@@ -61,7 +64,7 @@ impl ArtifactReport {
         let of_others = whole.members_of_others();
         // The kernels of a driver run on the driver itself, and those of a profiler with the profiler. They are no requirement of
         // a program.
-        for part in whole.parts.iter().filter(|part| is_root(part) || !part.is_driver() && !whole.is_of_cupti(part)) {
+        for part in whole.judged_parts().filter(|part| is_root(part) || !part.is_driver() && !whole.is_of_cupti(part)) {
             let mut own = part.components.clone();
             let inside = |soname: &str| match whole.find_library(part, soname) {
                 LibraryPlace::Inside(name) => Some(name),
@@ -89,13 +92,11 @@ impl ArtifactReport {
             }
             if is_module && !part.is_listed_under_cuda() {
                 own.needed.iter_mut().for_each(|needed| needed.module = Some(part.name.clone()));
-                all.modules.push(own.needed.iter().map(|needed| needed.soname.clone()).collect());
             }
             // A library that no member loads stops none.
             let is_idle = is_module
                 && part.is_listed_under_cuda()
-                && !of_others.is_empty()
-                && !of_others.contains(part.name.as_str());
+                && (whole.is_rest() || !of_others.is_empty() && !of_others.contains(part.name.as_str()));
             if is_module && part.is_listed_under_cuda() {
                 own.needed.retain(|needed| !is_idle || needed.is_of_driver());
                 own.bound.retain(|_| !is_idle);
@@ -124,6 +125,15 @@ impl ArtifactReport {
                 }
             }
             let offset = all.manifests.len();
+            if is_module && !part.is_listed_under_cuda() {
+                let linked = part.binary.needed.iter().filter(|name| needs_cudnn && CUDNN.is_named(name));
+                let cudnn = linked.flat_map(|soname| {
+                    let linked = |manifest| LinkedCudnn { manifest, file: part.name.clone(), soname: soname.clone() };
+                    (offset..offset + own.manifests.len()).map(linked)
+                });
+                let needs = own.needed.iter().map(|needed| needed.soname.clone()).collect();
+                modules.insert(part.name.as_str(), LoadedModule { needs, cudnn: cudnn.collect() });
+            }
             let places = offset..all.manifests.len() + own.manifests.len();
             // In a guarded member, the manifest states which requirements are optional.
             let unrecorded = own.manifests.iter().all(|manifest| manifest.target.is_empty());
@@ -162,12 +172,17 @@ impl ArtifactReport {
             let opened: Vec<_> = own.opened.into_iter().filter(|opened| !all.opened.contains(opened)).collect();
             all.opened.extend(opened);
         }
+        all.modules = whole.loaded_modules(&modules);
         all.opened.extend(whole.opened_on_machine());
         all.drop_implied_rows(&of_vendor);
-        all.mark_idle(idle);
+        if whole.is_rest() {
+            all.alternatives.idle = idle;
+        } else {
+            all.mark_idle(idle);
+        }
         all.alternatives.one_of = one_of.into_values().collect();
         all.findings.extend(whole.package_findings());
-        all.not_examined.extend(unfulfilled_requirements(&whole.packages).into_iter().filter_map(|one| one.unknown));
+        all.not_examined.extend(whole.unfulfilled_requirements().into_iter().filter_map(|one| one.unknown));
         all.compilers = whole.compilers();
         all.driver_functions = whole.driver_functions();
         all.lookups = whole.lookups();
@@ -175,15 +190,16 @@ impl ArtifactReport {
         if all.manifests.is_empty() {
             mark_only_code(&mut all.not_examined);
             let unknown = "the GPU code that it compiles when a program runs is unknown";
-            all.not_examined.extend(all.compilers.iter().map(|compiler| NotExamined::new(compiler.file(), unknown)));
+            let is_judged = |compiler: &&RuntimeCompiler| whole.is_own(compiler.file());
+            let open = all.compilers.iter().filter(is_judged);
+            all.not_examined.extend(open.map(|compiler| NotExamined::new(compiler.file(), unknown)));
         }
-        let loader = whole.loaders.iter().find(|loader| loader.loads_other_code);
+        let loader = whole.judged_loaders().find(|loader| loader.loads_other_code);
         if let Some(loader) = loader.filter(|_| !all.has_gpu_code()) {
             all.not_examined.push(NotExamined::loader_of_code(&*loader.name));
         }
         if !whole
-            .parts
-            .iter()
+            .judged_parts()
             .any(|part| part.has_requirements() && !part.is_listed_under_cuda() && !whole.is_of_cupti(part))
         {
             for opener in whole.unexamined_openers() {
@@ -199,9 +215,32 @@ impl ArtifactReport {
         all
     }
 
+    /// Returns the modules that no other file loads, each with the needs of the files that it loads. `needs`: the needs of each file.
+    fn loaded_modules(&self, needs: &BTreeMap<&str, LoadedModule>) -> Vec<LoadedModule> {
+        let mut modules = Vec::new();
+        for closure in self.judged_closures() {
+            let mut names = closure.members().map(|at| self.loaders[at].name.as_str()).peekable();
+            if !names.peek().is_some_and(|root| needs.contains_key(root) && self.is_own(root)) {
+                continue;
+            }
+            let mut module = LoadedModule::default();
+            for own in names.filter_map(|name| needs.get(name)) {
+                module.needs.extend(own.needs.iter().cloned());
+                module.cudnn.extend(own.cudnn.iter().cloned());
+            }
+            modules.push(module);
+        }
+        modules
+    }
+
+    /// Returns the requirements of the packages that the installed ones do not fulfil.
+    pub(super) fn unfulfilled_requirements(&self) -> Vec<Unfulfilled> {
+        unfulfilled_requirements(&self.packages, self.judged_packages())
+    }
+
     /// Returns the parts that were not examined, and the libraries that are absent or unknown.
     pub(super) fn all_not_examined(&self) -> Vec<NotExamined> {
-        let mut all = self.not_examined.clone();
+        let mut all = self.judged_not_examined();
         all.extend(self.absent_libraries());
         all.extend(self.misnamed_libraries());
         all
@@ -224,7 +263,7 @@ impl ArtifactReport {
 
     /// Returns the members whose requirements are unknown because they name libraries of NVIDIA's that they may open.
     pub(crate) fn unexamined_openers(&self) -> impl Iterator<Item = NotExamined> {
-        self.loaders.iter().filter_map(|loader| NotExamined::opener(&loader.name, &loader.may_open))
+        self.judged_loaders().filter_map(|loader| NotExamined::opener(&loader.name, &loader.may_open))
     }
 
     /// Returns the cuDNN that a member loads in each process of the artifact, and the name of its place. `is_supplied`: a package

@@ -25,7 +25,7 @@ pub(super) fn use_package_versions(parts: &mut [ArtifactMember], packages: &[Art
 
 impl ArtifactReport {
     fn family(&self) -> impl Iterator<Item = (&ArtifactMember, &Member)> {
-        self.parts.iter().filter_map(|part| Some((part, part.family.as_ref()?)))
+        self.judged_parts().filter_map(|part| Some((part, part.family.as_ref()?)))
     }
 
     /// Returns the findings about members that run together and do not fit.
@@ -77,7 +77,7 @@ impl ArtifactReport {
             let root = (*names.peek()?).to_owned();
             Some(MembersOfProcess { root, members: names.filter_map(|name| places.get(name).copied()).collect() })
         };
-        self.closures.iter().filter_map(process).collect()
+        self.judged_closures().filter_map(process).collect()
     }
 
     /// Returns the release of NCCL's headers that a member was compiled with, if the machine provides NCCL.

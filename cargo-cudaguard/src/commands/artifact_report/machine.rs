@@ -134,7 +134,7 @@ impl ArtifactReport {
 
     /// Returns the members without the libraries of this machine.
     pub(super) fn own_parts(&self) -> impl Iterator<Item = &ArtifactMember> {
-        self.parts.iter().filter(|part| !self.of_machine.contains(&part.name))
+        self.judged_parts().filter(|part| !self.of_machine.contains(&part.name))
     }
 }
 

@@ -11,7 +11,7 @@ use crate::host::machine::OpenedByName;
 impl ArtifactReport {
     /// Returns each member that opens libraries by name which are not in the artifact, with these libraries.
     fn opened_elsewhere(&self) -> impl Iterator<Item = (&MemberLoader, Vec<&OpenedLibrary>)> {
-        self.loaders.iter().filter_map(|loader| {
+        self.judged_loaders().filter_map(|loader| {
             let is_absent = |opened: &&OpenedLibrary| !self.is_opened_inside(&loader.name, opened);
             let absent: Vec<&OpenedLibrary> = loader.opens.libraries.iter().filter(is_absent).collect();
             (!absent.is_empty()).then_some((loader, absent))

@@ -15,10 +15,11 @@ use cudaguard::internal::finding::{Finding, MessageTemplate, Severity, Values};
 use cudaguard::internal::manifest::Requirement;
 use cudaguard::internal::vendor::{CUDART, CUDNN, Library, major_of, plain_name};
 use cudaguard::internal::version::{CudaVersion, Version};
+use serde::Serialize;
 use serde_json::Value;
 
 use crate::cli::counts::join_some;
-pub(super) use conflicts::{overwritten_files, unfulfilled_requirements};
+pub(super) use conflicts::{Unfulfilled, overwritten_files, unfulfilled_requirements};
 pub(crate) use installed::check_packages;
 use marker::MarkerPlatform;
 use requirement::{
@@ -54,6 +55,13 @@ pub(super) struct ArtifactPackage {
     driver: Option<(String, CudaVersion)>,
     /// The platform on which it is installed.
     platform: MarkerPlatform,
+}
+
+/// The name and version of a package.
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct PackageId {
+    pub(crate) name: String,
+    pub(crate) version: String,
 }
 
 /// A package in a bill of materials.
@@ -275,6 +283,24 @@ impl ArtifactPackage {
     /// Returns true if the member belongs to this package.
     pub(super) fn owns_member(&self, member: &str) -> bool {
         if self.files.is_empty() { member.starts_with(&self.top) } else { self.files.contains(member) }
+    }
+
+    /// Returns true if the metadata lists the member, or if the member is in the archive of this package.
+    pub(super) fn lists_member(&self, member: &str) -> bool {
+        if self.files.is_empty() {
+            self.is_one() && self.top.ends_with('!') && member.starts_with(&self.top)
+        } else {
+            self.files.contains(member)
+        }
+    }
+
+    pub(super) fn id(&self) -> PackageId {
+        PackageId { name: self.name.clone(), version: self.version.clone() }
+    }
+
+    /// Returns true if an index or an option names this package so.
+    pub(super) fn is_named(&self, name: &str) -> bool {
+        self.is_one() && normalize_name(&self.name) == normalize_name(name)
     }
 
     /// Returns the oldest CUDA major of the cudart that is installed with the package; `None` if there is none.

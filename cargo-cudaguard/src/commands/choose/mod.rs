@@ -129,7 +129,7 @@ impl Question<'_> {
 
     fn judge(&self, candidate: &Candidate) -> Judged {
         if let (Some(env), Some(file)) = (self.here, &candidate.file) {
-            let answer = OpenArtifact::open(file).and_then(|mut artifact| artifact.check_here(env));
+            let answer = OpenArtifact::open(file).and_then(|mut artifact| artifact.check_here(env, &[]));
             return self.judge_answer(candidate, answer);
         }
         let mut answers = Vec::new();

@@ -3,11 +3,13 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use cudaguard::internal::finding::{self, Code, Effect, Finding, MessageTemplate, Values};
+use cudaguard::internal::finding::{self, Code, Effect, Finding, MessageTemplate, Severity, Values};
 use cudaguard::internal::tables;
+use serde::Serialize;
 
-use super::examine::MachineAnswer;
+use super::examine::{MachineAnswer, PackageAnswer};
 use crate::binary::examined::{self, NotExamined};
+use crate::commands::artifact_report::PackageId;
 use crate::commands::release::GateReport;
 use crate::host::judge::answer::Service;
 use crate::verdict::Verdict;
@@ -22,6 +24,19 @@ pub(crate) fn add_unknown_facts<'a>(items: &mut Vec<String>, findings: impl Into
     }
 }
 
+/// A package of an environment in the output.
+#[derive(Serialize)]
+pub(crate) struct PackageRow {
+    #[serde(flatten)]
+    pub(crate) package: Option<PackageId>,
+    pub(crate) verdict: &'static str,
+    /// The code of the finding that gives the reason.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) code: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) reason: Option<String>,
+}
+
 /// The answer for one file.
 pub(crate) struct FileAnswer<'a> {
     pub(crate) file: &'a Path,
@@ -33,7 +48,12 @@ pub(crate) struct FileAnswer<'a> {
     pub(crate) unasked: Vec<Code>,
 }
 
-impl FileAnswer<'_> {
+impl<'a> FileAnswer<'a> {
+    /// Creates the answer for an artifact on one machine.
+    pub(crate) const fn on_machine(file: &'a Path, answer: MachineAnswer) -> Self {
+        Self { file, on_machine: Some(answer), release: None, unasked: Vec::new() }
+    }
+
     /// Returns the findings of both checks, in report order.
     pub(crate) fn findings(&self) -> Vec<Finding> {
         let on_machine = self.on_machine.iter().flat_map(|answer| &answer.findings);
@@ -81,6 +101,41 @@ impl FileAnswer<'_> {
         self.verdict_of(machine.findings.clone(), &machine.not_examined)
     }
 
+    /// Returns one row for each package of an environment.
+    pub(crate) fn package_rows(&self) -> Vec<PackageRow> {
+        self.on_machine
+            .iter()
+            .flat_map(|answer| &answer.packages)
+            .filter_map(|package| self.package_row(package))
+            .collect()
+    }
+
+    /// Returns the row of a package. `None` for files of no package about which there is nothing to report.
+    fn package_row(&self, package: &PackageAnswer) -> Option<PackageRow> {
+        let PackageAnswer { package, answer } = package;
+        let verdict = self.verdict_on(answer);
+        let counts = |finding: &&Finding| !self.unasked.contains(&finding.code);
+        let with = |severity: Severity| answer.findings.iter().filter(counts).find(|one| one.severity == severity);
+        let open = || answer.findings.iter().filter(counts).find(|one| one.code.effect() == Effect::Open);
+        let left_out = || answer.not_examined.iter().find(|part| part.may_contradict).map(ToString::to_string);
+        let finding = match verdict {
+            Verdict::Refused => with(Severity::Error),
+            Verdict::Unknown => open(),
+            Verdict::Runs => with(Severity::Warning),
+        };
+        let first_line = |finding: &Finding| finding.message.lines().next().unwrap_or_default().to_owned();
+        let reason = finding.map(first_line).or_else(|| left_out().filter(|_| verdict == Verdict::Unknown));
+        if package.is_none() && reason.is_none() {
+            return None;
+        }
+        Some(PackageRow {
+            package: package.clone(),
+            verdict: verdict.name(),
+            code: finding.map(|one| one.code.to_string()),
+            reason,
+        })
+    }
+
     fn verdict_of(&self, mut findings: Vec<Finding>, not_examined: &[NotExamined]) -> Verdict {
         findings.retain(|finding| !self.unasked.contains(&finding.code));
         examined::verdict(&findings, not_examined)
@@ -89,27 +144,43 @@ impl FileAnswer<'_> {
 
 /// Adds an error for each unknown of these answers, and for each GPU that only a part of the code serves: nothing unknown is accepted.
 pub(super) fn add_strict_errors(file: &Path, on_machine: Option<&mut MachineAnswer>, release: Option<&mut GateReport>) {
-    let values = || Values::default().with("file", file.display());
     let mut unknown = Vec::new();
     if let Some(answer) = on_machine {
-        // Code for GPUs of other vendors is no unknown.
-        let others = answer.not_examined.iter().filter(|part| !part.may_contradict).map(ToString::to_string);
-        let others: Vec<String> = others.collect();
-        unknown.extend(answer.open.iter().filter(|part| !others.contains(part)).cloned());
-        add_unknown_facts(&mut unknown, open_findings(&answer.findings));
-        let partial = answer.gpus.iter().filter(|gpu| gpu.service == Service::Partial);
-        let gpus: BTreeSet<String> = partial.map(|gpu| tables::dotted_cc(gpu.cc)).collect();
-        let partial =
-            gpus.iter().map(|gpu| MessageTemplate::StrictUnknownPartial.to_finding(&values().with("gpus", gpu)));
-        answer.findings.extend(partial.chain(strict_errors(&unknown, &values())));
+        for package in &mut answer.packages {
+            let name = package.name(file);
+            add_strict_errors_on_machine(&name, &mut package.answer, &mut unknown);
+        }
+        if answer.packages.is_empty() {
+            add_strict_errors_on_machine(&file.display().to_string(), answer, &mut unknown);
+        } else {
+            *answer = MachineAnswer::from_packages(std::mem::take(&mut answer.packages));
+        }
     }
     if let Some(report) = release {
+        let values = Values::default().with("file", file.display());
         let mut of_release: Vec<String> =
             report.not_examined.iter().filter(|part| part.may_contradict).map(ToString::to_string).collect();
         add_unknown_facts(&mut of_release, open_findings(&report.findings));
         of_release.retain(|known| !unknown.contains(known));
-        report.findings.extend(strict_errors(&of_release, &values()));
+        report.findings.extend(strict_errors(&of_release, &values));
     }
+}
+
+/// Adds the errors for one answer, and what is unknown to `unknown`.
+fn add_strict_errors_on_machine(name: &str, answer: &mut MachineAnswer, unknown: &mut Vec<String>) {
+    let values = Values::default().with("file", name);
+    let mut own = Vec::new();
+    // Code for GPUs of other vendors is no unknown.
+    let others = answer.not_examined.iter().filter(|part| !part.may_contradict).map(ToString::to_string);
+    let others: Vec<String> = others.collect();
+    own.extend(answer.open.iter().filter(|part| !others.contains(part)).cloned());
+    add_unknown_facts(&mut own, open_findings(&answer.findings));
+    let partial = answer.gpus.iter().filter(|gpu| gpu.service == Service::Partial);
+    let gpus: BTreeSet<String> = partial.map(|gpu| tables::dotted_cc(gpu.cc)).collect();
+    let partial =
+        gpus.iter().map(|gpu| MessageTemplate::StrictUnknownPartial.to_finding(&values.clone().with("gpus", gpu)));
+    answer.findings.extend(partial.chain(strict_errors(&own, &values)));
+    unknown.extend(own);
 }
 
 fn open_findings(findings: &[Finding]) -> impl Iterator<Item = &Finding> {

@@ -14,7 +14,7 @@ use crate::binary::examined::{NotExamined, mark_only_code};
 use crate::binary::file::{Binary, BinaryKind, TargetOs};
 use crate::binary::mapped_file::{Contents, OpenFiles};
 use crate::cli::report::CliError;
-use crate::commands::artifact_report::{self, ArtifactReport};
+use crate::commands::artifact_report::{self, ArtifactReport, PackageId};
 use crate::commands::inspect::built_with;
 use crate::commands::release::{Gate, GateReport};
 use crate::family::{is_listed_under_cuda, opened_without_requirement};
@@ -32,7 +32,7 @@ pub(crate) fn components_of_all(env: &Env, files: &[PathBuf]) -> Result<Vec<Comp
 /// to check.
 pub(crate) fn read_components(env: &Env, file: &Path) -> Result<Components, CliError> {
     match OpenArtifact::open(file)? {
-        OpenArtifact::Whole(report) => report.checkable_components(),
+        OpenArtifact::Whole(mut report) => report.checkable_components(),
         OpenArtifact::File(path, contents) => {
             let binary = Binary::from_contents(path, contents).map_err(CliError::operational)?;
             checkable(&binary, components_of(&binary, env))
@@ -56,15 +56,17 @@ impl<'a> OpenArtifact<'a> {
         })
     }
 
-    /// Checks it on this machine. For a program that the dynamic linker of this machine loads, the start is simulated.
-    pub(crate) fn check_here(&mut self, env: &Env) -> Result<MachineAnswer, CliError> {
+    /// Checks it on this machine. For a program that the dynamic linker of this machine loads, the start is simulated. `packages`
+    /// limits the question to these packages; empty for all.
+    pub(crate) fn check_here(&mut self, env: &Env, packages: &[String]) -> Result<MachineAnswer, CliError> {
         let probe = DriverProbe::with_current_exe();
         let here = || [machine::detect_machine(env, Some(&probe))];
         match self {
             Self::Whole(report) => {
                 report.join_libraries_of_machine(env);
-                check_archive(report, &here(), HERE)
+                check_archive(report, packages, &here(), HERE)
             }
+            Self::File(path, _) if !packages.is_empty() => Err(no_packages(path)),
             Self::File(path, contents) => {
                 let binary = Binary::from_contents(path, contents.clone()).map_err(CliError::operational)?;
                 if is_loaded_here(&binary) {
@@ -77,9 +79,16 @@ impl<'a> OpenArtifact<'a> {
     }
 
     /// Checks it on each of these machines; it must run on all of them. Findings name `place` as their origin.
-    pub(super) fn check_on(&self, env: &Env, machines: &[Machine], place: &str) -> Result<MachineAnswer, CliError> {
+    pub(super) fn check_on(
+        &mut self,
+        env: &Env,
+        packages: &[String],
+        machines: &[Machine],
+        place: &str,
+    ) -> Result<MachineAnswer, CliError> {
         match self {
-            Self::Whole(report) => check_archive(report, machines, place),
+            Self::Whole(report) => check_archive(report, packages, machines, place),
+            Self::File(path, _) if !packages.is_empty() => Err(no_packages(path)),
             Self::File(path, contents) => {
                 let binary = Binary::from_contents(path, contents.clone()).map_err(CliError::operational)?;
                 check_binary(&binary, components_of(&binary, env), machines, place)
@@ -88,11 +97,11 @@ impl<'a> OpenArtifact<'a> {
     }
 
     /// Checks it against the requirements of a release.
-    pub(super) fn check_release(&self, gate: &Gate) -> Result<GateReport, CliError> {
+    pub(super) fn check_release(&mut self, gate: &Gate) -> Result<GateReport, CliError> {
         match self {
             Self::Whole(report) => Ok(gate.check_artifact(report)),
             Self::File(path, contents) => {
-                Ok(gate.check_artifact(&ArtifactReport::from_contents(path, contents.clone())?))
+                Ok(gate.check_artifact(&mut ArtifactReport::from_contents(path, contents.clone())?))
             }
         }
     }
@@ -182,6 +191,25 @@ pub(crate) struct MachineAnswer {
     /// The NVIDIA libraries that the dynamic linker would load; `None` if the dynamic linker of that machine cannot be
     /// simulated.
     pub(crate) libraries: Option<Vec<Loaded>>,
+    /// The answer for each package of an environment, of which this is the sum. Empty for other artifacts.
+    pub(crate) packages: Vec<PackageAnswer>,
+}
+
+/// The answer for a package, with the libraries of its environment.
+pub(crate) struct PackageAnswer {
+    /// `None` for the files that belong to no package.
+    pub(crate) package: Option<PackageId>,
+    pub(crate) answer: MachineAnswer,
+}
+
+impl PackageAnswer {
+    /// Returns the name and version of the package, or the name of the file that contains it.
+    pub(super) fn name(&self, file: &Path) -> String {
+        match &self.package {
+            Some(package) => format!("{} {}", package.name, package.version),
+            None => file.display().to_string(),
+        }
+    }
 }
 
 impl MachineAnswer {
@@ -200,6 +228,32 @@ impl MachineAnswer {
             gpus,
             unusable: Vec::new(),
             libraries: None,
+            packages: Vec::new(),
+        }
+    }
+
+    /// Adds up the answers for the packages of an environment.
+    pub(super) fn from_packages(packages: Vec<PackageAnswer>) -> Self {
+        let mut all = Self::new(Vec::new(), &[], Vec::new(), Vec::new());
+        for PackageAnswer { answer, .. } in &packages {
+            extend_new(&mut all.findings, &answer.findings);
+            extend_new(&mut all.components, &answer.components);
+            extend_new(&mut all.open, &answer.open);
+            extend_new(&mut all.not_examined, &answer.not_examined);
+            extend_new(&mut all.gpus, &answer.gpus);
+            extend_new(&mut all.unusable, &answer.unusable);
+            all.cuda = all.cuda.max(answer.cuda);
+        }
+        finding::sort_findings(&mut all.findings);
+        Self { packages, ..all }
+    }
+}
+
+/// Adds the items that are not there.
+fn extend_new<T: Clone + PartialEq>(all: &mut Vec<T>, more: &[T]) {
+    for item in more {
+        if !all.contains(item) {
+            all.push(item.clone());
         }
     }
 }
@@ -256,8 +310,24 @@ fn simulate_start(env: &Env, binary: &Binary, probe: &DriverProbe) -> Result<Mac
     Ok(MachineAnswer { libraries, ..answer })
 }
 
-fn check_archive(report: &ArtifactReport, machines: &[Machine], place: &str) -> Result<MachineAnswer, CliError> {
-    Ok(check_components(report.checkable_components()?, machines, place))
+/// Checks each package of an environment with the libraries of the environment, or a package as a whole.
+fn check_archive(
+    report: &mut ArtifactReport,
+    packages: &[String],
+    machines: &[Machine],
+    place: &str,
+) -> Result<MachineAnswer, CliError> {
+    let each = report.components_of_packages(packages)?;
+    if each.is_empty() {
+        return Ok(check_components(report.checkable_components()?, machines, place));
+    }
+    let check =
+        |(package, components)| PackageAnswer { package, answer: check_components(components, machines, place) };
+    Ok(MachineAnswer::from_packages(each.into_iter().map(check).collect()))
+}
+
+fn no_packages(file: &Path) -> CliError {
+    CliError::operational(format_args!("{}: a single file has no packages: omit --package", file.display()))
 }
 
 /// Checks the components of an archive, or of a program that no file contains, on these machines.

@@ -7,7 +7,7 @@ use cudaguard::internal::finding::{self, Code, Finding, Severity};
 use cudaguard::internal::json::{Value, array, object};
 use cudaguard::internal::sanitize;
 
-use super::answer::FileAnswer;
+use super::answer::{FileAnswer, PackageRow};
 use super::examine::MachineAnswer;
 use crate::cli::{counts, findings, json_output, report};
 use crate::commands::inspect::group_by_reason;
@@ -67,6 +67,8 @@ pub(crate) fn to_json(file: &Path, verdict: Verdict, found: &[Finding]) -> Value
 pub(super) fn answer_to_json(answer: &FileAnswer<'_>, gate: Option<&Gate>) -> Value {
     let mut value = to_json(answer.file, answer.verdict(), &answer.findings());
     put_not_judged(&mut value, &answer.not_judged());
+    let packages = answer.package_rows();
+    value.insert_some("packages", (!packages.is_empty()).then(|| json_output::to_values(&packages)));
     if let Some(machine) = &answer.on_machine {
         let gpus = || array(machine.gpus.iter().map(GpuAnswer::to_json));
         value.insert_some("gpus", (!machine.gpus.is_empty()).then(gpus));
@@ -99,14 +101,18 @@ fn machine_to_text(answer: &FileAnswer<'_>, machine_name: &str, machine: &Machin
     let limit = if is_limited { ", judged by the options alone" } else { "" };
     let head = format!("{}: {}{limit} ({machine_name})", answer.file.display(), verdict.name());
     let mut text = sanitize::sanitize_line(&head).into_owned() + "\n";
-    for component in machine.components.iter().take(TOLD) {
-        let _ = writeln!(text, "  {}", sanitize::sanitize_line(component));
-    }
-    if machine.components.len() > TOLD {
-        let _ = writeln!(text, "  and {} more", machine.components.len() - TOLD);
+    if machine.packages.is_empty() {
+        for component in machine.components.iter().take(TOLD) {
+            let _ = writeln!(text, "  {}", sanitize::sanitize_line(component));
+        }
+        if machine.components.len() > TOLD {
+            let _ = writeln!(text, "  and {} more", machine.components.len() - TOLD);
+        }
+    } else {
+        text.push_str(&packages_to_text(&answer.package_rows()));
     }
     text.push_str(open);
-    for answer in &machine.gpus {
+    for answer in machine.gpus.iter().filter(|_| machine.packages.is_empty()) {
         // If there are several components, each line names its component.
         let of = if machine.components.len() > 1 { format!("{}: ", answer.component) } else { String::new() };
         let _ = writeln!(text, "  {}", sanitize::sanitize_line(&format!("{of}{answer}")));
@@ -120,6 +126,27 @@ fn machine_to_text(answer: &FileAnswer<'_>, machine_name: &str, machine: &Machin
     if verdict == Verdict::Refused {
         let code = error_codes(&machine.findings).next().map(|code| code.to_string());
         let _ = writeln!(text, "  run `cargo cudaguard explain {}` for details", code.unwrap_or_default());
+    }
+    text
+}
+
+/// Returns a table with one line for each package.
+pub(crate) fn packages_to_text(rows: &[PackageRow]) -> String {
+    let cells = |row: &PackageRow| match &row.package {
+        Some(package) => [package.name.clone(), package.version.clone(), row.verdict.to_owned()],
+        None => ["(other files)".to_owned(), String::new(), row.verdict.to_owned()],
+    };
+    let cells: Vec<[String; 3]> = rows.iter().map(cells).collect();
+    let width = |column: usize| cells.iter().map(|row| row[column].chars().count()).max().unwrap_or_default();
+    let widths = [0, 1, 2].map(width);
+    let mut text = String::new();
+    for (row, [name, version, verdict]) in rows.iter().zip(&cells) {
+        let [first, second, third] = widths;
+        let code = row.code.as_ref().map(|code| format!("{code}: ")).unwrap_or_default();
+        let reason = row.reason.as_deref().unwrap_or_default();
+        let line = format!("  {name:first$}  {version:second$}  {verdict:third$}  {code}{reason}");
+        text += sanitize::sanitize_line(line.trim_end()).as_ref();
+        text.push('\n');
     }
     text
 }

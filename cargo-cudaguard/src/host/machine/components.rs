@@ -48,8 +48,8 @@ pub struct Components {
     pub brought: Vec<BroughtCudnn>,
     /// The libraries of NVIDIA that the file opens by name, except cuDNN and the driver's.
     pub opened: Vec<OpenedByName>,
-    /// For each module, the libraries in [`Self::needed`] without which it cannot be loaded.
-    pub modules: Vec<Vec<String>>,
+    /// The modules of a package, of which one that can be loaded suffices.
+    pub modules: Vec<LoadedModule>,
     /// Name of the file.
     pub file: String,
     /// The processor that the file is for, by name; empty if it is not known.
@@ -72,6 +72,8 @@ pub struct Components {
     pub not_examined: Vec<NotExamined>,
     /// The file and the libraries that come with it, except those of NVIDIA's and of the system.
     pub files: Vec<PathBuf>,
+    /// The packages of an environment, each with the libraries of the others. The environment runs if each of them does.
+    pub packages: Vec<Self>,
 }
 
 /// Groups of components of which one member is sufficient.
@@ -87,6 +89,24 @@ pub struct Alternatives {
     pub serving: Vec<usize>,
     /// Libraries of NVIDIA's that no file loads and that need a newer driver than the others: a program may open them.
     pub idle: Vec<usize>,
+}
+
+/// What a module, with the files that are loaded for it, cannot be loaded without.
+#[derive(Clone, Debug, Default)]
+pub struct LoadedModule {
+    /// The libraries, a part of [`Components::needed`].
+    pub(crate) needs: Vec<String>,
+    /// The files that link cuDNN.
+    pub(crate) cudnn: Vec<LinkedCudnn>,
+}
+
+/// A file that links cuDNN.
+#[derive(Clone, Debug)]
+pub struct LinkedCudnn {
+    /// An index in [`Components::manifests`].
+    pub(crate) manifest: usize,
+    pub(crate) file: String,
+    pub(crate) soname: String,
 }
 
 /// A library that a file needs.
@@ -261,6 +281,11 @@ impl Components {
         components
     }
 
+    /// Returns true if there is nothing to check.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.manifests.is_empty() && self.findings.is_empty() && self.not_examined.is_empty()
+    }
+
     /// Returns true if GPU code of a file shows which GPUs are supported.
     pub(crate) fn has_gpu_code(&self) -> bool {
         let is_gpu = |row: &Requirement| matches!(row, Requirement::Gpu { .. });
@@ -365,7 +390,8 @@ impl Components {
         }
         let mut of_kept = BTreeSet::new();
         brought.retain(|brought| of_kept.insert(format!("{brought:?}")));
-        Self { manifests: kept, brought, alternatives, ..self.clone() }
+        let packages = self.packages.iter().map(Self::without_repeats).collect();
+        Self { manifests: kept, brought, alternatives, packages, ..self.clone() }
     }
 
     /// Returns the machine with the operating system of the file, if the description names none, and without variables that do
@@ -381,6 +407,16 @@ impl Components {
     /// Checks the file on this machine, whose loader is not available. `place` names the machine for libraries without
     /// a path.
     pub fn check_on(&self, machine: &Machine, place: &str) -> Vec<Finding> {
+        if !self.packages.is_empty() {
+            let mut findings: Vec<Finding> = Vec::new();
+            for finding in self.packages.iter().flat_map(|package| package.check_on(machine, place)) {
+                if !findings.contains(&finding) {
+                    findings.push(finding);
+                }
+            }
+            finding::sort_findings(&mut findings);
+            return findings;
+        }
         let machine = &*self.machine_for_file(machine);
         // It is unknown which GPUs a variable selects. That does not matter if all of them have the same result.
         let mut alone = machine.each_alone().into_iter().map(|machine| self.check_on(&machine, place));
@@ -422,9 +458,9 @@ impl Components {
             first.get_or_insert(host);
         }
         self.alternatives.downgrade_optional(&mut of_each, &self.manifests);
+        let libraries = self.libraries_of(machine, &mut of_each);
         findings.extend(of_each.into_iter().flatten());
         findings.extend(first.and_then(|host| judge::together(&self.manifests, &host)));
-        let libraries = self.libraries_of(machine);
         let compilers = [self.compilers.clone(), libraries.compilers(machine)].concat();
         findings.extend(machine.compiler_findings(&compilers));
         findings.extend(libraries.findings);

@@ -3,10 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::components::is_driver;
-use super::{Components, HostLibrary, Machine, Needed, OpenedByName};
+use super::{Components, HostLibrary, LinkedCudnn, LoadedModule, Machine, Needed, OpenedByName};
 use crate::binary::symbols::Bound;
 use crate::family::{self, Member, MembersOfProcess, RuntimeCompiler, described_library_finding};
-use cudaguard::internal::finding::{Finding, MessageFragment, MessageTemplate, Severity, Values};
+use cudaguard::internal::finding::{Code, Finding, MessageFragment, MessageTemplate, Severity, Values};
 use cudaguard::internal::vendor::{self, CUDNN};
 
 /// The key of NVIDIA's libraries that have no key of their own, in host files and in [`Machine::libraries`].
@@ -68,10 +68,14 @@ impl HostLibrary {
 
 impl Components {
     /// Finds the libraries of a machine that the file needs, those that these need, and those that crates open. cuDNN is checked by
-    /// its row in the manifest.
-    pub(super) fn libraries_of<'a>(&self, machine: &'a Machine) -> LibrariesOfMachine<'a> {
+    /// its row in the manifest. `of_each`: the findings about each manifest.
+    pub(super) fn libraries_of<'a>(
+        &self,
+        machine: &'a Machine,
+        of_each: &mut [Vec<Finding>],
+    ) -> LibrariesOfMachine<'a> {
         let mut all = LibrariesOfMachine::default();
-        self.find_needed(machine, &mut all);
+        self.find_needed(machine, &mut all, of_each);
         self.find_opened(machine, &mut all);
         let values = Values::default().with("file", &self.file);
         for (names, words) in [
@@ -95,7 +99,7 @@ impl Components {
     }
 
     /// If a module can be loaded, the libraries of other modules are no errors.
-    fn find_needed<'a>(&self, machine: &'a Machine, all: &mut LibrariesOfMachine<'a>) {
+    fn find_needed<'a>(&self, machine: &'a Machine, all: &mut LibrariesOfMachine<'a>, of_each: &mut [Vec<Finding>]) {
         let mut missing: Vec<(Needed, Finding)> = Vec::new();
         let mut seen: BTreeSet<String> = self.needed.iter().map(|needed| needed.soname.clone()).collect();
         let mut queue: Vec<(Needed, String)> =
@@ -129,7 +133,17 @@ impl Components {
             }
         }
         let is_missing = |soname: &String| missing.iter().any(|(needed, _)| needed.soname == *soname);
-        let is_usable = self.modules.iter().any(|needs| !needs.iter().any(is_missing));
+        let can_be_loaded = |module: &LoadedModule| {
+            let lacks_cudnn = |linked: &LinkedCudnn| of_each[linked.manifest].iter().any(is_absent_cudnn);
+            !module.needs.iter().any(is_missing) && !module.cudnn.iter().any(lacks_cudnn)
+        };
+        let is_usable = self.modules.iter().any(can_be_loaded);
+        for linked in self.modules.iter().flat_map(|module| &module.cudnn).filter(|_| is_usable) {
+            for finding in of_each[linked.manifest].iter_mut().filter(|finding| is_absent_cudnn(finding)) {
+                let values = Values::default().with("cure", &finding.hint);
+                *finding = absent_from_module(&linked.soname, &linked.file, values).with_severity(Severity::Warning);
+            }
+        }
         let severity = |(needed, finding): (Needed, Finding)| {
             let is_optional = is_usable && needed.module.is_some() && !is_driver(&needed.soname);
             if is_optional { finding.with_severity(Severity::Warning) } else { finding }
@@ -244,6 +258,30 @@ impl OpenedByName {
     }
 }
 
+/// Returns true for the error that no cuDNN of the right major is found: the dynamic linker does not load the file.
+fn is_absent_cudnn(finding: &Finding) -> bool {
+    finding.severity == Severity::Error && matches!(finding.code, Code::CudnnAbsent | Code::CudnnOtherMajor)
+}
+
+/// Returns the name with which Python imports an extension module. `None` for another file.
+fn python_module(path: &str) -> Option<String> {
+    let start = ["/site-packages/", "/dist-packages/", "!"].iter().filter_map(|dir| Some(path.rfind(dir)? + dir.len()));
+    let name = &path[start.max().unwrap_or_default()..];
+    let (dir, file) = name.split_at(name.rfind('/').map_or(0, |at| at + 1));
+    let (stem, ending) = file.split_once('.')?;
+    let is_module =
+        ending == "pyd" || ending.starts_with("cpython-") || ending.starts_with("cp3") || ending == "abi3.so";
+    is_module.then(|| format!("{dir}{stem}").replace('/', "."))
+}
+
+fn absent_from_module(soname: &str, file: &str, values: Values) -> Finding {
+    let values = values.with("library", soname).with("needed_by", file);
+    match python_module(file) {
+        Some(module) => MessageTemplate::LibraryAbsentModule.to_finding(&values.with("file", module)),
+        None => MessageTemplate::LibraryAbsentFile.to_finding(&values),
+    }
+}
+
 /// Returns the finding for a library that a file needs and that the machine lacks.
 fn absent_finding(needed: &Needed, by: &str) -> Finding {
     let soname = &needed.soname;
@@ -255,7 +293,7 @@ fn absent_finding(needed: &Needed, by: &str) -> Finding {
     };
     let values = Values::default().with("library", soname).with("cure", cure.render(&Values::default()));
     match needed.module.as_ref().filter(|_| !is_driver(soname)) {
-        Some(module) => MessageTemplate::LibraryAbsentModule.to_finding(&values.with("needed_by", module)),
+        Some(file) => absent_from_module(soname, file, values),
         None => MessageTemplate::LibraryAbsent.to_finding(&values.with("needed_by", by)),
     }
 }

@@ -102,22 +102,17 @@ pub(crate) struct Unfulfilled {
     pub(crate) unknown: Option<NotExamined>,
 }
 
-/// Returns the requirements for packages of NVIDIA that the installed ones do not fulfil.
-pub(in crate::commands::artifact_report) fn unfulfilled_requirements(packages: &[ArtifactPackage]) -> Vec<Unfulfilled> {
-    unfulfilled_by(packages, |_| true)
-}
-
-/// Returns the requirements of the selected packages that the installed ones do not fulfil.
-pub(super) fn unfulfilled_by(
+/// Returns the requirements of these packages for packages of NVIDIA that the installed ones do not fulfil.
+pub(in crate::commands::artifact_report) fn unfulfilled_requirements<'a>(
     packages: &[ArtifactPackage],
-    is_selected: impl Fn(&ArtifactPackage) -> bool,
+    judged: impl Iterator<Item = &'a ArtifactPackage>,
 ) -> Vec<Unfulfilled> {
     let mut findings = Vec::new();
     let mut by_name: BTreeMap<String, Vec<&ArtifactPackage>> = BTreeMap::new();
     for package in packages {
         by_name.entry(normalize_name(&package.name)).or_default().push(package);
     }
-    for package in packages.iter().filter(|package| package.kind != PackageKind::Image && is_selected(package)) {
+    for package in judged.filter(|package| package.kind != PackageKind::Image) {
         let promises: Vec<_> = package.promises().collect();
         for one in promises.iter().filter(|one| one.applies_on(package.platform) == Some(true)) {
             let name = normalize_name(name_of(one.text));

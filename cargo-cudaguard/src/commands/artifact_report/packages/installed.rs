@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use super::conflicts::{Unfulfilled, unfulfilled_by};
+use super::conflicts::{Unfulfilled, unfulfilled_requirements};
 use super::requirement::normalize_name;
 use super::{ArtifactPackage, all_of};
 use crate::binary::examined::NotExamined;
@@ -40,12 +40,13 @@ fn unfulfilled_in(dir: &Path, members: &[String]) -> Vec<Unfulfilled> {
     }
     let is_owner = |package: &&ArtifactPackage| members.iter().any(|member| package.files.contains(member));
     let owners: Vec<&ArtifactPackage> = packages.iter().filter(is_owner).collect();
-    unfulfilled_by(&packages, |package| {
+    let is_judged = |package: &&ArtifactPackage| {
         owners.iter().any(|owner| {
             let requires_it = || package.names_of_others().contains(&normalize_name(&owner.name));
             package.name == owner.name || package.version == owner.version && requires_it()
         })
-    })
+    };
+    unfulfilled_requirements(&packages, packages.iter().filter(is_judged))
 }
 
 /// Returns the packages whose metadata is in this directory.

@@ -253,7 +253,8 @@ fn older_cudnn_than_required_is_unknown() {
         ("nvidia-cublas-cu12>=12.4.5.8", "12.1.3.1", true, false),
     ] {
         let library = installed(&name_of(requires).replace('-', "_"), version, "", "");
-        let all = unfulfilled_requirements(&all_of(&[installed("app", "1.0", requires, ""), library].concat()));
+        let packages = all_of(&[installed("app", "1.0", requires, ""), library].concat());
+        let all = unfulfilled_requirements(&packages, packages.iter());
         let reported = all.iter().map(|one| (true, one.unknown.is_some())).next().unwrap_or_default();
         assert_eq!(reported, (is_reported, is_unknown), "{requires} with {version}");
     }
@@ -266,7 +267,7 @@ fn unfulfilled_on_linux(texts: &[(String, String)]) -> Vec<Finding> {
     for package in &mut packages {
         package.set_platform(Some(TargetOs::Linux), "x86_64", dir);
     }
-    unfulfilled_requirements(&packages).into_iter().map(|one| one.finding).collect()
+    unfulfilled_requirements(&packages, packages.iter()).into_iter().map(|one| one.finding).collect()
 }
 
 #[test]

@@ -1,0 +1,202 @@
+//! One answer for each package of an environment, an image or a set of wheels, with the libraries of the others.
+
+use std::collections::BTreeSet;
+
+use super::packages::{ArtifactPackage, PackageId};
+use super::{ArtifactMember, ArtifactReport, MemberClosure, MemberLoader};
+use crate::binary::examined::NotExamined;
+use crate::binary::file::BinaryKind;
+use crate::cli::report::CliError;
+use crate::host::machine::Components;
+
+/// The part of an artifact that a question is about: a package, or the files that belong to none.
+pub(super) struct Scope {
+    /// The packages, as indices in [`ArtifactReport::packages`].
+    packages: BTreeSet<usize>,
+    /// True for the files of no package, and of packages that contain only libraries of NVIDIA's.
+    is_rest: bool,
+    /// The closures that start with one of its files, as indices in [`ArtifactReport::closures`].
+    closures: BTreeSet<usize>,
+    /// Libraries that only files of other packages need, with what they load.
+    alone: Vec<MemberClosure>,
+    /// The names of all files that it runs with.
+    members: BTreeSet<String>,
+    /// The names of its own files.
+    own: BTreeSet<String>,
+}
+
+impl ArtifactReport {
+    /// Returns the requirements of each package, and of the files that belong to none. `named`: the packages that the question is
+    /// about; empty for all that use CUDA. The result is empty if the artifact is one package, or contains none.
+    pub(crate) fn components_of_packages(
+        &mut self,
+        named: &[String],
+    ) -> Result<Vec<(Option<PackageId>, Components)>, CliError> {
+        let is_set = matches!(self.walked.kind, "directory" | "container image") || self.packages.len() > 1;
+        let packages = if named.is_empty() { self.packages_with_cuda() } else { self.packages_named(named)? };
+        if packages.is_empty() || named.is_empty() && !is_set {
+            return Ok(Vec::new());
+        }
+        let owners: Vec<Option<usize>> = self.loaders.iter().map(|loader| self.owner_of(&loader.name)).collect();
+        let mut all = Vec::new();
+        for at in &packages {
+            let mut components = self.components_in(self.scope_of_package(*at, &owners));
+            components.file = self.packages[*at].name_and_version();
+            if components.is_empty() {
+                let why = "nothing to check: no file of it contains GPU code or requirements on a CUDA library";
+                return Err(CliError::operational(format_args!("{}: {why}", components.file)));
+            }
+            all.push((Some(self.packages[*at].id()), components));
+        }
+        if named.is_empty() {
+            let rest = self.components_in(self.scope_of_rest(&packages, &owners));
+            all.extend((!rest.is_empty()).then_some((None, rest)));
+        }
+        Ok(all)
+    }
+
+    /// Returns the requirements of everything, for a question about all packages.
+    pub(crate) fn components_with_packages(&mut self) -> Components {
+        let each = self.components_of_packages(&[]).unwrap_or_default();
+        let mut all = self.components();
+        all.packages = each.into_iter().map(|(_, components)| components).collect();
+        all
+    }
+
+    /// Returns the package with this member.
+    fn owner_of(&self, member: &str) -> Option<usize> {
+        self.packages.iter().position(|package| package.lists_member(member))
+    }
+
+    /// Returns the packages with files that use CUDA and are not libraries of NVIDIA's: those are judged with the files that load them.
+    fn packages_with_cuda(&self) -> BTreeSet<usize> {
+        let is_of_vendor =
+            |part: &&ArtifactMember| part.is_listed_under_cuda() || part.is_of_vendor() || part.is_driver();
+        // A static library is for the programs that link it.
+        let is_linked = |part: &&ArtifactMember| part.binary.kind != BinaryKind::Archive;
+        let own = self.own_parts().filter(|part| !is_of_vendor(part)).filter(is_linked);
+        own.filter_map(|part| self.owner_of(&part.name)).collect()
+    }
+
+    fn packages_named(&self, named: &[String]) -> Result<BTreeSet<usize>, CliError> {
+        let mut found = BTreeSet::new();
+        for name in named {
+            let is_it = |at: &usize| self.packages[*at].is_named(name);
+            let before = found.len();
+            found.extend((0..self.packages.len()).filter(is_it));
+            if found.len() == before {
+                let known: BTreeSet<String> =
+                    self.packages.iter().filter(|one| one.is_one()).map(ArtifactPackage::name_and_version).collect();
+                let known = known.into_iter().collect::<Vec<_>>().join(", ");
+                let known = if known.is_empty() { "none".to_owned() } else { known };
+                let archive = self.archive.display();
+                return Err(CliError::operational(format_args!("{archive}: no package {name}; its packages: {known}")));
+            }
+        }
+        Ok(found)
+    }
+
+    fn scope_of_package(&self, package: usize, owners: &[Option<usize>]) -> Scope {
+        let own: BTreeSet<usize> = (0..owners.len()).filter(|at| owners[*at] == Some(package)).collect();
+        let closures = self.closures_from(&own);
+        let mut loaded: BTreeSet<usize> = closures.iter().flat_map(|at| self.closures[*at].members()).collect();
+        let is_alone = |at: &&usize| {
+            !loaded.contains(at) && self.loaders[**at].is_loadable() && !self.loaders[**at].is_for_windows
+        };
+        let alone: Vec<MemberClosure> = own.iter().filter(is_alone).map(|at| self.load_members(*at)).collect();
+        loaded.extend(alone.iter().flat_map(MemberClosure::members));
+        loaded.extend(&own);
+        Scope {
+            packages: BTreeSet::from([package]),
+            is_rest: false,
+            closures,
+            alone,
+            members: self.names_of(&loaded),
+            own: self.names_of(&own),
+        }
+    }
+
+    /// Returns the scope of what neither belongs to one of these packages nor is loaded for it.
+    fn scope_of_rest(&self, packages: &BTreeSet<usize>, owners: &[Option<usize>]) -> Scope {
+        let is_judged = |owner: &Option<usize>| owner.is_some_and(|owner| packages.contains(&owner));
+        let of_packages: BTreeSet<usize> = (0..owners.len()).filter(|at| is_judged(&owners[*at])).collect();
+        let closures = self.closures_from(&of_packages);
+        let mut loaded: BTreeSet<usize> = closures.iter().flat_map(|at| self.closures[*at].members()).collect();
+        loaded.extend(of_packages);
+        let own: BTreeSet<usize> = (0..owners.len()).filter(|at| !loaded.contains(at)).collect();
+        let closures = self.closures_from(&own);
+        let mut members: BTreeSet<usize> = closures.iter().flat_map(|at| self.closures[*at].members()).collect();
+        members.extend(&own);
+        Scope {
+            packages: (0..self.packages.len()).filter(|at| !packages.contains(at)).collect(),
+            is_rest: true,
+            closures,
+            alone: Vec::new(),
+            members: self.names_of(&members),
+            own: self.names_of(&own),
+        }
+    }
+
+    /// Returns the closures whose first member is one of these.
+    fn closures_from(&self, roots: &BTreeSet<usize>) -> BTreeSet<usize> {
+        let starts = |at: &usize| self.closures[*at].members().next().is_some_and(|root| roots.contains(&root));
+        (0..self.closures.len()).filter(starts).collect()
+    }
+
+    fn names_of(&self, loaders: &BTreeSet<usize>) -> BTreeSet<String> {
+        loaders.iter().map(|at| self.loaders[*at].name.clone()).collect()
+    }
+
+    fn components_in(&mut self, scope: Scope) -> Components {
+        self.scope = Some(scope);
+        let components = self.components();
+        self.scope = None;
+        components
+    }
+
+    /// Returns true if the question is about the files of no package.
+    pub(super) fn is_rest(&self) -> bool {
+        self.scope.as_ref().is_some_and(|scope| scope.is_rest)
+    }
+
+    /// Returns the members that the question is about, with those that are loaded for them.
+    pub(super) fn judged_parts(&self) -> impl Iterator<Item = &ArtifactMember> {
+        self.parts.iter().filter(|part| self.scope.as_ref().is_none_or(|scope| scope.members.contains(&part.name)))
+    }
+
+    /// Returns the closures that the question is about.
+    pub(super) fn judged_closures(&self) -> impl Iterator<Item = &MemberClosure> {
+        let is_judged = |at: usize| self.scope.as_ref().is_none_or(|scope| scope.closures.contains(&at));
+        let closures =
+            self.closures.iter().enumerate().filter(move |(at, _)| is_judged(*at)).map(|(_, closure)| closure);
+        closures.chain(self.scope.iter().flat_map(|scope| &scope.alone))
+    }
+
+    /// Returns the own programs and libraries of the question.
+    pub(super) fn judged_loaders(&self) -> impl Iterator<Item = &MemberLoader> {
+        self.loaders.iter().filter(|loader| self.scope.as_ref().is_none_or(|scope| scope.own.contains(&loader.name)))
+    }
+
+    /// Returns true if the question is about this member, and not only about a file that loads it. Libraries of NVIDIA's packages
+    /// are judged with the files that load them.
+    pub(super) fn is_own(&self, name: &str) -> bool {
+        let Some(scope) = &self.scope else { return true };
+        scope.own.contains(name) && !(scope.is_rest && self.owner_of(name).is_some())
+    }
+
+    /// Returns the packages that the question is about.
+    pub(super) fn judged_packages(&self) -> impl Iterator<Item = &ArtifactPackage> {
+        let is_judged = |at: usize| self.scope.as_ref().is_none_or(|scope| scope.packages.contains(&at));
+        self.packages.iter().enumerate().filter(move |(at, _)| is_judged(*at)).map(|(_, package)| package)
+    }
+
+    /// Returns what was not examined of the part that the question is about.
+    pub(super) fn judged_not_examined(&self) -> Vec<NotExamined> {
+        let Some(scope) = &self.scope else { return self.not_examined.clone() };
+        let is_own = |name: &str| match self.owner_of(name) {
+            Some(owner) => scope.packages.contains(&owner),
+            None => scope.is_rest || scope.members.contains(name),
+        };
+        self.not_examined.iter().filter(|part| is_own(&part.name)).cloned().collect()
+    }
+}
