@@ -3,6 +3,7 @@
 
 mod absent;
 mod by_package;
+mod choices;
 mod closure;
 mod components;
 mod family;
@@ -432,9 +433,10 @@ impl ArtifactReport {
     /// them and a program loads one.
     fn cuda_majors(&self) -> BTreeMap<u32, Vec<&str>> {
         let mut all: BTreeMap<u32, Vec<&str>> = BTreeMap::new();
-        let mut packages = self.judged_packages();
-        if let (Some(package), None) = (packages.next(), packages.next()) {
-            for part in self.judged_parts().filter(|part| package.is_one() && part.kernels.has_kernels()) {
+        let choices = self.file_choices();
+        for choice in choices.iter().filter(|choice| choice.is_of_libraries()) {
+            let is_variant = |part: &&ArtifactMember| choice.variants.iter().any(|variant| variant.name == part.name);
+            for part in self.judged_parts().filter(is_variant).filter(|part| part.kernels.has_kernels()) {
                 let needed = part.binary.needed.iter().find_map(|soname| CUDART.major(soname));
                 // The static cudart of CUDA 13 on Windows is the driver's: such packages need no DLL of it.
                 let inside = || {

@@ -177,8 +177,11 @@ impl Gate {
         // A static library or an object has no guard: the program that links it has. It needs one only if it is the release.
         let has_linked = artifact.parts.iter().any(is_linked);
         let unlinked_need_guard = artifact.archive.is_file() && !has_linked;
+        let groups = artifact.variant_groups();
+        let of_developers = artifact.files_of_developers();
         let is_excepted = |name: &str| wanted.except.iter().any(|glob| matches_glob(glob, &artifact.archive, name));
-        for part in artifact.parts.iter().filter(|part| uses_cuda(part)) {
+        for part in artifact.parts.iter().filter(|part| uses_cuda(part) && !of_developers.contains(part.name.as_str()))
+        {
             let excepted = is_excepted(&part.name);
             let guarded = part.is_guarded();
             let archs: Vec<(Target, ArchPresence)> = if part.kernels.has_kernels() {
@@ -189,7 +192,7 @@ impl Gate {
             if excepted {
                 report::log(Level::Info, || format!("{} is excluded from archs and guard by --except", part.name));
             } else {
-                findings.extend(arch_findings(part, &archs, wanted.strict));
+                findings.extend(arch_findings(part, &archs_without_variants(part, &archs, &groups), wanted.strict));
                 let needs_guard = wanted.guarded && (is_linked(part) || unlinked_need_guard);
                 if needs_guard && !guarded && !part.is_of_vendor() {
                     findings.push(MessageTemplate::ReleaseUnguarded.to_finding(&file_values(&part.name)));
@@ -211,7 +214,7 @@ impl Gate {
             findings.extend(findings_without_kernels(artifact, &wanted.archs));
         }
         if let Some(floor) = wanted.driver_floor {
-            findings.extend(driver_findings(artifact, &components, floor));
+            findings.extend(driver_findings(artifact, &components, &groups, floor));
         }
         if let Some(floor) = wanted.cudnn_floor {
             findings.extend(cudnn_findings(artifact, floor));
@@ -341,6 +344,35 @@ fn arch_findings(part: &ArtifactMember, archs: &[(Target, ArchPresence)], strict
     findings
 }
 
+/// Returns the archs without those that the file lacks and another variant of it has.
+fn archs_without_variants(
+    part: &ArtifactMember,
+    archs: &[(Target, ArchPresence)],
+    groups: &[Vec<&ArtifactMember>],
+) -> Vec<(Target, ArchPresence)> {
+    let group = groups.iter().find(|group| group.iter().any(|other| other.name == part.name));
+    let has_code = |target: Target| {
+        group.into_iter().flatten().any(|other| presence_of(&other.kernels, target) != ArchPresence::Missing)
+    };
+    let is_required =
+        |(target, presence): &&(Target, ArchPresence)| *presence != ArchPresence::Missing || !has_code(*target);
+    archs.iter().filter(is_required).copied().collect()
+}
+
+/// Returns the components of these that are variants of one that is not among them.
+fn components_with_variant(refused: &BTreeSet<String>, groups: &[Vec<&ArtifactMember>]) -> BTreeSet<String> {
+    let mut replaced = BTreeSet::new();
+    for group in groups {
+        let names = |part: &&ArtifactMember| {
+            part.components.manifests.iter().map(|one| one.component.to_string()).collect::<Vec<_>>()
+        };
+        if group.iter().any(|part| !names(part).iter().any(|name| refused.contains(name))) {
+            replaced.extend(group.iter().flat_map(names));
+        }
+    }
+    replaced
+}
+
 /// Archs are required, and no file has kernels.
 fn findings_without_kernels(artifact: &ArtifactReport, archs: &[Target]) -> Option<Finding> {
     if artifact.parts.iter().any(|part| part.kernels.has_kernels()) {
@@ -360,7 +392,12 @@ fn findings_without_kernels(artifact: &ArtifactReport, archs: &[Target]) -> Opti
 }
 
 /// Reports members that need a newer driver than the floor, or than the first driver of the GPU if that is newer.
-fn driver_findings(artifact: &ArtifactReport, components: &Components, floor: DriverRelease) -> Vec<Finding> {
+fn driver_findings(
+    artifact: &ArtifactReport,
+    components: &Components,
+    groups: &[Vec<&ArtifactMember>],
+    floor: DriverRelease,
+) -> Vec<Finding> {
     let mut ccs: Vec<Option<(u8, u8)>> = vec![None];
     if components.manifests.iter().any(|manifest| manifest.requires.iter().any(is_gpu_row)) {
         let known = tables::arch_rows().iter().map(|row| row.cc);
@@ -375,8 +412,15 @@ fn driver_findings(artifact: &ArtifactReport, components: &Components, floor: Dr
         let release = first.map_or(floor, |first| first.max(floor));
         let driver = Driver { user: Some(release), ..Driver::default() };
         let machine = Machine { driver: Some(driver), ..machine_with_gpu(cc) };
-        for finding in components.check_on(&machine, "a machine with the oldest driver") {
-            let refuses = finding.severity == Severity::Error;
+        let found = components.check_on(&machine, "a machine with the oldest driver");
+        let is_too_old = |finding: &&Finding| {
+            let is_driver = matches!(finding.code, Code::DriverTooOld | Code::DriverTooOldForCode);
+            is_driver && finding.severity == Severity::Error
+        };
+        let refused: BTreeSet<String> = found.iter().filter(is_too_old).map(|one| one.component.clone()).collect();
+        let replaced = components_with_variant(&refused, groups);
+        for finding in found {
+            let refuses = finding.severity == Severity::Error && !replaced.contains(&finding.component);
             let place = match finding.code {
                 Code::DriverTooOld | Code::DriverTooOldForCode if refuses => &mut too_old,
                 Code::DriverCannotTell => &mut unknown,

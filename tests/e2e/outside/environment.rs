@@ -343,3 +343,35 @@ fn packages_are_judged_one_by_one() {
         assert_eq!(json.stdout.matches("\"name\": ").count(), if status < 2 { rows } else { 0 }, "{named:?}: {json}");
     }
 }
+
+/// Two builds of one library are alternatives, if no other file loads one of them: one that fits suffices for every question.
+#[e2e]
+fn one_of_several_builds_suffices() {
+    let (old, new) = (("11.8", "libcudart.so.11.0"), ("13.0", "libcudart.so.13"));
+    for (first, second, is_choice) in [
+        ("lib/cuda_v11/libbackend.so", "lib/cuda_v13/libbackend.so", true),
+        ("lib/one/libbackend.so", "lib/other/libbackend.so", true),
+        ("app/_ext_cu118.abi3.so", "app/_ext_cu130.abi3.so", true),
+        ("tests/libneeded.so", "lib/libbackend.so", false),
+        ("lib/libbackend.so", "tests/libbackend13.so", true),
+        ("lib/libone.so", "lib/libtwo.so", false),
+    ] {
+        let scratch = Scratch::new("builds of a library");
+        let tree = scratch.join("tree");
+        for (file, (release, cudart)) in [(first, old), (second, new)] {
+            let library = parts::cuda(release).join("lib64").join(cudart);
+            fs::create_dir_all(tree.join(file).parent().expect("a directory")).expect("it can be created");
+            let source = "int cudaGetDeviceCount(int *);\nint use(void) { return cudaGetDeviceCount(0); }\n";
+            link(source, &tree.join(file), &[&library.display().to_string()]);
+        }
+        let status = i32::from(!is_choice);
+        for question in [&["--gpu", "8.0", "--driver", "535.261.03"][..], &["--driver-floor", "525"]] {
+            let (found, text) = verify(&tree, question);
+            assert_eq!(found, status, "{first} {second} {question:?}: {text}");
+        }
+        let requires = command::call(["requirements"]).arg(&tree).run().success().stdout;
+        assert_eq!(requires.contains("580"), !is_choice, "{first} {second}: {requires}");
+        let map = command::call(["map", "--json"]).arg(&tree).run().success().stdout;
+        assert_eq!(map.contains("\"branch\": 535"), is_choice, "{first} {second}: {map}");
+    }
+}

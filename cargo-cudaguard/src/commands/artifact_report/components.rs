@@ -1,6 +1,7 @@
 //! Components of a package or archive.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 
 use super::closure::MemberGraph;
 use super::member::file_name;
@@ -14,8 +15,8 @@ use crate::family::RuntimeCompiler;
 use crate::host::dry_run::is_searched_inside;
 use crate::host::library_version::{inner_file, made_with, part_version};
 use crate::host::machine::{
-    BroughtCudnn, Components, HostLibrary as Found, HostLibraryPart, LinkedCudnn, LoadedModule, Needed, cudnn_soname,
-    is_cudnn_row,
+    BroughtCudnn, Choice, Components, HostLibrary as Found, HostLibraryPart, LinkedCudnn, LoadedModule, Needed,
+    Variant, cudnn_soname, is_cudnn_row,
 };
 use cudaguard::internal::finding::Finding;
 use cudaguard::internal::vendor::{CUDNN, plain_name};
@@ -51,8 +52,9 @@ impl ArtifactReport {
             all.os = common_os(whole.judged_parts());
         }
         let is_root = |part: &ArtifactMember| whole.root().is_some_and(|root| root.name == part.name);
-        let majors = whole.cuda_majors();
-        let mut one_of: BTreeMap<u32, Vec<usize>> = BTreeMap::new();
+        let choices = whole.file_choices();
+        let of_developers = whole.files_of_developers();
+        let mut places_of: BTreeMap<&str, Range<usize>> = BTreeMap::new();
         let mut of_vendor: Vec<usize> = Vec::new();
         let mut idle: Vec<usize> = Vec::new();
         let mut modules: BTreeMap<&str, LoadedModule> = BTreeMap::new();
@@ -65,6 +67,9 @@ impl ArtifactReport {
         // The kernels of a driver run on the driver itself, and those of a profiler with the profiler. They are no requirement of
         // a program.
         for part in whole.judged_parts().filter(|part| is_root(part) || !part.is_driver() && !whole.is_of_cupti(part)) {
+            if of_developers.contains(part.name.as_str()) {
+                continue;
+            }
             let mut own = part.components.clone();
             let inside = |soname: &str| match whole.find_library(part, soname) {
                 LibraryPlace::Inside(name) => Some(name),
@@ -150,8 +155,9 @@ impl ArtifactReport {
             }
             let group = if is_of_vendor { &mut of_vendor } else { &mut all.alternatives.serving };
             group.extend(places.clone());
-            if let Some((major, _)) = majors.iter().find(|(_, members)| members.contains(&part.name.as_str())) {
-                one_of.entry(*major).or_default().extend(places);
+            places_of.insert(&part.name, places);
+            let mut variants = choices.iter().flat_map(|choice| &choice.variants);
+            if variants.any(|variant| variant.members.contains(part.name.as_str())) {
                 // The selected member, and the libraries that it finds, are only known when the program runs.
                 own.needed.clear();
                 own.bound.clear();
@@ -180,7 +186,21 @@ impl ArtifactReport {
         } else {
             all.mark_idle(idle);
         }
-        all.alternatives.one_of = one_of.into_values().collect();
+        for choice in &choices {
+            let mut variants = Vec::new();
+            for variant in &choice.variants {
+                let places = variant.members.iter().filter_map(|name| places_of.get(name));
+                let mut manifests: Vec<usize> = places.cloned().flatten().collect();
+                manifests.sort_unstable();
+                variants.push(Variant { name: variant.name.to_owned(), stem: variant.stem.clone(), manifests });
+            }
+            all.alternatives.one_of.push(Choice { variants });
+        }
+        let is_only = all.manifests.is_empty();
+        all.not_examined.extend(of_developers.iter().map(|name| {
+            let why = "only tests or examples use it, so it is not judged";
+            NotExamined { may_contradict: is_only, ..NotExamined::new(*name, why) }
+        }));
         all.findings.extend(whole.package_findings());
         all.not_examined.extend(whole.unfulfilled_requirements().into_iter().filter_map(|one| one.unknown));
         all.compilers = whole.compilers();

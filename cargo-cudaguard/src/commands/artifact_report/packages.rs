@@ -285,6 +285,11 @@ impl ArtifactPackage {
         if self.files.is_empty() { member.starts_with(&self.top) } else { self.files.contains(member) }
     }
 
+    /// Returns the prefix of the names of its members.
+    pub(super) fn directory(&self) -> &str {
+        &self.top
+    }
+
     /// Returns true if the metadata lists the member, or if the member is in the archive of this package.
     pub(super) fn lists_member(&self, member: &str) -> bool {
         if self.files.is_empty() {

@@ -79,9 +79,8 @@ pub struct Components {
 /// Groups of components of which one member is sufficient.
 #[derive(Clone, Debug, Default)]
 pub struct Alternatives {
-    /// Groups of manifests, as indices in [`Components::manifests`], of which a program uses only one group: the same
-    /// library for each of several CUDA majors.
-    pub one_of: Vec<Vec<usize>>,
+    /// Files of which a program uses the one that fits.
+    pub one_of: Vec<Choice>,
     /// Manifests that may lack code for a GPU that one of [`Self::serving`] supports: the GPU is then partially
     /// supported.
     pub in_part: Vec<usize>,
@@ -89,6 +88,23 @@ pub struct Alternatives {
     pub serving: Vec<usize>,
     /// Libraries of NVIDIA's that no file loads and that need a newer driver than the others: a program may open them.
     pub idle: Vec<usize>,
+}
+
+/// Files of which one suffices: builds of one library, or kernel files for several GPUs.
+#[derive(Clone, Debug, Default)]
+pub struct Choice {
+    pub(crate) variants: Vec<Variant>,
+}
+
+/// One of several files.
+#[derive(Clone, Debug)]
+pub struct Variant {
+    /// The name of the file.
+    pub(crate) name: String,
+    /// Files with different stems contain different kernels.
+    pub(crate) stem: String,
+    /// Indices in [`Components::manifests`].
+    pub(crate) manifests: Vec<usize>,
 }
 
 /// What a module, with the files that are loaded for it, cannot be loaded without.
@@ -361,7 +377,8 @@ impl Components {
         let mut places: HashMap<(String, Vec<bool>), usize> = HashMap::new();
         let mut moved = Vec::with_capacity(self.manifests.len());
         for (at, manifest) in self.manifests.iter().enumerate() {
-            let groups = self.alternatives.one_of.iter().chain([
+            let variants = self.alternatives.one_of.iter().flat_map(|choice| &choice.variants);
+            let groups = variants.map(|variant| &variant.manifests).chain([
                 &self.alternatives.in_part,
                 &self.alternatives.serving,
                 &self.alternatives.idle,
@@ -382,7 +399,11 @@ impl Components {
             places
         };
         let Alternatives { one_of, in_part, serving, idle } = &self.alternatives;
-        let one_of = one_of.iter().map(at).collect();
+        let one_of = one_of.iter().map(|choice| {
+            let moved = |one: &Variant| Variant { manifests: at(&one.manifests), ..one.clone() };
+            Choice { variants: choice.variants.iter().map(moved).collect() }
+        });
+        let one_of = one_of.collect();
         let alternatives = Alternatives { one_of, in_part: at(in_part), serving: at(serving), idle: at(idle) };
         let mut brought = self.brought.clone();
         for one in &mut brought {
@@ -574,10 +595,17 @@ impl Alternatives {
                 finding.message.push_str("\nloaded by:  none of the examined files");
             });
         }
-        let (out, fit): (Vec<&Vec<usize>>, Vec<&Vec<usize>>) =
-            self.one_of.iter().partition(|group| group.iter().any(|at| refused(&findings[*at])));
-        if !fit.is_empty() {
-            out.into_iter().flatten().for_each(|at| findings[*at].iter_mut().for_each(reported));
+        for choice in &self.one_of {
+            let is_out = |variant: &&Variant| variant.manifests.iter().any(|at| refused(&findings[*at]));
+            let (out, fit): (Vec<&Variant>, Vec<&Variant>) = choice.variants.iter().partition(is_out);
+            let Some(fit) = fit.first() else { continue };
+            for at in out.into_iter().flat_map(|variant| &variant.manifests) {
+                for finding in findings[*at].iter_mut().filter(|finding| finding.severity == Severity::Error) {
+                    finding.severity = Severity::Info;
+                    finding.message.push_str("\ninstead:    ");
+                    finding.message.push_str(&fit.name);
+                }
+            }
         }
     }
 }

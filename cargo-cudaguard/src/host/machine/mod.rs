@@ -26,7 +26,9 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-pub use components::{Alternatives, BroughtCudnn, Components, LinkedCudnn, LoadedModule, Needed, OpenedByName};
+pub use components::{
+    Alternatives, BroughtCudnn, Choice, Components, LinkedCudnn, LoadedModule, Needed, OpenedByName, Variant,
+};
 pub(crate) use components::{cudnn_soname, is_cudnn_row};
 pub use cudaguard::internal::tables::pci::compute_capability as cc_of_pci_device;
 pub(crate) use described_libraries::OTHER_LIBRARIES;

@@ -1,5 +1,7 @@
 //! The combined answer of several components for each GPU.
 
+use std::collections::BTreeMap;
+
 use super::Alternatives;
 use crate::host::judge::answer::{GpuAnswer, Service};
 
@@ -12,20 +14,14 @@ fn same_gpu(one: &GpuAnswer, other: &GpuAnswer) -> bool {
 /// partially covered. `all` contains the results of each manifest.
 pub(crate) fn answers_together(all: &[Vec<GpuAnswer>], alternatives: &Alternatives) -> Vec<GpuAnswer> {
     let of = |places: &[usize]| -> Vec<GpuAnswer> { places.iter().flat_map(|at| all[*at].iter().cloned()).collect() };
-    let in_group = |at: &usize| alternatives.one_of.iter().any(|group| group.contains(at));
+    let in_group = |at: &usize| {
+        alternatives.one_of.iter().flat_map(|choice| &choice.variants).any(|one| one.manifests.contains(at))
+    };
     let mut counted = of(&(0..all.len()).filter(|at| !in_group(at)).collect::<Vec<_>>());
-    let mut best: Vec<GpuAnswer> = Vec::new();
-    for answer in alternatives.one_of.iter().flat_map(|group| worst_answers(&of(group))) {
-        match best.iter_mut().find(|known| same_gpu(known, &answer)) {
-            None => best.push(answer),
-            Some(known) => {
-                if answer.service > known.service {
-                    *known = answer;
-                }
-            }
-        }
+    for choice in &alternatives.one_of {
+        let variants = choice.variants.iter().map(|one| (one.stem.as_str(), worst_answers(&of(&one.manifests))));
+        counted.extend(answers_of_choice(variants));
     }
-    counted.extend(best);
     let mut found = worst_answers(&counted);
     let all_but: Vec<usize> = (0..all.len()).filter(|at| !in_group(at) && !alternatives.in_part.contains(at)).collect();
     let (wanted, serving) = (of(&all_but), of(&alternatives.serving));
@@ -38,6 +34,31 @@ pub(crate) fn answers_together(all: &[Vec<GpuAnswer>], alternatives: &Alternativ
             .max_by_key(|other| other.service)
             .filter(|other| other.service > Service::Unknown);
         if let Some(served) = served.filter(|_| !left_out) {
+            *answer = GpuAnswer { service: Service::Partial, ..served.clone() };
+        }
+    }
+    found
+}
+
+/// Returns the best result of several variants for each GPU. If all variants of a stem lack code that others have, the GPU is partially
+/// covered.
+fn answers_of_choice<'a>(variants: impl Iterator<Item = (&'a str, Vec<GpuAnswer>)>) -> Vec<GpuAnswer> {
+    let mut of_stems: BTreeMap<&str, Vec<GpuAnswer>> = BTreeMap::new();
+    for (stem, answers) in variants {
+        let best = of_stems.entry(stem).or_default();
+        for answer in answers {
+            match best.iter_mut().find(|known| same_gpu(known, &answer)) {
+                None => best.push(answer),
+                Some(known) if answer.service > known.service => *known = answer,
+                Some(_) => {}
+            }
+        }
+    }
+    let all: Vec<GpuAnswer> = of_stems.into_values().flatten().collect();
+    let mut found = worst_answers(&all);
+    for answer in found.iter_mut().filter(|answer| answer.service == Service::None) {
+        let served = all.iter().filter(|other| same_gpu(other, answer)).max_by_key(|other| other.service);
+        if let Some(served) = served.filter(|served| served.service > Service::Unknown) {
             *answer = GpuAnswer { service: Service::Partial, ..served.clone() };
         }
     }
