@@ -157,6 +157,10 @@ fn write_libraries(page: &mut ProbePage, libraries: Option<&[HostLibrary]>) {
     for library in libraries {
         let version = library.version.map_or("version not known".to_owned(), |version| version.to_string());
         let path = library.path.as_deref().unwrap_or_default();
+        if let Some(problem) = &library.problem {
+            page.push_line("unusable", &format!("{path}: {problem}"));
+            continue;
+        }
         let by = library.by.as_ref().map(|by| format!("  ({by})")).unwrap_or_default();
         let behind = if library.taken { "" } else { ", after another copy" };
         page.push_line(&version, &format!("{path}{by}{behind}"));

@@ -493,7 +493,7 @@ fn diagnose_host(machine: &Machine, signs: &HostSymptoms) -> Vec<Finding> {
         found.push(MessageTemplate::JitMissingAnybody.to_finding(&values).with_severity(Severity::Warning));
     }
     let gpus: Vec<(u8, u8)> = machine.known_gpus().iter().filter(|gpu| gpu.visible).filter_map(|gpu| gpu.cc).collect();
-    for library in machine.library_files(CUDNN).into_iter().flatten().filter(|library| library.taken) {
+    for library in machine.library_files(CUDNN).into_iter().flatten().filter(|library| library.is_loaded()) {
         found.extend(incomplete_cudnn_finding(library));
         found.extend(library.version.and_then(|version| older_than(version, library.cuda, &gpus, values.clone())));
         found.extend(library.version.and_then(|version| too_new_for(version, &gpus, &values)));

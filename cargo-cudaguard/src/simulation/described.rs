@@ -41,7 +41,7 @@ pub fn describe(machine: &Machine, extras: &Extras) -> World {
         None => Layout::System,
     };
     world.gpus = gpus_of(&machine, extras.mig);
-    let files = machine.libraries.get(CUDNN.key).into_iter().flatten().filter(|library| library.taken);
+    let files = machine.libraries.get(CUDNN.key).into_iter().flatten().filter(|library| library.is_loaded());
     world.files = files.filter_map(|library| library.version).flat_map(cudnn_files).collect();
     if let Some(driver) = machine.driver.filter(|driver| !driver.absent) {
         set_driver(&mut world, &driver, machine.kind, extras);

@@ -8,8 +8,8 @@ use cudaguard_tests::world::MakeMachine as _;
 use cudaguard_tests::{Call, command, layout, scratch};
 use serde_json::Value;
 
-use super::Pair;
 use super::arrangement::{Arrangement, machine, write};
+use super::{Pair, answer_for};
 
 /// One answer about a pair.
 pub(super) struct Answer {
@@ -17,6 +17,13 @@ pub(super) struct Answer {
     pub(super) form: String,
     pub(super) is: String,
     pub(super) expected: String,
+}
+
+impl Answer {
+    fn new(form: String, is: String, cell: &str) -> Self {
+        let expected = answer_for(cell, &form).to_owned();
+        Self { form, is, expected }
+    }
 }
 
 /// Packs the package as archives, and the root as an image of `docker save`.
@@ -162,12 +169,12 @@ pub(super) fn answers(pair: &Pair, arrangement: &Arrangement) -> Vec<Answer> {
         // A host file lists the libraries of NVIDIA only.
         if !(is_windows || *form == "file" && is_on_machine && pair.needs == "own") {
             add_verify(&mut outside, "--host host.json", path);
-            asked.push((format!("{form}:host"), &pair.here));
+            asked.push((format!("{form}:host"), pair.here.as_str()));
         }
         // Options state nothing about the libraries of the machine.
         if *form != "file" || !is_on_machine {
             add_verify(&mut outside, &options.join(" "), path);
-            asked.push((format!("{form}:options"), &pair.options));
+            asked.push((format!("{form}:options"), pair.options.as_str()));
         }
     }
     let described = Call::new("sh").args(["-c", &outside]).dir(dir).run().success();
@@ -177,7 +184,7 @@ pub(super) fn answers(pair: &Pair, arrangement: &Arrangement) -> Vec<Answer> {
     let status = lines.next().expect("a status");
     if pair.starts {
         let is = if status == "0" { "starts" } else { "fails" }.to_owned();
-        let expected = match pair.here.split(' ').next() {
+        let expected = match answer_for(&pair.here, "file:here").split(' ').next() {
             Some("runs") => "starts".to_owned(),
             Some("refused") => "fails".to_owned(),
             _ => is.clone(),
@@ -187,10 +194,10 @@ pub(super) fn answers(pair: &Pair, arrangement: &Arrangement) -> Vec<Answer> {
     // A program for Windows is judged by options alone.
     let judged_here = if is_windows { &[] } else { &forms[..] };
     for ((form, _), line) in judged_here.iter().zip(lines) {
-        answers.push(Answer { form: format!("{form}:here"), is: read(line), expected: pair.here.clone() });
+        answers.push(Answer::new(format!("{form}:here"), read(line), &pair.here));
     }
     for ((form, expected), line) in asked.into_iter().zip(described.stdout.lines()) {
-        answers.push(Answer { form, is: read(line), expected: expected.clone() });
+        answers.push(Answer::new(form, read(line), expected));
     }
     answers
 }

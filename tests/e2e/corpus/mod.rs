@@ -32,6 +32,14 @@ fn tests() -> Vec<Test> {
     all
 }
 
+/// Returns the answer of a cell for a form and a question: `unknown, refused CG210 for image root:here`.
+fn answer_for<'a>(cell: &'a str, form: &str) -> &'a str {
+    let Some((general, exception)) = cell.split_once(", ") else { return cell };
+    let (answer, forms) = exception.split_once(" for ").expect("an answer for forms");
+    let is_listed = |listed: &str| listed == form || form.split(':').next() == Some(listed);
+    if forms.split(' ').any(is_listed) { answer } else { general }
+}
+
 /// A row of the table with one program, one place of the libraries and one machine.
 #[derive(Clone, Debug)]
 pub(crate) struct Pair {

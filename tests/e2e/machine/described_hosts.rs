@@ -359,6 +359,7 @@ fn schema_and_page_list_all_keys() {
         soname: text("libcudnn.so.9"),
         version: Some(Version::new(9, 1, 0)),
         path: text("/x"),
+        problem: text("is empty"),
         taken: false,
         by: text("LD_LIBRARY_PATH: /x"),
         parts: Some(vec![part]),

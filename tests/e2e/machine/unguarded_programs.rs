@@ -136,11 +136,13 @@ fn unguarded_program_on_described_hosts() {
         let verify = |program: &Path| json(&call(["verify", "--json"]).arg(program).arg("--host").arg(&host).run());
         let value = verify(&program);
         assert_eq!(codes(&value).contains(&"CG210 error".to_owned()), refused, "{cudart}: {value}");
-        // A program with its own runtime path may bring its own library.
-        let own = ["-Wl,-rpath,$ORIGIN/lib".to_owned(), cudart_library.display().to_string()];
-        let value =
-            verify(&fixture.gcc("with-own", "int cudaMalloc(void); int main(void) { return cudaMalloc(); }", &own));
-        assert!(!codes(&value).contains(&"CG210 error".to_owned()), "{cudart}: {value}");
+        // The directories of the program were examined, and the machine may have those that only its search path names.
+        for (search, expected) in [("$ORIGIN/lib", refused), ("/opt/own/lib", false)] {
+            let own = [format!("-Wl,-rpath,{search}"), cudart_library.display().to_string()];
+            let source = "int cudaMalloc(void); int main(void) { return cudaMalloc(); }";
+            let value = verify(&fixture.gcc("with-own", source, &own));
+            assert_eq!(codes(&value).contains(&"CG210 error".to_owned()), expected, "{cudart}, {search}: {value}");
+        }
     }
 }
 

@@ -12,11 +12,31 @@ use crate::binary::file::Binary;
 use crate::binary::loader::{LoadGraph, Object};
 use crate::binary::mapped_file::OpenFiles;
 use crate::cli::counts::join_some;
-use crate::host::dry_run::reaches_cuda;
+use crate::host::dry_run::{is_of_program, reaches_cuda};
+use crate::host::machine::install_hint;
 use cudaguard::internal::env::Env;
+use cudaguard::internal::finding::{Finding, MessageTemplate, Values};
 
 /// The members that the dynamic linker may load for a library, by file name, name of a link, and soname.
 pub(super) type NamedLibraries = BTreeMap<String, BTreeSet<String>>;
+
+/// A library that members need and that is not found.
+#[derive(Default)]
+pub(super) struct AbsentLibrary<'a> {
+    pub(super) soname: String,
+    pub(super) needed_by: BTreeSet<&'a str>,
+    /// Set if everything was searched in which a program that uses CUDA may find it.
+    pub(super) ends_start: bool,
+}
+
+impl AbsentLibrary<'_> {
+    /// Returns the error with which the dynamic linker ends a program.
+    pub(super) fn to_finding(&self) -> Finding {
+        let by: Vec<&str> = self.needed_by.iter().copied().collect();
+        let values = Values::default().with("library", &self.soname).with("needed_by", join_some(&by));
+        MessageTemplate::LibraryAbsent.to_finding(&values.with("cure", install_hint(&self.soname)))
+    }
+}
 
 impl ArtifactReport {
     pub(super) fn named_libraries(&self) -> NamedLibraries {
@@ -51,7 +71,7 @@ impl ArtifactReport {
 
     /// Returns the libraries that programs, and members which run together with CUDA, need and that are not in the artifact. If
     /// there is no such member, those of all members.
-    pub(super) fn absent_libraries(&self) -> Vec<NotExamined> {
+    pub(super) fn absent_libraries(&self) -> Vec<AbsentLibrary<'_>> {
         let closures: Vec<&MemberClosure> = self.judged_closures().collect();
         let wanted: Vec<Vec<(usize, &str)>> = closures.iter().map(|closure| self.wanted(closure.members())).collect();
         let parts: BTreeSet<&str> = self.parts.iter().map(|part| part.name.as_str()).collect();
@@ -60,26 +80,36 @@ impl ArtifactReport {
         let is_program = |at: usize| closure(at).next().is_some_and(MemberLoader::is_program);
         let counts = |at: usize| is_program(at) || closure(at).any(uses_cuda);
         let any_counts = (0..closures.len()).any(counts);
+        // If no file of the artifact is known to use CUDA, the libraries that are absent may.
+        let is_of_others = |at: usize| closure(at).next().is_some_and(|root| !root.is_of_nvidia());
+        let is_for_cuda = (0..closures.len()).any(|at| is_of_others(at) && closure(at).any(uses_cuda));
         let is_image = self.walked.kind == "container image";
-        let place = if self.is_joined { "on this machine" } else { "among the given files" };
         let (env, files) = (Env::from_process(), OpenFiles::default());
-        let mut absent: BTreeMap<String, BTreeSet<&str>> = BTreeMap::new();
+        let mut absent: BTreeMap<String, AbsentLibrary<'_>> = BTreeMap::new();
         for (at, wanted) in wanted.iter().enumerate().filter(|(at, _)| !any_counts || counts(*at)) {
             let Some(root) = closure(at).next() else { continue };
             // Python loads libraries of other packages before the modules that need them. Nothing does so for a program.
             let must_be_found = self.is_file() || is_program(at) && !is_image;
             let is_absent = |by: &str, name: &str| {
+                // The error about a damaged library names it.
                 let is_present = if must_be_found {
-                    closures[at].has_library(&self.loaders, name) || closures[at].is_broken(name)
+                    closures[at].has_library(&self.loaders, name)
                 } else {
                     self.is_installed_with(by, name)
                 };
-                !is_present
+                !is_present && !closures[at].is_broken(name)
             };
             let wanted: Vec<_> =
                 wanted.iter().filter(|(by, soname)| is_absent(&self.loaders[*by].name, soname)).collect();
             // The dynamic linker does not start a program without each of its libraries.
-            let needs_all = self.is_joined && is_program(at) && closure(at).any(uses_cuda);
+            let is_started = is_program(at) && (!is_for_cuda || closure(at).any(uses_cuda));
+            let needs_all = self.is_joined && is_started;
+            let mut add = |soname: &str, by| {
+                let library = absent.entry(soname.to_owned()).or_default();
+                library.needed_by.insert(by);
+                // The absence of NVIDIA's libraries is an error of its own.
+                library.ends_start |= (needs_all || is_image && is_started) && is_of_program(soname);
+            };
             if wanted.is_empty() && !needs_all {
                 continue;
             }
@@ -91,25 +121,28 @@ impl ArtifactReport {
                 if found
                     .is_none_or(|found| !self.is_joined && !self.contains_file(&found.path) && uses_cuda_here(found))
                 {
-                    let _ = absent.entry((*soname).to_owned()).or_default().insert(&self.loaders[*by].name);
+                    add(soname, self.loaders[*by].name.as_str());
                 }
             }
             let unresolved = graph.iter().filter(|_| needs_all).flat_map(LoadGraph::unresolved_requests);
             for request in unresolved.filter(|request| is_absent(&root.name, &request.name)) {
-                let _ = absent.entry(request.name.clone()).or_default().insert(&root.name);
+                add(&request.name, root.name.as_str());
             }
         }
-        let describe = |(soname, by): (String, BTreeSet<&str>)| {
-            let by: Vec<&str> = by.into_iter().collect();
-            let supplier = self.supplier(&by, &soname).map(|name| format!("; the package requires {name}"));
-            let by = join_some(&by);
-            let why = match self.libraries.get(&*library_name(&soname)).and_then(BTreeSet::first) {
-                Some(other) => format!("needed by {by}, and the dynamic linker does not find {other}"),
-                None => format!("needed by {by}, and not {place}{}", supplier.unwrap_or_default()),
-            };
-            NotExamined::new(soname, why)
+        absent.into_iter().map(|(soname, library)| AbsentLibrary { soname, ..library }).collect()
+    }
+
+    /// Describes an absent library, without which a program may start elsewhere.
+    pub(super) fn describe_absent(&self, library: &AbsentLibrary<'_>) -> NotExamined {
+        let place = if self.is_joined { "on this machine" } else { "among the given files" };
+        let by: Vec<&str> = library.needed_by.iter().copied().collect();
+        let supplier = self.supplier(&by, &library.soname).map(|name| format!("; the package requires {name}"));
+        let by = join_some(&by);
+        let why = match self.libraries.get(&*library_name(&library.soname)).and_then(BTreeSet::first) {
+            Some(other) => format!("needed by {by}, and the dynamic linker does not find {other}"),
+            None => format!("needed by {by}, and not {place}{}", supplier.unwrap_or_default()),
         };
-        absent.into_iter().map(describe).collect()
+        NotExamined::new(library.soname.as_str(), why)
     }
 
     /// Returns the libraries that these members need of the program, each with the index of the member.

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
+use super::absent::AbsentLibrary;
 use super::closure::MemberGraph;
 use super::member::file_name;
 use super::packages::{ArtifactPackage, Unfulfilled, unfulfilled_requirements};
@@ -43,7 +44,9 @@ impl ArtifactReport {
     /// Returns the requirements of all members. A library that a member finds in the artifact is not required of a machine.
     pub(crate) fn components(&self) -> Components {
         let whole = self;
-        let not_examined = whole.all_not_examined();
+        let (fatal, absent): (Vec<_>, Vec<_>) =
+            whole.absent_libraries().into_iter().partition(|library| library.ends_start);
+        let not_examined = whole.not_examined_with(&absent);
         let mut all = Components { file: whole.archive.display().to_string(), not_examined, ..Components::default() };
         if let Some(root) = whole.root() {
             whole.describe_root(root, &mut all);
@@ -90,8 +93,7 @@ impl ArtifactReport {
             }
             own.bound.retain(|bound| !at_hand(&bound.soname));
             own.opened.retain(|opened| !opened.names.iter().any(|name| whole.has_file_named(name)));
-            let is_started = started.contains(part.name.as_str());
-            let is_installed = is_complete || is_started && whole.has_search_dirs(part);
+            let is_installed = is_complete || started.contains(part.name.as_str());
             if is_installed && is_searched_inside(&part.name, &part.binary) || whole.is_searched_in_environment(part) {
                 own.needed.iter_mut().for_each(|needed| needed.has_search_path = false);
             }
@@ -202,6 +204,7 @@ impl ArtifactReport {
             NotExamined { may_contradict: is_only, ..NotExamined::new(*name, why) }
         }));
         all.findings.extend(whole.package_findings());
+        all.findings.extend(fatal.iter().map(AbsentLibrary::to_finding));
         all.not_examined.extend(whole.unfulfilled_requirements().into_iter().filter_map(|one| one.unknown));
         all.compilers = whole.compilers();
         all.driver_functions = whole.driver_functions();
@@ -260,8 +263,12 @@ impl ArtifactReport {
 
     /// Returns the parts that were not examined, and the libraries that are absent or unknown.
     pub(super) fn all_not_examined(&self) -> Vec<NotExamined> {
+        self.not_examined_with(&self.absent_libraries())
+    }
+
+    fn not_examined_with(&self, absent: &[AbsentLibrary<'_>]) -> Vec<NotExamined> {
         let mut all = self.judged_not_examined();
-        all.extend(self.absent_libraries());
+        all.extend(absent.iter().map(|library| self.describe_absent(library)));
         all.extend(self.misnamed_libraries());
         all
     }

@@ -86,15 +86,6 @@ impl ArtifactReport {
         self.is_file() && is_searched_in_environment(&part.binary)
     }
 
-    /// Returns true if the directories in the search path of a file are there. Those of a single file may not be installed yet.
-    pub(super) fn has_search_dirs(&self, part: &ArtifactMember) -> bool {
-        let origin = Path::new(&part.name).parent().unwrap_or(Path::new("")).to_string_lossy().into_owned();
-        let path = part.binary.runpath.as_ref().or(part.binary.rpath.as_ref());
-        let mut dirs = path.iter().flat_map(|path| path.split(':'));
-        let is_there = |dir: &str| Path::new(&dir.replace("${ORIGIN}", &origin).replace("$ORIGIN", &origin)).is_dir();
-        !self.is_file() || dirs.all(is_there)
-    }
-
     /// Returns true if a file that the dynamic linker considers is a part of the artifact.
     pub(super) fn is_in_artifact(&self, candidate: &LibraryCandidate) -> bool {
         !self.is_file() || is_in_own_search_path(&candidate.place)

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use crate::binary::loader::{Inspection, LibraryCandidate, LibraryRequest, LoadGraph, LoadOutcome, SearchSource};
 use crate::host::library_version::file_version;
+use crate::host::machine::install_hint;
 use cudaguard::internal::env::Env;
 use cudaguard::internal::finding::{Finding, MessageFragment, MessageTemplate, Values};
 use cudaguard::internal::vendor::{self, CUDNN};
@@ -54,17 +55,6 @@ fn missing_library_hint(env: &Env, name: &str) -> String {
         return MessageFragment::FoundElsewhere.render(&Values::default().with("folder", dir.display()));
     }
     install_hint(name)
-}
-
-/// Returns the instruction to install a library.
-fn install_hint(name: &str) -> String {
-    let phrase = match name.split('.').next().unwrap_or_default() {
-        "libcudnn" => MessageFragment::InstallCudnn,
-        "libcuda" | "libnvidia-ml" => MessageFragment::InstallDriver,
-        stem if vendor::OF_TOOLKIT.contains(&stem) => MessageFragment::InstallToolkit,
-        _ => MessageFragment::InstallPackage,
-    };
-    phrase.render(&Values::default().with_known("major", CUDNN.major(name)))
 }
 
 /// Returns the finding for a library that comes with a program for another processor only. `describe` names a file.

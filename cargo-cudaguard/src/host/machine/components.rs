@@ -474,8 +474,15 @@ impl Components {
                 let found = brought.judge(manifest, machine, &host);
                 findings.extend(found.into_iter().filter(|finding| !findings.contains(finding)).collect::<Vec<_>>());
             }
-            let has_brought = self.brought.iter().any(|brought| brought.manifest == at);
-            of_each.push(if has_brought { findings } else { judge::judge(manifest, &host) });
+            if !self.brought.iter().any(|brought| brought.manifest == at) {
+                let unusable = linked_cudnn(manifest).and_then(|soname| machine.unusable_library(&soname, &self.file));
+                if unusable.is_some() {
+                    host.library = CudnnState::Unknown;
+                }
+                findings = judge::judge(manifest, &host);
+                findings.extend(unusable);
+            }
+            of_each.push(findings);
             first.get_or_insert(host);
         }
         self.alternatives.downgrade_optional(&mut of_each, &self.manifests);
@@ -516,7 +523,7 @@ impl Components {
     /// Compares the NCCL of the machine with the headers that the file was compiled with.
     fn older_nccl(&self, machine: &Machine) -> Option<Finding> {
         let (file, built) = self.wanted_nccl.as_ref()?;
-        let found = machine.library_files(&NCCL)?.iter().find(|found| found.taken)?;
+        let found = machine.library_files(&NCCL)?.iter().find(|found| found.is_loaded())?;
         family::older_nccl_finding(file, *built, found.version?, found.path.as_deref())
     }
 
@@ -621,6 +628,16 @@ fn cuda_of_row(row: &Requirement) -> Option<CudaVersion> {
 pub(crate) fn cudnn_soname(manifest: &Manifest) -> Option<&str> {
     manifest.requires.iter().find_map(|row| match row {
         Requirement::Library { soname, .. } => Some(soname.as_str()),
+        _ => None,
+    })
+}
+
+/// Returns the soname of the cuDNN without which the dynamic linker does not start a component.
+fn linked_cudnn(manifest: &Manifest) -> Option<String> {
+    manifest.requires.iter().find_map(|row| match row {
+        Requirement::Library { built, linkage: Linkage::Linked, .. } => {
+            Some(format!("{}.{}", CUDNN.link_name(), built.major))
+        }
         _ => None,
     })
 }

@@ -33,22 +33,46 @@ pub(super) struct LibrariesOfMachine<'a> {
 
 impl Machine {
     fn library_state(&self, name: &str) -> LibraryState<'_> {
-        let plain = vendor::plain_name(name);
-        let library = vendor::ALL.into_iter().find(|library| library.is_named(&plain));
-        let own = library.and_then(|library| self.library_files(library));
-        let is_own = |found: &&HostLibrary| match &found.soname {
-            Some(soname) => vendor::plain_name(soname) == plain,
-            None => found.version.is_none_or(|version| library.is_some_and(|of| of.soname(version) == *plain)),
-        };
-        let others = self.libraries.get(OTHER_LIBRARIES);
-        let is_it = |found: &&HostLibrary| found.name().is_some_and(|name| vendor::plain_name(name) == plain);
-        let mut found = own.into_iter().flatten().filter(|found| found.taken).filter(is_own);
-        let mut other = others.into_iter().flatten().filter(|found| found.taken).filter(is_it);
-        match found.next().or_else(|| other.next()) {
-            Some(found) => LibraryState::Found(found),
-            None if own.is_some() || library.is_none() && others.is_some() => LibraryState::Absent,
-            None => LibraryState::Unknown,
+        let library = vendor::ALL.into_iter().find(|library| library.is_named(&vendor::plain_name(name)));
+        if let Some(found) = self.files_named(name).into_iter().find(|found| found.is_loaded()) {
+            return LibraryState::Found(found);
         }
+        match library {
+            Some(library) if self.library_files(library).is_some() => LibraryState::Absent,
+            None if self.libraries.contains_key(OTHER_LIBRARIES) => LibraryState::Absent,
+            _ => LibraryState::Unknown,
+        }
+    }
+
+    /// Returns the files that the description states for this soname.
+    fn files_named(&self, name: &str) -> Vec<&HostLibrary> {
+        let plain = vendor::plain_name(name);
+        let mut files = Vec::new();
+        if let Some(library) = vendor::ALL.into_iter().find(|library| library.is_named(&plain)) {
+            files.extend(self.library_files(library).into_iter().flatten().filter(|found| match &found.soname {
+                Some(soname) => vendor::plain_name(soname) == plain,
+                None => found.version.is_none_or(|version| library.soname(version) == *plain),
+            }));
+        }
+        let others = self.libraries.get(OTHER_LIBRARIES).into_iter().flatten();
+        files.extend(others.filter(|found| found.name().is_some_and(|name| vendor::plain_name(name) == plain)));
+        files
+    }
+
+    /// Returns the error about a library that a file needs, if the loader of the machine finds only files that it cannot load.
+    pub(super) fn unusable_library(&self, soname: &str, by: &str) -> Option<Finding> {
+        let files = self.files_named(soname);
+        let picked = files.iter().find(|found| found.taken);
+        let found = picked.or(files.first())?;
+        let why = found.problem.as_deref()?;
+        let values = Values::default().with("library", soname).with("needed_by", by).with("why", why);
+        let values = values.with("path", found.path.as_deref().unwrap_or(soname));
+        let place = found.by.as_deref().unwrap_or("the search path of the machine");
+        if picked.is_some() {
+            return Some(MessageTemplate::LibraryDamaged.to_finding(&values.with("picked_by", place)));
+        }
+        let values = values.with("looked_in", place).with("cure", install_hint(soname));
+        Some(MessageTemplate::WrongMachineElsewhere.to_finding(&values))
     }
 }
 
@@ -126,7 +150,8 @@ impl Components {
                 }
                 LibraryState::Absent if needed.has_search_path => all.in_search_path.push(needed.soname),
                 LibraryState::Absent => {
-                    let finding = absent_finding(&needed, &by);
+                    let unusable = machine.unusable_library(&needed.soname, &by);
+                    let finding = unusable.unwrap_or_else(|| absent_finding(&needed, &by));
                     missing.push((needed, finding));
                 }
                 LibraryState::Unknown => all.not_stated.push(needed.soname),
@@ -285,15 +310,22 @@ fn absent_from_module(soname: &str, file: &str, values: Values) -> Finding {
 /// Returns the finding for a library that a file needs and that the machine lacks.
 fn absent_finding(needed: &Needed, by: &str) -> Finding {
     let soname = &needed.soname;
-    let plain = vendor::plain_name(soname);
-    let cure = match plain.split(".so").next().unwrap_or_default() {
-        _ if is_driver(soname) => MessageFragment::InstallDriver,
-        stem if vendor::OF_TOOLKIT.contains(&stem) => MessageFragment::InstallToolkit,
-        _ => MessageFragment::InstallPackage,
-    };
-    let values = Values::default().with("library", soname).with("cure", cure.render(&Values::default()));
+    let values = Values::default().with("library", soname).with("cure", install_hint(soname));
     match needed.module.as_ref().filter(|_| !is_driver(soname)) {
         Some(file) => absent_from_module(soname, file, values),
         None => MessageTemplate::LibraryAbsent.to_finding(&values.with("needed_by", by)),
     }
+}
+
+/// Returns the instruction to install a library.
+pub(crate) fn install_hint(soname: &str) -> String {
+    let plain = vendor::plain_name(soname);
+    let cure = match plain.split(['.', '-']).next().unwrap_or_default() {
+        "libcudnn" => MessageFragment::InstallCudnn,
+        "libnvidia" => MessageFragment::InstallDriver,
+        _ if is_driver(soname) => MessageFragment::InstallDriver,
+        stem if vendor::OF_TOOLKIT.contains(&stem) => MessageFragment::InstallToolkit,
+        _ => MessageFragment::InstallPackage,
+    };
+    cure.render(&Values::default().with_known("major", CUDNN.major(&plain)))
 }

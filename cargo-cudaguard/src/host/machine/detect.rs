@@ -21,7 +21,7 @@ use cudaguard::internal::elf::Elf;
 use cudaguard::internal::env::Env;
 use cudaguard::internal::files;
 use cudaguard::internal::vendor;
-use cudaguard::internal::version::DriverRelease;
+use cudaguard::internal::version::{DriverRelease, Version};
 
 pub(crate) const LIBCUDA: &str = "libcuda.so.1";
 const PTX_COMPILER: &str = "libnvidia-ptxjitcompiler.so.1";
@@ -56,7 +56,7 @@ pub(crate) fn with_graph(env: &Env, probe: Option<&DriverProbe>) -> (Machine, Op
     };
     for library in vendor::ALL {
         let mut files = library_candidates(env, &graph, library);
-        for file in files.iter_mut().filter(|file| file.taken && !library.parts.is_empty()) {
+        for file in files.iter_mut().filter(|file| file.is_loaded() && !library.parts.is_empty()) {
             read_parts(&mut graph, library, file);
         }
         machine.libraries.insert(library.key, files);
@@ -237,23 +237,33 @@ fn normalize_slot(id: &str) -> String {
 fn library_candidates(env: &Env, graph: &LoadGraph, library: &vendor::Library) -> Vec<HostLibrary> {
     let mut found = Vec::new();
     for name in library.sonames() {
-        let mut taken = false;
-        for candidate in graph.candidates(0, &name) {
-            if !matches!(candidate.inspection, Inspection::Usable) {
-                continue;
-            }
+        let mut candidates = graph.candidates(0, &name);
+        let has_selected = candidates.iter().any(LibraryCandidate::is_selected);
+        candidates.retain(|candidate| candidate.is_selected() || !has_selected);
+        for (at, candidate) in candidates.into_iter().enumerate() {
+            let is_usable = candidate.inspection == Inspection::Usable;
+            let version = if is_usable { file_version(graph.files(), library, &candidate.path) } else { None };
             found.push(HostLibrary {
-                soname: Some(name.clone()),
-                version: file_version(graph.files(), library, &candidate.path),
-                path: Some(redact_home(env, &candidate.path.display())),
-                taken: !taken,
-                by: Some(redact_home(env, &candidate.place)),
-                ..HostLibrary::default()
+                taken: at == 0 && has_selected,
+                ..described_file(env, name.clone(), version, &candidate)
             });
-            taken = true;
         }
     }
     found
+}
+
+/// Describes a file that the loader considers for a name.
+fn described_file(env: &Env, name: String, version: Option<Version>, candidate: &LibraryCandidate) -> HostLibrary {
+    let is_usable = candidate.inspection == Inspection::Usable;
+    HostLibrary {
+        soname: Some(name),
+        version,
+        path: Some(redact_home(env, &candidate.path.display())),
+        problem: (!is_usable).then(|| candidate.problem()),
+        taken: candidate.is_selected(),
+        by: Some(redact_home(env, &candidate.place)),
+        ..HostLibrary::default()
+    }
 }
 
 /// Reads the parts of a library that exist and that are required or contain a version, and the release in the library's

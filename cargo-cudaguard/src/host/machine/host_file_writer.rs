@@ -87,6 +87,7 @@ impl HostLibrary {
         value.insert_some("path", self.path.as_deref());
         value.insert_some("by", self.by.as_deref());
         value.insert_some("taken", (!self.taken).then_some(false));
+        value.insert_some("problem", self.problem.as_deref());
         let part = |part: &HostLibraryPart| {
             let mut value = object([("file", part.file.as_str().into())]);
             value.insert_some("version", part.version.map(|version| version.to_string()));

@@ -31,7 +31,7 @@ pub use components::{
 };
 pub(crate) use components::{cudnn_soname, is_cudnn_row};
 pub use cudaguard::internal::tables::pci::compute_capability as cc_of_pci_device;
-pub(crate) use described_libraries::OTHER_LIBRARIES;
+pub(crate) use described_libraries::{OTHER_LIBRARIES, install_hint};
 pub(crate) use detect::detect_for_graph;
 pub use detect::detect_machine;
 pub use driver_probe::DriverProbe;
@@ -185,6 +185,8 @@ pub struct HostLibrary {
     /// not search its directory.
     #[serde(default = "host_file::yes", deserialize_with = "host_file::is_not_false")]
     pub taken: bool,
+    /// Why the loader cannot load the file: it fails at a damaged file, and skips one for another processor.
+    pub problem: Option<String>,
     /// The search rule of the loader: `LD_LIBRARY_PATH: /opt/lib`.
     pub by: Option<String>,
     /// The libraries that it loads with dlopen and that exist; `None`: not checked.
@@ -345,7 +347,7 @@ impl Machine {
             Some(name) => *name == soname,
             None => library.version.is_some_and(|version| version.major == built.major),
         };
-        let found = self.library_files(&CUDART).into_iter().flatten().filter(|library| library.taken).find(named);
+        let found = self.library_files(&CUDART).into_iter().flatten().filter(|library| library.is_loaded()).find(named);
         found.map_or(CudartState::Unknown, |library| CudartState::Found {
             path: library.path.as_deref().unwrap_or(&soname).into(),
             version: library.version,
@@ -532,10 +534,13 @@ impl Machine {
         let (Some((wanted, linkage)), Some(libraries)) = (row, self.library_files(CUDNN)) else {
             return CudnnState::Unknown;
         };
-        let taken = || libraries.iter().filter(|library| library.taken);
+        let taken = || libraries.iter().filter(|library| library.is_loaded());
         let own = taken().find(|library| library.major() == Some(wanted));
         let found = match (own, linkage) {
             (Some(own), _) => own,
+            (None, Linkage::Dlopened) if libraries.iter().any(|library| library.problem.is_some()) => {
+                return CudnnState::Unknown;
+            }
             // The loader finds nothing under the soname that the file needs; another release of the library is the
             // reason.
             (None, Linkage::Linked) => match taken().next_back() {
@@ -581,6 +586,11 @@ impl Machine {
 }
 
 impl HostLibrary {
+    /// Returns true if the loader resolves the soname to this file and can load it.
+    pub(crate) fn is_loaded(&self) -> bool {
+        self.taken && self.problem.is_none()
+    }
+
     /// Returns the major of its version, or of its soname if the version is unknown.
     pub fn major(&self) -> Option<u32> {
         let by_name = || vendor::major_of(self.soname.as_deref()?);

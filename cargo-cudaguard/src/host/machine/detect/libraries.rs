@@ -2,13 +2,13 @@
 
 use std::path::Path;
 
+use super::described_file;
 use crate::binary::loader::{Inspection, LoadGraph};
 use crate::binary::mapped_file::OpenFiles;
 use crate::binary::symbols;
 use crate::family::{BUILTINS, Release, is_installed};
 use crate::host::library_version::file_version;
 use crate::host::machine::HostLibrary;
-use crate::host::machine::redact::redact_home;
 use cudaguard::internal::elf::Elf;
 use cudaguard::internal::env::Env;
 use cudaguard::internal::vendor;
@@ -24,23 +24,18 @@ pub(super) fn detect_others(env: &Env, graph: &LoadGraph) -> Vec<HostLibrary> {
 
 /// Reads the file that the loader picks for a name. `None` for other names of the file, such as `libcublas.so.13.0.2`.
 fn read_library(env: &Env, graph: &LoadGraph, name: String) -> Option<HostLibrary> {
-    let found = graph.resolve_file(0, &name).filter(|found| found.inspection == Inspection::Usable)?;
+    let Some(found) = graph.resolve_file(0, &name).filter(|found| found.inspection == Inspection::Usable) else {
+        let unusable = graph.candidates(0, &name).into_iter().next()?;
+        return Some(described_file(env, name, None, &unusable));
+    };
     let data = graph.files().open(&found.path).ok()?;
     let elf = Elf::parse(&data).ok()?;
     if elf.soname() != Some(name.as_str()) && !name.ends_with(".so") {
         return None;
     }
     let needs = elf.needed().into_iter().filter(|name| is_installed(name)).map(str::to_owned).collect();
-    Some(HostLibrary {
-        version: version_of(graph.files(), &found.path, elf.soname().unwrap_or(&name), &data),
-        path: Some(redact_home(env, &found.path.display())),
-        taken: true,
-        by: Some(redact_home(env, &found.place)),
-        soname: Some(name),
-        needs,
-        binds: symbols::newest_bound(&elf),
-        ..HostLibrary::default()
-    })
+    let version = version_of(graph.files(), &found.path, elf.soname().unwrap_or(&name), &data);
+    Some(HostLibrary { needs, binds: symbols::newest_bound(&elf), ..described_file(env, name, version, &found) })
 }
 
 /// Returns the version of a library, if its file contains all three numbers.

@@ -56,7 +56,7 @@ fn loader() -> impl Strategy<Value = LoaderVersion> {
 
 prop_compose! {
     fn library()(
-        soname in label(), version in version(), path in label(), taken: bool, by in label(),
+        soname in label(), version in version(), path in label(), taken: bool, by in label(), problem in label(),
         parts in some((any::<String>(), self::version()).prop_map(|(file, version)| HostLibraryPart { file, version })),
         loader in loader(), cuda in prop::option::of((1..99u32, 0..99u32)),
         needs in proptest::collection::vec(any::<String>(), 0..3),
@@ -65,7 +65,7 @@ prop_compose! {
         let bound = |(soname, name, major)| Bound { soname, name, first: Version::new(major, 0, 0) };
         let binds = binds.into_iter().map(bound).collect();
         let cuda = cuda.map(|(major, minor)| CudaVersion::new(major, minor));
-        HostLibrary { soname, version, path, taken, by, parts, loader, cuda, needs, binds }
+        HostLibrary { soname, version, path, taken, problem, by, parts, loader, cuda, needs, binds }
     }
 }
 
