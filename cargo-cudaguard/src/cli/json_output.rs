@@ -1,7 +1,7 @@
 //! JSON on stdout. Each object begins with `schema`, the number of its published JSON schema.
 
 use cudaguard::internal::json::{Value, array, object};
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 
 /// The number of the JSON schemas. It changes if a key is removed or gets another meaning; new keys do not change it.
 pub(crate) const SCHEMA: u32 = 1;
@@ -18,6 +18,25 @@ pub(crate) fn versioned(value: Value) -> Value {
 /// Renders an object with its schema number over several lines.
 pub(crate) fn render(value: Value) -> String {
     format!("{}\n", versioned(value).to_pretty_string())
+}
+
+/// Serializes a value that is built by hand, as a field of a structure.
+pub(crate) fn serialize_value<S: Serializer>(value: &Value, json: S) -> Result<S::Ok, S::Error> {
+    match value {
+        Value::Bool(value) => json.serialize_bool(*value),
+        Value::Number(number) => json.serialize_u64(*number),
+        Value::Text(text) => json.serialize_str(text),
+        Value::Array(items) => json.collect_seq(items.iter().map(ValueView)),
+        Value::Object(members) => json.collect_map(members.iter().map(|(key, value)| (key, ValueView(value)))),
+    }
+}
+
+struct ValueView<'a>(&'a Value);
+
+impl Serialize for ValueView<'_> {
+    fn serialize<S: Serializer>(&self, json: S) -> Result<S::Ok, S::Error> {
+        serialize_value(self.0, json)
+    }
 }
 
 /// Converts structures for an object that is built from values. A missing fact is absent, never null.

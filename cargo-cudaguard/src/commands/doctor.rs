@@ -5,12 +5,13 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use crate::host::diagnosis::{self, Checkup, DriverCandidate};
-use crate::host::machine::DriverProbe;
+use crate::host::machine::{DriverProbe, HostFileView};
 use cudaguard::Status;
 use cudaguard::internal::env::Env;
 use cudaguard::internal::finding::{self, Finding, Severity};
-use cudaguard::internal::json::{Value, array, object};
+use cudaguard::internal::json::Value;
 use cudaguard::internal::sanitize;
+use serde::Serialize;
 
 use crate::cli::arguments::TextOrJson;
 use crate::cli::report::{self, CliError, EXIT_ERROR, REFUSED};
@@ -51,7 +52,7 @@ pub(crate) fn run_doctor(
     }
     let findings = finding::sorted_unique(&checkup.findings);
     report::print_result(&match format {
-        TextOrJson::Json => json_output::render(to_json(program, &checkup, &findings, &rows)),
+        TextOrJson::Json => json_output::render_view(&DoctorView::new(program, &checkup, &findings, &rows)),
         TextOrJson::Text => to_text(program, &checkup, &findings, &rows),
     })?;
     Ok(match checkup.status {
@@ -61,18 +62,37 @@ pub(crate) fn run_doctor(
     })
 }
 
-fn to_json(program: Option<&Path>, checkup: &Checkup, findings: &[&Finding], rows: &[PackageRow]) -> Value {
-    let mut value = object::<&str>([]);
-    value.insert_some("file", program.map(|program| program.to_string_lossy().into_owned()));
-    value.insert_some("verdict", checkup.verdict.map(Verdict::name));
-    value.insert_some("status", Some(checkup.status.name()));
-    value.insert_some("findings", Some(findings::to_json(findings.iter().copied())));
-    let not_judged = &checkup.not_judged;
-    value.insert_some("not_judged", (!not_judged.is_empty()).then(|| array(not_judged.iter().map(String::as_str))));
-    value.insert_some("packages", (!rows.is_empty()).then(|| json_output::to_values(rows)));
-    value.insert_some("libraries", Some(array(checkup.choices.iter().map(DriverCandidate::to_json))));
-    value.insert_some("machine", Some(checkup.machine.to_json()));
-    value
+/// The output of `doctor` as JSON.
+#[derive(Serialize)]
+struct DoctorView<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    file: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    verdict: Option<&'static str>,
+    status: &'static str,
+    #[serde(serialize_with = "json_output::serialize_value")]
+    findings: Value,
+    #[serde(skip_serializing_if = "<[String]>::is_empty")]
+    not_judged: &'a [String],
+    #[serde(skip_serializing_if = "<[PackageRow]>::is_empty")]
+    packages: &'a [PackageRow],
+    libraries: &'a [DriverCandidate],
+    machine: HostFileView<'a>,
+}
+
+impl<'a> DoctorView<'a> {
+    fn new(program: Option<&Path>, checkup: &'a Checkup, findings: &[&Finding], packages: &'a [PackageRow]) -> Self {
+        Self {
+            file: program.map(|program| program.to_string_lossy().into_owned()),
+            verdict: checkup.verdict.map(Verdict::name),
+            status: checkup.status.name(),
+            findings: findings::to_json(findings.iter().copied()),
+            not_judged: &checkup.not_judged,
+            packages,
+            libraries: &checkup.choices,
+            machine: checkup.machine.to_host_file(),
+        }
+    }
 }
 
 /// Describes the machine and the candidates for each library, then lists findings, what was not examined and the next step.

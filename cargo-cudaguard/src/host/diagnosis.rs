@@ -23,12 +23,12 @@ use crate::verdict::Verdict;
 use cudaguard::Status;
 use cudaguard::internal::env::Env;
 use cudaguard::internal::finding::{self, Code, Effect, Finding, MessageTemplate, Severity, Values};
-use cudaguard::internal::json::{Value, object};
 use cudaguard::internal::manifest::{Manifest, Requirement};
 use cudaguard::internal::policy::GpuNeed;
 use cudaguard::internal::tables;
 use cudaguard::internal::vendor::{self, CUDNN};
 use cudaguard::internal::version::{CudaVersion, Version};
+use serde::Serialize;
 
 /// Result of the diagnosis: the machine and its problems.
 #[derive(Debug)]
@@ -48,13 +48,14 @@ pub struct Checkup {
 }
 
 /// A candidate file for a library.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct DriverCandidate {
     /// Name of the library: its soname.
     pub name: String,
     /// Path of the file.
     pub path: String,
     /// Version of the file, if its name or the files next to it contain one.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub version: Option<String>,
     /// The loader's decision on the file.
     pub fate: CandidateState,
@@ -64,7 +65,8 @@ pub struct DriverCandidate {
 }
 
 /// The loader's decision on a candidate file.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(into = "&'static str")]
 pub enum CandidateState {
     /// The loader picks it.
     Picked,
@@ -91,14 +93,9 @@ impl CandidateState {
     }
 }
 
-impl DriverCandidate {
-    /// Returns the candidate as a JSON object.
-    pub fn to_json(&self) -> Value {
-        let mut value = object([("name", self.name.as_str().into()), ("path", self.path.as_str().into())]);
-        value.insert_some("version", self.version.as_deref());
-        value.insert_some("fate", Some(self.fate.name()));
-        value.insert_some("why", Some(self.why.as_str()));
-        value
+impl From<CandidateState> for &'static str {
+    fn from(state: CandidateState) -> Self {
+        state.name()
     }
 }
 

@@ -407,7 +407,7 @@ fn schema_and_page_list_all_keys() {
     let file = |name: &str| fs::read_to_string(root.join(name)).unwrap_or_else(|error| panic!("{name}: {error}"));
     let schema: Value = serde_json::from_str(&file("templates/cudaguard-host.schema.json")).expect("JSON");
     let page = file("docs/reference/host-file.md");
-    let value: Value = serde_json::from_str(&machine.to_json().to_string()).expect("JSON");
+    let value: Value = serde_json::to_value(machine.to_host_file()).expect("JSON");
     walk(&value, &schema, &schema, "", &page);
     // All examples of the page and all host files of this suite match the schema.
     let examples = page.split("```json").skip(1).map(|rest| rest.split("```").next().expect("an end").to_owned());

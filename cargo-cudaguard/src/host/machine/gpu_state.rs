@@ -1,7 +1,10 @@
 //! States of a GPU in which no CUDA program can use it.
 
+use serde::Serialize;
+
 /// A state that a driver reports for a GPU. If a GPU is in several states, the last of them is the reason.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum GpuState {
     /// Its compute mode is Prohibited.
     ComputeProhibited,

@@ -1,108 +1,102 @@
 //! Writes a machine as a host file.
 
-use super::{Driver, Gpu, GpuState, HostLibrary, HostLibraryPart, Machine, MachineKind, OTHER_LIBRARIES, REVISION};
+#![expect(clippy::ref_option, clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference to the field")]
+
+use std::collections::BTreeMap;
+use std::fmt::Display;
+
+use serde::ser::SerializeMap as _;
+use serde::{Serialize, Serializer};
+
+use super::{HostLibrary, Machine, OTHER_LIBRARIES, REVISION};
 use crate::binary::symbols::Bound;
 use crate::host::facts::LoaderVersion;
-use cudaguard::internal::json::{Value, array, object};
 use cudaguard::internal::tables;
 use cudaguard::internal::vendor;
 
+/// A host file. `home` directories are written as `~`, because they contain the user's name.
+#[derive(Serialize)]
+pub struct HostFileView<'a> {
+    revision: u32,
+    #[serde(flatten)]
+    machine: &'a Machine,
+}
+
 impl Machine {
-    /// Returns the host file. `home` directories are written as `~`, because they contain the user's name.
-    pub fn to_json(&self) -> Value {
-        let mut value = object([("revision", REVISION.into())]);
-        value.insert_some("name", self.name.as_deref());
-        value.insert_some("platform", self.platform.as_deref());
-        value.insert_some("kind", self.kind.map(MachineKind::name));
-        value.insert_some("driver", self.driver.as_ref().map(Driver::to_json));
-        value.insert_some("gpus", self.gpus.as_ref().map(|gpus| array(gpus.iter().map(Gpu::to_json))));
-        for key in vendor::ALL.into_iter().map(|library| library.key).chain([OTHER_LIBRARIES]) {
-            let files = self.libraries.get(key);
-            value.insert_some(key, files.map(|files| array(files.iter().map(HostLibrary::to_json))));
+    /// Returns the contents of the host file.
+    pub const fn to_host_file(&self) -> HostFileView<'_> {
+        HostFileView { revision: REVISION, machine: self }
+    }
+}
+
+impl LoaderVersion {
+    pub(super) const fn is_unknown(&self) -> bool {
+        matches!(self, Self::Unknown)
+    }
+}
+
+impl Serialize for LoaderVersion {
+    fn serialize<S: Serializer>(&self, json: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Self::Unknown => json.serialize_none(),
+            Self::Version(version) => json.collect_str(version),
+            Self::Minor(major, minor) => json.collect_str(&format_args!("{major}.{minor}")),
         }
-        let texts = |list: &[(String, String)]| {
-            (!list.is_empty()).then(|| object(list.iter().map(|(key, text)| (key.as_str(), text.as_str().into()))))
-        };
-        value.insert_some("variables", texts(&self.variables));
-        value.insert_some("sources", texts(&self.sources));
-        value.insert_some(
-            "doubts",
-            (!self.warnings.is_empty()).then(|| array(self.warnings.iter().map(String::as_str))),
-        );
-        value
     }
 }
 
-impl Driver {
-    fn to_json(&self) -> Value {
-        let mut value = object::<&str>([]);
-        value.insert_some("present", self.absent.then_some(false));
-        value.insert_some("user", self.user.map(|release| release.to_string()));
-        value.insert_some("kernel", self.kernel.map(|release| release.to_string()));
-        value.insert_some("cuda", self.cuda.map(|version| version.to_string()));
-        value.insert_some("init", self.init);
-        value.insert_some("library", self.library.as_deref());
-        value.insert_some("ptx_compiler", self.ptx_compiler);
-        value.insert_some("ordinary", self.ordinary.then_some(true));
-        value.insert_some(
-            "compat",
-            self.compat.as_ref().map(|compat| {
-                let mut value = object::<&str>([]);
-                value.insert_some("cuda", compat.cuda.map(|version| version.to_string()));
-                value.insert_some("branches", Some(array(compat.branches.iter().copied())));
-                value
-            }),
-        );
-        value
+pub(super) fn text<T: Display, S: Serializer>(value: &Option<T>, json: S) -> Result<S::Ok, S::Error> {
+    match value {
+        Some(value) => json.collect_str(value),
+        None => json.serialize_none(),
     }
 }
 
-impl Gpu {
-    fn to_json(&self) -> Value {
-        let mut value = object::<&str>([]);
-        value.insert_some("name", self.name.as_deref());
-        value.insert_some("cc", self.cc.map(tables::dotted_cc));
-        value.insert_some("uuid", self.uuid.as_deref());
-        value.insert_some("pci", self.pci.as_deref());
-        value.insert_some("visible", self.visible);
-        value.insert_some("state", self.state.map(GpuState::name));
-        value
-    }
+pub(super) fn dotted<S: Serializer>(cc: &Option<(u8, u8)>, json: S) -> Result<S::Ok, S::Error> {
+    text(&cc.map(tables::dotted_cc), json)
 }
 
-impl HostLibrary {
-    fn to_json(&self) -> Value {
-        let mut value = object::<&str>([]);
-        value.insert_some("soname", self.soname.as_deref());
-        value.insert_some("version", self.version.map(|version| version.to_string()));
-        value.insert_some(
-            "loader",
-            match self.loader {
-                LoaderVersion::Unknown => None,
-                LoaderVersion::Version(version) => Some(version.to_string()),
-                LoaderVersion::Minor(major, minor) => Some(format!("{major}.{minor}")),
-            },
-        );
-        value.insert_some("cuda", self.cuda.map(|version| version.to_string()));
-        value.insert_some("path", self.path.as_deref());
-        value.insert_some("by", self.by.as_deref());
-        value.insert_some("taken", (!self.taken).then_some(false));
-        value.insert_some("problem", self.problem.as_deref());
-        let part = |part: &HostLibraryPart| {
-            let mut value = object([("file", part.file.as_str().into())]);
-            value.insert_some("version", part.version.map(|version| version.to_string()));
-            value
-        };
-        value.insert_some("needs", (!self.needs.is_empty()).then(|| array(self.needs.iter().map(String::as_str))));
-        let bound = |bound: &Bound| {
-            object([
-                ("soname", bound.soname.as_str().into()),
-                ("function", bound.name.as_str().into()),
-                ("first", bound.first.to_string().into()),
-            ])
-        };
-        value.insert_some("binds", (!self.binds.is_empty()).then(|| array(self.binds.iter().map(bound))));
-        value.insert_some("parts", self.parts.as_ref().map(|parts| array(parts.iter().map(part))));
-        value
+pub(super) fn negated<S: Serializer>(value: &bool, json: S) -> Result<S::Ok, S::Error> {
+    json.serialize_bool(!value)
+}
+
+pub(super) const fn is_set(value: &bool) -> bool {
+    *value
+}
+
+pub(super) const fn is_unset(value: &bool) -> bool {
+    !*value
+}
+
+pub(super) fn texts<S: Serializer>(texts: &[(String, String)], json: S) -> Result<S::Ok, S::Error> {
+    json.collect_map(texts.iter().map(|(key, text)| (key, text)))
+}
+
+/// Writes the lists of libraries in the order of the table.
+pub(super) fn libraries<S: Serializer>(
+    libraries: &BTreeMap<&'static str, Vec<HostLibrary>>,
+    json: S,
+) -> Result<S::Ok, S::Error> {
+    let mut map = json.serialize_map(None)?;
+    for key in vendor::ALL.into_iter().map(|library| library.key).chain([OTHER_LIBRARIES]) {
+        if let Some(files) = libraries.get(key) {
+            map.serialize_entry(key, files)?;
+        }
     }
+    map.end()
+}
+
+pub(super) fn bound_functions<S: Serializer>(bound: &[Bound], json: S) -> Result<S::Ok, S::Error> {
+    #[derive(Serialize)]
+    struct BoundView<'a> {
+        soname: &'a str,
+        function: &'a str,
+        first: String,
+    }
+
+    json.collect_seq(bound.iter().map(|bound| BoundView {
+        soname: &bound.soname,
+        function: &bound.name,
+        first: bound.first.to_string(),
+    }))
 }

@@ -37,6 +37,7 @@ pub use detect::detect_machine;
 pub use driver_probe::DriverProbe;
 pub use gpu_state::GpuState;
 pub use host_file::{ParseError, parse_release};
+pub use host_file_writer::HostFileView;
 #[cfg(target_os = "linux")]
 pub use probe_child::run_probe_child;
 pub(crate) use together::answers_together;
@@ -50,7 +51,7 @@ use cudaguard::internal::manifest::{Linkage, Manifest, Requirement};
 use cudaguard::internal::tables::{self, Floor};
 use cudaguard::internal::vendor::{self, CUDART, CUDNN};
 use cudaguard::internal::version::{CudaVersion, DriverRelease, Version};
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 /// The revision of the host file that this version writes.
 pub const REVISION: u32 = 1;
@@ -60,31 +61,41 @@ pub const VARIABLES: [&str; 4] =
     ["CUDA_VISIBLE_DEVICES", "CUDA_DEVICE_ORDER", "CUDA_FORCE_PTX_JIT", "CUDA_DISABLE_PTX_JIT"];
 
 /// The known facts of a machine.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize)]
 pub struct Machine {
     /// A label from the list of machines; [`detect_machine()`] sets none.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
     /// Processor and operating system: `x86_64-linux`.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub platform: Option<String>,
     /// The kind of machine, if drivers follow other rules on it.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub kind: Option<MachineKind>,
     /// The driver; `None`: not checked.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub driver: Option<Driver>,
     /// The GPUs; `None`: not checked, or the check failed.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub gpus: Option<Vec<Gpu>>,
     /// The files of each library in the order of the loader, by the key of the library's descriptor. NVIDIA's other libraries have one
     /// key, `libraries`. Libraries that were not checked have no entry.
+    #[serde(flatten, serialize_with = "host_file_writer::libraries")]
     pub libraries: BTreeMap<&'static str, Vec<HostLibrary>>,
     /// The [`VARIABLES`] that are set, with their values.
+    #[serde(skip_serializing_if = "Vec::is_empty", serialize_with = "host_file_writer::texts")]
     pub variables: Vec<(String, String)>,
     /// The source of each fact: the key of the fact, and the location.
+    #[serde(skip_serializing_if = "Vec::is_empty", serialize_with = "host_file_writer::texts")]
     pub sources: Vec<(String, String)>,
     /// Messages about facts that could not be determined.
+    #[serde(rename = "doubts", skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<String>,
 }
 
 /// A machine on which drivers follow other rules.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
+#[serde(rename_all = "lowercase")]
 pub enum MachineKind {
     /// Windows Subsystem for Linux: libcuda comes from Windows, and its file name contains no release.
     Wsl2,
@@ -107,40 +118,53 @@ impl MachineKind {
 }
 
 /// A driver.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Deserialize, Serialize)]
 #[serde(default, expecting = "a driver: an object, `{ … }`")]
 pub struct Driver {
     /// True if a search found no libcuda.
-    #[serde(rename = "present", deserialize_with = "host_file::is_false")]
+    #[serde(
+        rename = "present",
+        deserialize_with = "host_file::is_false",
+        serialize_with = "host_file_writer::negated"
+    )]
+    #[serde(skip_serializing_if = "host_file_writer::is_unset")]
     pub absent: bool,
-    /// Path of libcuda.
-    pub library: Option<String>,
     /// Its release.
-    #[serde(deserialize_with = "host_file::a_release")]
+    #[serde(deserialize_with = "host_file::a_release", serialize_with = "host_file_writer::text")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub user: Option<DriverRelease>,
     /// The release of the kernel module.
-    #[serde(deserialize_with = "host_file::a_release")]
+    #[serde(deserialize_with = "host_file::a_release", serialize_with = "host_file_writer::text")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub kernel: Option<DriverRelease>,
     /// The CUDA version that libcuda supports.
-    #[serde(deserialize_with = "host_file::a_cuda_version")]
+    #[serde(deserialize_with = "host_file::a_cuda_version", serialize_with = "host_file_writer::text")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub cuda: Option<CudaVersion>,
     /// Result of `cuInit`; `None`: not called, or it did not return.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub init: Option<u32>,
+    /// Path of libcuda.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub library: Option<String>,
     /// True if `libnvidia-ptxjitcompiler.so.1`, which compiles PTX, is installed.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub ptx_compiler: Option<bool>,
-    /// Contents of libcuda's note about forward compatibility, which only cuda-compat has.
-    pub compat: Option<CompatPackage>,
     /// True if libcuda's file was read, has no such note, and is not in a cuda-compat directory.
-    #[serde(deserialize_with = "host_file::or_default")]
+    #[serde(deserialize_with = "host_file::or_default", skip_serializing_if = "host_file_writer::is_unset")]
     pub ordinary: bool,
+    /// Contents of libcuda's note about forward compatibility, which only cuda-compat has.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub compat: Option<CompatPackage>,
 }
 
 /// The note of a cuda-compat libcuda.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Deserialize, Serialize)]
 #[serde(default, expecting = "an object, `{ … }`")]
 pub struct CompatPackage {
     /// The CUDA version that it supports.
-    #[serde(deserialize_with = "host_file::a_cuda_version")]
+    #[serde(deserialize_with = "host_file::a_cuda_version", serialize_with = "host_file_writer::text")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub cuda: Option<CudaVersion>,
     /// The branches of kernel modules that it supports; empty if it lists none.
     #[serde(deserialize_with = "host_file::list_or_empty")]
@@ -148,22 +172,27 @@ pub struct CompatPackage {
 }
 
 /// A GPU.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Deserialize, Serialize)]
 #[serde(default, expecting = "a GPU: an object, `{ … }`")]
 pub struct Gpu {
     /// The product's name.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
     /// The compute capability.
-    #[serde(deserialize_with = "host_file::a_cc")]
+    #[serde(deserialize_with = "host_file::a_cc", serialize_with = "host_file_writer::dotted")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub cc: Option<(u8, u8)>,
     /// `GPU-…`.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub uuid: Option<String>,
     /// The PCI address: `0000:3b:00.0`.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub pci: Option<String>,
     /// True if a process can use it. `None`: unknown if `CUDA_VISIBLE_DEVICES` is set, otherwise visible.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub visible: Option<bool>,
     /// The state that prevents CUDA programs from using it, if it is in one.
-    #[serde(deserialize_with = "host_file::a_state")]
+    #[serde(deserialize_with = "host_file::a_state", skip_serializing_if = "Option::is_none")]
     pub state: Option<GpuState>,
     /// True if the driver listed the GPU and therefore supports it.
     #[serde(skip)]
@@ -171,50 +200,59 @@ pub struct Gpu {
 }
 
 /// A library that was found, and the version in its files.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Deserialize, Serialize)]
 #[serde(default, expecting = "a library: an object, `{ … }`")]
 pub struct HostLibrary {
     /// The name it was found under: its soname.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub soname: Option<String>,
     /// Version of the symbol.
-    #[serde(deserialize_with = "host_file::a_version")]
+    #[serde(deserialize_with = "host_file::a_version", serialize_with = "host_file_writer::text")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub version: Option<Version>,
+    /// The release in the library's own file, which can differ from that of its parts.
+    #[serde(deserialize_with = "host_file::a_loader", skip_serializing_if = "LoaderVersion::is_unknown")]
+    pub loader: LoaderVersion,
+    /// The release of the cudart that is linked into it, if any.
+    #[serde(deserialize_with = "host_file::a_cuda_version", serialize_with = "host_file_writer::text")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cuda: Option<CudaVersion>,
     /// Path of the file.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub path: Option<String>,
+    /// The search rule of the loader: `LD_LIBRARY_PATH: /opt/lib`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub by: Option<String>,
     /// True if the loader resolves the soname to this file; false if another file precedes it, or if the loader does
     /// not search its directory.
     #[serde(default = "host_file::yes", deserialize_with = "host_file::is_not_false")]
+    #[serde(skip_serializing_if = "host_file_writer::is_set")]
     pub taken: bool,
     /// Why the loader cannot load the file: it fails at a damaged file, and skips one for another processor.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub problem: Option<String>,
-    /// The search rule of the loader: `LD_LIBRARY_PATH: /opt/lib`.
-    pub by: Option<String>,
-    /// The libraries that it loads with dlopen and that exist; `None`: not checked.
-    #[serde(deserialize_with = "host_file::list")]
-    pub parts: Option<Vec<HostLibraryPart>>,
-    /// The release in the library's own file, which can differ from that of its parts.
-    #[serde(deserialize_with = "host_file::a_loader")]
-    pub loader: LoaderVersion,
-    /// The release of the cudart that is linked into it, if any.
-    #[serde(deserialize_with = "host_file::a_cuda_version")]
-    pub cuda: Option<CudaVersion>,
     /// The libraries of NVIDIA that it needs, by soname.
-    #[serde(deserialize_with = "host_file::list_or_empty")]
+    #[serde(deserialize_with = "host_file::list_or_empty", skip_serializing_if = "Vec::is_empty")]
     pub needs: Vec<String>,
     /// The newest function of each of these that it binds, if the first releases lack it.
-    #[serde(deserialize_with = "host_file::bound_functions")]
+    #[serde(deserialize_with = "host_file::bound_functions", serialize_with = "host_file_writer::bound_functions")]
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub binds: Vec<Bound>,
+    /// The libraries that it loads with dlopen and that exist; `None`: not checked.
+    #[serde(deserialize_with = "host_file::list", skip_serializing_if = "Option::is_none")]
+    pub parts: Option<Vec<HostLibraryPart>>,
 }
 
 /// A library that another one loads with dlopen.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Deserialize, Serialize)]
 #[serde(default, expecting = "a library: an object, `{ … }`")]
 pub struct HostLibraryPart {
     /// The file name.
     #[serde(deserialize_with = "host_file::or_default")]
     pub file: String,
     /// The version, if known.
-    #[serde(deserialize_with = "host_file::a_version")]
+    #[serde(deserialize_with = "host_file::a_version", serialize_with = "host_file_writer::text")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub version: Option<Version>,
 }
 
