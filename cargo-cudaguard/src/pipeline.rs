@@ -9,7 +9,7 @@ use cudaguard::internal::finding::{Code, Finding, MessageTemplate, Values};
 use cudaguard::internal::lock::{self, Lock};
 use cudaguard::internal::manifest::{BuiltWith, FactSource, Linkage, Manifest};
 use cudaguard::internal::note::{self, SIZE};
-use cudaguard::internal::pipeline::{BuildCheck, BuildInputs, CudaIntent, is_library_absent};
+use cudaguard::internal::pipeline::{BuildCheck, BuildInputs, CudaIntent, is_library_absent, needs_use_of_cudnn};
 use cudaguard::internal::policy::Policy;
 use cudaguard::internal::toolchain::{BuildSystem, LibraryHeaders, Toolchain};
 use cudaguard::internal::vendor::CUDNN;
@@ -65,9 +65,18 @@ pub fn check_build(facts: &BuildInputs<'_>, crates: &[Crate], env: &Env) -> Resu
         build.findings = now;
         build.deferred.extend::<Vec<Finding>>(later);
     }
+    if facts.cuda_intent(&build.policy) != CudaIntent::Unstated && crates.iter().any(uses_cudnn) {
+        let BuildCheck { deferred, policy, .. } = &mut build;
+        let of_crates: Vec<Finding> = deferred.extract_if(.., |finding| needs_use_of_cudnn(finding, policy)).collect();
+        build.findings.extend(of_crates);
+    }
     let uses = crates::detect_crates(env, crates, &build.toolchain, Path::new("/"), !build.policy.fleet.is_empty());
     let of_crates = crates::check_crates(&build.policy, &build.toolchain, &uses);
     Ok(CheckedBuild { of_crates: facts.apply_policy(&build.policy, of_crates).findings, uses, build })
+}
+
+fn uses_cudnn(one: &Crate) -> bool {
+    one.library_stems().contains(&CUDNN.key)
 }
 
 impl CheckedBuild {
@@ -194,7 +203,11 @@ pub fn compiled_with(
 pub fn deferred_findings(judged: &CheckedBuild, seen: &LinkEvidence, binary: &Binary) -> Vec<Finding> {
     let takes_library = binary.imported().any(|name| CUDNN.is_named(name));
     let named = judged.toolchain.named_releases();
+    let uses_library = binary.linkage_in_build(CUDNN) != Linkage::None;
     let holds = |finding: &&Finding| {
+        if !uses_library && needs_use_of_cudnn(finding, &judged.policy) {
+            return false;
+        }
         let found = takes_library && is_library_absent(finding, &judged.toolchain);
         check::still_holds(finding, seen, &named) && !linked_lock::is_superseded(finding, seen) && !found
     };

@@ -22,7 +22,7 @@ use crate::sys::env::Env;
 use crate::toolchain::{BuildSystem, Toolchain};
 
 use inputs::ProjectLock;
-pub use inputs::{BuildInputs, CudaIntent, is_library_absent};
+pub use inputs::{BuildInputs, CudaIntent, is_library_absent, needs_use_of_cudnn};
 
 /// The result of the checks of a build: the toolchain, and the findings with their severity in this build.
 #[derive(Debug)]
@@ -70,7 +70,7 @@ impl BuildInputs<'_> {
             lock::enforce_locked(&mut applied.findings, &policy);
         }
         let (deferred, findings) =
-            applied.findings.into_iter().partition(|finding| self.awaits_linked(finding, &toolchain, intent));
+            applied.findings.into_iter().partition(|finding| self.awaits_linked(finding, &policy, &toolchain, intent));
         Ok(BuildCheck {
             findings,
             deferred,

@@ -163,10 +163,10 @@ pub(crate) fn seal_open(
             }
         };
         let manifest = known.manifest;
-        if observed.component.as_ref().is_some_and(|component| *component != manifest.component.name) {
+        let Some(linked) = linked_manifest(&manifest, observed) else {
             manifests.push(manifest);
             continue;
-        }
+        };
         // A note is rewritten only if encoding it again yields the same bytes. Otherwise data of a newer cudaguard
         // would be lost.
         if note::encode(&manifest).ok().is_none_or(|again| again[..] != found.descriptor[..]) {
@@ -184,9 +184,8 @@ pub(crate) fn seal_open(
             ));
             continue;
         }
-        let manifest = observed_manifest(manifest, observed);
-        let new = note::encode(&manifest)?;
-        manifests.push(manifest);
+        let new = note::encode(&linked)?;
+        manifests.push(linked);
         if new[..] == found.descriptor[..] {
             sealed.same += 1;
         } else {
@@ -208,6 +207,20 @@ pub(crate) fn seal_open(
         done.map_err(|error| format!("{}: cannot be sealed: {error}", file.display()))?;
     }
     Ok((sealed, manifests))
+}
+
+/// Returns the manifest with what the linked file shows. `None` if the note is left as it is, because it is that of another component.
+fn linked_manifest(manifest: &Manifest, observed: &LinkObservation) -> Option<Manifest> {
+    if observed.component.as_ref().is_none_or(|component| *component == manifest.component.name) {
+        return Some(observed_manifest(manifest.clone(), observed));
+    }
+    // Only the linked file shows whether the cuDNN that was found for a library is used.
+    let is_open = !manifest.sealed && manifest.library.as_ref().is_some_and(|one| one.linkage == Linkage::Unknown);
+    is_open.then(|| {
+        let mut linked = manifest.clone();
+        set_cudnn(&mut linked, observed);
+        linked
+    })
 }
 
 /// Copies a file that has no note to seal to `to`.

@@ -4,9 +4,9 @@ use std::path::{Path, PathBuf};
 
 use crate::config::lock::{self, Lock, LockScope};
 use crate::config::policy::Policy;
-use crate::finding::{Code, Finding};
+use crate::finding::{Code, Finding, Severity};
 use crate::knowledge::vendor::CUDNN;
-use crate::manifest::model::Component;
+use crate::manifest::model::{Component, Linkage};
 use crate::sys::env::Env;
 use crate::toolchain::{BuildSystem, BuildSystemFacts, DetectOptions, Sourced, Toolchain};
 
@@ -204,7 +204,13 @@ impl BuildInputs<'_> {
     }
 
     /// Returns true if only the linked file shows whether this finding applies.
-    pub(super) fn awaits_linked(&self, finding: &Finding, toolchain: &Toolchain, intent: CudaIntent) -> bool {
+    pub(super) fn awaits_linked(
+        &self,
+        finding: &Finding,
+        policy: &Policy,
+        toolchain: &Toolchain,
+        intent: CudaIntent,
+    ) -> bool {
         // The linked file may show which of several toolkits the build used.
         let is_one_of_several = || {
             let is_declared = self.intent == CudaIntent::Unstated && intent == CudaIntent::Owner;
@@ -216,8 +222,31 @@ impl BuildInputs<'_> {
         // as options may never pass its objects.
         let is_library_open =
             || self.sees_linked && toolchain.by != BuildSystem::Options && is_library_absent(finding, toolchain);
-        intent == CudaIntent::Unstated || is_one_of_several() || is_library_open()
+        let is_unused = self.sees_linked
+            && toolchain.by == BuildSystem::Cargo
+            && self.headers.is_none()
+            && needs_use_of_cudnn(finding, policy);
+        intent == CudaIntent::Unstated || is_one_of_several() || is_library_open() || is_unused
     }
+}
+
+/// Returns true if the finding applies only to a build that uses cuDNN, and the policy does not mention cuDNN: a variable that
+/// names an installed cuDNN is no use.
+pub fn needs_use_of_cudnn(finding: &Finding, policy: &Policy) -> bool {
+    let is_open = policy.library.is_none()
+        && policy.library_fleet.is_none()
+        && policy.library_linkage.is_none_or(|linkage| linkage == Linkage::Unknown);
+    is_open
+        && finding.severity > Severity::Info
+        && matches!(
+            finding.code,
+            Code::CudnnMixed
+                | Code::CudnnForOtherCuda
+                | Code::CudnnIncomplete
+                | Code::CudnnUnreadable
+                | Code::CudnnLeftGpu
+                | Code::CudnnBeforeGpu
+        )
 }
 
 /// Returns true if the finding reports that the policy requires cuDNN and none was found.

@@ -44,7 +44,7 @@ pub(crate) fn archs() -> Vec<Recipe> {
     vec![recipe(
         "everything-at-once",
         &["CG101", "CG103", "CG111", "CG121"],
-        "[toolkit]\nrequire = \"<13\"\n[gpu]\narchs = [\"sm_60\"]\n",
+        "[toolkit]\nrequire = \"<13\"\n[gpu]\narchs = [\"sm_60\"]\n[cudnn]\nrequire = \"8\"\n",
         |machine| {
             machine.cuda_in_use("13.0");
             machine.cuda("cuda-13.5", "13.5");
@@ -97,11 +97,16 @@ pub(crate) fn fleets() -> Vec<Recipe> {
             machine.cudnn("cudnn", "9.15.1");
             machine.set_at("CUDNN_PATH", "cudnn");
         }),
-        recipe("gpu-dropped-by-cudnn", &["CG137"], "[gpu]\nfleet = [\"P100\", \"A100\"]\n", |machine| {
-            machine.cuda_in_use("13.0");
-            machine.cudnn("cudnn", "9.15.1");
-            machine.set_at("CUDNN_PATH", "cudnn");
-        }),
+        recipe(
+            "gpu-dropped-by-cudnn",
+            &["CG137"],
+            "[cudnn]\nrequire = \"9\"\n[gpu]\nfleet = [\"P100\", \"A100\"]\n",
+            |machine| {
+                machine.cuda_in_use("13.0");
+                machine.cudnn("cudnn", "9.15.1");
+                machine.set_at("CUDNN_PATH", "cudnn");
+            },
+        ),
     ]
 }
 

@@ -145,6 +145,30 @@ fn linked_cuda_is_checked_after_linking() {
     assert!(warned.stderr.contains("warning[CG101]: "), "{warned}");
 }
 
+/// A cuDNN that a variable names is a finding only if the linked file or the policy uses cuDNN.
+#[e2e(slow)]
+fn unused_cudnn_is_no_finding() {
+    let broken = parts::cudnn("9.15.1-loader");
+    for (cudnn, policy, code) in [
+        (parts::cudnn("9.15.1-cu12"), "", None),
+        (parts::cudnn("8.9.7"), "", None),
+        (broken, "", None),
+        (parts::cudnn("9.15.1-cu12"), "[cudnn]\nrequire = \"9\"\n", Some("CG111")),
+    ] {
+        let fixture = linking("meant-unused-cudnn");
+        if !policy.is_empty() {
+            fixture.write("cudaguard.toml", policy);
+        }
+        let call = with(fixture.guard(["build", "--release"]), "13.0").env("CUDNN_PATH", &cudnn);
+        let built = call.run().expect(i32::from(code.is_some()));
+        match code {
+            Some(code) => assert!(built.stderr.contains(&format!("error[{code}]: ")), "{built}"),
+            None => assert_eq!(summary(&built), "cudaguard: 1 of 1 target guarded (CUDA 13.0)", "{built}"),
+        }
+        assert_eq!(built.stderr.contains("CG1"), code.is_some(), "{}: {built}", cudnn.display());
+    }
+}
+
 #[e2e(slow)]
 fn tests_linking_cuda_are_checked() {
     let fixture = linking("meant-tested");

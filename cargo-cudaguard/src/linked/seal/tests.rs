@@ -1,4 +1,5 @@
 use super::*;
+use crate::host::machine::is_cudnn_row;
 use cudaguard::internal::arch::{Arch, Suffix};
 use cudaguard::internal::manifest::{BuiltWith, Component};
 use cudaguard::internal::policy::Runtime;
@@ -487,5 +488,22 @@ mod hosts {
                 prop_assert_eq!(refused(&manifest, &newer), Vec::<String>::new(), "{:?} {:?}", older, newer);
             }
         }
+    }
+}
+
+#[test]
+fn unused_cudnn_of_other_component_is_dropped() {
+    for (own, linkage, seen, expected) in [
+        ("demo", Linkage::Unknown, Linkage::None, Some(0)),
+        ("other", Linkage::Unknown, Linkage::None, Some(0)),
+        ("other", Linkage::Unknown, Linkage::Linked, Some(2)),
+        ("other", Linkage::Dlopened, Linkage::None, None),
+        ("other", Linkage::Linked, Linkage::None, None),
+    ] {
+        let component = Some(own.to_owned());
+        let observed = LinkObservation { component, library: seen, ..LinkObservation::default() };
+        let linked = linked_manifest(&manifest(linkage), &observed);
+        let rows = linked.map(|linked| linked.requires.iter().filter(|row| is_cudnn_row(row)).count());
+        assert_eq!(rows, expected, "{own} {linkage:?} {seen:?}");
     }
 }
