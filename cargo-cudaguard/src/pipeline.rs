@@ -151,17 +151,12 @@ pub fn resolve_cudnn(
         let values = values
             .with_known("symbol", bound.map(|bound| &bound.name))
             .with_known("min", bound.map(|bound| bound.first));
-        let by_cargo = if taken.is_some() {
+        let words = if taken.is_some() {
             MessageTemplate::CudnnHeadersUnknown
         } else {
             MessageTemplate::CudnnHeadersUnknownNothing
         };
-        let words = toolchain.by.choose(
-            by_cargo,
-            MessageTemplate::CudnnHeadersUnknownCMake,
-            MessageTemplate::CudnnHeadersUnknownOptions,
-        );
-        findings.push(words.to_finding(&values));
+        findings.push(words.to_finding(&values.built_by(toolchain.by)));
     }
     // Check the library against policy and toolkit. If a build system selected it, that was already done.
     if let Some(library) = library.filter(|_| !is_judged && toolchain.by == BuildSystem::Cargo) {

@@ -679,15 +679,19 @@ SHIM_FN void add_nothing(struct judging *judging, uint32_t code) {
 
 /* Adds the finding about the result of cuInit. */
 SHIM_FN void add_answer(struct judging *judging, int32_t init) {
+  const struct judge_driver *d = judging->driver;
   uint32_t code = JUDGE_DRIVER_CANNOT_TELL_ANSWER;
   if (init == MISMATCH) code = JUDGE_DRIVER_MISMATCH;
   if (init == NOT_FOR_COMPAT) code = JUDGE_FORWARD_COMPAT_UNSUPPORTED;
+  /* To a module that an update left loaded, the new libcuda looks like cuda-compat. */
+  if (init == NOT_FOR_COMPAT && d->compat == COMPAT_NONE && d->kernel && d->user != d->kernel)
+    code = JUDGE_DRIVER_MISMATCH;
   if (init == STUB) code = JUDGE_STUB_DRIVER;
   /* Without a GPU, a driver that fails is harmless: images for builds contain a stub, and an empty
    * CUDA_VISIBLE_DEVICES hides all. */
   if (init <= 0 || init == NO_DEVICE ||
       (judging->manifest->gpu != GPU_REQUIRED && !judging->visible &&
-       (init == STUB || judging->driver->gpu_count == 0)))
+       (init == STUB || d->gpu_count == 0)))
     add_nothing(judging, JUDGE_GPU_MISSING);
   else add_general(judging, code, code == JUDGE_DRIVER_CANNOT_TELL_ANSWER ? INFO : ERROR);
 }

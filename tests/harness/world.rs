@@ -71,6 +71,8 @@ pub fn from_options(words: &mut VecDeque<String>) -> Option<World> {
             "--no-jit" => world.library.as_mut()?.jit = false,
             "--crashes" => world.library.as_mut()?.manner = Manner::Crashes,
             "--no-uvm" => world.uvm = false,
+            "--no-libcuda" => world.library = None,
+            "--no-module" => world.kernel = None,
             _ => return None,
         }
     }

@@ -448,6 +448,10 @@ fn diagnose_host(machine: &Machine, signs: &HostSymptoms) -> Vec<Finding> {
     }
     match driver.init {
         Some(803) => found.push(MessageTemplate::DriverMismatch.to_finding(&values)),
+        // To a module that an update left loaded, the new libcuda looks like cuda-compat.
+        Some(804) if driver.ordinary && kernel.is_some() => {
+            found.push(MessageTemplate::DriverMismatch.to_finding(&values));
+        }
         Some(804) => found.push(MessageTemplate::ForwardCompatUnsupported.to_finding(&values)),
         Some(34) => found.push(MessageTemplate::StubDriver.to_finding(&values)),
         Some(answer) if !matches!(answer, 0 | 100) => found.push(init_failure(answer, machine, signs, &values)),
@@ -514,15 +518,20 @@ fn diagnose_host(machine: &Machine, signs: &HostSymptoms) -> Vec<Finding> {
 /// Returns the finding for a `cuInit` that fails: the cause that the facts of this machine select in the table of statuses.
 fn init_failure(answer: u32, machine: &Machine, signs: &HostSymptoms, values: &Values) -> Finding {
     let values = values.clone().with("answer", answer);
-    let mut facts = Vec::new();
+    let mut facts = vec![MachineFact::Init];
     if machine.gpus.as_ref().is_some_and(|gpus| !gpus.is_empty() && gpus.iter().all(is_virtual)) {
         facts.push(MachineFact::Vgpu);
     }
     if signs.container {
         facts.push(MachineFact::Container);
     }
-    if !signs.lacking.is_empty() {
+    if machine.kind == Some(MachineKind::Wsl2) {
+        facts.push(MachineFact::Wsl);
+    } else if !signs.lacking.is_empty() {
         facts.push(MachineFact::NoUvm);
+    }
+    if signs.mps.is_some() {
+        facts.push(MachineFact::MpsVariable);
     }
     let Some((symptom, cause)) = likeliest_cause(answer, &facts) else {
         return MessageTemplate::DriverNotWorking.to_finding(&values);

@@ -383,10 +383,9 @@ fn other_machine(graph: &LoadGraph) -> Option<Finding> {
 
 fn no_interpreter(graph: &LoadGraph) -> Option<Finding> {
     let (why, interpreter) = (graph.interpreter_problem.as_ref()?, graph.interpreter.as_ref()?);
-    let musl = interpreter.to_string_lossy().contains("musl");
-    let words = if musl { MessageTemplate::LibraryAbsentMusl } else { MessageTemplate::LibraryAbsentInterpreter };
     let values = Values::default().with("library", interpreter.display()).with("why", why);
-    Some(words.to_finding(&values.with("file", graph.objects[0].path.display())))
+    let values = values.with("file", graph.objects[0].path.display());
+    Some(MessageTemplate::LibraryAbsentInterpreter.to_finding(&values))
 }
 
 /// Returns the shared libcudart that this component gets. The file contains its release (13.0 to 13.5) in no text or

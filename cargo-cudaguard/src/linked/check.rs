@@ -141,6 +141,7 @@ fn check_archs(
     }
     check_foreign_archs(policy, &demanded, linked, groups, findings);
     let values = policy_args(policy).with("file", linked.name).with("declared", join_targets(&demanded));
+    let values = values.built_by(linked.by);
     for group in groups {
         let mine: Vec<String> =
             own_containers(linked, group).map(|container| container_label(linked.kernels, container)).collect();
@@ -152,20 +153,15 @@ fn check_archs(
         let values = values.with("variable", cmake_archs(linked));
         let missing = missing_targets(group, &demanded);
         if !missing.is_empty() {
-            let words = choose_template(linked, MessageTemplate::ArchMissing, MessageTemplate::ArchMissingCMake);
-            findings.push(words.to_finding(&values.clone().with("targets", join_targets(missing))));
+            let values = values.clone().with("targets", join_targets(missing));
+            findings.push(MessageTemplate::ArchMissing.to_finding(&values));
         }
         let surplus = surplus_targets(group, &demanded);
         if !surplus.is_empty() {
-            let words = choose_template(linked, MessageTemplate::ArchSurplus, MessageTemplate::ArchSurplusCMake);
-            findings.push(words.to_finding(&values.with("targets", join_targets(surplus))));
+            let values = values.with("targets", join_targets(surplus));
+            findings.push(MessageTemplate::ArchSurplus.to_finding(&values));
         }
     }
-}
-
-/// Selects the wording of a hint.
-fn choose_template(linked: &Linked<'_>, others: MessageTemplate, cmake: MessageTemplate) -> MessageTemplate {
-    linked.by.choose(others, cmake, others)
 }
 
 /// Returns the name of CMake's list of architectures: `CUDA_ARCHITECTURES of my-model`.
@@ -197,12 +193,8 @@ fn not_as_declared(manifest: &Manifest, linked: &Linked<'_>, groups: &[Group], f
         let values = Values::default().with("file", linked.name).with("source", source);
         let values = values.with("targets", join_targets(missing)).with("declared", join_targets(&manifest.declared));
         let values = values.with("kernels", join_unique(mine)).with("built_for", found);
-        let words = (
-            MessageTemplate::ArchMissingDeclared,
-            MessageTemplate::ArchMissingDeclaredCMake,
-            MessageTemplate::ArchMissingDeclaredOptions,
-        );
-        findings.push(linked.by.choose(words.0, words.1, words.2).to_finding(&values).with_severity(Severity::Warning));
+        let finding = MessageTemplate::ArchMissingDeclared.to_finding(&values.built_by(linked.by));
+        findings.push(finding.with_severity(Severity::Warning));
     }
 }
 
@@ -266,17 +258,9 @@ fn gpu_fleet(policy: &Policy, manifest: &Manifest, linked: &Linked<'_>, findings
     }
     for (lacking, partial) in reported {
         let Some((_, cc)) = partial.first() else { continue };
-        let words = if lacking.len() == 1 {
-            choose_template(linked, MessageTemplate::FleetPartialOne, MessageTemplate::FleetPartialOneCMake)
-        } else {
-            choose_template(linked, MessageTemplate::FleetPartial, MessageTemplate::FleetPartialCMake)
-        };
-        let archs = join_archs(&partial);
-        // CMake's lists have numbers: 75 is sm_75.
-        let archs = linked.by.choose(archs.clone(), archs.replace("sm_", ""), archs);
         let values = values.clone().with("gpus", join_gpus(&partial)).with("left_out", lacking.len());
-        let values = values.with("without", containers_without(kernels, *cc)).with("archs", archs);
-        let mut finding = words.to_finding(&values);
+        let values = values.with("without", containers_without(kernels, *cc)).with("archs", join_archs(&partial));
+        let mut finding = MessageTemplate::FleetPartial.to_finding(&values.built_by(linked.by));
         if policy.partial_refuse {
             // The program would refuse to start on these GPUs.
             finding.severity = Severity::Error;
@@ -380,12 +364,9 @@ fn check_ptx(policy: &Policy, manifest: &Manifest, linked: &Linked<'_>, groups: 
         Values::default().with("file", linked.name).with("built_for", join_targets(&linked.kernels.built_targets()));
     let values = values.with("declared", join_targets(&declared)).with("ptx", newest.number);
     let of_newest = |target: &&Target| matches!(target, Target::Ptx(arch) if *arch == newest);
-    let words = if declared.iter().any(|target| of_newest(&target)) {
-        choose_template(linked, MessageTemplate::NoPtxDeclared, MessageTemplate::NoPtxDeclaredCMake)
-    } else {
-        choose_template(linked, MessageTemplate::NoPtx, MessageTemplate::NoPtxCMake)
-    };
-    let values = values.with("variable", cmake_archs(linked));
+    let is_declared = declared.iter().any(|target| of_newest(&target));
+    let words = if is_declared { MessageTemplate::NoPtxDeclared } else { MessageTemplate::NoPtx };
+    let values = values.with("variable", cmake_archs(linked)).built_by(linked.by);
     findings.push(words.to_finding(&values.with_known("targets", declared.iter().find(of_newest))));
 }
 
@@ -437,12 +418,8 @@ fn check_cudart(manifest: &Manifest, linked: &Linked<'_>, findings: &mut Vec<Fin
         return;
     }
     let values = Values::default().with("file", linked.name).with("library", soname).with("built_cuda", toolkit);
-    let words = linked.by.choose(
-        MessageTemplate::NotAsRecorded,
-        MessageTemplate::NotAsRecordedCMake,
-        MessageTemplate::NotAsRecordedOptions,
-    );
-    let finding = words.to_finding(&values.with("built_major", toolkit.major));
+    let values = values.with("built_major", toolkit.major).built_by(linked.by);
+    let finding = MessageTemplate::NotAsRecorded.to_finding(&values);
     // A file without kernels needs nothing from the toolkit.
     findings.push(if linked.kernels.has_kernels() { finding } else { finding.with_severity(Severity::Warning) });
 }
@@ -468,25 +445,16 @@ fn check_library(policy: &Policy, manifest: &Manifest, linked: &Linked<'_>, find
     let values = policy_args(policy).with("file", linked.name).with_known("library", soname);
     if contradicts {
         let values = values.with("declared", describe(declared)).with_known("value", declared.name());
-        let words = (
-            MessageTemplate::NotAsRecordedLinkage,
-            MessageTemplate::NotAsRecordedLinkageCMake,
-            MessageTemplate::NotAsRecordedLinkageOptions,
-        );
-        let finding =
-            linked.by.choose(words.0, words.1, words.2).to_finding(&values.with("linkage", describe(linked.library)));
+        let values = values.with("linkage", describe(linked.library));
+        let finding = MessageTemplate::NotAsRecordedLinkage.to_finding(&values);
         // A library that is not used has no requirements.
         findings.push(if linked.library == Linkage::None { finding.with_severity(Severity::Warning) } else { finding });
         return;
     }
     let Some((soname, recorded)) = soname.zip(manifest.library.as_ref()) else { return };
     if CUDNN.major(soname).is_some_and(|major| major != recorded.version.major) {
-        let words = (
-            MessageTemplate::NotAsRecordedHeaders,
-            MessageTemplate::NotAsRecordedHeadersCMake,
-            MessageTemplate::NotAsRecordedHeadersOptions,
-        );
-        findings.push(linked.by.choose(words.0, words.1, words.2).to_finding(&values.with("built", recorded.version)));
+        let values = values.with("built", recorded.version).built_by(linked.by);
+        findings.push(MessageTemplate::NotAsRecordedHeaders.to_finding(&values));
     }
 }
 
@@ -494,12 +462,8 @@ fn check_library(policy: &Policy, manifest: &Manifest, linked: &Linked<'_>, find
 fn check_torch(linked: &Linked<'_>, findings: &mut Vec<Finding>) {
     let Some(torch) = &linked.seen.torch_cuda else { return };
     let values = Values::default().with("file", linked.name).with("library", &torch.library);
-    let words = linked.by.choose(
-        MessageTemplate::TorchWithoutCuda,
-        MessageTemplate::TorchWithoutCudaCMake,
-        MessageTemplate::TorchWithoutCudaOptions,
-    );
-    findings.push(words.to_finding(&values.with("path", torch.path.display())));
+    let values = values.with("path", torch.path.display()).built_by(linked.by);
+    findings.push(MessageTemplate::TorchWithoutCuda.to_finding(&values));
 }
 
 /// Checks a program that links this library, which contains a cudart, against the oldest driver of the fleet.

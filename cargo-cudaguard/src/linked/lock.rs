@@ -70,12 +70,7 @@ pub fn judge_linked(
         let values = Values::default().with("lock", path.display()).with("target", target).with("what", what);
         let values = values.with("was", was).with("now", is).with("source", by);
         let values = values.with_known("lock_target", Some(target).filter(|target| *target != HOST));
-        let words = linked.by.choose(
-            MessageTemplate::LockDrift,
-            MessageTemplate::LockDriftCMake,
-            MessageTemplate::LockDriftOptions,
-        );
-        findings.push(words.to_finding(&values));
+        findings.push(MessageTemplate::LockDrift.to_finding(&values.built_by(linked.by)));
     };
     let before = recorded.toolkit.map(CudaVersion::from);
     if let Some(shown) = linked.seen.built_with(before).filter(|shown| deferred || before != Some(*shown)) {

@@ -17,7 +17,9 @@ use crate::knowledge::vendor::CUDNN;
 use crate::manifest::model::Linkage;
 use crate::model::version::{CudaVersion, Version};
 use crate::text::lists::IteratorExt as _;
-use crate::toolchain::{CompilerFamily, Declared, HostCompiler, Nvcc, Selection, Sourced, Toolchain, Toolkit};
+use crate::toolchain::{
+    BuildSystem, CompilerFamily, Declared, HostCompiler, Nvcc, Selection, Sourced, Toolchain, Toolkit,
+};
 
 use super::wording::{describe, policy_args};
 use archs::check_archs;
@@ -98,17 +100,12 @@ fn check_toolkit(policy: &Policy, toolchain: &Toolchain, findings: &mut Vec<Find
     };
     for fact in &toolchain.dangling {
         let is_compiler = matches!(fact.source.as_str(), "NVCC" | "CUDACXX");
-        let words = if is_compiler {
-            MessageTemplate::ToolkitUnreadableNotThere
-        } else {
-            MessageTemplate::ToolkitUnreadableNoDirectory
-        };
         let of_cudnn = CUDNN.names.roots.contains(&fact.source.as_str());
         // The finding about the missing toolkit names the variable.
         if !is_compiler && !of_cudnn && policy.toolkit.is_some() && toolchain.sourced_toolkit_version().is_none() {
             continue;
         }
-        let finding = words.to_finding(&dangling(fact));
+        let finding = MessageTemplate::ToolkitUnreadableNamed.to_finding(&dangling(fact));
         // A project without cuDNN does not read the variables of cuDNN.
         let is_unused = of_cudnn
             && policy.library.is_none()
@@ -133,12 +130,7 @@ fn check_toolkit(policy: &Policy, toolchain: &Toolchain, findings: &mut Vec<Find
             let in_use = toolchain.release_text().unwrap_or_default();
             let values = policy_args(policy).with("require", &require.text).with("found", in_use);
             let values = values.with("source", release.source).with("others", other_toolkits(toolchain));
-            let words = (
-                MessageTemplate::ToolkitNotAllowed,
-                MessageTemplate::ToolkitNotAllowedCMake,
-                MessageTemplate::ToolkitNotAllowedOptions,
-            );
-            findings.push(toolchain.by.choose(words.0, words.1, words.2).to_finding(&values));
+            findings.push(MessageTemplate::ToolkitNotAllowed.to_finding(&values.built_by(toolchain.by)));
         }
     }
 }
@@ -176,11 +168,7 @@ fn unknown_toolkit(policy: &Policy, toolchain: &Toolchain, findings: &mut Vec<Fi
     let values = policy_args(policy).with("require", &require.text).with("dangling", dangling);
     let values =
         values.with("others", other_toolkits(toolchain)).with_known("root", unused.map(|unused| unused.root.display()));
-    let by_cargo =
-        if unused.is_some() { MessageTemplate::ToolkitMissingUnused } else { MessageTemplate::ToolkitMissing };
-    let words =
-        toolchain.by.choose(by_cargo, MessageTemplate::ToolkitMissingCMake, MessageTemplate::ToolkitMissingOptions);
-    findings.push(words.to_finding(&values));
+    findings.push(MessageTemplate::ToolkitMissing.to_finding(&values.built_by(toolchain.by)));
 }
 
 /// Compares nvcc with the headers. Returns true if their releases differ.
@@ -212,13 +200,13 @@ fn check_headers_match(toolchain: &Toolchain, findings: &mut Vec<Finding>) -> bo
     let variable = chosen.reason.strip_suffix(" names it").filter(|_| !one_root);
     let values = values.with("nvcc", format!("{} in {path} ({})", nvcc.value, choice.reason));
     let values = values.with("nvcc_cuda", CudaVersion::from(nvcc.value)).with("root", compiler.root.display());
-    let by_cargo = match (variable, &bin) {
-        (Some(_), Some(_)) => MessageTemplate::ToolkitMixed,
-        (Some(_), None) => MessageTemplate::ToolkitMixedByVariable,
-        (None, _) => MessageTemplate::ToolkitMixedOneRoot,
+    let words = match variable {
+        _ if toolchain.by != BuildSystem::Cargo => MessageTemplate::ToolkitMixedElsewhere,
+        Some(_) => MessageTemplate::ToolkitMixed,
+        None => MessageTemplate::ToolkitMixedOneRoot,
     };
-    let words = toolchain.by.choose(by_cargo, MessageTemplate::ToolkitMixedCMake, MessageTemplate::ToolkitMixedOptions);
-    findings.push(words.to_finding(&values.with_known("variable", variable).with_known("bin", bin)));
+    let values = values.with_known("variable", variable).with_known("bin", bin).built_by(toolchain.by);
+    findings.push(words.to_finding(&values));
     true
 }
 
@@ -239,13 +227,12 @@ fn check_cudart(toolchain: &Toolchain, mixed: bool, findings: &mut Vec<Finding>)
     let words = match cudart.source.as_str() {
         "the directory of the toolkit" => MessageTemplate::CudartMixedOneRoot,
         "the system directory" => MessageTemplate::CudartMixedOfSystem,
-        _ => toolchain.by.choose(
-            MessageTemplate::CudartMixed,
-            MessageTemplate::CudartMixedCMake,
-            MessageTemplate::CudartMixed,
-        ),
+        _ => MessageTemplate::CudartMixed,
     };
-    let values = Values::default().with("found", cudart.version_text()).with("path", cudart.path.display());
+    let values = Values::default()
+        .built_by(toolchain.by)
+        .with("found", cudart.version_text())
+        .with("path", cudart.path.display());
     let values = values.with("source", &cudart.source).with("nvcc_cuda", CudaVersion::from(toolkit.value));
     let mut finding = words.to_finding(&values.with("toolkit", describe(&toolkit)));
     if ["the system directory", "LIBRARY_PATH", "CUDA_LIBRARY_PATH"].contains(&cudart.source.as_str()) {
@@ -289,12 +276,7 @@ fn host_compiler(toolchain: &Toolchain, findings: &mut Vec<Finding>) {
     let values = values.with("nvcc", describe(&release)).with("nvcc_cuda", CudaVersion::from(release.value));
     let values = values.with("major", major).with("newest", newest).with("refused", named(host));
     let values = values.with_known("accepted", accepted.map(named)).with_known("limit", own.map(|own| &own.source));
-    let words = (
-        MessageTemplate::HostCompilerRejected,
-        MessageTemplate::HostCompilerRejectedCMake,
-        MessageTemplate::HostCompilerRejectedOptions,
-    );
-    let mut finding = toolchain.by.choose(words.0, words.1, words.2).to_finding(&values);
+    let mut finding = MessageTemplate::HostCompilerRejected.to_finding(&values.built_by(toolchain.by));
     if accepted.is_some() {
         // Only the build script knows which of the two this build uses; nvcc itself rejects the other.
         finding.severity = Severity::Info;

@@ -340,12 +340,7 @@ pub(super) fn check_cudnn(policy: &Policy, toolchain: &Toolchain) -> Vec<Finding
         if oldest.major != version.major || older < built || older_patch {
             let values = values.clone().with("library_fleet", text).with("min", format!("{}.{}", built.0, built.1));
             let values = values.with("instead", format!("{}.{}", oldest.major, oldest.minor));
-            let words = (
-                MessageTemplate::CudnnFleetOlder,
-                MessageTemplate::CudnnFleetOlderCMake,
-                MessageTemplate::CudnnFleetOlderOptions,
-            );
-            findings.push(toolchain.by.choose(words.0, words.1, words.2).to_finding(&values));
+            findings.push(MessageTemplate::CudnnFleetOlder.to_finding(&values.built_by(toolchain.by)));
         }
     }
     let Some(cuda) = cuda else { return findings };

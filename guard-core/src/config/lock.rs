@@ -408,25 +408,15 @@ pub fn check_lock(
     if !concerns(has_toolkit || now.library.is_some()) {
         return Vec::new();
     }
-    let values = Values::default().with("lock", path.display()).with("target", target);
+    let values = Values::default().with("lock", path.display()).with("target", target).built_by(toolchain.by);
+    let values = values.with_known("lock_target", Some(target).filter(|target| *target != HOST));
     let Some(pins) = lock.targets.get(target) else {
-        let words = toolchain.by.choose(
-            MessageTemplate::LockLacksTarget,
-            MessageTemplate::LockLacksTargetCMake,
-            MessageTemplate::LockLacksTargetOptions,
-        );
-        return vec![words.to_finding(&values)];
+        return vec![MessageTemplate::LockLacksTarget.to_finding(&values)];
     };
     let mut findings = Vec::new();
     let mut drift = |what: &str, was: String, is: String, by: String, severity: Severity| {
         let values = values.clone().with("what", what).with("was", was).with("now", is).with("source", by);
-        let values = values.with_known("lock_target", Some(target).filter(|target| *target != HOST));
-        let words = toolchain.by.choose(
-            MessageTemplate::LockDrift,
-            MessageTemplate::LockDriftCMake,
-            MessageTemplate::LockDriftOptions,
-        );
-        findings.push(words.to_finding(&values).with_severity(severity));
+        findings.push(MessageTemplate::LockDrift.to_finding(&values).with_severity(severity));
     };
     let text = |fact: &Option<String>| fact.clone().unwrap_or_else(|| "none".to_owned());
     if concerns(has_toolkit) && !same_release(pins.toolkit.as_deref(), now.toolkit.as_deref()) {

@@ -1,8 +1,11 @@
 //! Inserts values into messages: the template language of `data/findings.toml`, which the shim also implements.
 
-use super::{FIELDS, Finding, MessageFragment, MessageTemplate};
+use std::borrow::Cow;
+
+use super::{FIELDS, FRONT_ENDS, Finding, MessageFragment, MessageTemplate};
 use crate::text::lists::IteratorExt as _;
 use crate::text::sanitize;
+use crate::toolchain::BuildSystem;
 
 /// The fields that may have several lines, which are indented under the sentence. A newline in any other field comes
 /// from outside and is escaped, because it must not look like a line of the message.
@@ -11,7 +14,7 @@ const OF_LINES: &[&str] = &["dangling", "kernels", "open", "others", "sources", 
 /// Values for the placeholders of a message. Unknown values are absent; the template then omits the text that contains
 /// them.
 #[derive(Clone, Debug, Default)]
-pub struct Values(Vec<(&'static str, String)>);
+pub struct Values(Vec<(&'static str, String)>, BuildSystem);
 
 impl Values {
     /// Sets a value and replaces an earlier one.
@@ -37,6 +40,22 @@ impl Values {
             Some(value) => self.with(name, value),
             None => self,
         }
+    }
+
+    /// Sets the tool that builds, which selects the actions in hints.
+    #[must_use]
+    pub fn built_by(mut self, tool: BuildSystem) -> Self {
+        self.1 = tool;
+        self
+    }
+
+    /// Returns a value, or the action that has this name for the tool that builds; empty if it is unknown.
+    fn resolve(&self, name: &str) -> Cow<'_, str> {
+        let Some((_, [cargo, cmake, options])) = FRONT_ENDS.iter().find(|(action, _)| *action == name) else {
+            return Cow::Borrowed(self.get(name));
+        };
+        let action = fill_template(self.1.choose(cargo, cmake, options), self);
+        Cow::Owned(if action.lacks { String::new() } else { action.text })
     }
 
     /// The known values, without what every finding has as a key.
@@ -130,10 +149,10 @@ fn substitute(text: &str, values: &Values) -> Filled {
     let mut filled = Filled::default();
     for (at, piece) in text.split('{').enumerate() {
         let (name, rest) = if at == 0 { ("", piece) } else { piece.split_once('}').unwrap_or((piece, "")) };
-        let value = values.get(name);
+        let value = values.resolve(name);
         filled.any |= !value.is_empty();
         filled.lacks |= at > 0 && value.is_empty();
-        filled.text += value;
+        filled.text += &value;
         filled.text += rest;
     }
     filled

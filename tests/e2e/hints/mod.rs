@@ -1,13 +1,16 @@
 //! Hints: each row of `rows.txt` builds a fault, applies the hint of the output literally, and runs the command again. The finding must
 //! be gone, and no error may take its place.
 //!
-//! A row begins with `= NAME CODE`, and with `slow` if it compiles kernels. Its lines are a shell script, for which `prelude.sh` has
-//! functions: lines that build the fault, `$ COMMAND`, `> TEXT` for a part of the hint, and lines that apply it. `{name}` in a `>` line is
-//! text that the output determines, and the variable `$name` below it.
+//! A row begins with `= NAME TEMPLATE`, and with `slow` if it compiles kernels, `cmake` or `options` if another tool than cargo builds.
+//! TEMPLATE is the message template of `findings.toml` whose hint the output must have. Its lines are a shell script, for which `prelude.sh` has functions: lines that build the fault, `$ COMMAND`,
+//! `> TEXT` for a part of the hint, and lines that apply it. `{name}` in a `>` line is text that the output determines, and the variable
+//! `$name` below it.
 
 use std::collections::{BTreeSet, VecDeque};
 use std::fmt::Write as _;
+use std::sync::LazyLock;
 
+use cudaguard_findings::{Findings, MessageTemplate};
 use cudaguard_tests::world::{self, MakeMachine as _};
 use cudaguard_tests::{Call, Outcome, Scratch, Test, command, crates, e2e, parts, places, test, tools};
 use serde_json::Value;
@@ -30,30 +33,60 @@ fn tests() -> Vec<Test> {
     tests.collect()
 }
 
-/// Prints how many hints are applied to files and variables, and how many by another simulated machine. None may be without a row.
+/// Hint texts that no row applies, with the reason.
+const WITHOUT: &str = include_str!("without.txt");
+
+/// The tools of `[front_ends]`.
+const TOOLS: [&str; 3] = ["cargo", "cmake", "options"];
+
+static TABLE: LazyLock<Findings> = LazyLock::new(cudaguard_findings::read);
+
+/// Prints how many hint texts are applied to files and variables, and how many by another simulated machine. An action of
+/// `[front_ends]` is a text of its own for each tool. The others must be in `without.txt`, and nothing else.
 #[e2e]
 fn coverage() {
     let rows = Row::all();
-    let covered: BTreeSet<&str> = rows.iter().map(|row| row.code).collect();
+    let covered: BTreeSet<(&str, &str)> = rows.iter().map(|row| (row.code.as_str(), row.hint_template())).collect();
     let (mut applied, mut marked, mut without) = (0, 0, Vec::new());
-    for finding in cudaguard_findings::read().rows.iter().filter(|row| !row.no_action) {
+    for finding in TABLE.rows.iter().filter(|row| !row.no_action) {
         let code = format!("CG{}", finding.code);
-        match covered.contains(code.as_str()) {
-            false => without.push(code),
-            true if MARKED.contains(&finding.form.as_str()) => marked += 1,
-            true => applied += 1,
+        let mut seen = BTreeSet::new();
+        for template in finding.words.iter().filter(|template| seen.insert(&template.hint)) {
+            match covered.contains(&(code.as_str(), template.hint.as_str())) {
+                false => without.push((template.name.clone(), template.hint.as_str())),
+                true if MARKED.contains(&finding.form.as_str()) => marked += 1,
+                true => applied += 1,
+            }
+        }
+    }
+    for (action, texts) in &TABLE.front_ends {
+        for (tool, text) in TOOLS.iter().zip(texts).filter(|(_, text)| !text.is_empty()) {
+            let place = format!("{{{action}}}");
+            if rows.iter().any(|row| row.tool == *tool && row.hint_template().contains(&place)) {
+                applied += 1;
+            } else {
+                without.push((format!("{action} {tool}"), text));
+            }
         }
     }
     println!("hints: {applied} applied, {marked} by another machine, {} without a test", without.len());
-    assert!(without.is_empty(), "findings whose hint no row applies: {}", without.join(" "));
+    let reasons = WITHOUT.lines().filter(|line| !line.starts_with('#'));
+    let listed: Vec<&str> = reasons.map(|line| line.split_once(": ").expect("a text and a reason").0).collect();
+    for (name, hint) in without.iter().filter(|(name, _)| !listed.contains(&name.as_str())) {
+        println!("  {name}: {hint}");
+    }
+    let names: Vec<&str> = without.iter().map(|(name, _)| name.as_str()).collect();
+    assert_eq!(names, listed, "without.txt does not list exactly the hint texts that no row applies, in their order");
 }
 
 /// A fault, and the literal application of its hint.
 #[derive(Default)]
 struct Row {
     name: &'static str,
-    code: &'static str,
+    template: &'static str,
+    code: String,
     is_slow: bool,
+    tool: &'static str,
     scene: String,
     command: &'static str,
     hint: Vec<&'static str>,
@@ -66,8 +99,13 @@ impl Row {
         for line in ROWS.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#')) {
             if let Some(head) = line.strip_prefix("= ") {
                 let mut words = head.split(' ');
-                let (name, code) = words.next().zip(words.next()).unwrap_or_else(|| panic!("{line}"));
-                rows.push(Self { name, code, is_slow: words.next() == Some("slow"), ..Self::default() });
+                let (name, template) = words.next().zip(words.next()).unwrap_or_else(|| panic!("{line}"));
+                let finding = TABLE.rows.iter().find(|row| row.words.iter().any(|words| words.name == template));
+                let finding = finding.unwrap_or_else(|| panic!("{line}: findings.toml has no such template"));
+                let marks: Vec<&str> = words.collect();
+                let tool = TOOLS.into_iter().find(|tool| marks.contains(tool)).unwrap_or(TOOLS[0]);
+                let (code, is_slow) = (format!("CG{}", finding.code), marks.contains(&"slow"));
+                rows.push(Self { name, template, code, is_slow, tool, ..Self::default() });
                 continue;
             }
             let row = rows.last_mut().expect("a row begins with its name");
@@ -83,11 +121,39 @@ impl Row {
         rows
     }
 
+    /// Returns the template of the hint.
+    fn hint_template(&self) -> &'static str {
+        let template = self.templates().find(|template| template.name == self.template);
+        &template.expect("the row names a template of its code").hint
+    }
+
+    /// Returns the template of the code that a hint is made from. It is the one with the most literal text.
+    fn template_of(&self, hint: &str) -> &'static MessageTemplate {
+        let matching = self.templates().filter(|template| is_made_from(hint, &self.with_actions(&template.hint)));
+        let best = matching.max_by_key(|template| literal_length(&self.with_actions(&template.hint)));
+        best.unwrap_or_else(|| panic!("no template of {hint}"))
+    }
+
+    /// Inserts the actions for the tool that builds.
+    fn with_actions(&self, template: &str) -> String {
+        let at = TOOLS.iter().position(|tool| *tool == self.tool).unwrap_or_default();
+        let mut text = template.to_owned();
+        for (name, texts) in &TABLE.front_ends {
+            text = text.replace(&format!("{{{name}}}"), &texts[at]);
+        }
+        text
+    }
+
+    fn templates(&self) -> impl Iterator<Item = &'static MessageTemplate> {
+        TABLE.rows.iter().filter(|row| format!("CG{}", row.code) == self.code).flat_map(|row| &row.words)
+    }
+
     fn check(&self) {
         let place = Place::new(self);
         place.shell(&self.scene);
         let before = place.run(self.command);
-        let hint = hint_of(&before, self.code);
+        let hint = hint_of(&before, &self.code);
+        assert_eq!(self.template_of(&hint).hint, self.hint_template(), "`{hint}` is not the hint of {}", self.template);
         let captured = self.hint.iter().fold(String::new(), |script, text| script + &captures(&hint, text));
         place.shell(&(captured + &self.fix));
         let after = place.run(self.command);
@@ -153,6 +219,27 @@ impl Place {
     }
 }
 
+/// Returns true if the text can result from the template: `{name}` is any text, and a part in `[ ]` with a placeholder may be absent.
+fn is_made_from(text: &str, template: &str) -> bool {
+    let Some(at) = template.find(['{', '[']) else { return text == template };
+    let Some(text) = text.strip_prefix(&template[..at]) else { return false };
+    let (is_optional, rest) = (template[at..].starts_with('['), &template[at + 1..]);
+    let (inside, rest) =
+        rest.split_once(if is_optional { ']' } else { '}' }).expect("findings.toml closes what it opens");
+    if is_optional && inside.contains('{') {
+        return is_made_from(text, rest) || is_made_from(text, &format!("{inside}{rest}"));
+    }
+    if is_optional {
+        return text.strip_prefix(&format!("[{inside}]")).is_some_and(|text| is_made_from(text, rest));
+    }
+    text.char_indices().map(|(at, _)| at).chain([text.len()]).any(|at| is_made_from(&text[at..], rest))
+}
+
+/// Returns the number of characters outside of placeholders.
+fn literal_length(template: &str) -> usize {
+    template.split('{').map(|piece| piece.split_once('}').map_or(piece, |(_, literal)| literal).len()).sum()
+}
+
 /// Returns code, severity and hint of each finding, in JSON or as text.
 fn findings(outcome: &Outcome) -> Vec<(String, String, String)> {
     let mut all: Vec<(String, String, String)> = Vec::new();
@@ -161,15 +248,20 @@ fn findings(outcome: &Outcome) -> Vec<(String, String, String)> {
         let findings = value["findings"].as_array().unwrap_or_else(|| panic!("no findings: {outcome}"));
         all.extend(findings.iter().map(|one| (text(one, "code"), text(one, "severity"), text(one, "hint"))));
     }
-    for line in outcome.stderr.lines() {
+    // CMake indents what it prints, and a program that refuses to start has other words before the hint.
+    for line in outcome.stderr.lines().map(str::trim_start) {
         let head = line.split_once("]: ").and_then(|(head, _)| head.split_once("[CG"));
         if let Some((severity, number)) = head {
             all.push((format!("CG{number}"), severity.to_owned(), String::new()));
-        } else if let (Some(hint), Some(last)) = (line.strip_prefix("  hint: "), all.last_mut()) {
+        } else if let (Some(hint), Some(last)) = (strip_label(line), all.last_mut()) {
             hint.clone_into(&mut last.2);
         }
     }
     all
+}
+
+fn strip_label(line: &str) -> Option<&str> {
+    ["hint: ", "what to do: "].iter().find_map(|label| line.strip_prefix(label))
 }
 
 /// Returns the hint of the finding with this code.

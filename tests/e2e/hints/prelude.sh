@@ -117,3 +117,15 @@ doctor() { "$COMMAND" doctor --json "$@"; }
 
 # Builds a library that contains cudart.
 cudart_build() { calls cudaDeviceReset; build main.o; }
+
+# A CMake project with these commands; `configure` uses the toolkit in $root.
+cmake_project() {
+  file app/CMakeLists.txt 'cmake_minimum_required(VERSION 3.24)' 'project(bare LANGUAGES C)' 'include($ENV{CMAKE_FILE})' 'add_executable(app main.c)' "$@"
+  file app/main.c 'int main(void) { return 0; }'
+  export PATH=$PARTS/cmake-4.4/bin:$PARTS/make/bin:$PATH CMAKE_FILE=$TESTS/../cmake/CudaGuard.cmake root=$PARTS/cuda-13.0
+}
+configure() {
+  rm -rf out
+  cmake -S app -B out -DCMAKE_BUILD_TYPE=Release -DCUDAGUARD_COMMAND="$COMMAND" -DCUDAToolkit_ROOT="$root" -Wno-unused-cli > log
+  cmake --build out >> log
+}

@@ -345,7 +345,7 @@ fn wrong_arguments_are_rejected() {
     seen(
         &project.embed("--release -o guard.o"),
         1,
-        &["error[CG113]", "set --include to the headers of an allowed cuDNN"],
+        &["error[CG113]", "use an allowed cuDNN: name its headers with --include"],
     );
     let old = parts::cudnn("8.9.7-loader");
     let with_old = format!("--release -o guard.o -I '{}'", old.join("include").display());

@@ -191,7 +191,7 @@ fn variables_of_missing_directories_are_named() {
     for (variable, severity) in [("CUDA_PATH", "warning"), ("CUDNN_PATH", "info")] {
         let checked = tree.call("13.0", &["check"]).env(variable, "/nowhere").run().success();
         let text = format!("{}{}", checked.stdout, checked.stderr);
-        let expected = format!("{severity}[CG104]: {variable} names a directory that does not exist.");
+        let expected = format!("{severity}[CG104]: {variable} names a file or directory that does not exist.");
         assert!(text.contains(&expected), "{checked}");
     }
     tree.write("cudaguard.toml", "[cudnn]\nrequire = \"^9.1\"\n");

@@ -158,7 +158,9 @@ fn apart(findings: &Findings) -> Vec<String> {
                 not(depths.last().is_none_or(|depth| *depth == 0), "[ is left open");
                 for name in template.split('{').skip(1) {
                     let name = name.split('}').next().unwrap_or_default();
-                    not(findings.fields.iter().any(|field| field.name == name), &format!("no field {name}"));
+                    let is_action = findings.front_ends.iter().any(|(action, _)| action == name);
+                    let is_known = is_action || findings.fields.iter().any(|field| field.name == name);
+                    not(is_known, &format!("no field {name}"));
                 }
             }
         }

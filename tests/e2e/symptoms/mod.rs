@@ -56,6 +56,11 @@ fn thread_gets_expected_answer(thread: &Thread) {
         assert_eq!(shown[0].name, thread.symptom, "{}", thread.text);
         let mut codes = shown.iter().flat_map(|symptom| &symptom.causes).flat_map(|cause| &cause.codes);
         assert!(thread.code == "-" || codes.any(|code| code.to_string() == thread.code), "{}", thread.text);
+        let ordinary = "INFO 09-20 12:27:37 [core.py:70] Loading weights took 5.17 seconds\n".repeat(100);
+        let SymptomMatches::Shown(in_log) = diagnose(&format!("{ordinary}{}{ordinary}", thread.text)) else {
+            panic!("no answer in a log: {}", thread.text)
+        };
+        assert_eq!(in_log[0].name, thread.symptom, "in a log: {}", thread.text);
         return;
     }
     let outcome = explain_stdin(&thread.text).expect(0);
@@ -277,8 +282,8 @@ cargo cudaguard explain --json CUDNN_STATUS_NOT_INITIALIZED
 It prints the likeliest causes. Each has a command that confirms it, the findings that detect it, and the fix. PROGRAM is your executable. For
 Python it is the library that fails, for example `torch/lib/libtorch_cuda.so` in site-packages.
 
-Paths, numbers, versions, line breaks and colours in the text do not matter. Messages of glibc and GNU ld are recognised in German, French,
-Spanish, Italian, Portuguese, Russian, Chinese, Japanese, Korean and other languages. If nothing matches, the exit status is 3.
+Paths, numbers, versions, line breaks and colours in the text do not matter. Messages of glibc and GNU ld are recognised in many
+languages. If nothing matches, the exit status is 3.
 
 `explain` answers for mismatches between a build and a machine: toolkit, driver, cuDNN, GPU, libraries, compilers, packages and containers. A
 mistake in a kernel or in a call is another subject; [the statuses](statuses.md) of such mistakes have a table.

@@ -107,6 +107,8 @@ pub struct Findings {
     pub phrases: Vec<(String, String)>,
     /// Parts of texts that name something of Linux, and the same for Windows.
     pub windows: Vec<(String, String)>,
+    /// Actions that differ by the tool that builds: a name, and the texts for cargo, CMake and other tools.
+    pub front_ends: Vec<(String, [String; 3])>,
     /// The codes.
     pub rows: Vec<Row>,
 }
@@ -150,6 +152,13 @@ fn pairs(value: Option<&Value>) -> Vec<(String, String)> {
     let all = value.and_then(Value::as_array).into_iter().flatten();
     all.map(|value| pair(value).unwrap_or_else(|| panic!("{TABLE}: windows: expected two texts, found {value:?}")))
         .collect()
+}
+
+fn front_end(name: &str, texts: &Value) -> (String, [String; 3]) {
+    let texts: Vec<_> = texts.as_array().into_iter().flatten().filter_map(Value::as_str).map(str::to_owned).collect();
+    let texts =
+        texts.try_into().unwrap_or_else(|texts| panic!("{TABLE}: {name}: expected three texts, found {texts:?}"));
+    (name.to_owned(), texts)
 }
 
 impl Findings {
@@ -205,6 +214,10 @@ impl Findings {
             lines: lines.keys().map(|name| (name.clone(), text(lines, name))).collect(),
             phrases: phrases.keys().map(|name| (name.clone(), text(phrases, name))).collect(),
             windows: pairs(read.get("windows")),
+            front_ends: table(read.get("front_ends"), "front_ends")
+                .iter()
+                .map(|(name, texts)| front_end(name, texts))
+                .collect(),
             rows: rows(read.get("finding")).map(row).collect(),
         }
     }
@@ -240,8 +253,10 @@ impl Findings {
         let _ = write!(
             out,
             "}}\n\n/// Names of the placeholders that a text may contain.\nconst FIELDS: &[&str] = &{names:?};\n\n\
-             /// Parts of texts that name something of Linux, and the same for Windows.\nconst WINDOWS: &[(&str, &str)] = &{:?};\n",
-            self.windows
+             /// Parts of texts that name something of Linux, and the same for Windows.\nconst WINDOWS: &[(&str, &str)] = &{:?};\n\n\
+             /// Values of hints that differ by the tool that builds: for cargo, CMake and other tools.\n\
+             const FRONT_ENDS: &[(&str, [&str; 3])] = &{:?};\n",
+            self.windows, self.front_ends
         );
         out
     }

@@ -1,7 +1,7 @@
 //! Findings about functions that a program binds but no library defines.
 
 use crate::binary::loader::{LoadGraph, MissingSymbol, Object};
-use crate::binary::symbols::{self, Releases};
+use crate::binary::symbols;
 use cudaguard::internal::finding::{Finding, MessageTemplate, Values};
 
 /// A file of a closure, as findings about its symbols name it.
@@ -90,12 +90,7 @@ fn missing_symbols_finding(files: &[SymbolFile], owner: Option<usize>, missing: 
     }
     let known = missing.iter().filter_map(|symbol| symbols::releases_with(soname, &symbol.name));
     let newest = known.max_by_key(|releases| releases.first);
-    let words = match newest {
-        Some(Releases { first: Some(_), last: Some(_) }) => MessageTemplate::LibraryLacksSymbolOutside,
-        Some(Releases { first: Some(_), last: None }) => MessageTemplate::LibraryLacksSymbolBefore,
-        Some(Releases { first: None, last: Some(_) }) => MessageTemplate::LibraryLacksSymbolAfter,
-        _ => MessageTemplate::LibraryLacksSymbol,
-    };
     let values = values.with_known("first", newest.and_then(|newest| newest.first));
-    words.to_finding(&values.with_known("last", newest.and_then(|newest| newest.last)))
+    let values = values.with_known("last", newest.and_then(|newest| newest.last));
+    MessageTemplate::LibraryLacksSymbol.to_finding(&values)
 }

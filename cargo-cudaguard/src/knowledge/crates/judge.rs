@@ -95,13 +95,17 @@ fn level_mismatch(
     let words = match level.chosen {
         Chosen::Fixed if level.by.starts_with(&rule.variable) => MessageTemplate::CrateForOtherCudaUnset,
         Chosen::Fixed if !one.of.known.contains(&feature) => MessageTemplate::CrateForOtherCuda,
-        Chosen::Fixed if one.of.named_in.is_empty() => MessageTemplate::CrateForOtherCudaSet,
         Chosen::Fixed => MessageTemplate::CrateForOtherCudaFeature,
-        Chosen::Found => MessageTemplate::CrateForOtherCudaPath,
-        Chosen::Assumed => MessageTemplate::CrateForOtherCudaPathOrSet,
+        Chosen::Found | Chosen::Assumed => MessageTemplate::CrateForOtherCudaPath,
     };
-    let values =
-        values.with("feature", feature).with("variable", &rule.variable).with("named_in", one.of.declaration_place());
+    // Without it, the crate reads only nvcc, or the declaration can be edited.
+    let has_variable = match level.chosen {
+        Chosen::Found => false,
+        Chosen::Fixed => level.by.starts_with(&rule.variable) || one.of.named_in.is_empty(),
+        Chosen::Assumed => true,
+    };
+    let values = values.with_known("variable", has_variable.then_some(&rule.variable));
+    let values = values.with("feature", feature).with("named_in", one.of.declaration_place());
     let values = values.with("now", level.by.trim_start_matches("feature "));
     words.to_finding(&values.with("value", LevelRule::number_of(to)))
 }
@@ -288,16 +292,9 @@ fn check_compiler(toolchain: &Toolchain, one: &CrateUse, findings: &mut Vec<Find
         let passed_over = headers.by == "/usr/include" || headers.path.starts_with("/usr/include");
         if version != release && !earlier && !passed_over {
             let in_use = format!("{version} in {} ({})", headers.path.display(), headers.by);
-            // No variable names this root, so there is nothing to unset.
-            let no_variable = headers.by.starts_with('/');
-            let words = if no_variable {
-                MessageTemplate::CrateToolkitMixedNoVariable
-            } else {
-                MessageTemplate::CrateToolkitMixedHeaders
-            };
             let root = compiler.path.parent().and_then(Path::parent).unwrap_or(&compiler.path);
             let values = values.with("headers", in_use).with("headers_cuda", version).with("root", root.display());
-            let finding = words.to_finding(&values);
+            let finding = MessageTemplate::CrateToolkitMixedHeaders.to_finding(&values);
             findings.push(if headers.named { finding } else { finding.with_severity(Severity::Warning) });
             return;
         }
@@ -364,8 +361,7 @@ fn check_build_script(toolchain: &Toolchain, one: &CrateUse, findings: &mut Vec<
             let other = MessageTemplate::CrateStopsOtherMajor;
             (if same_major { MessageTemplate::CrateStops } else { other }, values)
         }
-        Stopped::NoCompiler if root.is_some() => (MessageTemplate::CrateStopsNoCompiler, values),
-        Stopped::NoCompiler => (MessageTemplate::CrateStopsNoCompilerAtAll, values),
+        Stopped::NoCompiler => (MessageTemplate::CrateStopsNoCompiler, values),
         Stopped::NoHeaders { oldest, found, roots } => {
             let values = values.with("min", oldest).with("places", roots.join(", "));
             let values = values.with_known("found_cuda", found.as_ref().map(|(release, _)| release));
@@ -380,18 +376,15 @@ fn check_build_script(toolchain: &Toolchain, one: &CrateUse, findings: &mut Vec<
             (MessageTemplate::CrateStopsNoGpu, values)
         }
         Stopped::NoLibraries { places } => {
-            let none = MessageTemplate::CrateStopsNoLibrariesAtAll;
-            let words = if root.is_some() { MessageTemplate::CrateStopsNoLibraries } else { none };
-            (words, values.with("places", places.join(", ")))
+            (MessageTemplate::CrateStopsNoLibraries, values.with("places", places.join(", ")))
         }
         Stopped::TwoReleases { variable, text, feature } => {
             let values = values.with("variable", variable).with("value", text).with("feature", feature);
             (MessageTemplate::CrateStopsTwoReleases, values)
         }
         Stopped::NotLinked { library, places } => {
-            let none = MessageTemplate::CrateStopsNotLinkedAtAll;
-            let words = if root.is_some() { MessageTemplate::CrateStopsNotLinked } else { none };
-            (words, values.with("places", places.join(", ")).with("library", library))
+            let values = values.with("places", places.join(", ")).with("library", library);
+            (MessageTemplate::CrateStopsNotLinked, values)
         }
         Stopped::NoDownload { variable, text, majors } => {
             let majors: Vec<String> = majors.iter().map(u32::to_string).collect();

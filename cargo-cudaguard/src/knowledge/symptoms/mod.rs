@@ -71,6 +71,12 @@ pub enum MachineFact {
     Vgpu,
     /// The process runs in a container.
     Container,
+    /// The machine is Windows Subsystem for Linux.
+    Wsl,
+    /// `CUDA_MPS_PIPE_DIRECTORY` is set.
+    MpsVariable,
+    /// The status is that of `cuInit`: a fact of every machine.
+    Init,
     /// `/dev/nvidia-uvm` or `/dev/nvidiactl` is missing, or this process may not open it.
     NoUvm,
 }

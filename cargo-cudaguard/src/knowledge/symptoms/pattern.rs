@@ -29,6 +29,7 @@ impl NormalizedText {
     pub(super) fn new(text: &str) -> Self {
         let (mut bytes, mut gaps) = (Vec::with_capacity(text.len()), Vec::with_capacity(text.len()));
         let mut gap = Gap::Line;
+        let (mut is_path, mut before) = (false, [' '; 3]);
         let mut rest = text.chars().peekable();
         while let Some(c) = rest.next() {
             match c {
@@ -39,9 +40,11 @@ impl NormalizedText {
                     }
                     gap = gap.max(Gap::Blank);
                 }
-                // A line break within a string of JSON or Rust, or a separator of a Windows path.
+                // A separator of a Windows path that begins with a drive, or a line break within a string of JSON or Rust.
                 '\\' => {
-                    rest.next_if(|next| matches!(next, 'n' | 'r' | 't'));
+                    is_path |=
+                        matches!(before, [edge, drive, ':'] if !edge.is_alphanumeric() && drive.is_ascii_alphabetic());
+                    rest.next_if(|next| !is_path && matches!(next, 'n' | 'r' | 't'));
                     gap = gap.max(Gap::Blank);
                 }
                 '\n' => gap = Gap::Line,
@@ -57,6 +60,8 @@ impl NormalizedText {
                     gap = Gap::Nothing;
                 }
             }
+            is_path &= !c.is_whitespace() && c != '"';
+            before = [before[1], before[2], c];
         }
         Self { bytes, gaps }
     }

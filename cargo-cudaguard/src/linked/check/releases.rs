@@ -102,12 +102,7 @@ fn check_cudart_release(linked: &Linked<'_>, findings: &mut Vec<Finding>) {
     let of_this_build =
         seen.own_kernel_releases().iter().chain(&current_toolkit(linked)).any(|release| others.contains(release));
     let values = evidence_args(linked, &others).with("found_cuda", newest);
-    let words = (
-        MessageTemplate::CudartOfOtherToolkit,
-        MessageTemplate::CudartOfOtherToolkitCMake,
-        MessageTemplate::CudartOfOtherToolkitOptions,
-    );
-    let finding = linked.by.choose(words.0, words.1, words.2).to_finding(&values);
+    let finding = MessageTemplate::CudartOfOtherToolkit.to_finding(&values.built_by(linked.by));
     let fine = others.iter().all(promised) && !of_this_build;
     findings.push(if fine { finding.with_severity(Severity::Warning) } else { finding });
 }
@@ -118,26 +113,22 @@ fn in_use(linked: &Linked<'_>, is_known: bool, findings: &mut Vec<Finding>) {
     let Some(now) = current_toolkit(linked) else { return };
     let seen = linked.seen;
     let without_now = |releases: Releases| -> Releases { releases.into_iter().filter(|one| *one != now).collect() };
-    let words = linked.by.choose(
-        MessageTemplate::OtherToolkitUsed,
-        MessageTemplate::OtherToolkitUsedCMake,
-        MessageTemplate::OtherToolkitUsedOptions,
-    );
+    let words = MessageTemplate::OtherToolkitUsed;
     let (own, registered) = (seen.own_kernel_releases(), seen.registered_releases());
     if !own.is_empty() {
         let strange = without_now(own);
         if !strange.is_empty() {
-            findings.push(words.to_finding(&evidence_args(linked, &strange)));
+            findings.push(words.to_finding(&evidence_args(linked, &strange).built_by(linked.by)));
             return;
         }
     } else if registered.is_empty() {
         let cudart = seen.cudart_releases();
         if !cudart.is_empty() && !cudart.contains(&now) {
-            findings.push(words.to_finding(&evidence_args(linked, &cudart)));
+            findings.push(words.to_finding(&evidence_args(linked, &cudart).built_by(linked.by)));
             return;
         }
     } else if !registered.contains(&now) && !seen.may_take_cudart_of(now) {
-        findings.push(words.to_finding(&evidence_args(linked, &registered)));
+        findings.push(words.to_finding(&evidence_args(linked, &registered).built_by(linked.by)));
         return;
     }
     let strange = without_now(registered);

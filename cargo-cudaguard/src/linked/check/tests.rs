@@ -70,8 +70,8 @@ fn package_kernels_are_checked_against_archs() {
     assert_eq!(
         expected_findings(&check_linked(&archs, &manifest(), &linked(&kernels, &[true, true]))),
         [
-            "error[CG128]: kernels of this package in demo are not built for sm_90, which the policy requires.",
-            "warning[CG129]: kernels of this package in demo are built for sm_75, which the policy does not list.",
+            "error[CG128]: kernels of this build in demo are not built for sm_90, which the policy requires.",
+            "warning[CG129]: kernels of this build in demo are built for sm_75, which the policy does not list.",
         ]
     );
     // Containers of other packages, or ownership that was not determined.
@@ -97,7 +97,7 @@ fn missing_declared_arch_is_reported() {
     let variable = Some("CUDAARCHS");
     assert_eq!(
         on(&["sm_80", "sm_86"], variable, &[true, false]),
-        ["warning[CG128]: kernels of this package in demo are not built for sm_86, which CUDAARCHS names."]
+        ["warning[CG128]: kernels of this build in demo are not built for sm_86, which CUDAARCHS names."]
     );
     assert_eq!(on(&["sm_80", "sm_90"], variable, &[true, false]), [""; 0], "PTX of it is there");
     assert_eq!(on(&["sm_80", "compute_80"], variable, &[true, false]), [""; 0]);
@@ -184,7 +184,7 @@ fn complete_file_is_checked_against_fleet() {
         expected_findings(&judged("[gpu]\nfleet = [\"T4\", \"A100\", \"H100\"]\n")),
         [
             "error[CG130]: demo has no code for T4 (7.5), which the fleet contains.",
-            "warning[CG131]: demo runs on H100 (9.0) only in part: 1 of its containers has no code for it.",
+            "warning[CG131]: demo runs on H100 (9.0) only in part: some of its fatbins have no code for it (1).",
         ]
     );
     assert_eq!(judged("[gpu]\nfleet = [\"H100\"]\npartial = \"refuse\"\n")[0].severity, Severity::Error);

@@ -35,6 +35,7 @@ pub(super) fn check_archs(policy: &Policy, toolchain: &Toolchain, findings: &mut
         archs.declared.iter().filter(|one| one.targets.iter().any(|target| wanted.contains(target))).collect::<Vec<_>>()
     };
     let values = Values::default().with("nvcc", describe(&toolkit)).with("toolkit_cuda", release);
+    let values = values.built_by(toolchain.by);
     let mut refused: Vec<(CcSupport, Vec<Target>)> = Vec::new();
     for target in &archs.in_force {
         let answer = tables::can_make(toolkit.value, *target);
@@ -51,18 +52,12 @@ pub(super) fn check_archs(policy: &Policy, toolchain: &Toolchain, findings: &mut
         let sources = declaring.iter().map(|one| format!("{} = {}", one.source, one.text)).collect::<Vec<_>>();
         let values = values.clone().with("targets", list).with("declared", sources.join("; "));
         let values = values.with_known("variable", declaring.first().map(|one| &one.source));
-        // The names of the other build systems are in the line `declared`.
-        let by_cmake = toolchain.by.choose(false, !declaring.is_empty(), false);
         let finding = match answer {
-            CcSupport::Dropped { last } => {
-                let words = if by_cmake { MessageTemplate::ArchDroppedCMake } else { MessageTemplate::ArchDropped };
-                words.to_finding(&values.with_known("last", last))
-            }
+            CcSupport::Dropped { last } => MessageTemplate::ArchDropped.to_finding(&values.with_known("last", last)),
             CcSupport::TooNew { first } => {
                 let oldest = targets.iter().map(|target| target.base_arch().cc()).min();
                 let ptx = oldest.and_then(|cc| tables::only_ptx(toolkit.value, cc));
                 let words = match first {
-                    Some(_) if by_cmake => MessageTemplate::ArchTooNewCMake,
                     Some(_) => MessageTemplate::ArchTooNew,
                     None => MessageTemplate::ArchTooNewUnknown,
                 };
@@ -82,7 +77,7 @@ pub(super) fn check_archs(policy: &Policy, toolchain: &Toolchain, findings: &mut
 fn only_by_ptx(policy: &Policy, toolkit: Version, toolchain: &Toolchain, values: &Values, findings: &mut Vec<Finding>) {
     let in_force = &toolchain.archs.in_force;
     let variable = toolchain.archs.declared.iter().find(|declared| !declared.targets.is_empty());
-    let variable = variable.map(|declared| &declared.source).filter(|_| toolchain.by.choose(false, true, false));
+    let variable = variable.map(|declared| &declared.source);
     for gpu in &policy.fleet {
         let Some(cc) = tables::gpu_cc(gpu) else { continue };
         let Some(own) = Arch::from_cc(cc) else { continue };
@@ -104,11 +99,7 @@ fn only_by_ptx(policy: &Policy, toolkit: Version, toolchain: &Toolchain, values:
         let values = values.clone().with("gpu", gpu).with("fleet", gpu).with("gpus", shown).with("ptx", ptx);
         let values = values.with_known("policy", policy_file(policy)).with("declared", join_targets(in_force));
         let values = values.with_known("variable", variable);
-        let words = match variable {
-            _ if declared => MessageTemplate::ArchOnlyByPtxDeclared,
-            Some(_) => MessageTemplate::ArchOnlyByPtxCMake,
-            None => MessageTemplate::ArchOnlyByPtx,
-        };
+        let words = if declared { MessageTemplate::ArchOnlyByPtxDeclared } else { MessageTemplate::ArchOnlyByPtx };
         findings.push(words.to_finding(&values));
     }
 }
@@ -140,12 +131,8 @@ fn check_arch_sources(toolchain: &Toolchain, findings: &mut Vec<Finding>) {
     let lines = [strongest].into_iter().chain(against.iter().copied()).map(line).collect::<Vec<_>>();
     let others = against.iter().map(|declared| declared.source.as_str()).join(" and ");
     let values = Values::default().with("variable", &strongest.source).with("others", others);
-    let words = toolchain.by.choose(
-        MessageTemplate::ArchsContradict,
-        MessageTemplate::ArchsContradictCMake,
-        MessageTemplate::ArchsContradictOptions,
-    );
-    findings.push(unless_torch(words.to_finding(&values.with("sources", lines.join("\n"))), against));
+    let values = values.with("sources", lines.join("\n")).built_by(toolchain.by);
+    findings.push(unless_torch(MessageTemplate::ArchsContradict.to_finding(&values), against));
 }
 
 /// Builds the finding; an info if only PyTorch's list is wrong.
@@ -160,6 +147,7 @@ fn check_native(policy: &Policy, toolchain: &Toolchain, findings: &mut Vec<Findi
     let strongest = archs.declared.iter().find(|declared| !declared.adds);
     let in_force = first.adds || strongest.is_some_and(|strongest| strongest == first);
     let values = policy_args(policy).with("variable", &first.source).with("value", &first.text);
+    let values = values.built_by(toolchain.by);
     match &archs.native {
         Some(Native::Gpus(gpus)) => {
             let missing: Vec<_> = policy
@@ -181,21 +169,12 @@ fn check_native(policy: &Policy, toolchain: &Toolchain, findings: &mut Vec<Findi
                 named.sort_unstable();
                 named.dedup();
                 let named = named.iter().map(|(major, minor)| format!("{major}{minor}")).collect::<Vec<_>>();
-                let words = toolchain.by.choose(
-                    MessageTemplate::NativeOutsideFleet,
-                    MessageTemplate::NativeOutsideFleetCMake,
-                    MessageTemplate::NativeOutsideFleet,
-                );
-                findings.push(words.to_finding(&values.with("archs", named.join(";"))));
+                let finding = MessageTemplate::NativeOutsideFleet.to_finding(&values.with("archs", named.join(";")));
+                findings.push(finding);
             }
         }
         Some(Native::Unknown(why)) => {
-            let words = toolchain.by.choose(
-                MessageTemplate::NativeUnknown,
-                MessageTemplate::NativeUnknownCMake,
-                MessageTemplate::NativeUnknownOptions,
-            );
-            let finding = words.to_finding(&values.with("why", why));
+            let finding = MessageTemplate::NativeUnknown.to_finding(&values.with("why", why));
             findings.push(if in_force { finding } else { finding.with_severity(Severity::Warning) });
         }
         None => {}

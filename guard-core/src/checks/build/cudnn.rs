@@ -38,20 +38,11 @@ pub(super) fn check_cudnn(policy: &Policy, toolchain: &Toolchain, linked: bool, 
                 (None, None) => values,
             };
             let values = values.with("others", listed.join("; "));
-            let words = if found.is_some() {
-                (
-                    MessageTemplate::CudnnNotAllowed,
-                    MessageTemplate::CudnnNotAllowedCMake,
-                    MessageTemplate::CudnnNotAllowedOptions,
-                )
-            } else {
-                (
-                    MessageTemplate::CudnnNotAllowedAbsent,
-                    MessageTemplate::CudnnNotAllowedAbsentCMake,
-                    MessageTemplate::CudnnNotAllowedAbsentOptions,
-                )
+            let words = match found {
+                Some(_) => MessageTemplate::CudnnNotAllowed,
+                None => MessageTemplate::CudnnNotAllowedAbsent,
             };
-            findings.push(toolchain.by.choose(words.0, words.1, words.2).to_finding(&values));
+            findings.push(words.to_finding(&values.built_by(toolchain.by)));
         }
     }
 
@@ -78,12 +69,7 @@ pub(super) fn check_cudnn(policy: &Policy, toolchain: &Toolchain, linked: bool, 
             let values = Values::default().with("built", version).with("found", library_text).with("headers", in_use);
             let values = values.with("path", library.path.display()).with("source", &why_library);
             let values = values.with_known("told_by", library_version.map(|version| &version.source));
-            let words = toolchain.by.choose(
-                MessageTemplate::CudnnMixed,
-                MessageTemplate::CudnnMixedCMake,
-                MessageTemplate::CudnnMixedOptions,
-            );
-            let finding = words.to_finding(&values);
+            let finding = MessageTemplate::CudnnMixed.to_finding(&values.built_by(toolchain.by));
             let patch_only = library_version
                 .is_some_and(|found| (found.value.major, found.value.minor) == (version.major, version.minor));
             findings.push(adjust_severity(if patch_only && !policy.library_patch_refuse {

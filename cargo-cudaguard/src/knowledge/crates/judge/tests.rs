@@ -119,8 +119,8 @@ fn level_fix_names_the_setting() {
     below.of.named_in.clear();
     assert_eq!(
         hint(below.clone()),
-        "select cuda-13000 instead of cuda-12080 in the manifest of engine 1.0.0, or use another release of it; CUDARC_CUDA_VERSION cannot \
-         override a feature"
+        "the manifest of engine 1.0.0: use the feature cuda-13000 instead of cuda-12080, or use another release of it; CUDARC_CUDA_VERSION \
+         cannot override a feature"
     );
     below.of.known.clear();
     assert_eq!(hint(below), "update cudarc 0.19.10 (the manifest of engine 1.0.0): it has no bindings for CUDA 13.0");
@@ -344,7 +344,7 @@ fn failing_build_script_is_a_warning() {
         variable: "CUDARC_CUDA_VERSION".to_owned(),
     });
     assert!(text.contains("no bindings for CUDA 13.5") && text.ends_with("or build with CUDA 12.9"), "{text}");
-    assert!(stops(Stopped::NoCompiler).contains("add /cuda/bin to PATH"));
+    assert!(stops(Stopped::NoCompiler).contains("into PATH: /cuda/bin, or set"));
     let [variable, text, feature] = ["CUDARC_CUDA_VERSION", "12080", "cuda-13000"].map(str::to_owned);
     let two = Stopped::TwoReleases { variable: variable.clone(), text: text.clone(), feature };
     assert!(
@@ -352,11 +352,14 @@ fn failing_build_script_is_a_warning() {
             .ends_with("hint: unset CUDARC_CUDA_VERSION, or select the version with the feature only (Cargo.toml:9)")
     );
     let unlinked = Stopped::NotLinked { library: "libcublas".to_owned(), places: vec!["/opt/cuda/lib64".to_owned()] };
-    assert!(stops(unlinked).ends_with("hint: set LIBRARY_PATH=/cuda/lib64:/cuda/lib64/stubs"));
+    assert!(stops(unlinked).ends_with("lib64/stubs of a toolkit: /cuda/lib64:/cuda/lib64/stubs"));
     assert!(
         stops(Stopped::NoDownload { variable, text, majors: vec![13] }).contains("no library for this CUDA version")
     );
-    assert!(stops(Stopped::NoLibraries { places: vec!["/opt/cuda".to_owned()] }).contains("CUDA_LIBRARY_PATH=/cuda"));
+    assert!(
+        stops(Stopped::NoLibraries { places: vec!["/opt/cuda".to_owned()] })
+            .contains("CUDA_LIBRARY_PATH to the root of a toolkit: /cuda")
+    );
     let text = stops(Stopped::UnknownLibrary {
         asked: Version::new(9, 1, 0),
         header: "/c/cudnn_version.h".into(),
