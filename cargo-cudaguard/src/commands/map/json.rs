@@ -1,31 +1,67 @@
 //! The map for programs.
 
-use crate::host::machine::map::{Branch, Map, MapRow};
-use cudaguard::internal::json::{Value, array, object};
 use cudaguard::internal::tables;
+use serde::Serialize;
 
 use super::state_class;
 use crate::cli::json_output;
+use crate::host::machine::map::{Branch, Map, MapRow};
+
+#[derive(Serialize)]
+struct MapView<'a> {
+    files: &'a [String],
+    #[serde(skip_serializing_if = "str::is_empty")]
+    processor: &'a str,
+    drivers: Vec<BranchView>,
+    gpus: Vec<RowView<'a>>,
+    #[serde(skip_serializing_if = "<[String]>::is_empty")]
+    not_judged: &'a [String],
+}
+
+#[derive(Serialize)]
+struct BranchView {
+    branch: u32,
+    cuda: String,
+}
+
+#[derive(Serialize)]
+struct RowView<'a> {
+    cc: String,
+    names: &'a [&'static str],
+    cells: Vec<CellView>,
+}
+
+#[derive(Serialize)]
+struct CellView {
+    branch: u32,
+    state: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    code: Option<String>,
+}
+
+impl BranchView {
+    fn new(branch: &Branch) -> Self {
+        Self { branch: branch.number, cuda: branch.cuda.to_string() }
+    }
+}
+
+impl<'a> RowView<'a> {
+    fn new(row: &'a MapRow, branches: &[Branch]) -> Self {
+        let mut cells = Vec::new();
+        for (cell, branch) in row.cells.iter().zip(branches) {
+            let code = cell.why.as_ref().map(|finding| finding.code.to_string());
+            cells.push(CellView { branch: branch.number, state: state_class(cell.state), code });
+        }
+        Self { cc: tables::dotted_cc(row.cc), names: row.names, cells }
+    }
+}
 
 pub(super) fn render_json(files: &[String], map: &Map, not_judged: &[String]) -> String {
-    let mut value = object([("files", array(files.iter().map(String::as_str)))]);
-    value.insert_some("processor", Some(map.processor.as_str()).filter(|name| !name.is_empty()));
-    let branch =
-        |branch: &Branch| object([("branch", Value::from(branch.number)), ("cuda", branch.cuda.to_string().into())]);
-    value.insert_some("drivers", Some(array(map.branches.iter().map(branch))));
-    let row = |row: &MapRow| {
-        let cells = row.cells.iter().zip(&map.branches).map(|(cell, branch)| {
-            let mut value = object([("branch", Value::from(branch.number)), ("state", state_class(cell.state).into())]);
-            value.insert_some("code", cell.why.as_ref().map(|finding| finding.code.to_string()));
-            value
-        });
-        object([
-            ("cc", Value::from(tables::dotted_cc(row.cc))),
-            ("names", array(row.names.iter().copied())),
-            ("cells", array(cells)),
-        ])
-    };
-    value.insert_some("gpus", Some(array(map.rows.iter().map(row))));
-    value.insert_some("not_judged", (!not_judged.is_empty()).then(|| array(not_judged.iter().map(String::as_str))));
-    json_output::render(value)
+    json_output::render_view(&MapView {
+        files,
+        processor: &map.processor,
+        drivers: map.branches.iter().map(BranchView::new).collect(),
+        gpus: map.rows.iter().map(|row| RowView::new(row, &map.branches)).collect(),
+        not_judged,
+    })
 }

@@ -1,69 +1,142 @@
 //! Requirements as JSON.
 
-use crate::host::judge::answer::Service;
-use crate::host::machine::oldest_driver::OldestDriver;
-use crate::host::machine::placement::{GpuRange, LibraryRange, OfLibrary, Unfit};
-use cudaguard::internal::json::{Value, array, object};
 use cudaguard::internal::tables;
-use cudaguard::internal::vendor::CUDNN;
+use serde::Serialize;
 
 use super::text::jetpack_of;
 use super::{RequirementsQuery, unfit_reason};
 use crate::cli::json_output;
-use crate::commands::verify::put_not_judged;
+use crate::host::judge::answer::Service;
+use crate::host::machine::placement::{GpuRange, LibraryRange, OfLibrary, Unfit};
+
+#[derive(Serialize)]
+struct RequirementsView<'a> {
+    files: Vec<String>,
+    #[serde(skip_serializing_if = "str::is_empty")]
+    processor: &'a str,
+    driver_needed: bool,
+    gpus: Vec<FitView>,
+    not_served: Vec<UnfitView>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cudnn: Option<CudnnView>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    not_judged: Vec<String>,
+}
+
+/// An interval of compute capabilities.
+#[derive(Serialize)]
+struct IntervalView {
+    from: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    to: Option<String>,
+}
+
+#[derive(Serialize)]
+struct FitView {
+    #[serde(flatten)]
+    gpus: IntervalView,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    by: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    driver: Option<DriverView>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cudnn: Option<RangeView>,
+}
+
+#[derive(Serialize)]
+struct DriverView {
+    cuda: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    jetpack: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    release: Option<String>,
+}
+
+#[derive(Serialize)]
+struct UnfitView {
+    #[serde(flatten)]
+    gpus: IntervalView,
+    code: String,
+    why: &'static str,
+}
+
+#[derive(Serialize)]
+struct RangeView {
+    min: String,
+    below: String,
+}
+
+#[derive(Serialize)]
+struct CudnnView {
+    #[serde(flatten)]
+    range: RangeView,
+    needed: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    leaves_gpus_behind_from: Option<String>,
+}
+
+impl IntervalView {
+    /// If the last minor version of a major version is unknown, only the major version is given.
+    fn new(from: (u8, u8), to: Option<(u8, u8)>) -> Self {
+        let to = match to {
+            Some((major, u8::MAX)) => Some(major.to_string()),
+            Some(to) => Some(tables::dotted_cc(to)),
+            None => None,
+        };
+        Self { from: tables::dotted_cc(from), to }
+    }
+}
+
+impl FitView {
+    fn new(gpus: &GpuRange) -> Self {
+        let jetpack = jetpack_of(gpus);
+        let driver = gpus.driver.map(|driver| DriverView {
+            cuda: driver.cuda.to_string(),
+            release: driver.release.filter(|_| jetpack.is_none()).map(|release| release.to_string()),
+            jetpack,
+        });
+        Self {
+            gpus: IntervalView::new(gpus.from, gpus.to),
+            by: gpus.by.map(Service::name),
+            driver,
+            cudnn: gpus.library.map(RangeView::new),
+        }
+    }
+}
+
+impl UnfitView {
+    fn new(gpus: &Unfit) -> Self {
+        let code = gpus.why.code;
+        Self { gpus: IntervalView::new(gpus.from, gpus.to), code: code.to_string(), why: unfit_reason(code) }
+    }
+}
+
+impl RangeView {
+    fn new(range: LibraryRange) -> Self {
+        Self { min: range.min.to_string(), below: range.below.to_string() }
+    }
+}
+
+impl CudnnView {
+    fn new(library: OfLibrary) -> Self {
+        Self {
+            range: RangeView { min: library.min.to_string(), below: library.below.to_string() },
+            needed: library.needed,
+            leaves_gpus_behind_from: library.gpus_dropped_in.map(|version| version.to_string()),
+        }
+    }
+}
 
 pub(super) fn write_json(asked: &RequirementsQuery<'_>) -> String {
     let placement = asked.placement;
-    let files = asked.files.iter().map(|file| file.to_string_lossy().into_owned());
-    let mut value = object([("files", array(files))]);
-    value.insert_some("processor", Some(placement.processor.as_str()).filter(|name| !name.is_empty()));
-    value.insert_some("driver_needed", Some(placement.needs_driver));
-    value.insert_some("gpus", Some(array(placement.fit.iter().map(fit_value))));
-    value.insert_some("not_served", Some(array(placement.unfit.iter().map(unfit_value))));
-    value.insert_some(CUDNN.key, placement.library.map(library_value));
-    let not_examined: Vec<String> =
-        asked.components.iter().flat_map(|file| &file.not_examined).map(ToString::to_string).collect();
-    put_not_judged(&mut value, &not_examined);
-    json_output::render(value)
-}
-
-/// Returns an interval as JSON. If the last minor version of a major version is unknown, only the major version is
-/// given.
-fn interval_value(from: (u8, u8), to: Option<(u8, u8)>) -> Value {
-    let mut value = object([("from", tables::dotted_cc(from).into())]);
-    let end = |to: (u8, u8)| if to.1 == u8::MAX { to.0.to_string() } else { tables::dotted_cc(to) };
-    value.insert_some("to", to.map(end));
-    value
-}
-
-fn fit_value(gpus: &GpuRange) -> Value {
-    let mut value = interval_value(gpus.from, gpus.to);
-    value.insert_some("by", gpus.by.map(Service::name));
-    value.insert_some("driver", gpus.driver.map(|driver| driver_value(driver, jetpack_of(gpus))));
-    let range = |of: LibraryRange| object([("min", of.min.to_string().into()), ("below", of.below.to_string().into())]);
-    value.insert_some(CUDNN.key, gpus.library.map(range));
-    value
-}
-
-fn driver_value(driver: OldestDriver, jetpack: Option<String>) -> Value {
-    let mut value = object([("cuda", driver.cuda.to_string().into())]);
-    match jetpack {
-        Some(jetpack) => value.insert_some("jetpack", Some(jetpack)),
-        None => value.insert_some("release", driver.release.map(|release| release.to_string())),
-    }
-    value
-}
-
-fn unfit_value(gpus: &Unfit) -> Value {
-    let mut value = interval_value(gpus.from, gpus.to);
-    value.insert_some("code", Some(gpus.why.code.to_string()));
-    value.insert_some("why", Some(unfit_reason(gpus.why.code)));
-    value
-}
-
-fn library_value(library: OfLibrary) -> Value {
-    let mut value = object([("min", library.min.to_string().into()), ("below", library.below.to_string().into())]);
-    value.insert_some("needed", Some(library.needed));
-    value.insert_some("leaves_gpus_behind_from", library.gpus_dropped_in.map(|version| version.to_string()));
-    value
+    let not_examined = asked.components.iter().flat_map(|file| &file.not_examined);
+    json_output::render_view(&RequirementsView {
+        files: asked.files.iter().map(|file| file.to_string_lossy().into_owned()).collect(),
+        processor: &placement.processor,
+        driver_needed: placement.needs_driver,
+        gpus: placement.fit.iter().map(FitView::new).collect(),
+        not_served: placement.unfit.iter().map(UnfitView::new).collect(),
+        cudnn: placement.library.map(CudnnView::new),
+        not_judged: not_examined.map(ToString::to_string).collect(),
+    })
 }
