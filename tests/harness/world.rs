@@ -25,7 +25,7 @@ pub const RTX_4090: Gpu = Gpu::new("NVIDIA GeForce RTX 4090", (8, 9), 0x2684);
 /// Compute capability 9.0.
 pub const H100: Gpu = Gpu::new("NVIDIA H100 80GB HBM3", (9, 0), 0x2330);
 /// Compute capability 8.7, the GPU of a Jetson: it is not on a PCI bus.
-pub const ORIN: Gpu = Gpu { node: false, listed: false, ..Gpu::new("Orin (nvgpu)", (8, 7), 0) };
+pub const ORIN: Gpu = Gpu::integrated("Orin (nvgpu)", (8, 7));
 /// Compute capability 12.0, which needs the open kernel modules.
 pub const RTX_5090: Gpu = Gpu::new("NVIDIA GeForce RTX 5090", (12, 0), 0x2b85);
 /// A GPU of a generation that is in no table.
@@ -37,7 +37,7 @@ const GPUS: [(&str, Gpu); 9] = [
     ("T4", T4),
     ("A100", A100),
     ("A10", A10),
-    ("A10-24Q", Gpu { name: "NVIDIA A10-24Q", ..A10 }),
+    ("A10-24Q", Gpu::new("NVIDIA A10-24Q", (8, 6), 0x2236)),
     ("RTX4090", RTX_4090),
     ("H100", H100),
     ("RTX5090", RTX_5090),
@@ -52,7 +52,7 @@ pub fn from_options(words: &mut VecDeque<String>) -> Option<World> {
             "--" => break,
             "--driver" => {
                 let library = Library::of_release(words.pop_front()?)?;
-                world.kernel = Some(library.release);
+                world.kernel = Some(library.release.clone());
                 world.library = Some(library);
             }
             "--libcuda" => libcuda = Some(Library::of_release(words.pop_front()?)?),
@@ -60,7 +60,7 @@ pub fn from_options(words: &mut VecDeque<String>) -> Option<World> {
             "--compat-cached" => (compat, world.compat_cached) = (true, true),
             "--gpu" => {
                 let name = words.pop_front()?;
-                world.gpus.push(GPUS.iter().find(|(known, _)| *known == name)?.1);
+                world.gpus.push(GPUS.iter().find(|(known, _)| *known == name)?.1.clone());
             }
             "--proprietary" => world.open = false,
             "--wsl" => (world.layout, world.kernel) = (Layout::Wsl, None),

@@ -20,7 +20,7 @@ MANUAL_CONTENTS = {
     "make": "make, version %s or close to it, as bin/make",
     "meson": "Meson %s: the program bin/meson and its dependencies",
     "headers": "the headers of pybind11 %s as include/pybind11, and its CMake package as share/cmake/pybind11",
-    "python": "Python modules below lib/, as pip installs them: scikit-build-core %s and its dependencies",
+    "python": "Python modules below lib/, as pip installs them: the package of this name, version %s, and its dependencies",
     "consumers": "Python modules below lib/, as pip installs them: py-rattler %s and the others that tests/parts/parts.json lists, "
                  "and the schemas of CycloneDX and Kubernetes below schemas/",
     "project": "the sources of cuvec %s, laid out like their archive: cuvec/CMakeLists.txt and the other files",

@@ -318,6 +318,9 @@ pub(crate) struct ChooseOptions {
     /// Choose for each machine in this list, as for `verify`; `-` reads stdin
     #[arg(long, value_name = "HOSTS", conflicts_with = "host", conflicts_with_all = FLAGS)]
     pub(crate) fleet: Option<PathBuf>,
+    /// Exit with status 2 if something about the chosen candidate was not checked, such as the GPU code of a name
+    #[arg(long)]
+    pub(crate) strict: bool,
     #[command(flatten)]
     pub(crate) flags: Flags,
     #[command(flatten)]
@@ -491,6 +494,12 @@ pub(crate) struct SimulateOptions {
     /// Enable MIG on each GPU that has it, with one instance
     #[arg(long)]
     pub(crate) mig: bool,
+    /// Memory of each GPU in GiB; default: the one in its name, as in A100-SXM4-80GB
+    #[arg(long, value_name = "GIB", value_parser = clap::value_parser!(u32).range(1..=65536))]
+    pub(crate) memory: Option<u32>,
+    /// Let programs be clients of MPS; with --fail cuInit=805, its daemon does not answer
+    #[arg(long)]
+    pub(crate) mps: bool,
     /// Add cuda-compat of this release to the loader cache
     #[arg(long, value_name = "RELEASE")]
     pub(crate) compat: Option<String>,

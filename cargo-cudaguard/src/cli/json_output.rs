@@ -1,5 +1,8 @@
 //! JSON on stdout. Each object begins with `schema`, the number of its published JSON schema.
 
+use std::collections::BTreeMap;
+
+use cudaguard::internal::finding::Finding;
 use cudaguard::internal::json::{Value, array, object};
 use serde::{Serialize, Serializer};
 
@@ -55,6 +58,34 @@ fn from_serde(value: serde_json::Value) -> Option<Value> {
             object(members.into_iter().filter_map(|(key, value)| Some((key, from_serde(value)?))))
         }
     })
+}
+
+/// A finding, each fact with its own key.
+#[derive(Serialize)]
+pub(crate) struct FindingView<'a> {
+    code: String,
+    severity: &'static str,
+    component: &'a str,
+    subject: &'a str,
+    message: &'a str,
+    hint: &'a str,
+    #[serde(flatten)]
+    facts: BTreeMap<&'static str, &'a str>,
+}
+
+impl<'a> FindingView<'a> {
+    /// The view of this finding.
+    pub(crate) fn new(finding: &'a Finding) -> Self {
+        Self {
+            code: finding.code.to_string(),
+            severity: finding.severity.name(),
+            component: &finding.component,
+            subject: &finding.subject,
+            message: &finding.message,
+            hint: &finding.hint,
+            facts: finding.facts().collect(),
+        }
+    }
 }
 
 /// An object with its schema number.

@@ -35,18 +35,21 @@ pub(crate) fn run_simulate(env: &Env, options: &SimulateOptions) -> Result<ExitC
     let mut command = Command::new(&options.command[0]);
     command.args(&options.command[1..]);
     for (name, dirs) in [("LD_LIBRARY_PATH", library_path), ("PATH", programs)] {
-        if let Some(list) = prepended(env, name, &dirs) {
+        if let Some(list) = prepended(env, name, &dirs)? {
             command.env(name, list);
         }
     }
     command.envs(machine.variables);
+    if world.mps {
+        command.env("CUDA_MPS_PIPE_DIRECTORY", World::mps_directory(&machine_root(&cache)));
+    }
     signals::restore_signals(&mut command);
     Err(cannot_start(&options.command[0], &platform::replace_process(&mut command)))
 }
 
 /// Moves this process to the machine. Returns the directories that precede `LD_LIBRARY_PATH` and `PATH`.
 fn enter(world: &World, cache: &Path) -> Result<(Vec<PathBuf>, Vec<PathBuf>), SimulationError> {
-    let (root, fakes) = (cache.join("machine"), Fakes::new(cache.join("fakes")));
+    let (root, fakes) = (machine_root(cache), Fakes::new(cache.join("fakes")));
     // The fakes are compiled outside of the namespace, in which the cache is a different directory.
     world.compile(&fakes)?;
     std::fs::create_dir_all(&root).map_err(|error| SimulationError::File(root.clone(), error))?;
@@ -61,6 +64,10 @@ fn enter(world: &World, cache: &Path) -> Result<(Vec<PathBuf>, Vec<PathBuf>), Si
     Ok((library_path, programs))
 }
 
+fn machine_root(cache: &Path) -> PathBuf {
+    cache.join("machine")
+}
+
 fn cache_dir(env: &Env) -> Option<PathBuf> {
     let absolute = |name: &str| env.var_os(name).map(PathBuf::from).filter(|dir| dir.is_absolute());
     let cache = absolute("XDG_CACHE_HOME").or_else(|| Some(absolute("HOME")?.join(".cache")))?;
@@ -68,12 +75,18 @@ fn cache_dir(env: &Env) -> Option<PathBuf> {
 }
 
 /// Returns the list of directories of a variable with these in front; `None` if there are none.
-fn prepended(env: &Env, name: &str, dirs: &[PathBuf]) -> Option<OsString> {
+fn prepended(env: &Env, name: &str, dirs: &[PathBuf]) -> Result<Option<OsString>, CliError> {
     if dirs.is_empty() {
-        return None;
+        return Ok(None);
     }
     let others = env.path_list(name);
-    std::env::join_paths(dirs.iter().chain(&others)).ok()
+    let list = std::env::join_paths(dirs.iter().chain(&others));
+    list.map(Some).map_err(|_| {
+        CliError::operational(format_args!(
+            "{name} cannot contain {}\n  hint: set XDG_CACHE_HOME to a path without a colon",
+            dirs[0].display()
+        ))
+    })
 }
 
 fn extras_of(options: &SimulateOptions) -> Result<Extras, CliError> {
@@ -94,6 +107,8 @@ fn extras_of(options: &SimulateOptions) -> Result<Extras, CliError> {
         mig: options.mig,
         compat: compat.transpose()?,
         wsl: options.wsl,
+        mps: options.mps,
+        memory: options.memory,
         failures: failures.collect::<Result<_, _>>()?,
     })
 }

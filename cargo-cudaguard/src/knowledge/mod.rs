@@ -6,6 +6,7 @@ use serde::de::{Deserialize as _, Deserializer, Error as _};
 
 pub mod crates;
 pub mod jetpack;
+pub(crate) mod publishers;
 pub(crate) mod pytorch;
 pub mod symptoms;
 

@@ -21,6 +21,10 @@ pub struct Extras {
     pub compat: Option<DriverRelease>,
     /// Set if the machine is a WSL2.
     pub wsl: bool,
+    /// Set if programs are clients of MPS.
+    pub mps: bool,
+    /// The memory of each GPU in GiB; `None`: the one in its name.
+    pub memory: Option<u32>,
     /// The calls that fail: the beginning of the name of the function, and its status.
     pub failures: Vec<(String, u32)>,
 }
@@ -40,7 +44,8 @@ pub fn describe(machine: &Machine, extras: &Extras) -> World {
         Some(MachineKind::Jetson) => Layout::Jetson,
         None => Layout::System,
     };
-    world.gpus = gpus_of(&machine, extras.mig);
+    world.mps = extras.mps;
+    world.gpus = gpus_of(&machine, extras);
     let files = machine.libraries.get(CUDNN.key).into_iter().flatten().filter(|library| library.is_loaded());
     world.files = files.filter_map(|library| library.version).flat_map(cudnn_files).collect();
     if let Some(driver) = machine.driver.filter(|driver| !driver.absent) {
@@ -68,7 +73,7 @@ fn set_driver(world: &mut World, driver: &Driver, kind: Option<MachineKind>, ext
             library.init =
                 if package.branches.is_empty() || release.branch <= kernel.branch { 0 } else { DRIVER_MISMATCH };
         }
-        library.note = Some(leak(note_of(&package)));
+        library.note = Some(note_of(&package).into());
         library
     });
     if own != kernel {
@@ -76,10 +81,8 @@ fn set_driver(world: &mut World, driver: &Driver, kind: Option<MachineKind>, ext
     }
     let target = loaded.as_mut().unwrap_or(&mut library);
     target.init = driver.init.unwrap_or(target.init);
-    for (call, status) in &extras.failures {
-        target.failures.push((leak(call.clone()), *status));
-    }
-    world.kernel = kernel.filter(|_| kind != Some(MachineKind::Wsl2)).map(release_text);
+    target.failures.clone_from(&extras.failures);
+    world.kernel = kernel.filter(|_| kind != Some(MachineKind::Wsl2)).map(|release| release_text(release).into());
     world.library = Some(library);
     world.compat = loaded;
     world.compat_cached = true;
@@ -94,7 +97,7 @@ fn library_of(release: Option<DriverRelease>, cuda: Option<CudaVersion>, kind: O
     let newest = || tables::branch_rows().last().map(|row| row.least);
     let cuda = cuda.or_else(|| tables::driver_supports(tabled?).least).or_else(newest);
     let number = cuda.map_or(0, |cuda| cuda.major * 1000 + cuda.minor * 10);
-    Library::new(release.map_or("000.00", release_text), number)
+    Library::new(release.map_or_else(|| "000.00".to_owned(), release_text), number)
 }
 
 /// Returns the contents of the note that a cuda-compat package of this release has.
@@ -110,14 +113,9 @@ fn note_of(package: &CompatPackage) -> String {
 }
 
 /// Returns the release as drivers write it. If only the branch is known, the other number is 0.
-fn release_text(release: DriverRelease) -> &'static str {
+fn release_text(release: DriverRelease) -> String {
     let text = release.to_string();
-    leak(if text.contains('.') { text } else { text + ".00" })
-}
-
-/// The parts of a simulated machine live as long as the process.
-fn leak(text: String) -> &'static str {
-    text.leak()
+    if text.contains('.') { text } else { text + ".00" }
 }
 
 /// Returns the newest driver of the tables that supports all GPUs.
@@ -133,24 +131,27 @@ fn newest_driver(machine: &Machine) -> Option<Driver> {
     })
 }
 
-fn gpus_of(machine: &Machine, mig: bool) -> Vec<Gpu> {
+fn gpus_of(machine: &Machine, extras: &Extras) -> Vec<Gpu> {
     let known = machine.known_gpus();
     let described = machine.gpus.iter().flatten().zip(known);
     described
         .map(|(gpu, seen)| {
             let cc = seen.cc.unwrap_or((0, 0));
             let is_tegra = machine.kind == Some(MachineKind::Jetson);
+            let name = product_name(gpu, cc);
             let id = if is_tegra { None } else { tables::pci::device_of(cc) };
             let hidden = gpu.visible == Some(false) && machine.variables.is_empty();
             Gpu {
-                mig: mig && gpu.state.is_none() && cc >= (8, 0),
+                mig: extras.mig && gpu.state.is_none() && cc >= (8, 0),
                 node: !hidden && !is_tegra,
                 listed: !is_tegra,
                 driven: !hidden && seen.undriven.is_none(),
-                uuid: gpu.uuid.clone().map(leak),
-                pci: gpu.pci.clone().map(leak),
+                uuid: gpu.uuid.clone().map(Into::into),
+                pci: gpu.pci.clone().map(Into::into),
+                memory: extras.memory.or_else(|| memory_in(&name)).map(|gigabytes| gigabytes * 1024),
+                name: name.into(),
                 state: gpu.state,
-                ..Gpu::new(leak(product_name(gpu, cc)), cc, id.unwrap_or(0))
+                ..Gpu::new("", cc, id.unwrap_or(0))
             }
         })
         .collect()
@@ -167,6 +168,12 @@ fn product_name(gpu: &machine::Gpu, cc: (u8, u8)) -> String {
     let name = examples.iter().find(is_named).copied().unwrap_or(if typed.is_empty() { "GPU" } else { typed });
     let has_line = ["NVIDIA", "Tesla", "Quadro", "GRID", "Orin", "Jetson"].iter().any(|line| name.starts_with(line));
     if has_line { name.to_owned() } else { format!("NVIDIA {name}") }
+}
+
+/// Returns the memory in the name of a product such as `Tesla V100-SXM2-16GB`.
+fn memory_in(name: &str) -> Option<u32> {
+    let mut words = name.split([' ', '-']);
+    words.find_map(|word| word.strip_suffix("GB")?.parse().ok())
 }
 
 /// Returns the libraries of a cuDNN that programs ask for their version.

@@ -10,6 +10,8 @@
  *   log /some/file              each cuInit appends a line to this file
  *   fail cuInit 802             each function whose name begins with `cuInit` returns 802
  *   device 0 8370               PCI device id of the first GPU
+ *   memory 0 16384              memory of the first GPU in MiB
+ *   mps                         each process is a client of MPS, which has each GPU for itself
  *   state 0 lost                state in which no program can use the first GPU: GpuState of the host file
  *   gpu 0 UUID SLOT MIG NAME    properties of the first GPU: GPU-..., 0000:01:00.0, MIG-... or -, NVIDIA H100 PCIe
  *
@@ -28,7 +30,7 @@ enum { WORKS, CRASHES, HANGS, PRINTS, CRASHES_IN_LOAD, HANGS_IN_LOAD, EXITS };
 enum { MAX_GPUS = 64, MAX_FAILURES = 16 };
 
 static struct {
-  int cuda, result, mode, nvml, gpus, ordered, failures;
+  int cuda, result, mode, nvml, gpus, ordered, failures, mps;
   int order[MAX_GPUS];
   char release[64], log[512];
   struct {
@@ -36,7 +38,7 @@ static struct {
     int status;
   } failure[MAX_FAILURES];
   struct {
-    int cc, device;
+    int cc, device, memory;
     char uuid[64], slot[32], mig[64], name[96], state[32];
   } gpu[MAX_GPUS];
 } fake;
@@ -73,9 +75,11 @@ static void fake_read_of(const char *library) {
         sscanf(at, "%63s %d", fake.failure[fake.failures].call, &fake.failure[fake.failures].status) == 2)
       fake.failures++;
     if (sscanf(at, "%d%n", &n, &used) == 1 && n >= 0 && n < fake.gpus) {
+      if (!strcmp(key, "memory")) fake.gpu[n].memory = atoi(at + used);
       if (!strcmp(key, "device")) fake.gpu[n].device = atoi(at + used);
       if (!strcmp(key, "state")) sscanf(at + used, "%31s", fake.gpu[n].state);
     }
+    if (!strcmp(key, "mps")) fake.mps = 1;
     if (!strcmp(key, "nvml")) fake.nvml = atoi(at);
     if (!strcmp(key, "order"))
       for (; fake.ordered < MAX_GPUS && sscanf(at, "%d%n", &n, &used) == 1; at += used)
@@ -97,7 +101,7 @@ static inline void fake_read(void) {
 }
 
 /* Returns the status with which a call fails, or 0. */
-static inline int fake_status(const char *call) {
+__attribute__((noinline, unused)) static int fake_status(const char *call) {
   fake_read();
   for (int k = 0; k < fake.failures; k++)
     if (!strncmp(call, fake.failure[k].call, strlen(fake.failure[k].call))) return fake.failure[k].status;
@@ -112,4 +116,10 @@ static inline int fake_status(const char *call) {
   } while (0)
 
 static inline int is_state(int gpu, const char *state) { return !strcmp(fake.gpu[gpu].state, state); }
+
+/* The sensors of a GPU that does no work. */
+enum { IDLE_CELSIUS = 30, IDLE_WATTS = 25, IDLE_STATE = 8 };
+
+/* Returns the mode as both libraries number it: 0 default, 2 prohibited, 3 exclusive process. */
+static inline int compute_mode(int gpu) { return is_state(gpu, "compute-prohibited") ? 2 : fake.mps ? 3 : 0; }
 #endif

@@ -1,6 +1,7 @@
 /* A fake libcuda for any driver version and any GPUs; fake.h describes its configuration. It implements CUDA_VISIBLE_DEVICES
  * (indices, prefixes of UUIDs, MIG) and CUDA_DEVICE_ORDER. COMPAT_NOTE adds the ELF note of a cuda-compat package. */
 #include "fake.h"
+#include "names.h"
 
 #include <unistd.h>
 
@@ -92,14 +93,20 @@ int cuDeviceGetAttribute(int *to, int attribute, int n) {
   if (n < 0 || n >= visible) return 101;
   sscanf(fake.gpu[shown[n]].slot, "%x:%x:%x", &domain, &bus, &slot);
   switch (attribute) {
-    case 20: *to = is_state(shown[n], "compute-prohibited") ? 2 : 0; return 0;
+    case 20: *to = compute_mode(shown[n]); return 0;
     case 33: *to = (int)bus; return 0;
     case 34: *to = (int)slot; return 0;
     case 50: *to = (int)domain; return 0;
     case 75: *to = fake.gpu[shown[n]].cc >> 8; return 0;
     case 76: *to = fake.gpu[shown[n]].cc & 255; return 0;
-    default: return 1;
+    case 133: *to = fake.mps != 0; return 0;
   }
+  /* Limits that all GPUs since Maxwell have. */
+  static const int limits[][2] = {{1, 1024}, {2, 1024}, {3, 1024}, {4, 64}, {5, 0x7fffffff}, {6, 65535}, {7, 65535},
+                                  {8, 49152}, {9, 65536}, {10, 32}, {12, 65536}, {41, 1}, {82, 65536}};
+  for (size_t k = 0; k < sizeof limits / sizeof *limits; k++)
+    if (limits[k][0] == attribute) return *to = limits[k][1], 0;
+  return attribute > 0 && attribute < 256 ? 801 : 1; /* The machine does not state the others. */
 }
 
 int cuDeviceGetName(char *to, int size, int n) {
@@ -107,6 +114,13 @@ int cuDeviceGetName(char *to, int size, int n) {
   if (n < 0 || n >= visible) return 101;
   snprintf(to, (size_t)size, "%s", fake.gpu[shown[n]].name);
   return 0;
+}
+
+int cuDeviceTotalMem_v2(size_t *to, int n) {
+  MAY_FAIL;
+  if (n < 0 || n >= visible) return 101;
+  *to = (size_t)fake.gpu[shown[n]].memory << 20;
+  return *to ? 0 : 801;
 }
 
 int cuDeviceGetPCIBusId(char *to, int size, int n) {
@@ -141,6 +155,12 @@ int cuDeviceGetUuid_v2(unsigned char *to, int n) {
   return 0;
 }
 
+/* A context is the address of an element of `shown`. Each thread has a stack of contexts. */
+static __thread void *contexts[16];
+static __thread int depth;
+
+static int is_context(const void *context) { return (const int *)context >= shown && (const int *)context < shown + visible; }
+
 int cuDevicePrimaryCtxRetain(void **to, int n) {
   MAY_FAIL;
   if (n < 0 || n >= visible) return 101;
@@ -148,32 +168,97 @@ int cuDevicePrimaryCtxRetain(void **to, int n) {
   return 0;
 }
 
-int cuCtxSetCurrent(void *context) {
+int cuDevicePrimaryCtxGetState(int n, unsigned *flags, int *active) {
   MAY_FAIL;
-  long n = (int *)context - shown;
-  if (n < 0 || n >= visible) return 201;
-  current = (int)n;
+  if (n < 0 || n >= visible) return 101;
+  *flags = 0;
+  *active = 0;
   return 0;
 }
 
-/* nvcc's detection of GPUs (`-arch=native`) needs this function. */
-int cuGetErrorName(int error, const char **to) {
+int cuCtxSetCurrent(void *context) {
   MAY_FAIL;
-  *to = error == 100   ? "CUDA_ERROR_NO_DEVICE"
-        : error == 801 ? "CUDA_ERROR_NOT_SUPPORTED"
-        : error        ? "CUDA_ERROR_UNKNOWN"
-                       : "CUDA_SUCCESS";
+  if (context && !is_context(context)) return 201;
+  depth = depth ? depth : 1;
+  contexts[depth - 1] = context;
+  if (context) current = (int)((int *)context - shown);
+  return 0;
+}
+
+int cuCtxGetCurrent(void **to) {
+  MAY_FAIL;
+  *to = depth ? contexts[depth - 1] : 0;
+  return 0;
+}
+
+int cuCtxPushCurrent_v2(void *context) {
+  MAY_FAIL;
+  if (!is_context(context)) return 201;
+  if (depth == sizeof contexts / sizeof *contexts) return 2;
+  contexts[depth++] = context;
+  current = (int)((int *)context - shown);
+  return 0;
+}
+
+int cuCtxPopCurrent_v2(void **to) {
+  MAY_FAIL;
+  if (!depth) return 201;
+  depth--;
+  if (to) *to = contexts[depth];
   return 0;
 }
 
 #define NO_KERNELS "kernels do not run on a simulated machine"
 
+static const struct {
+  int status;
+  const char *name, *text;
+} statuses[] = {
+    {0, "CUDA_SUCCESS", "no error"},
+    {1, "CUDA_ERROR_INVALID_VALUE", "invalid argument"},
+    {2, "CUDA_ERROR_OUT_OF_MEMORY", "out of memory"},
+    {3, "CUDA_ERROR_NOT_INITIALIZED", "initialization error"},
+    {34, "CUDA_ERROR_STUB_LIBRARY", "CUDA driver is a stub library"},
+    {36, "CUDA_ERROR_CALL_REQUIRES_NEWER_DRIVER", "API call is not supported in the installed CUDA driver"},
+    {46, "CUDA_ERROR_DEVICE_UNAVAILABLE", "CUDA-capable device(s) is/are busy or unavailable"},
+    {100, "CUDA_ERROR_NO_DEVICE", "no CUDA-capable device is detected"},
+    {101, "CUDA_ERROR_INVALID_DEVICE", "invalid device ordinal"},
+    {200, "CUDA_ERROR_INVALID_IMAGE", "device kernel image is invalid"},
+    {201, "CUDA_ERROR_INVALID_CONTEXT", "invalid device context"},
+    {209, "CUDA_ERROR_NO_BINARY_FOR_GPU", "no kernel image is available for execution on the device"},
+    {218, "CUDA_ERROR_INVALID_PTX", "a PTX JIT compilation failed"},
+    {221, "CUDA_ERROR_JIT_COMPILER_NOT_FOUND", "PTX JIT compiler library not found"},
+    {222, "CUDA_ERROR_UNSUPPORTED_PTX_VERSION", "the provided PTX was compiled with an unsupported toolchain."},
+    {223, "CUDA_ERROR_JIT_COMPILATION_DISABLED", "PTX JIT compilation was disabled"},
+    {500, "CUDA_ERROR_NOT_FOUND", "named symbol not found"},
+    {801, "CUDA_ERROR_NOT_SUPPORTED", "operation not supported: " NO_KERNELS},
+    {802, "CUDA_ERROR_SYSTEM_NOT_READY", "system not yet initialized"},
+    {803, "CUDA_ERROR_SYSTEM_DRIVER_MISMATCH", "system has unsupported display driver / cuda driver combination"},
+    {804, "CUDA_ERROR_COMPAT_NOT_SUPPORTED_ON_DEVICE", "forward compatibility was attempted on non supported HW"},
+    {805, "CUDA_ERROR_MPS_CONNECTION_FAILED", "MPS client failed to connect to the MPS control daemon or the MPS server"},
+    {999, "CUDA_ERROR_UNKNOWN", "unknown error"},
+};
+
+/* Returns the index of a status, or -1. */
+static int status_index(int status) {
+  for (size_t k = 0; k < sizeof statuses / sizeof *statuses; k++)
+    if (statuses[k].status == status) return (int)k;
+  return -1;
+}
+
+/* nvcc's detection of GPUs (`-arch=native`) needs this function. */
+int cuGetErrorName(int error, const char **to) {
+  MAY_FAIL;
+  int k = status_index(error);
+  *to = k < 0 ? 0 : statuses[k].name;
+  return k < 0 ? 1 : 0;
+}
+
 int cuGetErrorString(int error, const char **to) {
-  *to = error == 100   ? "no CUDA-capable device is detected"
-        : error == 801 ? "operation not supported: " NO_KERNELS
-        : error        ? "unknown error"
-                       : "no error";
-  return 0;
+  MAY_FAIL;
+  int k = status_index(error);
+  *to = k < 0 ? 0 : statuses[k].text;
+  return k < 0 ? 1 : 0;
 }
 
 /* Memory of the simulated GPU is memory of the process. */
@@ -201,31 +286,125 @@ int cuMemcpyDtoH_v2(void *to, const void *from, size_t size) {
   return 0;
 }
 
+int cuMemcpyDtoD_v2(void *to, const void *from, size_t size) { return cuMemcpyHtoD_v2(to, from, size); }
+int cuMemcpyHtoDAsync_v2(void *to, const void *from, size_t size) { return cuMemcpyHtoD_v2(to, from, size); }
+int cuMemcpyDtoHAsync_v2(void *to, const void *from, size_t size) { return cuMemcpyDtoH_v2(to, from, size); }
+int cuMemcpyDtoDAsync_v2(void *to, const void *from, size_t size) { return cuMemcpyHtoD_v2(to, from, size); }
+int cuMemAllocAsync(void **to, size_t size) { return cuMemAlloc_v2(to, size); }
+int cuMemFreeAsync(void *memory) { return cuMemFree_v2(memory); }
+int cuMemAllocManaged(void **to, size_t size) { return cuMemAlloc_v2(to, size); }
+int cuMemAllocHost_v2(void **to, size_t size) { return cuMemAlloc_v2(to, size); }
+int cuMemHostAlloc(void **to, size_t size) { return cuMemAlloc_v2(to, size); }
+int cuMemFreeHost(void *memory) { return cuMemFree_v2(memory); }
+
+int cuMemsetD8_v2(void *to, unsigned char value, size_t count) {
+  MAY_FAIL;
+  memset(to, value, count);
+  return 0;
+}
+
+int cuMemsetD8Async(void *to, unsigned char value, size_t count) { return cuMemsetD8_v2(to, value, count); }
+
 int cuCtxCreate_v2(void **to, unsigned flags, int n) {
   MAY_FAIL;
   (void)flags;
   if (n < 0 || n >= visible) return 101;
   *to = &shown[n];
-  current = n;
-  return 0;
+  return cuCtxPushCurrent_v2(*to);
+}
+
+int cuCtxCreate_v3(void **to, const void *parameters, int count, unsigned flags, int n) {
+  (void)parameters, (void)count;
+  return cuCtxCreate_v2(to, flags, n);
+}
+
+int cuCtxCreate_v4(void **to, const void *parameters, unsigned flags, int n) {
+  (void)parameters;
+  return cuCtxCreate_v2(to, flags, n);
 }
 
 int cuCtxDestroy_v2(void *context) {
   MAY_FAIL;
-  (void)context;
+  if (!is_context(context)) return 201;
+  if (depth && contexts[depth - 1] == context) depth--;
   return 0;
 }
 
-int cuCtxSynchronize(void) {
+int cuMemGetInfo_v2(size_t *left, size_t *total) {
   MAY_FAIL;
-  return 0;
+  if (!depth || !contexts[depth - 1]) return 201;
+  *left = *total = (size_t)fake.gpu[*(int *)contexts[depth - 1]].memory << 20;
+  return *total ? 0 : 801;
 }
 
 int cuCtxGetDevice(int *to) {
   MAY_FAIL;
-  *to = current;
-  return visible ? 0 : 201;
+  if (!depth || !contexts[depth - 1]) return 201;
+  *to = (int)((int *)contexts[depth - 1] - shown);
+  return 0;
 }
+
+/* A stream and an event are the address of an element of `shown`: everything has completed. */
+static int create_handle(void **to) {
+  *to = &shown[current];
+  return 0;
+}
+
+int cuStreamCreate(void **to, unsigned flags) {
+  MAY_FAIL;
+  (void)flags;
+  return create_handle(to);
+}
+
+int cuStreamCreateWithPriority(void **to, unsigned flags, int priority) {
+  MAY_FAIL;
+  (void)flags, (void)priority;
+  return create_handle(to);
+}
+
+int cuEventCreate(void **to, unsigned flags) {
+  MAY_FAIL;
+  (void)flags;
+  return create_handle(to);
+}
+
+int cuEventElapsedTime(float *to) {
+  MAY_FAIL;
+  *to = 0;
+  return 0;
+}
+
+int cuEventElapsedTime_v2(float *to) { return cuEventElapsedTime(to); }
+
+int cuMemHostGetDevicePointer_v2(void **to, void *memory) {
+  MAY_FAIL;
+  *to = memory;
+  return 0;
+}
+
+/* Functions that have nothing to do. Their parameters are ignored. */
+#define SUCCEEDS(name) \
+  int name(void) { \
+    MAY_FAIL; \
+    return 0; \
+  }
+SUCCEEDS(cuCtxSynchronize)
+SUCCEEDS(cuDevicePrimaryCtxRelease_v2)
+SUCCEEDS(cuDevicePrimaryCtxReset_v2)
+SUCCEEDS(cuDevicePrimaryCtxSetFlags_v2)
+SUCCEEDS(cuEventDestroy_v2)
+SUCCEEDS(cuEventQuery)
+SUCCEEDS(cuEventRecord)
+SUCCEEDS(cuEventSynchronize)
+SUCCEEDS(cuMemHostRegister_v2)
+SUCCEEDS(cuMemHostUnregister)
+SUCCEEDS(cuModuleUnload)
+SUCCEEDS(cuProfilerStart)
+SUCCEEDS(cuProfilerStop)
+SUCCEEDS(cuStreamDestroy_v2)
+SUCCEEDS(cuStreamQuery)
+SUCCEEDS(cuStreamSynchronize)
+SUCCEEDS(cuStreamWaitEvent)
 
 int cuModuleGetFunction(void **to, void *module, const char *name) {
   MAY_FAIL;
@@ -234,38 +413,96 @@ int cuModuleGetFunction(void **to, void *module, const char *name) {
   return 0;
 }
 
-/* Fails, and reports the reason once. The functions below have parameters, which they ignore. */
-static int refuse_launch(const char *call) {
-  static int reported;
-  if (!reported++) fprintf(stderr, "cudaguard simulate: %s: " NO_KERNELS "\n", call);
+/* Returns CUDA_ERROR_NOT_SUPPORTED, and reports the reason once. */
+static int refuse(int *reported, const char *call, const char *reason) {
+  if (!(*reported)++) fprintf(stderr, "cudaguard simulate: %s: %s\n", call, reason);
   return 801;
 }
 
+/* The functions have parameters, which they ignore. */
 #define LAUNCH(name) \
   int name(void) { \
+    static int reported; \
     MAY_FAIL; \
-    return refuse_launch(__func__); \
+    return refuse(&reported, __func__, NO_KERNELS); \
   }
 LAUNCH(cuLaunch)
 LAUNCH(cuLaunchKernel)
 LAUNCH(cuLaunchKernelEx)
 LAUNCH(cuLaunchCooperativeKernel)
+LAUNCH(cuLaunchCooperativeKernelMultiDevice)
+LAUNCH(cuLaunchGrid)
+LAUNCH(cuLaunchGridAsync)
 LAUNCH(cuGraphLaunch)
+LAUNCH(cuLaunchKernel_ptsz)
+LAUNCH(cuLaunchKernelEx_ptsz)
+LAUNCH(cuLaunchCooperativeKernel_ptsz)
+LAUNCH(cuGraphLaunch_ptsz)
+
+/* The tables of private functions, which the CUDA runtime needs. */
+int cuGetExportTable(const void **to, const void *id) {
+  static int reported;
+  (void)id;
+  MAY_FAIL;
+  *to = 0;
+  return refuse(&reported, __func__, "the CUDA runtime needs private functions of a real driver; it does not work on a simulated machine");
+}
+
+/* Returns the newest version of a function that this CUDA version has, or 0. Sets `newer` if only a later one has it. */
+static void *find_function(const char *symbol, int cuda, int *newer) {
+  static void *self;
+  char name[160];
+  Dl_info where;
+  void *found = 0;
+  if (!self && dladdr(&fake, &where)) self = dlopen(where.dli_fname, RTLD_LAZY | RTLD_NOLOAD);
+  for (int version = 1; self && version < 8; version++) {
+    if (version == 1) snprintf(name, sizeof name, "%s", symbol);
+    else snprintf(name, sizeof name, "%s_v%d", symbol, version);
+    for (const struct exported *one = exported; one && one->name; one++)
+      if (!strcmp(one->name, name)) {
+        if (one->first <= cuda) found = dlsym(self, name);
+        else *newer = 1;
+      }
+  }
+  return found;
+}
+
+/* `status` is 0 if the function was found, 1 if the driver does not have it, 2 if the version of CUDA is too old. */
+int cuGetProcAddress_v2(const char *symbol, void **to, int cuda, unsigned long long flags, int *status) {
+  MAY_FAIL;
+  int newer = 0;
+  if (!symbol || !to) return 1;
+  *to = 0;
+  (void)flags; /* A stream of a thread and the default stream are the same: nothing runs. */
+  *to = find_function(symbol, cuda, &newer);
+  if (status) *status = *to ? 0 : newer ? 2 : 1;
+  return *to ? 0 : 500;
+}
+
+int cuGetProcAddress(const char *symbol, void **to, int cuda, unsigned long long flags) {
+  return cuGetProcAddress_v2(symbol, to, cuda, flags, 0);
+}
 
 static unsigned u16_at(const unsigned char *p) { return (unsigned)(p[0] | p[1] << 8); }
 static unsigned u32_at(const unsigned char *p) { return u16_at(p) | u16_at(p + 2) << 16; }
 
 static int is_one(const char *name) { return getenv(name) && !strcmp(getenv(name), "1"); }
 
-/* Accepts a fatbin container only, and applies the rules of architectures without a suffix. Returns 209 if it has no code for
+/* Accepts a fatbin container only, or the structure that nvcc makes of it, and applies the rules of architectures without a suffix. Returns 209 if it has no code for
  * the GPU, 221 if the PTX compiler is missing, 222 if the PTX is too new, 223 if PTX JIT compilation is disabled. */
 int cuModuleLoadData(void **to, const void *image) {
   MAY_FAIL;
   const unsigned char *p = (const unsigned char *)image, *end;
   unsigned cc = visible ? (unsigned)(fake.gpu[shown[current]].cc >> 8) * 10 + (unsigned)(fake.gpu[shown[current]].cc & 255) : 0;
   int answer = 209;
+  static int reported;
   *to = &shown;
-  if (!p || u32_at(p) != 0xba55ed50) return 200;
+  if (p && u32_at(p) == 0x466243b1) memcpy(&p, p + 8, sizeof p);
+  if (!p) return 1;
+  if (u32_at(p) != 0xba55ed50) {
+    int is_code = u32_at(p) == 0x464c457f || (*p < 127 && (*p >= ' ' || *p == '\n'));
+    return is_code ? refuse(&reported, __func__, NO_KERNELS ", and it examines no cubin and no PTX") : 200;
+  }
   for (end = p + 16 + u32_at(p + 8), p += 16; p < end; p += u32_at(p + 4) + u32_at(p + 8)) {
     unsigned arch = u32_at(p + 28), cuda = u16_at(p + 26) == 9 ? 13000 + u16_at(p + 24) * 10 : 0;
     int tegra = arch == 87 || cc == 87;
@@ -278,3 +515,7 @@ int cuModuleLoadData(void **to, const void *image) {
   }
   return answer;
 }
+
+int cuModuleLoadFatBinary(void **to, const void *image) { return cuModuleLoadData(to, image); }
+int cuModuleLoadDataEx(void **to, const void *image) { return cuModuleLoadData(to, image); }
+int cuLibraryLoadData(void **to, const void *image) { return cuModuleLoadData(to, image); }

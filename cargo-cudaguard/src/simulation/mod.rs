@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 
 pub use described::{Extras, describe};
 pub use fakes::Fakes;
-pub use world::{Gpu, Layout, Library, Manner, World};
+pub use world::{Gpu, Layout, Library, Manner, Text, World};
 
 /// An error that prevents a simulation.
 #[derive(Debug)]
@@ -43,7 +43,11 @@ impl SimulationError {
 impl fmt::Display for SimulationError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::File(path, error) => write!(f, "cannot write {}: {error}", path.display()),
+            Self::File(path, error) => write!(
+                f,
+                "cannot write {}: {error}\n  hint: set XDG_CACHE_HOME to a directory that can be written",
+                path.display()
+            ),
             Self::NoCompiler => f.write_str(
                 "the fake driver is compiled on this machine, and PATH contains no C compiler\n  \
                  searched: cc, gcc, clang\n  hint: install one, such as the package gcc",

@@ -1,7 +1,7 @@
 //! The mount namespace in which the files of a simulated machine cover those of this one. All mounts exist only there.
 
 use std::env::consts::ARCH;
-use std::ffi::{CString, OsStr, OsString};
+use std::ffi::{CString, OsStr};
 use std::fs;
 use std::io;
 use std::os::unix::fs::symlink;
@@ -163,12 +163,17 @@ fn overlay(root: &Path, name: &str, place: &Path) -> bool {
     if !ours.is_dir() {
         return true;
     }
-    let mut layers = OsString::from("lowerdir=");
-    layers.push(&ours);
-    layers.push(":");
-    layers.push(place);
-    CString::new(layers.into_encoded_bytes())
-        .is_ok_and(|layers| mount("overlay", place, "overlay", MountFlags::empty(), &*layers).is_ok())
+    let mut layers = b"lowerdir=".to_vec();
+    for byte in ours.as_os_str().as_encoded_bytes() {
+        // These bytes separate layers and options.
+        if b":,\\".contains(byte) {
+            layers.push(b'\\');
+        }
+        layers.push(*byte);
+    }
+    layers.push(b':');
+    layers.extend(place.as_os_str().as_encoded_bytes());
+    CString::new(layers).is_ok_and(|layers| mount("overlay", place, "overlay", MountFlags::empty(), &*layers).is_ok())
 }
 
 /// Has the effect of an overlay: a tree of links to the files below.

@@ -1,4 +1,4 @@
-/* A fake nvidia-smi. It prints what the fake NVML reports, in the formats of nvidia-smi: the table, -L, -q -x, -q, and
+/* A fake nvidia-smi. It prints what the fake NVML reports, in the formats of nvidia-smi 550: the table, -L, -q -x, -q, and
  * --query-gpu=... --format=csv. A value that the machine does not state is N/A. */
 #include "fake.h"
 
@@ -24,7 +24,23 @@ static const char *value_of(int n, const char *field, char *to, size_t size) {
   if (!strcmp(field, "pci.bus")) return snprintf(to, size, "0x%02X", bus), to;
   if (!strcmp(field, "pci.device")) return snprintf(to, size, "0x%02X", slot), to;
   if (!strcmp(field, "pci.device_id") && fake.gpu[n].device) return snprintf(to, size, "0x%04X10DE", fake.gpu[n].device), to;
-  if (!strcmp(field, "compute_mode")) return is_state(n, "compute-prohibited") ? "Prohibited" : "Default";
+  if (!strcmp(field, "compute_mode")) {
+    static const char *const modes[] = {"Default", "Exclusive_Thread", "Prohibited", "Exclusive_Process"};
+    return modes[compute_mode(n)];
+  }
+  if (!strcmp(field, "product_architecture")) {
+    int cc = fake.gpu[n].cc;
+    return cc >= 0xa00 ? "Blackwell" : cc >= 0x900 ? "Hopper" : cc >= 0x809 ? "Ada Lovelace" : cc >= 0x800 ? "Ampere" : cc >= 0x705 ? "Turing" : cc >= 0x700 ? "Volta" : cc >= 0x600 ? "Pascal" : cc >= 0x500 ? "Maxwell" : "Kepler";
+  }
+  if (!strncmp(field, "memory.", 7) && strcmp(field, "memory.reserved") && fake.gpu[n].memory)
+    return snprintf(to, size, "%d MiB", strcmp(field, "memory.used") ? fake.gpu[n].memory : 0), to;
+  if (!strcmp(field, "utilization.gpu") || !strcmp(field, "utilization.memory")) return "0 %";
+  if (!strcmp(field, "temperature.gpu")) return snprintf(to, size, "%d", IDLE_CELSIUS), to;
+  if (!strcmp(field, "power.draw")) return snprintf(to, size, "%d.00 W", IDLE_WATTS), to;
+  if (!strcmp(field, "pstate")) return snprintf(to, size, "P%d", IDLE_STATE), to;
+  if (!strcmp(field, "persistence_mode")) return "Disabled";
+  if (!strcmp(field, "minor_number")) return snprintf(to, size, "%d", n), to;
+  if (!strcmp(field, "reset_status.reset_required")) return is_state(n, "reset-required") ? "Yes" : "No";
   if (!strcmp(field, "mig.mode.current") || !strcmp(field, "mig.mode.pending"))
     return has_mig ? "Enabled" : fake.gpu[n].cc >= 8 * 256 ? "Disabled" : "[N/A]";
   return "[N/A]";
@@ -83,10 +99,11 @@ static int print_csv(char *fields, const char *format, const char *list) {
     names[count++] = name;
   }
   for (int n = strstr(format, "noheader") ? 0 : -1; n < fake.gpus; n++)
-    if (n < 0 || is_selected(list, n))
-      for (int k = 0; k < count; k++)
-        printf("%s%s%s", n < 0 ? names[k] : value_of(n, names[k], buffer, sizeof buffer), n < 0 && !no_units ? unit_of(names[k]) : "",
-               k + 1 < count ? ", " : "\n");
+    for (int k = 0; k < count && (n < 0 || is_selected(list, n)); k++) {
+      const char *value = n < 0 ? names[k] : value_of(n, names[k], buffer, sizeof buffer), *unit = n < 0 ? unit_of(names[k]) : "";
+      size_t length = n >= 0 && no_units && *unit_of(names[k]) && *value != '[' ? strcspn(value, " ") : strlen(value);
+      printf("%.*s%s%s", (int)length, value, unit, k + 1 < count ? ", " : "\n");
+    }
   return 0;
 }
 
@@ -100,12 +117,6 @@ static void escaped(const char *text) {
     }
 }
 
-static void element(const char *indent, const char *name, const char *value) {
-  printf("%s<%s>", indent, name);
-  escaped(value);
-  printf("</%s>\n", name);
-}
-
 /* A placeholder has no brackets outside of CSV. */
 static const char *plain(int n, const char *field, char *to, size_t size) {
   const char *value = value_of(n, field, to, size);
@@ -114,37 +125,159 @@ static const char *plain(int n, const char *field, char *to, size_t size) {
   return to;
 }
 
+/* A value of a GPU in -q and -q -x: its depth, the name in each, and the field or, after `=`, the text. A group has no value. */
+static const struct {
+  int depth;
+  const char *label, *tag, *field;
+} values[] = {
+    {1, "Product Name", "product_name", "name"},
+    {1, "Product Brand", "product_brand", "=N/A"},
+    {1, "Product Architecture", "product_architecture", "product_architecture"},
+    {1, "Display Mode", "display_mode", "=N/A"},
+    {1, "Display Active", "display_active", "=Disabled"},
+    {1, "Persistence Mode", "persistence_mode", "persistence_mode"},
+    {1, "Addressing Mode", "addressing_mode", "=N/A"},
+    {1, "MIG Mode", "mig_mode", 0},
+    {2, "Current", "current_mig", "mig.mode.current"},
+    {2, "Pending", "pending_mig", "mig.mode.pending"},
+    {1, 0, "mig_devices", 0},
+    {1, "Accounting Mode", "accounting_mode", "=Disabled"},
+    {1, "Accounting Mode Buffer Size", "accounting_mode_buffer_size", "=N/A"},
+    {1, "Driver Model", "driver_model", 0},
+    {2, "Current", "current_dm", "=N/A"},
+    {2, "Pending", "pending_dm", "=N/A"},
+    {1, "Serial Number", "serial", "=N/A"},
+    {1, "GPU UUID", "uuid", "uuid"},
+    {1, "Minor Number", "minor_number", "minor_number"},
+    {1, "VBIOS Version", "vbios_version", "=N/A"},
+    {1, "MultiGPU Board", "multigpu_board", "=No"},
+    {1, "Board ID", "board_id", "=N/A"},
+    {1, "Board Part Number", "board_part_number", "=N/A"},
+    {1, "GPU Part Number", "gpu_part_number", "=N/A"},
+    {1, "Inforom Version", "inforom_version", 0},
+    {2, "Image Version", "img_version", "=N/A"},
+    {2, "OEM Object", "oem_object", "=N/A"},
+    {2, "ECC Object", "ecc_object", "=N/A"},
+    {2, "Power Management Object", "pwr_object", "=N/A"},
+    {1, "GPU Operation Mode", "gpu_operation_mode", 0},
+    {2, "Current", "current_gom", "=N/A"},
+    {2, "Pending", "pending_gom", "=N/A"},
+    {1, "GPU Virtualization Mode", "gpu_virtualization_mode", 0},
+    {2, "Virtualization Mode", "virtualization_mode", "=None"},
+    {2, "Host VGPU Mode", "host_vgpu_mode", "=N/A"},
+    {1, "GPU Reset Status", "gpu_reset_status", 0},
+    {2, "Reset Required", "reset_required", "reset_status.reset_required"},
+    {2, "Drain and Reset Recommended", "drain_and_reset_recommended", "=N/A"},
+    {1, "GSP Firmware Version", "gsp_firmware_version", "=N/A"},
+    {1, "PCI", "pci", 0},
+    {2, "Bus", "pci_bus", "pci.bus"},
+    {2, "Device", "pci_device", "pci.device"},
+    {2, "Domain", "pci_domain", "pci.domain"},
+    {2, "Device Id", "pci_device_id", "pci.device_id"},
+    {2, "Bus Id", "pci_bus_id", "pci.bus_id"},
+    {2, "Sub System Id", "pci_sub_system_id", "=N/A"},
+    {2, "GPU Link Info", "pci_gpu_link_info", 0},
+    {3, "PCIe Generation", "pcie_gen", 0},
+    {4, "Max", "max_link_gen", "=N/A"},
+    {4, "Current", "current_link_gen", "=N/A"},
+    {3, "Link Width", "link_widths", 0},
+    {4, "Max", "max_link_width", "=N/A"},
+    {4, "Current", "current_link_width", "=N/A"},
+    {2, "Tx Throughput", "tx_util", "=N/A"},
+    {2, "Rx Throughput", "rx_util", "=N/A"},
+    {1, "Fan Speed", "fan_speed", "=N/A"},
+    {1, "Performance State", "performance_state", "pstate"},
+    {1, "FB Memory Usage", "fb_memory_usage", 0},
+    {2, "Total", "total", "memory.total"},
+    {2, "Reserved", "reserved", "memory.reserved"},
+    {2, "Used", "used", "memory.used"},
+    {2, "Free", "free", "memory.free"},
+    {1, "BAR1 Memory Usage", "bar1_memory_usage", 0},
+    {2, "Total", "total", "=N/A"},
+    {2, "Used", "used", "=N/A"},
+    {2, "Free", "free", "=N/A"},
+    {1, "Compute Mode", "compute_mode", "compute_mode"},
+    {1, "Utilization", "utilization", 0},
+    {2, "Gpu", "gpu_util", "utilization.gpu"},
+    {2, "Memory", "memory_util", "utilization.memory"},
+    {2, "Encoder", "encoder_util", "=N/A"},
+    {2, "Decoder", "decoder_util", "=N/A"},
+    {1, "ECC Mode", "ecc_mode", 0},
+    {2, "Current", "current_ecc", "=N/A"},
+    {2, "Pending", "pending_ecc", "=N/A"},
+    {1, "Temperature", "temperature", 0},
+    {2, "GPU Current Temp", "gpu_temp", "temperature.gpu"},
+    {2, "GPU Shutdown Temp", "gpu_temp_max_threshold", "=N/A"},
+    {2, "GPU Slowdown Temp", "gpu_temp_slow_threshold", "=N/A"},
+    {2, "Memory Current Temp", "memory_temp", "=N/A"},
+    {1, "GPU Power Readings", "gpu_power_readings", 0},
+    {2, 0, "power_state", "pstate"},
+    {2, "Power Draw", "power_draw", "power.draw"},
+    {2, "Current Power Limit", "current_power_limit", "=N/A"},
+    {2, "Default Power Limit", "default_power_limit", "=N/A"},
+    {2, "Min Power Limit", "min_power_limit", "=N/A"},
+    {2, "Max Power Limit", "max_power_limit", "=N/A"},
+    {1, "Clocks", "clocks", 0},
+    {2, "Graphics", "graphics_clock", "=N/A"},
+    {2, "SM", "sm_clock", "=N/A"},
+    {2, "Memory", "mem_clock", "=N/A"},
+    {2, "Video", "video_clock", "=N/A"},
+    {1, "Max Clocks", "max_clocks", 0},
+    {2, "Graphics", "graphics_clock", "=N/A"},
+    {2, "SM", "sm_clock", "=N/A"},
+    {2, "Memory", "mem_clock", "=N/A"},
+    {2, "Video", "video_clock", "=N/A"},
+    {1, "Processes", "processes", 0},
+    {0, 0, 0, 0},
+};
+
+static const char *shown_value(int n, int k, char *to, size_t size) {
+  if (values[k].field[0] == '=') return values[k].field + 1;
+  const char *value = plain(n, values[k].field, to, size);
+  if (strcmp(values[k].field, "temperature.gpu") || *value > '9') return value;
+  return snprintf(to, size, "%d C", IDLE_CELSIUS), to;
+}
+
+static void indent(int depth, const char *by) {
+  for (; depth > 0; depth--) fputs(by, stdout);
+}
+
+static void print_gpu_xml(int n) {
+  char value[256];
+  const char *open[8] = {0};
+  for (int k = 0, depth = 1; depth; k++) {
+    for (; depth > values[k].depth; depth--)
+      if (open[depth - 1]) indent(depth, "\t"), printf("</%s>\n", open[depth - 1]);
+    if (!values[k].depth) break;
+    indent(values[k].depth + 1, "\t");
+    if (!values[k].field) {
+      printf("<%s>\n", values[k].tag);
+      if (!strcmp(values[k].tag, "mig_devices") && fake.gpu[n].mig[0])
+        printf("\t\t\t<mig_device>\n\t\t\t\t<index>0</index>\n\t\t\t\t<gpu_instance_id>1</gpu_instance_id>\n"
+               "\t\t\t\t<compute_instance_id>0</compute_instance_id>\n\t\t\t</mig_device>\n");
+      else if (!strcmp(values[k].tag, "mig_devices"))
+        printf("\t\t\tNone\n");
+      open[depth = values[k].depth] = values[k].tag;
+      depth++;
+      continue;
+    }
+    printf("<%s>", values[k].tag);
+    const char *text = shown_value(n, k, value, sizeof value);
+    escaped(text + 2 * !strncmp(text, "0x", 2)); /* Only the text format has the prefix. */
+    printf("</%s>\n", values[k].tag);
+  }
+}
+
 static void print_xml(const char *now, const char *cuda, const char *list) {
   char value[256];
   printf("<?xml version=\"1.0\" ?>\n<!DOCTYPE nvidia_smi_log SYSTEM \"nvsmi_device_v12.dtd\">\n<nvidia_smi_log>\n");
-  element("\t", "timestamp", now);
-  element("\t", "driver_version", fake.release);
-  element("\t", "cuda_version", cuda);
+  printf("\t<timestamp>%s</timestamp>\n\t<driver_version>%s</driver_version>\n\t<cuda_version>%s</cuda_version>\n", now, fake.release, cuda);
   printf("\t<attached_gpus>%d</attached_gpus>\n", fake.gpus);
   for (int n = 0; n < fake.gpus; n++) {
-    int reset = is_state(n, "reset-required"), instance = fake.gpu[n].mig[0] != 0;
     if (!is_selected(list, n)) continue;
     printf("\t<gpu id=\"%s\">\n", value_of(n, "pci.bus_id", value, sizeof value));
-    element("\t\t", "product_name", plain(n, "name", value, sizeof value));
-    printf("\t\t<mig_mode>\n");
-    element("\t\t\t", "current_mig", plain(n, "mig.mode.current", value, sizeof value));
-    element("\t\t\t", "pending_mig", plain(n, "mig.mode.pending", value, sizeof value));
-    printf("\t\t</mig_mode>\n\t\t<mig_devices>\n");
-    if (instance)
-      printf("\t\t\t<mig_device>\n\t\t\t\t<index>0</index>\n\t\t\t\t<gpu_instance_id>1</gpu_instance_id>\n"
-             "\t\t\t\t<compute_instance_id>0</compute_instance_id>\n\t\t\t</mig_device>\n");
-    else
-      printf("\t\t\tNone\n");
-    printf("\t\t</mig_devices>\n");
-    element("\t\t", "uuid", fake.gpu[n].uuid);
-    printf("\t\t<minor_number>%d</minor_number>\n", n);
-    element("\t\t", "compute_mode", plain(n, "compute_mode", value, sizeof value));
-    printf("\t\t<gpu_reset_status>\n\t\t\t<reset_required>%s</reset_required>\n\t\t</gpu_reset_status>\n", reset ? "Yes" : "No");
-    printf("\t\t<pci>\n");
-    if (fake.gpu[n].device) printf("\t\t\t<pci_device_id>%04X10DE</pci_device_id>\n", fake.gpu[n].device);
-    element("\t\t\t", "pci_bus_id", value_of(n, "pci.bus_id", value, sizeof value));
-    printf("\t\t</pci>\n\t\t<fb_memory_usage>\n\t\t\t<total>N/A</total>\n\t\t\t<used>N/A</used>\n\t\t\t<free>N/A</free>\n"
-           "\t\t</fb_memory_usage>\n\t\t<processes>\n\t\t</processes>\n\t</gpu>\n");
+    print_gpu_xml(n);
+    printf("\t</gpu>\n");
   }
   printf("</nvidia_smi_log>\n");
 }
@@ -162,14 +295,24 @@ static void print_log(const char *now, const char *cuda, const char *list) {
   printf("\n==============NVSMI LOG==============\n\nTimestamp                                 : %s\n"
          "Driver Version                            : %s\nCUDA Version                              : %s\n\n"
          "Attached GPUs                             : %d\n", now, fake.release, cuda, fake.gpus);
-  for (int n = 0; n < fake.gpus; n++)
-    if (is_selected(list, n))
-      printf("GPU %s\n    Product Name                          : %s\n    GPU UUID                              : %s\n\n",
-             value_of(n, "pci.bus_id", value, sizeof value), fake.gpu[n].name, fake.gpu[n].uuid);
+  for (int n = 0; n < fake.gpus; n++) {
+    if (!is_selected(list, n)) continue;
+    printf("GPU %s\n", value_of(n, "pci.bus_id", value, sizeof value));
+    for (int k = 0; values[k].depth; k++) {
+      int last = !strcmp(values[k].tag, "processes");
+      if (!values[k].label) continue;
+      indent(values[k].depth, "    ");
+      if (values[k].field || last)
+        printf("%-*s: %s\n", 42 - 4 * values[k].depth, values[k].label, last ? "None" : shown_value(n, k, value, sizeof value));
+      else
+        printf("%s\n", values[k].label);
+    }
+    printf("\n");
+  }
 }
 
 static void print_table(const char *now, const char *cuda, const char *list) {
-  char bus[64], mode[64], mig[64];
+  char bus[64], mode[64], mig[64], memory[64];
   const char *line = "+-----------------------------------------------------------------------------------------+\n";
   const char *columns = "+-----------------------------------------+------------------------+----------------------+\n";
   printf("%s\n%s| NVIDIA-SMI %-22.22s Driver Version: %-14.14s CUDA Version: %-9.9s|\n%s", now, line, fake.release, fake.release, cuda,
@@ -180,11 +323,14 @@ static void print_table(const char *now, const char *cuda, const char *list) {
          "|=========================================+========================+======================|\n");
   for (int n = 0; n < fake.gpus; n++)
     if (is_selected(list, n))
-      printf("| %3d  %-26.26s %6.6s  |   %-16.16s N/A |                  N/A |\n"
-             "| N/A   N/A    N/A             N/A /  N/A |             N/A /  N/A |      N/A %11.11s |\n"
+    {
+      snprintf(memory, sizeof memory, fake.gpu[n].memory ? "0MiB / %6dMiB" : "N/A /  N/A", fake.gpu[n].memory);
+      printf("| %3d  %-26.26s %6.6s  |   %-16.16s Off |                  N/A |\n"
+             "| N/A  %3dC    P%d             %3dW /  N/A | %22.22s |      0%% %12.12s |\n"
              "|                                         |                        | %20.20s |\n%s",
-             n, fake.gpu[n].name, "N/A", value_of(n, "pci.bus_id", bus, sizeof bus), plain(n, "compute_mode", mode, sizeof mode),
-             plain(n, "mig.mode.current", mig, sizeof mig), columns);
+             n, fake.gpu[n].name, "Off", value_of(n, "pci.bus_id", bus, sizeof bus), IDLE_CELSIUS, IDLE_STATE, IDLE_WATTS, memory,
+             compute_mode(n) == 3 ? "E. Process" : plain(n, "compute_mode", mode, sizeof mode), plain(n, "mig.mode.current", mig, sizeof mig), columns);
+    }
   printf("\n%s| Processes:                                                                              |\n"
          "|  GPU   GI   CI        PID   Type   Process name                              GPU Memory |\n"
          "|        ID   ID                                                               Usage      |\n"

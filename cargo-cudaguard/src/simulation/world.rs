@@ -1,5 +1,6 @@
 //! The files of a simulated machine.
 
+use std::borrow::Cow;
 use std::env::consts::ARCH;
 use std::fmt::Write as _;
 use std::fs;
@@ -9,16 +10,19 @@ use std::path::{Path, PathBuf};
 
 use cudaguard::internal::tables;
 
-use super::fakes::Fakes;
+use super::fakes::{DriverLibrary, Fakes};
 use super::{SimulationError, namespace};
 use crate::host::machine::GpuState;
 
+/// A constant of a test, or a text of a description.
+pub type Text = Cow<'static, str>;
+
 /// A GPU with the properties that the machine and its driver report.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 #[allow(clippy::struct_excessive_bools, reason = "containers hide each of these by itself")]
 pub struct Gpu {
     /// The name that the driver reports.
-    pub name: &'static str,
+    pub name: Text,
     /// The compute capability.
     pub cc: (u8, u8),
     /// PCI device id.
@@ -34,9 +38,11 @@ pub struct Gpu {
     /// Set if the driver gives this process access to the GPU.
     pub driven: bool,
     /// The UUID; `None` means [`World::uuid`].
-    pub uuid: Option<&'static str>,
+    pub uuid: Option<Text>,
     /// The PCI address; `None` means one bus for each GPU.
-    pub pci: Option<&'static str>,
+    pub pci: Option<Text>,
+    /// The memory in MiB, if it is known.
+    pub memory: Option<u32>,
     /// The state that prevents CUDA programs from using it.
     pub state: Option<GpuState>,
 }
@@ -44,27 +50,37 @@ pub struct Gpu {
 impl Gpu {
     /// Creates a GPU that programs can use.
     pub const fn new(name: &'static str, cc: (u8, u8), id: u16) -> Self {
+        Self::on_bus(name, cc, id, true)
+    }
+
+    /// Creates the GPU of a system on a chip, which is on no PCI bus.
+    pub const fn integrated(name: &'static str, cc: (u8, u8)) -> Self {
+        Self::on_bus(name, cc, 0, false)
+    }
+
+    const fn on_bus(name: &'static str, cc: (u8, u8), id: u16, on_bus: bool) -> Self {
         Self {
-            name,
+            name: Cow::Borrowed(name),
             cc,
             id,
             minor: None,
             mig: false,
-            node: true,
-            listed: true,
+            node: on_bus,
+            listed: on_bus,
             driven: true,
             uuid: None,
             pci: None,
+            memory: None,
             state: None,
         }
     }
 
     fn uuid(&self, n: usize) -> String {
-        self.uuid.map_or_else(|| World::uuid(n), ToOwned::to_owned)
+        self.uuid.as_deref().map_or_else(|| World::uuid(n), ToOwned::to_owned)
     }
 
     fn slot(&self, n: usize) -> String {
-        self.pci.map_or_else(|| format!("0000:{:02x}:00.0", n + 1), ToOwned::to_owned)
+        self.pci.as_deref().map_or_else(|| format!("0000:{:02x}:00.0", n + 1), ToOwned::to_owned)
     }
 }
 
@@ -93,7 +109,7 @@ pub enum Manner {
 #[derive(Clone, Debug)]
 pub struct Library {
     /// The release of the driver: `535.261.03`.
-    pub release: &'static str,
+    pub release: Text,
     /// The result of `cuDriverGetVersion`: 12020.
     pub cuda: u32,
     /// The result of `cuInit`.
@@ -101,24 +117,24 @@ pub struct Library {
     /// The behavior of libcuda.
     pub manner: Manner,
     /// The part of the file name after `libcuda.so.`; `None` means the release.
-    pub suffix: Option<&'static str>,
+    pub suffix: Option<Text>,
     /// Set if libnvidia-ptxjitcompiler exists.
     pub jit: bool,
     /// The JSON text of its forward compatibility note.
-    pub note: Option<&'static str>,
+    pub note: Option<Text>,
     /// A file to which each `cuInit` adds a line.
     pub log: Option<PathBuf>,
     /// The calls that fail: the beginning of the name of the function, and the status that it returns.
-    pub failures: Vec<(&'static str, u32)>,
+    pub failures: Vec<(String, u32)>,
     /// A directory with NVIDIA's `libcuda.so.<release>` and `libnvidia-ml.so.<release>`, which replace the fakes.
     pub real: Option<PathBuf>,
 }
 
 impl Library {
     /// Returns a library that works.
-    pub fn new(release: &'static str, cuda: u32) -> Self {
+    pub fn new(release: impl Into<Text>, cuda: u32) -> Self {
         Self {
-            release,
+            release: release.into(),
             cuda,
             init: 0,
             manner: Manner::Works,
@@ -134,7 +150,7 @@ impl Library {
     /// Returns a library of this driver release, with the CUDA version that it supports.
     pub fn of_release(release: String) -> Option<Self> {
         let cuda = tables::driver_supports(release.parse().ok()?).least?;
-        Some(Self::new(release.leak(), cuda.major * 1000 + cuda.minor * 10))
+        Some(Self::new(release, cuda.major * 1000 + cuda.minor * 10))
     }
 }
 
@@ -171,7 +187,7 @@ pub struct FakeFile {
 #[allow(clippy::struct_excessive_bools, reason = "machines differ in each of these by itself")]
 pub struct World {
     /// The release in `/proc/driver/nvidia/version`; `None`: `/proc/driver/nvidia` does not exist.
-    pub kernel: Option<&'static str>,
+    pub kernel: Option<Text>,
     /// Set if the kernel module is the open one, whose version file has another text.
     pub open: bool,
     /// Set if `/proc/driver/nvidia` exists and is empty.
@@ -194,15 +210,18 @@ pub struct World {
     pub fastest: Vec<usize>,
     /// Other fake libraries, in the system's library directory.
     pub files: Vec<FakeFile>,
+    /// Set if programs are clients of MPS.
+    pub mps: bool,
     /// Set if the loader cache is written anew, with all libraries of the machine, and if the machine has nvidia-smi.
     pub complete: bool,
 }
 
 impl World {
     /// Creates a machine with one driver, both parts of it, and these GPUs.
-    pub fn new(release: &'static str, cuda: u32, gpus: &[Gpu]) -> Self {
+    pub fn new(release: impl Into<Text>, cuda: u32, gpus: &[Gpu]) -> Self {
+        let release = release.into();
         Self {
-            kernel: Some(release),
+            kernel: Some(release.clone()),
             open: true,
             empty: false,
             proc: true,
@@ -214,6 +233,7 @@ impl World {
             gpus: gpus.to_vec(),
             fastest: Vec::new(),
             files: Vec::new(),
+            mps: false,
             complete: false,
         }
     }
@@ -264,7 +284,15 @@ impl World {
         for (name, target) in namespace::DEVICE_LINKS {
             link(target, &root.join("dev").join(name))?;
         }
+        if self.mps {
+            write(&Self::mps_directory(root).join("nvidia-cuda-mps-control.pid"), "1\n")?;
+        }
         self.write_libraries(root, fakes)
+    }
+
+    /// Returns the directory of the pipes of MPS, for `CUDA_MPS_PIPE_DIRECTORY`.
+    pub fn mps_directory(root: &Path) -> PathBuf {
+        root.join("nvidia-mps")
     }
 
     /// Compiles the fakes of the machine that are not compiled yet.
@@ -273,8 +301,8 @@ impl World {
     /// If a fake cannot be compiled.
     pub fn compile(&self, fakes: &Fakes) -> Result<(), SimulationError> {
         for library in self.library.iter().chain(&self.compat) {
-            for (name, soname, note) in fakes_of(library) {
-                fakes.library(name, soname, note)?;
+            for part in parts_of(library) {
+                fakes.library(&part)?;
             }
             fakes.program("nvidia-smi")?;
         }
@@ -288,7 +316,7 @@ impl World {
         if self.empty {
             create_dir(&root.join("driver/nvidia"))?;
         }
-        let seen = self.kernel.filter(|_| !self.empty);
+        let seen = self.kernel.as_deref().filter(|_| !self.empty);
         if let Some(kernel) = seen {
             let module = if self.open {
                 format!("Open Kernel Module for {ARCH}  {kernel}  Release Build  (root@host)")
@@ -314,7 +342,7 @@ impl World {
                          PCIe\nDMA Size: \t 47 bits\nDMA Mask: \t 0x7fffffffffff\nBus Location: \t {slot}\nDevice Minor: \
                          \t {minor}\nGPU Firmware: \t {}\nGPU Excluded:\t No\n",
                         gpu.name,
-                        self.kernel.unwrap_or_default()
+                        self.kernel.as_deref().unwrap_or_default()
                     ),
                 )?;
             }
@@ -369,7 +397,7 @@ impl World {
                 Layout::System => self.write_library(library, fakes, &system)?,
                 Layout::Debian => {
                     self.write_library(library, fakes, &system.join("nvidia/current"))?;
-                    for (_, name, _) in fakes_of(library) {
+                    for DriverLibrary { soname: name, .. } in parts_of(library) {
                         let alternative = format!("/etc/alternatives/nvidia--{name}-{ARCH}-linux-gnu");
                         link(&alternative, &system.join(name))?;
                         link(&format!("{above}/nvidia/current/{name}"), &root.join(&alternative[1..]))?;
@@ -399,8 +427,9 @@ impl World {
 
     /// Writes the files of the library to this directory.
     fn write_library(&self, library: &Library, fakes: &Fakes, dir: &Path) -> Result<(), SimulationError> {
-        let suffix = library.suffix.unwrap_or(library.release);
-        for (source, name, note) in fakes_of(library) {
+        let suffix = library.suffix.as_ref().unwrap_or(&library.release);
+        for part in parts_of(library) {
+            let name = part.soname;
             let stem = name.trim_end_matches(".1");
             let file = format!("{stem}.{suffix}");
             let target = dir.join(&file);
@@ -409,7 +438,7 @@ impl World {
                 ("libcuda.so" | "libnvidia-ml.so", Some(real)) => {
                     copy(&real.join(format!("{stem}.{}", library.release)), &target)?;
                 }
-                _ => copy(&fakes.library(source, name, note)?, &target)?,
+                _ => copy(&fakes.library(&part)?, &target)?,
             }
             if file != name {
                 link(&file, &dir.join(name))?;
@@ -425,8 +454,8 @@ impl World {
         for (_, gpu) in &driven {
             let _ = write!(text, " {}", u32::from(gpu.cc.0) * 256 + u32::from(gpu.cc.1));
         }
-        let _ = write!(text, "\nrelease {}\n", self.kernel.unwrap_or(library.release));
-        if self.kernel.is_some_and(|kernel| kernel != library.release) {
+        let _ = write!(text, "\nrelease {}\n", self.kernel.as_ref().unwrap_or(&library.release));
+        if self.kernel.as_ref().is_some_and(|kernel| *kernel != library.release) {
             text.push_str("nvml 18\n");
         }
         if let Some(log) = &library.log {
@@ -436,6 +465,9 @@ impl World {
             let order: Vec<String> = self.fastest.iter().map(usize::to_string).collect();
             let _ = writeln!(text, "order {}", order.join(" "));
         }
+        if self.mps {
+            text.push_str("mps\n");
+        }
         for (call, status) in &library.failures {
             let _ = writeln!(text, "fail {call} {status}");
         }
@@ -443,6 +475,9 @@ impl World {
             let mig = if gpu.mig { Self::mig(*n) } else { "-".to_owned() };
             let _ = writeln!(text, "gpu {k} {} {} {mig} {}", gpu.uuid(*n), gpu.slot(*n), gpu.name);
             let _ = writeln!(text, "device {k} {}", gpu.id);
+            if let Some(memory) = gpu.memory {
+                let _ = writeln!(text, "memory {k} {memory}");
+            }
             if let Some(state) = gpu.state {
                 let _ = writeln!(text, "state {k} {}", state.name());
             }
@@ -451,13 +486,15 @@ impl World {
     }
 }
 
-/// Returns the fakes of a driver: source, soname and note.
-fn fakes_of(library: &Library) -> Vec<(&'static str, &'static str, Option<&'static str>)> {
-    let mut fakes = vec![("libcuda", "libcuda.so.1", library.note), ("libnvidia_ml", "libnvidia-ml.so.1", None)];
+/// Returns the libraries of a driver.
+fn parts_of(library: &Library) -> Vec<DriverLibrary<'_>> {
+    let mut parts =
+        vec![("libcuda", "libcuda.so.1", library.note.as_deref()), ("libnvidia_ml", "libnvidia-ml.so.1", None)];
     if library.jit {
-        fakes.push(("empty", "libnvidia-ptxjitcompiler.so.1", None));
+        parts.push(("empty", "libnvidia-ptxjitcompiler.so.1", None));
     }
-    fakes
+    let parts = parts.into_iter();
+    parts.map(|(source, soname, note)| DriverLibrary { source, soname, cuda: library.cuda, note }).collect()
 }
 
 fn create_dir(dir: &Path) -> Result<(), SimulationError> {

@@ -63,6 +63,11 @@ impl Finding {
         self
     }
 
+    /// Iterates over the facts of the message, by name.
+    pub fn facts(&self) -> impl Iterator<Item = (&'static str, &str)> {
+        self.facts.iter().map(|(name, fact)| (*name, fact.as_str()))
+    }
+
     /// Returns a fact of the message by its name.
     pub fn fact(&self, name: &str) -> Option<&str> {
         self.facts.iter().find(|(known, _)| *known == name).map(|(_, fact)| fact.as_str())

@@ -129,11 +129,11 @@ fn locations() -> Vec<Scene> {
         }
     };
     let wsl = |gpus: &[_]| {
-        let windows = r580(gpus).library(|library| library.suffix = Some("1.1"));
+        let windows = r580(gpus).library(|library| library.suffix = Some("1.1".into()));
         World { kernel: None, layout: Layout::Wsl, ..windows }
     };
     let jetson = |kernel| {
-        let library = r580(&[ORIN]).library(|library| library.suffix = Some("1.1"));
+        let library = r580(&[ORIN]).library(|library| library.suffix = Some("1.1".into()));
         World { kernel, layout: Layout::Jetson, ..library }
     };
     let compat = |note| Library { note, ..Library::new("575.57.08", 12090) };
@@ -159,14 +159,14 @@ fn locations() -> Vec<Scene> {
         model("WSL2", wsl(&[A100])).runs(1, ""),
         model("WSL2 with an unfit GPU", wsl(&[T4])).refused("CG303 error"),
         scene("Jetson", "robot", jetson(None)).runs(1, ""),
-        scene("Jetson of a newer L4T", "robot", jetson(Some("540.4.0"))).runs(1, ""),
+        scene("Jetson of a newer L4T", "robot", jetson(Some("540.4.0".into()))).runs(1, ""),
         scene("Jetson without code for it", "model", jetson(None)).refused("CG303 error"),
         // It works, but no document describes how this driver loads machine code of CUDA 13.
-        model("cuda-compat with its note", World { compat: Some(compat(Some(NOTE_575))), ..r535(&[A100]) })
+        model("cuda-compat with its note", World { compat: Some(compat(Some(NOTE_575.into()))), ..r535(&[A100]) })
             .runs(1, "CG505 info"),
         model(
             "cuda-compat by the cache of the loader",
-            World { compat: Some(compat(Some(NOTE_575))), compat_cached: true, ..r535(&[A100]) },
+            World { compat: Some(compat(Some(NOTE_575.into()))), compat_cached: true, ..r535(&[A100]) },
         )
         .runs(1, "CG505 info"),
         model("GPUs and no libcuda", World { library: None, ..r580(&[A100]) }).runs(1, "CG504 info"),

@@ -29,7 +29,7 @@ fn guard_agrees_with_real_gpu() {
     let programs = ["model", "needy", "robot"].map(|name| (name, fixture::program(name)));
     let programs = programs.each_ref().map(|(name, program)| (*name, program));
     let upgraded = r580(&[A100]).library(|library| library.init = 803);
-    let mismatched = World { kernel: Some("580.65.06"), ..upgraded };
+    let mismatched = World { kernel: Some("580.65.06".into()), ..upgraded };
     let worlds = [r580(&[A100]), r580(&[T4, H100]), r535(&[H100]), mismatched, World::bare()];
     for world in worlds {
         let stage = Stage::new(&world);

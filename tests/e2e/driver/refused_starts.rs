@@ -61,8 +61,9 @@ fn cudnn_too_new_for_gpu() {
 
 fn scenes() -> Vec<Scene> {
     let r570 = |gpus: &[_]| World::new("570.172.08", 12080, gpus);
-    let upgraded = |gpus: &[_]| World { kernel: Some("580.65.06"), ..r580(gpus).library(|library| library.init = 803) };
-    let compat = |init| Library { init, note: Some(NOTE_575), ..Library::new("575.57.08", 12090) };
+    let upgraded =
+        |gpus: &[_]| World { kernel: Some("580.65.06".into()), ..r580(gpus).library(|library| library.init = 803) };
+    let compat = |init| Library { init, note: Some(NOTE_575.into()), ..Library::new("575.57.08", 12090) };
     vec![
         scene("driver too old for cudart", "runtime", r535(&[A100])).refused("CG301 error"),
         scene("driver too old for cudart on Debian", "runtime", World { layout: Layout::Debian, ..r535(&[A100]) })
@@ -87,7 +88,7 @@ fn scenes() -> Vec<Scene> {
             "model",
             r580(&[A100]).library(|library| {
                 library.init = 34;
-                library.suffix = Some("1");
+                library.suffix = Some("1".into());
             }),
         )
         .refused("CG306 error"),

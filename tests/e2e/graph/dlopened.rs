@@ -69,8 +69,8 @@ fn opened_driver_is_judged_without_kernels() {
     assert_eq!((*cuda, &**because), (CudaVersion::new(7, 0), "cudarc 0.19.10 (cuDevicePrimaryCtxRetain)"));
 
     let good = || World::new("580.95.05", 13000, &[H100]);
-    let upgraded = World { kernel: Some("570.86.10"), ..good() }.library(|library| library.init = 803);
-    let stub = good().library(|library| (library.release, library.init) = ("1.1", 34));
+    let upgraded = World { kernel: Some("570.86.10".into()), ..good() }.library(|library| library.init = 803);
+    let stub = good().library(|library| (library.release, library.init) = ("1.1".into(), 34));
     let judge = |name: &str, machine: &Machine, code: &str| {
         let started = machine.call(&program, &[]).run().expect(if code.is_empty() { 0 } else { 78 });
         assert!(started.stderr.contains(code) && started.stderr.is_empty() == code.is_empty(), "{name}: {started}");

@@ -82,12 +82,11 @@ const PUBLISHED: &[(&[&str], [&str; 10])] = &[
             "cupy-cuda13x",
         ],
     ),
-    // vLLM: https://docs.vllm.ai/en/stable/getting_started/installation/gpu/#pre-built-wheels. It also requires 7.0,
-    // which a name does not state.
+    // vLLM: https://docs.vllm.ai/en/stable/getting_started/installation/gpu/#pre-built-wheels. It also requires 7.0.
     (
         &["vllm+cu118", "vllm+cu126", "vllm+cu128", "vllm+cu129", "vllm+cu130"],
         [
-            "vllm+cu126",
+            NONE,
             "vllm+cu129",
             "vllm+cu129",
             "vllm+cu118",
@@ -168,7 +167,7 @@ fn other_candidates_have_reasons() {
             vec![
                 "the described machine: cu126".to_owned(),
                 format!("  cu130: refused: CG303: {cu130} has no code for compute capability 7.0"),
-                "  not checked: the GPU code of the package: a name states only its toolkit; give the file to check it".to_owned(),
+                "  not checked: the GPU code of the package and its compression: a name states only its toolkit; give the file to check it".to_owned(),
             ],
         ),
         (
@@ -193,11 +192,11 @@ fn other_candidates_have_reasons() {
             0,
             vec![
                 "the described machine: 12.8".to_owned(),
-                "  12.6: runs; 12.8 has a newer toolkit".to_owned(),
-                "  12.4: runs; 12.8 has a newer toolkit".to_owned(),
+                "  12.6: fits; 12.8 has a newer toolkit".to_owned(),
+                "  12.4: fits; 12.8 has a newer toolkit".to_owned(),
             ],
         ),
-        ("12.6 12.6.3", "--gpu A100 --driver 535", 0, vec!["  12.6.3: runs; 12.6 comes first".to_owned()]),
+        ("12.6 12.6.3", "--gpu A100 --driver 535", 0, vec!["  12.6.3: fits; 12.6 comes first".to_owned()]),
         // Each GPU must be served, unless the machine has both.
         (
             "cu126",
@@ -228,7 +227,24 @@ fn other_candidates_have_reasons() {
         ("nvidia/cuda:12.6.3-base-ubuntu24.04 --format docker", "--gpu V100 --driver 580", 0, vec!["nvidia/cuda:12.6.3-base-ubuntu24.04".to_owned()]),
         ("cu130 --format pip", "--gpu V100 --driver 580", 1, vec![]),
         ("onnxruntime-gpu", "", 2, vec!["error: onnxruntime-gpu: neither a file nor a name that states a toolkit, such as cu126, 12.6, cuda12 or cupy-cuda12x".to_owned()]),
-        ("cuda99", "", 2, vec!["error: cuda99: the tables do not contain this toolkit; the newest one is 13.5".to_owned()]),
+        ("cuda99", "", 2, vec!["  cuda99: unknown: the tables do not contain this toolkit; the newest one is 13.5".to_owned()]),
+        (
+            "cu140 cu126 cu126",
+            "--gpu A100 --driver 550",
+            0,
+            vec![
+                "the described machine: cu126".to_owned(),
+                "  cu140: unknown: the tables do not contain this toolkit; the newest one is 13.5".to_owned(),
+                "  cu126: fits; cu126 comes first".to_owned(),
+            ],
+        ),
+        ("cu126 --strict", "--gpu A100 --driver 550", 2, vec!["the described machine: cu126".to_owned()]),
+        (
+            "vllm+cu126",
+            "--gpu P100 --driver 580",
+            1,
+            vec!["  vllm+cu126: refused: CG303: vLLM for CUDA 12.6 has no code for compute capability 6.0".to_owned()],
+        ),
         ("torch-2.8.0+cu126.whl", "", 2, vec!["error: torch-2.8.0+cu126.whl: no such file".to_owned()]),
     ] {
         let arguments = candidates.split(' ').chain(options.split(' ').filter(|word| !word.is_empty()));
@@ -297,6 +313,20 @@ fn files_are_ranked_by_code() {
     let wheel = ["choose", "--index", "index", "--gpu", "A100", "--driver", "580", "--format", "conda"];
     let outcome = call(wheel).dir(&scratch).run().expect(2);
     assert!(outcome.stderr.contains("the chosen candidate has no arguments for this format"), "{outcome}");
+    // A wheel that cannot be read, and a directory without packages.
+    std::fs::write(scratch.join("index/c-9.0-py3-none-any.whl"), "no archive").expect("a file can be written");
+    let outcome =
+        call(["choose", "--index", "index", "--gpu", "A100", "--driver", "580"]).dir(&scratch).run().expect(0);
+    assert!(outcome.stdout.contains("  index/c-9.0-py3-none-any.whl: unknown: "), "{outcome}");
+    std::fs::create_dir(scratch.join("empty")).expect("a directory can be made");
+    let outcome = call(["choose", "--index", "empty"]).dir(&scratch).run().expect(2);
+    assert!(outcome.stderr.contains("empty: contains no wheel or conda package"), "{outcome}");
+    // One machine of a list cannot be read; the others get their choice.
+    let fleet = scratch
+        .file("fleet.jsonl", "{\"name\": \"a\", \"driver\": 7}\n{\"name\": \"b\", \"gpus\": [{\"cc\": \"7.0\"}]}\n");
+    let outcome = call(["choose", "ptx", "native", "--json", "--fleet"]).arg(fleet).dir(&scratch).run().expect(1);
+    let choice: serde_json::Value = serde_json::from_str(outcome.stdout.trim()).expect("one line");
+    assert_eq!(choice["candidates"][1]["findings"][0]["code"], "CG303", "{choice:#}");
     // The same file has the same verdict as `verify`, also on this machine.
     let verified = call(["verify", "native", "--json"]).dir(&scratch).run();
     let chosen = call(["choose", "native", "--json"]).dir(&scratch).run();

@@ -26,13 +26,13 @@ fn r535(gpus: &[Gpu]) -> World {
 }
 
 fn wsl(gpus: &[Gpu]) -> World {
-    let windows = r580(gpus).library(|library| library.suffix = Some("1.1"));
+    let windows = r580(gpus).library(|library| library.suffix = Some("1.1".into()));
     World { kernel: None, layout: Layout::Wsl, ..windows }
 }
 
 fn jetson() -> World {
-    let library = r580(&[ORIN]).library(|library| library.suffix = Some("1.1"));
-    World { kernel: Some("540.4.0"), layout: Layout::Jetson, ..library }
+    let library = r580(&[ORIN]).library(|library| library.suffix = Some("1.1".into()));
+    World { kernel: Some("540.4.0".into()), layout: Layout::Jetson, ..library }
 }
 
 /// Fake machine with a program.
@@ -118,7 +118,7 @@ fn probe_matches_fake_host() {
     assert_eq!((&value["kind"], &value["gpus"][0]["cc"]), (&"jetson".into(), &"8.7".into()), "{value}");
     assert_eq!((value["driver"].get("user"), &value["driver"]["kernel"]), (None, &"540.4.0".into()), "{value}");
 
-    let compat = Library { note: Some(NOTE_575), ..Library::new("575.57.08", 12090) };
+    let compat = Library { note: Some(NOTE_575.into()), ..Library::new("575.57.08", 12090) };
     let value = probe(&World { compat: Some(compat), ..r535(&[A100]) }, &[]);
     let driver = &value["driver"];
     assert_eq!((&driver["user"], &driver["kernel"]), (&"575.57.08".into(), &"535.261.03".into()), "{value}");
@@ -152,7 +152,7 @@ fn verify_predicts_program_start() {
         let library = Library { note, ..Library::new("580.95.05", 13000) };
         World { compat: Some(library), ..r535(gpus) }
     };
-    let updated = World { kernel: Some("580.65.06"), ..r580(&[A100]).library(|library| library.init = 803) };
+    let updated = World { kernel: Some("580.65.06".into()), ..r580(&[A100]).library(|library| library.init = 803) };
     let two = || World { fastest: vec![1, 0], ..r580(&[T4, A100]) };
     for (name, world, variables, verdict) in [
         ("good", r580(&[A100]), &[][..], "runs"),
@@ -248,10 +248,10 @@ const SHOWN: [&str; 8] = [
 /// Cases: name, machine, variables, codes that the doctor reports without and with the program.
 #[e2e(slow)]
 fn doctor_diagnoses_fake_hosts() {
-    let outdated = Library { note: Some(NOTE_575), ..Library::new("575.57.08", 12090) };
-    let newer = Library { note: Some(NOTE_575), ..Library::new("575.57.08", 12090) };
+    let outdated = Library { note: Some(NOTE_575.into()), ..Library::new("575.57.08", 12090) };
+    let newer = Library { note: Some(NOTE_575.into()), ..Library::new("575.57.08", 12090) };
     let denied = |world: World| world.each(|_, gpu| (gpu.node, gpu.driven) = (false, false));
-    let updated = World { kernel: Some("580.65.06"), ..r580(&[A100]).library(|library| library.init = 803) };
+    let updated = World { kernel: Some("580.65.06".into()), ..r580(&[A100]).library(|library| library.init = 803) };
     let mut text = String::new();
     for (name, world, variables, status, expected) in [
         ("a good machine", r580(&[A100]), &[][..], 0, &[][..]),

@@ -3,7 +3,7 @@
 use std::io::Write as _;
 use std::process::{Command, Stdio};
 
-use cudaguard_tests::{Call, Outcome, Scratch, command, e2e, places, tools, world};
+use cudaguard_tests::{Call, Outcome, Scratch, command, e2e, parts, places, skip, tools, world};
 
 use super::fixture;
 
@@ -25,6 +25,38 @@ int main(void) {
   ((int (*)(int *, int, int))dlsym(cuda, "cuDeviceGetAttribute"))(&minor, 76, 0);
   launch = ((int (*)(void))dlsym(cuda, "cuLaunchKernel"))();
   printf("init %d cuda %d gpus %d cc %d.%d launch %d\n", init, version, count, major, minor, launch);
+  return 0;
+}
+"#;
+
+/// Looks for the functions in its arguments: `NAME` with dlsym, `NAME@12040` with cuGetProcAddress.
+const LOOK_UP: &str = r#"
+#include <dlfcn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+int main(int count, char **names) {
+  void *cuda = dlopen("libcuda.so.1", RTLD_NOW), *found;
+  int (*get)(const char *, void **, int, unsigned long long, int *) = dlsym(cuda, "cuGetProcAddress_v2");
+  for (int k = 1, status = -1; k < count; k++) {
+    char *version = strchr(names[k], '@');
+    if (!version) { printf("%d ", dlsym(cuda, names[k]) != 0); continue; }
+    *version = 0;
+    printf("%d/", get(names[k], &found, atoi(version + 1), 0, &status));
+    printf("%d ", status);
+  }
+  return 0;
+}
+"#;
+
+/// Calls the CUDA runtime in its first argument.
+const RUNTIME: &str = r#"
+#include <dlfcn.h>
+#include <stdio.h>
+int main(int count, char **names) {
+  void *memory, *runtime = dlopen(names[1], RTLD_NOW);
+  int gpus = -1, status = ((int (*)(int *))dlsym(runtime, "cudaGetDeviceCount"))(&gpus);
+  printf("%d %d %d", status, gpus, ((int (*)(void **, unsigned long))dlsym(runtime, "cudaMalloc"))(&memory, 100));
   return 0;
 }
 "#;
@@ -68,6 +100,50 @@ fn driver_answers_for_described_machine() {
     }
 }
 
+/// Compiles a program.
+fn compile(scratch: &Scratch, name: &str, source: &str) -> std::path::PathBuf {
+    let source = scratch.file(format!("{name}.c"), source);
+    let _ = Call::new("cc").arg(source).arg("-o").arg(scratch.join(name)).arg("-ldl").run().success();
+    scratch.join(name)
+}
+
+#[e2e]
+fn driver_exports_functions_of_its_release() {
+    world::need();
+    let scratch = Scratch::new("simulated functions");
+    let program = compile(&scratch, "look-up", LOOK_UP);
+    for (driver, names, expected) in [
+        ("510", "cuInit cuGetProcAddress cuGetProcAddress_v2 cuMemAdvise cuLibraryLoadData", "1 1 0 1 0"),
+        ("550", "cuLibraryLoadData cuGetProcAddress_v2 cuCtxCreate_v4 nothing", "1 1 0 0"),
+        ("550", "cuInit@2000 cuMemAlloc@3020 cuCtxCreate@12050 nothing@12000", "0/0 0/0 0/0 500/1"),
+        ("550", "cuLibraryLoadData@12000 cuLibraryLoadData@11080 cuCtxCreate_v4@13000", "0/0 500/2 500/1"),
+    ] {
+        let options = format!("--gpu T4 --driver {driver}");
+        let outcome = simulate(&options).arg(&program).args(names.split(' ')).run().success();
+        assert_eq!(outcome.stdout.trim(), expected, "{driver}: {names}");
+    }
+}
+
+#[e2e]
+fn cuda_runtime_reports_that_it_does_not_work() {
+    world::need();
+    let scratch = Scratch::new("simulated runtime");
+    let program = compile(&scratch, "runtime", RUNTIME);
+    for (toolkit, library, driver, expected) in [
+        ("11.8", "lib64/libcudart.so.11.0", "470", "801 -1 801"),
+        ("11.8", "lib64/libcudart.so.11.0", "580", "801 -1 801"),
+        ("13.0", "lib/libcudart.so.13", "580", "801 -1 801"),
+        ("13.5", "lib/libcudart.so.13", "620", "801 -1 801"),
+        ("13.0", "lib/libcudart.so.13", "535", "35 -1 35"),
+    ] {
+        let options = format!("--gpu A100 --driver {driver}");
+        let outcome = simulate(&options).arg(&program).arg(parts::cuda(toolkit).join(library)).run().success();
+        assert_eq!(outcome.stdout, expected, "{toolkit} with driver {driver}");
+        let says = outcome.stderr.contains("the CUDA runtime needs private functions of a real driver");
+        assert!(says || expected.starts_with("35"), "{outcome}");
+    }
+}
+
 #[e2e]
 fn simulated_nvidia_smi_describes_machine() {
     world::need();
@@ -90,6 +166,12 @@ fn simulated_nvidia_smi_describes_machine() {
             "Failed to initialize NVML: Driver/library version mismatch\n",
         ),
         ("--gpu none --driver 535", "", 6, "No devices were found\n"),
+        (
+            "--gpu T4 --driver 535 --mps --memory 16",
+            "--query-gpu=compute_mode,memory.total,memory.free,utilization.gpu --format=csv,noheader,nounits",
+            0,
+            "Exclusive_Process, 16384, 16384, 0\n",
+        ),
         (
             "--gpu T4 --driver 535",
             "--query-gpu=colour --format=csv",
@@ -170,10 +252,117 @@ fn simulated_command_keeps_its_surroundings() {
     let expected = format!("the input|ä b|{}|--gpu a b", scratch.path().display());
     assert_eq!((String::from_utf8_lossy(&output.stdout).into_owned(), output.status.code()), (expected, Some(7)));
 
+    // Two machines at the same time do not share files.
+    let calls = ["T4", "A100"].map(|gpu| {
+        let call = simulate(&format!("--gpu {gpu} --driver 580")).args(["sh", "-c", "sleep 1; nvidia-smi -L"]);
+        (gpu, std::thread::spawn(move || call.run().success()))
+    });
+    for (gpu, call) in calls {
+        let outcome = call.join().expect("the call ends");
+        assert!(outcome.stdout.contains(&format!("{gpu} (UUID")), "{outcome}");
+    }
+    let script = "test -d \"$CUDA_MPS_PIPE_DIRECTORY\"";
+    let _ = simulate("--gpu T4 --mps").args(["sh", "-c", script]).run().success();
+
     let killed = simulate("--gpu T4").args(["sh", "-c", "kill -TERM $$"]).run();
     assert_eq!(killed.signal(), Some(15));
     let mounts = std::fs::read_to_string("/proc/self/mounts").expect("this process has mounts");
     assert!(!mounts.contains("simulate/machine"), "{mounts}");
+}
+
+/// A test suite for each recipe of the book. Each passes on the machine of its recipe only.
+const SUITES: [(&str, &str, &str); 4] = [
+    (
+        "pytest",
+        "test_gpu.py",
+        "import ctypes\ndef test_gpu():\n    cuda, version = ctypes.CDLL('libcuda.so.1'), ctypes.c_int()\n    \
+         assert cuda.cuInit(0) == 0 and cuda.cuDriverGetVersion(ctypes.byref(version)) == 0\n    \
+         assert version.value == 13000\n",
+    ),
+    (
+        "cargo test",
+        "Cargo.toml",
+        "[package]\nname = \"fallback\"\nversion = \"0.0.0\"\nedition = \"2021\"\n[workspace]\n",
+    ),
+    (
+        "cargo test",
+        "src/lib.rs",
+        "#[test]\nfn driver_is_absent() { assert!(!std::path::Path::new(\"/proc/driver/nvidia/version\").exists()); }\n",
+    ),
+    (
+        "ctest",
+        "CMakeLists.txt",
+        "cmake_minimum_required(VERSION 3.24)\nproject(gpus NONE)\nenable_testing()\n\
+         add_test(NAME two COMMAND sh -c \"test $(nvidia-smi -L | wc -l) = 2\")\n\
+         add_test(NAME refuses COMMAND cargo cudaguard simulate --gpu V100 --driver 535 -- sh -c \"nvidia-smi -L | grep V100\")\n",
+    ),
+];
+
+#[e2e]
+fn recipes_of_book_run_suites() {
+    world::need();
+    let (cmake, pytest) = (parts::part("cmake-4.4").join("bin"), parts::part("pytest"));
+    let scratch = Scratch::new("simulated-recipes");
+    let page = std::fs::read_to_string(places::workspace().join("docs/guides/simulate.md")).expect("the page exists");
+    let commands: Vec<&str> =
+        page.lines().filter(|line| line.starts_with("cargo cudaguard simulate")).skip(1).collect();
+    assert_eq!(commands.len(), 3);
+    std::fs::create_dir(scratch.join("bin")).expect("a directory can be made");
+    let tool = scratch.file("bin/pytest", "#!/bin/sh\nexec python3 -m pytest \"$@\"\n");
+    let _ = Call::new("chmod").arg("+x").arg(tool).run().success();
+    let path = std::env::var_os("PATH").expect("a path");
+    let own = [scratch.join("bin"), cmake, command::path().parent().expect("a directory").to_owned()];
+    let path = std::env::join_paths(own.into_iter().chain(std::env::split_paths(&path))).expect("no colons");
+    for command in commands {
+        let (_, suite) = command.split_once(" -- ").expect("a command");
+        let project = scratch.join(suite.split(' ').next().expect("a word"));
+        for (_, file, text) in SUITES.iter().filter(|(tool, _, _)| suite.starts_with(tool)) {
+            std::fs::create_dir_all(project.join("src")).expect("a directory can be made");
+            std::fs::write(project.join(file), text).expect("a file can be written");
+        }
+        let run = |program: &str| {
+            let call = Call::new("sh").args(["-c", program]).dir(&project).env("PATH", &path);
+            let call = call.env("PYTHONPATH", pytest.join("lib")).env("CARGO_TARGET_DIR", project.join("target"));
+            call.env("XDG_CACHE_HOME", places::target().join("simulate")).run()
+        };
+        if suite.starts_with("ctest") {
+            let _ = run("cmake -S . -B build").success();
+        }
+        let outcome = run(command).success();
+        let passed = ["1 passed", "1 passed", "100% tests passed"];
+        assert!(passed.iter().any(|text| outcome.stdout.contains(text)), "{command}: {outcome}");
+        let other = command.replace("T4", "V100").replace("580.95.05", "470").replace("H100,H100", "T4");
+        let other = other.replace("--driver none", "--gpu T4 --driver 580");
+        assert_ne!(run(&other).status(), Some(0), "{other}");
+    }
+}
+
+#[e2e]
+fn ordinary_user_enters_machine() {
+    world::need();
+    tools::need("setpriv");
+    if !rustix::process::geteuid().is_root() {
+        skip("root", "run the tests as root");
+    }
+    let scratch = Scratch::new("simulated user, home: ä");
+    let (home, cache) = (scratch.join("home"), scratch.join("cache"));
+    for dir in [&home, &cache] {
+        std::fs::create_dir(dir).expect("a directory can be made");
+    }
+    std::os::unix::fs::chown(&home, Some(1234), Some(1234)).expect("root may");
+    std::fs::copy(command::path(), scratch.join("command")).expect("a copy");
+    let ask = ["simulate", "--gpu", "T4", "--driver", "580", "--", "nvidia-smi", "-L"];
+    let user = || {
+        let call = Call::new("setpriv").args(["--reuid", "1234", "--regid", "1234", "--clear-groups"]);
+        call.arg(scratch.join("command")).args(ask)
+    };
+    let outcome = user().env("HOME", &home).run().success();
+    assert!(outcome.stdout.starts_with("GPU 0: Tesla T4 "), "{outcome}");
+    // The cache of root cannot be written, and is complete after a call of root.
+    refused(&user().env("XDG_CACHE_HOME", &cache).run(), "hint: set XDG_CACHE_HOME to a directory that can be written");
+    let _ = Call::new(command::path()).args(ask).env("XDG_CACHE_HOME", &cache).run().success();
+    let outcome = user().env("XDG_CACHE_HOME", &cache).run().success();
+    assert!(outcome.stdout.starts_with("GPU 0: Tesla T4 "), "{outcome}");
 }
 
 #[e2e]
@@ -186,9 +375,20 @@ fn impossible_simulation_is_explained() {
     let scratch = Scratch::new("simulated-without");
     let empty = simulate("--gpu T4").arg("true").env("XDG_CACHE_HOME", scratch.path()).env("PATH", scratch.path());
     refused(&empty.run(), "PATH contains no C compiler");
-    let forbid = "for kind in user mnt; do echo 0 > /proc/sys/user/max_${kind}_namespaces; done && exec \"$@\"";
-    let call = Call::new("unshare").args(["-r", "sh", "-c", forbid, "sh"]).arg(command::path());
+    let settings = scratch.join("settings");
+    std::fs::create_dir(&settings).expect("a directory can be made");
+    std::fs::write(settings.join("apparmor_restrict_unprivileged_userns"), "1\n").expect("a file can be written");
+    std::fs::write(settings.join("unprivileged_userns_clone"), "0\n").expect("a file can be written");
+    let forbid = "mount --bind \"$0\" /proc/sys/kernel || exit 9; for kind in user mnt; do \
+                  echo 0 > /proc/sys/user/max_${kind}_namespaces; done && exec \"$@\"";
+    let call = Call::new("unshare").args(["-r", "-m", "sh", "-c", forbid]).arg(settings).arg(command::path());
     let call = call.env("XDG_CACHE_HOME", places::target().join("simulate"));
     let outcome = call.args(["simulate", "--gpu", "T4", "--", "true"]).run();
-    refused(&outcome, "user.max_mnt_namespaces is 0; run `sudo sysctl -w user.max_mnt_namespaces=15000`");
+    for hint in [
+        "user.max_mnt_namespaces is 0; run `sudo sysctl -w user.max_mnt_namespaces=15000`",
+        "kernel.unprivileged_userns_clone is 0; run `sudo sysctl -w kernel.unprivileged_userns_clone=1`",
+        "sudo sysctl -w kernel.apparmor_restrict_unprivileged_userns=0`",
+    ] {
+        refused(&outcome, hint);
+    }
 }

@@ -146,8 +146,8 @@ fn linked_libcuda_is_checked() {
     let twins =
         Build { compiler: "cc", flags: &[], options: &options, manifest: &manifest }.make(scratch.path(), &[object]);
     let good = || World::new("580.95.05", 13000, &[A100]);
-    let upgraded = World { kernel: Some("570.86.10"), ..good() }.library(|library| library.init = 803);
-    let stub = good().library(|library| (library.release, library.init) = ("1.1", 34));
+    let upgraded = World { kernel: Some("570.86.10".into()), ..good() }.library(|library| library.init = 803);
+    let stub = good().library(|library| (library.release, library.init) = ("1.1".into(), 34));
     for (world, code) in [(good(), ""), (upgraded, "CG304"), (stub, "CG306")] {
         let place = Scratch::new("unsealed-world");
         let machine = world.make(&place.join("world"));

@@ -182,17 +182,17 @@ Exit status:
 pub(crate) const CHOOSE: &str = "\
 Of the candidates that run, those with machine code come before those with PTX, then the newest toolkit, the newest version of a
 wheel, and the order on the command line decide. An unknown candidate is never chosen.
-A name states its toolkit, not its GPU code: cu126 is checked against the GPUs that PyTorch lists, another name against the
-limits of the toolkit.
+A name states its toolkit, not its GPU code. It never `runs`, it `fits`: cu126 is checked against the GPUs that PyTorch lists, another
+name against the limits of the toolkit and those that its project documents. What was not checked is listed.
 
 Examples:
   cargo cudaguard choose cu118 cu126 cu128 cu130
   pip install torch $(cargo cudaguard choose cu126 cu130 --format pip)
 
 Exit status:
-  0  a candidate runs; with --fleet, on each machine
+  0  a candidate runs or fits; with --fleet, on each machine
   1  no candidate runs
-  2  no candidate certainly runs, or a usage or I/O error";
+  2  no candidate certainly runs; with --strict, something was not checked; or a usage or I/O error";
 
 pub(crate) const DIFF: &str = "\
 Support is lost if a GPU no longer runs the release or only parts of it, if a GPU needs a newer driver, if a newer

@@ -14,6 +14,7 @@ use cudaguard::internal::version::{CudaVersion, Version};
 use crate::cli::report::CliError;
 use crate::commands::verify;
 use crate::host::machine::Components;
+use crate::knowledge::publishers::publisher_of;
 use crate::knowledge::pytorch::pytorch_builds;
 use crate::linked::seal::cudart_row;
 
@@ -38,7 +39,7 @@ pub(super) struct Candidate {
     /// The version in the name of a wheel.
     pub(super) release: ReleaseKey,
     /// What a machine must have for it: one for a file, and one for each build that a name may mean. Empty for a file
-    /// that is checked on this machine.
+    /// that is checked on this machine; an error if the file cannot be read or no table has the toolkit.
     pub(super) programs: Vec<Result<Components, CliError>>,
 }
 
@@ -68,14 +69,14 @@ impl Candidate {
                 "{text}: neither a file nor a name that states a toolkit, such as cu126, 12.6, cuda12 or cupy-cuda12x"
             )));
         };
-        let programs = stated.programs(text);
+        let mut programs: Vec<Result<Components, CliError>> = stated.programs(text).into_iter().map(Ok).collect();
         if programs.is_empty() {
             let newest = tables::toolkit_rows().last().map(|row| row.version.to_string()).unwrap_or_default();
-            return Err(CliError::operational(format_args!(
-                "{text}: the tables do not contain this toolkit; the newest one is {newest}"
-            )));
+            programs.push(Err(CliError::operational(format_args!(
+                "the tables do not contain this toolkit; the newest one is {newest}"
+            ))));
         }
-        let (file, release, programs) = (None, ReleaseKey::default(), programs.into_iter().map(Ok).collect());
+        let (file, release) = (None, ReleaseKey::default());
         Ok(Self { name: text.to_owned(), file, stated: Some(stated), release, programs })
     }
 }
@@ -93,7 +94,8 @@ impl StatedToolkit {
             .filter(|cuda| cuda.major == self.major && self.minor.is_none_or(|minor| cuda.minor == minor))
             .collect();
         let (Some(first), Some(last)) = (cudas.first(), cudas.last()) else { return Vec::new() };
-        if self.is_of_pytorch {
+        let publisher = publisher_of(name);
+        if self.is_of_pytorch && publisher.is_none() {
             let published: Vec<Components> = pytorch_builds(*first, pytorch_minor(name))
                 .map(|builds| toolkit_program(&builds.name(), *first, &builds.targets()))
                 .collect();
@@ -106,7 +108,10 @@ impl StatedToolkit {
             let mut targets = tables::expand_all(Version::new(cuda.major, cuda.minor, 0));
             // Publishers differ in their PTX, so that a name says nothing about it.
             targets.retain(|target| !matches!(target, Target::Ptx(_)));
-            programs.push(toolkit_program("CUDA", cuda, &targets));
+            if let Some(publisher) = publisher {
+                targets.retain(|target| target.base_arch().cc() >= publisher.oldest);
+            }
+            programs.push(toolkit_program(publisher.map_or("CUDA", |publisher| publisher.label), cuda, &targets));
         }
         programs
     }

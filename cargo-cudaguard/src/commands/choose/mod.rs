@@ -11,7 +11,7 @@ use cudaguard::internal::env::Env;
 use cudaguard::internal::finding::{Code, Finding};
 use cudaguard::internal::version::CudaVersion;
 
-use crate::cli::arguments::{ChooseFormat, ChooseOptions};
+use crate::cli::arguments::ChooseOptions;
 use crate::cli::report::{CliError, EXIT_ERROR, REFUSED};
 use crate::commands::fleet;
 use crate::commands::verify::{self, FileAnswer, HERE, MachineAnswer, Machines, OpenArtifact};
@@ -43,6 +43,7 @@ struct Judged {
     reason: String,
     /// Facts and parts that were not checked.
     unchecked: Vec<String>,
+    findings: Vec<Finding>,
 }
 
 /// Runs `choose`.
@@ -56,7 +57,7 @@ pub(crate) fn run_choose(env: &Env, options: &ChooseOptions) -> Result<ExitCode,
     let candidates = names.iter().map(|name| Candidate::read(env, name, is_for_here)).collect::<Result<Vec<_>, _>>()?;
     let format = options.format.get();
     if let Some(list) = &options.fleet {
-        return choose_for_fleet(&candidates, list, format);
+        return choose_for_fleet(&candidates, list, options);
     }
     let unasked = machines.codes_not_asked();
     let detected;
@@ -70,11 +71,11 @@ pub(crate) fn run_choose(env: &Env, options: &ChooseOptions) -> Result<ExitCode,
     let label = if is_for_here { "this machine" } else { machines.label() };
     let choice = Choice::new(&candidates, question.judge_all(&candidates));
     print_choice(&choice, label, format)?;
-    Ok(exit_status(choice.verdict()))
+    Ok(exit_status(choice.status(options.strict)))
 }
 
 /// Chooses for each machine of a list. Machines with equal facts are judged once.
-fn choose_for_fleet(candidates: &[Candidate], list: &Path, format: ChooseFormat) -> Result<ExitCode, CliError> {
+fn choose_for_fleet(candidates: &[Candidate], list: &Path, options: &ChooseOptions) -> Result<ExitCode, CliError> {
     let mut worst = Verdict::Runs;
     let fleet = fleet::read_fleet(
         list,
@@ -84,9 +85,9 @@ fn choose_for_fleet(candidates: &[Candidate], list: &Path, format: ChooseFormat)
             Choice::new(candidates, question.judge_all(candidates))
         },
         &mut |choice: &Choice, label, place| {
-            worst = worst.max(choice.verdict());
+            worst = worst.max(choice.status(options.strict));
             let place = place.describe();
-            output::print_choice_of_fleet(choice, label.unwrap_or(&place), format)
+            output::print_choice_of_fleet(choice, label.unwrap_or(&place), options.format.get())
         },
     )?;
     let is_complete = fleet.is_some_and(|fleet| fleet.unread == 0);
@@ -169,7 +170,7 @@ impl Question<'_> {
         };
         let mut codes: Vec<Code> = deciding.iter().map(|finding| finding.code).collect();
         codes.dedup();
-        Judged { verdict, service, toolkit, release: candidate.release.clone(), codes, reason, unchecked }
+        Judged { verdict, service, toolkit, release: candidate.release.clone(), codes, reason, unchecked, findings }
     }
 }
 
@@ -188,6 +189,7 @@ impl Judged {
             codes: Vec::new(),
             reason: error.text().to_owned(),
             unchecked: vec![error.text().to_owned()],
+            findings: Vec::new(),
         }
     }
 

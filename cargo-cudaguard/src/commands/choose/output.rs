@@ -10,13 +10,17 @@ use serde::Serialize;
 use super::candidate::Candidate;
 use super::{Judged, best_of};
 use crate::cli::arguments::ChooseFormat;
-use crate::cli::json_output;
+use crate::cli::json_output::{self, FindingView};
 use crate::cli::report::{self, CliError};
 use crate::host::judge::answer::Service;
 use crate::verdict::Verdict;
 
 /// What a name does not state.
-const NOT_STATED: &str = "the GPU code of the package: a name states only its toolkit; give the file to check it";
+const NOT_STATED: &str =
+    "the GPU code of the package and its compression: a name states only its toolkit; give the file to check it";
+
+/// The verdict for a name that nothing known contradicts.
+const FITS: &str = "fits";
 
 /// The choice for one machine.
 pub(super) struct Choice {
@@ -69,6 +73,7 @@ struct CandidateView<'a> {
     codes: Vec<String>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     not_judged: Vec<&'a str>,
+    findings: Vec<FindingView<'a>>,
 }
 
 impl Choice {
@@ -80,7 +85,10 @@ impl Choice {
             .map(|(at, one)| match chosen {
                 Some(best) if best == at => String::new(),
                 _ if one.verdict != Verdict::Runs => format!("{}: {}", one.verdict.name(), one.reason),
-                Some(best) => reason_against(one, &judged[best], &candidates[best].name),
+                Some(best) => {
+                    let runs = if candidates[at].file.is_some() { Verdict::Runs.name() } else { FITS };
+                    format!("{runs}{}", reason_against(one, &judged[best], &candidates[best].name))
+                }
                 None => String::new(),
             })
             .collect();
@@ -95,24 +103,35 @@ impl Choice {
         Self { chosen, candidates: rows.collect(), install }
     }
 
-    /// Returns `Runs` if a candidate is chosen, `Refused` if none can be.
-    pub(super) fn verdict(&self) -> Verdict {
-        self.candidates.iter().map(|row| row.judged.verdict).min().unwrap_or(Verdict::Refused)
+    /// Returns `Runs` if a candidate is chosen, `Refused` if none can be. If it is strict, a name is not certain to run.
+    pub(super) fn status(&self, is_strict: bool) -> Verdict {
+        let best = self.best();
+        let is_open = is_strict && best.is_some_and(|row| !row.not_judged().is_empty());
+        best.map_or(Verdict::Refused, |row| {
+            if is_open { row.judged.verdict.max(Verdict::Unknown) } else { row.judged.verdict }
+        })
+    }
+
+    /// Returns the chosen candidate, or one with the best verdict.
+    fn best(&self) -> Option<&Row> {
+        let chosen = self.chosen.map(|at| &self.candidates[at]);
+        chosen.or_else(|| self.candidates.iter().min_by_key(|row| row.judged.verdict))
     }
 
     fn view<'a>(&'a self, machine: &'a str) -> ChoiceView<'a> {
         let candidates = self.candidates.iter().map(|row| CandidateView {
             candidate: &row.name,
-            verdict: row.judged.verdict.name(),
+            verdict: row.verdict(),
             by: row.judged.service.map(Service::name),
             toolkit: row.judged.toolkit.map(|toolkit| toolkit.to_string()),
             reason: &row.reason,
             codes: row.judged.codes.iter().map(ToString::to_string).collect(),
             not_judged: row.not_judged(),
+            findings: row.judged.findings.iter().map(FindingView::new).collect(),
         });
         ChoiceView {
             machine,
-            verdict: self.verdict().name(),
+            verdict: self.best().map_or(Verdict::Refused.name(), Row::verdict),
             chosen: self.chosen.map(|at| self.candidates[at].name.as_str()),
             install: self.install.as_ref(),
             candidates: candidates.collect(),
@@ -120,7 +139,7 @@ impl Choice {
     }
 
     fn to_text(&self, machine: &str) -> String {
-        let head = match (self.chosen, self.verdict()) {
+        let head = match (self.chosen, self.status(false)) {
             (Some(at), _) => format!("{machine}: {}", self.candidates[at].name),
             (None, Verdict::Refused) => format!("{machine}: no candidate runs"),
             (None, _) => format!("{machine}: unknown: no candidate certainly runs"),
@@ -138,26 +157,34 @@ impl Choice {
 }
 
 impl Row {
+    /// Returns the name of the verdict.
+    fn verdict(&self) -> &'static str {
+        match self.judged.verdict {
+            Verdict::Runs if !self.is_file => FITS,
+            verdict => verdict.name(),
+        }
+    }
+
     fn not_judged(&self) -> Vec<&str> {
         let stated = (!self.is_file).then_some(NOT_STATED);
         self.judged.unchecked.iter().map(String::as_str).chain(stated).collect()
     }
 }
 
-/// Returns why a candidate that runs is not chosen.
+/// Returns why a candidate that runs is not chosen, as the rest of a sentence.
 fn reason_against(one: &Judged, best: &Judged, best_name: &str) -> String {
     let ((service, toolkit, release), (best_service, best_toolkit, best_release)) = (one.rank(), best.rank());
     if service != best_service {
         let by = if service == Service::Jit { "through PTX" } else { "in part" };
-        return format!("runs {by}; {best_name} has {} code", best_service.name());
+        return format!(" {by}; {best_name} has {} code", best_service.name());
     }
     if toolkit != best_toolkit {
-        return format!("runs; {best_name} has a newer toolkit");
+        return format!("; {best_name} has a newer toolkit");
     }
     if release != best_release {
-        return format!("runs; {best_name} is a newer version");
+        return format!("; {best_name} is a newer version");
     }
-    format!("runs; {best_name} comes first")
+    format!("; {best_name} comes first")
 }
 
 impl InstallArguments {
