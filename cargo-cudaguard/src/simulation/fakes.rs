@@ -96,7 +96,7 @@ impl Fakes {
     /// Returns a fake library with this soname and this source.
     ///
     /// # Errors
-    /// As [`Self::library`].
+    /// The C compiler is absent or fails, or the cache cannot be written.
     pub fn library_from(&self, text: &str, soname: &str) -> Result<PathBuf, SimulationError> {
         self.compile(soname, &[("fake.c", text.to_owned())], &shared(soname))
     }
@@ -104,7 +104,7 @@ impl Fakes {
     /// Returns a program.
     ///
     /// # Errors
-    /// As [`Self::library`].
+    /// The C compiler is absent or fails, or the cache cannot be written.
     pub fn program(&self, name: &str) -> Result<PathBuf, SimulationError> {
         self.compile(name, &[("fake.c", source(name).to_owned())], &[])
     }
