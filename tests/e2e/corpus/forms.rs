@@ -153,7 +153,7 @@ pub(super) fn answers(pair: &Pair, arrangement: &Arrangement) -> Vec<Answer> {
     // All processes on the machine are one call, because a namespace takes longer than a process.
     let program = command::path().display();
     let mut inside = "./tree/app/bin/prog > /dev/null 2>&1; echo $?\n".to_owned();
-    let _ = writeln!(inside, "{program} probe --json > host.json");
+    let _ = writeln!(inside, "'{program}' probe --json > host.json");
     add_verify(&mut inside, "", forms[0].1);
     inside += "unset LD_LIBRARY_PATH\n";
     for (_, path) in &forms[1..] {
@@ -205,7 +205,7 @@ pub(super) fn answers(pair: &Pair, arrangement: &Arrangement) -> Vec<Answer> {
 /// Adds a call of `verify`, which prints one line.
 fn add_verify(script: &mut String, options: &str, path: &str) {
     let program = command::path().display();
-    let _ = writeln!(script, "{program} verify --json {options} {path} 2> /dev/null | tr -d '\\n'; echo");
+    let _ = writeln!(script, "'{program}' verify --json {options} {path} 2> /dev/null | tr -d '\\n'; echo");
 }
 
 /// Returns the verdict and the codes of its errors: `refused CG204`.
