@@ -8,7 +8,7 @@
 use std::fs;
 use std::path::PathBuf;
 
-use cudaguard_tests::{Call, e2e, places, skip, tools, world};
+use cudaguard_tests::{Call, e2e, scratch, skip, tools, world};
 
 /// Compares this number of arrangements in a root.
 fn compare(count: u32, root: &str) {
@@ -34,9 +34,9 @@ fn arrangements_agree_with_newest_glibc() {
     compare(200, &debian("trixie"));
 }
 
-/// Returns a root with this release of Debian, which is made once.
+/// Returns a root with this release of Debian, which is made once. debootstrap does not quote its path.
 fn debian(suite: &str) -> String {
-    let root: PathBuf = places::target().join("roots").join(suite);
+    let root: PathBuf = scratch::target_without_blanks().join("roots").join(suite);
     let (marker, path) = (root.join(".made"), root.display().to_string());
     if !marker.exists() {
         let debootstrap = tools::need("debootstrap");
