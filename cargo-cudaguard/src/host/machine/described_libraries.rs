@@ -163,7 +163,9 @@ impl Components {
             !module.needs.iter().any(is_missing) && !module.cudnn.iter().any(lacks_cudnn)
         };
         let is_usable = self.modules.iter().any(can_be_loaded);
-        for linked in self.modules.iter().flat_map(|module| &module.cudnn).filter(|_| is_usable) {
+        // A library that is no module of Python may be loaded by one that seems usable.
+        let optional = self.modules.iter().flat_map(|module| &module.cudnn);
+        for linked in optional.filter(|linked| is_usable && python_module(&linked.file).is_some()) {
             for finding in of_each[linked.manifest].iter_mut().filter(|finding| is_absent_cudnn(finding)) {
                 let values = Values::default().with("cure", &finding.hint);
                 *finding = absent_from_module(&linked.soname, &linked.file, values).with_severity(Severity::Warning);
