@@ -14,6 +14,9 @@ use cudaguard::internal::version::Version;
 /// opens them only when it compiles.
 pub(crate) type Resolve<'a> = dyn Fn(usize, &str) -> Option<usize> + 'a;
 
+/// Returns true if a member (an index) that opens this name does not find it, neither among the members nor on the machine.
+pub(crate) type Absent<'a> = dyn Fn(usize, &str) -> bool + 'a;
+
 /// The members that run in one process.
 pub(crate) struct MembersOfProcess {
     /// The name of the program, or of the library that no other file needs. It need not be a member.
@@ -30,8 +33,13 @@ impl MembersOfProcess {
 }
 
 /// Returns the findings about these members.
-pub(crate) fn findings(members: &[&Member], processes: &[MembersOfProcess], resolve: &Resolve<'_>) -> Vec<Finding> {
-    let set = Set { members, processes, resolve };
+pub(crate) fn findings(
+    members: &[&Member],
+    processes: &[MembersOfProcess],
+    resolve: &Resolve<'_>,
+    absent: &Absent<'_>,
+) -> Vec<Finding> {
+    let set = Set { members, processes, resolve, absent };
     let mut findings = set.mixed_cublas();
     findings.extend(set.builtins());
     findings.extend(set.other_compilers());
@@ -45,6 +53,7 @@ struct Set<'a> {
     members: &'a [&'a Member],
     processes: &'a [MembersOfProcess],
     resolve: &'a Resolve<'a>,
+    absent: &'a Absent<'a>,
 }
 
 impl<'a> Set<'a> {
@@ -155,25 +164,39 @@ impl<'a> Set<'a> {
     /// Compares the CUDA major of each cuDNN with that of cuBLASLt and NVRTC, which it opens.
     fn cudnn(&self) -> Vec<Finding> {
         let mut findings = Vec::new();
-        let made = self.members.iter().filter_map(|member| Some((member, member.cudnn_for?)));
-        let majors: BTreeSet<u32> = made.clone().map(|(_, cuda)| cuda.major).collect();
-        for (cudnn, cuda) in made {
+        let made = self.members.iter().enumerate().filter_map(|(at, member)| Some((at, member, member.cudnn_for?)));
+        let majors: BTreeSet<u32> = made.clone().map(|(_, _, cuda)| cuda.major).collect();
+        for (at, cudnn, cuda) in made {
             // An environment may contain several, and only one of them is used.
             if majors.len() > 1 || findings.iter().any(|finding: &Finding| finding.subject == "cuDNN") {
                 continue;
             }
+            let mut absent = Vec::new();
             for library in [&CUBLAS_LT, &NVRTC] {
+                let wanted = format!("{}.so.{}", library.stems[0], cuda.major);
                 let mut all = self.members.iter().filter(|member| member.is(library)).peekable();
-                let Some(other) = all.peek().copied() else { continue };
+                let Some(other) = all.peek().copied() else {
+                    // If the name with the major is absent, cuDNN opens the one of the files for development.
+                    let names = [wanted, format!("{}.so", library.stems[0])];
+                    if names.iter().all(|name| (self.absent)(at, name)) {
+                        absent.extend(names.into_iter().take(1));
+                    }
+                    continue;
+                };
                 let here = vendor::major_of(&other.soname);
                 if all.any(|member| vendor::major_of(&member.soname) == Some(cuda.major)) {
                     continue;
                 }
-                let wanted = format!("{}.so.{}", library.stems[0], cuda.major);
                 let values = Values::default().with("cuda", cuda).with_known("major", here).with("library", wanted);
                 let values = values.with("other", &other.soname).with("beside", &other.name).with("path", &cudnn.name);
                 findings.push(MessageTemplate::CudnnFamily.to_finding(&values));
+                absent.clear();
                 break;
+            }
+            // The names of the runtime libraries of CUDA 11 do not follow its major.
+            if !absent.is_empty() && cuda.major >= 12 {
+                let values = Values::default().with("library", absent.join(", ")).with("path", &cudnn.name);
+                findings.push(MessageTemplate::CudnnFamilyAbsent.to_finding(&values.with("major", cuda.major)));
             }
         }
         findings
@@ -261,7 +284,7 @@ mod tests {
     fn messages_of(members: &[Member], processes: &[MembersOfProcess]) -> Vec<String> {
         let all: Vec<&Member> = members.iter().collect();
         let resolve = |_: usize, soname: &str| members.iter().position(|member| file_name(&member.name) == soname);
-        let findings = findings(&all, processes, &resolve);
+        let findings = findings(&all, processes, &resolve, &|_, _| false);
         assert!(findings.iter().all(|finding| finding.severity < Severity::Error), "{findings:?}");
         findings.iter().map(|finding| finding.message.lines().next().unwrap_or_default().to_owned()).collect()
     }
@@ -336,7 +359,7 @@ mod tests {
         let cufft = opens("lib/libcufft.so.12", "libnvJitLink.so.13");
         let linker = |name| member(name, "12.4.127", "");
         let mixed = [cufft.clone(), linker("lib/libnvJitLink.so.12")];
-        assert_eq!(findings(&mixed.each_ref(), &[], &|_, _| None)[0].code, Code::CompilerAbsent);
+        assert_eq!(findings(&mixed.each_ref(), &[], &|_, _| None, &|_, _| false)[0].code, Code::CompilerAbsent);
         assert_eq!(messages(&mixed), ["cuFFT opens libnvJitLink.so.13, but only libnvJitLink.so.12 is here"]);
         let both = [cufft.clone(), linker("lib/libnvJitLink.so.12"), linker("lib/libnvJitLink.so.13")];
         assert_eq!(messages(&both), nothing());
@@ -389,6 +412,18 @@ mod tests {
             messages(&[twelve.clone(), light("lib/libcublasLt.so.13")]),
             ["cuDNN is made for CUDA 12.9, but only libcublasLt.so.13 is here"]
         );
+        let absent = |names: &[&str]| {
+            let names: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();
+            let found = findings(&[&twelve], &[], &|_, _| None, &move |_, name| names.iter().any(|one| one == name));
+            found.into_iter().map(|finding| finding.message).collect::<Vec<_>>()
+        };
+        assert_eq!(
+            absent(&["libnvrtc.so.12", "libnvrtc.so", "libcublasLt.so.12", "libcublasLt.so"]),
+            [
+                "the dynamic linker does not find libcublasLt.so.12, libnvrtc.so.12, which cuDNN opens by name\ncuDNN: lib/libcudnn_graph.so.9"
+            ]
+        );
+        assert_eq!(absent(&["libnvrtc.so.12"]), nothing());
         // Several environments in one directory.
         let several = [twelve.clone(), cudnn(CudaVersion::new(13, 0)), light("lib/libcublasLt.so.13")];
         assert_eq!(messages(&several), nothing());

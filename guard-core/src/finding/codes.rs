@@ -264,6 +264,7 @@ words! {
     CompilerAbsent CompilerAbsent;
     TwoCudarts TwoCudarts;
     CudnnFamily CudnnFamily;
+    CudnnFamilyAbsent CudnnFamily;
     CompilerNewerThanDriver CompilerNewerThanDriver;
     CompilerUnknownGpu CompilerUnknownGpu;
     NcclOlderThanHeaders NcclOlderThanHeaders;

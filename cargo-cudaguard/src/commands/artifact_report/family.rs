@@ -49,7 +49,7 @@ impl ArtifactReport {
             };
             parts.iter().position(|part| found.as_ref() == Some(&part.name))
         };
-        let mut findings = family::findings(&members, &self.processes(&parts), &resolve);
+        let mut findings = family::findings(&members, &self.processes(&parts), &resolve, &|_, _| false);
         findings.extend(family::looked_up_findings(&members, &resolve));
         findings
     }

@@ -63,7 +63,9 @@ impl GraphMembers {
             self.objects.iter().position(|object| *object == Some(*index))
         };
         let process = MembersOfProcess::all(graph.objects[0].path.display().to_string(), self.members.len());
-        findings(&self.members.iter().collect::<Vec<_>>(), &[process], &resolve)
+        let absent =
+            |by: usize, name: &str| self.objects[by].is_some_and(|object| graph.resolve_file(object, name).is_none());
+        findings(&self.members.iter().collect::<Vec<_>>(), &[process], &resolve, &absent)
     }
 }
 

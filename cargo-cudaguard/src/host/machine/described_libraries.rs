@@ -118,7 +118,9 @@ impl Components {
         let resolve = |_: usize, soname: &str| members.iter().position(|member| member.is_named(soname));
         // Several modules need not be loaded together.
         let process = (self.modules.len() < 2).then(|| MembersOfProcess::all(self.file.clone(), members.len()));
-        all.findings.extend(family::findings(&members.iter().collect::<Vec<_>>(), process.as_slice(), &resolve));
+        let absent = |_: usize, name: &str| matches!(machine.library_state(name), LibraryState::Absent);
+        let members: Vec<_> = members.iter().collect();
+        all.findings.extend(family::findings(&members, process.as_slice(), &resolve, &absent));
         all
     }
 
