@@ -163,7 +163,7 @@ fn refusal_deletes_copies(generator: &'static str) {
     let _ = tree.configure(&["-DCMAKE_BUILD_TYPE=Release", &named]).run().success();
     let refused = tree.build(&[]).run();
     assert!(refused.status() != Some(0) && printed(&refused).contains("error[CG142]: "), "{generator}: {refused}");
-    assert!(printed(&refused).contains("or target_link_libraries"), "{generator}: {refused}");
+    assert!(printed(&refused).contains("or the libraries that are linked"), "{generator}: {refused}");
     assert!(!tree.built("app").exists() && !tree.built("copy").exists(), "{generator}: {refused}");
 }
 
