@@ -216,7 +216,7 @@ fn linked_manifest(manifest: &Manifest, observed: &LinkObservation) -> Option<Ma
     }
     // Only the linked file shows whether the cuDNN that was found for a library is used.
     let is_open = !manifest.sealed && manifest.library.as_ref().is_some_and(|one| one.linkage == Linkage::Unknown);
-    is_open.then(|| {
+    (is_open && observed.library == Linkage::None).then(|| {
         let mut linked = manifest.clone();
         set_cudnn(&mut linked, observed);
         linked

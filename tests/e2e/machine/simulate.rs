@@ -62,9 +62,12 @@ int main(int count, char **names) {
 "#;
 
 fn simulate(options: &str) -> Call {
+    simulate_with(options.split_whitespace())
+}
+
+fn simulate_with<'a>(options: impl IntoIterator<Item = &'a str>) -> Call {
     let cache = places::target().join("simulate");
-    let call = Call::new(command::path()).env("XDG_CACHE_HOME", cache).arg("simulate");
-    call.args(options.split_whitespace()).arg("--")
+    Call::new(command::path()).env("XDG_CACHE_HOME", cache).arg("simulate").args(options).arg("--")
 }
 
 fn refused(outcome: &Outcome, message: &str) {
@@ -206,8 +209,8 @@ fn simulated_host_file_is_probed_equal() {
         let file = fixture::host(name);
         let text = std::fs::read_to_string(&file).expect("a host file");
         let described: serde_json::Value = serde_json::from_str(&text).expect("JSON");
-        let options = format!("--host {}", file.display());
-        let probed = fixture::json(&simulate(&options).arg(command::path()).args(["probe", "--json"]).run().success());
+        let simulated = simulate_with(["--host", file.to_str().expect("a path")]);
+        let probed = fixture::json(&simulated.arg(command::path()).args(["probe", "--json"]).run().success());
         for key in ["user", "kernel", "cuda", "init"] {
             let stated = &described["driver"][key];
             assert!(stated.is_null() || *stated == probed["driver"][key], "{name}: {key}: {probed}");
