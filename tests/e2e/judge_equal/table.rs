@@ -681,7 +681,9 @@ fn check_front_ends(case: &Case, dir: &Path) -> String {
 
     let outcome = on(command::call(["verify", "--json", &program])).run();
     let answer: Value = serde_json::from_str(&outcome.stdout).unwrap_or_else(|error| panic!("{error}: {outcome}"));
-    let heard = ReportedFinding::list(&answer["findings"]);
+    let mut heard = ReportedFinding::list(&answer["findings"]);
+    // The start does not examine what cuDNN opens later: the fake one comes without cuBLASLt and NVRTC.
+    heard.retain(|reported| reported.code != "CG234");
     // `verify` runs no code of cuDNN. It does not know the version that only cuDNN returns, and it reports a missing sub-library
     // that every real cuDNN needs, although the fake one answers without it.
     let asked = report["level"] == 1;
