@@ -42,7 +42,7 @@ const TOOLS: [&str; 3] = ["cargo", "cmake", "options"];
 static TABLE: LazyLock<Findings> = LazyLock::new(cudaguard_findings::read);
 
 /// Prints how many hint texts are applied to files and variables, and how many by another simulated machine. An action of
-/// `[front_ends]` is a text of its own for each tool. The others must be in `without.txt`, and nothing else.
+/// `[front_ends]` counts once for each tool. The others must be in `without.txt`, and nothing else.
 #[e2e]
 fn coverage() {
     let rows = Row::all();

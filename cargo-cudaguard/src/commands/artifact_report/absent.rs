@@ -107,7 +107,7 @@ impl ArtifactReport {
             let mut add = |soname: &str, by| {
                 let library = absent.entry(soname.to_owned()).or_default();
                 library.needed_by.insert(by);
-                // The absence of NVIDIA's libraries is an error of its own.
+                // Another finding reports that a library of NVIDIA's is absent.
                 library.ends_start |= (needs_all || is_image && is_started) && is_of_program(soname);
             };
             if wanted.is_empty() && !needs_all {

@@ -21,7 +21,7 @@ pub(super) struct Scope {
     alone: Vec<MemberClosure>,
     /// The names of all files that it runs with.
     members: BTreeSet<String>,
-    /// The names of its own files.
+    /// The names of the files that belong to it.
     own: BTreeSet<String>,
 }
 
@@ -42,6 +42,10 @@ impl ArtifactReport {
         for at in &packages {
             let mut components = self.components_in(self.scope_of_package(*at, &owners));
             components.file = self.packages[*at].name_and_version();
+            // Only a package that the question names must have something to check.
+            if components.is_empty() && named.is_empty() {
+                continue;
+            }
             if components.is_empty() {
                 let why = "nothing to check: no file of it contains GPU code or requirements on a CUDA library";
                 return Err(CliError::operational(format_args!("{}: {why}", components.file)));
@@ -57,6 +61,7 @@ impl ArtifactReport {
 
     /// Returns the requirements of everything, for a question about all packages.
     pub(crate) fn components_with_packages(&mut self) -> Components {
+        // Only a question that names packages can fail.
         let each = self.components_of_packages(&[]).unwrap_or_default();
         let mut all = self.components();
         all.packages = each.into_iter().map(|(_, components)| components).collect();
