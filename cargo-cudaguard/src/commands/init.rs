@@ -32,7 +32,16 @@ const TEMPLATE_INSTALL: &str = "cargo install --locked --path third_party/cudagu
 /// First line of a policy, from which editors download the schema.
 const SCHEMA: &str = "https://raw.githubusercontent.com/cudaguard/cudaguard/main/templates/cudaguard.schema.json";
 const INTRODUCTION: &str = "# Requirements for the CUDA builds of this project. `cargo cudaguard check` checks them.\n";
-const WORKFLOW: &str = include_str!("../../templates/cudaguard.yml");
+const WORKFLOW: Workflow = Workflow {
+    template: include_str!("../../templates/cudaguard.yml"),
+    check: "run `cargo cudaguard check --workspace --release`",
+};
+
+/// A workflow of GitHub, and what a job without it has to do.
+struct Workflow {
+    template: &'static str,
+    check: &'static str,
+}
 
 /// The changes that `init` made or, in a dry run, would make.
 struct Changes {
@@ -69,17 +78,18 @@ pub(crate) fn run_init(env: &Env, arguments: &[OsString]) -> Result<ExitCode, Cl
     let variables = config.env_table();
     let target = &project.targets[0];
     let graph = CrateGraph::from_project(&project, &call, &config, &project.target_dir.join("cudaguard"), false);
+    let mut guards_one = false;
     for at in &project.selected {
         let package = &project.members[*at];
         let policy = Policy::for_package(&package.dir, &project.top, &package.name);
-        let crates = graph.crates_of(target, &package.name).iter().any(|one| one.assumed.is_none());
-        let named = call.packages.contains(&package.name);
-        if named
+        let inputs = guards::build_inputs(&project, package, target);
+        if call.packages.contains(&package.name)
             || package.embeds
-            || crates
-            || policy.is_ok_and(|policy| policy.constrains_cuda())
+            || !graph.crates_of(target, &package.name).is_empty()
+            || policy.is_ok_and(|policy| inputs.wants_guard(&policy))
             || uses_cuda(&package.dir)
         {
+            guards_one = true;
             add_embed(&mut changes, package, &source)?;
         } else {
             changes.line(format_args!(
@@ -91,6 +101,11 @@ pub(crate) fn run_init(env: &Env, arguments: &[OsString]) -> Result<ExitCode, Cl
     }
     let first = project.selected.first().map(|at| &project.members[*at]);
     let first = first.ok_or_else(|| CliError::operational("no package is selected: pass -p PACKAGE or --workspace"))?;
+    if !guards_one {
+        // A policy would make each package use CUDA.
+        report::print_result(&changes.report)?;
+        return Ok(ExitCode::SUCCESS);
+    }
     let found = Policy::candidate_paths(&first.dir, &project.top).into_iter().find(|place| place.exists());
     let requires_toolkit = if let Some(found) = found {
         changes.line(format_args!("kept {}", found.display()));
@@ -105,7 +120,7 @@ pub(crate) fn run_init(env: &Env, arguments: &[OsString]) -> Result<ExitCode, Cl
         write_new_file(&mut changes, &project.top.join(FILE), &text)?;
         judged.toolchain.sourced_toolkit_version().is_some()
     };
-    write_workflow(&mut changes, &project.top, WORKFLOW, requires_toolkit, &source)?;
+    write_workflow(&mut changes, &project.top, &WORKFLOW, requires_toolkit, &source)?;
     report::print_result(&changes.report)?;
     Ok(ExitCode::SUCCESS)
 }
@@ -454,13 +469,13 @@ fn policy_text(policy: &Policy, toolchain: &Toolchain, uses_cudnn: bool) -> Stri
 fn write_workflow(
     changes: &mut Changes,
     top: &Path,
-    template: &str,
+    workflow: &Workflow,
     requires_toolkit: bool,
     source: &DependencySource,
 ) -> Result<(), CliError> {
     let repository = repository_root(top);
     let below = top.strip_prefix(repository).map(|path| path.to_string_lossy().into_owned()).unwrap_or_default();
-    let (mut text, mut name) = (template.to_owned(), "cudaguard".to_owned());
+    let (mut text, mut name) = (workflow.template.to_owned(), "cudaguard".to_owned());
     if !below.is_empty() {
         // A different project of the same repository gets another file.
         name.push('-');
@@ -491,7 +506,7 @@ fn write_workflow(
     if path.exists() {
         changes.line(format_args!("kept {}", path.display()));
     } else {
-        changes.line(format_args!("no workflow: {reason}, run `cargo cudaguard check --workspace --release`"));
+        changes.line(format_args!("no workflow: {reason}, {}", workflow.check));
     }
     Ok(())
 }

@@ -329,7 +329,7 @@ fn packages_without_cuda_are_skipped() {
     let tree = Tree::new(
         "init-some",
         &[
-            ("Cargo.toml", "[workspace]\nmembers = [\"plain\", \"kernels\", \"script\"]\nresolver = \"2\"\n"),
+            ("Cargo.toml", "[workspace]\nmembers = [\"plain\", \"kernels\", \"script\", \"user\"]\nresolver = \"2\"\n"),
             ("plain/Cargo.toml", &member("plain")),
             ("plain/src/main.rs", MAIN),
             ("kernels/Cargo.toml", &member("kernels")),
@@ -337,23 +337,39 @@ fn packages_without_cuda_are_skipped() {
             ("kernels/cuda/deep/a.cu", ""),
             ("script/Cargo.toml", &member("script")),
             ("script/src/main.rs", MAIN),
+            ("script/src/lib.rs", ""),
+            ("user/Cargo.toml", &(member("user") + "[dependencies]\nscript = { path = \"../script\" }\n")),
+            ("user/src/main.rs", MAIN),
             ("script/build.rs", "fn main() {\n    println!(\"cargo:rustc-link-lib=cudart\");\n}\n"),
         ],
     );
-    let files = ["plain/build.rs", "kernels/build.rs", "cudaguard.toml"];
+    let files = ["plain/build.rs", "kernels/build.rs", "user/build.rs", "cudaguard.toml"];
     let there = || files.map(|file| tree.sibling().join("tree").join(file).exists());
     let planned = tree.call("none", &["init", "--dry-run"]).run().success().stdout;
     assert!(planned.contains("would write ") && planned.contains("would add cudaguard to "), "{planned}");
-    assert_eq!(there(), [false, false, false], "a dry run writes nothing: {planned}");
-    let printed = tree.call("none", &["init"]).run().success().stdout;
-    assert_eq!(there(), [false, true, true], "{printed}");
+    assert_eq!(there(), [false; 4], "a dry run writes nothing: {planned}");
+    let printed = tree.call("12.4", &["init"]).run().success().stdout;
+    assert_eq!(there(), [false, true, true, true], "{printed}");
+    let again = tree.call("12.4", &["init"]).run().success().stdout;
+    assert_eq!(there(), [false, true, true, true], "the policy of the workspace guards no further member: {again}");
     assert!(
         printed.contains("plain/Cargo.toml: it has no CUDA source file") && printed.contains("init -p plain`"),
         "{printed}"
     );
     assert!(printed.contains("script/build.rs: exists, but does not call embed!()"), "{printed}");
     let _ = tree.call("none", &["init", "-p", "plain"]).run().success();
-    assert_eq!(there(), [true, true, true]);
+    assert_eq!(there(), [true; 4]);
+}
+
+/// A policy would make a package without CUDA use CUDA for the second call.
+#[e2e]
+fn init_writes_nothing_without_cuda() {
+    let tree = Tree::new("init-none", &[("Cargo.toml", &*project::package("plain")), ("src/main.rs", MAIN)]);
+    for _ in 0..2 {
+        let printed = tree.call("12.4", &["init"]).run().success().stdout;
+        assert!(printed.lines().count() == 1 && printed.contains("it has no CUDA source file"), "{printed}");
+    }
+    assert!(!tree.sibling().join("tree/cudaguard.toml").exists());
 }
 
 /// A build script in a proc-macro package would warn in each build that it has no guard.

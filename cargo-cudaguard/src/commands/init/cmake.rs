@@ -10,11 +10,15 @@ use cudaguard::internal::files;
 use cudaguard::internal::policy::{FILE, Policy};
 use cudaguard::internal::toolchain::{DetectOptions, Toolchain};
 
-use super::{Changes, DependencySource, policy_text, write_new_file, write_workflow};
+use super::{Changes, DependencySource, Workflow, policy_text, write_new_file, write_workflow};
 use crate::cli::report::CliError;
 
 const LISTS: &str = "CMakeLists.txt";
-const WORKFLOW: &str = include_str!("../../../templates/cudaguard-cmake.yml");
+const WORKFLOW: Workflow = Workflow {
+    template: include_str!("../../../templates/cudaguard-cmake.yml"),
+    check: "run `cargo cudaguard cmake install --prefix PREFIX`, configure with `-DCMAKE_BUILD_TYPE=Release -DCMAKE_PREFIX_PATH=PREFIX`, \
+            and build",
+};
 
 pub(super) fn init_cmake(env: &Env, changes: &mut Changes, source: &DependencySource) -> Result<(), CliError> {
     let dir = env.current_dir();
@@ -68,7 +72,7 @@ pub(super) fn init_cmake(env: &Env, changes: &mut Changes, source: &DependencySo
         write_new_file(changes, &file, &policy_text(&Policy::default(), &toolchain, false))?;
         toolchain.sourced_toolkit_version().is_some()
     };
-    write_workflow(changes, dir, WORKFLOW, requires_toolkit, source)
+    write_workflow(changes, dir, &WORKFLOW, requires_toolkit, source)
 }
 
 /// Detects the toolchain that CMake would probably find too. cuDNN is excluded, because the include path of the target
