@@ -25,6 +25,10 @@ fn visit_child(entries: fs::ReadDir, name: &str, of: &ArchivePlace<'_>) -> Resul
         let name = if name.is_empty() { own } else { format!("{name}/{own}") };
         let kind = entry.file_type().map_err(|error| of.error_for(&name, error))?;
         if kind.is_dir() {
+            // Objects and compiler tests of a CMake build, which nothing starts or loads.
+            if entry.file_name() == "CMakeFiles" {
+                continue;
+            }
             match fs::read_dir(entry.path()) {
                 Ok(entries) => visit_child(entries, &name, of)?,
                 Err(error) => not_read(&name, &error, of)?,

@@ -438,6 +438,8 @@ fn is_program(elf: &Elf<'_>) -> bool {
 fn find_notes(elf: &Elf<'_>, base: u64, member: Option<&str>) -> Vec<FoundNote> {
     elf.notes()
         .filter(|note| note.owner == OWNER && note.kind == note::TYPE)
+        // The object of a guard that is not written yet.
+        .filter(|note| elf.kind() != elf::kind::OBJECT || note.desc.iter().any(|byte| *byte != 0))
         .take(MOST_NOTES)
         .map(|note| FoundNote {
             offset: base + note.offset,
