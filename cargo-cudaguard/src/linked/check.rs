@@ -6,7 +6,7 @@
 
 use std::path::{Component, Path, PathBuf};
 
-use crate::binary::kernels::{Container, Coverage, GpuSupport, Group, Kernels};
+use crate::binary::kernels::{Container, Cover, Coverage, GpuSupport, Group, Kernels};
 use crate::linked::evidence::LinkEvidence;
 use crate::linked::seal::cudart_speaks_for;
 use cudaguard::internal::arch::{Suffix, Target};
@@ -296,6 +296,10 @@ fn driver_fleet(policy: &Policy, manifest: &Manifest, linked: &Linked<'_>, findi
             None => reported.push((service, vec![(name, cc)])),
         }
     }
+    let is_older = findings.iter().any(|finding| finding.code == Code::DriverFleetOlder);
+    if policy.fleet.is_empty() && !is_older {
+        reported.extend(unloadable_on_all(linked, oldest).map(|service| (service, Vec::new())));
+    }
     for (service, of) in reported {
         let Some((floor, code)) = service.floor.zip(service.code) else { continue };
         let values = fleet::check_code(policy, oldest, floor, &of, manifest.toolkit).with("file", linked.name);
@@ -308,6 +312,22 @@ fn driver_fleet(policy: &Policy, manifest: &Manifest, linked: &Linked<'_>, findi
         };
         findings.push(words.to_finding(&values));
     }
+}
+
+/// Returns the service of a GPU if the driver cannot load the code for any GPU that both it and the file support.
+fn unloadable_on_all(linked: &Linked<'_>, oldest: FleetDriver<'_>) -> Option<GpuSupport> {
+    let mut found = None;
+    for Cover { cc, service } in linked.kernels.coverage_by_cc() {
+        let is_newer = tables::first_of_generation(cc).is_some_and(|first| oldest.meets_floor(first) == Some(false));
+        if is_newer || service.by == Coverage::Nothing {
+            continue;
+        }
+        if service.floor.and_then(|floor| oldest.serves_on(floor, cc)) != Some(false) {
+            return None;
+        }
+        found.get_or_insert(service);
+    }
+    found
 }
 
 fn containers_without(kernels: &Kernels, cc: Cc) -> String {

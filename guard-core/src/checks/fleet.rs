@@ -254,7 +254,7 @@ pub fn check_cudart(
     })
 }
 
-/// Checks for code that the oldest driver of the fleet cannot load, for these GPUs.
+/// Checks for code that the oldest driver of the fleet cannot load, for these GPUs, or for all GPUs if the list is empty.
 pub fn check_code(
     policy: &Policy,
     fleet: FleetDriver<'_>,
@@ -262,8 +262,11 @@ pub fn check_code(
     gpus_of_it: &[(&str, Cc)],
     toolkit: Option<Version>,
 ) -> Values {
-    let values = fleet.floor_args(policy, floor).with("gpus", join_gpus(gpus_of_it));
-    values.with("cure", machine_code(gpus_of_it, toolkit))
+    let values = fleet.floor_args(policy, floor);
+    if gpus_of_it.is_empty() {
+        return values.with("gpus", "any GPU").with("cure", "add machine code (sm_XY) for the GPUs of the fleet");
+    }
+    values.with("gpus", join_gpus(gpus_of_it)).with("cure", machine_code(gpus_of_it, toolkit))
 }
 
 fn check_driver(policy: &Policy, toolchain: &Toolchain, findings: &mut Vec<Finding>, open: &mut Open) {

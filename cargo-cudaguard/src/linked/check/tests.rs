@@ -216,6 +216,16 @@ fn oldest_driver_is_checked() {
         // A machine with a GPU of 10.0 cannot have driver 535, which does not support it.
         ["error[CG135]: driver 535, the oldest of the fleet, cannot compile the PTX that demo has for H100 (9.0)."]
     );
+    // Without machine code, no GPU of such a machine can run it.
+    let text_only = plain(&[fatbin(&[compute(80, (9, 0))])]);
+    assert_eq!(
+        expected_findings(&check_linked(
+            &policy(oldest),
+            &Manifest { toolkit: Some(new), ..manifest() },
+            &Linked { cudart: Linkage::None, ..linked(&text_only, &[]) }
+        )),
+        ["error[CG135]: driver 535, the oldest of the fleet, cannot compile the PTX that demo has for any GPU."]
+    );
     let newer = plain(&[fatbin(&[sm(80), compute(80, (8, 8))])]);
     assert_eq!(
         expected_findings(&check_linked(
