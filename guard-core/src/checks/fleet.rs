@@ -30,12 +30,11 @@ pub fn check_declared_fleet(policy: &Policy, toolchain: &Toolchain) -> Vec<Findi
     }
     if !open.is_empty() {
         let values = Values::default().with("open", open.join("\n"));
-        findings.push(match toolchain.by {
-            BuildSystem::CMake => {
-                MessageTemplate::FleetCannotTellCMake.to_finding(&values).with_severity(Severity::Warning)
-            }
-            _ => MessageTemplate::FleetCannotTell.to_finding(&values),
-        });
+        let message = match toolchain.by {
+            BuildSystem::CMake => MessageTemplate::FleetCannotTellCMake,
+            _ => MessageTemplate::FleetCannotTell,
+        };
+        findings.push(message.to_finding(&values));
     }
     findings
 }

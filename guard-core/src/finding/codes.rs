@@ -36,7 +36,7 @@ codes! {
     136 CudnnFleetOlder Error Refuses 255 false;
     137 CudnnLeftGpu Error Refuses 255 false;
     138 CudnnBeforeGpu Warning Informs 255 false;
-    139 FleetCannotTell Info Informs 255 false;
+    139 FleetCannotTell Warning Informs 255 false;
     140 Unguarded Warning Informs 255 false;
     141 NoSuchPackage Warning Informs 255 false;
     142 NotAsRecorded Error Refuses 255 false;

@@ -100,7 +100,7 @@ fn gpus_are_checked_against_archs() {
         (t4, "hopper", vec![]),
         (t4, "native", vec![]),
         // No archs are declared.
-        (t4, "", vec!["info[CG139]: it is unknown whether this build supports the whole fleet.".to_owned()]),
+        (t4, "", vec!["warning[CG139]: it is unknown whether this build supports the whole fleet.".to_owned()]),
         ("[gpu]\nfleet = []\n", "80", vec![]),
         ("", "80", vec![]),
     ] {
@@ -184,7 +184,7 @@ fn drivers_are_checked_against_toolkit() {
              {cuda} needs a newer one."
         )]
     };
-    let open = vec!["info[CG139]: it is unknown whether this build supports the whole fleet.".to_owned()];
+    let open = vec!["warning[CG139]: it is unknown whether this build supports the whole fleet.".to_owned()];
     for (fleet, toolkit, expected) in [
         ("535", "13.0", older("535", 13)),
         ("535.261.03", "13.5", older("535.261.03", 13)),
@@ -277,7 +277,7 @@ fn cudnn_is_checked_against_oldest_driver() {
         assert_eq!(expected_codes(&text, "", "", built), expected, "{fleet} {built}");
     }
     let open = expected_codes("[cudnn]\nfleet = \"9.1\"\n", "12.4", "", "");
-    assert_eq!(open, ["info[CG139]: it is unknown whether this build supports the whole fleet."]);
+    assert_eq!(open, ["warning[CG139]: it is unknown whether this build supports the whole fleet."]);
     assert_eq!(expected_codes("[cudnn]\nlinkage = \"none\"\nfleet = \"9.1\"\n", "12.4", "", ""), [""; 0]);
 }
 
