@@ -94,13 +94,20 @@ impl CmakeJob {
 
     /// Reports the findings, and returns an error if they fail the build.
     pub(crate) fn report_findings(&self, findings: &[Finding]) -> Result<(), CliError> {
-        let heavy: Vec<Finding> =
-            findings.iter().filter(|finding| finding.severity > Severity::Info).cloned().collect();
-        findings::print(&heavy);
-        if !pipeline::fails_build(&heavy) {
+        // The reasons for a refusal are the last lines of a build.
+        for severity in [Severity::Warning, Severity::Error] {
+            let of_it = findings.iter().filter(|finding| finding.severity == severity);
+            findings::print(&of_it.cloned().collect::<Vec<_>>());
+        }
+        if !pipeline::fails_build(findings) {
             return Ok(());
         }
-        report::print_line(&format!("cudaguard: {}", policy::not_built(&self.facts.component, self.facts.release)));
+        let (component, release) = (&self.facts.component, self.facts.release);
+        let line = match &self.facts.link_command {
+            Some(_) => policy::not_built(format_args!("{} with {component}", self.facts.linked_name()), release),
+            None => policy::not_built(component, release),
+        };
+        report::print_line(&format!("cudaguard: {line}"));
         Err(CliError::already_reported(REFUSED))
     }
 }
