@@ -300,6 +300,13 @@ function(_cudaguard_inside target result)
   set(${result} "${inside}" PARENT_SCOPE)
 endfunction()
 
+# Sets a variable in the caller's scope to its value in the directory, if the caller has none.
+macro(_cudaguard_inherit directory variable)
+  if(NOT ${variable})
+    get_directory_property(${variable} DIRECTORY "${directory}" DEFINITION ${variable})
+  endif()
+endmacro()
+
 # Writes the facts of the target: one file for each language, because include directories and flags differ. Called at the end of
 # the directory, when all variables have their final values.
 function(_cudaguard_facts target dir)
@@ -307,6 +314,16 @@ function(_cudaguard_facts target dir)
   get_target_property(home_binary ${target} BINARY_DIR)
   foreach(keyword IN ITEMS COMPONENT VERSION POLICY CUDNN_INCLUDE_DIR ARCHITECTURES TRIPLE UNGUARDED)
     get_property(arg_${keyword} TARGET ${target} PROPERTY CUDAGUARD_${keyword})
+  endforeach()
+  # The target may belong to a subdirectory that enables a language or finds a toolkit for itself.
+  foreach(language IN ITEMS C CXX CUDA)
+    foreach(variable IN ITEMS COMPILER COMPILER_ID COMPILER_VERSION COMPILER_TOOLKIT_ROOT HOST_COMPILER HOST_LINK_LAUNCHER
+                              IMPLICIT_INCLUDE_DIRECTORIES ARCHITECTURES_NATIVE)
+      _cudaguard_inherit("${home}" CMAKE_${language}_${variable})
+    endforeach()
+  endforeach()
+  foreach(variable IN ITEMS CUDAToolkit_NVCC_EXECUTABLE CUDAToolkit_BIN_DIR CUDA_NVCC_EXECUTABLE CUDA_TOOLKIT_ROOT_DIR)
+    _cudaguard_inherit("${home}" ${variable})
   endforeach()
   _cudaguard_compiler()
   set(text "cudaguard-facts 1\n")

@@ -4,7 +4,7 @@ use std::fs;
 
 use cudaguard_tests::{Test, e2e, fake_library, rows, scratch, tools};
 
-use super::fixture::{Cmake, MAKE, MULTI, NINJA, Tree, include, manifest, printed};
+use super::fixture::{Cmake, MAKE, MULTI, NINJA, Tree, include, manifest, printed, toolkit, words};
 
 #[e2e(rows)]
 fn tests() -> Vec<Test> {
@@ -206,4 +206,24 @@ fn number_signs_in_path_work(generator: &'static str) {
     }
     let again = tree.build(&["--config", "Release"]).run().success();
     assert_eq!(printed(&again), "", "{generator}: {again}");
+}
+
+/// Only a subdirectory enables CUDA, and the top of the project guards all targets.
+#[e2e(slow)]
+fn language_of_subdirectory_is_recorded() {
+    let top = format!(
+        "cmake_minimum_required(VERSION 3.24)\nproject(app LANGUAGES CXX)\n{}cudaguard_embed_all()\nadd_subdirectory(sub)\n",
+        include()
+    );
+    let files = [
+        ("CMakeLists.txt", &*top),
+        ("sub/CMakeLists.txt", "project(sub LANGUAGES CXX CUDA)\nadd_executable(inner k.cu)\n"),
+        ("sub/k.cu", "__global__ void k() {}\nint main() { k<<<1, 1>>>(); }\n"),
+    ];
+    let tree = Tree::new("subdirectory", Cmake::Newest, NINJA, &files);
+    let mut options = toolkit("13.0");
+    options.push("-DCMAKE_CUDA_ARCHITECTURES=80".to_owned());
+    let _ = tree.configure(&words(&options)).run().success();
+    let _ = tree.build(&[]).run().success();
+    assert_eq!(manifest(&tree.built("sub/inner"), "inner")["toolkit"]["version"], "13.0.88");
 }
