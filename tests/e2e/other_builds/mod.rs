@@ -92,6 +92,10 @@ impl Project {
         scratch::write(&self.0.join("source").join(file), text);
     }
 
+    fn read(&self, file: &str) -> String {
+        fs::read_to_string(self.path(file)).unwrap_or_else(|error| panic!("{file}: {error}"))
+    }
+
     pub(crate) fn path(&self, file: &str) -> PathBuf {
         self.0.join("source").join(file)
     }
@@ -395,6 +399,11 @@ fn setup_script() -> String {
     script.split("```").next().expect("its end").to_owned()
 }
 
+/// Source of an extension module that links cudart.
+const EXTENSION: &str = "#include <Python.h>\n#include <cuda_runtime_api.h>\n\
+    static struct PyModuleDef module = {PyModuleDef_HEAD_INIT, \"my_extension\"};\n\
+    PyMODINIT_FUNC PyInit_my_extension(void) { int v; cudaRuntimeGetVersion(&v); return PyModule_Create(&module); }\n";
+
 #[e2e(slow)]
 fn setuptools_recipe_guards_module() {
     let python = crate::cmake::fixture::python();
@@ -403,11 +412,7 @@ fn setuptools_recipe_guards_module() {
     }
     let project = Project::new();
     project.write("setup.py", &setup_script());
-    project.write(
-        "my_extension.c",
-        "#include <Python.h>\n#include <cuda_runtime_api.h>\nstatic struct PyModuleDef module = {PyModuleDef_HEAD_INIT, \"my_extension\"};\n\
-         PyMODINIT_FUNC PyInit_my_extension(void) { int v; cudaRuntimeGetVersion(&v); return PyModule_Create(&module); }\n",
-    );
+    project.write("my_extension.c", EXTENSION);
     let build = || {
         let call = project.call(&python).args(["setup.py", "-q", "build_ext", "--inplace", "--force"]);
         call.env("CUDA_HOME", parts::cuda("13.0")).run()
@@ -419,7 +424,8 @@ fn setuptools_recipe_guards_module() {
     project.write("cudaguard.toml", "driver.fleet = \"535\"\n");
     let refused = build();
     assert!(refused.status() != Some(0) && refused.stderr.contains("error[CG133]"), "{refused}");
-    assert!(refused.stderr.trim_end().ends_with("cudaguard refused the build"), "{refused}");
+    let last = refused.stderr.lines().last().unwrap_or_default();
+    assert!(last.starts_with("cudaguard: my_extension 1.0.0 was not built"), "{refused}");
 }
 
 /// A symbolic link to a refused program is deleted with the program.
