@@ -300,6 +300,7 @@ fn workflow_is_omitted_if_toolkit_required() {
     for (policy, requires) in [("", false), ("[toolkit]\nrequire = \">=12\"\n", true)] {
         let tree = Tree::package("init-waits");
         tree.write("cudaguard.toml", policy);
+        tree.write("build.rs", "fn main() {\n    println!(\"cargo:rustc-link-lib=cudart\");\n}\n");
         let printed = tree.call("12.4", &["init", "--git", URL]).run().success().stdout;
         let written = tree.sibling().join("tree").join(WORKFLOW).exists();
         assert_eq!((written, printed.contains("no workflow: the policy requires")), (!requires, requires), "{printed}");
