@@ -437,7 +437,7 @@ function(_cudaguard_facts target dir)
 
   # Remove the facts of languages that the project does not use any more.
   get_property(languages GLOBAL PROPERTY ENABLED_LANGUAGES)
-  file(GLOB_RECURSE known "${home_binary}/cudaguard/${target}/facts.*")
+  file(GLOB_RECURSE known "${home_binary}/CMakeFiles/cudaguard/${target}/facts.*")
   foreach(file IN LISTS known)
     string(REGEX REPLACE ".*\\." "" language "${file}")
     if(NOT language IN_LIST languages)
@@ -580,7 +580,7 @@ function(cudaguard_embed target)
     set_property(TARGET ${target} PROPERTY CUDAGUARD_${keyword} "${arg_${keyword}}")
   endforeach()
 
-  set(dir "${home_binary}/cudaguard/${target}")
+  set(dir "${home_binary}/CMakeFiles/cudaguard/${target}")
   get_property(multi GLOBAL PROPERTY GENERATOR_IS_MULTI_CONFIG)
   if(multi)
     string(APPEND dir "/$<CONFIG>")

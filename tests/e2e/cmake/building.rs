@@ -285,12 +285,12 @@ fn architecture_spellings_are_accepted() {
     let _ = tree.configure(&words(&cuda)).run().success();
     let mut names: Vec<&str> = cases.iter().map(|case| case.0).collect();
     names.extend(["every", "major", "keyword", "flags", "none", "other"]);
-    let notes: Vec<String> = names.iter().map(|name| format!("cudaguard/{name}/cudaguard-note.o")).collect();
+    let notes: Vec<String> = names.iter().map(|name| format!("CMakeFiles/cudaguard/{name}/cudaguard-note.o")).collect();
     let mut goals = vec!["--target"];
     goals.extend(notes.iter().map(String::as_str));
     let _ = tree.build(&goals).run().success();
     let declared = |name: &str| {
-        let manifest = manifest(&tree.built(&format!("cudaguard/{name}/cudaguard-note.o")), name);
+        let manifest = manifest(&tree.built(&format!("CMakeFiles/cudaguard/{name}/cudaguard-note.o")), name);
         texts(&manifest["archs"]["declared"]).iter().map(ToString::to_string).collect::<Vec<_>>()
     };
     for (name, value, expected) in &cases {

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use cudaguard_tests::{Test, e2e, fake_library, rows, scratch, tools};
+use cudaguard_tests::{Test, command, e2e, fake_library, rows, scratch, tools};
 
 use super::fixture::{Cmake, MAKE, MULTI, NINJA, Tree, include, manifest, printed, toolkit, words};
 
@@ -75,7 +75,7 @@ fn shim_is_compiled_once_per_build(generator: &'static str) {
     assert_eq!(fs::read_to_string(&log).expect("a log"), calls, "{generator}: nothing is made again");
     // A changed compiler compiles the shim again.
     scratch::write(&compiler, fs::read_to_string(&compiler).expect("it is there") + "# newer\n");
-    fs::remove_dir_all(tree.built("cudaguard/t0")).expect("its guard");
+    fs::remove_dir_all(tree.built("CMakeFiles/cudaguard/t0")).expect("its guard");
     let _ = tree.configure(&[]).run().success();
     let _ = tree.build(&[]).run().success();
     let calls = fs::read_to_string(&log).expect("it was called");
@@ -226,4 +226,7 @@ fn language_of_subdirectory_is_recorded() {
     let _ = tree.configure(&words(&options)).run().success();
     let _ = tree.build(&[]).run().success();
     assert_eq!(manifest(&tree.built("sub/inner"), "inner")["toolkit"]["version"], "13.0.88");
+    // The files of CMake and of the guard in the build directory are no programs.
+    let verified = command::call(["verify", "--driver", "580.95.05", "--gpu", "A100"]).arg(tree.out()).run().success();
+    assert!(verified.stderr.is_empty() && !verified.stdout.contains("not checked"), "{verified}");
 }

@@ -111,7 +111,7 @@ const CMAKE: Recipe = Recipe {
     clean: |project| ninja(project, &["clean"]),
     install: |project| ninja(project, &["install"]),
     files: [
-        "build/cudaguard/my-model/cudaguard-note.o",
+        "build/CMakeFiles/cudaguard/my-model/cudaguard-note.o",
         "build/CMakeFiles/my-model.dir/kernels.cu.o",
         "build/my-model",
         "installed/usr/local/bin/my-model",
