@@ -37,8 +37,7 @@ struct Recipe {
     build: fn(&Project, &str) -> Outcome,
     clean: fn(&Project) -> Outcome,
     install: fn(&Project) -> Outcome,
-    /// Patterns of the guard, the compiled kernels, the program and the installed program. `cargo cudaguard` keeps its guards in a
-    /// cache.
+    /// Patterns of the guard, the compiled kernels, the program and the installed program.
     files: [&'static str; 4],
     /// A policy that refuses the program, and one that accepts it.
     policies: [&'static str; 2],
@@ -189,7 +188,7 @@ const EMBED: Recipe = Recipe {
     clean: |project| cargo(project, &["clean"]),
     install: |project| cargo(project, &["install", "--path", ".", "--root", "installed"]),
     files: [
-        "target/release/build/my-model-*/out/*.o",
+        "target/release/build/my-model-*/out/cudaguard-note.o",
         "target/release/build/my-model-*/out/kernels.o",
         "target/release/my-model",
         "installed/bin/my-model",
@@ -200,11 +199,15 @@ const EMBED: Recipe = Recipe {
     changes_installed: false,
 };
 
+/// The guard that `cargo cudaguard` links.
+const COMMAND_GUARD: &str = "target/cudaguard/guards/*/release/my-model-1.2.0/cudaguard-note.o";
+
 const CARGO: Recipe = Recipe {
     name: "cargo",
     project: || package("", ""),
     build: |project, jobs| cargo(project, &["cudaguard", "build", "--release", "-j", jobs]),
     install: |project| cargo(project, &["cudaguard", "install", "--path", ".", "--root", "installed"]),
+    files: [COMMAND_GUARD, EMBED.files[1], EMBED.files[2], EMBED.files[3]],
     policies: GPUS,
     ..EMBED
 };
@@ -241,9 +244,10 @@ const MATURIN: Recipe = Recipe {
     },
     install: |project| on_toolkit(project, "sh").args(["-ec", "python3 -m zipfile -e dist/*.whl installed"]).run(),
     files: [
-        "target/release/build/my-model-*/out/*.note.o",
+        COMMAND_GUARD,
         "target/release/build/my-model-*/out/kernels.o",
-        "target/release/libmy_model.so",
+        // maturin takes the linked copy in target/release.
+        "target/release/deps/libmy_model.so",
         "installed/my_model/my_model*.so",
     ],
     policies: GPUS,
