@@ -128,19 +128,19 @@
     "rebuild {file}: a tool changed it after linking") \
   X(NOTE_DAMAGED_NOT_FOUND, 503, INFO, OPEN, 62, manifest, none, none, none, \
     "{file} has a guard and no manifest: it was not checked", \
-    "rebuild {file} and keep its notes: a tool removed the manifest") \
+    "rebuild {file}: a tool changed it after linking") \
   X(NOTHING_TO_SEE, 504, INFO, OPEN, 65, driver, none, none, none, \
     "no GPU is visible: nothing to check", \
     "") \
   X(DRIVER_CANNOT_TELL, 505, INFO, OPEN, 64, driver, found_driver, gpus, none, \
     "it is unknown whether driver and GPU fit: facts are missing", \
-    "run `cargo cudaguard doctor` to list the missing facts") \
+    "run `cargo cudaguard doctor`[, or `cargo cudaguard explain {answer}`, which lists the causes]") \
   X(DRIVER_CANNOT_TELL_ANSWER, 505, INFO, OPEN, 64, driver, found_driver, gpus, none, \
     "it is unknown whether driver and GPU fit: cuInit returns {answer}", \
-    "run `cargo cudaguard doctor`, or `cargo cudaguard explain {answer}`, which lists the causes") \
+    "run `cargo cudaguard doctor`[, or `cargo cudaguard explain {answer}`, which lists the causes]") \
   X(DRIVER_CANNOT_TELL_NOT_LOADED, 505, INFO, OPEN, 64, driver, gpus, none, none, \
     "it is unknown whether driver and GPU fit: " ON("libcuda.so.1", "nvcuda.dll") " cannot be loaded: {why}", \
-    "run `cargo cudaguard doctor` to list the missing facts") \
+    "run `cargo cudaguard doctor`[, or `cargo cudaguard explain {answer}`, which lists the causes]") \
   X(DRIVER_CANNOT_TELL_UNSURE, 505, INFO, OPEN, 64, driver, needed_by, found_driver, none, \
     "it is unknown whether {code} of nvcc {nvcc_major} loads on this driver[: NVIDIA guarantees it from driver {needs_release} on]", \
     "update the driver[ to {needs_release} or newer][; or rebuild with CUDA {cuda_major}]") \

@@ -465,10 +465,12 @@ fn diagnose_host(machine: &Machine, signs: &HostSymptoms) -> Vec<Finding> {
         && user.branch <= kernel.branch
         && user != kernel
     {
+        let values = values.clone().with("fix", format_args!("remove {libcuda} from the loader's path"));
         found.push(MessageTemplate::CompatOutdated.to_finding(&values));
     }
     // If cuInit succeeds, the driver has created the devices that were missing.
     let lacking = if signs.usable && module && driver.init != Some(0) { &*signs.lacking } else { &[] };
+    let shadowed = found.iter().any(|finding| finding.code == Code::WslShadowed);
     let denied = [&*signs.denied, lacking].concat();
     let hidden = machine.variables.iter().find(|(name, _)| name == "CUDA_VISIBLE_DEVICES");
     let all_hidden =
@@ -479,6 +481,9 @@ fn diagnose_host(machine: &Machine, signs: &HostSymptoms) -> Vec<Finding> {
         }
         _ if !denied.is_empty() => {
             found.push(MessageTemplate::DeviceDenied.to_finding(&Values::default().with("devices", denied.join(" "))));
+        }
+        _ if driver.init == Some(100) && machine.kind == Some(MachineKind::Wsl2) && !shadowed => {
+            found.push(init_failure(100, machine, signs, &values));
         }
         _ if driver.init == Some(100) && !signs.on_bus.is_empty() && module && machine.kind.is_none() => {
             let values = values.clone().with("devices", signs.on_bus.join(", "));
@@ -697,6 +702,11 @@ mod tests {
                 &["CG323 warning"],
             ),
             (r#"{"kind": "wsl2", "driver": {"init": 0}}"#, libcuda("/usr/lib/wsl/lib/libcuda.so.1"), &[]),
+            (
+                r#"{"kind": "wsl2", "driver": {"init": 100}}"#,
+                libcuda("/usr/lib/wsl/lib/libcuda.so.1"),
+                &["CG324 error"],
+            ),
             (
                 r#"{"driver": {"user": "535.1.1", "kernel": "580.65.06", "init": 0, "library": "/usr/local/cuda/compat/x"}}"#,
                 bus(),

@@ -83,7 +83,7 @@ fn template(code: Code) -> Option<fn(bool) -> MessageTemplate> {
             }
         },
         Code::StubDriver => |_| MessageTemplate::StubDriverPicked,
-        Code::CompatOutdated => |_| MessageTemplate::CompatOutdatedPicked,
+        Code::CompatOutdated => |_| MessageTemplate::CompatOutdated,
         _ => return None,
     })
 }

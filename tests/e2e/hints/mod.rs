@@ -2,7 +2,8 @@
 //! be gone, and no error may take its place.
 //!
 //! A row begins with `= NAME TEMPLATE`, and with `slow` if it compiles kernels, `cmake` or `options` if another tool than cargo builds.
-//! TEMPLATE is the message template of `findings.toml` whose hint the output must have. Its lines are a shell script, for which `prelude.sh` has functions: lines that build the fault, `$ COMMAND`,
+//! TEMPLATE is the message template of `findings.toml` whose hint the output must have; `explain:SYMPTOM` is a command of another tool
+//! that fails, and the answer of `explain` to its output. Its lines are a shell script, for which `prelude.sh` has functions: lines that build the fault, `$ COMMAND`,
 //! `> TEXT` for a part of the hint, and lines that apply it. `{name}` in a `>` line is text that the output determines, and the variable
 //! `$name` below it.
 
@@ -10,6 +11,7 @@ use std::collections::{BTreeSet, VecDeque};
 use std::fmt::Write as _;
 use std::sync::LazyLock;
 
+use cargo_cudaguard::knowledge::symptoms::{SymptomMatches, diagnose};
 use cudaguard_findings::{Findings, MessageTemplate};
 use cudaguard_tests::world::{self, MakeMachine as _};
 use cudaguard_tests::{Call, Outcome, Scratch, Test, command, crates, e2e, parts, places, test, tools};
@@ -33,19 +35,16 @@ fn tests() -> Vec<Test> {
     tests.collect()
 }
 
-/// Hint texts that no row applies, with the reason.
-const WITHOUT: &str = include_str!("without.txt");
-
 /// The tools of `[front_ends]`.
 const TOOLS: [&str; 3] = ["cargo", "cmake", "options"];
 
 static TABLE: LazyLock<Findings> = LazyLock::new(cudaguard_findings::read);
 
 /// Prints how many hint texts are applied to files and variables, and how many by another simulated machine. An action of
-/// `[front_ends]` counts once for each tool. The others must be in `without.txt`, and nothing else.
+/// `[front_ends]` counts once for each text. A row applies each text.
 #[e2e]
 fn coverage() {
-    let rows = Row::all();
+    let (explained, rows): (Vec<Row>, Vec<Row>) = Row::all().into_iter().partition(|row| row.symptom.is_some());
     let covered: BTreeSet<(&str, &str)> = rows.iter().map(|row| (row.code.as_str(), row.hint_template())).collect();
     let (mut applied, mut marked, mut without) = (0, 0, Vec::new());
     for finding in TABLE.rows.iter().filter(|row| !row.no_action) {
@@ -60,23 +59,16 @@ fn coverage() {
         }
     }
     for (action, texts) in &TABLE.front_ends {
-        for (tool, text) in TOOLS.iter().zip(texts).filter(|(_, text)| !text.is_empty()) {
-            let place = format!("{{{action}}}");
-            if rows.iter().any(|row| row.tool == *tool && row.hint_template().contains(&place)) {
-                applied += 1;
-            } else {
-                without.push((format!("{action} {tool}"), text));
-            }
-        }
+        let place = format!("{{{action}}}");
+        let shown = rows.iter().filter(|row| row.hint_template().contains(&place));
+        let shown: BTreeSet<&String> = shown.map(|row| &texts[row.tool_index()]).collect();
+        let texts: BTreeSet<&String> = texts.iter().filter(|text| !text.is_empty()).collect();
+        applied += texts.intersection(&shown).count();
+        without.extend(texts.difference(&shown).map(|text| (action.clone(), text.as_str())));
     }
     println!("hints: {applied} applied, {marked} by another machine, {} without a test", without.len());
-    let reasons = WITHOUT.lines().filter(|line| !line.starts_with('#'));
-    let listed: Vec<&str> = reasons.map(|line| line.split_once(": ").expect("a text and a reason").0).collect();
-    for (name, hint) in without.iter().filter(|(name, _)| !listed.contains(&name.as_str())) {
-        println!("  {name}: {hint}");
-    }
-    let names: Vec<&str> = without.iter().map(|(name, _)| name.as_str()).collect();
-    assert_eq!(names, listed, "without.txt does not list exactly the hint texts that no row applies, in their order");
+    println!("answers of explain to errors of other tools: {} applied", explained.len());
+    assert!(without.is_empty(), "no row applies {without:#?}");
 }
 
 /// A fault, and the literal application of its hint.
@@ -84,6 +76,7 @@ fn coverage() {
 struct Row {
     name: &'static str,
     template: &'static str,
+    symptom: Option<&'static str>,
     code: String,
     is_slow: bool,
     tool: &'static str,
@@ -101,11 +94,13 @@ impl Row {
                 let mut words = head.split(' ');
                 let (name, template) = words.next().zip(words.next()).unwrap_or_else(|| panic!("{line}"));
                 let finding = TABLE.rows.iter().find(|row| row.words.iter().any(|words| words.name == template));
-                let finding = finding.unwrap_or_else(|| panic!("{line}: findings.toml has no such template"));
+                let symptom = template.strip_prefix("explain:");
+                assert!(finding.is_some() || symptom.is_some(), "{line}: findings.toml has no such template");
                 let marks: Vec<&str> = words.collect();
                 let tool = TOOLS.into_iter().find(|tool| marks.contains(tool)).unwrap_or(TOOLS[0]);
-                let (code, is_slow) = (format!("CG{}", finding.code), marks.contains(&"slow"));
-                rows.push(Self { name, template, code, is_slow, tool, ..Self::default() });
+                let code = finding.map(|finding| format!("CG{}", finding.code)).unwrap_or_default();
+                let is_slow = marks.contains(&"slow");
+                rows.push(Self { name, template, symptom, code, is_slow, tool, ..Self::default() });
                 continue;
             }
             let row = rows.last_mut().expect("a row begins with its name");
@@ -136,12 +131,16 @@ impl Row {
 
     /// Inserts the actions for the tool that builds.
     fn with_actions(&self, template: &str) -> String {
-        let at = TOOLS.iter().position(|tool| *tool == self.tool).unwrap_or_default();
         let mut text = template.to_owned();
         for (name, texts) in &TABLE.front_ends {
-            text = text.replace(&format!("{{{name}}}"), &texts[at]);
+            text = text.replace(&format!("{{{name}}}"), &texts[self.tool_index()]);
         }
-        text
+        // The module of CMake inserts the build directory.
+        text.replace(" BUILD ", " {build} ")
+    }
+
+    fn tool_index(&self) -> usize {
+        TOOLS.iter().position(|tool| *tool == self.tool).unwrap_or_default()
     }
 
     fn templates(&self) -> impl Iterator<Item = &'static MessageTemplate> {
@@ -152,15 +151,30 @@ impl Row {
         let place = Place::new(self);
         place.shell(&self.scene);
         let before = place.run(self.command);
+        if let Some(symptom) = self.symptom {
+            assert_ne!(before.status(), Some(0), "{before}");
+            let SymptomMatches::Shown(shown) = diagnose(&format!("{}{}", before.stdout, before.stderr)) else {
+                panic!("no answer: {before}")
+            };
+            assert_eq!(shown[0].name, symptom, "{before}");
+            let fixes: Vec<&str> = shown[0].causes.iter().map(|cause| cause.fix.as_str()).collect();
+            self.apply(&place, &fixes.join("\n"));
+            let _ = place.run(self.command).success();
+            return;
+        }
         let hint = hint_of(&before, &self.code);
         assert_eq!(self.template_of(&hint).hint, self.hint_template(), "`{hint}` is not the hint of {}", self.template);
-        let captured = self.hint.iter().fold(String::new(), |script, text| script + &captures(&hint, text));
-        place.shell(&(captured + &self.fix));
+        self.apply(&place, &hint);
         let after = place.run(self.command);
         for (code, severity, _) in findings(&after) {
             assert_ne!(code, self.code, "`{hint}` does not help: {after}");
             assert_ne!(severity, "error", "another error after `{hint}`: {after}");
         }
+    }
+
+    fn apply(&self, place: &Place, hint: &str) {
+        let captured = self.hint.iter().fold(String::new(), |script, text| script + &captures(hint, text));
+        place.shell(&(captured + &self.fix));
     }
 }
 
@@ -235,8 +249,11 @@ fn is_made_from(text: &str, template: &str) -> bool {
     text.char_indices().map(|(at, _)| at).chain([text.len()]).any(|at| is_made_from(&text[at..], rest))
 }
 
-/// Returns the number of characters outside of placeholders.
+/// Returns the number of characters outside of placeholders and brackets.
 fn literal_length(template: &str) -> usize {
+    if let Some((before, rest)) = template.split_once('[') {
+        return literal_length(before) + rest.split_once(']').map_or(0, |(_, rest)| literal_length(rest));
+    }
     template.split('{').map(|piece| piece.split_once('}').map_or(piece, |(_, literal)| literal).len()).sum()
 }
 

@@ -55,11 +55,18 @@ check() { PATH=$search exec "$COMMAND" check --release --json --manifest-path ap
 
 # The package with a recorded graph of crates, which a fake cargo prints.
 crates() {
-  package
-  sed "s,@ROOT@,$PWD/app,g" "$TESTS/e2e/graph/recorded/$1.json" > metadata.json
+  [ -e cargo ] || package
+  sed "s,@ROOT@,$PWD/app,g" "${2:-$TESTS/e2e/graph/recorded/$1.json}" > metadata.json
   sed -n 's/^   "name": \("[^"]*"\),/[[package]]\nname = \1/p' metadata.json > app/Cargo.lock
-  script cargo '#!/bin/sh' 'case "$*" in' "*--no-deps*) exec '$CARGO' \"\$@\" ;;" "metadata*) exec /bin/cat '$PWD/metadata.json' ;;" '*) exit 9 ;; esac'
+  [ -e cargo ] || script cargo '#!/bin/sh' 'case "$*" in' "*--no-deps*) exec '$CARGO' \"\$@\" ;;" "metadata*) exec /bin/cat '$PWD/metadata.json' ;;" '*) exit 9 ;; esac'
   export CARGO="$PWD/cargo"
+}
+
+# The package with one crate of any version: `crate NAME VERSION FEATURE…`. It also knows the features in $known.
+crate() {
+  name=$1 version=$2; shift 2; features=$(printf ',"%s"' "$@") known=$(printf ',"%s":[]' "$@" ${known:-})
+  sed "s/@NAME@/$name/g; s/@VERSION@/$version/g; s/@FEATURES@/${features#,}/g; s/@KNOWN@/${known#,}/" "$TESTS/e2e/hints/crate.json" > one.json
+  crates "$name" one.json
 }
 
 # Selects the versions of crates that were fetched for the tests.
@@ -97,7 +104,7 @@ build() {
 
 # Creates main.o, which calls these functions, and a program NAME that calls one function, with these options of the linker.
 calls() { for function in "$@"; do echo "int $function(void); int call_$function(void) { return $function(); }"; done | gcc -fPIC -w -x c - -c -o main.o; }
-program() { to=$1 function=$2; shift 2; echo "int $function(void); int main(int n, char **a) { return n > 9 ? $function() : 0; }" | gcc -w -x c - "$@" -o "$to"; }
+program() { to=$1 function=$2; shift 2; echo "int $function(void); int main(int n, char **a) { return n > 9 ? $function() : 0; }" | gcc -w -x c - -x none "$@" -o "$to"; }
 
 # Builds main.o against the headers and the library of this cuDNN.
 cudnn_build() {
@@ -126,6 +133,32 @@ cmake_project() {
 }
 configure() {
   rm -rf out
-  cmake -S app -B out -DCMAKE_BUILD_TYPE=Release -DCUDAGUARD_COMMAND="$COMMAND" -DCUDAToolkit_ROOT="$root" -Wno-unused-cli > log
+  cmake -S app -B out -DCMAKE_BUILD_TYPE=Release -DCUDAGUARD_COMMAND="$COMMAND" -DCUDAToolkit_ROOT="$root" -Wno-unused-cli \
+    ${archs:+"-DCMAKE_CUDA_COMPILER=$root/bin/nvcc" "-DCMAKE_CUDA_ARCHITECTURES=$archs"} > log
   cmake --build out >> log
 }
+
+# The same with a kernel, for the architectures in $archs.
+cuda_project() {
+  cmake_project
+  file app/CMakeLists.txt 'cmake_minimum_required(VERSION 3.24)' 'project(app LANGUAGES C CUDA)' 'include($ENV{CMAKE_FILE})' 'add_executable(app app.cu)' "$@" 'cudaguard_embed(app)'
+  file app/app.cu '__global__ void k(int *p) { *p = 1; }' 'int main(void) { k<<<1, 1>>>(nullptr); }'
+}
+
+# Writes the metadata of a wheel, of a conda package, or of an installed package, which may require others.
+metadata() { file tree/app.dist-info/METADATA 'Metadata-Version: 2.1' 'Name: app' "Version: $1" ${2:+"Requires-Dist: $2"}; }
+conda() { file tree/info/index.json "{\"name\": \"app\", \"version\": \"1.0\", \"build\": \"0\", \"depends\": [${1:-}]}"; }
+installed() {
+  file "site/$1-$2.dist-info/METADATA" 'Metadata-Version: 2.1' "Name: $1" "Version: $2" ${4:+"Requires-Dist: $4"}
+  file "site/$1-$2.dist-info/RECORD" "$3"
+}
+wheel() { rm -f app.whl; (cd tree; python3 -m zipfile -c ../app.whl *); verify app.whl --driver 580 --gpu A100; }
+
+# Builds a library that loads a kernel as PTX text of this version.
+ptx_object() {
+  file text.c "const char text[] = \".version $1\\n.target sm_75\\n.address_size 64\\n.visible .entry k() { ret; }\\n\";" \
+    'int cuModuleLoadData(void **, const void *); int load(void **m) { return cuModuleLoadData(m, text); }'
+  gcc -fPIC -w -c text.c -o main.o
+}
+ptx_text() { ptx_object "$1"; build main.o; }
+nvrtc_functions() { strings app/target/debug/app | grep -o 'nvrtc[A-Z][A-Za-z0-9]*' | sort -u; }

@@ -493,6 +493,8 @@ impl ArtifactPackage {
         let (description, promised) = self.driver.as_ref()?;
         let (name, cuda) = needs.max_by_key(|(_, cuda)| *cuda).filter(|(_, cuda)| cuda > promised)?;
         let values = Values::default().with("value", description).with("path", name).with("cuda", cuda);
+        let format = if self.kind == PackageKind::Image { "oci" } else { "conda" };
+        let values = values.with("command", format_args!("requirements --format {format}"));
         Some(MessageTemplate::PackageUnfitDriver.to_finding(&values))
     }
 }

@@ -173,10 +173,7 @@ pub fn diagnose(text: &str) -> SymptomMatches {
 /// Returns the symptom of a status of `cuInit`, and its likeliest cause on a machine with these facts. If no fact selects a cause, it
 /// is the first one that needs none. `None`: no table has this status.
 pub fn likeliest_cause(status: u32, facts: &[MachineFact]) -> Option<(&'static Symptom, &'static Cause)> {
-    let mut families = ["CUDA", "CUDA driver"].into_iter();
-    let symptom = families.find_map(|family| {
-        find_by_number(all_symptoms(), family, status).or_else(|| find_by_number(all_statuses(), family, status))
-    })?;
+    let symptom = find_by_init_status(status)?;
     let selected = |cause: &&Cause| cause.when.is_some_and(|fact| facts.contains(&fact));
     let mut causes = symptom.causes.iter();
     let cause = causes.clone().find(selected).or_else(|| causes.find(|cause| cause.when.is_none()))?;
@@ -206,6 +203,17 @@ impl Symptom {
 fn find_by_number(table: &'static [Symptom], family: &str, number: u32) -> Option<&'static Symptom> {
     let has = |symptom: &&Symptom| symptom.numbers.iter().any(|one| one.family == family && one.number == number);
     table.iter().find(has)
+}
+
+/// Returns the symptom of a status that `cuInit` returns. If only other calls return the status, it is the one of a driver that fails
+/// without a reason.
+fn find_by_init_status(status: u32) -> Option<&'static Symptom> {
+    let find =
+        |table| ["CUDA", "CUDA driver", "CUDA runtime"].iter().find_map(|family| find_by_number(table, family, status));
+    find(all_symptoms()).or_else(|| {
+        let _ = find(all_statuses())?;
+        find_by_number(all_symptoms(), "CUDA", 999)
+    })
 }
 
 /// Returns the findings that a message of cudaguard names: `error[CG202]`.
@@ -249,6 +257,10 @@ fn find_numbered(text: &NormalizedText) -> Vec<&'static Symptom> {
     let mut found: Vec<&'static Symptom> = Vec::new();
     for (family, pattern) in &compiled_in().numbered {
         for number in pattern.find_matches(text).filter_map(|found| found.number) {
+            if family == "cuInit" {
+                found.extend(find_by_init_status(number));
+                continue;
+            }
             let families = compiled_in().families.iter().filter(|one| one.starts_with(family.as_str()));
             let by_family = |family: &String| {
                 find_by_number(all_symptoms(), family, number)
@@ -411,6 +423,9 @@ mod tests {
             ("HTTP error 804", ""),
             ("error: os error 100", ""),
             ("cudaGetDeviceProperties returned 802", "fabric-manager"),
+            ("cuda driver library init failure: 205", "driver-unknown-error"),
+            ("cuInit(0) returned 304", "device-not-open"),
+            ("cuInit err: 209", "no-kernel-image"),
         ] {
             assert_eq!(first(text), name, "{text}");
         }

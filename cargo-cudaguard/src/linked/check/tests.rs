@@ -159,10 +159,8 @@ fn cmake_hints_name_its_property() {
         let list = Some("CUDA_ARCHITECTURES of demo");
         let file = Linked { by, declared_by: list, ..linked(&kernels, &[true, true]) };
         let found = check_linked(&archs, &manifest(), &file);
-        for code in [Code::ArchMissing, Code::ArchSurplus, Code::NoPtx] {
-            let finding = found.iter().find(|one| one.code == code).unwrap_or_else(|| panic!("{code}: {found:?}"));
-            assert_eq!(finding.render().contains("CUDA_ARCHITECTURES"), listed, "{}", finding.render());
-        }
+        let finding = found.iter().find(|one| one.code == Code::ArchSurplus).unwrap_or_else(|| panic!("{found:?}"));
+        assert_eq!(finding.render().contains("CUDA_ARCHITECTURES"), listed, "{}", finding.render());
     }
 }
 

@@ -76,8 +76,6 @@ pub(super) fn check_archs(policy: &Policy, toolchain: &Toolchain, findings: &mut
 /// Returns the GPUs of the fleet for which this toolkit compiles no machine code.
 fn only_by_ptx(policy: &Policy, toolkit: Version, toolchain: &Toolchain, values: &Values, findings: &mut Vec<Finding>) {
     let in_force = &toolchain.archs.in_force;
-    let variable = toolchain.archs.declared.iter().find(|declared| !declared.targets.is_empty());
-    let variable = variable.map(|declared| &declared.source);
     for gpu in &policy.fleet {
         let Some(cc) = tables::gpu_cc(gpu) else { continue };
         let Some(own) = Arch::from_cc(cc) else { continue };
@@ -90,17 +88,14 @@ fn only_by_ptx(policy: &Policy, toolkit: Version, toolchain: &Toolchain, values:
         if !too_new || served {
             continue;
         }
-        let Some(ptx) = tables::only_ptx(toolkit, cc) else { continue };
-        let declared = in_force
-            .iter()
-            .any(|target| matches!(target, Target::Ptx(_)) && target.compatibility_with(cc) == Compatibility::Yes);
+        if tables::only_ptx(toolkit, cc).is_none() {
+            continue;
+        }
         let cc = tables::dotted_cc(cc);
         let shown = if cc == *gpu { cc } else { format!("{gpu} ({cc})") };
-        let values = values.clone().with("gpu", gpu).with("fleet", gpu).with("gpus", shown).with("ptx", ptx);
+        let values = values.clone().with("gpu", gpu).with("fleet", gpu).with("gpus", shown);
         let values = values.with_known("policy", policy_file(policy)).with("declared", join_targets(in_force));
-        let values = values.with_known("variable", variable);
-        let words = if declared { MessageTemplate::ArchOnlyByPtxDeclared } else { MessageTemplate::ArchOnlyByPtx };
-        findings.push(words.to_finding(&values));
+        findings.push(MessageTemplate::ArchOnlyByPtx.to_finding(&values));
     }
 }
 
