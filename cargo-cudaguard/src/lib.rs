@@ -34,6 +34,7 @@ use commands::{
 
 pub use cli::arguments::usage_error;
 pub use cli::memory::CountingAllocator;
+pub use commands::start;
 
 /// Runs the command with the arguments and variables of this process.
 pub fn run() -> ExitCode {

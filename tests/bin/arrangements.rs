@@ -15,8 +15,8 @@ use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Output, Stdio};
 
-use cargo_cudaguard::host::dry_run;
 use cargo_cudaguard::host::machine::DriverProbe;
+use cargo_cudaguard::start;
 use cudaguard::internal::env::Env;
 use cudaguard_tests::parts;
 use rustix::mount::{MountFlags, mount, mount_bind};
@@ -523,7 +523,7 @@ impl Start {
             variables.insert("LD_LIBRARY_PATH".to_owned(), used.into());
         }
         let env = Env::from_variables(variables, &self.scene);
-        let predict = || !dry_run::start_here(program, &env, &DriverProbe::with_current_exe()).is_empty();
+        let predict = || !start::start_here(program, &env, &DriverProbe::with_current_exe()).is_empty();
         if !self.is_secure {
             return predict();
         }

@@ -319,11 +319,8 @@ impl ArtifactReport {
         }
         not_examined.sort();
         family::use_package_versions(&mut parts, &packages);
-        let cudnn_of = |part: &ArtifactMember| {
-            part.holds.iter().find(|(library, _)| library.key == CUDNN.key)?.1.as_ref()?.parse().ok()
-        };
         for package in &mut packages {
-            package.find_replaced_cudnn(|member| cudnn_of(parts.iter().find(|part| part.name == member)?));
+            package.find_replaced_cudnn(|member| parts.iter().find(|part| part.name == member)?.cudnn_version());
         }
         for package in &packages {
             let Some(major) = package.required_cudart() else { continue };

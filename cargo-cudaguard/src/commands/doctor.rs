@@ -16,7 +16,7 @@ use serde::Serialize;
 use crate::cli::arguments::TextOrJson;
 use crate::cli::report::{self, CliError, EXIT_ERROR, REFUSED};
 use crate::commands::verify::{FileAnswer, OpenArtifact, PackageRow, packages_to_text};
-use crate::commands::{artifact_report, probe};
+use crate::commands::{artifact_report, probe, start};
 
 use crate::cli::findings;
 use crate::cli::json_output;
@@ -42,8 +42,9 @@ pub(crate) fn run_doctor(
         Some(OpenArtifact::File(path, contents)) if packages.is_empty() => (Some((path, contents)), None),
         artifact => (None, artifact),
     };
-    let mut checkup = diagnosis::examine_host(started, env, &probe, artifact_report::check_packages)
-        .map_err(CliError::operational)?;
+    let mut checkup =
+        diagnosis::examine_host(started, env, &probe, start::simulate_and_check, artifact_report::check_packages)
+            .map_err(CliError::operational)?;
     let mut rows = Vec::new();
     if let (Some(mut artifact), Some(file)) = (artifact, program) {
         let answer = FileAnswer::on_machine(file, artifact.check_here(env, packages)?);

@@ -45,7 +45,7 @@ fn start_program(env: &Env, program: &OsStr, command: &mut Command) -> Result<Ex
     if switch.as_deref() != Some("off")
         && let Some(file) = platform::find_program(program)
     {
-        let findings = crate::host::dry_run::start_here(&file, env, &DriverProbe::with_current_exe());
+        let findings = crate::commands::start::start_here(&file, env, &DriverProbe::with_current_exe());
         findings::print_text(&findings);
         if report::has_errors(&findings) && switch.as_deref() != Some("warn") {
             return Ok(ExitCode::from(EXIT_REFUSED));

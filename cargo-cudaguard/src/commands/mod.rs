@@ -20,4 +20,5 @@ pub(crate) mod release;
 pub(crate) mod requirements;
 #[cfg(target_os = "linux")]
 pub(crate) mod simulate;
+pub mod start;
 pub(crate) mod verify;

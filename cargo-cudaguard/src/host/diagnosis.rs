@@ -12,7 +12,7 @@ use crate::binary::file::Binary;
 use crate::binary::loader::{Inspection, LoadGraph};
 use crate::binary::mapped_file::{Contents, OpenFiles};
 use crate::family::named_libraries;
-use crate::host::dry_run;
+use crate::host::dry_run::{self, DryRun};
 use crate::host::facts::LoaderVersion;
 use crate::host::judge::missing_parts;
 use crate::host::libcuda_fix;
@@ -99,12 +99,13 @@ impl From<CandidateState> for &'static str {
     }
 }
 
-/// Diagnoses this machine, for one program if one is named. `check_packages` checks the packages that installed the program and
+/// Diagnoses this machine, for one program if one is named. `simulate` predicts its start. `check_packages` checks the packages that installed the program and
 /// its libraries. The error is the reason why the program cannot be read.
 pub fn examine_host(
     program: Option<(&Path, Arc<Contents>)>,
     env: &Env,
     probe: &DriverProbe,
+    simulate: impl FnOnce(&Binary, &Env, &OpenFiles, Option<&DriverProbe>) -> Result<DryRun, String>,
     check_packages: impl FnOnce(&[PathBuf]) -> (Vec<Finding>, Vec<NotExamined>),
 ) -> Result<Checkup, String> {
     let (machine, own) = detect::with_graph(env, Some(probe));
@@ -125,10 +126,10 @@ pub fn examine_host(
             let files = own.map(|graph| graph.files().clone()).unwrap_or_default();
             files.insert(program, &contents);
             let program = Binary::from_contents(program, contents)?;
-            let predicted = dry_run::simulate_and_check(&program, env, &files, Some(probe))?;
+            let predicted = simulate(&program, env, &files, Some(probe))?;
             let names = asked_for(&predicted.graph, &predicted.manifests);
             let names = if names.is_empty() { named_libraries(&program) } else { names };
-            if predicted.manifests.is_empty() && predicted.by_loader.is_empty() {
+            if predicted.manifests.is_empty() && predicted.is_loaded {
                 not_judged.extend(describe_unguarded(&predicted.manifests, &names));
             }
             not_judged.extend(predicted.manifests.iter().filter_map(Manifest::not_judged).map(str::to_owned));
@@ -140,7 +141,7 @@ pub fn examine_host(
             not_judged.extend(open.into_iter().map(ToString::to_string));
             not_covered.extend(others.into_iter().map(ToString::to_string));
             files_of_program.clone_from(&predicted.files);
-            (predicted.all_findings(), Some(predicted.graph), names)
+            (predicted.findings, Some(predicted.graph), names)
         }
     };
     let (of_packages, unknown) = check_packages(&files_of_program);

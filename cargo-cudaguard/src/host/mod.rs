@@ -5,6 +5,6 @@ pub mod dry_run;
 pub mod facts;
 pub(crate) mod formats;
 pub mod judge;
-mod libcuda_fix;
+pub(crate) mod libcuda_fix;
 pub mod library_version;
 pub mod machine;

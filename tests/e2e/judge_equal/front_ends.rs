@@ -171,7 +171,9 @@ impl Rehearsal<'_> {
 
         let outcome = self.call(command::path(), &["verify", "--json", &program]).run();
         let answer: Value = serde_json::from_str(&outcome.stdout).unwrap_or_else(|error| panic!("{error}: {outcome}"));
-        let heard = ReportedFinding::list(&answer["findings"]);
+        let mut heard = ReportedFinding::list(&answer["findings"]);
+        // The judge does not examine what cuDNN opens later: the fake one comes without cuBLASLt and NVRTC.
+        heard.retain(|reported| reported.code != "CG234");
         if answer["verdict"] != verdict.name() || sorted(&heard) != sorted(&reported) {
             differ("verify", &(&answer["verdict"], heard));
         }

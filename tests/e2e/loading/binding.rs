@@ -5,7 +5,7 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use cargo_cudaguard::host::dry_run;
+use cargo_cudaguard::start;
 use cudaguard::internal::env::Env;
 use cudaguard::internal::finding::{Code, Finding};
 use cudaguard_tests::run::unless_busy;
@@ -205,7 +205,7 @@ struct Count {
 fn hold(program: &(String, PathBuf), place: &str, variables: &BTreeMap<String, OsString>, count: &mut Count) {
     let (name, path) = program;
     let (status, printed) = started(path, variables);
-    let findings = dry_run::predict_start(path, &Env::from_variables(variables.clone(), "/"));
+    let findings = start::predict_start(path, &Env::from_variables(variables.clone(), "/"));
     let ours: String = findings.iter().map(Finding::render).collect::<Vec<_>>().join("\n");
     let scene = format!("{name}; {place}\nthe loader ({status:?}): {printed}\nforetold: {ours}");
     count.all += 1;
@@ -316,7 +316,7 @@ fn library_alone_binds() {
     fixture.library("alone/libalone.so", &source, "", &[&library, "-Wl,-z,now"]);
     for (dir, lacks) in [("all", false), ("lacks it", true)] {
         let variables = BTreeMap::from([("LD_LIBRARY_PATH".to_owned(), fixture.at(dir).into_os_string())]);
-        let findings = dry_run::predict_start(&fixture.at("alone/libalone.so"), &Env::from_variables(variables, "/"));
+        let findings = start::predict_start(&fixture.at("alone/libalone.so"), &Env::from_variables(variables, "/"));
         let codes: Vec<_> = findings.iter().map(|finding| finding.code).collect();
         assert_eq!(codes, if lacks { vec![Code::LibraryLacksSymbol] } else { vec![] }, "{findings:?}");
         assert!(findings.iter().all(|finding| !finding.message.contains("of_the_program")), "{findings:?}");

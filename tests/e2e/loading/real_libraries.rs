@@ -6,7 +6,7 @@ use std::process::Command;
 use cargo_cudaguard::binary::file::{Binary, BinaryKind};
 use cargo_cudaguard::binary::mapped_file::Contents;
 use cargo_cudaguard::binary::symbols;
-use cargo_cudaguard::host::dry_run;
+use cargo_cudaguard::start;
 use cudaguard::internal::elf::Elf;
 use cudaguard::internal::env::Env;
 use cudaguard::internal::manifest::Linkage;
@@ -187,7 +187,7 @@ fn function_missing_in_older_cudnn() {
         let lib = parts::cudnn(release).join("lib");
         let env =
             Env::without_variables().with_variables([("LD_LIBRARY_PATH".to_owned(), lib.clone().into_os_string())]);
-        let findings = dry_run::predict_start(&program, &env);
+        let findings = start::predict_start(&program, &env);
         let ran = Command::new(&program).env_clear().env("LD_LIBRARY_PATH", lib).output().unwrap();
         let printed = String::from_utf8_lossy(&ran.stderr);
         assert_eq!(ran.status.code(), Some(if lacks { 127 } else { 0 }), "{release}: {printed}");

@@ -6,8 +6,11 @@ use std::fs;
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
+use std::sync::Arc;
 
-use cargo_cudaguard::host::dry_run;
+use cargo_cudaguard::binary::file::Binary;
+use cargo_cudaguard::binary::mapped_file::{Contents, OpenFiles};
+use cargo_cudaguard::start;
 use cudaguard::internal::env::Env;
 use cudaguard::internal::finding::{Code, Finding};
 use cudaguard::internal::manifest::{Linkage, Requirement};
@@ -30,7 +33,7 @@ fn environment(dir: Option<&Path>) -> (Env, BTreeMap<String, OsString>) {
 /// Returns the prediction and the result of a real start.
 fn both(program: &Path, dir: Option<&Path>) -> (Vec<Finding>, Output) {
     let (environment, variables) = environment(dir);
-    let findings = dry_run::predict_start(program, &environment);
+    let findings = start::predict_start(program, &environment);
     let output = unless_busy(|| Command::new(program).env_clear().envs(&variables).current_dir("/").output()).unwrap();
     (findings, output)
 }
@@ -240,7 +243,7 @@ fn missing_symbol_version_is_reported() {
 fn missing_loader_is_reported() {
     let scene = Scene::new("loader");
     scene.program(&["-Wl,--dynamic-linker,/lib/ld-of-nowhere.so.1"]);
-    let findings = dry_run::predict_start(&scene.at("prog"), &Env::without_variables());
+    let findings = start::predict_start(&scene.at("prog"), &Env::without_variables());
     assert_eq!(codes(&findings), [Code::LibraryAbsent]);
     assert!(findings[0].message.contains("/lib/ld-of-nowhere.so.1"), "{}", findings[0].message);
     assert!(Command::new(scene.at("prog")).output().is_err());
@@ -251,7 +254,7 @@ fn program_for_other_machine_is_refused() {
     let scene = Scene::new("machine");
     // No emulator is registered for this machine.
     scene.program(&[]).altered("prog", "other", 18, 80);
-    let findings = dry_run::predict_start(&scene.at("other"), &Env::without_variables());
+    let findings = start::predict_start(&scene.at("other"), &Env::without_variables());
     assert_eq!(codes(&findings), [Code::WrongMachine]);
 }
 
@@ -260,7 +263,7 @@ fn undetermined_start_is_unknown() {
     let scene = Scene::new("nothing");
     scene.program(&["-static"]).file("script", b"#!/bin/sh\n");
     for program in ["prog", "script", "absent"] {
-        assert_eq!(dry_run::predict_start(&scene.at(program), &Env::without_variables()), [], "{program}");
+        assert_eq!(start::predict_start(&scene.at(program), &Env::without_variables()), [], "{program}");
     }
 }
 
@@ -270,8 +273,12 @@ fn system_programs_have_no_findings() {
     let mut seen = 0;
     // A quarter of more than a thousand programs.
     for file in std::fs::read_dir("/usr/bin").unwrap().step_by(4).map(|file| file.unwrap().path()) {
-        let Ok(predicted) = dry_run::simulate(&file, &environment) else { continue };
-        let findings: Vec<_> = predicted.all_findings().iter().map(Finding::render).collect();
+        let Ok(contents) = Contents::open(&file) else { continue };
+        let Ok(program) = Binary::from_contents(&file, Arc::new(contents)) else { continue };
+        let Ok(predicted) = start::simulate_and_check(&program, &environment, &OpenFiles::default(), None) else {
+            continue;
+        };
+        let findings: Vec<_> = predicted.findings.iter().map(Finding::render).collect();
         if !findings.is_empty() && std::fs::metadata(&file).unwrap().mode() & 0o6000 == 0 {
             // A machine may have programs that do not start. In this case the loader must report the same.
             let trace = Command::new(&file).env_clear().env("LD_TRACE_LOADED_OBJECTS", "1").output().unwrap();

@@ -354,7 +354,8 @@ fn schema_and_page_list_all_keys() {
         }
     }
     let text = |text: &str| Some(text.to_owned());
-    let part = HostLibraryPart { file: "libcudnn_graph.so.9".to_owned(), version: Some(Version::new(9, 1, 0)) };
+    let part =
+        HostLibraryPart { file: "libcudnn_graph.so.9".to_owned(), version: Some(Version::new(9, 1, 0)), path: None };
     let library = HostLibrary {
         soname: text("libcudnn.so.9"),
         version: Some(Version::new(9, 1, 0)),

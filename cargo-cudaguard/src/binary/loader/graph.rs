@@ -134,11 +134,6 @@ impl Object {
         self.facts.contents()
     }
 
-    /// Returns the names under which it was requested.
-    pub(crate) fn requested_names(&self) -> impl Iterator<Item = &str> {
-        self.names.iter().filter_map(|name| std::str::from_utf8(name).ok()).filter(|name| !name.contains('/'))
-    }
-
     /// Returns true if this is the object's soname or a name under which it was requested.
     pub fn is_named(&self, name: &str) -> bool {
         self.is_called(name.as_bytes())

@@ -18,7 +18,7 @@ use crate::binary::mapped_file::OpenFiles;
 use crate::family::{OpenedLibrary, misnamed};
 use crate::host::dry_run::{
     FileOpens, OpeningFiles, SymbolFile, brought_cudnn_of_other_major, finding_of_processor, findings_of_missing,
-    foreign_library, is_of_program, load_opened_here, load_opened_inside, symbol_findings_among,
+    foreign_library, is_of_program, load_opened_here, load_opened_inside, symbol_findings, symbol_findings_among,
 };
 use cudaguard::internal::env::Env;
 use cudaguard::internal::finding::{Finding, MessageTemplate, Values};
@@ -163,6 +163,11 @@ impl MemberGraph<'_> {
         }
     }
 
+    /// Returns true if the paths are those of files of this machine.
+    pub(super) fn is_on_disk(&self) -> bool {
+        !matches!(self.source, GraphSource::Tree(_))
+    }
+
     /// Returns true if the file at a path is no member.
     pub(super) fn is_of_machine(&self, path: &Path) -> bool {
         match &self.source {
@@ -174,6 +179,22 @@ impl MemberGraph<'_> {
     /// Returns the object of a member.
     pub(super) fn object_of(&self, loader: usize) -> Option<usize> {
         self.graph.objects.iter().position(|object| self.loader_at(&object.path) == Some(loader))
+    }
+
+    /// Returns the cuDNN that an object opens under one of these names, or that is loaded under one of the others, and its name.
+    pub(super) fn find_cudnn<'a>(
+        &mut self,
+        object: usize,
+        opened: &'a [String],
+        loaded: &'a [String],
+    ) -> Option<(usize, &'a str)> {
+        for name in opened {
+            if let Some(index) = self.graph.dlopen_library(object, name) {
+                return Some((index, name));
+            }
+        }
+        let position = |name: &String| self.graph.objects.iter().position(|object| object.is_named(name));
+        loaded.iter().find_map(|name| Some((position(name)?, name.as_str())))
     }
 
     /// Returns the member that an object opens under a name.
@@ -410,7 +431,7 @@ impl ArtifactReport {
     }
 
     /// Returns the graph of each closure with a member, and the object of the member.
-    fn graphs_with(&self, at: usize) -> impl Iterator<Item = (MemberGraph<'_>, usize)> {
+    pub(super) fn graphs_with(&self, at: usize) -> impl Iterator<Item = (MemberGraph<'_>, usize)> {
         self.roots_with(at).filter_map(move |root| {
             let graph = self.graphs_of(root).next()?;
             let object = graph.object_of(at)?;
@@ -428,7 +449,8 @@ impl ArtifactReport {
     /// Returns what the dynamic linker loads for a member: on this machine, if the answer is for it, and with the top of the artifact
     /// as the root of the file system.
     pub(super) fn graphs_of(&self, root: usize) -> impl Iterator<Item = MemberGraph<'_>> {
-        let here = std::iter::once_with(move || if self.is_joined { self.graph_here(root) } else { None });
+        let is_here = self.is_joined && !self.is_file();
+        let here = std::iter::once_with(move || if is_here { self.graph_here(root) } else { None });
         here.chain(std::iter::once_with(move || self.graph_of(root))).flatten()
     }
 
@@ -589,6 +611,9 @@ impl ArtifactReport {
     /// Reports functions that a member needs of a library of NVIDIA and that the library which runs with it lacks.
     pub(super) fn symbol_findings(&self) -> Vec<Finding> {
         if let Some(graph) = &self.disk {
+            if self.is_joined {
+                return symbol_findings(graph);
+            }
             let is_member = |at: usize| self.loader_on_disk(&graph.objects[at].path).is_some();
             return symbol_findings_among(graph, is_member);
         }

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::ops::Range;
+use std::path::Path;
 
 use super::absent::AbsentLibrary;
 use super::closure::MemberGraph;
@@ -14,14 +15,14 @@ use crate::binary::loader::SearchSource;
 use crate::cli::report::CliError;
 use crate::family::RuntimeCompiler;
 use crate::host::dry_run::is_searched_inside;
-use crate::host::library_version::{inner_file, made_with, part_version};
+use crate::host::library_version::{in_name, inner_file};
 use crate::host::machine::{
     BroughtCudnn, Choice, Components, HostLibrary as Found, HostLibraryPart, LinkedCudnn, LoadedModule, Needed,
-    Variant, cudnn_soname, is_cudnn_row,
+    Variant, cudnn_soname, is_cudnn_row, opened_cudnn, read_parts_of,
 };
 use cudaguard::internal::finding::Finding;
+use cudaguard::internal::manifest::Requirement;
 use cudaguard::internal::vendor::{CUDNN, plain_name};
-use cudaguard::internal::version::Version;
 
 impl ArtifactReport {
     /// Does the same as [`Self::components_with_packages`], but returns an error if the artifact contains nothing to check.
@@ -302,22 +303,22 @@ impl ArtifactReport {
         is_supplied: bool,
     ) -> Vec<(Result<Found, Finding>, &'static str)> {
         let Some(at) = self.loader_of(&part.name) else { return Vec::new() };
-        let linked = part.binary.needed.iter().filter(|name| CUDNN.is_named(name)).cloned();
-        let opened = own.manifests.iter().flat_map(|manifest| {
-            let soname = cudnn_soname(manifest).map(str::to_owned);
-            soname.map(|soname| manifest.library_names().unwrap_or_else(|| vec![soname])).unwrap_or_default()
-        });
-        let names: Vec<String> = linked.chain(opened).collect();
         if part.binary.os == Some(TargetOs::Windows) {
             let mut imported = part.binary.needed.iter().filter(|name| CUDNN.is_named(name));
             let found = imported.find_map(|name| Some((name, self.find_dll(&part.name, name)?)));
             let library = found.map(|(soname, file)| (Ok(self.bundled_dll(soname, &file)), "the archive"));
             return library.into_iter().collect();
         }
+        let mut names: Vec<String> = part.binary.needed.iter().filter(|name| CUDNN.is_named(name)).cloned().collect();
+        // If it is unknown how a component uses cuDNN, it uses one that is loaded anyway.
+        names.extend(own.manifests.iter().filter_map(cudnn_soname).map(str::to_owned));
+        let opened: Vec<String> = own.manifests.iter().filter_map(opened_cudnn).flatten().collect();
+        let rows: Vec<_> = own.manifests.iter().flat_map(|manifest| manifest.requires.iter().cloned()).collect();
         let of_process = |root: usize| {
             self.graphs_of(root).find_map(|mut graph| {
                 let object = graph.object_of(at)?;
-                names.iter().find_map(|name| self.bundled_cudnn(&mut graph, object, name, is_supplied))
+                let (index, name) = graph.find_cudnn(object, &opened, &names)?;
+                self.bundled_cudnn(&graph, index, name, is_supplied, &rows)
             })
         };
         self.roots_with(at).filter_map(of_process).map(|(library, place)| (Ok(library), place)).collect()
@@ -326,59 +327,67 @@ impl ArtifactReport {
     /// Returns the cuDNN for Windows in this file. A file of its directory contains its version.
     fn bundled_dll(&self, soname: &str, file: &str) -> Found {
         let dir = |name: &str| name.rfind('/').map_or(String::new(), |at| name[..at].to_owned());
-        let beside = self.parts.iter().filter(|part| dir(&part.name) == dir(file));
-        let listed = |part: &ArtifactMember| part.holds.iter().find(|(library, _)| library.key == CUDNN.key)?.1.clone();
-        let version = beside.filter_map(listed).find_map(|version| version.parse().ok());
+        let mut beside = self.parts.iter().filter(|part| dir(&part.name) == dir(file));
+        let version = beside.find_map(ArtifactMember::cudnn_version);
         let path = Some(format!("{}!{file}", self.archive.display()));
         Found { soname: Some(soname.to_owned()), version, path, taken: true, ..Found::default() }
     }
 
-    /// Returns the cuDNN that an object loads under this name, with the parts that it then opens, and the name of its place.
+    /// Describes the cuDNN that is loaded under this name as an object, with the parts that it then opens, and the name of its
+    /// place. `rows`: the requirements of the member.
     fn bundled_cudnn(
         &self,
-        graph: &mut MemberGraph<'_>,
-        object: usize,
+        graph: &MemberGraph<'_>,
+        index: usize,
         name: &str,
         is_supplied: bool,
+        rows: &[Requirement],
     ) -> Option<(Found, &'static str)> {
-        let index = graph.graph.dlopen_library(object, name)?;
-        if !is_supplied && graph.graph.objects[index].place == SearchSource::Package {
+        let object = &graph.graph.objects[index];
+        if !is_supplied && object.place == SearchSource::Package {
             return None;
         }
-        let place = graph.graph.objects[index].path.clone();
-        let file = &self.loaders[graph.loader_at(&place)?];
-        let own = file.soname.as_deref().filter(|own| CUDNN.major(own).is_some()).unwrap_or(name);
-        let part_of = |loader: usize| self.parts.iter().find(|part| part.name == self.loaders[loader].name);
-        let version_of = |part: &ArtifactMember| {
-            part.holds.iter().find(|(library, _)| library.key == CUDNN.key)?.1.as_ref()?.parse::<Version>().ok()
-        };
-        let by_name = self.loader_of(&file.name).and_then(part_of).and_then(version_of);
-        let (mut parts, mut cuda) = (Vec::new(), None);
-        for part in CUDNN.major(own).into_iter().flat_map(|major| CUDNN.parts_of_major(major)) {
-            let Some(path) = inner_file(&graph.graph, index, part.file, by_name) else { continue };
-            let member = graph.loader_at(&path).and_then(part_of);
-            cuda = cuda.or_else(|| match member {
-                Some(member) => member.family.as_ref()?.cudnn_for,
-                None => made_with(graph.graph.files(), CUDNN, &path),
-            });
-            let version = match member {
-                Some(member) => member.cudnn_part,
-                None if graph.is_of_machine(&path) => part_version(graph.graph.files(), CUDNN, &path, part),
-                None => None,
-            };
-            parts.push(HostLibraryPart { file: part.file.to_owned(), version });
-        }
-        let version = parts.iter().find_map(|part| part.version).or(by_name);
-        let (path, place) = if graph.is_of_machine(&place) {
-            (file.name.clone(), "this machine")
-        } else if self.is_file() {
-            (file.name.clone(), "the program")
+        let path = &object.path;
+        let own = object.soname.as_deref().filter(|own| CUDNN.major(own).is_some()).unwrap_or(name);
+        let mut found = Found { soname: Some(plain_name(own).into_owned()), taken: true, ..Found::default() };
+        if graph.is_on_disk() {
+            found.version = in_name(CUDNN, path);
+            read_parts_of(&graph.graph, index, CUDNN, rows, &mut found);
         } else {
+            self.read_member_parts(graph, index, &mut found);
+        }
+        let (file, place) = if self.is_file() {
+            found.by = Some(object.place.in_short());
+            (path.display().to_string(), "the program")
+        } else if graph.is_of_machine(path) {
+            (path.display().to_string(), "this machine")
+        } else {
+            let file = &self.loaders[graph.loader_at(path)?];
             (format!("{}!{}", self.archive.display(), file.name), "the archive")
         };
-        let soname = Some(plain_name(own).into_owned());
-        let (path, parts) = (Some(path), Some(parts));
-        let found = Found { soname, version, path, taken: true, parts, cuda, ..Found::default() };
+        found.path = Some(file);
         Some((found, place))
+    }
+
+    /// Reads the parts of a cuDNN that are members.
+    fn read_member_parts(&self, graph: &MemberGraph<'_>, index: usize, found: &mut Found) {
+        let own = self.part_at(graph, &graph.graph.objects[index].path);
+        let by_name = own.and_then(ArtifactMember::cudnn_version);
+        let major = found.soname.as_deref().and_then(|soname| CUDNN.major(soname));
+        let mut parts = Vec::new();
+        for part in major.into_iter().flat_map(|major| CUDNN.parts_of_major(major)) {
+            let Some(path) = inner_file(&graph.graph, index, part.file, by_name) else { continue };
+            let member = self.part_at(graph, &path);
+            found.cuda = found.cuda.or_else(|| member?.family.as_ref()?.cudnn_for);
+            let version = member.and_then(|member| member.cudnn_part);
+            parts.push(HostLibraryPart { file: part.file.to_owned(), version, path: None });
+        }
+        found.version = parts.iter().find_map(|part| part.version).or(by_name);
+        found.parts = Some(parts);
+    }
+
+    fn part_at(&self, graph: &MemberGraph<'_>, path: &Path) -> Option<&ArtifactMember> {
+        let name = &self.loaders[graph.loader_at(path)?].name;
+        self.parts.iter().find(|part| part.name == *name)
     }
 }

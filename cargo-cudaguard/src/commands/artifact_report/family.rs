@@ -49,9 +49,17 @@ impl ArtifactReport {
             };
             parts.iter().position(|part| found.as_ref() == Some(&part.name))
         };
-        let mut findings = family::findings(&members, &self.processes(&parts), &resolve, &|_, _| false);
+        let absent = |at: usize, name: &str| self.is_not_found(parts[at], name);
+        let mut findings = family::findings(&members, &self.processes(&parts), &resolve, &absent);
         findings.extend(family::looked_up_findings(&members, &resolve));
         findings
+    }
+
+    /// Returns true if no program that loads a member finds a library which the member opens. Only this machine has all files.
+    fn is_not_found(&self, member: &ArtifactMember, name: &str) -> bool {
+        let Some(at) = self.loader_of(&member.name).filter(|_| self.is_joined) else { return false };
+        let mut graphs = self.graphs_with(at).peekable();
+        graphs.peek().is_some() && graphs.all(|(graph, by)| graph.graph.resolve_file(by, name).is_none())
     }
 
     /// Returns the member with the builtins that an NVRTC opens. The dynamic linker of an image also searches directories that no member

@@ -81,7 +81,12 @@ impl ArtifactReport {
                     });
                     let _ = builtins.ok().and_then(|builtins| self.join_library(&builtins));
                 }
-                self.parts.extend(if self.is_file() { part } else { part.map(ArtifactMember::into_member) });
+                let part = if self.is_file() {
+                    part.map(ArtifactMember::into_library)
+                } else {
+                    part.map(ArtifactMember::into_member)
+                };
+                self.parts.extend(part);
                 self.loaders.push(loader);
                 self.not_examined.extend(reasons.into_iter().map(|reason| NotExamined::new(name.as_str(), reason)));
                 self.of_machine.push(name);
@@ -124,6 +129,9 @@ impl ArtifactReport {
 
     /// Loads a member of a directory as the dynamic linker of this machine does.
     pub(super) fn load_here(&self, name: &str, env: &Env, files: &OpenFiles) -> Option<LoadGraph> {
+        if let Some(graph) = self.disk.as_ref().filter(|graph| graph.objects[0].path == Path::new(name)) {
+            return Some(graph.clone());
+        }
         if self.is_file() {
             return loader::resolve_with(Path::new(name), env, files).ok();
         }

@@ -184,18 +184,29 @@ impl ArtifactMember {
         ))
     }
 
-    /// Names its requirements after the member, and drops what only the answer for a single file reports.
-    pub(super) fn into_member(mut self) -> Self {
-        let own = file_name(&self.name);
-        self.name.clone_into(&mut self.components.file);
+    /// Drops what only the answer for a file itself reports.
+    pub(super) fn into_library(mut self) -> Self {
         self.components.findings.retain(|finding| finding.code != Code::NoManifest);
-        for manifest in &mut self.components.manifests {
+        self
+    }
+
+    /// Does the same as [`Self::into_library`], and names its requirements after the member.
+    pub(super) fn into_member(self) -> Self {
+        let mut member = self.into_library();
+        member.name.clone_into(&mut member.components.file);
+        for manifest in &mut member.components.manifests {
             // A component without a manifest is named after its file.
-            if manifest.target.is_empty() && manifest.component.name == own {
-                self.name.clone_into(&mut manifest.component.name);
+            if manifest.target.is_empty() && manifest.component.name == file_name(&member.name) {
+                member.name.clone_into(&mut manifest.component.name);
             }
         }
-        self
+        member
+    }
+
+    /// Returns the version of the cuDNN in it, if it is known.
+    pub(super) fn cudnn_version(&self) -> Option<Version> {
+        let (_, version) = self.holds.iter().find(|(library, _)| library.key == CUDNN.key)?;
+        version.as_ref()?.parse().ok()
     }
 
     /// Returns true for libcuda, which is a part of the driver.

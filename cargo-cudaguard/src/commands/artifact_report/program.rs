@@ -5,11 +5,13 @@ use std::sync::Arc;
 
 use super::machine::MachineLibrary;
 use super::{ArtifactMember, ArtifactReport, served_by_others};
+use crate::binary::examined::has_trace_of_cuda;
 use crate::binary::loader;
-use crate::binary::loader::{LibraryCandidate, SearchSource};
+use crate::binary::loader::{LibraryCandidate, LoadGraph, SearchSource};
 use crate::binary::mapped_file::{Contents, OpenFiles};
+use crate::family::{Member, is_of_nvidia};
 use crate::host::dry_run::{
-    is_brought, is_in_own_search_path, is_part_of_driver, is_searched_in_environment, load_brought,
+    Scope, is_brought, is_in_own_search_path, is_part_of_driver, is_searched_in_environment, load_further,
 };
 use crate::host::machine::Components;
 use cudaguard::internal::env::Env;
@@ -17,16 +19,31 @@ use cudaguard::internal::env::Env;
 impl ArtifactReport {
     /// Reads a file and the libraries that come with it, for any machine. `None` if it cannot be parsed.
     pub(crate) fn with_libraries(path: &Path, contents: Arc<Contents>, env: &Env) -> Option<Self> {
-        let name = path.to_string_lossy();
         let files = OpenFiles::default();
         files.insert(path, &contents);
-        let (part, loader, _) = ArtifactMember::from_contents(&name, contents, true).ok()?;
-        let mut report = Self::with_file(path, part, loader, Vec::new());
-        // A file that no dynamic linker loads, such as an archive, is checked alone.
-        let Ok(mut graph) = loader::resolve_with(path, env, &files) else { return Some(report) };
-        report.not_examined.extend(load_brought(&mut graph));
+        match loader::resolve_with(path, env, &files) {
+            Ok(graph) => Self::with_graph(path, contents, graph, Scope::Brought),
+            // A file that no dynamic linker loads, such as an archive, is checked alone.
+            Err(_) => Self::alone(path, contents),
+        }
+    }
+
+    fn alone(path: &Path, contents: Arc<Contents>) -> Option<Self> {
+        let (part, loader, _) = ArtifactMember::from_contents(&path.to_string_lossy(), contents, true).ok()?;
+        Some(Self::with_file(path, part, loader, Vec::new()))
+    }
+
+    /// Reads a file and the libraries of its graph that are judged with it. `None` if the file cannot be parsed.
+    pub(crate) fn with_graph(path: &Path, contents: Arc<Contents>, mut graph: LoadGraph, scope: Scope) -> Option<Self> {
+        let mut report = Self::alone(path, contents)?;
+        report.is_joined = scope == Scope::Loaded;
+        report.not_examined.extend(load_further(&mut graph, scope));
         for (index, object) in graph.objects.iter().enumerate().skip(1) {
-            if object.place == SearchSource::Loader || is_part_of_driver(object) || !is_brought(&graph, index) {
+            if object.place == SearchSource::Loader || is_part_of_driver(object) {
+                continue;
+            }
+            let is_judged = scope == Scope::Loaded && (is_of_nvidia(&object.name) || has_trace_of_cuda(object.data()));
+            if !is_judged && !is_brought(&graph, index) {
                 continue;
             }
             let _ = report.join_library(&MachineLibrary {
@@ -36,11 +53,37 @@ impl ArtifactReport {
                 data: Arc::clone(object.data()),
             });
         }
+        if scope == Scope::Loaded {
+            report.join_builtins_of(&graph);
+        }
         report.use_runtime_of_root();
         served_by_others(&mut report.parts);
         report.disk = Some(graph);
         report.closures = vec![report.load_members(0)];
         Some(report)
+    }
+
+    /// Adds the builtins that each NVRTC of the graph opens when it compiles.
+    fn join_builtins_of(&mut self, graph: &LoadGraph) {
+        let mut found = Vec::new();
+        for part in &self.parts {
+            let Some(name) = part.family.as_ref().and_then(Member::builtins_name) else { continue };
+            let object = graph.objects.iter().position(|object| object.path == Path::new(&part.name));
+            let Some(file) = object.and_then(|object| graph.resolve_file(object, &name)) else { continue };
+            let Ok(data) = graph.files().open(&file.path) else { continue };
+            let picked_by = file.place.to_string();
+            found.push(MachineLibrary { path: file.path, name, picked_by, data });
+        }
+        for library in found {
+            if !self.of_machine.iter().any(|known| Path::new(known) == library.path) {
+                let _ = self.join_library(&library);
+            }
+        }
+    }
+
+    /// Returns the files that the dynamic linker loads for a single file.
+    pub(crate) fn take_graph(&mut self) -> Option<LoadGraph> {
+        self.disk.take()
     }
 
     /// Applies `[runtime]` of the program to its libraries without a guard.

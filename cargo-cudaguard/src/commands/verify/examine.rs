@@ -17,6 +17,7 @@ use crate::cli::report::CliError;
 use crate::commands::artifact_report::{self, ArtifactReport, PackageId};
 use crate::commands::inspect::built_with;
 use crate::commands::release::{Gate, GateReport};
+use crate::commands::start;
 use crate::family::{is_listed_under_cuda, opened_without_requirement};
 use crate::host::dry_run::{self, Loaded, has_dlls};
 use crate::host::judge::answer::{GpuAnswer, Service, answers};
@@ -291,8 +292,8 @@ fn on_each_of(binary: &Binary, components: &Components, machine: Option<&Machine
 
 fn simulate_start(env: &Env, binary: &Binary, probe: &DriverProbe) -> Result<MachineAnswer, CliError> {
     let predicted =
-        dry_run::simulate_and_check(binary, env, &OpenFiles::default(), Some(probe)).map_err(CliError::operational)?;
-    let mut findings = predicted.all_findings();
+        start::simulate_and_check(binary, env, &OpenFiles::default(), Some(probe)).map_err(CliError::operational)?;
+    let mut findings = predicted.findings.clone();
     let mut not_examined = predicted.not_examined.clone();
     if predicted.manifests.is_empty() && not_examined.is_empty() {
         not_examined.extend(unexamined_opener(binary));

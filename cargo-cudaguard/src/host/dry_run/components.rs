@@ -8,7 +8,7 @@ use cudaguard::internal::vendor;
 
 /// The libraries of a load graph that are judged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Scope {
+pub(crate) enum Scope {
     /// All that the dynamic linker of this machine loads.
     Loaded,
     /// Those that come with the program. Another machine has its own copies of NVIDIA's other libraries.

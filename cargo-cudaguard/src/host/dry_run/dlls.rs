@@ -79,7 +79,7 @@ pub(crate) fn has_dlls(file: &Binary) -> bool {
 }
 
 /// Returns the findings that refuse a program with its DLLs on this Windows machine. The guard of a program reports the rest itself.
-pub(super) fn start_here(file: &Binary, env: &Env, probe: &DriverProbe) -> Vec<Finding> {
+pub(crate) fn start_on_windows(file: &Binary, env: &Env, probe: &DriverProbe) -> Vec<Finding> {
     if !has_dlls(file) {
         return Vec::new();
     }

@@ -8,9 +8,8 @@ use crate::binary::examined::NotExamined;
 use crate::binary::file::{self, texts_starting_with};
 use crate::binary::loader::{LoadGraph, Object};
 use crate::family::{OpenedLibrary, cuda_major_of, is_installed, is_of_nvidia, opened_libraries};
-use crate::host::machine::OpenedByName;
+use crate::host::machine::opened_cudnn;
 use cudaguard::internal::finding::{Finding, MessageTemplate, Values};
-use cudaguard::internal::manifest::Opens;
 use cudaguard::internal::vendor::{CUDNN, NVML};
 
 /// The name of libcuda that the driver installs, and the link that comes with the files for development.
@@ -138,17 +137,9 @@ pub(crate) fn load_opened_here(graph: &mut LoadGraph) -> Vec<NotExamined> {
     load_opened(graph, Scope::Loaded)
 }
 
-/// Returns the findings about libraries that crates open and that the loader of this machine does not find.
-pub(super) fn absent_of_crates(opened: &[OpenedByName], graph: &LoadGraph) -> Vec<Finding> {
-    let is_loaded = |opened: &&OpenedByName| {
-        opened.names.iter().any(|name| graph.objects.iter().any(|object| object.is_named(name)))
-    };
-    opened.iter().filter(|opened| !is_loaded(opened)).map(OpenedByName::absent_finding).collect()
-}
-
 /// Returns the findings about files that may open libcuda by a name that the loader of this machine does not find, although it finds
 /// another one.
-pub(super) fn absent_names(graph: &LoadGraph) -> Vec<Finding> {
+pub(crate) fn absent_names(graph: &LoadGraph) -> Vec<Finding> {
     let mut findings = Vec::new();
     for (at, object) in graph.objects.iter().enumerate() {
         if is_of_nvidia(object.soname.as_deref().unwrap_or(&object.name)) || !is_brought(graph, at) {
@@ -169,20 +160,23 @@ pub(super) fn absent_names(graph: &LoadGraph) -> Vec<Finding> {
     findings
 }
 
-/// Returns the names of each part of cuDNN that this cuDNN may open, and of each library that a crate in this file may open.
+/// Returns the names of each part of cuDNN that this cuDNN may open, of each library that a crate in
+/// this file may open, and of the cuDNN that its component opens.
 fn names_of_others(own: &str, data: &[u8]) -> Vec<Vec<String>> {
     if CUDNN.is_named(own) {
         let parts = CUDNN.major(own).into_iter().flat_map(|major| CUDNN.parts_of_major(major));
         return parts.map(|part| vec![part.file.to_owned()]).collect();
     }
     let notes = file::notes_in(data).unwrap_or_default();
-    let manifests = notes.iter().filter_map(|note| Some(note.decode().ok()?.manifest));
-    let opens = manifests.flat_map(|manifest| manifest.opens);
-    let of_crate = |opens: Opens| {
-        let libraries = opens.libraries.iter().filter(|stem| !matches!(stem.as_str(), "cuda" | NVML));
-        libraries.map(|stem| opens.candidate_names(stem)).collect::<Vec<_>>()
-    };
-    opens.flat_map(of_crate).collect()
+    let mut all = Vec::new();
+    for manifest in notes.iter().filter_map(|note| Some(note.decode().ok()?.manifest)) {
+        for opens in &manifest.opens {
+            let libraries = opens.libraries.iter().filter(|stem| !matches!(stem.as_str(), "cuda" | NVML));
+            all.extend(libraries.map(|stem| opens.candidate_names(stem)));
+        }
+        all.extend(opened_cudnn(&manifest));
+    }
+    all
 }
 
 /// Returns the texts in a file that are names of libraries which are no part of the driver.

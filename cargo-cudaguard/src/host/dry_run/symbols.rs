@@ -14,10 +14,10 @@ pub(crate) struct SymbolFile {
     pub(crate) picked_by: Option<String>,
 }
 
-/// Returns the missing symbols that stop the program at its start. `later` adds functions of libraries in the symbol
-/// tables that fail only at their first call.
-pub(super) fn symbol_findings(graph: &LoadGraph, later: bool) -> Vec<Finding> {
-    let missing = graph.missing_symbols(later);
+/// Returns the missing symbols that stop the program at its start, and the functions of libraries in the symbol tables that fail
+/// only at their first call.
+pub(crate) fn symbol_findings(graph: &LoadGraph) -> Vec<Finding> {
+    let missing = graph.missing_symbols(true);
     // The program that loads the library may define the symbol, and a lazily bound function may never be called.
     let nowhere = |missing: &MissingSymbol| graph.interpreter.is_some() && !missing.lazy;
     findings_of_missing(&symbol_files(graph), missing, nowhere)

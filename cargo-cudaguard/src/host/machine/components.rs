@@ -4,7 +4,7 @@
 //! the file here, as sealing would do, and added to the manifest in memory.
 
 use std::borrow::Cow;
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
 
 use super::oldest_driver::{OldestDriver, driver_needs, machine_with_gpu};
@@ -32,6 +32,9 @@ use cudaguard::internal::toolchain::Toolchain;
 use cudaguard::internal::use_windows_releases;
 use cudaguard::internal::vendor::{self, CUDART, CUDNN, NCCL};
 use cudaguard::internal::version::{CudaVersion, Version};
+
+/// The place of findings about this machine.
+pub(crate) const HERE: &str = "this machine";
 
 /// The requirements of a file.
 #[derive(Clone, Debug, Default)]
@@ -157,10 +160,7 @@ impl BroughtCudnn {
         let requires = [&manifest.requires[..], &self.rows].concat();
         let complete = Manifest { requires, ..manifest.clone() };
         let library = match &self.library {
-            Ok(library) => {
-                let own = BTreeMap::from([(CUDNN.key, vec![library.clone()])]);
-                Machine { libraries: own, ..Machine::default() }.cudnn_state(&complete, self.place)
-            }
+            Ok(library) => library.cudnn_state(&complete, self.place),
             Err(finding) => match machine.cudnn_state(&complete, self.place) {
                 // The machine may have the right major.
                 CudnnState::Unknown if finding.code == Code::CudnnOtherMajor => CudnnState::Unknown,
@@ -461,7 +461,7 @@ impl Components {
         let mut of_each = Vec::new();
         let drivers = self.drivers_for_unsupported_gpus(machine);
         for manifest in &self.manifests {
-            let mut host = Host { described: true, ..machine.host_for(manifest, place) };
+            let mut host = Host { described: place != HERE, ..machine.host_for(manifest, place) };
             for gpu in host.gpus.iter_mut().flatten() {
                 let needs = drivers.iter().find(|(cc, _)| gpu.cc == Some(*cc));
                 if let (Some(DriverMismatch::NotYet(first)), Some((_, needs))) = (&mut gpu.undriven, needs) {
@@ -630,6 +630,13 @@ pub(crate) fn cudnn_soname(manifest: &Manifest) -> Option<&str> {
         Requirement::Library { soname, .. } => Some(soname.as_str()),
         _ => None,
     })
+}
+
+/// Returns the names under which a component opens cuDNN, in its order. `None` if it does not open it by name.
+pub(crate) fn opened_cudnn(manifest: &Manifest) -> Option<Vec<String>> {
+    let is_opened = |row: &&Requirement| matches!(row, Requirement::Library { linkage: Linkage::Dlopened, .. });
+    manifest.requires.iter().find(is_opened)?;
+    manifest.library_names().or_else(|| Some(vec![cudnn_soname(manifest)?.to_owned()]))
 }
 
 /// Returns the soname of the cuDNN without which the dynamic linker does not start a component.

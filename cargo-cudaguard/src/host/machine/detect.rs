@@ -16,10 +16,11 @@ use super::{
 use crate::binary::loader::{self, Inspection, LibraryCandidate, LoadGraph};
 use crate::binary::mapped_file::OpenFiles;
 use crate::host::facts::LoaderVersion;
-use crate::host::library_version::{self, file_version, in_name, inner_file, part_version};
+use crate::host::library_version::{self, exported_version, file_version, in_name, inner_file, part_version};
 use cudaguard::internal::elf::Elf;
 use cudaguard::internal::env::Env;
 use cudaguard::internal::files;
+use cudaguard::internal::manifest::Requirement;
 use cudaguard::internal::vendor;
 use cudaguard::internal::version::{DriverRelease, Version};
 
@@ -269,29 +270,53 @@ fn described_file(env: &Env, name: String, version: Option<Version>, candidate: 
 /// Reads the parts of a library that exist and that are required or contain a version, and the release in the library's
 /// own file.
 fn read_parts(graph: &mut LoadGraph, library: &vendor::Library, file: &mut HostLibrary) {
-    let Some(soname) = file.soname.as_deref() else { return };
-    let (Some(index), Some(major)) = (graph.dlopen_library(0, soname), library.major(soname)) else { return };
-    let path = graph.objects[index].path.clone();
-    let by_name = in_name(library, &path);
-    let mut found = Vec::new();
-    for part in library.parts_of_major(major) {
-        let Some(own) = inner_file(graph, index, part.file, by_name) else { continue };
-        file.cuda = file.cuda.or_else(|| library_version::made_with(graph.files(), library, &own));
-        found.push(HostLibraryPart {
-            file: part.file.to_owned(),
-            version: part_version(graph.files(), library, &own, part),
-        });
+    let Some(index) = file.soname.as_deref().and_then(|soname| graph.dlopen_library(0, soname)) else { return };
+    read_parts_of(graph, index, library, &[], file);
+}
+
+/// Reads the parts that an object, a library of this machine, opens. `rows`: the requirements of a component.
+pub(crate) fn read_parts_of(
+    graph: &LoadGraph,
+    index: usize,
+    library: &vendor::Library,
+    rows: &[Requirement],
+    file: &mut HostLibrary,
+) {
+    let Some(major) = file.soname.as_deref().and_then(|soname| library.major(soname)) else { return };
+    let files = graph.files();
+    let path = &graph.objects[index].path;
+    let by_name = in_name(library, path);
+    let mut names: Vec<(&str, &str)> = library.parts_of_major(major).map(|part| (part.file, part.symbol)).collect();
+    // Those of a major that no table lists.
+    for row in rows {
+        let Requirement::Part { file, symbol, .. } = row else { continue };
+        if vendor::major_of(file) == Some(major) && !names.iter().any(|(known, _)| known == file) {
+            names.push((file, symbol));
+        }
+    }
+    let (mut found, mut is_known) = (Vec::new(), true);
+    for (name, symbol) in names {
+        let Some(own) = inner_file(graph, index, name, by_name) else {
+            is_known &= !graph.is_shut(index, name);
+            continue;
+        };
+        file.cuda = file.cuda.or_else(|| library_version::made_with(files, library, &own));
+        let version = match library.parts.iter().find(|part| part.file == name) {
+            Some(part) => part_version(files, library, &own, part),
+            None => exported_version(files, &own, symbol),
+        };
+        found.push(HostLibraryPart { file: name.to_owned(), version, path: Some(own) });
     }
     // The version of the parts counts. The release of the library's own file is reported if it differs.
     file.version = found.iter().find_map(|part| part.version).or(file.version);
-    let loader = library_version::loader_version(library, &path);
+    let loader = library_version::loader_version(library, path);
     let same = match (loader, file.version) {
         (LoaderVersion::Version(own), Some(whole)) => own == whole,
         (LoaderVersion::Minor(major, minor), Some(whole)) => (major, minor) == (whole.major, whole.minor),
         _ => true,
     };
     file.loader = if same { LoaderVersion::Unknown } else { loader };
-    file.parts = Some(found);
+    file.parts = is_known.then_some(found);
 }
 
 /// The root of the kernel's file systems: `/`, or a directory with the same layout.

@@ -29,11 +29,11 @@ use std::path::{Path, PathBuf};
 pub use components::{
     Alternatives, BroughtCudnn, Choice, Components, LinkedCudnn, LoadedModule, Needed, OpenedByName, Variant,
 };
-pub(crate) use components::{cudnn_soname, is_cudnn_row};
+pub(crate) use components::{HERE, cudnn_soname, is_cudnn_row, opened_cudnn};
 pub use cudaguard::internal::tables::pci::compute_capability as cc_of_pci_device;
 pub(crate) use described_libraries::{OTHER_LIBRARIES, install_hint};
-pub(crate) use detect::detect_for_graph;
 pub use detect::detect_machine;
+pub(crate) use detect::{detect_for_graph, read_parts_of};
 pub use driver_probe::DriverProbe;
 pub use gpu_state::GpuState;
 pub use host_file::{ParseError, parse_release};
@@ -254,6 +254,9 @@ pub struct HostLibraryPart {
     #[serde(deserialize_with = "host_file::a_version", serialize_with = "host_file_writer::text")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub version: Option<Version>,
+    /// The file, if it is on this machine.
+    #[serde(skip)]
+    pub path: Option<PathBuf>,
 }
 
 impl Driver {
@@ -588,26 +591,7 @@ impl Machine {
             (None, Linkage::Dlopened) => return CudnnState::Absent,
             (None, _) => return CudnnState::Unknown,
         };
-        let mut inner = Vec::new();
-        for requirement in manifest.requires.iter().filter(|_| found.parts.is_some()) {
-            let Requirement::Part { file, .. } = requirement else { continue };
-            let part = found.parts.iter().flatten().find(|part| part.file == *file);
-            inner.push(Inner {
-                file: file.clone(),
-                present: part.is_some(),
-                version: part.and_then(|part| part.version),
-                path: None,
-            });
-        }
-        CudnnState::Found {
-            path: PathBuf::from(found.path.as_deref().unwrap_or(place)),
-            picked_by: None,
-            major: found.major().unwrap_or_default(),
-            version: found.version,
-            inner,
-            loader: found.loader,
-            made_with: found.cuda,
-        }
+        found.cudnn_state(manifest, place)
     }
 
     /// Returns true if there is a libcuda without a known result of `cuInit`: not called, or it crashed or hung.
@@ -624,6 +608,30 @@ impl Machine {
 }
 
 impl HostLibrary {
+    /// Returns the state of the cuDNN that a component loads, this file. `place` names the machine for a file without a path.
+    fn cudnn_state(&self, manifest: &Manifest, place: &str) -> CudnnState {
+        let mut inner = Vec::new();
+        for requirement in manifest.requires.iter().filter(|_| self.parts.is_some()) {
+            let Requirement::Part { file, .. } = requirement else { continue };
+            let part = self.parts.iter().flatten().find(|part| part.file == *file);
+            inner.push(Inner {
+                file: file.clone(),
+                present: part.is_some(),
+                version: part.and_then(|part| part.version),
+                path: part.and_then(|part| part.path.clone()),
+            });
+        }
+        CudnnState::Found {
+            path: PathBuf::from(self.path.as_deref().unwrap_or(place)),
+            picked_by: self.by.clone(),
+            major: self.major().unwrap_or_default(),
+            version: self.version,
+            inner,
+            loader: self.loader,
+            made_with: self.cuda,
+        }
+    }
+
     /// Returns true if the loader resolves the soname to this file and can load it.
     pub(crate) fn is_loaded(&self) -> bool {
         self.taken && self.problem.is_none()

@@ -57,7 +57,7 @@ fn loader() -> impl Strategy<Value = LoaderVersion> {
 prop_compose! {
     fn library()(
         soname in label(), version in version(), path in label(), taken: bool, by in label(), problem in label(),
-        parts in some((any::<String>(), self::version()).prop_map(|(file, version)| HostLibraryPart { file, version })),
+        parts in some((any::<String>(), self::version()).prop_map(|(file, version)| HostLibraryPart { file, version, path: None })),
         loader in loader(), cuda in prop::option::of((1..99u32, 0..99u32)),
         needs in proptest::collection::vec(any::<String>(), 0..3),
         binds in proptest::collection::vec((any::<String>(), any::<String>(), 1..99u32), 0..2),
