@@ -13,7 +13,7 @@ use crate::cli::{counts, findings, json_output, report};
 use crate::commands::inspect::group_by_reason;
 use crate::commands::release::Gate;
 use crate::host::dry_run::Loaded;
-use crate::host::judge::answer::GpuAnswer;
+use crate::host::judge::answer::{GpuAnswer, Service};
 use crate::host::machine::Components;
 use crate::verdict::Verdict;
 
@@ -113,8 +113,10 @@ fn machine_to_text(answer: &FileAnswer<'_>, machine_name: &str, machine: &Machin
     }
     text.push_str(open);
     for answer in machine.gpus.iter().filter(|_| machine.packages.is_empty()) {
-        // If there are several components, each line names its component.
-        let of = if machine.components.len() > 1 { format!("{}: ", answer.component) } else { String::new() };
+        // Of several components, the line names the one that lacks code. The driver is that of all.
+        let is_served = matches!(answer.service, Service::Native | Service::Jit);
+        let is_named = machine.components.len() > 1 && !is_served;
+        let of = if is_named { format!("{}: ", answer.component) } else { String::new() };
         let _ = writeln!(text, "  {}", sanitize::sanitize_line(&format!("{of}{answer}")));
     }
     for gpu in &machine.unusable {
