@@ -150,6 +150,8 @@ fn simulate_closure(
             own.clone_into(&mut finding.component);
         }
     }
+    // The dynamic linker's error already says that a library is not found.
+    components.not_examined.retain(|one| is_loaded || findings.iter().all(|finding| finding.subject != one.name));
     findings.extend(dry_run::absent_names(&graph));
     mark_unchecked(&mut findings, &components.manifests);
     finding::sort_findings(&mut findings);

@@ -99,8 +99,8 @@ impl From<CandidateState> for &'static str {
     }
 }
 
-/// Diagnoses this machine, for one program if one is named. `simulate` predicts its start. `check_packages` checks the packages that installed the program and
-/// its libraries. The error is the reason why the program cannot be read.
+/// Diagnoses this machine, for one program if one is named. `simulate` predicts its start. `check_packages` checks the packages that
+/// installed the program and its libraries. The error is the reason why the program cannot be read.
 pub fn examine_host(
     program: Option<(&Path, Arc<Contents>)>,
     env: &Env,
@@ -281,8 +281,9 @@ fn asked_for(graph: &LoadGraph, manifests: &[Manifest]) -> Vec<String> {
         Requirement::Library { soname, .. } => Some(soname.clone()),
         _ => None,
     });
+    let loaded = graph.objects.iter().map(|object| object.name.clone());
     let requests = graph.requests.iter().map(|request| request.name.clone());
-    requests.filter(|name| is_cuda_library(name)).chain(rows).collect()
+    loaded.chain(requests).filter(|name| is_cuda_library(name)).chain(rows).collect()
 }
 
 fn is_cuda_library(name: &str) -> bool {
