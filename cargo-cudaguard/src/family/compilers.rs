@@ -14,7 +14,9 @@ use cudaguard::internal::version::{CudaVersion, Version};
 pub struct RuntimeCompiler {
     of: &'static Descriptor,
     version: Version,
-    /// The file.
+    /// True if only the soname is known: the compiler is this release or a newer one of the same soname.
+    or_newer: bool,
+    /// The file, or the soname if none was found.
     name: String,
 }
 
@@ -32,9 +34,23 @@ pub(crate) fn compilers<'a>(members: impl IntoIterator<Item = &'a Member>) -> Ve
     let compiler = |member: &Member| {
         let release = member.release.as_ref()?;
         let version = release.number().filter(|_| COMPILERS.iter().any(|known| release.of.is(known)))?;
-        Some(RuntimeCompiler { of: release.of, version, name: member.name.clone() })
+        Some(RuntimeCompiler { of: release.of, version, or_newer: false, name: member.name.clone() })
     };
     members.into_iter().filter_map(compiler).collect()
+}
+
+/// Returns true if this is a soname of NVRTC, with which a program compiles GPU code.
+pub(crate) fn is_nvrtc(soname: &str) -> bool {
+    Descriptor::named(soname).is_some_and(|of| of.is(&NVRTC))
+}
+
+/// Returns the oldest release of a compiler that has this soname: `libnvrtc.so.13` is 13.0 or newer.
+pub(crate) fn compiler_of_soname(soname: &str) -> Option<RuntimeCompiler> {
+    let of = Descriptor::named(soname).filter(|of| COMPILERS.iter().any(|known| of.is(known)))?;
+    let (_, release) = soname.split_once(".so.")?;
+    let (major, minor) = release.split_once('.').unwrap_or((release, "0"));
+    let version = Version::new(major.parse().ok()?, minor.parse().ok()?, 0);
+    Some(RuntimeCompiler { of, version, or_newer: true, name: soname.to_owned() })
 }
 
 /// Returns the sonames of the compilers among these members whose versions are unknown.
@@ -79,9 +95,11 @@ fn ptx_finding(releases: &[&RuntimeCompiler], driver: CudaVersion) -> Option<Fin
 
 fn gpu_findings(releases: &[&RuntimeCompiler], gpus: &BTreeSet<(u8, u8)>) -> Vec<Finding> {
     let lacks = |compiler: &RuntimeCompiler, cc: (u8, u8)| {
-        let arch = tables::arch_rows().iter().map(|row| row.arch).find(|arch| arch.cc() == cc)?;
+        let mut known = tables::arch_rows().iter().map(|row| row.arch);
+        // No release supports GPUs again that are older than all of the tables.
+        let arch = known.next().filter(|oldest| cc <= oldest.cc()).or_else(|| known.find(|arch| arch.cc() == cc))?;
         match tables::can_make(compiler.version, Target::Cubin(arch)) {
-            CcSupport::TooNew { first } => Some((first, None)),
+            CcSupport::TooNew { first } => (!compiler.or_newer).then_some((first, None)),
             CcSupport::Dropped { last } => Some((None, last)),
             CcSupport::Made | CcSupport::Unknown => None,
         }
@@ -101,8 +119,12 @@ fn gpu_findings(releases: &[&RuntimeCompiler], gpus: &BTreeSet<(u8, u8)>) -> Vec
 }
 
 fn compiler_values(compiler: &RuntimeCompiler) -> Values {
-    let values = Values::default().with("library", compiler.of.name).with("found", compiler.version);
-    values.with("path", &compiler.name)
+    let found = if compiler.or_newer {
+        format!("{} or newer", CudaVersion::from(compiler.version))
+    } else {
+        compiler.version.to_string()
+    };
+    Values::default().with("library", compiler.of.name).with("found", found).with("path", &compiler.name)
 }
 
 #[cfg(test)]
@@ -110,7 +132,7 @@ mod tests {
     use super::*;
 
     fn compiler(of: &'static Descriptor, version: &str) -> RuntimeCompiler {
-        RuntimeCompiler { of, version: version.parse().expect("a version"), name: "lib".to_owned() }
+        RuntimeCompiler { of, version: version.parse().expect("a version"), or_newer: false, name: "lib".to_owned() }
     }
 
     fn messages(all: &[RuntimeCompiler], driver: Option<(u32, u32)>, gpus: &[(u8, u8)]) -> Vec<String> {

@@ -15,7 +15,7 @@ mod rules;
 mod version;
 
 pub use compilers::RuntimeCompiler;
-pub(crate) use compilers::{compiler_findings, compilers, compilers_without_version};
+pub(crate) use compilers::{compiler_findings, compiler_of_soname, compilers, compilers_without_version, is_nvrtc};
 pub(crate) use descriptors::{BUILTINS, Descriptor, NVRTC};
 pub use driver_functions::DriverFunctions;
 pub(crate) use driver_rules::{driver_function_findings, functions_of_driver};

@@ -114,6 +114,8 @@ codes! {
     517 CudnnBeforeThisGpu Info Open 72 true;
     518 PackageUnfit Warning Informs 250 false;
     519 LibraryNotStated Info Open 74 false;
+    520 OnlyCompiledCode Info Open 76 false;
+    521 OnlyCompiledPtx Info Open 77 false;
     601 ReleaseArchMissing Error Refuses 90 false;
     602 ReleaseArchPartial Error Refuses 91 false;
     603 ReleaseDriverFloor Error Refuses 92 false;
@@ -358,6 +360,8 @@ words! {
     LibraryNotStatedCompiler LibraryNotStated;
     LibraryNotStatedOptional LibraryNotStated;
     LibraryNotStatedBuiltins LibraryNotStated;
+    OnlyCompiledCode OnlyCompiledCode;
+    OnlyCompiledPtx OnlyCompiledPtx;
     ReleaseArchMissing ReleaseArchMissing;
     ReleaseArchMissingEverywhere ReleaseArchMissing;
     ReleaseArchPartial ReleaseArchPartial;

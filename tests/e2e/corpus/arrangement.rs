@@ -28,6 +28,8 @@ const NEEDS: &[Need] = &[
     Need { name: "cudart13", soname: "libcudart.so.13", function: "cudaRuntimeGetVersion", package: "cu13" },
     Need { name: "cudart11", soname: "libcudart.so.11.0", function: "cudaRuntimeGetVersion", package: "cuda_runtime" },
     Need { name: "cublas12", soname: "libcublas.so.12", function: "cublasCreate_v2", package: "cublas" },
+    Need { name: "nvrtc13", soname: "libnvrtc.so.13", function: "nvrtcVersion", package: "cu13" },
+    Need { name: "nvrtc12", soname: "libnvrtc.so.12", function: "nvrtcVersion", package: "cuda_nvrtc" },
     Need { name: "own", soname: "libown.so", function: "own", package: "own" },
     Need { name: "dll", soname: "framework.dll", function: "framework", package: "framework" },
     Need { name: "nothing", soname: "", function: "", package: "" },
@@ -298,6 +300,14 @@ fn set(name: &str) -> Vec<LibraryFile> {
             let calls = "int cublasLtCreate(void *); int cublasCreate_v2(void *h) { return cublasLtCreate(h); }";
             let main = library("libcublas.so.12", calls, &[&needed, "-Wl,-rpath,$ORIGIN"]);
             vec![("libcublas.so.12".to_owned(), main), ("libcublasLt.so.12".to_owned(), light)]
+        }
+        ("nvrtc", [major, minor]) => {
+            let text = format!("Cuda compilation tools, release {major}.{minor}, V{major}.{minor}.88");
+            let source = format!("const char text[] = \"{text}\"; int nvrtcVersion(void *h) {{ (void)h; return 0; }}");
+            let builtins = source.replace("nvrtcVersion", "nvrtc_builtins");
+            let names =
+                [(format!("libnvrtc.so.{major}"), source), (format!("libnvrtc-builtins.so.{release}"), builtins)];
+            names.map(|(name, source)| (name.clone(), library(&name, &source, &["-Wl,-rpath,$ORIGIN"]))).to_vec()
         }
         ("dll", _) => vec![
             windows_library("framework.dll", "int framework(void) { return 0; }"),

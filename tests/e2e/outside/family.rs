@@ -146,3 +146,26 @@ fn compiler_is_checked_against_machine() {
         assert_eq!(found, expected, "{driver} {gpu}: {report}");
     }
 }
+
+/// The GPU code of a program that has none is what NVRTC compiles.
+#[e2e]
+fn compiled_code_decides_for_program_without_code() {
+    let fixture = nvrtc("family-only-compiled", "12.6");
+    let main = "const char *nvrtcName(int); int main(int n, char **a) { (void)a; return n > 9 && nvrtcName(n); }\n";
+    fixture.file("main.c", main);
+    let call = Call::new("cc").args(["main.c", "lib/libnvrtc.so.12", "-Wl,-rpath,$ORIGIN/lib", "-o", "prog"]);
+    let _ = call.dir(fixture.path()).run().success();
+    fs::remove_file(fixture.join("main.c")).expect("a file");
+    for (driver, gpu, verdict, expected) in [
+        ("560.35.03", "9.0", "runs", &[][..]),
+        ("550.54.14", "9.0", "unknown", &["CG235", "CG521"]),
+        ("580.65.06", "12.0", "unknown", &["CG236", "CG520"]),
+    ] {
+        for file in [fixture.join("prog"), fixture.path().to_owned()] {
+            let outcome = command::call(["verify", "--json", "--driver", driver, "--gpu", gpu]).arg(&file).run();
+            let report: Value = serde_json::from_str(&outcome.stdout).unwrap_or_else(|_| panic!("{outcome}"));
+            let found: Vec<&str> = codes(&report).into_iter().filter(|code| *code != "CG513").collect();
+            assert_eq!((report["verdict"].as_str(), &found[..]), (Some(verdict), expected), "{outcome}");
+        }
+    }
+}

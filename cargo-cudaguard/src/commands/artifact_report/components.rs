@@ -13,12 +13,12 @@ use crate::binary::examined::{NotExamined, mark_only_code};
 use crate::binary::file::{BinaryKind, TargetOs};
 use crate::binary::loader::SearchSource;
 use crate::cli::report::CliError;
-use crate::family::RuntimeCompiler;
+use crate::family::{RuntimeCompiler, is_nvrtc};
 use crate::host::dry_run::is_searched_inside;
 use crate::host::library_version::{in_name, inner_file};
 use crate::host::machine::{
     BroughtCudnn, Choice, Components, HostLibrary as Found, HostLibraryPart, LinkedCudnn, LoadedModule, Needed,
-    Variant, cudnn_soname, is_cudnn_row, opened_cudnn, read_parts_of,
+    OpenedByName, Variant, cudnn_soname, is_cudnn_row, opened_cudnn, read_parts_of,
 };
 use cudaguard::internal::finding::Finding;
 use cudaguard::internal::manifest::Requirement;
@@ -208,6 +208,8 @@ impl ArtifactReport {
         all.findings.extend(fatal.iter().map(AbsentLibrary::to_finding));
         all.not_examined.extend(whole.unfulfilled_requirements().into_iter().filter_map(|one| one.unknown));
         all.compilers = whole.compilers();
+        let opens_nvrtc = |opened: &OpenedByName| opened.is_by_crate && opened.names.iter().any(|name| is_nvrtc(name));
+        all.loads_nvrtc = whole.links_nvrtc() || all.opened.iter().any(opens_nvrtc);
         all.driver_functions = whole.driver_functions();
         all.lookups = whole.lookups();
         all.wanted_nccl = whole.wanted_nccl();

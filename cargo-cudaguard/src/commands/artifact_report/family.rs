@@ -98,6 +98,12 @@ impl ArtifactReport {
         family::compilers(self.family().map(|(_, member)| member))
     }
 
+    /// Returns true if a member that is not NVIDIA's is linked to NVRTC.
+    pub(super) fn links_nvrtc(&self) -> bool {
+        let mut own = self.judged_loaders().filter(|loader| !loader.is_of_nvidia());
+        own.any(|loader| loader.needed.iter().any(|soname| family::is_nvrtc(soname)))
+    }
+
     /// Returns the functions that crates in the members look up in NVIDIA's libraries.
     pub(super) fn lookups(&self) -> Vec<LookedUp> {
         family::lookups(self.family().map(|(_, member)| member))

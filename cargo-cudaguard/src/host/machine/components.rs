@@ -7,6 +7,7 @@ use std::borrow::Cow;
 use std::collections::{BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
 
+use super::described_libraries::LibrariesOfMachine;
 use super::oldest_driver::{OldestDriver, driver_needs, machine_with_gpu};
 use super::{HostLibrary, Machine};
 use crate::binary::examined::NotExamined;
@@ -65,6 +66,8 @@ pub struct Components {
     pub alternatives: Alternatives,
     /// The run-time compilers that come with the file.
     pub compilers: Vec<RuntimeCompiler>,
+    /// True if the file or its own libraries load NVRTC.
+    pub loads_nvrtc: bool,
     /// The functions that crates in the file look up in the driver.
     pub driver_functions: Vec<DriverFunctions>,
     /// The functions that crates in the file look up in NVIDIA's libraries.
@@ -489,8 +492,20 @@ impl Components {
         let libraries = self.libraries_of(machine, &mut of_each);
         findings.extend(of_each.into_iter().flatten());
         findings.extend(first.and_then(|host| judge::together(&self.manifests, &host)));
-        let compilers = [self.compilers.clone(), libraries.compilers(machine)].concat();
-        findings.extend(machine.compiler_findings(&compilers));
+        let compilers = self.compilers_on(machine, &libraries);
+        let of_compilers = machine.compiler_findings(&compilers);
+        if self.loads_nvrtc && !self.has_gpu_code() {
+            let values = Values::default().with("file", &self.file);
+            for (cause, message) in [
+                (Code::CompilerUnknownGpu, MessageTemplate::OnlyCompiledCode),
+                (Code::CompilerNewerThanDriver, MessageTemplate::OnlyCompiledPtx),
+            ] {
+                if of_compilers.iter().any(|finding| finding.code == cause) {
+                    findings.push(message.to_finding(&values));
+                }
+            }
+        }
+        findings.extend(of_compilers);
         findings.extend(libraries.findings);
         findings.extend(machine.driver_function_findings(&self.driver_functions));
         findings.extend(self.older_nccl(machine));
@@ -501,6 +516,15 @@ impl Components {
         }
         finding::sort_findings(&mut findings);
         findings
+    }
+
+    /// Returns the compilers that come with the file and those of the machine. Of one that neither has, the soname is known.
+    fn compilers_on(&self, machine: &Machine, libraries: &LibrariesOfMachine<'_>) -> Vec<RuntimeCompiler> {
+        let mut all = [self.compilers.clone(), libraries.compilers(machine)].concat();
+        if all.is_empty() {
+            all.extend(self.needed.iter().filter_map(|needed| family::compiler_of_soname(&needed.soname)));
+        }
+        all
     }
 
     /// Returns the driver that the file needs on each GPU that the driver of the machine does not support yet.

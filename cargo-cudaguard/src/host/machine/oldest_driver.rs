@@ -103,9 +103,11 @@ pub fn add_driver_needs(answers: &mut [GpuAnswer], files: &[Components], machine
 /// The part of a finding's verdict that depends on the release of the driver.
 fn driver_verdict(code: Code, verdict: Verdict) -> Verdict {
     match code {
-        Code::DriverTooOld | Code::DriverTooOldForCode | Code::CudnnNeedsNewerDriver | Code::DriverCannotTell => {
-            verdict
-        }
+        Code::DriverTooOld
+        | Code::DriverTooOldForCode
+        | Code::CudnnNeedsNewerDriver
+        | Code::DriverCannotTell
+        | Code::OnlyCompiledPtx => verdict,
         _ => Verdict::Runs,
     }
 }
