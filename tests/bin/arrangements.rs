@@ -18,7 +18,7 @@ use std::process::{Command, ExitCode, Output, Stdio};
 use cargo_cudaguard::host::machine::DriverProbe;
 use cargo_cudaguard::start;
 use cudaguard::internal::env::Env;
-use cudaguard_tests::parts;
+use cudaguard_tests::{Dice, parts};
 use rustix::mount::{MountFlags, mount, mount_bind};
 
 const SONAME: &str = "libcudnn.so.9";
@@ -88,39 +88,6 @@ char *la_objsearch(const char *name, uintptr_t *cookie, unsigned flag) {
   return strcat(other, base);
 }
 "#;
-
-/// A sequence of random numbers.
-struct Dice(u64);
-
-impl Dice {
-    fn new(seed: u64, index: u64) -> Self {
-        let mut dice = Self((seed ^ index.wrapping_mul(0x9e37_79b9_7f4a_7c15)).max(1));
-        for _ in 0..8 {
-            dice.next();
-        }
-        dice
-    }
-
-    fn next(&mut self) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        self.0
-    }
-
-    fn below(&mut self, count: usize) -> usize {
-        usize::try_from(self.next() % count as u64).expect("it is small")
-    }
-
-    /// Returns true in one of `count` cases.
-    fn one_in(&mut self, count: usize) -> bool {
-        self.below(count) == 0
-    }
-
-    fn pick<T: Copy>(&mut self, all: &[T]) -> T {
-        all[self.below(all.len())]
-    }
-}
 
 /// The object that opens cuDNN.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -10,6 +10,7 @@ pub mod compiled_once;
 pub mod containers;
 pub mod cost;
 pub mod crates;
+mod dice;
 #[cfg(test)]
 mod documents;
 #[cfg(test)]
@@ -36,6 +37,7 @@ pub mod tools;
 pub mod world;
 
 pub use cudaguard_test_attribute::e2e;
+pub use dice::Dice;
 pub use inventory;
 pub use once::{BuiltOnce, once};
 pub use project::Project;

@@ -407,6 +407,7 @@ fn driver_findings(
     }
     let mut too_old: BTreeMap<String, Vec<(u8, u8)>> = BTreeMap::new();
     let mut unknown: BTreeMap<String, Vec<(u8, u8)>> = BTreeMap::new();
+    let mut findings = Vec::new();
     for cc in ccs {
         let first = cc.and_then(tables::first_driver).and_then(|first| first.release);
         let release = first.map_or(floor, |first| first.max(floor));
@@ -424,6 +425,16 @@ fn driver_findings(
             let place = match finding.code {
                 Code::DriverTooOld | Code::DriverTooOldForCode if refuses => &mut too_old,
                 Code::DriverCannotTell => &mut unknown,
+                // cuDNN and what NVRTC compiles belong to the process, not to one file.
+                Code::CudnnNeedsNewerDriver if finding.severity == Severity::Error => {
+                    findings.extend(floor_of_process(components, cc, &finding, floor));
+                    continue;
+                }
+                Code::OnlyCompiledPtx => {
+                    let values = file_values(&components.file).with("why", first_line(&finding.message));
+                    findings.push(MessageTemplate::ReleaseCannotTell.to_finding(&values));
+                    continue;
+                }
                 _ => continue,
             };
             place.entry(finding.component).or_default().extend(cc);
@@ -435,7 +446,8 @@ fn driver_findings(
         };
         artifact.parts.iter().find(owns)
     };
-    let mut findings = Vec::new();
+    finding::sort_findings(&mut findings);
+    findings.dedup();
     for (component, ccs) in &too_old {
         let part = owner(component);
         let values = file_values(part.map_or(component, |part| &part.name)).with("floor", floor_text(floor));
@@ -461,6 +473,23 @@ fn driver_findings(
         findings.push(MessageTemplate::ReleaseCannotTell.to_finding(&file_values(name).with("why", why)));
     }
     findings
+}
+
+/// Returns the finding that the libraries of a process need a newer driver than the floor.
+fn floor_of_process(
+    components: &Components,
+    cc: Option<(u8, u8)>,
+    cause: &Finding,
+    floor: DriverRelease,
+) -> Option<Finding> {
+    let OldestDriver { cuda, release } = driver_needs(std::slice::from_ref(components), &machine_with_gpu(cc)).driver?;
+    let values = file_values(&components.file).with("floor", floor_text(floor)).with("needs_cuda", cuda);
+    let values = values.with_known("needs_release", release).with("why", first_line(&cause.message));
+    Some(MessageTemplate::ReleaseDriverFloor.to_finding(&values))
+}
+
+fn first_line(message: &str) -> &str {
+    message.lines().next().unwrap_or_default()
 }
 
 fn is_gpu_row(row: &Requirement) -> bool {

@@ -14,7 +14,7 @@ use std::fs;
 use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 
-use cudaguard_tests::{Test, e2e, places, test, tools, world};
+use cudaguard_tests::{Call, Test, e2e, places, test, tools, world};
 
 use arrangement::Arrangement;
 
@@ -178,6 +178,28 @@ fn check(pair: &Pair) {
         lines(&pair.name, &known.into_iter().filter(|(form, _)| !found.contains_key(form)).collect())
     );
     replace_lines(&pair.name, &lines(&pair.name, &found));
+}
+
+#[e2e]
+fn answers_do_not_contradict() {
+    ask(130, 15);
+}
+
+#[e2e(slow)]
+fn many_answers_do_not_contradict() {
+    ask(20, 200);
+}
+
+/// Asks random questions (`tests/bin/contradictions.rs`) about every `step`th pair.
+fn ask(step: usize, count: u32) {
+    world::need();
+    tools::need_all(&["cc", "python3", "ldconfig"]);
+    let pairs: Vec<Pair> = read_pairs().into_iter().step_by(step).collect();
+    let arrangements: Vec<Arrangement> = pairs.iter().map(Arrangement::new).collect();
+    let call = Call::new(world::sibling("contradictions")).args(["--count", &count.to_string()]);
+    let trees = arrangements.iter().map(|one| one.path().join("tree"));
+    let programs = arrangements.iter().map(|one| one.path().join("tree/app/bin/prog"));
+    print!("{}", call.args(trees.chain(programs)).run().success().stdout);
 }
 
 /// Replaces the lines of this pair in the list.
