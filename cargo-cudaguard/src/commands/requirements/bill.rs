@@ -1,5 +1,6 @@
 //! The files in a bill of materials: their SHA-256, their package, and the libraries in them.
 
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::path::Path;
 
@@ -65,6 +66,25 @@ impl BundledLibrary {
     }
 }
 
+/// Gives a library of NVIDIA's whose file contains no version that of its part in the same directory: `libcudnn.so.9` and
+/// `libcudnn_graph.so.9` are released together.
+fn use_versions_of_parts(all: &mut [BundledLibrary]) {
+    let mut of_parts = BTreeMap::new();
+    for part in all.iter().filter(|part| part.is_of_nvidia) {
+        let dir = &part.path[..part.path.len() - part.path.rsplit(['/', '!']).next().unwrap_or_default().len()];
+        if let Some(((stem, _), version)) = part.name.split_once('_').zip(part.version.clone()) {
+            of_parts.insert(format!("{dir}{stem}"), version);
+        }
+    }
+    for library in all.iter_mut().filter(|library| library.is_of_nvidia && library.version.is_none()) {
+        let stem = library.path.split(".so").next().unwrap_or_default();
+        if let Some(version) = of_parts.get(stem) {
+            library.purl = format!("{}@{version}", library.purl);
+            library.version = Some(version.clone());
+        }
+    }
+}
+
 /// Returns the version in the name of a library: `libgomp-a34b3233.so.1.0.0`.
 fn version_in_name(file: &str) -> Option<String> {
     let (_, version) = file.split_once(".so.")?;
@@ -100,7 +120,9 @@ impl BilledFile {
         let mut packages = artifact.packages_in_bill();
         let members = artifact.members_in_bill();
         let members = members.iter().filter(|member| !is_whole(member.name));
-        let bundled = members.map(|member| BundledLibrary::from_member(member, packages.len() > 1)).collect();
+        let mut bundled: Vec<_> =
+            members.map(|member| BundledLibrary::from_member(member, packages.len() > 1)).collect();
+        use_versions_of_parts(&mut bundled);
         let requires = packages.iter_mut().flat_map(|package| std::mem::take(&mut package.requires)).collect();
         let package = match &packages[..] {
             [package] => Some((package.name.clone(), package.version.clone(), package.purl.clone())),
