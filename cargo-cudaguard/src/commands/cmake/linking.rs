@@ -103,7 +103,8 @@ fn statement_value(statement: &str, name: &str) -> Option<String> {
 /// CMakeLists.txt.
 fn make_link_script(facts: &TargetDescription) -> Option<(String, PathBuf)> {
     let known = facts.files.first()?.parent()?;
-    let (dir, target) = (known.parent()?.parent()?, known.file_name()?.to_string_lossy());
-    let script = dir.join("CMakeFiles").join(format!("{target}.dir")).join("link.txt");
-    Some((fs::read_to_string(script).ok()?, dir.to_owned()))
+    // They are in `CMakeFiles/cudaguard/TARGET`.
+    let (files, target) = (known.parent()?.parent()?, known.file_name()?.to_string_lossy());
+    let script = files.join(format!("{target}.dir")).join("link.txt");
+    Some((fs::read_to_string(script).ok()?, files.parent()?.to_owned()))
 }
