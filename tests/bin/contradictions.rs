@@ -251,8 +251,7 @@ impl Comparison<'_> {
         let start = on_machine(&[&program]);
         let is_allowed = start.status() != Some(REFUSED_START) || is_refused;
         self.check(is_allowed, &format!("the start is refused: {start}"), &[&verify]);
-        let is_for_start =
-            verify.output.contains("not checked at start-up") || verify.output.contains("has no manifest");
+        let is_for_start = verify.output.contains("not checked at start-up") || verify.output.contains("(no manifest)");
         let is_stopped = start.status() != Some(0) || !is_refused || is_for_start;
         self.check(is_stopped, &format!("the program starts: {start}"), &[&verify]);
     }
