@@ -7,7 +7,6 @@ use std::borrow::Cow;
 use std::collections::{BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
 
-use super::described_libraries::LibrariesOfMachine;
 use super::oldest_driver::{OldestDriver, driver_needs, machine_with_gpu};
 use super::{HostLibrary, Machine};
 use crate::binary::examined::NotExamined;
@@ -492,7 +491,7 @@ impl Components {
         let libraries = self.libraries_of(machine, &mut of_each);
         findings.extend(of_each.into_iter().flatten());
         findings.extend(first.and_then(|host| judge::together(&self.manifests, &host)));
-        let compilers = self.compilers_on(machine, &libraries);
+        let compilers = self.compilers_with(libraries.compilers(machine));
         let of_compilers = machine.compiler_findings(&compilers);
         if self.loads_nvrtc && !self.has_gpu_code() {
             let values = Values::default().with("file", &self.file);
@@ -519,8 +518,8 @@ impl Components {
     }
 
     /// Returns the compilers that come with the file and those of the machine. Of one that neither has, the soname is known.
-    fn compilers_on(&self, machine: &Machine, libraries: &LibrariesOfMachine<'_>) -> Vec<RuntimeCompiler> {
-        let mut all = [self.compilers.clone(), libraries.compilers(machine)].concat();
+    fn compilers_with(&self, of_machine: Vec<RuntimeCompiler>) -> Vec<RuntimeCompiler> {
+        let mut all = [self.compilers.clone(), of_machine].concat();
         if all.is_empty() {
             all.extend(self.needed.iter().filter_map(|needed| family::compiler_of_soname(&needed.soname)));
         }
