@@ -25,8 +25,8 @@ fn visit_child(entries: fs::ReadDir, name: &str, of: &ArchivePlace<'_>) -> Resul
         let name = if name.is_empty() { own } else { format!("{name}/{own}") };
         let kind = entry.file_type().map_err(|error| of.error_for(&name, error))?;
         if kind.is_dir() {
-            // Objects and compiler tests of a CMake build, which nothing starts or loads.
-            if entry.file_name() == "CMakeFiles" {
+            // In a build directory of CMake, it contains objects and compiler tests, which nothing starts or loads.
+            if entry.file_name() == "CMakeFiles" && entry.path().with_file_name("cmake_install.cmake").exists() {
                 continue;
             }
             match fs::read_dir(entry.path()) {
