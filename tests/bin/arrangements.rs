@@ -18,7 +18,7 @@ use std::process::{Command, ExitCode, Output, Stdio};
 use cargo_cudaguard::host::machine::DriverProbe;
 use cargo_cudaguard::start;
 use cudaguard::internal::env::Env;
-use cudaguard_tests::{Dice, parts};
+use cudaguard_tests::{Dice, command, parts};
 use rustix::mount::{MountFlags, mount, mount_bind};
 
 const SONAME: &str = "libcudnn.so.9";
@@ -319,8 +319,7 @@ impl Builder {
 
     /// Runs the command on this machine, in the directory.
     fn command(&self, arguments: &[&str]) {
-        let here = std::env::current_exe().expect("this program").with_file_name("cargo-cudaguard");
-        let done = Command::new(&here)
+        let done = Command::new(command::path())
             .args(["cudaguard", "-q"])
             .args(arguments)
             .env("CC", &self.compiler)
