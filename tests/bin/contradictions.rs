@@ -9,7 +9,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use cudaguard_tests::{Call, Dice, Outcome, command};
+use cudaguard_tests::{Call, Dice, Outcome, command, places};
 use serde_json::Value;
 
 const GPUS: [&str; 10] = ["5.0", "6.0", "7.0", "7.5", "8.0", "8.6", "8.9", "9.0", "10.0", "12.0"];
@@ -236,7 +236,7 @@ impl Comparison<'_> {
         let simulator = self.command;
         let on_machine = |arguments: &[&str]| {
             let call = Call::new(simulator).args(["cudaguard", "simulate", "--driver", branch, "--gpu", cc, "--"]);
-            call.args(arguments).run()
+            call.args(arguments).env("XDG_CACHE_HOME", places::target().join("simulate")).run()
         };
         let (command, program) = (self.command.display().to_string(), path.display().to_string());
         let ask = |verb: &str| {
