@@ -23,7 +23,7 @@ pub(super) fn check_toolkit_evidence(
     findings: &mut Vec<Finding>,
 ) {
     let before = findings.len();
-    check_cudart_release(linked, findings);
+    check_cudart_release(policy, linked, findings);
     in_use(linked, findings.len() > before, findings);
     check_required_toolkit(policy, recorded, linked, findings);
 }
@@ -89,12 +89,14 @@ fn cudart_in_words(linked: &Linked<'_>) -> Option<String> {
 }
 
 /// Compares the cudart in the file with the kernels that it registers.
-fn check_cudart_release(linked: &Linked<'_>, findings: &mut Vec<Finding>) {
+fn check_cudart_release(policy: &Policy, linked: &Linked<'_>, findings: &mut Vec<Finding>) {
     let seen = linked.seen;
     let (kernels, cudarts) = (seen.registered_releases(), seen.cudart_releases());
     let Some(newest) = seen.newest_cudart() else { return };
     let others: Releases = kernels.difference(&cudarts).copied().collect();
-    if others.is_empty() {
+    // Kernels of this build that an earlier toolkit compiled differ from the cudart of the toolkit in use, too: one cause, one finding.
+    let is_of_toolkit = current_toolkit(linked) == Some(newest) && others.is_subset(&seen.own_kernel_releases());
+    if others.is_empty() || is_of_toolkit && !policy.allow.contains_key(&Code::OtherToolkitUsed) {
         return;
     }
     // CUDA guarantees that objects of an older toolkit of the same major work.

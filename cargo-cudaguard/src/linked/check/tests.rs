@@ -467,12 +467,13 @@ fn mixed_releases_are_reported() {
         ("13.0", &[], &[], ""),
         // A second toolkit that a variable names, and only that one in the file.
         ("13.0 11.8", &["11.8"], &["11.8"], ""),
-        ("13.0 11.8", &["own 11.8"], &["13.0"], "error CG144, error CG145"),
+        ("13.0 11.8", &["own 11.8"], &["13.0"], "error CG144"),
         ("13.0", &["own 11.8"], &["11.8"], "error CG144"),
         ("13.0", &["11.8"], &["11.8"], "error CG144"),
         ("13.0", &["own 13.2"], &["13.2"], "error CG144"),
         ("13.0", &[], &["13.2"], "error CG144"),
-        ("13.0", &["own 11.8"], &["13.0"], "error CG144, error CG145"),
+        ("13.0", &["own 11.8"], &["13.0"], "error CG144"),
+        ("13.0", &["own 11.8", "12.4"], &["13.0"], "error CG144, error CG145"),
         ("13.0", &["11.8"], &["13.0"], "error CG145"),
         ("13.0", &["13.0"], &["13.2"], "error CG145"),
         ("13.0", &["own 13.0"], &["11.8"], "error CG145"),
@@ -488,6 +489,8 @@ fn mixed_releases_are_reported() {
         assert_eq!(judged(in_use, shown, inside, ""), expected_findings, "{in_use}, {shown:?}, {inside:?}");
     }
     assert_eq!(judged("13.0", &["own 11.8"], &["11.8"], ">=13"), "error CG103, error CG144");
+    let allowed = "\"\n[allow]\nCG144 = \"why";
+    assert_eq!(judged("13.0", &["own 11.8"], &["13.0"], &format!(">=11{allowed}")), "error CG144, error CG145");
     assert_eq!(judged("", &["11.8"], &["11.8"], ">=13"), "error CG103");
     assert_eq!(judged("", &["13.0"], &["13.0"], "=13.0.88"), "", "the build of 13.0 is unknown");
     // The detected toolkit was checked before.
