@@ -23,6 +23,7 @@ use cudaguard::internal::pipeline::{BuildInputs, CudaIntent};
 use cudaguard::internal::policy::Policy;
 use cudaguard::internal::rebuild_stamp;
 
+use crate::cargo::build_context::KeyTimes;
 use crate::cargo::project::{Package, Project};
 use crate::cli::platform::symlink;
 use crate::cli::report::{self, Level};
@@ -192,13 +193,12 @@ impl Plan {
         self.ready.is_some()
     }
 
-    /// Writes the guard. `since` is the modification time of a new guard: a guard that is written while cargo builds
-    /// must not look newer than that build.
+    /// Writes the guard.
     pub(crate) fn make(
         self,
         facts: &BuildInputs<'_>,
         judged: &CheckedBuild,
-        since: Option<SystemTime>,
+        times: KeyTimes,
         shims: &mut Shims,
     ) -> Result<Guard, String> {
         let Self { dir, descriptor, mut content, ready: guarded } = self;
@@ -232,7 +232,7 @@ impl Plan {
                 unguarded
             }
         };
-        write_key(&key, &content, since)?;
+        write_key(&key, &content, times)?;
         Ok(Guard { key, guarded })
     }
 }
@@ -244,21 +244,22 @@ pub(crate) fn exists(facts: &BuildInputs<'_>, own: &Path) -> bool {
 
 /// Writes the file that targets without a guard depend on, and returns its path. Its content changes when the package
 /// must be guarded.
-pub(crate) fn unguarded_key(facts: &BuildInputs<'_>, own: &Path, since: Option<SystemTime>) -> Result<PathBuf, String> {
+pub(crate) fn unguarded_key(facts: &BuildInputs<'_>, own: &Path, times: KeyTimes) -> Result<PathBuf, String> {
     let key = guard_dir(facts, own).join(NO_GUARD);
-    write_key(&key, b"unguarded", since)?;
+    write_key(&key, b"unguarded", times)?;
     Ok(key)
 }
 
 /// Makes cargo link the targets of this package again that were linked without a guard.
 pub(crate) fn expire_unguarded(facts: &BuildInputs<'_>, own: &Path) -> Result<(), String> {
     let key = guard_dir(facts, own).join(NO_GUARD);
-    if key.is_file() { write_key(&key, b"guarded", None) } else { Ok(()) }
+    if key.is_file() { write_key(&key, b"guarded", KeyTimes::default()) } else { Ok(()) }
 }
 
-fn write_key(key: &Path, content: &[u8], since: Option<SystemTime>) -> Result<(), String> {
+fn write_key(key: &Path, content: &[u8], times: KeyTimes) -> Result<(), String> {
+    let time = times.time(!key.exists());
     if write_where_new(key, content)? {
-        set_time(key, since).map_err(|error| format!("cannot set the time of {}: {error}", key.display()))?;
+        set_time(key, time).map_err(|error| format!("cannot set the time of {}: {error}", key.display()))?;
     }
     Ok(())
 }
