@@ -89,9 +89,9 @@ impl CrateGraph {
         }
         let inputs: Vec<Value> = inputs.into_iter().map(|path| json!([path, digest_of(&path)])).collect();
         let text = json!({ "inputs": inputs, "targets": graph }).to_string();
-        // The result is cached only if a build has already created the directory, so that a check of a project writes
-        // nothing into it. If the cache cannot be written, the graph is read again next time.
-        let _ = own.is_dir().then(|| write_where_new(&file, text.as_bytes()));
+        // A check of a project that was never built writes nothing into it. If the cache cannot be written, the graph is
+        // read again next time.
+        let _ = (builds || own.is_dir()).then(|| write_where_new(&file, text.as_bytes()));
         graph
     }
 
