@@ -2,8 +2,9 @@
 
 use std::fs;
 
-use cudaguard_tests::{Call, Outcome, Scratch, compiled_once, e2e, parts, tools};
+use cudaguard_tests::{Call, Outcome, Scratch, compiled_once, e2e, tools};
 
+use super::events::use_toolkit;
 use super::{Project, blocks, is_whole};
 
 /// Files that Bazel's own rules load from repositories on the network. They re-export built-in rules.
@@ -41,38 +42,43 @@ const RULES: &[(&str, &[&str])] = &[
     ),
 ];
 
-/// Returns a call that only writes to the project's directory. It uses the system's compiler, because Bazel passes the
+/// Returns a call that only writes to the project's directory, with errors in its output. It uses the system's compiler, because Bazel passes the
 /// compiler's directory to the linker without quotes.
 fn call(project: &Project) -> Call {
     let home = project.0.join("home");
-    let call = project.call(tools::need("bazel")).args(["--max_idle_secs=120", "--nohome_rc"]);
+    let call = project.call("sh").args(["-c", "exec \"$@\" 2>&1", "sh"]).arg(tools::need("bazel"));
+    let call = call.args(["--max_idle_secs=120", "--nohome_rc"]);
     let call = call.arg(format!("--output_user_root={}", project.0.join("out").display()));
     call.env("HOME", home).env("PATH", compiled_once::left_out(&project.search_path()))
 }
 
-fn build(project: &Project) -> Outcome {
+/// Runs a command of Bazel with these arguments.
+pub(super) fn run(project: &Project, words: &[&str]) -> Outcome {
     let rules = RULES.iter().map(|(name, _)| {
         format!("--override_repository=rules_{name}={}", project.0.join(format!("rules_{name}")).display())
     });
-    call(project).arg("build").args(rules).args(["--color=no", "//:my-model"]).run()
+    call(project).args(&words[..1]).args(rules).arg("--color=no").args(&words[1..]).run()
 }
 
 /// Stops the server. Makes Bazel's directories writable, because otherwise only root could delete them.
+pub(super) fn end(project: &Project) {
+    let _ = call(project).arg("shutdown").run();
+    let _ = project.shell("chmod -R u+w ../out");
+}
+
 struct Ended<'a>(&'a Project);
 
 impl Drop for Ended<'_> {
     fn drop(&mut self) {
-        let _ = call(self.0).arg("shutdown").run();
-        let _ = self.0.shell("chmod -R u+w ../out");
+        end(self.0);
     }
 }
 
-#[e2e(slow)]
-fn bazel() {
+/// Returns the project of the page, which uses the toolkit in its directory `toolkit`.
+pub(super) fn project() -> Project {
     let _ = tools::need("bazel");
     // Bazel rejects a path with a blank.
     let project = Project::below(Scratch::without_blanks("bazel"));
-    let _ended = Ended(&project);
     for (name, rules) in RULES {
         let text = rules.iter().map(|rule| format!("{rule} = native.{rule}\n")).collect::<Vec<_>>().concat();
         project.write(&format!("../rules_{name}/WORKSPACE"), "");
@@ -81,19 +87,25 @@ fn bazel() {
     }
     let [file] = &blocks("python")[..] else { panic!("one BUILD file") };
     project.write("WORKSPACE", "");
-    let toolkit = project.0.join("cuda");
-    std::os::unix::fs::symlink(parts::cuda("13.0"), &toolkit).expect("a link can be made");
-    project.write("BUILD", &file.replace("/usr/local/cuda", &toolkit.display().to_string()));
-    let build = || build(&project);
+    project.write("BUILD", &file.replace("/usr/local/cuda", &project.path("toolkit").display().to_string()));
+    project
+}
+
+#[e2e(slow)]
+fn bazel() {
+    let project = project();
+    let _ended = Ended(&project);
+    use_toolkit(&project, "13.0");
+    let build = || run(&project, &["build", "//:my-model"]);
     let built = build().success();
-    assert!(!built.stderr.contains("cudaguard: ") && !built.stderr.contains("[CG"), "{built}");
+    assert!(!built.stdout.contains("cudaguard: ") && !built.stdout.contains("[CG"), "{built}");
     is_whole(&project, "bazel-bin/my-model-sealed");
     // Both rules detect a new policy.
     let sealed = fs::read(project.path("bazel-bin/my-model-sealed")).expect("it was built");
     project.write("cudaguard.toml", "gpu.fleet = [\"T4\"]\n");
     let refused = build();
     assert_ne!(refused.status(), Some(0), "{refused}");
-    assert!(refused.stderr.contains("error[CG130]") && refused.stderr.contains("T4"), "{refused}");
+    assert!(refused.stdout.contains("error[CG130]") && refused.stdout.contains("T4"), "{refused}");
     project.write("cudaguard.toml", "gpu.fleet = [\"A100\"]\n");
     let _ = build().success();
     is_whole(&project, "bazel-bin/my-model-sealed");
