@@ -446,7 +446,7 @@ fn walk_open_file(
     file.rewind().map_err(|error| of.error_for("", error))?;
     match form {
         ArchiveFormat::Zip => {
-            let kind = zipped::walk_zip(&Arc::new(file), of)?;
+            let kind = zipped::walk_zip(file, of)?;
             let wheel = path.extension().is_some_and(|ending| ending == "whl");
             Ok(if kind == "zip archive" && wheel { "wheel" } else { kind })
         }
@@ -511,18 +511,6 @@ impl<F: std::ops::Deref<Target = File>> Read for ReadAt<F> {
         let length = platform::read_at(&self.file, buffer, self.at)?;
         self.at += length as u64;
         Ok(length)
-    }
-}
-
-impl<F: std::ops::Deref<Target = File>> io::Seek for ReadAt<F> {
-    fn seek(&mut self, to: io::SeekFrom) -> io::Result<u64> {
-        let to = match to {
-            io::SeekFrom::Start(at) => Some(at),
-            io::SeekFrom::Current(by) => self.at.checked_add_signed(by),
-            io::SeekFrom::End(by) => self.file.metadata()?.len().checked_add_signed(by),
-        };
-        self.at = to.ok_or_else(|| io::Error::from(io::ErrorKind::InvalidInput))?;
-        Ok(self.at)
     }
 }
 
