@@ -139,7 +139,8 @@ fn simulate_closure(
             machine = Some(detect_for_graph(env, &mut graph, &names, probe));
         }
         findings = findings_on(&components, machine.as_ref(), &graph);
-        if let Some(driver) = machine.as_ref().and_then(|machine| machine.driver.as_ref()) {
+        let driver = machine.as_ref().and_then(|machine| machine.driver.as_ref());
+        if let Some(driver) = driver.filter(|_| components.own_libcuda.is_none()) {
             let needs = libcuda_fix::needed_cuda(&components.manifests, &graph);
             libcuda_fix::adapt_hints(&mut findings, env, &graph, driver, needs);
         }

@@ -284,6 +284,7 @@ words! {
     NoCodeForGpuNotYetMade NoCodeForGpu;
     DriverMismatch DriverMismatch;
     DriverMismatchPicked DriverMismatch;
+    DriverMismatchOwn DriverMismatch;
     ForwardCompatUnsupported ForwardCompatUnsupported;
     ForwardCompatUnsupportedPicked ForwardCompatUnsupported;
     ForwardCompatUnsupportedBehind ForwardCompatUnsupported;

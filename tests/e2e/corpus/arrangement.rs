@@ -30,6 +30,7 @@ const NEEDS: &[Need] = &[
     Need { name: "cublas12", soname: "libcublas.so.12", function: "cublasCreate_v2", package: "cublas" },
     Need { name: "nvrtc13", soname: "libnvrtc.so.13", function: "nvrtcVersion", package: "cu13" },
     Need { name: "nvrtc12", soname: "libnvrtc.so.12", function: "nvrtcVersion", package: "cuda_nvrtc" },
+    Need { name: "libcuda535", soname: "libcuda-1a2b3c4d.so.535.261.03", function: "cuInit", package: "driver" },
     Need { name: "own", soname: "libown.so", function: "own", package: "own" },
     Need { name: "dll", soname: "framework.dll", function: "framework", package: "framework" },
     Need { name: "nothing", soname: "", function: "", package: "" },
@@ -308,6 +309,10 @@ fn set(name: &str) -> Vec<LibraryFile> {
             let names =
                 [(format!("libnvrtc.so.{major}"), source), (format!("libnvrtc-builtins.so.{release}"), builtins)];
             names.map(|(name, source)| (name.clone(), library(&name, &source, &["-Wl,-rpath,$ORIGIN"]))).to_vec()
+        }
+        ("libcuda", _) => {
+            let soname = "libcuda-1a2b3c4d.so.535.261.03";
+            vec![(soname.to_owned(), library(soname, "int cuInit(void *h) { (void)h; return 0; }", &[]))]
         }
         ("dll", _) => vec![
             windows_library("framework.dll", "int framework(void) { return 0; }"),

@@ -16,6 +16,7 @@ use crate::cli::report::CliError;
 use crate::family::{RuntimeCompiler, is_nvrtc};
 use crate::host::dry_run::is_searched_inside;
 use crate::host::library_version::{in_name, inner_file};
+use crate::host::machine::detect::{LIBCUDA, release_of_file};
 use crate::host::machine::{
     BroughtCudnn, Choice, Components, HostLibrary as Found, HostLibraryPart, LinkedCudnn, LoadedModule, Needed,
     OpenedByName, Variant, cudnn_soname, is_cudnn_row, opened_cudnn, read_parts_of,
@@ -23,6 +24,7 @@ use crate::host::machine::{
 use cudaguard::internal::finding::Finding;
 use cudaguard::internal::manifest::Requirement;
 use cudaguard::internal::vendor::{CUDNN, plain_name};
+use cudaguard::internal::version::DriverRelease;
 
 impl ArtifactReport {
     /// Does the same as [`Self::components_with_packages`], but returns an error if the artifact contains nothing to check.
@@ -40,6 +42,17 @@ impl ArtifactReport {
             None => "nothing to check: no member contains GPU code or requirements on a CUDA library".to_owned(),
         };
         Err(CliError::operational(format_args!("{}: {why}", self.archive.display())))
+    }
+
+    /// Returns the libcuda that a member links and that comes with it, renamed as wheel repair does it. A libcuda without a hash in
+    /// its name may be cuda-compat, or be replaced by the container runtime.
+    fn copy_of_libcuda(&self, part: &ArtifactMember) -> Option<(String, Option<DriverRelease>)> {
+        let is_copy = |name: &&String| plain_name(name) == LIBCUDA && *name != LIBCUDA;
+        let soname = part.binary.needed.iter().find(is_copy).filter(|_| part.binary.os == Some(TargetOs::Linux))?;
+        match self.find_library(part, soname) {
+            LibraryPlace::Inside(name) => Some((name, release_of_file(soname))),
+            LibraryPlace::OutOfReach(_) | LibraryPlace::External => None,
+        }
     }
 
     /// Returns the requirements of all members. A library that a member finds in the artifact is not required of a machine.
@@ -132,6 +145,7 @@ impl ArtifactReport {
                     (0..own.manifests.len()).for_each(|at| own.bring_cudnn(at, library.clone(), place));
                 }
             }
+            all.own_libcuda = all.own_libcuda.or_else(|| whole.copy_of_libcuda(part));
             let offset = all.manifests.len();
             if is_module && !part.is_listed_under_cuda() {
                 let linked = part.binary.needed.iter().filter(|name| needs_cudnn && CUDNN.is_named(name));

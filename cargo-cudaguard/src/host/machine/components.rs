@@ -31,7 +31,7 @@ use cudaguard::internal::tables;
 use cudaguard::internal::toolchain::Toolchain;
 use cudaguard::internal::use_windows_releases;
 use cudaguard::internal::vendor::{self, CUDART, CUDNN, NCCL};
-use cudaguard::internal::version::{CudaVersion, Version};
+use cudaguard::internal::version::{CudaVersion, DriverRelease, Version};
 
 /// The place of findings about this machine.
 pub(crate) const HERE: &str = "this machine";
@@ -49,6 +49,8 @@ pub struct Components {
     pub needed: Vec<Needed>,
     /// The cuDNN that comes with the file.
     pub brought: Vec<BroughtCudnn>,
+    /// The copy of libcuda that comes with the file: its name, and its release if the name contains it.
+    pub own_libcuda: Option<(String, Option<DriverRelease>)>,
     /// The libraries of NVIDIA that the file opens by name, except cuDNN and the driver's.
     pub opened: Vec<OpenedByName>,
     /// The modules of a package, of which one that can be loaded suffices.
@@ -417,12 +419,15 @@ impl Components {
         Self { manifests: kept, brought, alternatives, packages, ..self.clone() }
     }
 
-    /// Returns the machine with the operating system of the file, if the description names none, and without variables that do
-    /// not affect the file.
+    /// Returns the machine with the operating system of the file, if the description names none, without variables that do not
+    /// affect the file, and with the libcuda that the file brings.
     pub(crate) fn machine_for_file<'a>(&self, machine: &'a Machine) -> Cow<'a, Machine> {
         let mut machine = machine.with_default_os(self.os);
         if self.is_bare_cubin && machine.passes_over_machine_code() {
             machine.to_mut().variables.retain(|(name, _)| name != "CUDA_FORCE_PTX_JIT");
+        }
+        if let Some((name, release)) = &self.own_libcuda {
+            machine.to_mut().use_libcuda(name, *release);
         }
         machine
     }
@@ -510,6 +515,12 @@ impl Components {
         findings.extend(self.older_nccl(machine));
         findings.extend(self.findings_of_every_cudnn(machine, place));
         findings.extend(self.findings.iter().cloned());
+        if self.own_libcuda.is_some() {
+            let of_copy = MessageTemplate::DriverMismatchOwn.to_finding(&Values::default());
+            for finding in findings.iter_mut().filter(|finding| finding.code == Code::DriverMismatch) {
+                finding.hint.clone_from(&of_copy.hint);
+            }
+        }
         if self.os == Some(TargetOs::Windows) {
             findings.iter_mut().for_each(Finding::use_names_of_windows);
         }

@@ -149,8 +149,14 @@ fn push_note(machine: &mut Machine, key: &str, source: impl Into<String>) {
 /// libcuda.so.1.1, and a stub has no number: no release has a branch below 100.
 pub(crate) fn release_in_name(path: &Path) -> Option<DriverRelease> {
     let real = fs::canonicalize(path).ok()?;
-    let release: DriverRelease = real.file_name()?.to_str()?.strip_prefix("libcuda.so.")?.parse().ok()?;
-    (release.branch >= 100).then_some(release)
+    release_of_file(real.file_name()?.to_str()?)
+}
+
+/// Returns the release in the name of a libcuda, also of a copy that wheel repair renamed.
+pub(crate) fn release_of_file(name: &str) -> Option<DriverRelease> {
+    let (stem, release) = name.split_once(".so.")?;
+    let release: DriverRelease = release.parse().ok()?;
+    (stem.starts_with("libcuda") && release.branch >= 100).then_some(release)
 }
 
 /// Reads the facts in libcuda's file.

@@ -422,6 +422,27 @@ impl Machine {
         }
     }
 
+    /// Replaces libcuda by a copy that a program brings. The kernel module stays; without its release, nothing is known about the
+    /// copy. A driver that is assumed to work with the program stays.
+    pub(super) fn use_libcuda(&mut self, name: &str, release: Option<DriverRelease>) {
+        let installed = self.driver.take().unwrap_or_default();
+        let kernel = installed.kernel.or(installed.user);
+        let is_assumed = kernel.is_none() && installed.init == Some(0);
+        if is_assumed || installed.library.as_deref() == Some(name) {
+            self.driver = Some(installed);
+            return;
+        }
+        self.driver = Some(Driver {
+            absent: installed.absent && kernel.is_none(),
+            user: release.filter(|_| kernel.is_some()),
+            kernel,
+            library: Some(name.to_owned()),
+            ptx_compiler: installed.ptx_compiler,
+            ordinary: true,
+            ..Driver::default()
+        });
+    }
+
     /// Returns the driver whose numbers the tables know.
     fn tabled_driver(&self) -> Option<Cow<'_, Driver>> {
         let driver = self.driver.as_ref()?;

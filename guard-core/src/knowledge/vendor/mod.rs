@@ -310,12 +310,14 @@ pub fn major_of(soname: &str) -> Option<u32> {
 }
 
 /// Returns the soname of a library without the hash that auditwheel adds so that two packages' copies do not meet:
-/// `libcudart-e409450e.so.11.0` is `libcudart.so.11.0`. For a DLL of NVIDIA's, returns its soname on Linux.
+/// `libcudart-e409450e.so.11.0` is `libcudart.so.11.0`. A copy of libcuda has the name of its file, which ends with the release of
+/// the driver: `libcuda-1a2b3c4d.so.535.261.03` is `libcuda.so.1`. For a DLL of NVIDIA's, returns its soname on Linux.
 pub fn plain_name(file: &str) -> Cow<'_, str> {
     if let Some(soname) = windows::soname_of_dll(file) {
         return soname.into();
     }
     match file.find(".so").map(|at| file.split_at(at)) {
+        Some((stem, _)) if stem != without_mark(stem) && without_mark(stem) == "libcuda" => "libcuda.so.1".into(),
         Some((stem, rest)) if without_mark(stem) != stem => format!("{}{rest}", without_mark(stem)).into(),
         _ => file.into(),
     }

@@ -31,6 +31,8 @@ fn repaired_wheel_names_are_parsed() {
         ("libcudart-e409450.so.11.0", "libcudart-e409450.so.11.0"),
         ("libcudart-e409450x.so.11.0", "libcudart-e409450x.so.11.0"),
         ("libx-1.2.so-e409450e.so.3", "libx-1.2.so-e409450e.so.3"),
+        ("libcuda-1a2b3c4d.so.535.261.03", "libcuda.so.1"),
+        ("libcuda.so.535.261.03", "libcuda.so.535.261.03"),
         ("libgomp-a34b3233.a", "libgomp-a34b3233.a"),
         ("libcudart.so.12", "libcudart.so.12"),
         ("-", "-"),
