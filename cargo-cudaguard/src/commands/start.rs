@@ -129,6 +129,8 @@ fn simulate_closure(
     if components.manifests.is_empty() {
         mark_only_code(&mut components.not_examined);
     }
+    // The machine's loader finds a libcuda that is not renamed, and the driver that is then detected has this libcuda.
+    components.own_libcuda.take_if(|(name, _)| name.contains("/libcuda.so."));
     let own = program_component(program, &components);
     let mut findings = dry_run::loader_findings(env, &graph);
     let is_loaded = findings.is_empty();

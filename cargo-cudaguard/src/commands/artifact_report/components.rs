@@ -16,7 +16,7 @@ use crate::cli::report::CliError;
 use crate::family::{RuntimeCompiler, is_nvrtc};
 use crate::host::dry_run::is_searched_inside;
 use crate::host::library_version::{in_name, inner_file};
-use crate::host::machine::detect::{LIBCUDA, release_of_file};
+use crate::host::machine::detect::{LIBCUDA, in_compat_dir, release_in_name, release_of_file};
 use crate::host::machine::{
     BroughtCudnn, Choice, Components, HostLibrary as Found, HostLibraryPart, LinkedCudnn, LoadedModule, Needed,
     OpenedByName, Variant, cudnn_soname, is_cudnn_row, opened_cudnn, read_parts_of,
@@ -44,15 +44,17 @@ impl ArtifactReport {
         Err(CliError::operational(format_args!("{}: {why}", self.archive.display())))
     }
 
-    /// Returns the libcuda that a member links and that comes with it, renamed as wheel repair does it. A libcuda without a hash in
-    /// its name may be cuda-compat, or be replaced by the container runtime.
+    /// Returns the libcuda that a member links and that comes with it: renamed by wheel repair, or in its search path. It is not
+    /// cuda-compat, and no file of a system directory, which the container runtime replaces.
     fn copy_of_libcuda(&self, part: &ArtifactMember) -> Option<(String, Option<DriverRelease>)> {
-        let is_copy = |name: &&String| plain_name(name) == LIBCUDA && *name != LIBCUDA;
-        let soname = part.binary.needed.iter().find(is_copy).filter(|_| part.binary.os == Some(TargetOs::Linux))?;
-        match self.find_library(part, soname) {
-            LibraryPlace::Inside(name) => Some((name, release_of_file(soname))),
-            LibraryPlace::OutOfReach(_) | LibraryPlace::External => None,
-        }
+        let is_libcuda = |name: &&String| plain_name(name) == LIBCUDA;
+        let soname = part.binary.needed.iter().find(is_libcuda).filter(|_| part.binary.os == Some(TargetOs::Linux))?;
+        let LibraryPlace::Inside(name) = self.find_library(part, soname) else { return None };
+        let of_link = || release_in_name(Path::new(&name)).filter(|_| self.is_file());
+        let release = release_of_file(file_name(&name)).or_else(of_link);
+        let search_path = part.binary.runpath.as_deref().or(part.binary.rpath.as_deref()).unwrap_or_default();
+        let is_own = search_path.contains("ORIGIN") && release.is_some() && !in_compat_dir(Path::new(&name));
+        (soname != LIBCUDA || is_own).then_some((name, release))
     }
 
     /// Returns the requirements of all members. A library that a member finds in the artifact is not required of a machine.

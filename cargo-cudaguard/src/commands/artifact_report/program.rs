@@ -39,10 +39,11 @@ impl ArtifactReport {
         report.is_joined = scope == Scope::Loaded;
         report.not_examined.extend(load_further(&mut graph, scope));
         for (index, object) in graph.objects.iter().enumerate().skip(1) {
-            if object.place == SearchSource::Loader || is_part_of_driver(object) {
+            if object.place == SearchSource::Loader {
                 continue;
             }
-            let is_judged = scope == Scope::Loaded && (is_of_nvidia(&object.name) || has_trace_of_cuda(object.data()));
+            let uses_cuda = || is_of_nvidia(&object.name) || has_trace_of_cuda(object.data());
+            let is_judged = scope == Scope::Loaded && !is_part_of_driver(object) && uses_cuda();
             if !is_judged && !is_brought(&graph, index) {
                 continue;
             }
