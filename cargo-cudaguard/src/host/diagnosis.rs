@@ -654,7 +654,12 @@ fn mixed_parts_finding(library: &HostLibrary, parts: &[HostLibraryPart], values:
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::host::machine::Driver;
+    use crate::host::machine::{Components, Driver};
+    use cudaguard::internal::finding::Effect;
+    use cudaguard::internal::manifest::{Component, Manifest, Requirement};
+    use cudaguard::internal::policy::Policy;
+    use cudaguard::internal::toolchain::Toolchain;
+    use cudaguard::internal::version::DriverRelease;
 
     fn codes(host: &str, signs: &HostSymptoms) -> Vec<String> {
         let (machine, _) = Machine::read(host).unwrap_or_else(|mistake| panic!("{mistake}: {host}"));
@@ -756,6 +761,35 @@ mod tests {
             ),
         ] {
             assert_eq!(codes(host, &signs), expected, "{host}");
+        }
+    }
+
+    /// The judge of a start refuses with the code of `doctor`, or does not know. Then `doctor` names the cause that other facts select.
+    #[test]
+    fn start_and_doctor_agree_about_each_status() {
+        let component = Component { name: "demo".to_owned(), version: "0.1.0".to_owned() };
+        let manifest = Manifest::from_build(component, "t", "release", &Policy::default(), &Toolchain::default());
+        let (cuda, release) = (CudaVersion::new(12, 0), DriverRelease::new(525, 60, 13));
+        let requires = vec![Requirement::Driver { cuda, release, because: "libcudart 12.4".to_owned() }];
+        let manifests = vec![Manifest { requires, ..manifest }];
+        let program = Components { manifests, ..Components::default() };
+        for status in [3, 34, 46, 101, 205, 300, 304, 801, 802, 803, 804, 805, 806, 809, 999] {
+            for (facts, kernel) in [(r#""ordinary": true"#, "535.261.03"), (r#""compat": {}"#, "535.261.03")] {
+                let host = format!(
+                    r#"{{"driver": {{"user": "580.95.05", "kernel": "{kernel}", "init": {status}, {facts}}},
+                    "gpus": [{{"cc": "8.0"}}]}}"#
+                );
+                let (machine, _) = Machine::read(&host).unwrap();
+                let start = program.check_on(&machine, "that machine");
+                let start = start.iter().map(|finding| finding.code).find(|code| code.effect() != Effect::Informs);
+                let doctor = diagnose_host(&machine, &HostSymptoms::default());
+                let [doctor] = doctor.iter().map(|finding| finding.code).collect::<Vec<_>>()[..] else {
+                    panic!("{host}: {doctor:?}");
+                };
+                let agree =
+                    start == Some(doctor) || (start, doctor) == (Some(Code::DriverCannotTell), Code::DriverNotWorking);
+                assert!(agree, "{host}: {start:?}, {doctor:?}");
+            }
         }
     }
 }
