@@ -88,8 +88,10 @@ impl GraphQuery<'_> {
         let selected: Vec<&str> =
             self.project.selected.iter().map(|at| self.project.members[*at].name.as_str()).collect();
         format!(
-            "{:?} {:?} {selected:?} {:?} {} {config:?} {}",
+            "{:?} {:?} {:?} {selected:?} {:?} {} {config:?} {}",
             project::cargo_path(self.env),
+            // Several projects may have one target directory.
+            self.top,
             self.project.targets,
             self.call.features,
             uses_dev_dependencies(self.call),
