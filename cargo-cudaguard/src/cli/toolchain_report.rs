@@ -178,7 +178,7 @@ pub(crate) fn render(toolchain: &Toolchain) -> String {
         }
     }
     for dangling in &toolchain.dangling {
-        push_line(&mut text, "missing", &dangling.source, &format!("{} not found", dangling.value.display()));
+        push_line(&mut text, "missing", &dangling.source, &format!("nothing found at {}", dangling.value.display()));
     }
     text
 }

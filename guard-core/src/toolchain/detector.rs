@@ -42,11 +42,15 @@ pub(super) fn detect_toolchain(request: &DetectOptions) -> Toolchain {
     let [host, host_of_cc] = answers.hosts;
     // nvcc's limits do not apply to the compiler of sources that nvcc does not compile.
     let other_host = given.filter(|given| !given.compiles);
-    let missing = places.iter().filter(|place| place.reach == Precedence::Named && !place.root.is_dir());
+    let found: Vec<&String> = used.list.toolkits.iter().flat_map(|toolkit| &toolkit.found).collect();
+    // A build system names only what it uses.
+    let is_missing = |place: &&ToolkitPlace| !place.root.is_dir() || given.is_none() && !found.contains(&&place.source);
+    let missing = places.iter().filter(|place| place.reach == Precedence::Named).filter(is_missing);
     let missing = missing.map(|place| Sourced::new(place.root.clone(), place.source.clone()));
-    let roots = CUDNN.names.roots.iter().filter(|_| given.is_none());
-    let roots = roots.filter_map(|name| Some(Sourced::new(request.env.path(name)?, *name)));
-    let missing = missing.chain(roots.filter(|root| !root.value.is_dir()));
+    let found: Vec<&String> = cudnn.all.iter().flat_map(|install| &install.found).collect();
+    let roots = CUDNN.names.roots.iter().filter(|name| given.is_none() && !found.iter().any(|source| source == name));
+    let missing: Vec<_> =
+        missing.chain(roots.filter_map(|name| Some(Sourced::new(request.env.path(name)?, *name)))).collect();
     let toolchain = Toolchain {
         target: request.target.clone(),
         release: request.release,

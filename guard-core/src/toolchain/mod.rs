@@ -213,7 +213,7 @@ pub struct Toolchain {
     pub archs: DeclaredArchs,
     /// Stub directories in a runtime path, with the variable.
     pub stubs: Vec<Sourced<PathBuf>>,
-    /// Variables that name a missing file or directory.
+    /// Variables that name a missing file, or a directory without a part of CUDA.
     pub dangling: Vec<Sourced<PathBuf>>,
     files: Vec<PathBuf>,
 }

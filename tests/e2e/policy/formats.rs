@@ -184,14 +184,17 @@ fn unknown_packages_are_reported() {
     assert!(printed.contains("tree/cudaguard.toml:3\n"), "{printed}");
 }
 
-/// A variable that names a directory which does not exist is reported by its name, and not ignored.
+/// A variable that names a missing directory, or one with nothing in it, is reported by its name, and not ignored.
 #[e2e]
 fn variables_of_missing_directories_are_named() {
     let tree = Tree::package("gone-directories");
-    for (variable, severity) in [("CUDA_PATH", "warning"), ("CUDNN_PATH", "info")] {
-        let checked = tree.call("13.0", &["check"]).env(variable, "/nowhere").run().success();
+    tree.write("empty/file", "");
+    let empty = tree.sibling().join("tree/empty").display().to_string();
+    let variables = [("CUDA_PATH", "warning"), ("CUDNN_PATH", "info")];
+    for ((variable, severity), path) in variables.iter().flat_map(|one| [(one, "/nowhere"), (one, empty.as_str())]) {
+        let checked = tree.call("13.0", &["check"]).env(variable, path).run().success();
         let text = format!("{}{}", checked.stdout, checked.stderr);
-        let expected = format!("{severity}[CG104]: {variable} names a file or directory that does not exist.");
+        let expected = format!("{severity}[CG104]: {variable} names a path without any part of CUDA or cuDNN.");
         assert!(text.contains(&expected), "{checked}");
     }
     tree.write("cudaguard.toml", "[cudnn]\nrequire = \"^9.1\"\n");
