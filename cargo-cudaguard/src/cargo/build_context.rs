@@ -84,26 +84,12 @@ pub(crate) fn build_start_time(env: &Env) -> Option<SystemTime> {
     SystemTime::UNIX_EPOCH.checked_add(since)
 }
 
-/// Modification times of a key that is written while cargo builds. It must not look newer than that build.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct KeyTimes {
-    /// The time when the build began, which is unknown if a tool calls cargo.
-    began: Option<SystemTime>,
-    /// An earlier time.
-    earlier: Option<SystemTime>,
-}
-
-impl KeyTimes {
-    pub(crate) fn from_env(env: &Env) -> Self {
-        let context = env.var_os(BUILD).and_then(|file| fs::metadata(file).and_then(|about| about.modified()).ok());
-        Self { began: build_start_time(env), earlier: context }
-    }
-
-    /// Returns the time for a key; `None` is the current time. Files that were linked with an older content of the key
-    /// must look older than the key, so only a new key may have any earlier time.
-    pub(crate) fn time(self, is_new: bool) -> Option<SystemTime> {
-        self.began.or(self.earlier.filter(|_| is_new))
-    }
+/// Returns the modification time of a key that is written while cargo builds: it must not look newer than that build. If a
+/// tool calls cargo, the start of the build is unknown. A new key then gets an earlier time. Another key gets the current
+/// time (`None`), because files that were linked with its older content must look older.
+pub(crate) fn key_time(env: &Env, is_new: bool) -> Option<SystemTime> {
+    let earlier = || fs::metadata(env.var_os(BUILD)?).ok()?.modified().ok();
+    build_start_time(env).or_else(|| earlier().filter(|_| is_new))
 }
 
 impl BuildContext {

@@ -7,7 +7,6 @@ use std::fs;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::thread;
-use std::time::SystemTime;
 
 use crate::guard::Shim;
 use crate::guard::stamp::Stamp;
@@ -23,7 +22,7 @@ use cudaguard::internal::pipeline::{BuildInputs, CudaIntent};
 use cudaguard::internal::policy::Policy;
 use cudaguard::internal::rebuild_stamp;
 
-use crate::cargo::build_context::KeyTimes;
+use crate::cargo::build_context::key_time;
 use crate::cargo::project::{Package, Project};
 use crate::cli::platform::symlink;
 use crate::cli::report::{self, Level};
@@ -193,12 +192,12 @@ impl Plan {
         self.ready.is_some()
     }
 
-    /// Writes the guard.
+    /// Writes the guard. `during` is set while cargo builds.
     pub(crate) fn make(
         self,
         facts: &BuildInputs<'_>,
         judged: &CheckedBuild,
-        times: KeyTimes,
+        during: Option<&Env>,
         shims: &mut Shims,
     ) -> Result<Guard, String> {
         let Self { dir, descriptor, mut content, ready: guarded } = self;
@@ -232,7 +231,7 @@ impl Plan {
                 unguarded
             }
         };
-        write_key(&key, &content, times)?;
+        write_key(&key, &content, during)?;
         Ok(Guard { key, guarded })
     }
 }
@@ -244,24 +243,26 @@ pub(crate) fn exists(facts: &BuildInputs<'_>, own: &Path) -> bool {
 
 /// Writes the file that targets without a guard depend on, and returns its path. Its content changes when the package
 /// must be guarded.
-pub(crate) fn unguarded_key(facts: &BuildInputs<'_>, own: &Path, times: KeyTimes) -> Result<PathBuf, String> {
+pub(crate) fn unguarded_key(facts: &BuildInputs<'_>, own: &Path, env: &Env) -> Result<PathBuf, String> {
     let key = guard_dir(facts, own).join(NO_GUARD);
-    write_key(&key, b"unguarded", times)?;
+    write_key(&key, b"unguarded", Some(env))?;
     Ok(key)
 }
 
 /// Makes cargo link the targets of this package again that were linked without a guard.
 pub(crate) fn expire_unguarded(facts: &BuildInputs<'_>, own: &Path) -> Result<(), String> {
     let key = guard_dir(facts, own).join(NO_GUARD);
-    if key.is_file() { write_key(&key, b"guarded", KeyTimes::default()) } else { Ok(()) }
+    if key.is_file() { write_key(&key, b"guarded", None) } else { Ok(()) }
 }
 
-fn write_key(key: &Path, content: &[u8], times: KeyTimes) -> Result<(), String> {
-    let time = times.time(!key.exists());
-    if write_where_new(key, content)? {
-        set_time(key, time).map_err(|error| format!("cannot set the time of {}: {error}", key.display()))?;
+fn write_key(key: &Path, content: &[u8], during: Option<&Env>) -> Result<(), String> {
+    let time = during.and_then(|env| key_time(env, !key.exists()));
+    if !write_where_new(key, content)? {
+        return Ok(());
     }
-    Ok(())
+    let Some(time) = time else { return Ok(()) };
+    let set = fs::File::options().write(true).open(key).and_then(|file| file.set_modified(time));
+    set.map_err(|error| format!("cannot set the time of {}: {error}", key.display()))
 }
 
 /// Returns true if the stored guard was written for the current toolchain. The files that were linked with it then show
@@ -295,13 +296,6 @@ const SHIM: &str = "cudaguard-shim.o";
 fn read_ready_guard(dir: &Path) -> Option<GuardObjects> {
     let (note, shim) = (dir.join(NOTE), dir.join(SHIM));
     (note.is_file() && shim.is_file()).then_some(GuardObjects::Objects { note, shim })
-}
-
-fn set_time(path: &Path, since: Option<SystemTime>) -> std::io::Result<()> {
-    match since {
-        Some(time) => fs::File::options().write(true).open(path)?.set_modified(time),
-        None => Ok(()),
-    }
 }
 
 /// Writes the stamp that `embed!()` in the build script of this package announces. If an input of the guard has changed

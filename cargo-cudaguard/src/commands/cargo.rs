@@ -18,7 +18,7 @@ use cudaguard::internal::policy;
 use cudaguard::internal::rebuild_stamp;
 use serde_json::Value;
 
-use crate::cargo::build_context::{self, BUILD, BuildContext, KeyTimes, MARK, RUNNER, STARTED};
+use crate::cargo::build_context::{self, BUILD, BuildContext, MARK, RUNNER, STARTED};
 use crate::cargo::build_records::{self, BuildRecords};
 use crate::cargo::config::{self, Config, Words};
 use crate::cargo::graph::{self, CrateGraph};
@@ -449,7 +449,7 @@ fn make_guards(env: &Env, ready: &[Ready<'_>], own: &Path, quiet: bool) -> Resul
     let missing = plans.iter().filter(|(_, plan)| !plan.is_ready()).map(|(one, _)| one.facts.target).collect();
     shims.compile(env, &missing)?;
     for (one, plan) in plans {
-        plan.make(&one.facts, &one.judged, KeyTimes::default(), &mut shims)?;
+        plan.make(&one.facts, &one.judged, None, &mut shims)?;
         if one.wants_guard {
             guards::expire_unguarded(&one.facts, own)?;
         }

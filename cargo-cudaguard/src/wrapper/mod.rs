@@ -26,7 +26,7 @@ use cudaguard::internal::manifest::Component;
 use cudaguard::internal::pipeline::{BuildInputs, CudaIntent, fails_build};
 use cudaguard::internal::policy::{self, Policy};
 
-use crate::cargo::build_context::{BUILD, BuildContext, KeyTimes, MARK, NO_CUDA, build_start_time};
+use crate::cargo::build_context::{BUILD, BuildContext, MARK, NO_CUDA, build_start_time};
 use crate::cargo::build_records::{BuildRecord, BuildRecords, FileFingerprint};
 use crate::cargo::guards::{self, Guard, Plan, Shims};
 use crate::cargo::project::{self, Artifact, ArtifactKind};
@@ -325,7 +325,7 @@ impl<'a> CrateBuild<'a> {
             // Cargo stores the output of a compiler and repeats it in later builds, so no progress is reported here.
             let mut shims = Shims::new(&build.own, true);
             let plan = Plan::new(&facts, &judged, &build.own)?;
-            self.guard = Some(plan.make(&facts, &judged, KeyTimes::from_env(env), &mut shims)?);
+            self.guard = Some(plan.make(&facts, &judged, Some(env), &mut shims)?);
         }
         self.judged = Some(judged);
         Ok(())
@@ -390,7 +390,7 @@ impl<'a> CrateBuild<'a> {
     /// Records a target that does not use CUDA.
     fn finish_unguarded(&self, env: &Env) -> Result<(), String> {
         let Some(kind) = self.unit.kind else { return Ok(()) };
-        let key = guards::unguarded_key(&self.of.build_inputs(), &self.of.build.own, KeyTimes::from_env(env))?;
+        let key = guards::unguarded_key(&self.of.build_inputs(), &self.of.build.own, env)?;
         self.unit.depend_on(&key, self.unit.extra.is_empty())?;
         self.unit
             .produced_file(kind)

@@ -100,12 +100,7 @@ fn bazel() {
     let built = build().success();
     assert!(!built.stdout.contains("cudaguard: ") && !built.stdout.contains("[CG"), "{built}");
     is_whole(&project, "bazel-bin/my-model-sealed");
-    // Both rules detect a new policy.
     let sealed = fs::read(project.path("bazel-bin/my-model-sealed")).expect("it was built");
-    project.write("cudaguard.toml", "gpu.fleet = [\"T4\"]\n");
-    let refused = build();
-    assert_ne!(refused.status(), Some(0), "{refused}");
-    assert!(refused.stdout.contains("error[CG130]") && refused.stdout.contains("T4"), "{refused}");
     project.write("cudaguard.toml", "gpu.fleet = [\"A100\"]\n");
     let _ = build().success();
     is_whole(&project, "bazel-bin/my-model-sealed");
