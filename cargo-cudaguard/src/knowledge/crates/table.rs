@@ -370,6 +370,8 @@ mod tests {
             ("whisper-rs-sys", "0.13.1", "0.15.0"),
             ("llama-cpp-sys-2", "0.1.122", "0.1.161"),
             ("cuda-bindings", "0.5.0", "0.5.0"),
+            ("cuvs-sys", "26.10.0", "26.10.0"),
+            ("arrayfire", "3.8.0", "3.8.0"),
         ] {
             assert_eq!(find_row(name, version).map(|row| row.read.as_str()), Some(read), "{name} {version}");
         }
