@@ -69,7 +69,8 @@ if(CUDAGUARD_BUILD_COMMAND AND NOT CUDAGUARD_COMMAND)
 endif()
 
 find_program(CUDAGUARD_COMMAND NAMES cargo-cudaguard
-  HINTS "${CMAKE_CURRENT_LIST_DIR}/../../../bin" "$ENV{CARGO_HOME}/bin" "$ENV{HOME}/.cargo/bin"
+  HINTS "${CMAKE_CURRENT_LIST_DIR}/../../../bin"
+  PATHS "$ENV{CARGO_HOME}/bin" "$ENV{HOME}/.cargo/bin" # after PATH, which contains the command of a wheel
   NO_CMAKE_FIND_ROOT_PATH
   DOC "cudaguard's command, cargo-cudaguard")
 

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::fs;
 
-use cudaguard_tests::{Call, Test, command, e2e, parts, places, rows, snapshot};
+use cudaguard_tests::{Call, Test, command, e2e, parts, places, rows, scratch, snapshot};
 
 use super::fixture::{Cmake, MAKE, MULTI, NINJA, Tree, components, include, manifest};
 
@@ -74,7 +74,7 @@ fn package_is_found_by_all_methods() {
          esac\n  shift\ndone\nmkdir -p \"$dir\" && cp '{}' \"$dir\"\n",
         command::path().display()
     );
-    cudaguard_tests::scratch::write(&cargo, script);
+    scratch::write(&cargo, script);
     let _ = Call::new("chmod").arg("+x").arg(&cargo).run().success();
     let found_by = [
         ("include", vec![format!("-DCUDAGUARD_COMMAND={}", command::path().display())]),
@@ -133,6 +133,19 @@ fn missing_command_is_reported() {
             .expect(1);
         snapshot::check(snapshot, &tree.plain(&errors(&outcome.stderr)));
     }
+}
+
+/// `PATH` of an isolated build contains the command of the wheel. cargo's directory may contain another release.
+#[e2e]
+fn command_in_path_precedes_the_installed_one() {
+    let tree = Tree::new("two commands", Cmake::Newest, MAKE, &[("CMakeLists.txt", WAYS), ("main.c", MAIN)]);
+    let home = tree.sibling().join("home");
+    scratch::program(&home.join("bin/cargo-cudaguard"), "#!/bin/sh\nexit 9\n");
+    let path = command::path().parent().expect("a directory").display();
+    let call = tree.cmake(&["-G", MAKE, "-DWAY=include", "-S"]).arg(tree.source()).arg("-B").arg(tree.sibling());
+    let call = call.arg(format!("-DCHECKOUT={}", places::workspace().display()));
+    let call = call.arg(format!("-DCMAKE_MAKE_PROGRAM={}", parts::program("make", "make").display()));
+    let _ = call.env("CARGO_HOME", &home).env("PATH", format!("{path}:/usr/bin:/bin")).run().success();
 }
 
 /// Returns CMake's error messages without the call stack, which differs between releases of CMake.
