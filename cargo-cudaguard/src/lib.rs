@@ -24,7 +24,7 @@ use std::process::ExitCode;
 
 use cudaguard::internal::env::Env;
 
-use cli::arguments::{self, Output, ProbeFormat, TextOrJson, Verb};
+use cli::arguments::{self, ProbeFormat, TextOrJson, Verb};
 use cli::report::{self, CliError};
 use cli::{memory, shells, signals};
 use commands::{
@@ -73,7 +73,7 @@ pub fn run() -> ExitCode {
         Verb::Lock(arguments) => lock::run_lock(&env, &arguments),
         Verb::Inspect { file, format } => artifact_report::run_inspect(&file, format.get()),
         Verb::Verify(options) => match &options.fleet {
-            Some(list) => fleet::run_fleet(&env, &options.files, list, options.format.get() == Output::Json),
+            Some(list) => fleet::run_fleet(&env, &options, list),
             None => verify::run_verify(&env, &options),
         },
         Verb::Choose(options) => choose::run_choose(&env, &options),

@@ -434,7 +434,7 @@ pub(crate) struct VerifyOptions {
     #[command(flatten)]
     pub(crate) flags: Flags,
     /// Judge only this package of an environment, an image or a directory of wheels; repeatable
-    #[arg(long = "package", value_name = "NAME", conflicts_with = "fleet")]
+    #[arg(long = "package", value_name = "NAME")]
     pub(crate) packages: Vec<String>,
     #[command(flatten)]
     pub(crate) format: Format<Output>,

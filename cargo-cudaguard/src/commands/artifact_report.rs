@@ -257,7 +257,7 @@ impl ArtifactReport {
 
     /// Returns the requirements of the packages for cuDNN: the package, the requirement and the oldest release that it accepts.
     pub(crate) fn cudnn_promises(&self) -> impl Iterator<Item = (String, &str, Version)> {
-        self.packages.iter().filter(|package| package.is_one()).flat_map(|package| {
+        self.judged_packages().filter(|package| package.is_one()).flat_map(|package| {
             let least = package.oldest_of(CUDNN.key);
             least.map(|(text, least)| (package.name_and_version(), text, least))
         })

@@ -21,6 +21,7 @@ use cudaguard::internal::json::Value;
 use cudaguard::internal::sanitize;
 use cudaguard::internal::vendor::CUDNN;
 
+use crate::cli::arguments::{Output, VerifyOptions};
 use crate::cli::report::{self, CliError, EXIT_ERROR, REFUSED};
 use crate::commands::verify::{self, add_unknown_facts, not_judged, put_not_judged, read_components, to_json};
 use crate::host::formats::{self, InputKind, OPENING, decode_utf16};
@@ -40,8 +41,10 @@ const LONGEST_REASON: usize = 600;
 /// Maximum number of unreadable entries that are reported one by one; the others are counted.
 const TOLD: usize = 10;
 
-pub(crate) fn run_fleet(env: &Env, files: &[PathBuf], list: &Path, json: bool) -> Result<ExitCode, CliError> {
-    let read = files.iter().map(|file| read_components(env, file)).collect::<Result<Vec<_>, _>>()?;
+pub(crate) fn run_fleet(env: &Env, question: &VerifyOptions, list: &Path) -> Result<ExitCode, CliError> {
+    let VerifyOptions { files, packages, .. } = question;
+    let json = question.format.get() == Output::Json;
+    let read = files.iter().map(|file| read_components(env, file, packages)).collect::<Result<Vec<_>, _>>()?;
     let open: Vec<_> =
         read.iter().map(|components| not_judged(&components.manifests, &components.not_examined)).collect();
     let mut summary = FleetSummary {

@@ -167,21 +167,26 @@ impl Gate {
             .collect()
     }
 
-    /// Checks one file, package, directory or image.
-    pub(crate) fn check_artifact(&self, artifact: &mut ArtifactReport) -> GateReport {
+    /// Checks one file, package, directory or image, or these packages of it.
+    pub(crate) fn check_artifact(
+        &self,
+        artifact: &mut ArtifactReport,
+        packages: &[String],
+    ) -> Result<GateReport, CliError> {
         let wanted = &self.requirements;
-        let components = artifact.components_with_packages();
+        let components = artifact.components_with_packages(packages)?;
+        artifact.limit_to(packages)?;
         let artifact = &*artifact;
         let mut findings = Vec::new();
         let mut files = Vec::new();
         // A static library or an object has no guard: the program that links it has. It needs one only if it is the release.
-        let has_linked = artifact.parts.iter().any(is_linked);
+        let has_linked = artifact.released_parts().any(is_linked);
         let unlinked_need_guard = artifact.archive.is_file() && !has_linked;
         let groups = artifact.variant_groups();
         let of_developers = artifact.files_of_developers();
         let is_excepted = |name: &str| wanted.except.iter().any(|glob| matches_glob(glob, &artifact.archive, name));
-        for part in artifact.parts.iter().filter(|part| uses_cuda(part) && !of_developers.contains(part.name.as_str()))
-        {
+        let is_released = |part: &&ArtifactMember| uses_cuda(part) && !of_developers.contains(part.name.as_str());
+        for part in artifact.released_parts().filter(is_released) {
             let excepted = is_excepted(&part.name);
             let guarded = part.is_guarded();
             let archs: Vec<(Target, ArchPresence)> = if part.kernels.has_kernels() {
@@ -214,7 +219,9 @@ impl Gate {
             findings.extend(findings_without_kernels(artifact, &wanted.archs));
         }
         if let Some(floor) = wanted.driver_floor {
-            findings.extend(driver_findings(artifact, &components, &groups, floor));
+            for unit in components.units() {
+                findings.extend(driver_findings(artifact, unit, &groups, floor));
+            }
         }
         if let Some(floor) = wanted.cudnn_floor {
             findings.extend(cudnn_findings(artifact, floor));
@@ -227,11 +234,12 @@ impl Gate {
         };
         findings.extend(components.findings.iter().filter(is_relevant).cloned());
         finding::sort_findings(&mut findings);
-        let mut not_examined = artifact.not_examined.clone();
+        findings.dedup();
+        let mut not_examined = artifact.judged_not_examined();
         for part in &mut not_examined {
             part.may_contradict = !is_excepted(&part.name) && (wanted.strict || part.may_contradict);
         }
-        GateReport { findings, not_examined, files }
+        Ok(GateReport { findings, not_examined, files })
     }
 }
 
@@ -375,19 +383,19 @@ fn components_with_variant(refused: &BTreeSet<String>, groups: &[Vec<&ArtifactMe
 
 /// Archs are required, and no file has kernels.
 fn findings_without_kernels(artifact: &ArtifactReport, archs: &[Target]) -> Option<Finding> {
-    if artifact.parts.iter().any(|part| part.kernels.has_kernels()) {
+    if artifact.released_parts().any(|part| part.kernels.has_kernels()) {
         return None;
     }
     let name = artifact.archive.to_string_lossy();
     let at_link_time =
         |part: &&ArtifactMember| part.kernels.containers().iter().any(|container| container.role == Role::LinkTime);
-    if let Some(part) = artifact.parts.iter().find(at_link_time) {
+    if let Some(part) = artifact.released_parts().find(at_link_time) {
         let why = "its GPU code is LTO-IR, which the program compiles when it runs";
         return Some(MessageTemplate::ReleaseCannotTell.to_finding(&file_values(&part.name).with("why", why)));
     }
     // The rest may be what was not examined.
     let values = file_values(&name).with("targets", join_targets(archs.iter().copied()));
-    let is_examined = examined::is_complete(&artifact.not_examined);
+    let is_examined = examined::is_complete(&artifact.judged_not_examined());
     is_examined.then(|| MessageTemplate::ReleaseArchMissingEverywhere.to_finding(&values))
 }
 
@@ -444,7 +452,7 @@ fn driver_findings(
         let owns = |part: &&ArtifactMember| {
             part.components.manifests.iter().any(|manifest| manifest.component.to_string() == component)
         };
-        artifact.parts.iter().find(owns)
+        artifact.judged_parts().find(owns)
     };
     finding::sort_findings(&mut findings);
     findings.dedup();
@@ -536,7 +544,7 @@ fn driver_causes(manifest: &Manifest, ccs: &[(u8, u8)]) -> Vec<Cause> {
 /// Reports members that need another cuDNN than the floor, because of their code or of the requirements of their package.
 fn cudnn_findings(artifact: &ArtifactReport, floor: Version) -> Vec<Finding> {
     let mut findings = Vec::new();
-    for part in &artifact.parts {
+    for part in artifact.released_parts() {
         let values = file_values(&part.name).with("floor", floor);
         for manifest in &part.components.manifests {
             for row in &manifest.requires {

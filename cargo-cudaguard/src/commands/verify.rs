@@ -74,7 +74,7 @@ fn check_file<'a>(
         Machines::Described { machines, place, .. } => Some(artifact.check_on(env, packages, machines, place)?),
     };
     let requirements = gate.filter(|gate| gate.has_requirements());
-    let mut release = requirements.map(|gate| artifact.check_release(gate)).transpose()?;
+    let mut release = requirements.map(|gate| artifact.check_release(gate, packages)).transpose()?;
     let mut unasked = machines.codes_not_asked();
     if gate.is_some_and(|gate| gate.requirements.strict) {
         add_strict_errors(file, on_machine.as_mut(), release.as_mut());

@@ -11,9 +11,9 @@ use cudaguard::internal::vendor;
 use cudaguard::internal::version::Version;
 
 /// Returns the findings about functions that crates look up and that the library which they open lacks.
-pub(crate) fn looked_up_findings(members: &[&Member], resolve: &Resolve<'_>) -> Vec<Finding> {
+pub(crate) fn looked_up_findings(members: &[&Member], judged: usize, resolve: &Resolve<'_>) -> Vec<Finding> {
     let mut findings = Vec::new();
-    for (at, member) in members.iter().enumerate() {
+    for (at, member) in members[..judged].iter().enumerate() {
         for lookup in &member.looks_up {
             let opened = lookup.files.iter().find_map(|name| resolve(at, name));
             let Some(opened) = opened.filter(|library| !members[*library].exports.is_empty()) else { continue };
@@ -135,7 +135,7 @@ mod tests {
         ] {
             let members: Vec<Member> = std::iter::once(program(functions, when)).chain(library).collect();
             let resolve = |_: usize, soname: &str| (soname == name && members.len() > 1).then_some(1);
-            let found = looked_up_findings(&members.iter().collect::<Vec<_>>(), &resolve);
+            let found = looked_up_findings(&members.iter().collect::<Vec<_>>(), members.len(), &resolve);
             let line = |finding: &Finding| {
                 format!("{} {}", finding.severity.name(), finding.message.lines().next().unwrap_or_default())
             };

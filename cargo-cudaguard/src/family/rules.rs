@@ -32,14 +32,15 @@ impl MembersOfProcess {
     }
 }
 
-/// Returns the findings about these members.
+/// Returns the findings about the first `judged` of these members. The others are installed with them.
 pub(crate) fn findings(
     members: &[&Member],
+    judged: usize,
     processes: &[MembersOfProcess],
     resolve: &Resolve<'_>,
     absent: &Absent<'_>,
 ) -> Vec<Finding> {
-    let set = Set { members, processes, resolve, absent };
+    let set = Set { members, judged: &members[..judged], processes, resolve, absent };
     let mut findings = set.mixed_cublas();
     findings.extend(set.builtins());
     findings.extend(set.other_compilers());
@@ -51,6 +52,7 @@ pub(crate) fn findings(
 
 struct Set<'a> {
     members: &'a [&'a Member],
+    judged: &'a [&'a Member],
     processes: &'a [MembersOfProcess],
     resolve: &'a Resolve<'a>,
     absent: &'a Absent<'a>,
@@ -91,7 +93,7 @@ impl<'a> Set<'a> {
             (is_older || is_newer)
                 .then(|| MessageTemplate::FamilyMixedFunctions.to_finding(&values.with("value", value)))
         };
-        self.members.iter().enumerate().filter(|(_, member)| member.is(&CUBLAS)).filter_map(one).collect()
+        self.judged.iter().enumerate().filter(|(_, member)| member.is(&CUBLAS)).filter_map(one).collect()
     }
 
     /// Compares each NVRTC with the builtins that it opens.
@@ -114,13 +116,13 @@ impl<'a> Set<'a> {
                 None => MessageTemplate::LibraryNotStatedBuiltins.to_finding(&values),
             })
         };
-        self.members.iter().enumerate().filter(|(_, member)| member.is(&NVRTC)).filter_map(one).collect()
+        self.judged.iter().enumerate().filter(|(_, member)| member.is(&NVRTC)).filter_map(one).collect()
     }
 
     /// Reports libraries that open a compiler of a CUDA major, if the set has only other majors of it.
     fn other_compilers(&self) -> Vec<Finding> {
         let mut findings = Vec::new();
-        for (at, member) in self.members.iter().enumerate() {
+        for (at, member) in self.judged.iter().enumerate() {
             for soname in &member.opens {
                 if self.provider(at, soname).is_some() || self.members.iter().any(|other| other.soname == *soname) {
                     continue;
@@ -164,7 +166,7 @@ impl<'a> Set<'a> {
     /// Compares the CUDA major of each cuDNN with that of cuBLASLt and NVRTC, which it opens.
     fn cudnn(&self) -> Vec<Finding> {
         let mut findings = Vec::new();
-        let made = self.members.iter().enumerate().filter_map(|(at, member)| Some((at, member, member.cudnn_for?)));
+        let made = self.judged.iter().enumerate().filter_map(|(at, member)| Some((at, member, member.cudnn_for?)));
         let majors: BTreeSet<u32> = made.clone().map(|(_, _, cuda)| cuda.major).collect();
         for (at, cudnn, cuda) in made {
             // An environment may contain several, and only one of them is used.
@@ -235,7 +237,7 @@ impl Set<'_> {
             let library = self.provider(at, soname).filter(|library| library.is_nccl())?;
             older_nccl_finding(&member.name, built, library.version()?, Some(&library.name))
         };
-        self.members.iter().enumerate().filter_map(one).collect()
+        self.judged.iter().enumerate().filter_map(one).collect()
     }
 }
 
@@ -284,7 +286,7 @@ mod tests {
     fn messages_of(members: &[Member], processes: &[MembersOfProcess]) -> Vec<String> {
         let all: Vec<&Member> = members.iter().collect();
         let resolve = |_: usize, soname: &str| members.iter().position(|member| file_name(&member.name) == soname);
-        let findings = findings(&all, processes, &resolve, &|_, _| false);
+        let findings = findings(&all, all.len(), processes, &resolve, &|_, _| false);
         assert!(findings.iter().all(|finding| finding.severity < Severity::Error), "{findings:?}");
         findings.iter().map(|finding| finding.message.lines().next().unwrap_or_default().to_owned()).collect()
     }
@@ -359,7 +361,10 @@ mod tests {
         let cufft = opens("lib/libcufft.so.12", "libnvJitLink.so.13");
         let linker = |name| member(name, "12.4.127", "");
         let mixed = [cufft.clone(), linker("lib/libnvJitLink.so.12")];
-        assert_eq!(findings(&mixed.each_ref(), &[], &|_, _| None, &|_, _| false)[0].code, Code::CompilerAbsent);
+        assert_eq!(
+            findings(&mixed.each_ref(), mixed.len(), &[], &|_, _| None, &|_, _| false)[0].code,
+            Code::CompilerAbsent
+        );
         assert_eq!(messages(&mixed), ["cuFFT opens libnvJitLink.so.13, but only libnvJitLink.so.12 is here"]);
         let both = [cufft.clone(), linker("lib/libnvJitLink.so.12"), linker("lib/libnvJitLink.so.13")];
         assert_eq!(messages(&both), nothing());
@@ -414,7 +419,7 @@ mod tests {
         );
         let absent = |names: &[&str]| {
             let names: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();
-            let found = findings(&[&twelve], &[], &|_, _| None, &move |_, name| names.iter().any(|one| one == name));
+            let found = findings(&[&twelve], 1, &[], &|_, _| None, &move |_, name| names.iter().any(|one| one == name));
             found.into_iter().map(|finding| finding.message).collect::<Vec<_>>()
         };
         assert_eq!(

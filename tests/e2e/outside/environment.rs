@@ -342,6 +342,22 @@ fn packages_are_judged_one_by_one() {
         let json = verify().arg("--json").run().expect(status);
         assert_eq!(json.stdout.matches("\"name\": ").count(), if status < 2 { rows } else { 0 }, "{named:?}: {json}");
     }
+    // The release gate and a fleet answer for the packages that they name.
+    let fleet = scratch.file("fleet.jsonl", format!("{}\n", fs::read_to_string(&host).expect("a host")));
+    for (named, gate, of_fleet) in
+        [(&[][..], 1, 1), (&["older"], 0, 0), (&["newer"], 1, 1), (&["older", "newer"], 1, 1)]
+    {
+        let options: Vec<&str> = named.iter().flat_map(|name| ["--package", name]).collect();
+        let question =
+            |machine: [&str; 2]| command::call(["verify"]).arg(scratch.join("lib")).args(&options).args(machine).run();
+        let outcome = question(["--driver-floor", "525"]).expect(gate);
+        let lists = |package: &str| outcome.stdout.contains(&format!("/{package}/core"));
+        let is_named = |package: &&str| named.is_empty() || named.contains(package);
+        for package in ["older", "newer"] {
+            assert_eq!(lists(package), is_named(&package), "{named:?} {package}: {outcome}");
+        }
+        let _ = question(["--fleet", &fleet.to_string_lossy()]).expect(of_fleet);
+    }
 }
 
 /// Two builds of one library are alternatives, if no other file loads one of them: one that fits suffices for every question.
@@ -354,6 +370,7 @@ fn one_of_several_builds_suffices() {
         ("app/_ext_cu118.abi3.so", "app/_ext_cu130.abi3.so", true),
         ("tests/libneeded.so", "lib/libbackend.so", false),
         ("lib/libbackend.so", "tests/libbackend13.so", true),
+        ("lib/libbackend.so", "data/csrc/libbackend13.so", true),
         ("lib/libone.so", "lib/libtwo.so", false),
     ] {
         let scratch = Scratch::new("builds of a library");

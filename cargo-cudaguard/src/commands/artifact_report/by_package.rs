@@ -37,10 +37,10 @@ impl ArtifactReport {
         if packages.is_empty() || named.is_empty() && !is_set {
             return Ok(Vec::new());
         }
-        let owners: Vec<Option<usize>> = self.loaders.iter().map(|loader| self.owner_of(&loader.name)).collect();
+        let owners = self.owners();
         let mut all = Vec::new();
         for at in &packages {
-            let mut components = self.components_in(self.scope_of_package(*at, &owners));
+            let mut components = self.components_in(self.scope_of_packages(BTreeSet::from([*at]), &owners));
             components.file = self.packages[*at].name_and_version();
             // Only a package that the question names must have something to check.
             if components.is_empty() && named.is_empty() {
@@ -59,13 +59,27 @@ impl ArtifactReport {
         Ok(all)
     }
 
-    /// Returns the requirements of everything, for a question about all packages.
-    pub(crate) fn components_with_packages(&mut self) -> Components {
-        // Only a question that names packages can fail.
-        let each = self.components_of_packages(&[]).unwrap_or_default();
-        let mut all = self.components();
-        all.packages = each.into_iter().map(|(_, components)| components).collect();
-        all
+    /// Returns the requirements of these packages together, or of everything if none is named.
+    pub(crate) fn components_with_packages(&mut self, named: &[String]) -> Result<Components, CliError> {
+        let each = self.components_of_packages(named)?;
+        if each.is_empty() {
+            return Ok(self.components());
+        }
+        let packages = each.into_iter().map(|(_, components)| components).collect();
+        Ok(Components::from_packages(self.archive.display().to_string(), packages))
+    }
+
+    /// Limits the report to these packages, if any is named.
+    pub(crate) fn limit_to(&mut self, named: &[String]) -> Result<(), CliError> {
+        if !named.is_empty() {
+            self.scope = Some(self.scope_of_packages(self.packages_named(named)?, &self.owners()));
+        }
+        Ok(())
+    }
+
+    /// Returns the package of each loader.
+    fn owners(&self) -> Vec<Option<usize>> {
+        self.loaders.iter().map(|loader| self.owner_of(&loader.name)).collect()
     }
 
     /// Returns the package with this member.
@@ -77,8 +91,12 @@ impl ArtifactReport {
     fn packages_with_cuda(&self) -> BTreeSet<usize> {
         let is_of_vendor =
             |part: &&ArtifactMember| part.is_listed_under_cuda() || part.is_of_vendor() || part.is_driver();
-        // A static library is for the programs that link it.
-        let is_linked = |part: &&ArtifactMember| part.binary.kind != BinaryKind::Archive;
+        // A static library is for the programs that link it, as is loose code without kernels.
+        let is_linked = |part: &&ArtifactMember| match part.binary.kind {
+            BinaryKind::Archive => false,
+            BinaryKind::GpuCode => part.kernels.has_kernels(),
+            _ => true,
+        };
         let own = self.own_parts().filter(|part| !is_of_vendor(part)).filter(is_linked);
         own.filter_map(|part| self.owner_of(&part.name)).collect()
     }
@@ -101,8 +119,9 @@ impl ArtifactReport {
         Ok(found)
     }
 
-    fn scope_of_package(&self, package: usize, owners: &[Option<usize>]) -> Scope {
-        let own: BTreeSet<usize> = (0..owners.len()).filter(|at| owners[*at] == Some(package)).collect();
+    fn scope_of_packages(&self, packages: BTreeSet<usize>, owners: &[Option<usize>]) -> Scope {
+        let is_own = |at: &usize| owners[*at].is_some_and(|owner| packages.contains(&owner));
+        let own: BTreeSet<usize> = (0..owners.len()).filter(is_own).collect();
         let closures = self.closures_from(&own);
         let mut loaded: BTreeSet<usize> = closures.iter().flat_map(|at| self.closures[*at].members()).collect();
         let is_alone = |at: &&usize| {
@@ -111,14 +130,7 @@ impl ArtifactReport {
         let alone: Vec<MemberClosure> = own.iter().filter(is_alone).map(|at| self.load_members(*at)).collect();
         loaded.extend(alone.iter().flat_map(MemberClosure::members));
         loaded.extend(&own);
-        Scope {
-            packages: BTreeSet::from([package]),
-            is_rest: false,
-            closures,
-            alone,
-            members: self.names_of(&loaded),
-            own: self.names_of(&own),
-        }
+        Scope { packages, is_rest: false, closures, alone, members: self.names_of(&loaded), own: self.names_of(&own) }
     }
 
     /// Returns the scope of what neither belongs to one of these packages nor is loaded for it.
@@ -149,13 +161,15 @@ impl ArtifactReport {
     }
 
     fn names_of(&self, loaders: &BTreeSet<usize>) -> BTreeSet<String> {
-        loaders.iter().map(|at| self.loaders[*at].name.clone()).collect()
+        // No process loads a static library.
+        let loaders = loaders.iter().map(|at| &self.loaders[*at]).filter(|loader| !loader.is_archive());
+        loaders.map(|loader| loader.name.clone()).collect()
     }
 
     fn components_in(&mut self, scope: Scope) -> Components {
-        self.scope = Some(scope);
+        let whole = self.scope.replace(scope);
         let components = self.components();
-        self.scope = None;
+        self.scope = whole;
         components
     }
 
@@ -165,7 +179,7 @@ impl ArtifactReport {
     }
 
     /// Returns the members that the question is about, with those that are loaded for them.
-    pub(super) fn judged_parts(&self) -> impl Iterator<Item = &ArtifactMember> {
+    pub(crate) fn judged_parts(&self) -> impl Iterator<Item = &ArtifactMember> {
         self.parts.iter().filter(|part| self.scope.as_ref().is_none_or(|scope| scope.members.contains(&part.name)))
     }
 
@@ -189,6 +203,11 @@ impl ArtifactReport {
         scope.own.contains(name) && !(scope.is_rest && self.owner_of(name).is_some())
     }
 
+    /// Returns the members that the question is about, without what is loaded for them.
+    pub(crate) fn released_parts(&self) -> impl Iterator<Item = &ArtifactMember> {
+        self.own_parts().filter(|part| self.is_own(&part.name))
+    }
+
     /// Returns the packages that the question is about.
     pub(super) fn judged_packages(&self) -> impl Iterator<Item = &ArtifactPackage> {
         let is_judged = |at: usize| self.scope.as_ref().is_none_or(|scope| scope.packages.contains(&at));
@@ -196,7 +215,7 @@ impl ArtifactReport {
     }
 
     /// Returns what was not examined of the part that the question is about.
-    pub(super) fn judged_not_examined(&self) -> Vec<NotExamined> {
+    pub(crate) fn judged_not_examined(&self) -> Vec<NotExamined> {
         let Some(scope) = &self.scope else { return self.not_examined.clone() };
         let is_own = |name: &str| match self.owner_of(name) {
             Some(owner) => scope.packages.contains(&owner),

@@ -6,8 +6,8 @@ use super::member::file_name;
 use super::{ArtifactMember, ArtifactReport};
 use crate::binary::file::BinaryKind;
 
-/// The directories with files that only the developers of a package use.
-const OF_DEVELOPERS: [&str; 5] = ["test", "tests", "example", "examples", "samples"];
+/// The directories with files that only the developers of a package use, and with sources that a package compiles on the machine.
+const OF_DEVELOPERS: [&str; 6] = ["csrc", "test", "tests", "example", "examples", "samples"];
 /// The words before the release of a toolkit in names, such as `cuda_v12` and `cu118`.
 const TOOLKIT: [&str; 2] = ["cuda", "cu"];
 /// The words before a compute capability in the names of kernel files.

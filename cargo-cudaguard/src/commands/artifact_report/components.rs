@@ -28,8 +28,8 @@ use cudaguard::internal::version::DriverRelease;
 
 impl ArtifactReport {
     /// Does the same as [`Self::components_with_packages`], but returns an error if the artifact contains nothing to check.
-    pub(crate) fn checkable_components(&mut self) -> Result<Components, CliError> {
-        let all = self.components_with_packages();
+    pub(crate) fn checkable_components(&mut self, packages: &[String]) -> Result<Components, CliError> {
+        let all = self.components_with_packages(packages)?;
         if !all.is_empty() {
             return Ok(all);
         }
@@ -217,7 +217,7 @@ impl ArtifactReport {
         }
         let is_only = all.manifests.is_empty();
         all.not_examined.extend(of_developers.iter().map(|name| {
-            let why = "only tests or examples use it, so it is not judged";
+            let why = "it is among tests, examples or sources, so it is not judged";
             NotExamined { may_contradict: is_only, ..NotExamined::new(*name, why) }
         }));
         all.findings.extend(whole.package_findings());

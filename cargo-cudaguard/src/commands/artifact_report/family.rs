@@ -30,7 +30,10 @@ impl ArtifactReport {
 
     /// Returns the findings about members that run together and do not fit.
     pub(super) fn family_findings(&self) -> Vec<Finding> {
-        let (parts, members): (Vec<_>, Vec<_>) = self.family().unzip();
+        let judged: BTreeSet<&str> = self.family().map(|(part, _)| part.name.as_str()).collect();
+        let is_other = |part: &&ArtifactMember| !judged.contains(part.name.as_str());
+        let others = self.parts.iter().filter(is_other).filter_map(|part| Some((part, part.family.as_ref()?)));
+        let (parts, members): (Vec<_>, Vec<_>) = self.family().chain(others).unzip();
         // Most libraries that members need are not in the set.
         let names: BTreeSet<&str> = parts
             .iter()
@@ -50,8 +53,8 @@ impl ArtifactReport {
             parts.iter().position(|part| found.as_ref() == Some(&part.name))
         };
         let absent = |at: usize, name: &str| self.is_not_found(parts[at], name);
-        let mut findings = family::findings(&members, &self.processes(&parts), &resolve, &absent);
-        findings.extend(family::looked_up_findings(&members, &resolve));
+        let mut findings = family::findings(&members, judged.len(), &self.processes(&parts), &resolve, &absent);
+        findings.extend(family::looked_up_findings(&members, judged.len(), &resolve));
         findings
     }
 

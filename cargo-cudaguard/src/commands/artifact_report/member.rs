@@ -96,6 +96,10 @@ impl MemberLoader {
         matches!(self.kind, BinaryKind::Executable | BinaryKind::SharedLibrary)
     }
 
+    pub(super) fn is_archive(&self) -> bool {
+        self.kind == BinaryKind::Archive
+    }
+
     /// Returns true for a library of NVIDIA's, by its name.
     pub(super) fn is_of_nvidia(&self) -> bool {
         is_of_nvidia(file_name(&self.name)) || self.soname.as_deref().is_some_and(is_of_nvidia)

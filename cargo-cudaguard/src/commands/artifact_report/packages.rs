@@ -62,6 +62,9 @@ pub(super) struct ArtifactPackage {
 pub(crate) struct PackageId {
     pub(crate) name: String,
     pub(crate) version: String,
+    /// The prefix of the names of its files.
+    #[serde(skip)]
+    pub(crate) directory: String,
 }
 
 /// A package in a bill of materials.
@@ -300,7 +303,7 @@ impl ArtifactPackage {
     }
 
     pub(super) fn id(&self) -> PackageId {
-        PackageId { name: self.name.clone(), version: self.version.clone() }
+        PackageId { name: self.name.clone(), version: self.version.clone(), directory: self.top.clone() }
     }
 
     /// Returns true if an index or an option names this package so.

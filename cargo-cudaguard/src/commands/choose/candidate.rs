@@ -57,7 +57,7 @@ impl Candidate {
         let path = Path::new(text);
         let stated = stated_toolkit(text);
         if path.exists() {
-            let programs = if is_for_here { Vec::new() } else { vec![verify::read_components(env, path)] };
+            let programs = if is_for_here { Vec::new() } else { vec![verify::read_components(env, path, &[])] };
             let release = wheel_release(path);
             return Ok(Self { name: text.to_owned(), file: Some(path.to_owned()), stated, release, programs });
         }

@@ -11,10 +11,9 @@ use cudaguard::internal::version::{CudaVersion, DriverRelease, Version};
 use crate::binary::examined::NotExamined;
 use crate::cli::report::CliError;
 use crate::commands::artifact_report::ArtifactReport;
-use crate::host::facts::HostGpu;
-use crate::host::judge::answer::{Service, answers};
+use crate::host::judge::answer::Service;
 use crate::host::machine::oldest_driver::{OldestDriver, driver_needs, machine_with_gpu};
-use crate::host::machine::{Components, answers_together};
+use crate::host::machine::{Components, worst_service};
 
 const UNKNOWN_VERSION: &str = "version not known";
 
@@ -54,9 +53,9 @@ pub(super) struct ReleaseFacts {
 
 impl ReleaseFacts {
     pub(super) fn read(path: &Path) -> Result<Self, CliError> {
-        let artifact = ArtifactReport::open(path)?;
-        let components = artifact.components();
-        let distinct = components.without_repeats();
+        let mut artifact = ArtifactReport::open(path)?;
+        let components = artifact.components_with_packages(&[])?;
+        let distinct: Vec<Components> = components.units().iter().map(Components::without_repeats).collect();
         let mut ccs: Vec<(u8, u8)> = tables::arch_rows().iter().map(|row| row.cc).collect();
         ccs.retain(|cc| components.processor == "aarch64" || !tables::is_tegra(*cc));
         ccs.sort_unstable();
@@ -64,13 +63,11 @@ impl ReleaseFacts {
         let newer = (ccs.last().map_or(1, |(major, _)| major + 1), 0);
         ccs.push(newer);
         let state = |cc: &(u8, u8)| {
-            let gpu = [HostGpu { cc: Some(*cc), visible: true, ..HostGpu::default() }];
-            let all: Vec<_> = components.manifests.iter().map(|manifest| answers(manifest, &gpu, false)).collect();
-            let answer = answers_together(&all, &components.alternatives).into_iter().next()?;
+            let service = worst_service(&distinct, *cc)?;
             // The first driver of a GPU that no table has is newer than any of these.
-            let needs_driver = answer.service != Service::None && *cc != newer;
+            let needs_driver = service != Service::None && *cc != newer;
             let driver = needs_driver.then(|| oldest_driver(&distinct, Some(*cc))).flatten();
-            Some((*cc, ComparedGpu { service: answer.service, driver }))
+            Some((*cc, ComparedGpu { service, driver }))
         };
         let gpus = ccs.iter().filter_map(state).collect();
         let mut sizes: BTreeMap<String, u64> = BTreeMap::new();
@@ -124,8 +121,8 @@ impl ReleaseFacts {
 }
 
 /// Returns the oldest driver that certainly runs the artifact on any GPU, or on this one. `None`: every known one does.
-fn oldest_driver(components: &Components, cc: Option<(u8, u8)>) -> Option<DriverNeed> {
-    let needs = driver_needs(std::slice::from_ref(components), &machine_with_gpu(cc));
+fn oldest_driver(units: &[Components], cc: Option<(u8, u8)>) -> Option<DriverNeed> {
+    let needs = driver_needs(units, &machine_with_gpu(cc));
     needs.certain().map(|OldestDriver { cuda, release }| (cuda, release))
 }
 

@@ -125,6 +125,8 @@ impl<'a> FileAnswer<'a> {
         };
         let first_line = |finding: &Finding| finding.message.lines().next().unwrap_or_default().to_owned();
         let reason = finding.map(first_line).or_else(|| left_out().filter(|_| verdict == Verdict::Unknown));
+        let directory = package.as_ref().map(|package| package.directory.as_str()).filter(|dir| !dir.is_empty());
+        let reason = reason.map(|text| directory.map_or_else(|| text.clone(), |dir| text.replace(dir, "")));
         if package.is_none() && reason.is_none() {
             return None;
         }

@@ -22,18 +22,19 @@ use crate::family::{is_listed_under_cuda, opened_without_requirement};
 use crate::host::dry_run::{self, Loaded, has_dlls};
 use crate::host::judge::answer::{GpuAnswer, Service, answers};
 use crate::host::machine::oldest_driver::add_driver_needs;
-use crate::host::machine::{self, Components, DriverProbe, Machine, answers_together};
+use crate::host::machine::{self, Components, DriverProbe, Machine, answers_together, extend_new};
 
 /// Reads each of these files with [`read_components`].
 pub(crate) fn components_of_all(env: &Env, files: &[PathBuf]) -> Result<Vec<Components>, CliError> {
-    files.iter().map(|file| read_components(env, file)).collect()
+    files.iter().map(|file| read_components(env, file, &[])).collect()
 }
 
 /// Reads the components of a file and of the cuDNN libraries that it contains; returns an error if it contains nothing
-/// to check.
-pub(crate) fn read_components(env: &Env, file: &Path) -> Result<Components, CliError> {
+/// to check. `packages` limits the question to these packages; empty for all.
+pub(crate) fn read_components(env: &Env, file: &Path, packages: &[String]) -> Result<Components, CliError> {
     match OpenArtifact::open(file)? {
-        OpenArtifact::Whole(mut report) => report.checkable_components(),
+        OpenArtifact::Whole(mut report) => report.checkable_components(packages),
+        OpenArtifact::File(path, _) if !packages.is_empty() => Err(no_packages(path)),
         OpenArtifact::File(path, contents) => {
             let binary = Binary::from_contents(path, contents).map_err(CliError::operational)?;
             checkable(&binary, components_of(&binary, env))
@@ -97,12 +98,13 @@ impl<'a> OpenArtifact<'a> {
         }
     }
 
-    /// Checks it against the requirements of a release.
-    pub(super) fn check_release(&mut self, gate: &Gate) -> Result<GateReport, CliError> {
+    /// Checks it, or these packages of it, against the requirements of a release.
+    pub(super) fn check_release(&mut self, gate: &Gate, packages: &[String]) -> Result<GateReport, CliError> {
         match self {
-            Self::Whole(report) => Ok(gate.check_artifact(report)),
+            Self::Whole(report) => gate.check_artifact(report, packages),
+            Self::File(path, _) if !packages.is_empty() => Err(no_packages(path)),
             Self::File(path, contents) => {
-                Ok(gate.check_artifact(&mut ArtifactReport::from_contents(path, contents.clone())?))
+                gate.check_artifact(&mut ArtifactReport::from_contents(path, contents.clone())?, &[])
             }
         }
     }
@@ -250,15 +252,6 @@ impl MachineAnswer {
     }
 }
 
-/// Adds the items that are not there.
-fn extend_new<T: Clone + PartialEq>(all: &mut Vec<T>, more: &[T]) {
-    for item in more {
-        if !all.contains(item) {
-            all.push(item.clone());
-        }
-    }
-}
-
 /// Returns the result of each component on each GPU of the machine.
 fn on_each(manifests: &[Manifest], machine: Option<&Machine>) -> Vec<Vec<GpuAnswer>> {
     let gpus = machine.map(Machine::known_gpus).unwrap_or_default();
@@ -320,7 +313,7 @@ fn check_archive(
 ) -> Result<MachineAnswer, CliError> {
     let each = report.components_of_packages(packages)?;
     if each.is_empty() {
-        return Ok(check_components(report.checkable_components()?, machines, place));
+        return Ok(check_components(report.checkable_components(&[])?, machines, place));
     }
     let check =
         |(package, components)| PackageAnswer { package, answer: check_components(components, machines, place) };

@@ -58,8 +58,8 @@ pub(crate) fn components_of_dlls(file: &Binary, here: Option<&Env>) -> Component
     };
     let listed: Vec<&Member> = members.iter().map(|(_, member)| member).chain(&opened).collect();
     let process = MembersOfProcess::all(file.path.display().to_string(), listed.len());
-    all.findings.extend(findings(&listed, &[process], &resolve, &|_, _| false));
-    all.findings.extend(looked_up_findings(&listed, &resolve));
+    all.findings.extend(findings(&listed, listed.len(), &[process], &resolve, &|_, _| false));
+    all.findings.extend(looked_up_findings(&listed, listed.len(), &resolve));
     all.driver_functions = functions_of_driver(listed.iter().copied());
     all.compilers = compilers(listed);
     all.findings.extend(closure.missing_functions());

@@ -301,6 +301,22 @@ impl Components {
         components
     }
 
+    /// Adds up the requirements of the packages of an environment.
+    pub(crate) fn from_packages(file: String, packages: Vec<Self>) -> Self {
+        let mut all = Self { file, ..Self::default() };
+        for package in &packages {
+            extend_new(&mut all.manifests, &package.manifests);
+            extend_new(&mut all.findings, &package.findings);
+            extend_new(&mut all.not_examined, &package.not_examined);
+        }
+        Self { packages, ..all }
+    }
+
+    /// Returns the packages of an environment, or the file: what is checked on its own.
+    pub(crate) fn units(&self) -> &[Self] {
+        if self.packages.is_empty() { std::slice::from_ref(self) } else { &self.packages }
+    }
+
     /// Returns true if there is nothing to check.
     pub(crate) fn is_empty(&self) -> bool {
         self.manifests.is_empty() && self.findings.is_empty() && self.not_examined.is_empty()
@@ -609,6 +625,15 @@ impl Components {
         if binary.kind == BinaryKind::Archive && kernels.is_some_and(Kernels::has_linker_input) {
             let why = "a part of its GPU code is input for the device linker: what it requires is unknown";
             self.not_examined.push(NotExamined::new(name, why));
+        }
+    }
+}
+
+/// Adds the items that are not there.
+pub(crate) fn extend_new<T: Clone + PartialEq>(all: &mut Vec<T>, more: &[T]) {
+    for item in more {
+        if !all.contains(item) {
+            all.push(item.clone());
         }
     }
 }

@@ -120,7 +120,7 @@ impl Components {
         let process = (self.modules.len() < 2).then(|| MembersOfProcess::all(self.file.clone(), members.len()));
         let absent = |_: usize, name: &str| matches!(machine.library_state(name), LibraryState::Absent);
         let members: Vec<_> = members.iter().collect();
-        all.findings.extend(family::findings(&members, process.as_slice(), &resolve, &absent));
+        all.findings.extend(family::findings(&members, members.len(), process.as_slice(), &resolve, &absent));
         all
     }
 

@@ -4,7 +4,7 @@
 //! and with the oldest cuDNN release that the files accept and that supports the GPU.
 
 use super::placement::PlacementQuery;
-use super::{Components, Driver, Gpu, Machine};
+use super::{Components, Driver, Gpu, Machine, worst_service};
 use crate::binary::file::TargetOs;
 use crate::host::judge::answer::Service;
 use crate::verdict::Verdict;
@@ -85,12 +85,13 @@ impl State {
 }
 
 impl Map {
-    /// Checks these files together.
+    /// Checks these files together, and each package of an environment on its own.
     ///
     /// # Errors
     /// Returns a message if the files cannot be checked together.
     pub fn from_components(files: &[Components]) -> Result<Self, String> {
-        let files: Vec<Components> = files.iter().map(Components::without_repeats).collect();
+        let files: Vec<Components> =
+            files.iter().flat_map(Components::units).map(Components::without_repeats).collect();
         let asked = PlacementQuery::from_components(&files)?;
         let processor = asked.processor_name()?;
         // Jetsons have only one kind of processor.
@@ -112,7 +113,7 @@ impl Map {
             cc: *cc,
             names: tables::gpu_examples(*cc),
             cells: {
-                let service = asked.worst_support(*cc);
+                let service = worst_service(&files, *cc);
                 all.iter().map(|branch| asked.judge_cell(*cc, *branch, service)).collect()
             },
         };

@@ -29,7 +29,7 @@ use std::path::{Path, PathBuf};
 pub use components::{
     Alternatives, BroughtCudnn, Choice, Components, LinkedCudnn, LoadedModule, Needed, OpenedByName, Variant,
 };
-pub(crate) use components::{HERE, cudnn_soname, is_cudnn_row, opened_cudnn};
+pub(crate) use components::{HERE, cudnn_soname, extend_new, is_cudnn_row, opened_cudnn};
 pub use cudaguard::internal::tables::pci::compute_capability as cc_of_pci_device;
 pub(crate) use described_libraries::{OTHER_LIBRARIES, install_hint};
 pub use detect::detect_machine;
@@ -40,7 +40,7 @@ pub use host_file::{ParseError, parse_release};
 pub use host_file_writer::HostFileView;
 #[cfg(target_os = "linux")]
 pub use probe_child::run_probe_child;
-pub(crate) use together::answers_together;
+pub(crate) use together::{answers_together, worst_service};
 pub use unknown_keys::UnknownKeys;
 
 use crate::binary::file::TargetOs;

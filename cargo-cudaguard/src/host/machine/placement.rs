@@ -11,10 +11,9 @@ use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::oldest_driver::{OldestDriver, known_cuda_versions, needs_of_files};
-use super::{Components, Driver, Gpu, Machine, answers_together};
+use super::{Components, Driver, Gpu, Machine, worst_service};
 use crate::binary::examined;
-use crate::host::facts;
-use crate::host::judge::answer::{Service, answers};
+use crate::host::judge::answer::Service;
 use crate::verdict::Verdict;
 use cudaguard::internal::finding::{Code, Finding};
 use cudaguard::internal::manifest::Requirement;
@@ -74,9 +73,9 @@ impl Placement {
     /// # Errors
     /// Returns a message if the requirements cannot be derived.
     pub fn from_components(files: &[Components]) -> Result<Self, String> {
-        let processor = common_processor(files)?;
+        let units = || files.iter().flat_map(Components::units);
         // A fact about a file that is unknown is unknown on every machine.
-        for file in files {
+        for file in units() {
             let is_open = |finding: &&Finding| {
                 finding.code != Code::LibraryNotStated && Verdict::from_findings([*finding]) != Verdict::Runs
             };
@@ -84,7 +83,8 @@ impl Placement {
                 return Err(format!("{}: {}", file.file, first_line(warning)));
             }
         }
-        let files = &files.iter().map(Components::without_repeats).collect::<Vec<_>>()[..];
+        let files = &units().map(Components::without_repeats).collect::<Vec<_>>()[..];
+        let processor = common_processor(files)?;
         let asked = PlacementQuery::from_components(files)?;
         let (mut fit, mut unfit): (Vec<GpuRange>, Vec<Unfit>) = (Vec::new(), Vec::new());
         for (from, to) in cc_intervals(files, &processor) {
@@ -205,7 +205,7 @@ impl<'a> PlacementQuery<'a> {
         let driver = needs_of_files(self.files, &self.sample_machine(Some(cc), None)).certain();
         match driver.and_then(|driver| self.unsupported_gpu(cc, driver)) {
             Some(why) => Err(why),
-            None => Ok((self.worst_support(cc), driver)),
+            None => Ok((worst_service(self.files, cc), driver)),
         }
     }
 
@@ -215,16 +215,6 @@ impl<'a> PlacementQuery<'a> {
         let driver = Driver { user: release, kernel: Some(release?), ..Driver::default() };
         let found = self.findings_on(&Machine { driver: Some(driver), ..self.sample_machine(Some(cc), None) });
         found.into_iter().find(|finding| finding.code == Code::GpuNotForDriver)
-    }
-
-    /// Returns the worst GPU support of the files; `None` if there are no kernels.
-    pub(super) fn worst_support(&self, cc: (u8, u8)) -> Option<Service> {
-        let gpu = [facts::HostGpu { cc: Some(cc), visible: true, ..facts::HostGpu::default() }];
-        let of_file = |file: &Components| {
-            let all: Vec<_> = file.manifests.iter().map(|manifest| answers(manifest, &gpu, false)).collect();
-            answers_together(&all, &file.alternatives)
-        };
-        self.files.iter().flat_map(of_file).map(|answer| answer.service).min()
     }
 }
 

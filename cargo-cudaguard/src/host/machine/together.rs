@@ -2,11 +2,22 @@
 
 use std::collections::BTreeMap;
 
-use super::Alternatives;
-use crate::host::judge::answer::{GpuAnswer, Service};
+use super::{Alternatives, Components};
+use crate::host::facts::HostGpu;
+use crate::host::judge::answer::{GpuAnswer, Service, answers};
 
 fn same_gpu(one: &GpuAnswer, other: &GpuAnswer) -> bool {
     (one.cc, &one.name) == (other.cc, &other.name)
+}
+
+/// Returns the worst result of these files for a GPU; `None` if there are no kernels.
+pub(crate) fn worst_service(files: &[Components], cc: (u8, u8)) -> Option<Service> {
+    let gpu = [HostGpu { cc: Some(cc), visible: true, ..HostGpu::default() }];
+    let of_file = |file: &Components| {
+        let all: Vec<_> = file.manifests.iter().map(|manifest| answers(manifest, &gpu, false)).collect();
+        answers_together(&all, &file.alternatives)
+    };
+    files.iter().flat_map(of_file).map(|answer| answer.service).min()
 }
 
 /// Combines the results of several members for each GPU: the worst result of the members that are all required, and the
@@ -14,8 +25,10 @@ fn same_gpu(one: &GpuAnswer, other: &GpuAnswer) -> bool {
 /// partially covered. `all` contains the results of each manifest.
 pub(crate) fn answers_together(all: &[Vec<GpuAnswer>], alternatives: &Alternatives) -> Vec<GpuAnswer> {
     let of = |places: &[usize]| -> Vec<GpuAnswer> { places.iter().flat_map(|at| all[*at].iter().cloned()).collect() };
+    // No file loads an idle library.
     let in_group = |at: &usize| {
-        alternatives.one_of.iter().flat_map(|choice| &choice.variants).any(|one| one.manifests.contains(at))
+        let mut variants = alternatives.one_of.iter().flat_map(|choice| &choice.variants);
+        variants.any(|one| one.manifests.contains(at)) || alternatives.idle.contains(at)
     };
     let mut counted = of(&(0..all.len()).filter(|at| !in_group(at)).collect::<Vec<_>>());
     for choice in &alternatives.one_of {
@@ -79,4 +92,54 @@ fn worst_answers(all: &[GpuAnswer]) -> Vec<GpuAnswer> {
         }
     }
     found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::host::machine::map::{Map, State};
+    use crate::host::machine::{Choice, Variant};
+    use cudaguard::internal::manifest::{Component, GpuCoverage, Manifest, PtxFallback, Requirement};
+    use cudaguard::internal::policy::Policy;
+    use cudaguard::internal::toolchain::Toolchain;
+
+    /// A component with code for the GPUs of one major.
+    fn component(name: &str, major: u8) -> Manifest {
+        let component = Component { name: name.to_owned(), version: "1.0.0".to_owned() };
+        let mut manifest = Manifest::from_build(component, "t", "release", &Policy::default(), &Toolchain::default());
+        let gpu = |from, to, by| Requirement::Gpu {
+            from,
+            to,
+            by,
+            code: String::new(),
+            cuda: None,
+            release: None,
+            guaranteed_from: None,
+            ptx_fallback: PtxFallback::Undetermined,
+        };
+        manifest.requires = vec![
+            gpu((0, 0), Some((major - 1, 255)), GpuCoverage::Nothing),
+            gpu((major, 0), Some((major, 255)), GpuCoverage::Cubin),
+            gpu((major + 1, 0), None, GpuCoverage::Nothing),
+        ];
+        manifest
+    }
+
+    /// The builds of one package are no alternatives of another one.
+    #[test]
+    fn packages_are_mapped_one_by_one() {
+        let builds = |majors: &[u8]| {
+            let variant = |at: usize| Variant { name: at.to_string(), stem: "lib".to_owned(), manifests: vec![at] };
+            let one_of = vec![Choice { variants: (0..majors.len()).map(variant).collect() }];
+            let manifests = majors.iter().map(|major| component(&format!("for {major}"), *major)).collect();
+            let alternatives = Alternatives { one_of, ..Alternatives::default() };
+            Components { manifests, alternatives, ..Components::default() }
+        };
+        let environment = Components::from_packages("env".to_owned(), vec![builds(&[7, 8]), builds(&[8, 9])]);
+        let map = Map::from_components(&[environment]).unwrap();
+        for (cc, expected) in [((7, 5), State::Refused), ((8, 0), State::Native), ((9, 0), State::Refused)] {
+            let row = map.rows.iter().find(|row| row.cc == cc).unwrap();
+            assert_eq!(row.cells.last().unwrap().state, expected, "{cc:?}");
+        }
+    }
 }
