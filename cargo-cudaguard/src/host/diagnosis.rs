@@ -177,6 +177,9 @@ pub fn examine_host(
         }
         (absent, _) => absent,
     };
+    if verdict == Some(Verdict::Runs) {
+        warn_of_errors(&mut of_host);
+    }
     for finding in absent.into_iter().chain(of_host) {
         // The verdict of the program may contain it already.
         if !findings.iter().any(|known| known.code == finding.code) {
@@ -201,10 +204,7 @@ pub fn examine_host(
     finding::sort_findings(&mut findings);
     let verdict = verdict.map(|verdict| if not_judged.is_empty() { verdict } else { verdict.max(Verdict::Unknown) });
     let has_errors = findings.iter().any(|finding| finding.severity == Severity::Error);
-    // For a program, the verdict is that of `verify`, and so is the status. An error of the machine alone makes the status unknown.
-    if has_errors && verdict == Some(Verdict::Runs) {
-        not_judged.push("whether the program runs in spite of the errors of this machine".to_owned());
-    }
+    // For a program, the verdict is that of `verify`, and so is the status.
     let status = match verdict {
         Some(Verdict::Refused) => Status::Incompatible,
         None if has_errors => Status::Incompatible,
@@ -216,23 +216,29 @@ pub fn examine_host(
 }
 
 impl Checkup {
-    /// Adds the answer for an archive or a directory. An error of the machine alone makes the status unknown.
+    /// Adds the answer for an archive or a directory.
     pub fn add_artifact(&mut self, verdict: Verdict, findings: Vec<Finding>, not_judged: Vec<String>) {
-        let has_errors = self.findings.iter().any(|finding| finding.severity == Severity::Error);
         self.not_judged = not_judged;
-        if has_errors && verdict == Verdict::Runs {
-            self.not_judged.push("whether it runs in spite of the errors of this machine".to_owned());
-        }
         self.verdict = Some(verdict);
         self.status = match verdict {
             Verdict::Refused => Status::Incompatible,
-            Verdict::Runs if !has_errors => Status::Compatible,
-            Verdict::Runs | Verdict::Unknown => Status::Unknown,
+            Verdict::Runs => Status::Compatible,
+            Verdict::Unknown => Status::Unknown,
         };
+        if verdict == Verdict::Runs {
+            warn_of_errors(&mut self.findings);
+        }
         let known: Vec<Code> = findings.iter().map(|finding| finding.code).collect();
         self.findings.retain(|finding| !known.contains(&finding.code));
         self.findings.extend(findings);
         finding::sort_findings(&mut self.findings);
+    }
+}
+
+/// Turns the errors of a machine into warnings: the program that the question is about runs in spite of them.
+fn warn_of_errors(of_machine: &mut [Finding]) {
+    for finding in of_machine.iter_mut().filter(|finding| finding.severity == Severity::Error) {
+        finding.severity = Severity::Warning;
     }
 }
 
