@@ -6,7 +6,8 @@
 //! can open is `suggested`, because the program may never open it. A library that the policy declares is `recommended`,
 //! or `required` if the policy requires it.
 
-use serde_json::{Value, json};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use cudaguard::internal::elf::Elf;
 use cudaguard::internal::guard::{DLOPEN_OWNER, DLOPEN_TYPE};
@@ -14,15 +15,19 @@ use cudaguard::internal::manifest::{Linkage, Manifest, Opens, Requirement};
 use cudaguard::internal::vendor::CUDNN;
 
 /// A library in such a note.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 pub struct DlopenEntry {
     /// The feature that the library provides: the library's stem without `lib`.
+    #[serde(default)]
     pub feature: String,
     /// A description for people.
+    #[serde(default)]
     pub description: String,
     /// `required`, `recommended` or `suggested`.
+    #[serde(default)]
     pub priority: String,
     /// The file names, in the order in which the program tries them.
+    #[serde(rename = "soname")]
     pub sonames: Vec<String>,
 }
 
@@ -33,13 +38,11 @@ pub fn note_text(manifest: &Manifest) -> Option<String> {
         _ => None,
     });
     let required = declared.is_some_and(|(.., required)| required);
-    let entry = |stem: &str, priority: &str, by: &str, sonames: Vec<String>| {
-        json!({
-            "feature": stem,
-            "description": format!("opened by name by {by}"),
-            "priority": priority,
-            "soname": sonames,
-        })
+    let entry = |stem: &str, priority: &str, by: &str, sonames: Vec<String>| DlopenEntry {
+        feature: stem.to_owned(),
+        description: format!("opened by name by {by}"),
+        priority: priority.to_owned(),
+        sonames,
     };
     let by_crate = |opens: &Opens, stem: &String| {
         let priority = if required && stem == CUDNN.key { "required" } else { "suggested" };
@@ -47,15 +50,15 @@ pub fn note_text(manifest: &Manifest) -> Option<String> {
     };
     let by_crates =
         manifest.opens.iter().flat_map(|opens| opens.libraries.iter().map(move |stem| by_crate(opens, stem)));
-    let mut entries: Vec<Value> = by_crates.collect();
+    let mut entries: Vec<DlopenEntry> = by_crates.collect();
     // If the project opens the library itself, only the policy declares it.
     if let Some((soname, Linkage::Dlopened, _)) = declared
-        && entries.iter().all(|entry| entry["feature"] != CUDNN.key)
+        && entries.iter().all(|entry| entry.feature != CUDNN.key)
     {
         let priority = if required { "required" } else { "recommended" };
         entries.push(entry(CUDNN.key, priority, &manifest.component.to_string(), vec![soname.clone()]));
     }
-    (!entries.is_empty()).then(|| Value::Array(entries).to_string())
+    (!entries.is_empty()).then(|| serde_json::to_string(&entries).expect("all keys are texts"))
 }
 
 /// Returns the entries of all such notes in a file, whichever tool wrote them. A note that is not valid JSON of this
@@ -67,18 +70,8 @@ pub fn read_notes(elf: &Elf<'_>) -> Vec<DlopenEntry> {
 
 fn parse_entries(text: &[u8]) -> Vec<DlopenEntry> {
     let text = text.split(|byte| *byte == 0).next().unwrap_or_default();
-    let Ok(Value::Array(entries)) = serde_json::from_slice(text) else { return Vec::new() };
-    let entry = |value: &Value| {
-        let text = |key: &str| value[key].as_str().unwrap_or_default().to_owned();
-        let sonames = value["soname"].as_array()?.iter().filter_map(|name| name.as_str().map(str::to_owned));
-        Some(DlopenEntry {
-            feature: text("feature"),
-            description: text("description"),
-            priority: text("priority"),
-            sonames: sonames.collect(),
-        })
-    };
-    entries.iter().filter_map(entry).collect()
+    let entries: Vec<Value> = serde_json::from_slice(text).unwrap_or_default();
+    entries.into_iter().filter_map(|entry| serde_json::from_value(entry).ok()).collect()
 }
 
 #[cfg(test)]

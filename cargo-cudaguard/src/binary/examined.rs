@@ -10,7 +10,6 @@ use memchr::memmem;
 
 use cudaguard::internal::elf::{self, Elf, SHF_ALLOC, SHT_PROGBITS, Section};
 use cudaguard::internal::finding::Finding;
-use cudaguard::internal::json::Value;
 
 /// A part of an artifact that was not examined.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -88,12 +87,6 @@ pub fn mark_only_code(not_examined: &mut [NotExamined]) {
 impl fmt::Display for NotExamined {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}: {}", self.name, self.reason)
-    }
-}
-
-impl From<&NotExamined> for Value {
-    fn from(part: &NotExamined) -> Self {
-        part.to_string().into()
     }
 }
 

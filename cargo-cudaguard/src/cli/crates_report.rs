@@ -1,10 +1,11 @@
-//! Formats the crates that reach CUDA for `check`, as JSON and as text.
+//! Formats the crates that reach CUDA for `check`, as text and as JSON.
 
 use std::fmt::Write as _;
 
-use cudaguard::internal::json::{Value, array, object};
 use cudaguard::internal::vendor::CUDNN;
+use serde::Serialize;
 
+use super::json_output::VersionView;
 use crate::knowledge::crates::table::{self, Mode};
 use crate::knowledge::crates::{ArchUse, CrateUse};
 
@@ -61,9 +62,7 @@ fn describe(one: &CrateUse) -> String {
         parts.push("bindings for an unknown CUDA version".to_owned());
     }
     if let Some(library) = &one.library {
-        let (major, minor) = library.value;
-        let version = minor.map_or_else(|| major.to_string(), |minor| format!("{major}.{minor}"));
-        parts.push(format!("bindings for {} {version} ({})", CUDNN.name, library.by));
+        parts.push(format!("bindings for {} {} ({})", CUDNN.name, short_version(library.value), library.by));
     }
     for (how, names) in library_groups(one) {
         let how = match how {
@@ -105,9 +104,9 @@ pub(crate) fn render(uses: &[CrateUse]) -> String {
     text
 }
 
-/// Returns the crates of a package that reach CUDA. Unknown facts are absent.
-pub(crate) fn to_json(uses: &[CrateUse]) -> Value {
-    array(listed(uses).map(crate_json))
+/// Returns the crates of a package that reach CUDA as JSON. Unknown facts are absent.
+pub(crate) fn views(uses: &[CrateUse]) -> Vec<CrateView<'_>> {
+    listed(uses).map(CrateView::new).collect()
 }
 
 /// Returns the crates without a row in the table, each with the reason why it is in the list.
@@ -116,39 +115,71 @@ pub(crate) fn not_judged(uses: &[CrateUse]) -> Vec<String> {
     unknown.map(|(one, why)| format!("{}: {UNKNOWN} ({why})", one.of.describe())).collect()
 }
 
-fn crate_json(one: &CrateUse) -> Value {
-    let mut value = object([
-        ("name", Value::from(one.of.name.as_str())),
-        ("version", one.of.version.as_str().into()),
-        ("path", array(one.of.path.iter().map(String::as_str))),
-        ("known", one.of.table_row().is_some().into()),
-        ("build_script", one.of.tool.into()),
-    ]);
-    let fact = |version: String, source: &str| object([("version", Value::from(version)), ("source", source.into())]);
-    value.insert_some("level", one.level.as_ref().map(|level| fact(level.value.to_string(), &level.by)));
-    let library = one.library.as_ref().map(|library| {
-        let (major, minor) = library.value;
-        fact(minor.map_or_else(|| major.to_string(), |minor| format!("{major}.{minor}")), &library.by)
-    });
-    value.insert_some(CUDNN.key, library);
-    let groups = library_groups(one).into_iter().flat_map(|(how, names)| {
-        names.into_iter().map(move |name| object([("name", Value::from(name)), ("how", how.into())]))
-    });
-    value.insert_some("libraries", Some(array(groups)));
-    let compiler = one.compiler.as_ref().map(|compiler| {
-        let mut value = object([
-            ("path", Value::from(compiler.path.display().to_string())),
-            ("source", compiler.by.as_str().into()),
-        ]);
-        value.insert_some("version", compiler.release.map(|release| release.to_string()));
-        value
-    });
-    value.insert_some("nvcc", compiler);
-    if let Some(ArchUse::Named { arch, variable, .. }) = &one.arch {
-        value.insert_some("arch", Some(fact(format!("sm_{arch}"), variable)));
+#[derive(Serialize)]
+pub(crate) struct CrateView<'a> {
+    name: &'a str,
+    version: &'a str,
+    path: &'a [String],
+    known: bool,
+    build_script: bool,
+    level: Option<VersionView>,
+    cudnn: Option<VersionView>,
+    libraries: Vec<LibraryView>,
+    nvcc: Option<NvccView<'a>>,
+    arch: Option<VersionView>,
+    not_judged: Option<String>,
+}
+
+#[derive(Serialize)]
+struct LibraryView {
+    name: String,
+    how: &'static str,
+}
+
+#[derive(Serialize)]
+struct NvccView<'a> {
+    path: String,
+    source: &'a str,
+    version: Option<String>,
+}
+
+impl<'a> CrateView<'a> {
+    fn new(one: &'a CrateUse) -> Self {
+        let mut libraries = Vec::new();
+        for (how, names) in library_groups(one) {
+            libraries.extend(names.into_iter().map(|name| LibraryView { name, how }));
+        }
+        Self {
+            name: &one.of.name,
+            version: &one.of.version,
+            path: &one.of.path,
+            known: one.of.table_row().is_some(),
+            build_script: one.of.tool,
+            level: one.level.as_ref().map(|level| VersionView::new(level.value, level.by.clone())),
+            cudnn: one
+                .library
+                .as_ref()
+                .map(|library| VersionView::new(short_version(library.value), library.by.clone())),
+            libraries,
+            nvcc: one.compiler.as_ref().map(|compiler| NvccView {
+                path: compiler.path.display().to_string(),
+                source: &compiler.by,
+                version: compiler.release.map(|release| release.to_string()),
+            }),
+            arch: match &one.arch {
+                Some(ArchUse::Named { arch, variable, .. }) => {
+                    Some(VersionView::new(format!("sm_{arch}"), variable.clone()))
+                }
+                _ => None,
+            },
+            not_judged: unknown_because(one).map(|why| format!("{UNKNOWN} ({why})")),
+        }
     }
-    value.insert_some("not_judged", unknown_because(one).map(|why| format!("{UNKNOWN} ({why})")));
-    value
+}
+
+/// `9` or `9.1`.
+fn short_version((major, minor): (u32, Option<u32>)) -> String {
+    minor.map_or_else(|| major.to_string(), |minor| format!("{major}.{minor}"))
 }
 
 #[cfg(test)]
@@ -211,7 +242,6 @@ mod tests {
         ];
         assert_eq!(not_judged(&uses), expected);
         assert_eq!(render(&uses).matches(UNKNOWN).count(), 3);
-        let json = to_json(&uses).to_pretty_string();
-        assert_eq!(json.matches("\"known\": false").count(), 3, "{json}");
+        assert!(views(&uses).iter().all(|one| !one.known));
     }
 }

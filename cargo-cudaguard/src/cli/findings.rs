@@ -4,7 +4,7 @@
 //! | --- | --- |
 //! | text | [`to_text`], or [`print_text`] for stderr |
 //! | GitHub workflow commands | [`to_github`], or [`print_annotations`] inside a workflow |
-//! | JSON | [`to_json`] |
+//! | JSON | [`crate::cli::json_output::FindingView`] |
 //! | SARIF | [`files_to_sarif`], [`to_sarif`] |
 //! | rustc's diagnostics, cargo's messages | [`MessageFormat`] |
 
@@ -17,7 +17,7 @@ use cudaguard::internal::sanitize;
 
 use crate::cli::report::{self, Level, in_colour, shows, write_raw};
 
-pub(crate) use cudaguard::internal::finding::render::{to_github, to_json, to_text};
+pub(crate) use cudaguard::internal::finding::render::{to_github, to_text};
 pub(crate) use rustc::MessageFormat;
 pub(crate) use sarif::{SarifResult, files_to_sarif, to_sarif};
 

@@ -1,63 +1,85 @@
-//! JSON on stdout. Each object begins with `schema`, the number of its published JSON schema.
+//! JSON on stdout. Each object begins with `schema`, the number of its published JSON schema. A missing fact is absent,
+//! never null.
 
-use std::collections::BTreeMap;
-
-use cudaguard::internal::finding::Finding;
-use cudaguard::internal::json::{Value, array, object};
+use cudaguard::internal::finding::{self, Finding};
 use serde::{Serialize, Serializer};
+use serde_json::Value;
 
 /// The number of the JSON schemas. It changes if a key is removed or gets another meaning; new keys do not change it.
-pub(crate) const SCHEMA: u32 = 1;
+const SCHEMA: u32 = 1;
 
-/// Returns the object with its schema number first.
-pub(crate) fn versioned(value: Value) -> Value {
-    let mut all = object([("schema", Value::from(SCHEMA))]);
-    if let (Value::Object(all), Value::Object(members)) = (&mut all, value) {
-        all.extend(members);
-    }
-    all
+/// An object with its schema number.
+#[derive(Serialize)]
+struct VersionedView<'a, T> {
+    schema: u32,
+    #[serde(flatten)]
+    content: &'a T,
 }
 
-/// Renders an object with its schema number over several lines.
-pub(crate) fn render(value: Value) -> String {
-    format!("{}\n", versioned(value).to_pretty_string())
+/// Renders a structure with its schema number over several lines.
+pub(crate) fn render<T: Serialize>(content: &T) -> String {
+    render_foreign(&VersionedView { schema: SCHEMA, content })
 }
 
-/// Serializes a value that is built by hand, as a field of a structure.
-pub(crate) fn serialize_value<S: Serializer>(value: &Value, json: S) -> Result<S::Ok, S::Error> {
+/// Renders a structure with its schema number in one line.
+pub(crate) fn render_line<T: Serialize>(content: &T) -> String {
+    format!("{}\n", to_value(&VersionedView { schema: SCHEMA, content }))
+}
+
+/// Renders a structure whose schema somebody else publishes, over several lines.
+pub(crate) fn render_foreign<T: Serialize>(content: &T) -> String {
+    format!("{:#}\n", to_value(content))
+}
+
+/// Converts a structure without its missing facts.
+pub(crate) fn to_value<T: Serialize>(content: &T) -> Value {
+    let mut value = serde_json::to_value(content).expect("all keys are texts");
+    remove_missing(&mut value);
+    value
+}
+
+fn remove_missing(value: &mut Value) {
     match value {
-        Value::Bool(value) => json.serialize_bool(*value),
-        Value::Number(number) => json.serialize_u64(*number),
-        Value::Text(text) => json.serialize_str(text),
-        Value::Array(items) => json.collect_seq(items.iter().map(ValueView)),
-        Value::Object(members) => json.collect_map(members.iter().map(|(key, value)| (key, ValueView(value)))),
-    }
-}
-
-struct ValueView<'a>(&'a Value);
-
-impl Serialize for ValueView<'_> {
-    fn serialize<S: Serializer>(&self, json: S) -> Result<S::Ok, S::Error> {
-        serialize_value(self.0, json)
-    }
-}
-
-/// Converts structures for an object that is built from values. A missing fact is absent, never null.
-pub(crate) fn to_values<T: Serialize>(rows: &[T]) -> Value {
-    array(rows.iter().filter_map(|row| from_serde(serde_json::to_value(row).expect("all keys are texts"))))
-}
-
-fn from_serde(value: serde_json::Value) -> Option<Value> {
-    Some(match value {
-        serde_json::Value::Null => return None,
-        serde_json::Value::Bool(value) => value.into(),
-        serde_json::Value::Number(number) => Value::Number(number.as_u64()?),
-        serde_json::Value::String(text) => text.into(),
-        serde_json::Value::Array(items) => array(items.into_iter().filter_map(from_serde)),
-        serde_json::Value::Object(members) => {
-            object(members.into_iter().filter_map(|(key, value)| Some((key, from_serde(value)?))))
+        Value::Object(members) => {
+            members.retain(|_, member| !member.is_null());
+            members.values_mut().for_each(remove_missing);
         }
-    })
+        Value::Array(items) => items.iter_mut().for_each(remove_missing),
+        _ => {}
+    }
+}
+
+/// An object whose keys are data, in this order.
+pub(crate) struct Members<K, V>(pub(crate) Vec<(K, V)>);
+
+impl<K, V> Members<K, V> {
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+}
+
+impl<K: Serialize, V: Serialize> Serialize for Members<K, V> {
+    fn serialize<S: Serializer>(&self, json: S) -> Result<S::Ok, S::Error> {
+        json.collect_map(self.0.iter().map(|(key, value)| (key, value)))
+    }
+}
+
+/// Returns the names of the items.
+pub(crate) fn texts<T: ToString>(items: impl IntoIterator<Item = T>) -> Vec<String> {
+    items.into_iter().map(|item| item.to_string()).collect()
+}
+
+/// A version and its origin.
+#[derive(Serialize)]
+pub(crate) struct VersionView {
+    version: String,
+    source: Option<String>,
+}
+
+impl VersionView {
+    pub(crate) fn new(version: impl ToString, source: impl Into<Option<String>>) -> Self {
+        Self { version: version.to_string(), source: source.into() }
+    }
 }
 
 /// A finding, each fact with its own key.
@@ -70,7 +92,7 @@ pub(crate) struct FindingView<'a> {
     message: &'a str,
     hint: &'a str,
     #[serde(flatten)]
-    facts: BTreeMap<&'static str, &'a str>,
+    facts: Members<&'static str, &'a str>,
 }
 
 impl<'a> FindingView<'a> {
@@ -83,27 +105,12 @@ impl<'a> FindingView<'a> {
             subject: &finding.subject,
             message: &finding.message,
             hint: &finding.hint,
-            facts: finding.facts().collect(),
+            facts: Members(finding.facts().collect()),
         }
     }
-}
 
-/// An object with its schema number.
-#[derive(Serialize)]
-struct VersionedView<'a, T> {
-    schema: u32,
-    #[serde(flatten)]
-    content: &'a T,
-}
-
-/// Renders a structure with its schema number over several lines.
-pub(crate) fn render_view<T: Serialize>(content: &T) -> String {
-    let text = serde_json::to_string_pretty(&VersionedView { schema: SCHEMA, content });
-    format!("{}\n", text.expect("all keys are texts"))
-}
-
-/// Renders a structure with its schema number in one line.
-pub(crate) fn render_view_line<T: Serialize>(content: &T) -> String {
-    let text = serde_json::to_string(&VersionedView { schema: SCHEMA, content });
-    format!("{}\n", text.expect("all keys are texts"))
+    /// The views of these findings, each once, in report order.
+    pub(crate) fn sorted(findings: &'a [Finding]) -> Vec<Self> {
+        finding::sorted_unique(findings).into_iter().map(Self::new).collect()
+    }
 }

@@ -15,6 +15,7 @@ pub(crate) mod shells;
 pub(crate) mod signals;
 #[cfg(windows)]
 pub(crate) mod signals_windows;
+pub(crate) mod toolchain_json;
 pub(crate) mod toolchain_report;
 
 #[cfg(windows)]

@@ -13,6 +13,7 @@ use crate::knowledge::crates::Crate;
 use crate::pipeline::CheckedBuild;
 use cudaguard::internal::env::{self, Env};
 use cudaguard::internal::finding::{Code, Finding, Severity};
+use cudaguard::internal::json;
 use cudaguard::internal::pipeline::{self, BuildInputs};
 use cudaguard::internal::policy;
 use cudaguard::internal::rebuild_stamp;
@@ -572,7 +573,7 @@ fn set_runner(command: &mut Command, call: &Call, config: &Config) -> Result<(),
     let words: Vec<&str> = [ours.as_str(), "exec", "--"].into_iter().chain(before.iter().map(String::as_str)).collect();
     if words.iter().any(|word| word.contains(char::is_whitespace)) {
         // A basic string of TOML and a string of JSON have the same syntax.
-        let list: Vec<String> = words.iter().map(|word| Value::from(*word).to_string()).collect();
+        let list: Vec<String> = words.iter().copied().map(json::quote).collect();
         // The option must precede the arguments of the subcommand: after `--` it would belong to the program.
         let mut rerun = Command::new(command.get_program());
         rerun.args(["--config", &format!("target.{target}.runner=[{}]", list.join(", "))]).args(command.get_args());

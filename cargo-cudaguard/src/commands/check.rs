@@ -4,23 +4,26 @@ use std::ffi::OsString;
 use std::process::ExitCode;
 
 use crate::cli::counts::count_of;
-use crate::cli::{crates_report, json_output, toolchain_report};
+use crate::cli::crates_report::{self, CrateView};
+use crate::cli::json_output::{self, FindingView, VersionView, texts};
+use crate::cli::toolchain_json::ToolchainView;
+use crate::cli::toolchain_report;
 use crate::knowledge::crates::Crate;
 use crate::pipeline::CheckedBuild;
 use cudaguard::internal::env::Env;
 use cudaguard::internal::finding::{self, Code, Finding, MessageTemplate, Severity, Values};
-use cudaguard::internal::json::{Value, array, object};
 use cudaguard::internal::pipeline::{self, BuildCheck, BuildInputs, CudaIntent};
 use cudaguard::internal::policy::Policy;
 use cudaguard::internal::suggest::closest_match;
 use cudaguard::internal::vendor::CUDNN;
+use serde::Serialize;
+use serde_json::Value;
 
 use crate::cargo::graph::CrateGraph;
 use crate::cargo::guards;
 use crate::cargo::project::{Project, repository_root};
 use crate::cli::findings::{self as render, SarifResult};
 use crate::cli::report::{self, CliError, REFUSED};
-use crate::commands::verify::put_not_judged;
 
 pub(crate) fn run_check(env: &Env, arguments: &[OsString]) -> Result<ExitCode, CliError> {
     let (call, config, project) = Project::from_args(env, arguments)?;
@@ -40,14 +43,11 @@ pub(crate) fn run_check(env: &Env, arguments: &[OsString]) -> Result<ExitCode, C
                 ..guards::build_inputs(&project, member, target)
             };
             let judged = guards::check_package(env, &facts, crates, &variables).map_err(CliError::operational)?;
-            let (line, mut value) = describe_toolchain(&facts, &judged);
+            let (line, value) = describe_toolchain(&facts, &judged, graph.unchecked.as_deref());
             let mut listing = toolchain_report::render(&judged.toolchain) + &crates_report::render(&judged.uses);
             if let Some(why) = &graph.unchecked {
                 listing = listing + "crates    not checked      " + why + "\n";
             }
-            value.insert_some("crates", Some(crates_report::to_json(&judged.uses)));
-            value.insert_some("crates_not_judged", graph.unchecked.as_deref());
-            put_not_judged(&mut value, &crates_report::not_judged(&judged.uses));
             packages.push(CheckedPackage { line, value, listing });
             let manifest = facts.dir.join("Cargo.toml");
             let uri = manifest
@@ -80,13 +80,11 @@ pub(crate) fn run_check(env: &Env, arguments: &[OsString]) -> Result<ExitCode, C
     }
     match form {
         "json" => {
-            let value = object([
-                ("packages", array(packages.iter().map(|one| one.value.clone()))),
-                ("findings", render::to_json(&findings)),
-            ]);
-            report::print_result(&json_output::render(value))?;
+            let packages = packages.iter().map(|one| &one.value).collect();
+            let findings = findings.iter().map(FindingView::new).collect();
+            report::print_result(&json_output::render(&CheckView { packages, findings }))?;
         }
-        "sarif" => report::print_result(&format!("{}\n", render::to_sarif(&results).to_pretty_string()))?,
+        "sarif" => report::print_result(&render::to_sarif(&results))?,
         "github" => {
             report::commands(&render::to_github(finding::sorted_unique(&findings)))?;
         }
@@ -175,40 +173,63 @@ fn unknown_policy_packages(project: &Project, policy: &Policy) -> Vec<Finding> {
     findings
 }
 
-/// Describes the toolchain of a package, in one line and as JSON.
-fn describe_toolchain(facts: &BuildInputs<'_>, judged: &BuildCheck) -> (String, Value) {
+/// The output of `check` as JSON.
+#[derive(Serialize)]
+struct CheckView<'a> {
+    packages: Vec<&'a Value>,
+    findings: Vec<FindingView<'a>>,
+}
+
+#[derive(Serialize)]
+struct PackageView<'a> {
+    name: &'a str,
+    version: &'a str,
+    target: &'a str,
+    profile: &'a str,
+    toolkit: Option<VersionView>,
+    cudnn: Option<VersionView>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    archs: Vec<String>,
+    host_compiler: Option<String>,
+    policy: Option<String>,
+    toolchain: ToolchainView<'a>,
+    crates: Vec<CrateView<'a>>,
+    crates_not_judged: Option<&'a str>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    not_judged: Vec<String>,
+}
+
+/// Describes the toolchain of a package, in one line and as JSON. `unchecked` is why its crates are not known.
+fn describe_toolchain(facts: &BuildInputs<'_>, judged: &CheckedBuild, unchecked: Option<&str>) -> (String, Value) {
     let toolchain = &judged.toolchain;
-    let mut value = object([
-        ("name", facts.component.name.as_str().into()),
-        ("version", facts.component.version.as_str().into()),
-        ("target", facts.target.into()),
-        ("profile", facts.profile.into()),
-    ]);
-    let mut line = format!("{} for {}, {}: ", facts.component, facts.target, facts.profile);
+    let toolkit = toolchain.sourced_toolkit_version();
+    let cudnn_header = toolchain.library_headers_used().map(|headers| headers.path.display().to_string());
+    let archs = texts(toolchain.declared_targets());
     let mut parts = Vec::new();
-    if let Some(toolkit) = toolchain.sourced_toolkit_version() {
-        parts.push(format!("CUDA {} ({})", toolkit.value, toolkit.source));
-        let about = [("version", toolkit.value.to_string().into()), ("source", toolkit.source.into())];
-        value.insert_some("toolkit", Some(object::<&str>(about)));
-    }
+    parts.extend(toolkit.as_ref().map(|toolkit| format!("CUDA {} ({})", toolkit.value, toolkit.source)));
     if let Some(version) = toolchain.library_version() {
-        let source = toolchain.library_headers_used().map(|headers| headers.path.display().to_string());
-        parts.push(format!("{} {version} ({})", CUDNN.name, source.as_deref().unwrap_or_default()));
-        let mut about = object([("version", Value::from(version.to_string()))]);
-        about.insert_some("source", source);
-        value.insert_some(CUDNN.key, Some(about));
+        parts.push(format!("{} {version} ({})", CUDNN.name, cudnn_header.as_deref().unwrap_or_default()));
     }
-    let archs: Vec<String> = toolchain.declared_targets().iter().map(ToString::to_string).collect();
     if !archs.is_empty() {
         parts.push(archs.join(" "));
-        value.insert_some("archs", Some(array(archs)));
     }
-    if let Some(compiler) = toolchain.host_compiler() {
-        parts.push(compiler.clone());
-        value.insert_some("host_compiler", Some(compiler));
-    }
-    value.insert_some("policy", judged.policy.path.as_ref().map(|path| path.display().to_string()));
-    value.insert_some("toolchain", Some(toolchain_report::to_json(toolchain)));
+    parts.extend(toolchain.host_compiler());
+    let value = json_output::to_value(&PackageView {
+        name: &facts.component.name,
+        version: &facts.component.version,
+        target: facts.target,
+        profile: facts.profile,
+        toolkit: toolkit.map(|toolkit| VersionView::new(toolkit.value, toolkit.source)),
+        cudnn: toolchain.library_version().map(|version| VersionView::new(version, cudnn_header)),
+        archs,
+        host_compiler: toolchain.host_compiler(),
+        policy: judged.policy.path.as_ref().map(|path| path.display().to_string()),
+        toolchain: ToolchainView::new(toolchain),
+        crates: crates_report::views(&judged.uses),
+        crates_not_judged: unchecked,
+        not_judged: crates_report::not_judged(&judged.uses),
+    });
+    let mut line = format!("{} for {}, {}: ", facts.component, facts.target, facts.profile);
     line.push_str(&if parts.is_empty() { "no CUDA toolkit".to_owned() } else { parts.join(", ") });
     (line, value)
 }

@@ -9,7 +9,6 @@ use crate::host::machine::{DriverProbe, HostFileView};
 use cudaguard::Status;
 use cudaguard::internal::env::Env;
 use cudaguard::internal::finding::{self, Finding, Severity};
-use cudaguard::internal::json::Value;
 use cudaguard::internal::sanitize;
 use serde::Serialize;
 
@@ -19,7 +18,7 @@ use crate::commands::verify::{FileAnswer, OpenArtifact, PackageRow, packages_to_
 use crate::commands::{artifact_report, probe, start};
 
 use crate::cli::findings;
-use crate::cli::json_output;
+use crate::cli::json_output::{self, FindingView};
 use crate::cli::platform;
 use crate::verdict::Verdict;
 
@@ -53,7 +52,7 @@ pub(crate) fn run_doctor(
     }
     let findings = finding::sorted_unique(&checkup.findings);
     report::print_result(&match format {
-        TextOrJson::Json => json_output::render_view(&DoctorView::new(program, &checkup, &findings, &rows)),
+        TextOrJson::Json => json_output::render(&DoctorView::new(program, &checkup, &findings, &rows)),
         TextOrJson::Text => to_text(program, &checkup, &findings, &rows),
     })?;
     Ok(match checkup.status {
@@ -66,13 +65,10 @@ pub(crate) fn run_doctor(
 /// The output of `doctor` as JSON.
 #[derive(Serialize)]
 struct DoctorView<'a> {
-    #[serde(skip_serializing_if = "Option::is_none")]
     file: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     verdict: Option<&'static str>,
     status: &'static str,
-    #[serde(serialize_with = "json_output::serialize_value")]
-    findings: Value,
+    findings: Vec<FindingView<'a>>,
     #[serde(skip_serializing_if = "<[String]>::is_empty")]
     not_judged: &'a [String],
     #[serde(skip_serializing_if = "<[PackageRow]>::is_empty")]
@@ -82,12 +78,12 @@ struct DoctorView<'a> {
 }
 
 impl<'a> DoctorView<'a> {
-    fn new(program: Option<&Path>, checkup: &'a Checkup, findings: &[&Finding], packages: &'a [PackageRow]) -> Self {
+    fn new(program: Option<&Path>, checkup: &'a Checkup, findings: &[&'a Finding], packages: &'a [PackageRow]) -> Self {
         Self {
             file: program.map(|program| program.to_string_lossy().into_owned()),
             verdict: checkup.verdict.map(Verdict::name),
             status: checkup.status.name(),
-            findings: findings::to_json(findings.iter().copied()),
+            findings: findings.iter().copied().map(FindingView::new).collect(),
             not_judged: &checkup.not_judged,
             packages,
             libraries: &checkup.choices,

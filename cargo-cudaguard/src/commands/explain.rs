@@ -4,9 +4,9 @@ use std::fmt::Write as _;
 use std::io::Read as _;
 use std::process::ExitCode;
 
-use crate::knowledge::symptoms::{self, Cause, Symptom, SymptomMatches};
+use crate::knowledge::symptoms::{self, Symptom, SymptomMatches};
 use cudaguard::internal::finding::{Code, with_names_of_windows};
-use cudaguard::internal::json::{Value, array, object};
+use serde::Serialize;
 
 use crate::cli::json_output;
 use crate::cli::report::{self, CliError};
@@ -93,45 +93,31 @@ fn is_of_windows(text: &str) -> bool {
     cfg!(windows) || marks.iter().any(|mark| text.contains(mark))
 }
 
-/// Returns the answer as JSON, in the order of priority. `number` is set if the argument was a bare number.
+/// The output of `explain` as JSON, in the order of priority.
+#[derive(Serialize)]
+struct AnswerView<'a> {
+    number: Option<u32>,
+    findings: Vec<CodeView>,
+    symptoms: &'a [&'a Symptom],
+}
+
+#[derive(Serialize)]
+struct CodeView {
+    code: String,
+    severity: &'static str,
+    title: &'static str,
+    explanation: &'static str,
+}
+
+/// Returns the answer as JSON. `number` is set if the argument was a bare number.
 fn answer_as_json(number: Option<u32>, codes: &[Code], symptoms: &[&Symptom]) -> String {
-    let texts = |texts: &[String]| array(texts.iter().map(String::as_str));
-    let mut value = object::<&str>([]);
-    value.insert_some("number", number.map(u64::from));
-    let finding = |code: &Code| {
-        object([
-            ("code", Value::from(code.to_string())),
-            ("severity", code.severity().to_string().into()),
-            ("title", code.title().into()),
-            ("explanation", code.explanation().into()),
-        ])
-    };
-    value.insert_some("findings", Some(array(codes.iter().map(finding))));
-    let cause = |cause: &Cause| {
-        object([
-            ("why", Value::from(cause.why.as_str())),
-            ("codes", array(cause.codes.iter().map(ToString::to_string))),
-            ("see", cause.see.as_str().into()),
-            ("do", cause.fix.as_str().into()),
-        ])
-    };
-    let symptom = |symptom: &&Symptom| {
-        let numbers = symptom
-            .numbers
-            .iter()
-            .map(|one| object([("of", Value::from(one.family.as_str())), ("number", u64::from(one.number).into())]));
-        object([
-            ("name", Value::from(symptom.name.as_str())),
-            ("title", symptom.title.as_str().into()),
-            ("means", symptom.means.as_str().into()),
-            ("numbers", array(numbers)),
-            ("statuses", texts(&symptom.names)),
-            ("causes", array(symptom.causes.iter().map(cause))),
-            ("sources", texts(&symptom.sources)),
-        ])
-    };
-    value.insert_some("symptoms", Some(array(symptoms.iter().map(symptom))));
-    json_output::render(value)
+    let findings = codes.iter().map(|code| CodeView {
+        code: code.to_string(),
+        severity: code.severity().name(),
+        title: code.title(),
+        explanation: code.explanation(),
+    });
+    json_output::render(&AnswerView { number, findings: findings.collect(), symptoms })
 }
 
 /// Prints all codes and all symptoms.

@@ -17,13 +17,14 @@ use crate::host::machine::Machine;
 use crate::host::machine::fleet::{Change, Fleet, FleetOutcome, Outcomes, check_files};
 use cudaguard::internal::env::Env;
 use cudaguard::internal::finding::{Code, Effect};
-use cudaguard::internal::json::Value;
+use cudaguard::internal::json;
 use cudaguard::internal::sanitize;
 use cudaguard::internal::vendor::CUDNN;
 
 use crate::cli::arguments::{Output, VerifyOptions};
+use crate::cli::json_output;
 use crate::cli::report::{self, CliError, EXIT_ERROR, REFUSED};
-use crate::commands::verify::{self, add_unknown_facts, not_judged, put_not_judged, read_components, to_json};
+use crate::commands::verify::{self, VerdictView, add_unknown_facts, not_judged, read_components};
 use crate::host::formats::{self, InputKind, OPENING, decode_utf16};
 use crate::verdict::Verdict;
 use inputs::HostFacts;
@@ -459,7 +460,7 @@ fn write_verdict(
 ) -> std::io::Result<()> {
     out.write_all(fleet_report.json.as_bytes())?;
     if let Some(label) = label {
-        let label = Value::from(label).to_string();
+        let label = json::quote(label);
         out.write_all(b",\"host\":")?;
         out.write_all(sanitize::sanitize_text(&label).as_bytes())?;
     }
@@ -523,14 +524,12 @@ fn verdict_codes(outcome: &FleetOutcome) -> Vec<Code> {
 
 /// Returns the part of the JSON line that all machines with equal properties share. The object is not closed.
 fn line_of(file: &Path, outcome: &FleetOutcome, open: &[String]) -> String {
-    let mut value = to_json(file, outcome.verdict, &outcome.findings);
     let mut not_judged = open.to_vec();
     add_unknown_facts(&mut not_judged, outcome.findings.iter().filter(|finding| finding.code.effect() == Effect::Open));
-    put_not_judged(&mut value, &not_judged);
-    value.insert_some("change", outcome.change.map(Change::describe));
-    let mut text = sanitize::sanitize_text(&value.to_string()).into_owned();
-    text.pop();
-    text
+    let mut view = VerdictView::new(file, outcome.verdict, &outcome.findings, not_judged);
+    view.change = outcome.change.map(Change::describe);
+    let text = json_output::render_line(&view);
+    sanitize::sanitize_text(text.trim_end().trim_end_matches('}')).into_owned()
 }
 
 /// The number of machines, and the names of the first ones.

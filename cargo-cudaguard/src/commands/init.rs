@@ -12,7 +12,7 @@ use std::process::ExitCode;
 use cudaguard::internal::PUBLISHED;
 use cudaguard::internal::env::Env;
 use cudaguard::internal::files;
-use cudaguard::internal::json::Value;
+use cudaguard::internal::json;
 use cudaguard::internal::lock::{LockScope, Pins};
 use cudaguard::internal::policy::{FILE, Policy};
 use cudaguard::internal::toolchain::Toolchain;
@@ -166,17 +166,21 @@ impl DependencySource {
     fn dependency(&self, package: &Path) -> String {
         // A path or a repository also needs the version: without it, `cargo package` fails. TOML and JSON strings have
         // the same syntax here.
-        let text = |text: &str| Value::from(text.to_owned());
         match self {
             Self::Directory { directory, .. } => {
                 let path = relative(package, directory);
-                format!("{{ path = {}, version = \"{}\" }}", text(&path.to_string_lossy()), version_series())
+                format!("{{ path = {}, version = \"{}\" }}", json::quote(&path.to_string_lossy()), version_series())
             }
             Self::Repository { url, revision, .. } if revision.is_empty() => {
-                format!("{{ git = {}, version = \"{}\" }}", text(url), version_series())
+                format!("{{ git = {}, version = \"{}\" }}", json::quote(url), version_series())
             }
             Self::Repository { url, revision, .. } => {
-                format!("{{ git = {}, rev = {}, version = \"{}\" }}", text(url), text(revision), version_series())
+                format!(
+                    "{{ git = {}, rev = {}, version = \"{}\" }}",
+                    json::quote(url),
+                    json::quote(revision),
+                    version_series()
+                )
             }
             Self::Registry => format!("\"{}\"", version_series()),
         }
@@ -481,15 +485,15 @@ fn write_workflow(
         name.push('-');
         name.extend(below.chars().map(|c| if c.is_alphanumeric() || "-_.".contains(c) { c } else { '-' }));
         // JSON strings are valid in YAML.
-        let title = Value::from(format!("cudaguard {below}"));
-        let dir = Value::from(below);
+        let title = json::quote(&format!("cudaguard {below}"));
+        let dir = json::quote(&below);
         text = text.replacen("name: cudaguard\n", &format!("name: {title}\n"), 1);
         text = text.replacen("jobs:\n", &format!("defaults:\n  run:\n    working-directory: {dir}\njobs:\n"), 1);
     }
     let install = source.install_command(top);
     if let Some(command) = &install {
         let is_plain = !command.contains(": ") && !command.contains(" #");
-        let value = if is_plain { command.clone() } else { Value::from(command.clone()).to_string() };
+        let value = if is_plain { command.clone() } else { json::quote(command) };
         text = text.replacen(TEMPLATE_INSTALL, &value, 1);
     }
     let path = repository.join(".github/workflows").join(format!("{name}.yml"));

@@ -2,6 +2,7 @@
 
 mod driver_needs;
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::path::Path;
@@ -20,14 +21,16 @@ use crate::linked::evidence::Evidence;
 use cudaguard::internal::arch::Target;
 use cudaguard::internal::elf::machine;
 use cudaguard::internal::finding::with_names_of_windows;
-use cudaguard::internal::json::{Value, array, object};
 use cudaguard::internal::manifest::{GpuCoverage, Linkage, Manifest, Requirement};
 use cudaguard::internal::sanitize;
 use cudaguard::internal::vendor::{self, CUDNN, Library};
+use serde::Serialize;
+use serde_json::Value;
 
 use crate::cli::arguments::Output;
+use crate::cli::json_output::{self, Members, texts};
 use crate::cli::report::{self, CliError, EXIT_ERROR};
-use crate::cli::{counts, findings, json_output};
+use crate::cli::{counts, findings};
 
 pub(crate) use driver_needs::{Needs, driver_needs};
 
@@ -77,37 +80,30 @@ struct InspectedFile<'a> {
 impl InspectedFile<'_> {
     fn to_json(&self) -> String {
         let Self { file, binary, notes, kernels, evidence, drivers } = self;
-        let mut value = object([("file", file.to_string_lossy().as_ref().into())]);
-        value.insert_some("kind", Some(binary.kind.to_string()));
-        value.insert_some("machine", processor_name(binary));
-        value.insert_some("components", Some(array(notes.iter().map(|note| note.manifest.to_json()))));
-        value.insert_some("kernels", Some(kernels.to_json()));
-        value.insert_some("drivers", (!drivers.is_empty()).then(|| array(drivers.iter().map(Needs::to_json))));
-        value.insert_some("evidence", evidence.to_json());
-        value.insert_some("needed", Some(array(binary.needed.iter().map(String::as_str))));
-        let delayed = binary.delay_loaded.iter().map(String::as_str);
-        value.insert_some("delay_loaded", (!binary.delay_loaded.is_empty()).then(|| array(delayed)));
-        let opened =
-            if binary.imported().any(|name| is_listed_under_cuda(name)) { Vec::new() } else { named_libraries(binary) };
-        let one = |soname: String| object([("soname", Value::from(soname))]);
-        value.insert_some("may_open", (!opened.is_empty()).then(|| array(opened.into_iter().map(one))));
-        value.insert_some("version", binary.version_resource.as_ref().map(ToString::to_string));
-        value.insert_some(
-            "opened",
-            (!binary.opened.is_empty()).then(|| array(binary.opened.iter().map(opened_to_json))),
-        );
-        for library in vendor::ALL {
-            value.insert_some(
-                library.key,
-                binary.linkage(library).name().filter(|_| binary.kind != BinaryKind::GpuCode),
-            );
-        }
-        value.insert_some("library", self.release().as_ref().map(Release::to_json));
-        let detected = |library: &&Library| Some((library.key, version_inside(binary, library)?.into()));
-        let detected: Vec<_> = vendor::ALL.iter().filter_map(detected).collect();
-        value.insert_some("inside", (!detected.is_empty()).then(|| object(detected)));
-        put_not_judged(&mut value, &self.not_examined());
-        json_output::render(value)
+        let is_linked_to_cuda = binary.imported().any(|name| is_listed_under_cuda(name));
+        let opened = if is_linked_to_cuda { Vec::new() } else { named_libraries(binary) };
+        let linkage = |library: &Library| binary.linkage(library).name().filter(|_| binary.kind != BinaryKind::GpuCode);
+        let linkages = vendor::ALL.into_iter().filter_map(|library| Some((library.key, linkage(library)?)));
+        let versions =
+            vendor::ALL.into_iter().filter_map(|library| Some((library.key, version_inside(binary, library)?)));
+        json_output::render(&FileView {
+            file: file.to_string_lossy(),
+            kind: binary.kind.to_string(),
+            machine: processor_name(binary),
+            components: notes.iter().map(|note| manifest_json(&note.manifest)).collect(),
+            kernels,
+            drivers,
+            evidence: (!evidence.is_empty()).then_some(evidence),
+            needed: &binary.needed,
+            delay_loaded: &binary.delay_loaded,
+            may_open: opened.into_iter().map(|soname| SonameView { soname }).collect(),
+            version: binary.version_resource.as_ref().map(ToString::to_string),
+            opened: &binary.opened,
+            linkages: Members(linkages.collect()),
+            library: self.release(),
+            inside: Members(versions.collect()),
+            not_judged: texts(self.not_examined()),
+        })
     }
 
     fn to_text(&self) -> String {
@@ -194,15 +190,42 @@ impl InspectedFile<'_> {
     }
 }
 
-/// Returns an entry with the field names of systemd's package notes.
-fn opened_to_json(entry: &DlopenEntry) -> Value {
-    let text = |text: &String| Value::from(text.as_str());
-    object([
-        ("feature", text(&entry.feature)),
-        ("description", text(&entry.description)),
-        ("priority", text(&entry.priority)),
-        ("soname", array(entry.sonames.iter().map(String::as_str))),
-    ])
+/// The output of `inspect` for a file as JSON.
+#[derive(Serialize)]
+struct FileView<'a> {
+    file: Cow<'a, str>,
+    kind: String,
+    machine: Option<String>,
+    components: Vec<Value>,
+    kernels: &'a Kernels,
+    #[serde(skip_serializing_if = "<[Needs]>::is_empty")]
+    drivers: &'a [Needs],
+    evidence: Option<&'a Evidence>,
+    needed: &'a [String],
+    #[serde(skip_serializing_if = "<[String]>::is_empty")]
+    delay_loaded: &'a [String],
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    may_open: Vec<SonameView>,
+    version: Option<String>,
+    #[serde(skip_serializing_if = "<[DlopenEntry]>::is_empty")]
+    opened: &'a [DlopenEntry],
+    #[serde(flatten)]
+    linkages: Members<&'static str, &'static str>,
+    library: Option<Release>,
+    #[serde(skip_serializing_if = "Members::is_empty")]
+    inside: Members<&'static str, String>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    not_judged: Vec<String>,
+}
+
+#[derive(Serialize)]
+struct SonameView {
+    soname: String,
+}
+
+/// Returns a manifest with the keys of its note.
+pub(crate) fn manifest_json(manifest: &Manifest) -> Value {
+    serde_json::from_str(&manifest.to_json().to_string()).expect("the writer of manifests writes JSON")
 }
 
 /// Returns the version of a library that is statically linked into the file, if it is known.
@@ -267,11 +290,6 @@ impl InspectPage {
             name = "";
         }
     }
-}
-
-/// Adds the field `not_judged`, which has the same form in the JSON of every subcommand.
-pub(crate) fn put_not_judged(value: &mut Value, parts: &[NotExamined]) {
-    value.insert_some("not_judged", (!parts.is_empty()).then(|| array(parts)));
 }
 
 fn write_component(page: &mut InspectPage, note: &Note, has_kernels: bool) {
@@ -426,7 +444,7 @@ fn write_images(page: &mut InspectPage, kernels: &Kernels) {
 
 /// Lists the tools that built the file, as far as the file shows them.
 fn made_by(page: &mut InspectPage, evidence: &Evidence) {
-    if *evidence == Evidence::default() {
+    if evidence.is_empty() {
         return;
     }
     page.push_title("made by");

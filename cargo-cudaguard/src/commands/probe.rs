@@ -18,8 +18,8 @@ pub(crate) fn run_probe(env: &Env, form: ProbeFormat, name: Option<String>) -> R
     let machine = Machine { name, ..machine::detect_machine(env, Some(&DriverProbe::with_current_exe())) };
     report::print_result(&match form {
         ProbeFormat::Text => to_text(&machine),
-        ProbeFormat::Json => json_output::render_view(&machine.to_host_file()),
-        ProbeFormat::Line => json_output::render_view_line(&machine.to_host_file()),
+        ProbeFormat::Json => json_output::render(&machine.to_host_file()),
+        ProbeFormat::Line => json_output::render_line(&machine.to_host_file()),
     })?;
     Ok(ExitCode::SUCCESS)
 }

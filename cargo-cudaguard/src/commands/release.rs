@@ -14,16 +14,17 @@ use cudaguard::internal::coverage::compatibility::Compatibility;
 use cudaguard::internal::env::Env;
 use cudaguard::internal::finding::{self, Code, Effect, Finding, MessageTemplate, Severity, Values};
 use cudaguard::internal::glob;
-use cudaguard::internal::json::{Value, array, object};
 use cudaguard::internal::manifest::{GpuCoverage, Manifest, Requirement};
 use cudaguard::internal::policy::{ReleaseRequirements, parse_archs, parse_driver_floor};
 use cudaguard::internal::sanitize;
 use cudaguard::internal::tables;
 use cudaguard::internal::vendor::CUDNN;
 use cudaguard::internal::version::{CudaVersion, DriverRelease, Version};
+use serde::{Serialize, Serializer};
 
 use crate::cli::arguments::GateOptions;
 use crate::cli::counts::join_some;
+use crate::cli::json_output::texts;
 use crate::cli::report::{self, CliError, Level};
 use crate::commands::artifact_report::{ArtifactMember, ArtifactReport};
 use crate::verdict::Verdict;
@@ -48,18 +49,37 @@ pub(crate) struct GateReport {
     files: Vec<GateFile>,
 }
 
+/// The requirements of a release, and the files that were compared with them, as JSON.
+#[derive(Serialize)]
+pub(crate) struct GateView<'a> {
+    source: Option<String>,
+    archs: Vec<String>,
+    driver_floor: Option<String>,
+    cudnn_floor: Option<String>,
+    guarded: bool,
+    strict: bool,
+    files: &'a [GateFile],
+}
+
 /// A file of a release that uses CUDA.
+#[derive(Serialize)]
 #[allow(clippy::struct_excessive_bools)]
 struct GateFile {
     name: String,
     /// Each required arch, and how much of the file has it; empty if the file has no kernels.
+    #[serde(serialize_with = "presence_by_arch")]
     archs: Vec<(Target, ArchPresence)>,
     guarded: bool,
     /// NVIDIA publishes it; it needs no guard.
     vendor: bool,
     excepted: bool,
     /// False for a static library or an object.
+    #[serde(skip)]
     linked: bool,
+}
+
+fn presence_by_arch<S: Serializer>(archs: &[(Target, ArchPresence)], json: S) -> Result<S::Ok, S::Error> {
+    json.collect_map(archs.iter().map(|(target, presence)| (target.to_string(), presence.name())))
 }
 
 /// How much of a file has the code of an arch.
@@ -576,26 +596,17 @@ fn cudnn_findings(artifact: &ArtifactReport, floor: Version) -> Vec<Finding> {
 }
 
 impl GateReport {
-    pub(crate) fn to_json(&self, gate: &Gate) -> Value {
+    pub(crate) fn view<'a>(&'a self, gate: &Gate) -> GateView<'a> {
         let wanted = &gate.requirements;
-        let mut value = object::<&str>([]);
-        value.insert_some("source", gate.source.as_ref().map(|path| path.to_string_lossy().into_owned()));
-        value.insert_some("archs", Some(array(wanted.archs.iter().map(Target::to_string))));
-        value.insert_some("driver_floor", wanted.driver_floor.map(floor_text));
-        value.insert_some("cudnn_floor", wanted.cudnn_floor.map(|version| version.to_string()));
-        value.insert_some("guarded", Some(wanted.guarded));
-        value.insert_some("strict", Some(wanted.strict));
-        let file = |file: &GateFile| {
-            let mut value = object([("name", Value::from(file.name.as_str()))]);
-            let archs = file.archs.iter().map(|(target, presence)| (target.to_string(), presence.name().into()));
-            value.insert_some("archs", Some(object(archs)));
-            value.insert_some("guarded", Some(file.guarded));
-            value.insert_some("vendor", Some(file.vendor));
-            value.insert_some("excepted", Some(file.excepted));
-            value
-        };
-        value.insert_some("files", Some(array(self.files.iter().map(file))));
-        value
+        GateView {
+            source: gate.source.as_ref().map(|path| path.to_string_lossy().into_owned()),
+            archs: texts(&wanted.archs),
+            driver_floor: wanted.driver_floor.map(floor_text),
+            cudnn_floor: wanted.cudnn_floor.map(|version| version.to_string()),
+            guarded: wanted.guarded,
+            strict: wanted.strict,
+            files: &self.files,
+        }
     }
 
     pub(crate) fn to_text(&self, file: &Path, gate: &Gate) -> String {

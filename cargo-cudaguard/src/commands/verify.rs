@@ -30,9 +30,7 @@ pub(crate) use examine::{
 #[cfg(target_os = "linux")]
 pub(crate) use machines::machine_from_options;
 pub(crate) use machines::{HERE, Machines, open_input, position_text};
-pub(crate) use output::{
-    file_names, not_judged_in_words, packages_to_text, put_not_judged, to_json, warn_of_not_examined,
-};
+pub(crate) use output::{VerdictView, file_names, not_judged_in_words, packages_to_text, warn_of_not_examined};
 
 /// Runs `verify` for this machine or for described machines.
 pub(crate) fn run_verify(env: &Env, question: &VerifyOptions) -> Result<ExitCode, CliError> {
@@ -93,10 +91,8 @@ fn print_answer(
     match question.format.get() {
         Output::Sarif => Ok(()),
         Output::Json => {
-            let value = output::answer_to_json(answer, gate);
             // Several files get one line each, so that readers can separate them.
-            let text = if question.files.len() > 1 { value.to_string() } else { value.to_pretty_string() };
-            report::print_result(&format!("{text}\n"))
+            report::print_result(&output::answer_to_json(answer, gate, question.files.len() > 1))
         }
         Output::Text => {
             findings::print_text(&answer.findings());

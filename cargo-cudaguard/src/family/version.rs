@@ -4,9 +4,9 @@ use super::descriptors::{Descriptor, TOOLS, VersionSource};
 use crate::binary::file::{only_value, versions_after};
 use crate::binary::pe::Pe;
 use cudaguard::internal::elf::{Elf, Symbol, machine};
-use cudaguard::internal::json::{Value, object};
 use cudaguard::internal::vendor::{self, VersionGetter};
 use cudaguard::internal::version::{CudaVersion, Version};
+use serde::{Serialize, Serializer};
 
 /// A library or tool of the family, and its version.
 #[derive(Clone, Debug)]
@@ -38,6 +38,20 @@ impl std::fmt::Display for Release {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(self.of.name)?;
         self.version.as_ref().map_or(Ok(()), |version| write!(f, " {version}"))
+    }
+}
+
+impl Serialize for Release {
+    fn serialize<S: Serializer>(&self, json: S) -> Result<S::Ok, S::Error> {
+        #[derive(Serialize)]
+        struct ReleaseView<'a> {
+            name: &'static str,
+            version: Option<String>,
+            read_from: Option<&'a str>,
+        }
+
+        let read_from = self.version.as_ref().map(|version| version.read_from.as_str());
+        ReleaseView { name: self.of.key, version: self.version_text(), read_from }.serialize(json)
     }
 }
 
@@ -75,14 +89,6 @@ impl Release {
     /// Returns the version for messages: two numbers if the patch is unknown.
     pub(crate) fn version_text(&self) -> Option<String> {
         self.version.as_ref().map(ToString::to_string)
-    }
-
-    /// Returns the library as a JSON object.
-    pub(crate) fn to_json(&self) -> Value {
-        let mut value = object([("name", self.of.key.into())]);
-        value.insert_some("version", self.version_text());
-        value.insert_some("read_from", self.version.as_ref().map(|version| version.read_from.as_str()));
-        value
     }
 
     /// Returns the version, with a patch of 0 if it is unknown.

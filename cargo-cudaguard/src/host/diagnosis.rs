@@ -55,7 +55,6 @@ pub struct DriverCandidate {
     /// Path of the file.
     pub path: String,
     /// Version of the file, if its name or the files next to it contain one.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub version: Option<String>,
     /// The loader's decision on the file.
     pub fate: CandidateState,

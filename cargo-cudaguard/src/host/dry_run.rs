@@ -23,7 +23,6 @@ pub(crate) use components::{Scope, is_brought};
 use cudaguard::internal::elf::machine;
 use cudaguard::internal::env::Env;
 use cudaguard::internal::finding::{Finding, MessageTemplate, Values};
-use cudaguard::internal::json::{Value, object};
 use cudaguard::internal::manifest::Manifest;
 use cudaguard::internal::vendor::{self, CUDNN};
 use cudaguard::internal::version::Version;
@@ -33,6 +32,7 @@ use missing::missing_library_finding;
 pub(crate) use missing::{brought_cudnn_of_other_major, foreign_library, in_usual_dirs};
 pub(crate) use opened::{FileOpens, OpeningFiles, absent_names, load_opened_here, load_opened_inside};
 pub(crate) use python::{is_searched_inside as is_searched_in_environment, place_in_environment};
+use serde::{Serialize, Serializer};
 pub(crate) use symbols::{SymbolFile, findings_of_missing, symbol_findings, symbol_findings_among};
 
 /// Prediction for the start of a program.
@@ -93,13 +93,19 @@ impl Loaded {
         let version = self.version.map(|version| format!(" {version}")).unwrap_or_default();
         format!("{}{version} ({})", self.library.name, self.path.display())
     }
+}
 
-    /// Returns the library as a JSON object.
-    pub fn to_json(&self) -> Value {
-        let mut value = object([("library", self.library.key.into())]);
-        value.insert_some("version", self.version.map(|version| version.to_string()));
-        value.insert_some("path", Some(self.path.display().to_string()));
-        value
+impl Serialize for Loaded {
+    fn serialize<S: Serializer>(&self, json: S) -> Result<S::Ok, S::Error> {
+        #[derive(Serialize)]
+        struct LoadedView {
+            library: &'static str,
+            version: Option<String>,
+            path: String,
+        }
+
+        let version = self.version.map(|version| version.to_string());
+        LoadedView { library: self.library.key, version, path: self.path.display().to_string() }.serialize(json)
     }
 }
 

@@ -12,12 +12,12 @@ use crate::binary::file::{Binary, BinaryKind, only_value};
 use crate::binary::kernels::{Kernels, Known, Provenance};
 use crate::binary::pe::Pe;
 use cudaguard::internal::elf::{self, Elf};
-use cudaguard::internal::json::{Value, array, object};
 use cudaguard::internal::linkage::Linkage;
 use cudaguard::internal::tables;
 use cudaguard::internal::vendor::CUDART;
 use cudaguard::internal::vendor::HYBRID_CUDART;
 use cudaguard::internal::version::CudaVersion;
+use serde::{Serialize, Serializer};
 
 mod host;
 mod included;
@@ -80,26 +80,56 @@ impl Evidence {
         counts.into_iter().collect()
     }
 
-    /// Returns the `evidence` object of `inspect`. `None` if the file contains no facts.
-    pub fn to_json(&self) -> Option<Value> {
-        let release = |(major, minor): (u32, u32)| format!("{major}.{minor}");
-        let made = |(made, containers): &(Provenance, usize)| {
-            let key = if made.known == Known::Isa { "at_least" } else { "release" };
-            object([
-                ("kind", Value::from(made.kind.to_string())),
-                (key, release(made.release).into()),
-                ("known", made.known.name().into()),
-                ("containers", u64::try_from(*containers).unwrap_or(u64::MAX).into()),
-            ])
+    /// Returns true if the file contains no facts.
+    pub fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+/// The `evidence` object of `inspect`.
+#[derive(Serialize)]
+struct EvidenceView<'a> {
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    kernels: Vec<MakerView>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    cudart: Vec<CudartView>,
+    #[serde(skip_serializing_if = "<[String]>::is_empty")]
+    compilers: &'a [String],
+}
+
+#[derive(Serialize)]
+struct MakerView {
+    kind: String,
+    at_least: Option<String>,
+    release: Option<String>,
+    known: &'static str,
+    containers: usize,
+}
+
+#[derive(Serialize)]
+struct CudartView {
+    version: String,
+    known: &'static str,
+}
+
+impl MakerView {
+    fn new((made, containers): (Provenance, usize)) -> Self {
+        let (major, minor) = made.release;
+        let release = format!("{major}.{minor}");
+        let (at_least, release) = if made.known == Known::Isa { (Some(release), None) } else { (None, Some(release)) };
+        Self { kind: made.kind.to_string(), at_least, release, known: made.known.name(), containers }
+    }
+}
+
+impl Serialize for Evidence {
+    fn serialize<S: Serializer>(&self, json: S) -> Result<S::Ok, S::Error> {
+        let cudart = self.cudart.iter();
+        let view = EvidenceView {
+            kernels: self.kernel_makers().into_iter().map(MakerView::new).collect(),
+            cudart: cudart.map(|version| CudartView { version: version.to_string(), known: "code" }).collect(),
+            compilers: &self.compilers,
         };
-        let cudart =
-            |version: &CudaVersion| object([("version", Value::from(version.to_string())), ("known", "code".into())]);
-        let mut value = Value::Object(Vec::new());
-        value.insert_some("kernels", (!self.kernels.is_empty()).then(|| array(self.kernel_makers().iter().map(made))));
-        value.insert_some("cudart", (!self.cudart.is_empty()).then(|| array(self.cudart.iter().map(cudart))));
-        let compilers = self.compilers.iter().map(String::as_str);
-        value.insert_some("compilers", (!self.compilers.is_empty()).then(|| array(compilers)));
-        (*self != Self::default()).then_some(value)
+        view.serialize(json)
     }
 }
 

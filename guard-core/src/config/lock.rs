@@ -20,6 +20,7 @@ use crate::model::arch::Target;
 use crate::model::linkage::Linkage;
 use crate::model::version::Version;
 use crate::sys::env::Env;
+use crate::text::json::quote;
 use crate::text::lists::IteratorExt as _;
 use crate::text::sanitize;
 use crate::text::toml_error::{count_newlines, kind_of, not_toml};
@@ -197,7 +198,7 @@ impl Lock {
             let facts = [(LIBRARY, &pins.library), ("host-compiler", &pins.host_compiler), ("toolkit", &pins.toolkit)];
             for (name, fact) in facts {
                 if let Some(fact) = fact {
-                    let _ = writeln!(text, "{name} = {}", quote_string(fact));
+                    let _ = writeln!(text, "{name} = {}", quote(fact));
                 }
             }
             if !pins.packages.is_empty() {
@@ -222,15 +223,11 @@ pub(crate) fn is_fetched(dir: &Path) -> bool {
 }
 fn quote_key(name: &str) -> String {
     let bare = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
-    if !name.is_empty() && name.chars().all(bare) { name.to_owned() } else { quote_string(name) }
+    if !name.is_empty() && name.chars().all(bare) { name.to_owned() } else { quote(name) }
 }
 
-/// Basic strings of TOML and JSON have the same syntax.
-fn quote_string(text: &str) -> String {
-    crate::text::json::Value::from(text).to_string()
-}
 fn quote_list(names: &[String]) -> String {
-    format!("[{}]", names.iter().map(|name| quote_string(name)).join(", "))
+    format!("[{}]", names.iter().map(|name| quote(name)).join(", "))
 }
 
 struct LockReader<'a> {

@@ -31,6 +31,11 @@ pub fn array<V: Into<Value>>(items: impl IntoIterator<Item = V>) -> Value {
     Value::Array(items.into_iter().map(Into::into).collect::<Vec<_>>())
 }
 
+/// Formats a text as a string of JSON, which is also a basic string of TOML.
+pub fn quote(text: &str) -> String {
+    Value::from(text).to_string()
+}
+
 impl Value {
     /// Adds a member to an object if there is a value. A missing fact is absent, never null.
     ///

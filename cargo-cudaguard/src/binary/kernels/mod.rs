@@ -17,6 +17,7 @@ mod ptx;
 mod read;
 mod scan;
 mod unpack;
+mod view;
 
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -25,7 +26,6 @@ use std::path::Path;
 use crate::binary::mapped_file::Contents;
 use cudaguard::internal::arch::{Arch, Target};
 use cudaguard::internal::elf;
-use cudaguard::internal::json::{self, Value};
 use cudaguard::internal::tables;
 use cudaguard::internal::version::CudaVersion;
 
@@ -351,55 +351,6 @@ impl Kernels {
     /// Returns the archive member that contains a container.
     pub fn member_name(&self, container: &Container) -> Option<&str> {
         self.places.get(container.place as usize)?.member.as_deref()
-    }
-
-    /// Returns the `kernels` object of `inspect --json`: `entries`, `covers` and the containers.
-    pub fn to_json(&self) -> Value {
-        let entries = self.containers.iter().flat_map(|container| {
-            self.entries_of(container).iter().map(move |entry| {
-                let mut value = json::object([
-                    ("kind", Value::from(entry.kind.to_string())),
-                    ("arch", Value::from(entry.arch_name())),
-                ]);
-                value.insert_some("isa", entry.ptx_isa().map(|(major, minor)| format!("{major}.{minor}")));
-                value.insert_some("container", Some(entry.container));
-                let section = self.section_name(container);
-                value.insert_some("section", (!section.is_empty()).then_some(section));
-                value.insert_some("size", Some(entry.size));
-                value.insert_some("compression", entry.compression.name());
-                value.insert_some("debug", entry.debug.then_some(true));
-                value
-            })
-        });
-        let containers = self.containers.iter().zip(0u32..).map(|(container, number)| {
-            let mut value = json::object([
-                ("container", Value::from(number)),
-                ("role", container.role.name().into()),
-                ("offset", container.offset.into()),
-                ("size", container.size.into()),
-            ]);
-            value.insert_some("member", self.member_name(container));
-            value.insert_some("origin", container.origin.as_deref());
-            value
-        });
-        let covers = self.coverage_by_cc().into_iter().map(|cover| {
-            let mut value = json::object([
-                ("cc", Value::from(tables::dotted_cc(cover.cc))),
-                ("by", cover.service.by.name().into()),
-            ]);
-            value.insert_some("code", cover.service.code.map(|code| code.to_string()));
-            let partial = cover.service.by == Coverage::Partial;
-            value.insert_some(
-                "without",
-                partial.then(|| u64::try_from(self.containers_without(cover.cc).count()).unwrap_or(u64::MAX)),
-            );
-            value
-        });
-        let mut value = json::object([("entries", json::array(entries)), ("covers", json::array(covers))]);
-        value.insert_some("containers", Some(json::array(containers)));
-        let warnings = self.warnings.iter().map(String::as_str);
-        value.insert_some("doubts", (!self.warnings.is_empty()).then(|| json::array(warnings)));
-        value
     }
 }
 

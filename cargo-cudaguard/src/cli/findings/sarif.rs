@@ -4,7 +4,9 @@ use std::path::{Path, PathBuf};
 
 use cudaguard::internal::env::Env;
 use cudaguard::internal::finding::{self, Code, Finding, Severity};
-use cudaguard::internal::json::{Value, array, object};
+use serde::Serialize;
+
+use crate::cli::json_output;
 
 /// A finding with the additional data for SARIF.
 pub(crate) struct SarifResult {
@@ -24,7 +26,7 @@ pub(crate) fn files_to_sarif(files: &[(PathBuf, Vec<Finding>)]) -> String {
         let one = |finding: &Finding| SarifResult { finding: finding.clone(), uri: uri.clone(), allowed: None };
         finding::sorted_unique(findings).into_iter().map(one).collect::<Vec<_>>()
     };
-    format!("{}\n", to_sarif(&files.iter().flat_map(of_file).collect::<Vec<_>>()).to_pretty_string())
+    to_sarif(&files.iter().flat_map(of_file).collect::<Vec<_>>())
 }
 
 /// Returns the path relative to the current directory if it is below it, else the unchanged path.
@@ -37,59 +39,160 @@ fn place_of(file: &Path, here: &Path) -> String {
 }
 
 /// Converts results to SARIF 2.1.0: one run, whose rules are the codes that occur.
-pub(crate) fn to_sarif(results: &[SarifResult]) -> Value {
+pub(crate) fn to_sarif(results: &[SarifResult]) -> String {
     let mut codes: Vec<Code> = results.iter().map(|result| result.finding.code).collect();
     codes.sort_unstable();
     codes.dedup();
-    let text = |text: &str| object([("text", Value::from(text))]);
-    let rules = codes.iter().map(|code| {
-        object([
-            ("id", code.to_string().into()),
-            ("shortDescription", text(code.title())),
-            ("fullDescription", text(code.explanation())),
-            ("help", text(code.explanation())),
-            ("defaultConfiguration", object([("level", sarif_level(code.severity()).into())])),
-        ])
-    });
-    let driver = object([
-        ("name", "cudaguard".into()),
-        ("version", env!("CARGO_PKG_VERSION").into()),
-        ("informationUri", env!("CARGO_PKG_REPOSITORY").into()),
-        ("rules", array(rules)),
-    ]);
-    let results = results.iter().map(|SarifResult { finding, uri, allowed }| {
-        let artifact = if uri.starts_with('/') {
-            object([("uri", format!("file://{}", escape_uri(uri)).into())])
+    json_output::render_foreign(&LogView {
+        schema: "https://json.schemastore.org/sarif-2.1.0.json",
+        version: "2.1.0",
+        runs: [RunView {
+            tool: ToolView {
+                driver: DriverView {
+                    name: "cudaguard",
+                    version: env!("CARGO_PKG_VERSION"),
+                    information_uri: env!("CARGO_PKG_REPOSITORY"),
+                    rules: codes.iter().copied().map(RuleView::new).collect(),
+                },
+            },
+            column_kind: "unicodeCodePoints",
+            results: results.iter().map(|result| ResultView::new(result, &codes)).collect(),
+        }],
+    })
+}
+
+#[derive(Serialize)]
+struct LogView<'a> {
+    #[serde(rename = "$schema")]
+    schema: &'static str,
+    version: &'static str,
+    runs: [RunView<'a>; 1],
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct RunView<'a> {
+    tool: ToolView,
+    column_kind: &'static str,
+    results: Vec<ResultView<'a>>,
+}
+
+#[derive(Serialize)]
+struct ToolView {
+    driver: DriverView,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct DriverView {
+    name: &'static str,
+    version: &'static str,
+    information_uri: &'static str,
+    rules: Vec<RuleView>,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct RuleView {
+    id: String,
+    short_description: TextView<&'static str>,
+    full_description: TextView<&'static str>,
+    help: TextView<&'static str>,
+    default_configuration: ConfigurationView,
+}
+
+#[derive(Serialize)]
+struct TextView<T> {
+    text: T,
+}
+
+#[derive(Serialize)]
+struct ConfigurationView {
+    level: &'static str,
+}
+
+impl RuleView {
+    fn new(code: Code) -> Self {
+        Self {
+            id: code.to_string(),
+            short_description: TextView { text: code.title() },
+            full_description: TextView { text: code.explanation() },
+            help: TextView { text: code.explanation() },
+            default_configuration: ConfigurationView { level: sarif_level(code.severity()) },
+        }
+    }
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct ResultView<'a> {
+    rule_id: String,
+    rule_index: usize,
+    level: &'static str,
+    message: TextView<String>,
+    locations: [LocationView<'a>; 1],
+    suppressions: Option<[SuppressionView<'a>; 1]>,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct LocationView<'a> {
+    physical_location: PlaceView,
+    logical_locations: [PackageView<'a>; 1],
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct PlaceView {
+    artifact_location: FileView,
+    region: RegionView,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct FileView {
+    uri: String,
+    uri_base_id: Option<&'static str>,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct RegionView {
+    start_line: u32,
+}
+
+#[derive(Serialize)]
+struct PackageView<'a> {
+    name: &'a str,
+    kind: &'static str,
+}
+
+#[derive(Serialize)]
+struct SuppressionView<'a> {
+    kind: &'static str,
+    justification: &'a str,
+}
+
+impl<'a> ResultView<'a> {
+    fn new(SarifResult { finding, uri, allowed }: &'a SarifResult, codes: &[Code]) -> Self {
+        let artifact_location = if uri.starts_with('/') {
+            FileView { uri: format!("file://{}", escape_uri(uri)), uri_base_id: None }
         } else {
-            object([("uri", escape_uri(uri).into()), ("uriBaseId", "%SRCROOT%".into())])
+            FileView { uri: escape_uri(uri), uri_base_id: Some("%SRCROOT%") }
         };
-        let place = object([("artifactLocation", artifact), ("region", object([("startLine", 1u32.into())]))]);
-        let package = object([("name", finding.component.as_str().into()), ("kind", "module".into())]);
-        let location = object([("physicalLocation", place), ("logicalLocations", array([package]))]);
-        let index = codes.binary_search(&finding.code).unwrap_or_default();
-        let mut result = object([
-            ("ruleId", finding.code.to_string().into()),
-            ("ruleIndex", Value::Number(index as u64)),
-            ("level", sarif_level(finding.severity).into()),
-            ("message", text(&finding.text())),
-            ("locations", array([location])),
-        ]);
-        let suppressed = allowed.as_ref().map(|reason| {
-            array([object([("kind", Value::from("external")), ("justification", reason.as_str().into())])])
-        });
-        result.insert_some("suppressions", suppressed);
-        result
-    });
-    let run = object([
-        ("tool", object([("driver", driver)])),
-        ("columnKind", "unicodeCodePoints".into()),
-        ("results", array(results)),
-    ]);
-    object([
-        ("$schema", "https://json.schemastore.org/sarif-2.1.0.json".into()),
-        ("version", "2.1.0".into()),
-        ("runs", array([run])),
-    ])
+        let justification = allowed.as_deref();
+        Self {
+            rule_id: finding.code.to_string(),
+            rule_index: codes.binary_search(&finding.code).unwrap_or_default(),
+            level: sarif_level(finding.severity),
+            message: TextView { text: finding.text() },
+            locations: [LocationView {
+                physical_location: PlaceView { artifact_location, region: RegionView { start_line: 1 } },
+                logical_locations: [PackageView { name: &finding.component, kind: "module" }],
+            }],
+            suppressions: justification.map(|justification| [SuppressionView { kind: "external", justification }]),
+        }
+    }
 }
 
 fn sarif_level(severity: Severity) -> &'static str {
@@ -245,7 +348,7 @@ mod tests {
             })
             .collect();
         for results in [&results[..], &results[..1], &[]] {
-            let value: serde_json::Value = serde_json::from_str(&to_sarif(results).to_string()).unwrap();
+            let value: serde_json::Value = serde_json::from_str(&to_sarif(results)).unwrap();
             fits("log", &value, "log");
             let run = &value["runs"][0];
             let found = run["results"].as_array().unwrap();

@@ -16,7 +16,6 @@ use crate::binary::loader::LoadFacts;
 use crate::binary::mapped_file::Contents;
 use crate::binary::pe::Pe;
 use crate::binary::vendor_symbols::VendorSymbols;
-use crate::commands::inspect;
 use crate::family::is_listed_under_cuda;
 use crate::family::opened_without_requirement;
 use crate::family::{Member, Release, is_of_nvidia};
@@ -26,7 +25,6 @@ use crate::host::machine::Components;
 use crate::host::machine::oldest_driver::{driver_needs, machine_with_gpu};
 use crate::linked::evidence::Evidence;
 use cudaguard::internal::finding::Code;
-use cudaguard::internal::json::{Value, array, object};
 use cudaguard::internal::manifest::Linkage;
 use cudaguard::internal::vendor::{self, CUDART, CUDNN, Library, major_of, plain_name};
 use cudaguard::internal::version::{CudaVersion, Version};
@@ -216,26 +214,6 @@ impl ArtifactMember {
     /// Returns true for libcuda, which is a part of the driver.
     pub(super) fn is_driver(&self) -> bool {
         packages::bundled_driver_finding(&self.name, file_name(&self.name)).is_some()
-    }
-
-    pub(super) fn to_json(&self) -> Value {
-        let mut value = object([("name", Value::from(self.name.as_str()))]);
-        value.insert_some("kind", Some(self.binary.kind.to_string()));
-        value.insert_some("machine", inspect::processor_name(&self.binary));
-        let manifests = self.binary.manifests().filter_map(Result::ok).map(|note| note.manifest.to_json());
-        value.insert_some("guarded", Some(self.is_guarded()));
-        value.insert_some("components", Some(array(manifests)));
-        value.insert_some("kernels", Some(self.kernels.to_json()));
-        value.insert_some("needed", Some(array(self.binary.needed.iter().map(String::as_str))));
-        let delayed = self.binary.delay_loaded.iter().map(String::as_str);
-        value.insert_some("delay_loaded", (!self.binary.delay_loaded.is_empty()).then(|| array(delayed)));
-        let listed = self.holds.iter().map(|(library, version)| {
-            let version = version.as_deref().unwrap_or_default();
-            (library.key, version.into())
-        });
-        value.insert_some("holds", (!self.holds.is_empty()).then(|| object(listed)));
-        value.insert_some("library", self.release().map(Release::to_json));
-        value
     }
 
     /// Returns the library that the member is, if it is one that NVIDIA releases together with others.

@@ -1,66 +1,162 @@
 //! Output of the report on a package or archive, as text and as JSON.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use super::packages::ArtifactPackage;
-use super::{ArtifactMember, ArtifactReport, EXIT_NOT_FOUND, TOLD};
+use super::{ArtifactMember, ArtifactReport, EXIT_NOT_FOUND, ExternalLibrary, TOLD};
 use crate::artifact::Walked;
 use crate::binary::examined;
-use crate::binary::kernels::Coverage;
+use crate::binary::kernels::{Coverage, Kernels};
 use crate::cli::counts::{count_of, join_some};
-use crate::cli::findings::{to_json, to_text};
-use crate::cli::json_output;
-use crate::commands::inspect::{self, InspectPage};
+use crate::cli::findings::to_text;
+use crate::cli::json_output::{self, FindingView, Members, texts};
+use crate::commands::inspect::{self, InspectPage, Needs};
 use crate::family::{Descriptor, Release};
-use cudaguard::internal::json::{Value, array, object};
 use cudaguard::internal::tables;
 use cudaguard::internal::vendor;
+use serde::Serialize;
+
+/// The report as JSON.
+#[derive(Serialize)]
+struct ArtifactView<'a> {
+    file: Cow<'a, str>,
+    kind: &'static str,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    packages: Vec<PackageView<'a>>,
+    members_in_all: u64,
+    members: Vec<MemberView<'a>>,
+    covers: Vec<CoverView>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    drivers: Vec<Needs>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    one_of: Vec<VariantView<'a>>,
+    from_elsewhere: Vec<ElsewhereView<'a>>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    may_open: Vec<OpenedView<'a>>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    findings: Vec<FindingView<'a>>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    not_judged: Vec<String>,
+}
+
+#[derive(Serialize)]
+struct PackageView<'a> {
+    name: String,
+    requires: &'a [String],
+}
+
+impl<'a> PackageView<'a> {
+    fn new(package: &'a ArtifactPackage) -> Self {
+        Self { name: package.name_and_version(), requires: &package.requires }
+    }
+}
+
+#[derive(Serialize)]
+struct MemberView<'a> {
+    name: &'a str,
+    kind: String,
+    machine: Option<String>,
+    guarded: bool,
+    components: Vec<serde_json::Value>,
+    kernels: &'a Kernels,
+    needed: &'a [String],
+    #[serde(skip_serializing_if = "<[String]>::is_empty")]
+    delay_loaded: &'a [String],
+    #[serde(skip_serializing_if = "Members::is_empty")]
+    holds: Members<&'static str, &'a str>,
+    library: Option<&'a Release>,
+}
+
+impl<'a> MemberView<'a> {
+    fn new(member: &'a ArtifactMember) -> Self {
+        let notes = member.binary.manifests().filter_map(Result::ok);
+        let holds = member.holds.iter();
+        Self {
+            name: &member.name,
+            kind: member.binary.kind.to_string(),
+            machine: inspect::processor_name(&member.binary),
+            guarded: member.is_guarded(),
+            components: notes.map(|note| inspect::manifest_json(&note.manifest)).collect(),
+            kernels: &member.kernels,
+            needed: &member.binary.needed,
+            delay_loaded: &member.binary.delay_loaded,
+            holds: Members(
+                holds.map(|(library, version)| (library.key, version.as_deref().unwrap_or_default())).collect(),
+            ),
+            library: member.release(),
+        }
+    }
+}
+
+#[derive(Serialize)]
+struct CoverView {
+    cc: String,
+    by: &'static str,
+}
+
+/// The members for one CUDA major version, if a program loads one of several variants.
+#[derive(Serialize)]
+struct VariantView<'a> {
+    cuda: u32,
+    members: Vec<&'a str>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    drivers: Vec<Needs>,
+}
+
+#[derive(Serialize)]
+struct ElsewhereView<'a> {
+    soname: String,
+    needed_by: Vec<&'a str>,
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    opened: bool,
+    inside: Option<String>,
+    required: Option<&'a str>,
+}
+
+impl<'a> ElsewhereView<'a> {
+    fn new((soname, wanted): (String, ExternalLibrary<'a>)) -> Self {
+        let ExternalLibrary { by: needed_by, inside, brought: required, is_opened: opened } = wanted;
+        Self { soname, needed_by, opened, inside, required }
+    }
+}
+
+#[derive(Serialize)]
+struct OpenedView<'a> {
+    soname: &'a str,
+    by: Vec<&'a str>,
+}
 
 impl ArtifactReport {
     pub(super) fn to_json(&self) -> String {
-        let mut value = object([("file", self.archive.to_string_lossy().as_ref().into())]);
-        value.insert_some("kind", Some(self.walked.kind));
-        let package = |package: &ArtifactPackage| {
-            let requires = package.requires.iter().map(String::as_str);
-            object([("name", Value::from(package.name_and_version())), ("requires", array(requires))])
-        };
-        value.insert_some("packages", (!self.packages.is_empty()).then(|| array(self.packages.iter().map(package))));
-        value.insert_some("members_in_all", Some(self.walked.members));
-        value.insert_some("members", Some(array(self.parts.iter().map(ArtifactMember::to_json))));
         let covers = self.gpu_coverage();
-        let one = |(cc, by): &((u8, u8), Coverage)| {
-            object([("cc", Value::from(tables::dotted_cc(*cc))), ("by", by.name().into())])
-        };
-        value.insert_some("covers", Some(array(covers.iter().map(one))));
-        let mut one_of = Vec::new();
-        for (major, drivers) in self.oldest_drivers() {
-            let drivers = (!drivers.is_empty()).then(|| array(drivers.iter().map(inspect::Needs::to_json)));
-            let Some(major) = major else {
-                value.insert_some("drivers", drivers);
-                continue;
-            };
-            let members = self.cuda_majors().remove(&major).unwrap_or_default();
-            let mut one = object([("cuda", Value::from(major)), ("members", array(members))]);
-            one.insert_some("drivers", drivers);
-            one_of.push(one);
-        }
-        value.insert_some("one_of", (!one_of.is_empty()).then(|| array(one_of)));
-        let elsewhere = self.externally_needed().into_iter().map(|(soname, wanted)| {
-            let mut value = object([("soname", Value::from(soname)), ("needed_by", array(wanted.by))]);
-            value.insert_some("opened", wanted.is_opened.then_some(true));
-            value.insert_some("inside", wanted.inside);
-            value.insert_some("required", wanted.brought);
-            value
-        });
-        value.insert_some("from_elsewhere", Some(array(elsewhere)));
-        let opened = self.possibly_opened().into_iter();
-        let opened = opened.map(|(soname, members)| object([("soname", Value::from(soname)), ("by", array(members))]));
-        let opened: Vec<Value> = opened.collect();
-        value.insert_some("may_open", (!opened.is_empty()).then(|| array(opened)));
+        let members_of_majors = self.cuda_majors();
         let findings = self.package_findings();
-        value.insert_some("findings", (!findings.is_empty()).then(|| to_json(&findings)));
-        inspect::put_not_judged(&mut value, &self.all_not_examined());
-        json_output::render(value)
+        let mut drivers = Vec::new();
+        let mut one_of = Vec::new();
+        for (major, needs) in self.oldest_drivers() {
+            match major {
+                None => drivers = needs,
+                Some(cuda) => {
+                    let members = members_of_majors.get(&cuda).cloned().unwrap_or_default();
+                    one_of.push(VariantView { cuda, members, drivers: needs });
+                }
+            }
+        }
+        json_output::render(&ArtifactView {
+            file: self.archive.to_string_lossy(),
+            kind: self.walked.kind,
+            packages: self.packages.iter().map(PackageView::new).collect(),
+            members_in_all: self.walked.members,
+            members: self.parts.iter().map(MemberView::new).collect(),
+            covers: covers.iter().map(|(cc, by)| CoverView { cc: tables::dotted_cc(*cc), by: by.name() }).collect(),
+            drivers,
+            one_of,
+            from_elsewhere: self.externally_needed().into_iter().map(ElsewhereView::new).collect(),
+            may_open: self.possibly_opened().into_iter().map(|(soname, by)| OpenedView { soname, by }).collect(),
+            findings: findings.iter().map(FindingView::new).collect(),
+            not_judged: texts(self.all_not_examined()),
+        })
     }
 
     pub(super) fn to_text(&self) -> String {

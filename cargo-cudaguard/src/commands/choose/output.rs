@@ -43,9 +43,7 @@ struct Row {
 struct InstallArguments {
     pip: String,
     uv: String,
-    #[serde(skip_serializing_if = "Option::is_none")]
     conda: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     docker: Option<String>,
 }
 
@@ -53,9 +51,7 @@ struct InstallArguments {
 struct ChoiceView<'a> {
     machine: &'a str,
     verdict: &'static str,
-    #[serde(skip_serializing_if = "Option::is_none")]
     chosen: Option<&'a str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     install: Option<&'a InstallArguments>,
     candidates: Vec<CandidateView<'a>>,
 }
@@ -64,9 +60,7 @@ struct ChoiceView<'a> {
 struct CandidateView<'a> {
     candidate: &'a str,
     verdict: &'static str,
-    #[serde(skip_serializing_if = "Option::is_none")]
     by: Option<&'static str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     toolkit: Option<String>,
     #[serde(skip_serializing_if = "str::is_empty")]
     reason: &'a str,
@@ -226,7 +220,7 @@ impl InstallArguments {
 pub(super) fn print_choice(choice: &Choice, machine: &str, format: ChooseFormat) -> Result<(), CliError> {
     match format {
         ChooseFormat::Text => report::print_result(&choice.to_text(machine)),
-        ChooseFormat::Json => report::print_result(&json_output::render_view(&choice.view(machine))),
+        ChooseFormat::Json => report::print_result(&json_output::render(&choice.view(machine))),
         _ => {
             report::note(choice.to_text(machine).trim_end());
             print_install(choice, "", format).map(|_| ())
@@ -238,7 +232,7 @@ pub(super) fn print_choice(choice: &Choice, machine: &str, format: ChooseFormat)
 pub(super) fn print_choice_of_fleet(choice: &Choice, machine: &str, format: ChooseFormat) -> Result<bool, CliError> {
     match format {
         ChooseFormat::Text => report::print_part(&choice.to_text(machine)),
-        ChooseFormat::Json => report::print_part(&json_output::render_view_line(&choice.view(machine))),
+        ChooseFormat::Json => report::print_part(&json_output::render_line(&choice.view(machine))),
         _ => print_install(choice, &format!("{machine}: "), format),
     }
 }

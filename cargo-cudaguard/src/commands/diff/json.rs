@@ -17,9 +17,7 @@ pub(super) struct DiffView<'a> {
     new: ReleaseView<'a>,
     gpus: Vec<GpuChangeView>,
     drivers: Vec<GpuChangeView>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     driver: Option<&'a ValueChange>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     cudnn: Option<&'a ValueChange>,
     inside: &'a [ValueChange],
     from_elsewhere: &'a [ValueChange],
@@ -36,9 +34,7 @@ struct ReleaseView<'a> {
     #[serde(skip_serializing_if = "str::is_empty")]
     processor: &'a str,
     gpus: Vec<GpuView>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     driver: Option<DriverView>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     cudnn: Option<String>,
     inside: Named<'a>,
     from_elsewhere: Named<'a>,
@@ -59,14 +55,12 @@ struct GpuView {
 #[derive(Serialize)]
 struct GpuStateView {
     by: &'static str,
-    #[serde(skip_serializing_if = "Option::is_none")]
     driver: Option<DriverView>,
 }
 
 #[derive(Serialize)]
 struct DriverView {
     cuda: String,
-    #[serde(skip_serializing_if = "Option::is_none")]
     release: Option<String>,
 }
 
@@ -74,9 +68,7 @@ struct DriverView {
 struct GpuChangeView {
     cc: String,
     /// Set for the entry that also represents newer GPUs.
-    #[serde(skip_serializing_if = "Option::is_none")]
     newer: Option<bool>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     name: Option<&'static str>,
     change: &'static str,
     old: GpuStateView,
@@ -93,9 +85,7 @@ struct SizeView<'a> {
 #[derive(Serialize)]
 struct GuardView<'a> {
     name: &'a str,
-    #[serde(skip_serializing_if = "Option::is_none")]
     old: Option<bool>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     new: Option<bool>,
 }
 

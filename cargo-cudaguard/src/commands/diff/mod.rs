@@ -36,7 +36,7 @@ pub(crate) fn run_diff(env: &Env, options: &DiffOptions) -> Result<ExitCode, Cli
     report::print_result(&match options.format.get() {
         DiffFormat::Text => text::render_text(&diff),
         DiffFormat::Markdown => markdown::render_markdown(&diff),
-        DiffFormat::Json => json_output::render_view(&DiffView::new(&diff)),
+        DiffFormat::Json => json_output::render(&DiffView::new(&diff)),
     })?;
     Ok(if diff.losses.iter().any(|loss| !loss.allowed) {
         ExitCode::from(REFUSED)

@@ -1,10 +1,11 @@
 //! The minimum driver for the GPUs that a file has code for.
 
 use crate::binary::kernels::Coverage;
+use crate::host::judge::answer::DriverView;
 use crate::host::machine::Components;
 use crate::host::machine::oldest_driver::{self, DriverNeeds, OldestDriver, machine_with_gpu};
-use cudaguard::internal::json::{Value, object};
 use cudaguard::internal::tables;
+use serde::{Serialize, Serializer};
 
 /// The minimum driver of a file on a range of GPUs; without kernels, on all GPUs.
 pub(crate) struct Needs {
@@ -39,25 +40,30 @@ pub(crate) fn driver_needs(components: &Components, covers: &[((u8, u8), Coverag
     all
 }
 
-impl Needs {
-    pub(crate) fn to_json(&self) -> Value {
-        let mut value = object::<&str>([]);
-        let cc = tables::dotted_cc;
-        value.insert_some("from", self.gpus.map(|(from, _)| cc(from)));
-        value.insert_some("to", self.gpus.map(|(_, to)| cc(to)));
-        let DriverNeeds { driver, guaranteed_from } = self.needs;
-        let release = |driver: OldestDriver| driver.release.map(|release| release.to_string());
-        value.insert_some("cuda", driver.map(|driver| driver.cuda.to_string()));
-        value.insert_some("release", driver.and_then(release));
-        let sure = |driver: OldestDriver| {
-            let mut sure = object([("cuda", Value::from(driver.cuda.to_string()))]);
-            sure.insert_some("release", release(driver));
-            sure
-        };
-        value.insert_some("sure_from", guaranteed_from.map(sure));
-        value
-    }
+impl Serialize for Needs {
+    fn serialize<S: Serializer>(&self, json: S) -> Result<S::Ok, S::Error> {
+        #[derive(Serialize)]
+        struct NeedsView {
+            from: Option<String>,
+            to: Option<String>,
+            #[serde(flatten)]
+            driver: Option<DriverView>,
+            sure_from: Option<DriverView>,
+        }
 
+        let DriverNeeds { driver, guaranteed_from } = self.needs;
+        let view = |OldestDriver { cuda, release }| DriverView::new(cuda, release);
+        let needs = NeedsView {
+            from: self.gpus.map(|(from, _)| tables::dotted_cc(from)),
+            to: self.gpus.map(|(_, to)| tables::dotted_cc(to)),
+            driver: driver.map(view),
+            sure_from: guaranteed_from.map(view),
+        };
+        needs.serialize(json)
+    }
+}
+
+impl Needs {
     pub(crate) fn describe(&self) -> String {
         let DriverNeeds { driver, guaranteed_from } = self.needs;
         let supports = |OldestDriver { cuda, release }| match release {

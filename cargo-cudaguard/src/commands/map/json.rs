@@ -35,7 +35,6 @@ struct RowView<'a> {
 struct CellView {
     branch: u32,
     state: &'static str,
-    #[serde(skip_serializing_if = "Option::is_none")]
     code: Option<String>,
 }
 
@@ -57,7 +56,7 @@ impl<'a> RowView<'a> {
 }
 
 pub(super) fn render_json(files: &[String], map: &Map, not_judged: &[String]) -> String {
-    json_output::render_view(&MapView {
+    json_output::render(&MapView {
         files,
         processor: &map.processor,
         drivers: map.branches.iter().map(BranchView::new).collect(),

@@ -3,69 +3,178 @@
 //! Components in the files have a version. Components of the machine have none: 1.6 does not support ranges, so they
 //! are in the property `cudaguard:range`. Serial number and time are omitted, so that equal files give equal text.
 
-use cudaguard::internal::json::{Value, array, object};
+use serde::Serialize;
 
 use super::RequirementsQuery;
 use super::bill::BilledFile;
 use super::family::{self, FamilyPart, FamilyReport};
+use crate::cli::json_output;
 
 pub(super) fn write_cyclonedx(asked: &RequirementsQuery<'_>, bill: &[BilledFile]) -> Result<String, String> {
     let FamilyReport { parts, needs } = family::family_of(asked, bill)?;
-    let files = bill.iter().enumerate().map(|(at, file)| {
-        let kind = if file.package.is_some() { "library" } else { "file" };
-        let name = file.package.as_ref().map_or(&file.name, |(name, ..)| name);
-        let mut value =
-            object([("type", kind.into()), ("bom-ref", format!("file-{at}").into()), ("name", name.as_str().into())]);
-        value.insert_some("version", file.package.as_ref().map(|(_, version, _)| version.as_str()));
-        value.insert_some("hashes", file.sha256.as_deref().map(hashes));
-        value.insert_some("purl", file.package.as_ref().map(|(.., purl)| purl.as_str()));
-        let path = object([("name", "cudaguard:file".into()), ("value", file.name.as_str().into())]);
-        value.insert_some("properties", file.package.as_ref().map(|_| array([path])));
-        value
+    let files = bill.iter().enumerate().map(|(at, file)| ComponentView::of_file(at, file));
+    let parts = parts.iter().map(|(reference, part)| ComponentView::of_part(reference, part));
+    let dependencies = needs.iter().enumerate().map(|(at, (_, mine))| DependencyView {
+        reference: format!("file-{at}"),
+        depends_on: mine.iter().map(String::as_str).collect(),
     });
-    let all = files.chain(parts.iter().map(|(reference, part)| to_json(part, reference)));
-    let dependencies = needs.iter().enumerate().map(|(at, (_, mine))| {
-        let on = array(mine.iter().map(String::as_str));
-        object([("ref", format!("file-{at}").into()), ("dependsOn", on)])
-    });
-    let tool = object([("type", "application".into()), ("name", "cudaguard".into())]);
-    let value = object([
-        ("$schema", "http://cyclonedx.org/schema/bom-1.6.schema.json".into()),
-        ("bomFormat", "CycloneDX".into()),
-        ("specVersion", "1.6".into()),
-        ("version", 1_u32.into()),
-        ("metadata", object([("tools", object([("components", array([tool]))]))])),
-        ("components", array(all)),
-        ("dependencies", array(dependencies)),
-    ]);
-    Ok(format!("{}\n", value.to_pretty_string()))
+    let tool = ToolView { kind: "application", name: "cudaguard" };
+    Ok(json_output::render_foreign(&BillView {
+        schema: "http://cyclonedx.org/schema/bom-1.6.schema.json",
+        bom_format: "CycloneDX",
+        spec_version: "1.6",
+        version: 1,
+        metadata: MetadataView { tools: ToolsView { components: [tool] } },
+        components: files.chain(parts).collect(),
+        dependencies: dependencies.collect(),
+    }))
 }
 
-fn hashes(sha256: &str) -> Value {
-    array([object([("alg", "SHA-256".into()), ("content", sha256.into())])])
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct BillView<'a> {
+    #[serde(rename = "$schema")]
+    schema: &'static str,
+    bom_format: &'static str,
+    spec_version: &'static str,
+    version: u32,
+    metadata: MetadataView,
+    components: Vec<ComponentView<'a>>,
+    dependencies: Vec<DependencyView<'a>>,
 }
 
-fn to_json(part: &FamilyPart, reference: &str) -> Value {
-    let mut value = object([("type", part.kind.into()), ("bom-ref", reference.into())]);
-    value.insert_some("supplier", part.is_of_nvidia.then(|| object([("name", "NVIDIA".into())])));
-    value.insert_some("name", Some(part.name.as_str()));
-    value.insert_some("version", part.version.as_deref());
-    value.insert_some("hashes", part.sha256.as_deref().map(hashes));
-    value.insert_some("scope", Some(if part.optional { "optional" } else { "required" }));
-    value.insert_some("purl", Some(part.purl.as_str()));
-    let methods = part.told_by.iter().map(|told_by| {
-        object([("technique", "binary-analysis".into()), ("confidence", 1_u32.into()), ("value", (*told_by).into())])
-    });
-    let identity = object([("field", "name".into()), ("confidence", 1_u32.into()), ("methods", array(methods))]);
-    let occurrences = part.seen.iter().map(|(file, symbol)| {
-        let mut value = object([("location", file.as_str().into())]);
-        value.insert_some("symbol", symbol.as_deref());
-        value
-    });
-    value.insert_some("evidence", Some(object([("identity", array([identity])), ("occurrences", array(occurrences))])));
-    let properties = part.properties.iter();
-    let properties =
-        properties.map(|(name, text)| object([("name", name.as_str().into()), ("value", text.as_str().into())]));
-    value.insert_some("properties", (!part.properties.is_empty()).then(|| array(properties)));
-    value
+#[derive(Serialize)]
+struct MetadataView {
+    tools: ToolsView,
+}
+
+#[derive(Serialize)]
+struct ToolsView {
+    components: [ToolView; 1],
+}
+
+#[derive(Serialize)]
+struct ToolView {
+    #[serde(rename = "type")]
+    kind: &'static str,
+    name: &'static str,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct DependencyView<'a> {
+    #[serde(rename = "ref")]
+    reference: String,
+    depends_on: Vec<&'a str>,
+}
+
+#[derive(Serialize)]
+struct ComponentView<'a> {
+    #[serde(rename = "type")]
+    kind: &'static str,
+    #[serde(rename = "bom-ref")]
+    reference: String,
+    supplier: Option<SupplierView>,
+    name: &'a str,
+    version: Option<&'a str>,
+    hashes: Option<[HashView<'a>; 1]>,
+    scope: Option<&'static str>,
+    purl: Option<&'a str>,
+    evidence: Option<EvidenceView<'a>>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    properties: Vec<PropertyView<'a>>,
+}
+
+#[derive(Serialize)]
+struct SupplierView {
+    name: &'static str,
+}
+
+#[derive(Serialize)]
+struct HashView<'a> {
+    alg: &'static str,
+    content: &'a str,
+}
+
+#[derive(Serialize)]
+struct PropertyView<'a> {
+    name: &'a str,
+    value: &'a str,
+}
+
+#[derive(Serialize)]
+struct EvidenceView<'a> {
+    identity: [IdentityView<'a>; 1],
+    occurrences: Vec<OccurrenceView<'a>>,
+}
+
+#[derive(Serialize)]
+struct IdentityView<'a> {
+    field: &'static str,
+    confidence: u32,
+    methods: Vec<MethodView<'a>>,
+}
+
+#[derive(Serialize)]
+struct MethodView<'a> {
+    technique: &'static str,
+    confidence: u32,
+    value: &'a str,
+}
+
+#[derive(Serialize)]
+struct OccurrenceView<'a> {
+    location: &'a str,
+    symbol: Option<&'a str>,
+}
+
+impl<'a> ComponentView<'a> {
+    fn of_file(at: usize, file: &'a BilledFile) -> Self {
+        let package = file.package.as_ref();
+        Self {
+            kind: if package.is_some() { "library" } else { "file" },
+            reference: format!("file-{at}"),
+            supplier: None,
+            name: package.map_or(&file.name, |(name, ..)| name),
+            version: package.map(|(_, version, _)| version.as_str()),
+            hashes: file.sha256.as_deref().map(hashes),
+            scope: None,
+            purl: package.map(|(.., purl)| purl.as_str()),
+            evidence: None,
+            properties: package.iter().map(|_| PropertyView { name: "cudaguard:file", value: &file.name }).collect(),
+        }
+    }
+
+    fn of_part(reference: &str, part: &'a FamilyPart) -> Self {
+        let methods = part.told_by.iter();
+        let seen = part.seen.iter();
+        let properties = part.properties.iter();
+        Self {
+            kind: part.kind,
+            reference: reference.to_owned(),
+            supplier: part.is_of_nvidia.then_some(SupplierView { name: "NVIDIA" }),
+            name: &part.name,
+            version: part.version.as_deref(),
+            hashes: part.sha256.as_deref().map(hashes),
+            scope: Some(if part.optional { "optional" } else { "required" }),
+            purl: Some(&part.purl),
+            evidence: Some(EvidenceView {
+                identity: [IdentityView {
+                    field: "name",
+                    confidence: 1,
+                    methods: methods
+                        .map(|value| MethodView { technique: "binary-analysis", confidence: 1, value })
+                        .collect(),
+                }],
+                occurrences: seen
+                    .map(|(file, symbol)| OccurrenceView { location: file, symbol: symbol.as_deref() })
+                    .collect(),
+            }),
+            properties: properties.map(|(name, value)| PropertyView { name, value }).collect(),
+        }
+    }
+}
+
+fn hashes(sha256: &str) -> [HashView<'_>; 1] {
+    [HashView { alg: "SHA-256", content: sha256 }]
 }

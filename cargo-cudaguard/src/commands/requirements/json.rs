@@ -17,7 +17,6 @@ struct RequirementsView<'a> {
     driver_needed: bool,
     gpus: Vec<FitView>,
     not_served: Vec<UnfitView>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     cudnn: Option<CudnnView>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     not_judged: Vec<String>,
@@ -27,7 +26,6 @@ struct RequirementsView<'a> {
 #[derive(Serialize)]
 struct IntervalView {
     from: String,
-    #[serde(skip_serializing_if = "Option::is_none")]
     to: Option<String>,
 }
 
@@ -35,20 +33,15 @@ struct IntervalView {
 struct FitView {
     #[serde(flatten)]
     gpus: IntervalView,
-    #[serde(skip_serializing_if = "Option::is_none")]
     by: Option<&'static str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     driver: Option<DriverView>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     cudnn: Option<RangeView>,
 }
 
 #[derive(Serialize)]
 struct DriverView {
     cuda: String,
-    #[serde(skip_serializing_if = "Option::is_none")]
     jetpack: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     release: Option<String>,
 }
 
@@ -71,7 +64,6 @@ struct CudnnView {
     #[serde(flatten)]
     range: RangeView,
     needed: bool,
-    #[serde(skip_serializing_if = "Option::is_none")]
     leaves_gpus_behind_from: Option<String>,
 }
 
@@ -130,7 +122,7 @@ impl CudnnView {
 pub(super) fn write_json(asked: &RequirementsQuery<'_>) -> String {
     let placement = asked.placement;
     let not_examined = asked.components.iter().flat_map(|file| &file.not_examined);
-    json_output::render_view(&RequirementsView {
+    json_output::render(&RequirementsView {
         files: asked.files.iter().map(|file| file.to_string_lossy().into_owned()).collect(),
         processor: &placement.processor,
         driver_needed: placement.needs_driver,

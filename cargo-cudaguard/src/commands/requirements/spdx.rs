@@ -4,95 +4,154 @@
 //! is always 1970. The namespace of the document ends with a digest of its content. Equal files thus give equal text.
 
 use cudaguard::internal::digest::Digest;
-use cudaguard::internal::json::{Value, array, object};
+use serde::Serialize;
 
 use super::RequirementsQuery;
 use super::bill::BilledFile;
 use super::family::{self, FamilyPart, FamilyReport};
+use crate::cli::json_output;
 
 const NAMESPACE: &str = "https://github.com/cudaguard/cudaguard/spdx";
 
 pub(super) fn write_spdx(asked: &RequirementsQuery<'_>, bill: &[BilledFile]) -> Result<String, String> {
     let FamilyReport { parts, needs } = family::family_of(asked, bill)?;
     let mut packages = Vec::new();
-    let mut relations = Vec::new();
+    let mut relationships = Vec::new();
     for (at, ((_, mine), billed)) in needs.iter().zip(bill).enumerate() {
         let file = format!("SPDXRef-file-{at}");
-        packages.push(file_value(&file, billed));
-        relations.push(relation_value("SPDXRef-DOCUMENT", "DESCRIBES", &file, None));
+        packages.push(PackageView::of_file(file.clone(), billed));
+        relationships.push(RelationshipView::new("SPDXRef-DOCUMENT", "DESCRIBES", &file, None));
         for (number, (_, part)) in parts.iter().enumerate().filter(|(_, (reference, _))| mine.contains(*reference)) {
             let own = format!("SPDXRef-part-{number}");
-            relations.push(match (part.inside, part.optional) {
-                (true, _) if part.sha256.is_some() => relation_value(&file, "CONTAINS", &own, None),
-                (true, _) => relation_value(&file, "STATIC_LINK", &own, None),
-                (false, true) => relation_value(&own, "OPTIONAL_DEPENDENCY_OF", &file, part_comment(part)),
-                (false, false) => relation_value(&own, "RUNTIME_DEPENDENCY_OF", &file, part_comment(part)),
+            relationships.push(match (part.inside, part.optional) {
+                (true, _) if part.sha256.is_some() => RelationshipView::new(&file, "CONTAINS", &own, None),
+                (true, _) => RelationshipView::new(&file, "STATIC_LINK", &own, None),
+                (false, true) => RelationshipView::new(&own, "OPTIONAL_DEPENDENCY_OF", &file, part_comment(part)),
+                (false, false) => RelationshipView::new(&own, "RUNTIME_DEPENDENCY_OF", &file, part_comment(part)),
             });
         }
     }
     for (number, part) in parts.values().enumerate() {
-        let own = format!("SPDXRef-part-{number}");
-        packages.push(package_value(&own, part));
+        packages.push(PackageView::of_part(format!("SPDXRef-part-{number}"), part));
     }
-    let (packages, relations) = (array(packages), array(relations));
     let mut digest = Digest::new();
-    digest.push_text(&packages.to_string()).push_text(&relations.to_string());
-    let created = [("created", "1970-01-01T00:00:00Z".into()), ("creators", array(["Tool: cudaguard"]))];
-    let value = object([
-        ("spdxVersion", "SPDX-2.3".into()),
-        ("dataLicense", "CC0-1.0".into()),
-        ("SPDXID", "SPDXRef-DOCUMENT".into()),
-        ("name", asked.file_names().into()),
-        ("documentNamespace", format!("{NAMESPACE}/{:016x}", digest.to_u64()).into()),
-        ("creationInfo", object(created)),
-        ("packages", packages),
-        ("relationships", relations),
-    ]);
-    Ok(format!("{}\n", value.to_pretty_string()))
+    digest.push_text(&json_output::to_value(&packages).to_string());
+    digest.push_text(&json_output::to_value(&relationships).to_string());
+    Ok(json_output::render_foreign(&DocumentView {
+        spdx_version: "SPDX-2.3",
+        data_license: "CC0-1.0",
+        id: "SPDXRef-DOCUMENT",
+        name: asked.file_names(),
+        document_namespace: format!("{NAMESPACE}/{:016x}", digest.to_u64()),
+        creation_info: CreationView { created: "1970-01-01T00:00:00Z", creators: ["Tool: cudaguard"] },
+        packages,
+        relationships,
+    }))
 }
 
-/// A file that the bill is about.
-fn file_value(id: &str, file: &BilledFile) -> Value {
-    let name = file.package.as_ref().map_or(&file.name, |(name, ..)| name);
-    let mut value = object([("SPDXID", id.into()), ("name", name.as_str().into())]);
-    value.insert_some("versionInfo", file.package.as_ref().map(|(_, version, _)| version.as_str()));
-    value.insert_some("packageFileName", Some(file.name.as_str()));
-    value.insert_some("downloadLocation", Some("NOASSERTION"));
-    value.insert_some("filesAnalyzed", Some(false));
-    value.insert_some("checksums", file.sha256.as_deref().map(checksums));
-    value.insert_some("externalRefs", file.package.as_ref().map(|(.., purl)| purl_reference(purl)));
-    value
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct DocumentView<'a> {
+    spdx_version: &'static str,
+    data_license: &'static str,
+    #[serde(rename = "SPDXID")]
+    id: &'static str,
+    name: String,
+    document_namespace: String,
+    creation_info: CreationView,
+    packages: Vec<PackageView<'a>>,
+    relationships: Vec<RelationshipView>,
 }
 
-/// A library or driver.
-fn package_value(id: &str, part: &FamilyPart) -> Value {
-    let mut value = object([("SPDXID", id.into()), ("name", part.name.as_str().into())]);
-    value.insert_some("versionInfo", part.version.as_deref());
-    value.insert_some("supplier", part.is_of_nvidia.then_some("Organization: NVIDIA"));
-    value.insert_some("downloadLocation", Some("NOASSERTION"));
-    value.insert_some("filesAnalyzed", Some(false));
-    value.insert_some("checksums", part.sha256.as_deref().map(checksums));
-    value.insert_some("externalRefs", Some(purl_reference(&part.purl)));
-    value
+#[derive(Serialize)]
+struct CreationView {
+    created: &'static str,
+    creators: [&'static str; 1],
 }
 
-fn checksums(sha256: &str) -> Value {
-    array([object([("algorithm", "SHA256".into()), ("checksumValue", sha256.into())])])
+/// A file that the bill is about, a library or the driver.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct PackageView<'a> {
+    #[serde(rename = "SPDXID")]
+    id: String,
+    name: &'a str,
+    version_info: Option<&'a str>,
+    package_file_name: Option<&'a str>,
+    supplier: Option<&'static str>,
+    download_location: &'static str,
+    files_analyzed: bool,
+    checksums: Option<[ChecksumView<'a>; 1]>,
+    external_refs: Option<[ReferenceView<'a>; 1]>,
 }
 
-fn purl_reference(purl: &str) -> Value {
-    array([object([
-        ("referenceCategory", "PACKAGE-MANAGER".into()),
-        ("referenceType", "purl".into()),
-        ("referenceLocator", purl.into()),
-    ])])
+impl<'a> PackageView<'a> {
+    fn of_file(id: String, file: &'a BilledFile) -> Self {
+        let package = file.package.as_ref();
+        Self {
+            id,
+            name: package.map_or(&file.name, |(name, ..)| name),
+            version_info: package.map(|(_, version, _)| version.as_str()),
+            package_file_name: Some(&file.name),
+            supplier: None,
+            download_location: "NOASSERTION",
+            files_analyzed: false,
+            checksums: file.sha256.as_deref().map(checksums),
+            external_refs: package.map(|(.., purl)| purl_reference(purl)),
+        }
+    }
+
+    fn of_part(id: String, part: &'a FamilyPart) -> Self {
+        Self {
+            id,
+            name: &part.name,
+            version_info: part.version.as_deref(),
+            package_file_name: None,
+            supplier: part.is_of_nvidia.then_some("Organization: NVIDIA"),
+            download_location: "NOASSERTION",
+            files_analyzed: false,
+            checksums: part.sha256.as_deref().map(checksums),
+            external_refs: Some(purl_reference(&part.purl)),
+        }
+    }
 }
 
-fn relation_value(from: &str, kind: &str, to: &str, comment: Option<String>) -> Value {
-    let mut value =
-        object([("spdxElementId", from.into()), ("relationshipType", kind.into()), ("relatedSpdxElement", to.into())]);
-    value.insert_some("comment", comment);
-    value
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct ChecksumView<'a> {
+    algorithm: &'static str,
+    checksum_value: &'a str,
+}
+
+fn checksums(checksum_value: &str) -> [ChecksumView<'_>; 1] {
+    [ChecksumView { algorithm: "SHA256", checksum_value }]
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct ReferenceView<'a> {
+    reference_category: &'static str,
+    reference_type: &'static str,
+    reference_locator: &'a str,
+}
+
+fn purl_reference(reference_locator: &str) -> [ReferenceView<'_>; 1] {
+    [ReferenceView { reference_category: "PACKAGE-MANAGER", reference_type: "purl", reference_locator }]
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct RelationshipView {
+    spdx_element_id: String,
+    relationship_type: &'static str,
+    related_spdx_element: String,
+    comment: Option<String>,
+}
+
+impl RelationshipView {
+    fn new(from: &str, relationship_type: &'static str, to: &str, comment: Option<String>) -> Self {
+        Self { spdx_element_id: from.to_owned(), relationship_type, related_spdx_element: to.to_owned(), comment }
+    }
 }
 
 /// Returns the ranges of a component and its evidence in the file.

@@ -31,9 +31,7 @@ pub(crate) struct PackageRow {
     pub(crate) package: Option<PackageId>,
     pub(crate) verdict: &'static str,
     /// The code of the finding that gives the reason.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) code: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) reason: Option<String>,
 }
 

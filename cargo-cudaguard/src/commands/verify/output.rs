@@ -1,17 +1,19 @@
 //! The answers of `verify` as text and JSON.
 
+use std::borrow::Cow;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
-use cudaguard::internal::finding::{self, Code, Finding, Severity};
-use cudaguard::internal::json::{Value, array, object};
+use cudaguard::internal::finding::{Code, Finding, Severity};
 use cudaguard::internal::sanitize;
+use serde::Serialize;
 
 use super::answer::{FileAnswer, PackageRow};
 use super::examine::MachineAnswer;
-use crate::cli::{counts, findings, json_output, report};
+use crate::cli::json_output::{self, FindingView};
+use crate::cli::{counts, report};
 use crate::commands::inspect::group_by_reason;
-use crate::commands::release::Gate;
+use crate::commands::release::{Gate, GateView};
 use crate::host::dry_run::Loaded;
 use crate::host::judge::answer::{GpuAnswer, Service};
 use crate::host::machine::Components;
@@ -24,10 +26,6 @@ const TOLD: usize = 12;
 pub(crate) fn file_names(files: &[PathBuf]) -> String {
     let name = |file: &PathBuf| file.file_name().unwrap_or(file.as_os_str()).to_string_lossy().into_owned();
     files.iter().map(name).collect::<Vec<_>>().join(", ")
-}
-
-pub(crate) fn put_not_judged(value: &mut Value, names: &[String]) {
-    value.insert_some("not_judged", (!names.is_empty()).then(|| array(names.iter().map(String::as_str))));
 }
 
 /// Returns one line for each name; if there are many, their number.
@@ -53,30 +51,51 @@ pub(crate) fn warn_of_not_examined(all: &[Components]) {
     }
 }
 
-/// Returns the verdict as JSON, with the documented keys.
-pub(crate) fn to_json(file: &Path, verdict: Verdict, found: &[Finding]) -> Value {
-    object([
-        ("schema", json_output::SCHEMA.into()),
-        ("file", file.to_string_lossy().as_ref().into()),
-        ("verdict", verdict.name().into()),
-        ("findings", findings::to_json(finding::sorted_unique(found))),
-    ])
+/// The answer for one file as JSON. An answer of a fleet has no packages, GPUs, libraries and release.
+#[derive(Serialize)]
+pub(crate) struct VerdictView<'a> {
+    file: Cow<'a, str>,
+    verdict: &'static str,
+    findings: Vec<FindingView<'a>>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    not_judged: Vec<String>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    packages: Vec<PackageRow>,
+    #[serde(skip_serializing_if = "<[GpuAnswer]>::is_empty")]
+    gpus: &'a [GpuAnswer],
+    libraries: Option<&'a [Loaded]>,
+    release: Option<GateView<'a>>,
+    pub(crate) change: Option<String>,
 }
 
-/// Returns the answer for one file as JSON.
-pub(super) fn answer_to_json(answer: &FileAnswer<'_>, gate: Option<&Gate>) -> Value {
-    let mut value = to_json(answer.file, answer.verdict(), &answer.findings());
-    put_not_judged(&mut value, &answer.not_judged());
-    let packages = answer.package_rows();
-    value.insert_some("packages", (!packages.is_empty()).then(|| json_output::to_values(&packages)));
-    if let Some(machine) = &answer.on_machine {
-        let gpus = || array(machine.gpus.iter().map(GpuAnswer::to_json));
-        value.insert_some("gpus", (!machine.gpus.is_empty()).then(gpus));
-        let libraries = |loaded: &Vec<Loaded>| array(loaded.iter().map(Loaded::to_json));
-        value.insert_some("libraries", machine.libraries.as_ref().map(libraries));
+impl<'a> VerdictView<'a> {
+    pub(crate) fn new(file: &'a Path, verdict: Verdict, findings: &'a [Finding], not_judged: Vec<String>) -> Self {
+        Self {
+            file: file.to_string_lossy(),
+            verdict: verdict.name(),
+            findings: FindingView::sorted(findings),
+            not_judged,
+            packages: Vec::new(),
+            gpus: &[],
+            libraries: None,
+            release: None,
+            change: None,
+        }
     }
-    value.insert_some("release", answer.release.as_ref().zip(gate).map(|(report, gate)| report.to_json(gate)));
-    value
+}
+
+/// Returns the answer for one file as JSON: in one line, or over several.
+pub(super) fn answer_to_json(answer: &FileAnswer<'_>, gate: Option<&Gate>, in_one_line: bool) -> String {
+    let machine = answer.on_machine.as_ref();
+    let findings = answer.findings();
+    let view = VerdictView {
+        packages: answer.package_rows(),
+        gpus: machine.map_or(&[], |machine| &machine.gpus),
+        libraries: machine.and_then(|machine| machine.libraries.as_deref()),
+        release: answer.release.as_ref().zip(gate).map(|(report, gate)| report.view(gate)),
+        ..VerdictView::new(answer.file, answer.verdict(), &findings, answer.not_judged())
+    };
+    if in_one_line { json_output::render_line(&view) } else { json_output::render(&view) }
 }
 
 /// Returns the answer for one file as text, without its findings.

@@ -5,10 +5,10 @@ use std::fmt;
 
 use crate::host::facts::HostGpu;
 use crate::knowledge::jetpack::jetpack_for;
-use cudaguard::internal::json::{Value, object};
 use cudaguard::internal::manifest::{GpuCoverage, Manifest, PtxFallback, Requirement};
 use cudaguard::internal::tables;
 use cudaguard::internal::version::{CudaVersion, DriverRelease};
+use serde::{Serialize, Serializer};
 
 /// The support of a GPU by the code of a component; the better, the greater.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -128,32 +128,55 @@ fn apply_forced_ptx(by: GpuCoverage, ptx_fallback: PtxFallback) -> Option<(GpuCo
     }
 }
 
-impl GpuAnswer {
-    /// Returns the answer as a JSON object.
-    pub fn to_json(&self) -> Value {
-        let mut value = object([("component", self.component.as_str().into())]);
-        value.insert_some("name", self.name.as_deref());
-        value.insert_some("cc", Some(tables::dotted_cc(self.cc)));
-        value.insert_some("by", Some(self.service.name()));
-        value.insert_some("code", Some(self.code.as_str()).filter(|code| !code.is_empty()));
-        let number = |number: usize| u64::try_from(number).unwrap_or(u64::MAX);
-        value.insert_some(
-            "containers",
-            self.containers.map(|(served, all)| object([("serve", number(served).into()), ("of", number(all).into())])),
-        );
-        // Releases of desktop drivers do not apply to a Jetson.
-        let release = self.release.filter(|_| !tables::is_tegra(self.cc));
-        let driver = self.cuda.map(|cuda| driver_to_json(cuda, release));
-        value.insert_some("driver", driver);
-        value.insert_some("sure_from", self.guaranteed_from.map(|(cuda, release)| driver_to_json(cuda, Some(release))));
-        value
+/// A driver: the CUDA version that it supports, and its first release.
+#[derive(Serialize)]
+pub struct DriverView {
+    cuda: String,
+    release: Option<String>,
+}
+
+impl DriverView {
+    /// Creates the JSON of this driver.
+    pub fn new(cuda: CudaVersion, release: Option<DriverRelease>) -> Self {
+        Self { cuda: cuda.to_string(), release: release.map(|release| release.to_string()) }
     }
 }
 
-fn driver_to_json(cuda: CudaVersion, release: Option<DriverRelease>) -> Value {
-    let mut driver = object([("cuda", cuda.to_string().into())]);
-    driver.insert_some("release", release.map(|release| release.to_string()));
-    driver
+impl Serialize for GpuAnswer {
+    fn serialize<S: Serializer>(&self, json: S) -> Result<S::Ok, S::Error> {
+        #[derive(Serialize)]
+        struct GpuAnswerView<'a> {
+            component: &'a str,
+            name: Option<&'a str>,
+            cc: String,
+            by: &'static str,
+            #[serde(skip_serializing_if = "str::is_empty")]
+            code: &'a str,
+            containers: Option<ContainersView>,
+            driver: Option<DriverView>,
+            sure_from: Option<DriverView>,
+        }
+
+        #[derive(Serialize)]
+        struct ContainersView {
+            serve: usize,
+            of: usize,
+        }
+
+        // Releases of desktop drivers do not apply to a Jetson.
+        let release = self.release.filter(|_| !tables::is_tegra(self.cc));
+        let view = GpuAnswerView {
+            component: &self.component,
+            name: self.name.as_deref(),
+            cc: tables::dotted_cc(self.cc),
+            by: self.service.name(),
+            code: &self.code,
+            containers: self.containers.map(|(serve, of)| ContainersView { serve, of }),
+            driver: self.cuda.map(|cuda| DriverView::new(cuda, release)),
+            sure_from: self.guaranteed_from.map(|(cuda, release)| DriverView::new(cuda, Some(release))),
+        };
+        view.serialize(json)
+    }
 }
 
 impl fmt::Display for GpuAnswer {
@@ -271,8 +294,8 @@ mod tests {
         let partial = GpuAnswer { containers: Some((196, 197)), ..answers(&manifest, &gpus, false).remove(2) };
         assert!(partial.to_string().contains("partial, 196 of 197 containers, compute_80"), "{partial}");
         assert_eq!(
-            partial.to_json().to_string(),
-            r#"{"component":"demo 0.1.0","name":"H100","cc":"9.0","by":"partial","code":"compute_80","containers":{"serve":196,"of":197}}"#
+            serde_json::to_string(&partial).unwrap(),
+            r#"{"component":"demo 0.1.0","name":"H100","cc":"9.0","by":"partial","code":"compute_80","containers":{"serve":196,"of":197},"driver":null,"sure_from":null}"#
         );
     }
 }

@@ -6,7 +6,7 @@ use std::str::FromStr;
 use std::sync::OnceLock;
 
 use serde::de::Error as _;
-use serde::{Deserialize, Deserializer};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::knowledge::from_text;
 use cudaguard::internal::finding::Code;
@@ -16,50 +16,52 @@ mod statuses;
 
 use pattern::{NormalizedText, Pattern};
 
-/// An error as users see it.
-#[derive(Clone, Debug, Deserialize)]
+/// An error as users see it. Its JSON is a part of the output of `explain`.
+#[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Symptom {
     /// The name that `explain` accepts.
     pub name: String,
     /// A short title.
     pub title: String,
+    /// A description of what happened.
+    pub means: String,
     /// The numbers of this error.
     #[serde(default)]
     pub numbers: Vec<Number>,
     /// Names of status codes.
-    #[serde(default)]
+    #[serde(default, rename(serialize = "statuses"))]
     pub names: Vec<String>,
     /// Patterns of the message, in the syntax of the data file.
-    #[serde(default)]
+    #[serde(default, skip_serializing)]
     pub texts: Vec<String>,
-    /// A description of what happened.
-    pub means: String,
+    /// The most frequent one first.
+    #[serde(rename(deserialize = "cause"))]
+    pub causes: Vec<Cause>,
     /// Public pages that show it.
     #[serde(default)]
     pub sources: Vec<String>,
-    /// The most frequent one first.
-    #[serde(rename = "cause")]
-    pub causes: Vec<Cause>,
     /// Names and texts.
     #[serde(skip)]
     patterns: Vec<Pattern>,
 }
 
 /// A cause of a symptom.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Cause {
     /// The cause, in one sentence.
     pub why: String,
     /// The findings that detect it.
-    #[serde(deserialize_with = "codes_of_numbers")]
+    #[serde(deserialize_with = "codes_of_numbers", serialize_with = "names_of_codes")]
     pub codes: Vec<Code>,
     /// The fact of a machine that selects this cause.
+    #[serde(skip_serializing)]
     pub when: Option<MachineFact>,
     /// The command that shows whether it is this cause.
     pub see: String,
     /// The action to take.
+    #[serde(rename(serialize = "do"))]
     pub fix: String,
 }
 
@@ -82,9 +84,10 @@ pub enum MachineFact {
 }
 
 /// An error number of one family, in the data file `CUDA: 35`.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Number {
     /// `CUDA`, `NVML`, …: who assigns the number.
+    #[serde(rename = "of")]
     pub family: String,
     /// The number.
     pub number: u32,
@@ -301,6 +304,10 @@ fn codes_of_numbers<'de, D: Deserializer<'de>>(input: D) -> Result<Vec<Code>, D:
         format!("CG{number}").parse::<Code>().map_err(|()| D::Error::custom(format_args!("no CG{number}")))
     };
     Vec::deserialize(input)?.into_iter().map(code).collect()
+}
+
+fn names_of_codes<S: Serializer>(codes: &[Code], json: S) -> Result<S::Ok, S::Error> {
+    json.collect_seq(codes.iter().map(Code::to_string))
 }
 
 #[cfg(test)]

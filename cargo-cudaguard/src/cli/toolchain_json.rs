@@ -1,0 +1,283 @@
+//! The detected toolchain as JSON for `check`: all facts with their sources. Unknown facts are absent.
+
+use std::path::{Path, PathBuf};
+
+use cudaguard::internal::tables;
+use cudaguard::internal::toolchain::{
+    Declared, DeclaredArchs, HostCompiler, Install, LibraryFile, LinkedCudart, Native, Selection, Sourced, Toolchain,
+    Toolkit,
+};
+use serde::Serialize;
+
+use super::json_output::{VersionView, texts};
+
+#[derive(Serialize)]
+pub(crate) struct ToolchainView<'a> {
+    target: &'a str,
+    release: bool,
+    toolkit: Option<VersionView>,
+    toolkits: Vec<ToolkitView<'a>>,
+    cudart: Option<CudartView<'a>>,
+    cudnn: Option<VersionView>,
+    cudnns: Vec<InstallView<'a>>,
+    host_compiler: Option<CompilerView<'a>>,
+    host_compiler_of_cc: Option<CompilerView<'a>>,
+    archs: ArchsView<'a>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    stubs: Vec<PlaceView<'a>>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    dangling: Vec<PlaceView<'a>>,
+}
+
+impl<'a> ToolchainView<'a> {
+    pub(crate) fn new(toolchain: &'a Toolchain) -> Self {
+        let version_in_use = toolchain.sourced_toolkit_version().zip(toolchain.release_text());
+        let headers_in_use = toolchain.library_headers_used();
+        Self {
+            target: &toolchain.target,
+            release: toolchain.release,
+            toolkit: version_in_use.map(|(toolkit, version)| VersionView::new(version, toolkit.source)),
+            toolkits: (0..toolchain.toolkits.len()).map(|index| ToolkitView::new(toolchain, index)).collect(),
+            cudart: toolchain.cudart.as_ref().map(CudartView::new),
+            cudnn: headers_in_use.and_then(|headers| Some(VersionView::new(headers.version?, text(&headers.path)))),
+            cudnns: (0..toolchain.installs.len()).map(|index| InstallView::new(toolchain, index)).collect(),
+            host_compiler: toolchain.host.as_ref().map(CompilerView::new),
+            host_compiler_of_cc: toolchain.host_of_cc.as_ref().map(CompilerView::new),
+            archs: ArchsView::new(&toolchain.archs),
+            stubs: toolchain.stubs.iter().map(PlaceView::new).collect(),
+            dangling: toolchain.dangling.iter().map(PlaceView::new).collect(),
+        }
+    }
+}
+
+#[derive(Serialize)]
+struct ToolkitView<'a> {
+    root: String,
+    found: &'a [String],
+    version: Option<String>,
+    source: Option<String>,
+    nvcc: Option<FileView<'a>>,
+    headers: Option<FileView<'a>>,
+    stated: Option<VersionView>,
+    cudart: Option<CudartView<'a>>,
+    compiles: Option<&'a str>,
+    included: Option<&'a str>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    also_named_by: Vec<&'a str>,
+}
+
+impl<'a> ToolkitView<'a> {
+    fn new(toolchain: &'a Toolchain, index: usize) -> Self {
+        let toolkit: &Toolkit = &toolchain.toolkits[index];
+        let also_named = toolchain.also_named.iter().filter(|(other, _)| *other == index);
+        Self {
+            root: text(&toolkit.root),
+            found: &toolkit.found,
+            version: toolkit.release_text(),
+            source: toolkit.version().map(|version| version.source),
+            nvcc: toolkit
+                .nvcc
+                .as_ref()
+                .map(|nvcc| FileView { trouble: nvcc.problem.as_deref(), ..FileView::new(&nvcc.path, nvcc.version) }),
+            headers: toolkit.headers.as_ref().map(|headers| FileView::new(&headers.path, headers.version)),
+            stated: toolkit.stated.as_ref().map(|stated| VersionView::new(stated.value, stated.source.clone())),
+            cudart: toolkit.cudart.as_ref().map(CudartView::new),
+            compiles: choice_reason(toolchain.compiler.as_ref(), index),
+            included: choice_reason(toolchain.headers.as_ref(), index),
+            also_named_by: also_named.map(|(_, variable)| variable.as_str()).collect(),
+        }
+    }
+}
+
+/// A program or header with the version that it states.
+#[derive(Serialize)]
+struct FileView<'a> {
+    path: String,
+    version: Option<String>,
+    trouble: Option<&'a str>,
+}
+
+impl FileView<'_> {
+    fn new(path: &Path, version: Option<impl ToString>) -> Self {
+        Self { path: text(path), version: version.map(|version| version.to_string()), trouble: None }
+    }
+}
+
+#[derive(Serialize)]
+struct CudartView<'a> {
+    path: String,
+    found: &'a str,
+    major: Option<u32>,
+    version: Option<String>,
+    source: Option<&'a str>,
+}
+
+impl<'a> CudartView<'a> {
+    fn new(cudart: &'a LinkedCudart) -> Self {
+        let version = cudart.version.as_ref();
+        Self {
+            path: text(&cudart.path),
+            found: &cudart.source,
+            major: cudart.major,
+            version: version.map(|version| version.value.to_string()),
+            source: version.map(|version| version.source.as_str()),
+        }
+    }
+}
+
+#[derive(Serialize)]
+struct InstallView<'a> {
+    found: &'a [String],
+    headers: Option<FileView<'a>>,
+    library: Option<LibraryView<'a>>,
+    included: Option<&'a str>,
+    linked: Option<&'a str>,
+}
+
+impl<'a> InstallView<'a> {
+    fn new(toolchain: &'a Toolchain, index: usize) -> Self {
+        let install: &Install = &toolchain.installs[index];
+        Self {
+            found: &install.found,
+            headers: install.headers.as_ref().map(|headers| FileView::new(&headers.path, headers.version)),
+            library: install.library.as_ref().map(LibraryView::new),
+            included: choice_reason(toolchain.library_headers.as_ref(), index),
+            linked: choice_reason(toolchain.library_file.as_ref(), index),
+        }
+    }
+}
+
+#[derive(Serialize)]
+struct LibraryView<'a> {
+    path: String,
+    major: u32,
+    version: Option<String>,
+    source: Option<&'a str>,
+    cuda_major: Option<MajorView<'a>>,
+    parts: Vec<PartView<'a>>,
+    #[serde(skip_serializing_if = "<[String]>::is_empty")]
+    missing: &'a [String],
+}
+
+#[derive(Serialize)]
+struct MajorView<'a> {
+    value: u32,
+    source: &'a str,
+}
+
+#[derive(Serialize)]
+struct PartView<'a> {
+    file: &'a str,
+    version: Option<String>,
+}
+
+impl<'a> LibraryView<'a> {
+    fn new(library: &'a LibraryFile) -> Self {
+        let version = library.version.as_ref();
+        let cuda_major = library.cuda_major.as_ref();
+        let parts = library.parts.iter();
+        Self {
+            path: text(&library.path),
+            major: library.major,
+            version: version.map(|version| version.value.to_string()),
+            source: version.map(|version| version.source.as_str()),
+            cuda_major: cuda_major.map(|major| MajorView { value: major.value, source: &major.source }),
+            parts: parts
+                .map(|part| PartView { file: &part.file, version: part.version.map(|version| version.to_string()) })
+                .collect(),
+            missing: &library.missing,
+        }
+    }
+}
+
+#[derive(Serialize)]
+struct CompilerView<'a> {
+    path: String,
+    found: &'a str,
+    #[serde(skip_serializing_if = "str::is_empty")]
+    family: &'static str,
+    version: Option<String>,
+}
+
+impl<'a> CompilerView<'a> {
+    fn new(host: &'a HostCompiler) -> Self {
+        Self {
+            path: text(&host.path),
+            found: &host.source,
+            family: host.family.name(),
+            version: host.version.map(|version| version.to_string()),
+        }
+    }
+}
+
+#[derive(Serialize)]
+struct ArchsView<'a> {
+    declared: Vec<String>,
+    sources: Vec<DeclaredView<'a>>,
+    native: Option<NativeView<'a>>,
+}
+
+#[derive(Serialize)]
+struct DeclaredView<'a> {
+    source: &'a str,
+    text: &'a str,
+    archs: Vec<String>,
+    trouble: Option<String>,
+}
+
+/// The GPUs that `native` stands for.
+#[derive(Serialize)]
+#[serde(untagged)]
+enum NativeView<'a> {
+    Gpus { ccs: Vec<String>, source: &'a str },
+    Unknown { unknown: &'a str },
+}
+
+impl<'a> ArchsView<'a> {
+    fn new(archs: &'a DeclaredArchs) -> Self {
+        Self {
+            declared: texts(&archs.in_force),
+            sources: archs.declared.iter().map(DeclaredView::new).collect(),
+            native: archs.native.as_ref().map(|native| match native {
+                Native::Gpus(gpus) => NativeView::Gpus {
+                    ccs: gpus.value.iter().copied().map(tables::dotted_cc).collect(),
+                    source: &gpus.source,
+                },
+                Native::Unknown(why) => NativeView::Unknown { unknown: why },
+            }),
+        }
+    }
+}
+
+impl<'a> DeclaredView<'a> {
+    fn new(declared: &'a Declared) -> Self {
+        Self {
+            source: &declared.source,
+            text: &declared.text,
+            archs: texts(&declared.targets),
+            trouble: declared.requests.as_ref().err().map(ToString::to_string),
+        }
+    }
+}
+
+/// A directory, and the variable or option that names it.
+#[derive(Serialize)]
+struct PlaceView<'a> {
+    path: String,
+    source: &'a str,
+}
+
+impl<'a> PlaceView<'a> {
+    fn new(place: &'a Sourced<PathBuf>) -> Self {
+        Self { path: text(&place.value), source: &place.source }
+    }
+}
+
+fn text(path: &Path) -> String {
+    path.display().to_string()
+}
+
+/// Returns the reason why this entry is in use.
+fn choice_reason(choice: Option<&Selection>, index: usize) -> Option<&str> {
+    choice.filter(|choice| choice.index == index).map(|choice| choice.reason.as_str())
+}
