@@ -57,18 +57,16 @@ impl Finding {
 
     /// The finding as a JSON object.
     pub fn to_json(&self) -> Value {
-        let mut value = object([
-            ("code", self.code.to_string().into()),
-            ("severity", self.severity.name().into()),
-            ("component", self.component.as_str().into()),
-            ("subject", self.subject.as_str().into()),
-            ("message", self.message.as_str().into()),
-            ("hint", self.hint.as_str().into()),
-        ]);
-        for (name, fact) in &*self.facts {
-            value.insert_some(name, Some(fact.as_str()));
-        }
-        value
+        let facts = self.facts.iter().map(|(name, fact)| (*name, fact.as_str()));
+        let members = [
+            ("code", &*self.code.to_string()),
+            ("severity", self.severity.name()),
+            ("component", &self.component),
+            ("subject", &self.subject),
+            ("message", &self.message),
+            ("hint", &self.hint),
+        ];
+        object(members.into_iter().chain(facts).map(|(key, text)| (key, text.into())))
     }
 }
 

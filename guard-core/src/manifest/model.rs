@@ -4,6 +4,7 @@ use std::fmt;
 
 use crate::config::policy::{Policy, Runtime};
 use crate::finding::Code;
+use crate::knowledge::tables::{NO_DRIVER_KNOWN, dotted_cc};
 use crate::knowledge::vendor::{self, CUDNN};
 use crate::model::arch::Target;
 use crate::model::version::{CudaVersion, DriverRelease, Version};
@@ -394,61 +395,79 @@ impl Manifest {
 
     /// Returns the JSON of the note, with the keys that MANIFEST.md lists. Unknown facts are absent.
     pub fn to_json(&self) -> Value {
-        let names = |targets: &[Target]| array(targets.iter().map(ToString::to_string));
-        let mut archs = object([("known", self.archs_known().into()), ("declared", names(&self.declared))]);
-        archs.insert_some("observed", self.observed.as_deref().map(names));
-        let library = self.library.as_ref().map(|library| {
-            let mut value = object([("version", library.version.to_string().into())]);
-            value.insert_some("linkage", library.linkage.name());
-            value.insert_some("known", self.library_known.map(FactSource::name));
-            value.insert_some("library", self.library_linked.map(|version| version.to_string()));
-            value
-        });
-        let cudart = self.cudart.and_then(|cudart| {
-            let mut value = object([("linkage", cudart.linkage.name()?.into())]);
-            value.insert_some("version", cudart.version.map(|version| version.to_string()));
-            Some(value)
-        });
-        let mut value = object([
-            ("revision", REVISION.into()),
-            (
-                "component",
-                object([
-                    ("name", self.component.name.as_str().into()),
-                    ("version", self.component.version.as_str().into()),
-                ]),
-            ),
-            ("cudaguard", self.cudaguard.as_str().into()),
-            ("target", self.target.as_str().into()),
-            ("profile", self.profile.as_str().into()),
+        let component = object([
+            ("name", self.component.name.as_str().into()),
+            ("version", self.component.version.as_str().into()),
         ]);
-        let toolkit = self.toolkit.map(|version| {
-            let mut value = object([("version", version.to_string().into())]);
-            value.insert_some("known", self.toolkit_known.map(FactSource::name));
-            let other_versions = self.other_toolkits.iter().map(ToString::to_string);
-            value.insert_some("besides", (!self.other_toolkits.is_empty()).then(|| array(other_versions)));
-            value
-        });
-        value.insert_some("toolkit", toolkit);
-        value.insert_some(CUDNN.key, library);
-        value.insert_some("cudart", cudart);
-        value.insert_some("archs", Some(archs));
-        value.insert_some("host_compiler", self.host_compiler.as_deref());
-        value.insert_some("dlopen", (!self.opens.is_empty()).then(|| array(self.opens.iter().map(Opens::to_json))));
-        value.insert_some("sealed", Some(self.sealed));
         let policy = object([
             ("mismatch", if self.runtime.mismatch_warns { "warn" } else { "refuse" }.into()),
             ("gpu", self.runtime.gpu.name().into()),
             ("library", if self.runtime.library_enforces { "enforce" } else { "report" }.into()),
             ("partial", if self.partial_refuse { "refuse" } else { "silent" }.into()),
         ]);
-        value.insert_some("policy", Some(policy));
-        value.insert_some(
-            "allow",
-            Some(object(self.allow.iter().map(|(code, reason)| (code.to_string(), reason.as_str().into())))),
-        );
-        value.insert_some("requires", Some(array(self.requires.iter().map(Requirement::to_json))));
-        value
+        let allow = self.allow.iter().map(|(code, reason)| (code.to_string(), reason.as_str().into()));
+        object([
+            ("revision", REVISION.into()),
+            ("component", component),
+            ("cudaguard", self.cudaguard.as_str().into()),
+            ("target", self.target.as_str().into()),
+            ("profile", self.profile.as_str().into()),
+            ("toolkit", self.toolkit_to_json().into()),
+            (CUDNN.key, self.library_to_json().into()),
+            ("cudart", self.cudart.as_ref().and_then(RecordedCudart::to_json).into()),
+            ("archs", self.archs_to_json()),
+            ("host_compiler", self.host_compiler.as_deref().into()),
+            ("dlopen", non_empty(self.opens.iter().map(Opens::to_json).collect()).into()),
+            ("sealed", self.sealed.into()),
+            ("policy", policy),
+            ("allow", object(allow)),
+            ("requires", array(self.requires.iter().map(Requirement::to_json))),
+        ])
+    }
+
+    fn toolkit_to_json(&self) -> Option<Value> {
+        Some(object([
+            ("version", self.toolkit?.to_string().into()),
+            ("known", self.toolkit_known.map(FactSource::name).into()),
+            ("besides", non_empty(texts(&self.other_toolkits)).into()),
+        ]))
+    }
+
+    fn library_to_json(&self) -> Option<Value> {
+        let library = self.library.as_ref()?;
+        Some(object([
+            ("version", library.version.to_string().into()),
+            ("linkage", library.linkage.name().into()),
+            ("known", self.library_known.map(FactSource::name).into()),
+            ("library", self.library_linked.map(|version| version.to_string()).into()),
+        ]))
+    }
+
+    fn archs_to_json(&self) -> Value {
+        object([
+            ("known", self.archs_known().into()),
+            ("declared", texts(&self.declared).into()),
+            ("observed", self.observed.as_deref().map(texts).into()),
+        ])
+    }
+}
+
+/// Returns the names of the items.
+fn texts<T: ToString>(items: &[T]) -> Vec<String> {
+    items.iter().map(ToString::to_string).collect()
+}
+
+fn non_empty<T>(items: Vec<T>) -> Option<Vec<T>> {
+    (!items.is_empty()).then_some(items)
+}
+
+impl RecordedCudart {
+    /// `None` if it is not linked.
+    fn to_json(&self) -> Option<Value> {
+        Some(object([
+            ("linkage", self.linkage.name()?.into()),
+            ("version", self.version.map(|version| version.to_string()).into()),
+        ]))
     }
 }
 
@@ -459,11 +478,10 @@ impl Opens {
     }
 
     fn to_json(&self) -> Value {
-        let texts = |list: &[String]| array(list.iter().map(String::as_str));
         object([
             ("by", self.by.as_str().into()),
-            ("libraries", texts(&self.libraries)),
-            ("endings", texts(&self.endings)),
+            ("libraries", self.libraries.clone().into()),
+            ("endings", self.endings.clone().into()),
         ])
     }
 }
@@ -495,51 +513,49 @@ impl Requirement {
     /// Returns the row as a JSON object, with its type in `kind`.
     pub fn to_json(&self) -> Value {
         match self {
-            Self::Library { min, below, built, soname, linkage, patch_refuse, required } => {
-                let mut value = object([
-                    ("kind", CUDNN.key.into()),
-                    ("min", min.to_string().into()),
-                    ("below", below.to_string().into()),
-                    ("built", built.to_string().into()),
-                    ("soname", soname.as_str().into()),
-                ]);
-                value.insert_some("linkage", linkage.name());
-                value.insert_some("patch", patch_refuse.then_some("refuse"));
-                value.insert_some("required", required.then_some(true));
-                value
-            }
-            Self::Part { file, symbol, needed } => {
-                let mut value =
-                    object([("kind", format!("{}-inner", CUDNN.key).into()), ("file", file.as_str().into())]);
-                value.insert_some("symbol", (!symbol.is_empty()).then_some(symbol.as_str()));
-                value.insert_some("needed", Some(*needed));
-                value
-            }
-            Self::Driver { cuda, release, because } => {
-                let mut value = object([("kind", "driver".into()), ("cuda", cuda.to_string().into())]);
-                value.insert_some("release", (*release != DriverRelease::new(0, 0, 0)).then(|| release.to_string()));
-                value.insert_some("because", Some(because.as_str()));
-                value
-            }
+            Self::Library { min, below, built, soname, linkage, patch_refuse, required } => object([
+                ("kind", CUDNN.key.into()),
+                ("min", min.to_string().into()),
+                ("below", below.to_string().into()),
+                ("built", built.to_string().into()),
+                ("soname", soname.as_str().into()),
+                ("linkage", linkage.name().into()),
+                ("patch", patch_refuse.then_some("refuse").into()),
+                ("required", required.then_some(true).into()),
+            ]),
+            Self::Part { file, symbol, needed } => object([
+                ("kind", format!("{}-inner", CUDNN.key).into()),
+                ("file", file.as_str().into()),
+                ("symbol", (!symbol.is_empty()).then_some(symbol.as_str()).into()),
+                ("needed", (*needed).into()),
+            ]),
+            Self::Driver { cuda, release, because } => object([
+                ("kind", "driver".into()),
+                ("cuda", cuda.to_string().into()),
+                ("release", (*release != DriverRelease::new(0, 0, 0)).then(|| release.to_string()).into()),
+                ("because", because.as_str().into()),
+            ]),
             Self::Gpu { from, to, by, code, cuda, release, guaranteed_from, ptx_fallback } => {
-                let cc = |(major, minor): (u8, u8)| format!("{major}.{minor}");
-                let mut value = object([("kind", "gpu".into()), ("from", cc(*from).into())]);
-                value.insert_some("to", to.map(cc));
-                value.insert_some("by", Some(by.name()));
-                value.insert_some("code", (!code.is_empty()).then_some(code.as_str()));
-                value.insert_some("cuda", cuda.map(|version| version.to_string()));
-                value.insert_some("release", release.map(|release| release.to_string()));
-                let nobody = |sure: &_| *sure == crate::knowledge::tables::NO_DRIVER_KNOWN;
-                let named = guaranteed_from.map(|(cuda, _)| cuda.to_string());
-                value.insert_some(
-                    "sure_from",
-                    if guaranteed_from.as_ref().is_some_and(nobody) { Some("unknown".to_owned()) } else { named },
-                );
-                value.insert_some("no_ptx", (*ptx_fallback == PtxFallback::Nothing).then_some(true));
-                if let PtxFallback::Isa((major, minor)) = ptx_fallback {
-                    value.insert_some("ptx_isa", Some(format!("{major}.{minor}")));
-                }
-                value
+                let sure_from = guaranteed_from.as_ref().map(|sure| match sure {
+                    sure if *sure == NO_DRIVER_KNOWN => "unknown".to_owned(),
+                    (cuda, _) => cuda.to_string(),
+                });
+                let ptx_isa = match ptx_fallback {
+                    PtxFallback::Isa((major, minor)) => Some(format!("{major}.{minor}")),
+                    _ => None,
+                };
+                object([
+                    ("kind", "gpu".into()),
+                    ("from", dotted_cc(*from).into()),
+                    ("to", to.map(dotted_cc).into()),
+                    ("by", by.name().into()),
+                    ("code", (!code.is_empty()).then_some(code.as_str()).into()),
+                    ("cuda", cuda.map(|version| version.to_string()).into()),
+                    ("release", release.map(|release| release.to_string()).into()),
+                    ("sure_from", sure_from.into()),
+                    ("no_ptx", (*ptx_fallback == PtxFallback::Nothing).then_some(true).into()),
+                    ("ptx_isa", ptx_isa.into()),
+                ])
             }
         }
     }

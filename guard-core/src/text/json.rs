@@ -5,6 +5,8 @@ use std::fmt::{self, Write as _};
 /// A JSON value. Objects keep the order of their members.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Value {
+    /// An unknown fact, which an object does not contain.
+    Missing,
     /// `true`, `false`.
     Bool(bool),
     /// A non-negative integer.
@@ -17,11 +19,13 @@ pub enum Value {
     Object(Vec<(String, Value)>),
 }
 
-/// Creates an object of these members, in this order.
+/// Creates an object of the members that have a value, in this order. A missing fact is absent, never null.
 pub fn object<K: Into<String>>(members: impl IntoIterator<Item = (K, Value)>) -> Value {
     let mut object = Vec::new();
     for (key, value) in members {
-        object.push((key.into(), value));
+        if value != Value::Missing {
+            object.push((key.into(), value));
+        }
     }
     Value::Object(object)
 }
@@ -36,66 +40,11 @@ pub fn quote(text: &str) -> String {
     Value::from(text).to_string()
 }
 
-impl Value {
-    /// Adds a member to an object if there is a value. A missing fact is absent, never null.
-    ///
-    /// # Panics
-    /// If this is not an object, which is a bug in the caller.
-    pub fn insert_some(&mut self, key: &str, value: Option<impl Into<Self>>) {
-        let Self::Object(members) = self else { panic!("cannot insert a key into a value that is not an object") };
-        if let Some(value) = value {
-            members.push((key.to_owned(), value.into()));
-        }
-    }
-
-    /// Formats the value over several lines, indented by two blanks per level, for people.
-    pub fn to_pretty_string(&self) -> String {
-        let mut out = String::new();
-        self.write_pretty(&mut out, 0);
-        out
-    }
-    fn write_pretty(&self, out: &mut String, level: usize) {
-        let (open, close, empty) = match self {
-            Self::Array(items) => ('[', ']', items.is_empty()),
-            Self::Object(members) => ('{', '}', members.is_empty()),
-            _ => ('\0', '\0', true),
-        };
-        if empty {
-            let _ = write!(out, "{self}");
-            return;
-        }
-        let line = |out: &mut String, level: usize| {
-            out.push('\n');
-            out.extend(std::iter::repeat_n("  ", level));
-        };
-        out.push(open);
-        match self {
-            Self::Array(items) => {
-                for (at, item) in items.iter().enumerate() {
-                    out.push_str(if at > 0 { "," } else { "" });
-                    line(out, level + 1);
-                    item.write_pretty(out, level + 1);
-                }
-            }
-            Self::Object(members) => {
-                for (at, (key, value)) in members.iter().enumerate() {
-                    out.push_str(if at > 0 { "," } else { "" });
-                    line(out, level + 1);
-                    let _ = write!(out, "{}: ", Self::Text(key.clone()));
-                    value.write_pretty(out, level + 1);
-                }
-            }
-            _ => {}
-        }
-        line(out, level);
-        out.push(close);
-    }
-}
-
 impl fmt::Display for Value {
     /// Formats the value on one line, without blanks.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
+            Self::Missing => f.write_str("null"),
             Self::Bool(value) => write!(f, "{value}"),
             Self::Number(value) => write!(f, "{value}"),
             Self::Text(text) => write_text(f, text),
@@ -167,6 +116,12 @@ impl From<String> for Value {
     }
 }
 
+impl<T: Into<Value>> From<Option<T>> for Value {
+    fn from(value: Option<T>) -> Self {
+        value.map_or(Self::Missing, Into::into)
+    }
+}
+
 impl<T: Into<Value>> From<Vec<T>> for Value {
     fn from(items: Vec<T>) -> Self {
         array(items)
@@ -183,11 +138,13 @@ mod tests {
     }
 
     #[test]
-    fn compact_and_pretty_output() {
-        let mut value = object([("a", array([1u32, 2])), ("b", object::<&str>([]))]);
-        value.insert_some("c", Some(true));
-        value.insert_some("d", None::<&str>);
+    fn missing_facts_are_left_out() {
+        let value = object([
+            ("a", array([1u32, 2])),
+            ("b", object::<&str>([])),
+            ("c", Some(true).into()),
+            ("d", None::<&str>.into()),
+        ]);
         assert_eq!(value.to_string(), r#"{"a":[1,2],"b":{},"c":true}"#);
-        assert_eq!(value.to_pretty_string(), "{\n  \"a\": [\n    1,\n    2\n  ],\n  \"b\": {},\n  \"c\": true\n}");
     }
 }
