@@ -37,8 +37,8 @@ fn file_and_ending(member: &str) -> (&str, String) {
 /// Returns true for the name of a library or of a program for Windows.
 pub(crate) fn is_library(member: &str) -> bool {
     let (name, ending) = file_and_ending(member);
-    let has_number = |rest: &str| rest.starts_with(|first: char| first.is_ascii_digit());
-    matches!(&*ending, "so" | "dll" | "pyd" | "exe") || name.split(".so.").skip(1).any(has_number)
+    matches!(&*ending, "so" | "dll" | "pyd" | "exe")
+        || name.split(".so.").skip(1).any(|rest| rest.starts_with(|first: char| first.is_ascii_digit()))
 }
 
 /// Returns why a member without code that starts with these bytes is not examined: its name is that of another format, or of code
@@ -54,8 +54,7 @@ pub(super) fn unexamined_by_name(member: &str, is_executable: bool, head: &[u8])
         return Some(format);
     }
     let is_number = ending.len() == 3 && ending.bytes().all(|byte| byte.is_ascii_digit());
-    let is_split = || SPLIT.contains(&&*file_and_ending(&name[..name.len() - 4]).1);
-    if is_number && is_split() {
+    if is_number && SPLIT.contains(&&*file_and_ending(&name[..name.len() - 4]).1) {
         return Some("a part of a split archive");
     }
     // A boot sector ends with these bytes.
@@ -102,10 +101,9 @@ pub(super) fn is_package_metadata(member: &str) -> bool {
 /// Returns true for a file that configures the dynamic linker: its cache, and those with directories and libraries.
 pub(super) fn is_loader_setting(member: &str) -> bool {
     let Some(name) = member.strip_prefix("etc/") else { return false };
-    let is_listed = |rest: &str| rest.ends_with(".conf") && !rest.contains('/');
     let is_of_musl = || name.starts_with("ld-musl-") && name.ends_with(".path");
     matches!(name, "ld.so.cache" | "ld.so.conf" | "ld.so.preload")
-        || name.strip_prefix("ld.so.conf.d/").is_some_and(is_listed)
+        || name.strip_prefix("ld.so.conf.d/").is_some_and(|rest| rest.ends_with(".conf") && !rest.contains('/'))
         || is_of_musl()
 }
 

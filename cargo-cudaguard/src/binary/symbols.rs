@@ -124,8 +124,7 @@ pub fn newest_bound(elf: &Elf<'_>) -> Vec<Bound> {
         let Ok(name) = std::str::from_utf8(import.name) else { continue };
         // The version of a symbol shows its library.
         let of = import.version.and_then(|version| std::str::from_utf8(version.of?).ok()).map(plain_name);
-        let fits = |soname: &&String| of.as_ref().is_none_or(|of| of == soname.as_str());
-        for soname in needed.iter().filter(fits) {
+        for soname in needed.iter().filter(|soname| of.as_ref().is_none_or(|of| of == soname.as_str())) {
             if let Some(Releases { first: Some(first), .. }) = releases_with(soname, name) {
                 let known = newest.entry(soname).or_insert((first, name));
                 *known = (*known).max((first, name));
@@ -150,12 +149,10 @@ pub(crate) fn newest_imported(imports: &[ImportedDll<'_>]) -> Vec<Bound> {
 }
 
 fn bound_functions(newest: BTreeMap<&str, (Version, &str)>) -> Vec<Bound> {
-    let bound = |(soname, (first, name)): (&str, (Version, &str))| Bound {
-        soname: soname.to_owned(),
-        name: name.to_owned(),
-        first,
-    };
-    newest.into_iter().map(bound).collect()
+    newest
+        .into_iter()
+        .map(|(soname, (first, name))| Bound { soname: soname.to_owned(), name: name.to_owned(), first })
+        .collect()
 }
 
 /// Lists the first of these functions: `a, b, c, 4 more`.

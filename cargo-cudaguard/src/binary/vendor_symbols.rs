@@ -125,12 +125,11 @@ impl VendorSymbols {
             return true;
         }
         let Some(versions) = self.exports.get(import.name.as_bytes()) else { return false };
-        let fits = |(version, is_default): &ExportedVersion| match (&import.version, version) {
+        versions.iter().any(|(version, is_default)| match (&import.version, version) {
             _ if !self.has_versions => true,
             (Some((wanted, _)), Some(version)) => **version == *wanted.as_bytes(),
             (Some(_), None) | (None, _) => *is_default,
-        };
-        versions.iter().any(fits)
+        })
     }
 }
 

@@ -131,11 +131,10 @@ impl CrateGraph {
 /// Reads the cached graph if none of its inputs has changed.
 fn read_cached(file: &Path) -> Option<CrateGraph> {
     let value: Value = serde_json::from_slice(&fs::read(file).ok()?).ok()?;
-    let same = |input: &Value| {
+    value["inputs"].as_array()?.iter().try_for_each(|input| {
         let path = Path::new(input[0].as_str()?);
         (input[1].as_str()? == digest_of(path)).then_some(())
-    };
-    value["inputs"].as_array()?.iter().try_for_each(same)?;
+    })?;
     CrateGraph::deserialize(&value["targets"]).ok()
 }
 

@@ -315,7 +315,6 @@ fn package_from_metadata(
     let named = call.all_bins || call.all_examples || call.all_targets || call.others;
     let named = named || !call.bins.is_empty() || !call.examples.is_empty();
     let tests = verb == Some(CargoVerb::Test);
-    let is_program = |target: &cargo_metadata::Target| target.kind.contains(&TargetKind::Bin);
     let (mut artifacts, mut rust_libraries, mut static_libraries) = (Vec::new(), Vec::new(), Vec::new());
     for target in &package.targets {
         let named_types = if target.kind.contains(&TargetKind::Lib) { &call.crate_types[..] } else { &[] };
@@ -366,7 +365,7 @@ fn package_from_metadata(
         about: serde_json::json!({
             "package_id": package.id,
             "manifest_path": package.manifest_path,
-            "target": package.targets.iter().find(|one| is_program(one)).or(package.targets.first()),
+            "target": package.targets.iter().find(|one| one.kind.contains(&TargetKind::Bin)).or(package.targets.first()),
         }),
     }
 }

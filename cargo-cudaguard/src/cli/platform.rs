@@ -80,10 +80,8 @@ pub(crate) fn is_link_to(link: &Path, target: &Path) -> bool {
     #[cfg(windows)]
     {
         let [link, target] = [link, target].map(|path| std::fs::metadata(path).ok());
-        let is_copy = |(link, target): (Metadata, Metadata)| {
-            link.len() == target.len() && link.modified().ok() >= target.modified().ok()
-        };
-        link.zip(target).is_some_and(is_copy)
+        link.zip(target)
+            .is_some_and(|(link, target)| link.len() == target.len() && link.modified().ok() >= target.modified().ok())
     }
 }
 

@@ -126,8 +126,7 @@ fn served_by_others(parts: &mut [ArtifactMember]) {
     for at in 0..parts.len() {
         let mut kernels = std::mem::take(&mut parts[at].kernels);
         let mut components = std::mem::take(&mut parts[at].components);
-        let has_code = |cc| parts.iter().any(|other| other.kernels.has_machine_code(cc));
-        components.mark_fallback(&mut kernels, has_code);
+        components.mark_fallback(&mut kernels, |cc| parts.iter().any(|other| other.kernels.has_machine_code(cc)));
         parts[at].components = components;
         parts[at].kernels = kernels;
     }
@@ -481,10 +480,9 @@ impl ArtifactReport {
     fn find_dll(&self, member: &str, name: &str) -> Option<String> {
         let is_dll = |file: &&String| file_name(file).eq_ignore_ascii_case(name);
         let dir = |name: &str| name.len() - file_name(name).len();
-        let same_directory = |file: &&String| file[..dir(file)] == member[..dir(member)];
         let mut found = self.files.iter().filter(is_dll).peekable();
         let first = found.peek().copied();
-        found.find(same_directory).or(first).cloned()
+        found.find(|file| file[..dir(file)] == member[..dir(member)]).or(first).cloned()
     }
 
     /// Returns the coverage for each compute capability over all members with kernels.

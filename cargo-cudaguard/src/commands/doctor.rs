@@ -30,11 +30,10 @@ pub(crate) fn run_doctor(
 ) -> Result<ExitCode, CliError> {
     // A name without a slash denotes what `exec` starts.
     let is_name = |file: &&Path| file.file_name() == Some(file.as_os_str());
-    let find = |file: &Path| {
+    let program = program.map(|file| {
         let found = Some(file).filter(is_name).and_then(|name| platform::find_program(name.as_os_str()));
         found.unwrap_or_else(|| file.to_owned())
-    };
-    let program = program.map(find);
+    });
     let program = program.as_deref();
     let probe = DriverProbe::with_current_exe();
     let (started, artifact) = match program.map(OpenArtifact::open).transpose()? {

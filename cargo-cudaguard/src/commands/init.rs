@@ -402,12 +402,11 @@ fn replace_registry_dependency(
 ) -> Result<(), CliError> {
     let written = table.get("build-dependencies").and_then(|table| table.get("cudaguard")?.as_str());
     let Some(line) = written.and_then(|version| {
-        let is_it = |line: &&str| {
+        text.lines().find(|line| {
             line.split_once('=').is_some_and(|(key, value)| {
                 key.trim() == "cudaguard" && value.trim().trim_matches(['"', '\'']) == version
             })
-        };
-        text.lines().find(is_it)
+        })
     }) else {
         return Ok(());
     };

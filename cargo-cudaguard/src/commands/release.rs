@@ -173,10 +173,9 @@ impl Gate {
             of_files.chain(report.not_examined.iter().map(|part| part.name.clone())).collect::<Vec<_>>()
         };
         let is_used = |glob: &&String| {
-            let matches = |(path, report): &(&Path, &GateReport)| {
+            reports.iter().any(|(path, report)| {
                 matches_glob(glob, path, "") || names(report).iter().any(|name| matches_glob(glob, path, name))
-            };
-            reports.iter().any(matches)
+            })
         };
         let stale = self.requirements.except.iter().filter(|glob| !is_used(glob));
         stale

@@ -7,7 +7,7 @@
 use memchr::memmem;
 
 use super::version::operand_of_x86;
-use cudaguard::internal::elf::{Elf, SHF_ALLOC, SHT_PROGBITS, Section, read_before};
+use cudaguard::internal::elf::{Elf, SHF_ALLOC, SHT_PROGBITS, read_before};
 use cudaguard::internal::vendor::NCCL;
 use cudaguard::internal::version::Version;
 
@@ -17,10 +17,9 @@ const MAGIC: [u8; 4] = 0xcafe_beef_u32.to_le_bytes();
 /// Returns the newest release of the headers that a file for this major of NCCL was compiled with. `None` if no structure
 /// shows one.
 pub(super) fn nccl_headers(elf: &Elf<'_>, major: u32) -> Option<Version> {
-    let is_loaded = |section: &Section<'_>| section.kind == SHT_PROGBITS && section.flags & SHF_ALLOC != 0;
     let sections: Vec<_> = elf
         .sections()
-        .filter(is_loaded)
+        .filter(|section| section.kind == SHT_PROGBITS && section.flags & SHF_ALLOC != 0)
         // The containers of kernels are the largest sections.
         .filter(|section| !section.name.starts_with(".nv") && !section.name.starts_with("__nv"))
         .collect();

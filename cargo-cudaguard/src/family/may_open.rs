@@ -34,8 +34,7 @@ pub(crate) fn named_libraries(binary: &Binary) -> Vec<String> {
         return Vec::new();
     }
     let Ok(elf) = Elf::parse(binary.data()) else { return Vec::new() };
-    let opens = |name: &str| name == "dlopen" || name == "dlmopen";
-    if elf.is_dynamic() && !elf.undefined_symbols().any(opens) {
+    if elf.is_dynamic() && !elf.undefined_symbols().any(|name| name == "dlopen" || name == "dlmopen") {
         return Vec::new();
     }
     // A linker or strip may have removed the note, but not the guard.

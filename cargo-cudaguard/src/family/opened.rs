@@ -83,8 +83,7 @@ pub(crate) fn opened_libraries(data: &[u8]) -> Vec<OpenedLibrary> {
     let mut found: Vec<OpenedLibrary> = Vec::new();
     // A file that links some of NVIDIA's libraries has search paths for these.
     let links = needed.iter().any(|name| vendor::is_nvidia_soname(name));
-    let has_kernels = || elf.sections().any(|section| section.name == ".nv_fatbin");
-    if !links && has_kernels() {
+    if !links && elf.sections().any(|section| section.name == ".nv_fatbin") {
         for dir in elf.runpath().or_else(|| elf.rpath()).unwrap_or_default().split(':') {
             for stem in libraries_of_dir(dir).map(|stem| format!("lib{stem}")).filter(|stem| !is_needed(stem)) {
                 match found.iter_mut().find(|known| known.stem == stem) {

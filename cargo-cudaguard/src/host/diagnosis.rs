@@ -261,8 +261,7 @@ fn component_that_needs_cuda(program: &Path, manifests: &[Manifest], links: bool
         return (manifest.runtime.gpu != GpuNeed::Optional).then(|| manifest.component.to_string());
     }
     let optional = manifests.iter().any(|manifest| manifest.runtime.gpu == GpuNeed::Optional);
-    let name = || program.file_name().unwrap_or(program.as_os_str()).to_string_lossy().into_owned();
-    (links && !optional).then(name)
+    (links && !optional).then(|| program.file_name().unwrap_or(program.as_os_str()).to_string_lossy().into_owned())
 }
 
 /// Returns a warning for a program that needs a GPU if this machine shows it none. It starts nevertheless, unless its policy requires a
@@ -589,8 +588,7 @@ fn undriven_finding(machine: &Machine, signs: &HostSymptoms, values: &Values) ->
 fn older_than(version: Version, made_with: Option<CudaVersion>, gpus: &[(u8, u8)], values: Values) -> Option<Finding> {
     let newest =
         CUDNN.release_table().newest_gpus(version.major)?.newest_for(version, made_with.map(|made| made.major))?;
-    let later = |cc: &(u8, u8)| cc.0 > newest && !tables::is_tegra(*cc);
-    if gpus.is_empty() || !gpus.iter().all(later) {
+    if gpus.is_empty() || !gpus.iter().all(|cc| cc.0 > newest && !tables::is_tegra(*cc)) {
         return None;
     }
     let mut names: Vec<String> = Vec::new();

@@ -61,10 +61,9 @@ impl DryRun {
     pub fn loaded_libraries(&self) -> Vec<Loaded> {
         let loaded = |object: &Object| {
             let name = object.path.file_name()?.to_str()?;
-            let known = |library: &&vendor::Library| {
+            let library = vendor::ALL.into_iter().find(|library| {
                 library.is_named(name) || object.soname.as_deref().is_some_and(|soname| library.is_named(soname))
-            };
-            let library = vendor::ALL.into_iter().find(known)?;
+            })?;
             Some(Loaded {
                 library,
                 version: file_version(self.graph.files(), library, &object.path),

@@ -18,12 +18,11 @@ use cudaguard::internal::version::{CudaVersion, Version};
 /// directory, otherwise from its contents.
 pub(crate) fn file_version(files: &OpenFiles, library: &Library, file: &Path) -> Option<Version> {
     let major = || library.major(file.file_name()?.to_str()?);
-    let by_part = || {
-        let mut parts = library.needed_parts(major()?);
-        parts.find_map(|part| exported_version(files, &file.with_file_name(part.file), part.symbol))
-    };
     in_name(library, file)
-        .or_else(by_part)
+        .or_else(|| {
+            let mut parts = library.needed_parts(major()?);
+            parts.find_map(|part| exported_version(files, &file.with_file_name(part.file), part.symbol))
+        })
         .or_else(|| library.has_version_text.then(|| file::version_inside(library, &files.open(file).ok()?))?)
 }
 
@@ -31,7 +30,7 @@ pub(crate) fn file_version(files: &OpenFiles, library: &Library, file: &Path) ->
 pub(crate) fn dll_version(files: &OpenFiles, library: &Library, dll: &Path) -> Option<Version> {
     let data = files.open(dll).ok()?;
     let by_resource = || version_in_resource(library, &Pe::parse(&data).ok()?.version()?);
-    let by_part = || {
+    by_resource().or_else(|| {
         let parts: Vec<&Part> = library.needed_parts(library.major(dll.file_name()?.to_str()?)?).collect();
         let mut entries = dll.parent()?.read_dir().ok()?.flatten();
         entries.find_map(|entry| {
@@ -39,8 +38,7 @@ pub(crate) fn dll_version(files: &OpenFiles, library: &Library, dll: &Path) -> O
             let part = parts.iter().find(|part| part.file == plain_name(&name.to_string_lossy()))?;
             exported_version(files, &entry.path(), part.symbol)
         })
-    };
-    by_resource().or_else(by_part)
+    })
 }
 
 /// Returns the version in the name of the file, after all links are resolved.

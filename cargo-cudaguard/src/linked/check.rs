@@ -179,11 +179,10 @@ fn not_as_declared(manifest: &Manifest, linked: &Linked<'_>, groups: &[Group], f
         // A builder may compile arch-specific code (sm_90a) for a plain number.
         let there = |target: &&Target| {
             let wanted = target.base_arch();
-            let is_it = |made: &Target| match wanted.suffix {
+            group.targets.iter().any(|made| match wanted.suffix {
                 Suffix::None => made.base_arch().number == wanted.number,
                 _ => made.base_arch() == wanted,
-            };
-            group.targets.iter().any(is_it)
+            })
         };
         let missing: Vec<&Target> = manifest.declared.iter().filter(|target| !there(target)).collect();
         if mine.is_empty() || missing.is_empty() {

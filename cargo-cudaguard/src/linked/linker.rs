@@ -54,14 +54,13 @@ pub(crate) fn is_cuda(name: &str) -> bool {
 
 /// Returns true if an argument of the linker names such a library: `-lcudart`, `-Wl,-lcuda`, `/opt/cuda/lib64/libcublas.so`.
 pub(crate) fn names_cuda(argument: &str) -> bool {
-    let names = |word: &str| {
+    argument.split(',').any(|word| {
         let file = || {
             let (name, _) = word.rsplit('/').next()?.strip_prefix("lib")?.split_once('.')?;
             Some(name).filter(|_| !word.starts_with('-'))
         };
         word.strip_prefix("-l").or_else(file).is_some_and(is_cuda)
-    };
-    argument.split(',').any(names)
+    })
 }
 
 /// Returns true if a directory that a build script names contains the libraries of a CUDA toolkit, driver, cuDNN or

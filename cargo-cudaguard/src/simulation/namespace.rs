@@ -144,8 +144,7 @@ fn reported(
     place: impl AsRef<Path>,
     done: Result<(), rustix::io::Errno>,
 ) -> Result<(), SimulationError> {
-    let describe = || format!("{operation} {}", place.as_ref().display());
-    done.map_err(|error| SimulationError::Namespace(describe(), error.into()))
+    done.map_err(|error| SimulationError::Namespace(format!("{operation} {}", place.as_ref().display()), error.into()))
 }
 
 fn bind(from: &Path, place: &Path) -> Result<(), SimulationError> {

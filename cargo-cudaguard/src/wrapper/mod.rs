@@ -196,10 +196,8 @@ impl CratePackage<'_> {
     /// Returns true if the toolchain of this package was checked before cargo started.
     fn was_judged(&self) -> bool {
         let BuildContext { profile, made, .. } = self.build;
-        let is_this = |(target, package, _): &(String, String, Artifact)| {
-            *target == self.target && *package == self.component.name
-        };
-        *profile == self.profile && made.iter().any(is_this)
+        *profile == self.profile
+            && made.iter().any(|(target, package, _)| *target == self.target && *package == self.component.name)
     }
 
     /// Reports findings in the format that the caller of cargo requested.

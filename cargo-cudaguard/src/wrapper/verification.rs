@@ -140,12 +140,11 @@ impl CrateBuild<'_> {
         let soname = format!("{}.{}", CUDNN.link_name(), library.major);
         let real = |path: &Path| fs::canonicalize(path).ok();
         let found = real(&library.path);
-        let other = |dir: &PathBuf| {
-            let named = real(&dir.join(CUDNN.link_name())).or_else(|| real(&dir.join(&soname)));
-            named.is_some() && named != found
-        };
         binary.linkage_in_build(CUDNN) == Linkage::Linked
             && binary.needed.contains(&soname)
-            && !self.unit.searched.iter().any(other)
+            && !self.unit.searched.iter().any(|dir| {
+                let named = real(&dir.join(CUDNN.link_name())).or_else(|| real(&dir.join(&soname)));
+                named.is_some() && named != found
+            })
     }
 }

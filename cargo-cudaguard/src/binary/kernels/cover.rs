@@ -296,8 +296,8 @@ impl Kernels {
         let (mut served, mut left_out, mut unknown) = (false, false, false);
         let mut weakest: Option<Target> = None;
         let (mut newest, mut floor, mut guaranteed_from) = (None, None, None);
-        let bare = |container: &Container| container.role == Role::Kernels && container.kernels != 0;
-        let mut no_ptx = !self.containers.iter().any(bare);
+        let mut no_ptx =
+            !self.containers.iter().any(|container| container.role == Role::Kernels && container.kernels != 0);
         let mut ptx_fallback = Vec::new();
         for unit in &self.units.distinct {
             let ptx = best_code(&unit.codes, cc, true);

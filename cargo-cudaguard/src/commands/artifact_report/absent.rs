@@ -147,8 +147,7 @@ impl ArtifactReport {
 
     /// Returns the libraries that these members need of the program, each with the index of the member.
     fn wanted(&self, members: impl Iterator<Item = usize>) -> Vec<(usize, &str)> {
-        let of_member = |at: usize| self.loaders[at].wants.iter().map(move |name| (at, name.as_str()));
-        members.flat_map(of_member).collect()
+        members.flat_map(|at| self.loaders[at].wants.iter().map(move |name| (at, name.as_str()))).collect()
     }
 
     /// Returns the requirement of a package with one of these members whose name is that of a library.

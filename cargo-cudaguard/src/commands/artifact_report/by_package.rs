@@ -104,9 +104,8 @@ impl ArtifactReport {
     fn packages_named(&self, named: &[String]) -> Result<BTreeSet<usize>, CliError> {
         let mut found = BTreeSet::new();
         for name in named {
-            let is_it = |at: &usize| self.packages[*at].is_named(name);
             let before = found.len();
-            found.extend((0..self.packages.len()).filter(is_it));
+            found.extend((0..self.packages.len()).filter(|at| self.packages[*at].is_named(name)));
             if found.len() == before {
                 let known: BTreeSet<String> =
                     self.packages.iter().filter(|one| one.is_one()).map(ArtifactPackage::name_and_version).collect();

@@ -279,8 +279,7 @@ impl ArtifactReport {
 
     /// Returns the index of the member, or of the joined library, that is this file of the machine.
     fn loader_of_file(&self, path: &Path) -> Option<usize> {
-        let joined = || without_links(path).display().to_string();
-        self.loader_of(&self.member_of_file(path).unwrap_or_else(joined))
+        self.loader_of(&self.member_of_file(path).unwrap_or_else(|| without_links(path).display().to_string()))
     }
 
     pub(super) fn load_members(&self, root: usize) -> MemberClosure {
@@ -311,8 +310,8 @@ impl ArtifactReport {
                     let by = &self.loaders[closure.loaded[by].at].name;
                     let mut own: Vec<LibraryCandidate> = candidates.clone();
                     own.retain(|candidate| self.is_in_artifact(candidate));
-                    let describe = |path: &Path| self.member_name(&graph, path);
-                    foreign_library(&request.name, by, &own, describe).map_or(Answer::Absent, Answer::Foreign)
+                    foreign_library(&request.name, by, &own, |path| self.member_name(&graph, path))
+                        .map_or(Answer::Absent, Answer::Foreign)
                 }
                 LoadOutcome::Broken(candidate) if !self.is_in_artifact(candidate) => Answer::Absent,
                 LoadOutcome::Broken(candidate) => Answer::Broken {
@@ -391,11 +390,11 @@ impl ArtifactReport {
     /// Returns the member that the dynamic linker finds for a library that this member needs, alone or in any closure.
     pub(super) fn find_in_closures(&self, name: &str, soname: &str) -> Option<String> {
         let at = self.loader_of(name)?;
-        let is_asked = |request: &&MemberRequest| request.name == soname;
         let mut is_in_any = false;
         for (closure, own) in self.loaded_with(at) {
             is_in_any = true;
-            let request = closure.requests.iter().filter(|request| request.by == own).find(is_asked);
+            let request =
+                closure.requests.iter().filter(|request| request.by == own).find(|request| request.name == soname);
             if let Some(MemberRequest { answer: Answer::Found(found), .. }) = request {
                 return Some(self.loaders[*found].name.clone());
             }
@@ -413,8 +412,7 @@ impl ArtifactReport {
     pub(super) fn find_for_all(&self, member: &str, name: &str) -> Option<String> {
         let at = self.loader_of(member)?;
         let found_by = |(graph, by): (MemberGraph<'_>, usize)| {
-            let beside = || graph.loader_at(&graph.graph.objects[by].path.with_file_name(name));
-            graph.open(by, name).or_else(beside)
+            graph.open(by, name).or_else(|| graph.loader_at(&graph.graph.objects[by].path.with_file_name(name)))
         };
         let found = self.graphs_with(at).map(found_by).reduce(Option::and)??;
         Some(self.loaders[found].name.clone())
@@ -457,10 +455,9 @@ impl ArtifactReport {
     /// Returns the member with this name that is loaded before a member needs it: no search path need contain it.
     pub(super) fn find_loaded(&self, name: &str, soname: &str) -> Option<String> {
         let mut loaded = self.loaded_with(self.loader_of(name)?).flat_map(|(closure, _)| &closure.loaded);
-        let is_it = |member: &&LoadedMember| {
-            member.by_name && (member.name == soname || self.loaders[member.at].is_named(soname))
-        };
-        loaded.find(is_it).map(|member| self.loaders[member.at].name.clone())
+        loaded
+            .find(|member| member.by_name && (member.name == soname || self.loaders[member.at].is_named(soname)))
+            .map(|member| self.loaders[member.at].name.clone())
     }
 
     /// Returns true if a library of this name that a search path contains is loaded with a member: the dynamic linker does not search
@@ -485,8 +482,7 @@ impl ArtifactReport {
     /// Reports the libraries that the dynamic linker picks for members and cannot load.
     pub(super) fn broken_libraries(&self) -> Vec<Finding> {
         let mut findings: Vec<Finding> = Vec::new();
-        let is_of_others = |closure: &&MemberClosure| !self.loaders[closure.loaded[0].at].is_of_nvidia();
-        for closure in self.judged_closures().filter(is_of_others) {
+        for closure in self.judged_closures().filter(|closure| !self.loaders[closure.loaded[0].at].is_of_nvidia()) {
             for request in &closure.requests {
                 let finding = match &request.answer {
                     Answer::Broken { path, why, picked_by } => {
@@ -614,8 +610,7 @@ impl ArtifactReport {
             if self.is_joined {
                 return symbol_findings(graph);
             }
-            let is_member = |at: usize| self.loader_on_disk(&graph.objects[at].path).is_some();
-            return symbol_findings_among(graph, is_member);
+            return symbol_findings_among(graph, |at| self.loader_on_disk(&graph.objects[at].path).is_some());
         }
         let mut findings = Vec::new();
         for members in self.closures() {

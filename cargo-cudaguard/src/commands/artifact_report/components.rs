@@ -13,7 +13,7 @@ use crate::binary::examined::{NotExamined, mark_only_code};
 use crate::binary::file::{BinaryKind, TargetOs};
 use crate::binary::loader::SearchSource;
 use crate::cli::report::CliError;
-use crate::family::{RuntimeCompiler, is_nvrtc};
+use crate::family::is_nvrtc;
 use crate::host::dry_run::is_searched_inside;
 use crate::host::library_version::{in_name, inner_file};
 use crate::host::machine::detect::{LIBCUDA, in_compat_dir, release_in_name, release_of_file};
@@ -33,10 +33,9 @@ impl ArtifactReport {
         if !all.is_empty() {
             return Ok(all);
         }
-        let only_input = |part: &ArtifactMember| !part.kernels.entries().is_empty();
         let why = match self.judged_parts().find(|part| part.is_driver()) {
             Some(part) => format!("nothing to check: it contains a driver ({}) and no program", part.name),
-            None if self.judged_parts().any(only_input) => {
+            None if self.judged_parts().any(|part| !part.kernels.entries().is_empty()) => {
                 "nothing to check: its GPU code contains no kernels, only input for the device linker".to_owned()
             }
             None => "nothing to check: no member contains GPU code or requirements on a CUDA library".to_owned(),
@@ -232,8 +231,7 @@ impl ArtifactReport {
         if all.manifests.is_empty() {
             mark_only_code(&mut all.not_examined);
             let unknown = "the GPU code that it compiles when a program runs is unknown";
-            let is_judged = |compiler: &&RuntimeCompiler| whole.is_own(compiler.file());
-            let open = all.compilers.iter().filter(is_judged);
+            let open = all.compilers.iter().filter(|compiler| whole.is_own(compiler.file()));
             all.not_examined.extend(open.map(|compiler| NotExamined::new(compiler.file(), unknown)));
         }
         let loader = whole.judged_loaders().find(|loader| loader.loads_other_code);
@@ -295,10 +293,8 @@ impl ArtifactReport {
     /// Returns true for a library of CUPTI, NVIDIA's profiler, which comes with other code. Programs run without its kernels.
     fn is_of_cupti(&self, part: &ArtifactMember) -> bool {
         let (dir, file) = part.name.split_at(part.name.len() - file_name(&part.name).len());
-        let is_beside_cupti = || {
-            let is_it = |name: &String| name.strip_prefix(dir).is_some_and(|name| name.starts_with("libcupti.so"));
-            self.files.iter().any(is_it)
-        };
+        let is_beside_cupti =
+            || self.files.iter().any(|name| name.strip_prefix(dir).is_some_and(|name| name.starts_with("libcupti.so")));
         let is_it = match file.split(".so").next().unwrap_or_default() {
             "libcupti" | "libnvperf_host" | "libnvperf_target" | "libpcsamplingutil" => true,
             "libcheckpoint" => is_beside_cupti(),

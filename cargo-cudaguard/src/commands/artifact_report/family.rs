@@ -75,8 +75,7 @@ impl ArtifactReport {
         let is_it = |file: &&String| file_name(file) == name;
         let in_image = || self.files.iter().chain(self.links.keys()).filter(|_| is_image).find(is_it);
         let in_image = || in_image().and_then(|name| self.resolve_links(name)).map(str::to_owned);
-        let of_machine = || self.of_machine.iter().find(is_it).cloned();
-        self.find_for_all(&nvrtc.name, name).or_else(in_image).or_else(of_machine)
+        self.find_for_all(&nvrtc.name, name).or_else(in_image).or_else(|| self.of_machine.iter().find(is_it).cloned())
     }
 
     /// Returns the processes of the members; each contains the indices of its members in `parts`.

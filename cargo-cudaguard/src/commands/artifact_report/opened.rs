@@ -12,8 +12,8 @@ impl ArtifactReport {
     /// Returns each member that opens libraries by name which are not in the artifact, with these libraries.
     fn opened_elsewhere(&self) -> impl Iterator<Item = (&MemberLoader, Vec<&OpenedLibrary>)> {
         self.judged_loaders().filter_map(|loader| {
-            let is_absent = |opened: &&OpenedLibrary| !self.is_opened_inside(&loader.name, opened);
-            let absent: Vec<&OpenedLibrary> = loader.opens.libraries.iter().filter(is_absent).collect();
+            let absent: Vec<&OpenedLibrary> =
+                loader.opens.libraries.iter().filter(|opened| !self.is_opened_inside(&loader.name, opened)).collect();
             (!absent.is_empty()).then_some((loader, absent))
         })
     }
@@ -36,8 +36,8 @@ impl ArtifactReport {
     /// Returns true if a member or a link has this file name.
     pub(super) fn has_file_named(&self, name: &str) -> bool {
         let (_, of_machine) = self.loaders.split_at(self.loaders.len() - self.of_machine.len());
-        let has_name = |file: &String| file_name(file) == name;
-        self.files.iter().chain(self.links.keys()).any(has_name) || of_machine.iter().any(|one| one.is_named(name))
+        self.files.iter().chain(self.links.keys()).any(|file| file_name(file) == name)
+            || of_machine.iter().any(|one| one.is_named(name))
     }
 
     /// Returns true if everything that runs with the members should be in the artifact: an environment or an image, in contrast to

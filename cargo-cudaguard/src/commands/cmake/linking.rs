@@ -31,8 +31,7 @@ pub(super) fn write_delayed(file: &Path, manifest: &Manifest) -> io::Result<()> 
 /// Returns these arguments as the linker expects them, or as the driver of a compiler does.
 pub(super) fn read_delayed(dir: &Path, is_driver: bool) -> Vec<String> {
     let text = fs::read_to_string(dir.join(DELAYED)).unwrap_or_default();
-    let prefix = |line: &str| if is_driver && line.starts_with('/') { "-Wl," } else { "" };
-    text.lines().map(|line| format!("{}{line}", prefix(line))).collect()
+    text.lines().map(|line| format!("{}{line}", if is_driver && line.starts_with('/') { "-Wl," } else { "" })).collect()
 }
 
 /// Returns the directories in the order of the linker.

@@ -105,9 +105,8 @@ impl Common {
     /// Combines the targets. The most frequent archs apply to every component that is not listed.
     fn into_pins(mut self) -> (Pins, Toolchain) {
         let all = || self.archs.values().map(|(_, archs)| archs);
-        let times = |archs: &Vec<String>| all().filter(|other| *other == archs).count();
         let mut usual: Vec<&Vec<String>> = all().collect();
-        usual.sort_by_key(|archs| (std::cmp::Reverse(times(archs)), (*archs).clone()));
+        usual.sort_by_key(|archs| (std::cmp::Reverse(all().filter(|other| *other == *archs).count()), (*archs).clone()));
         let usual = usual.first().map(|archs| (*archs).clone()).unwrap_or_default();
         let others = self.archs.into_iter().filter(|(_, (_, archs))| *archs != usual);
         self.pins.packages = others.map(|(name, (_, archs))| (name, archs)).collect();

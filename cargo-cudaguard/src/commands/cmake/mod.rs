@@ -547,8 +547,7 @@ fn linked_library(
 /// directory of the target, or of its configuration if there are several, and has no property with its name.
 fn device_link(objects: &[PathBuf]) -> Option<PathBuf> {
     let object = objects.first()?;
-    let of_target = |directory: &&Path| directory.extension() == Some(OsStr::new("dir"));
-    let directory = object.ancestors().find(of_target)?;
+    let directory = object.ancestors().find(|directory| directory.extension() == Some(OsStr::new("dir")))?;
     let below = object.strip_prefix(directory).ok()?.components().next()?;
     let places = [directory.join(below), directory.to_owned()];
     places.iter().map(|place| place.join("cmake_device_link.o")).find(|file| file.is_file())

@@ -145,8 +145,7 @@ impl ReleaseDiff {
             }
         }
         let runs = |state: ComparedGpu| state.service > Service::Unknown;
-        let both = |change: &&GpuChange| runs(change.old) && runs(change.new);
-        for change in self.gpus.iter().chain(&self.drivers).filter(both) {
+        for change in self.gpus.iter().chain(&self.drivers).filter(|change| runs(change.old) && runs(change.new)) {
             if change.is_driver_raised() {
                 losses.push(Loss {
                     kind: LossKind::Driver,

@@ -109,8 +109,7 @@ fn describe_cell(row: &MapRow, branch: &Branch, cell: &Cell) -> String {
 
 /// Returns the states that the map contains, in the order of the legend.
 fn legend_states(map: &Map) -> impl Iterator<Item = State> + '_ {
-    let has = |state: &State| map.rows.iter().flat_map(|row| &row.cells).any(|cell| cell.state == *state);
-    State::ALL.into_iter().filter(has)
+    State::ALL.into_iter().filter(|state| map.rows.iter().flat_map(|row| &row.cells).any(|cell| cell.state == *state))
 }
 
 /// Escapes text for XML and HTML.

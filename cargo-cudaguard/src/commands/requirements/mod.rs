@@ -133,8 +133,7 @@ impl RequirementsQuery<'_> {
                 _ => rows.push(RequirementsRow { from, below, cuda }),
             }
         }
-        let empty = |row: &RequirementsRow| row.from.is_none() && row.below.is_none() && row.cuda.is_none();
-        if rows.iter().any(empty) {
+        if rows.iter().any(|row| row.from.is_none() && row.below.is_none() && row.cuda.is_none()) {
             return Err(if self.placement.needs_driver {
                 "it runs on any GPU with any driver, so there is no requirement to express".to_owned()
             } else {

@@ -156,11 +156,10 @@ impl RelationshipView {
 
 /// Returns the ranges of a component and its evidence in the file.
 fn part_comment(part: &FamilyPart) -> Option<String> {
-    let range = |(name, range): &(String, String)| match name.strip_prefix("cudaguard:range:") {
+    let ranges = part.properties.iter().map(|(name, range)| match name.strip_prefix("cudaguard:range:") {
         Some(gpus) => format!("GPU {gpus}: {range}"),
         None => range.clone(),
-    };
-    let ranges = part.properties.iter().map(range);
+    });
     let evidence = part.told_by.iter().map(|told_by| format!("evidence: {told_by}"));
     Some(ranges.chain(evidence).collect::<Vec<_>>().join("; ")).filter(|text| !text.is_empty())
 }

@@ -188,6 +188,5 @@ fn open_findings(findings: &[Finding]) -> impl Iterator<Item = &Finding> {
 }
 
 fn strict_errors(unknown: &[String], values: &Values) -> Vec<Finding> {
-    let error = |why: &String| MessageTemplate::StrictUnknown.to_finding(&values.clone().with("why", why));
-    unknown.iter().map(error).collect()
+    unknown.iter().map(|why| MessageTemplate::StrictUnknown.to_finding(&values.clone().with("why", why))).collect()
 }

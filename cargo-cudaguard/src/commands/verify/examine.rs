@@ -345,8 +345,7 @@ fn check_binary(
 ) -> Result<MachineAnswer, CliError> {
     let components = checkable(binary, components)?;
     let machines = machines_for(machines, &components);
-    let on = |machine| on_each_of(binary, &components, Some(machine));
-    let gpus = machines.iter().flat_map(on).collect();
+    let gpus = machines.iter().flat_map(|machine| on_each_of(binary, &components, Some(machine))).collect();
     Ok(answer_on(components, gpus, &machines, place))
 }
 

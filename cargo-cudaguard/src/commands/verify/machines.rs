@@ -58,12 +58,12 @@ impl Machines {
     /// Returns the codes of findings that report the absence of facts which the options do not state.
     pub(crate) fn codes_not_asked(&self) -> Vec<Code> {
         let Self::Described { machines, by_options: true, .. } = self else { return Vec::new() };
-        let states_cudnn = |machine: &Machine| machine.libraries.contains_key(CUDNN.key);
         let states_driver = |machine: &Machine| {
             let driver = machine.driver.as_ref();
             driver.is_some_and(|driver| driver.absent || driver.user.is_some()) && machine.gpus.is_some()
         };
-        let cudnn = (!machines.iter().any(states_cudnn)).then_some(Code::CudnnCannotTell);
+        let cudnn = (!machines.iter().any(|machine| machine.libraries.contains_key(CUDNN.key)))
+            .then_some(Code::CudnnCannotTell);
         let driver = (!machines.iter().any(states_driver)).then_some(Code::DriverCannotTell);
         cudnn.into_iter().chain(driver).chain([Code::LibraryNotStated]).collect()
     }
@@ -148,8 +148,7 @@ fn described_by(flags: &Flags) -> Result<Vec<Machine>, String> {
     let machine = describe_one(flags)?;
     Ok(match &machine.gpus {
         Some(gpus) if gpus.len() > 1 && !flags.together => {
-            let alone = |gpu: &Gpu| Machine { gpus: Some(vec![gpu.clone()]), ..machine.clone() };
-            gpus.iter().map(alone).collect()
+            gpus.iter().map(|gpu| Machine { gpus: Some(vec![gpu.clone()]), ..machine.clone() }).collect()
         }
         _ => vec![machine],
     })

@@ -158,8 +158,7 @@ pub(crate) fn packages_to_text(rows: &[PackageRow]) -> String {
         None => ["(other files)".to_owned(), String::new(), row.verdict.to_owned()],
     };
     let cells: Vec<[String; 3]> = rows.iter().map(cells).collect();
-    let width = |column: usize| cells.iter().map(|row| row[column].chars().count()).max().unwrap_or_default();
-    let widths = [0, 1, 2].map(width);
+    let widths = [0, 1, 2].map(|column| cells.iter().map(|row| row[column].chars().count()).max().unwrap_or_default());
     let mut text = String::new();
     for (row, [name, version, verdict]) in rows.iter().zip(&cells) {
         let [first, second, third] = widths;

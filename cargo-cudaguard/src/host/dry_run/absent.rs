@@ -297,7 +297,6 @@ pub(crate) fn is_of_program(soname: &str) -> bool {
 /// the closure, so files that do not use CUDA contradict nothing. Words such as `__cuda_array_interface__` are no use.
 pub(crate) fn reaches_cuda(file: &Binary) -> bool {
     let has_word = |name: &str| name.to_ascii_lowercase().contains("cuda");
-    let has_code = || file.kernels().map_or(true, |kernels| !kernels.entries().is_empty());
     let imports = || Elf::parse(file.data()).is_ok_and(|elf| elf.undefined_symbols().any(has_word));
     !file.notes.is_empty()
         || file.needed.iter().any(|name| has_word(name) || is_of_nvidia(name))
@@ -305,7 +304,7 @@ pub(crate) fn reaches_cuda(file: &Binary) -> bool {
         || file.reaches_cuda().unwrap_or(true)
         || !opened_libraries(file.data()).is_empty()
         || imports()
-        || has_code()
+        || file.kernels().map_or(true, |kernels| !kernels.entries().is_empty())
 }
 
 /// Resolves a path below a directory of an artifact, as the loader does for `$ORIGIN`. `None` if the path leaves the artifact.

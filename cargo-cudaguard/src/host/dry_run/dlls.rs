@@ -52,9 +52,8 @@ pub(crate) fn components_of_dlls(file: &Binary, here: Option<&Env>) -> Component
     let opened: Vec<Member> =
         opened.filter_map(|path| Member::read(&path.to_string_lossy(), &files.open(path).ok()?)).collect();
     let resolve = |_: usize, name: &str| {
-        let of_file = |index: usize| members.iter().position(|(at, _)| *at == index);
         let of_opened = || Some(members.len() + opened.iter().position(|builtins| builtins.is_named(name))?);
-        closure.file_of(name).and_then(of_file).or_else(of_opened)
+        closure.file_of(name).and_then(|index| members.iter().position(|(at, _)| *at == index)).or_else(of_opened)
     };
     let listed: Vec<&Member> = members.iter().map(|(_, member)| member).chain(&opened).collect();
     let process = MembersOfProcess::all(file.path.display().to_string(), listed.len());
@@ -115,8 +114,7 @@ impl<'a> DllFiles<'a> {
 
     /// Returns the number of the library with this name.
     fn file_of(&self, name: &str) -> Option<usize> {
-        let is_it = |(index, _): &&(usize, Binary)| self.requests[index - 1].is_named(name);
-        self.libraries.iter().find(is_it).map(|(index, _)| *index)
+        self.libraries.iter().find(|(index, _)| self.requests[index - 1].is_named(name)).map(|(index, _)| *index)
     }
 
     fn files(&self) -> impl Iterator<Item = (usize, &Binary)> {

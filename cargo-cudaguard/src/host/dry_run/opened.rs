@@ -198,14 +198,13 @@ fn names_in_texts(graph: &LoadGraph, at: usize, texts: &[String]) -> Vec<Vec<Str
     let own =
         path.split(':').filter(|entry| entry.contains("ORIGIN")).map(|entry| PathBuf::from(at_origin(entry, dir)));
     let dirs: Vec<PathBuf> = std::iter::once(dir.to_owned()).chain(own).collect();
-    let is_near = |name: &str| dirs.iter().any(|dir| graph.has_file(&dir.join(name)));
     let majors = || graph.objects.iter().filter_map(|object| cuda_major_of(object.soname.as_deref()?));
     let names = |name: &String| {
         if ["libnvrtc.so.", "libnvJitLink.so."].contains(&name.as_str()) {
             return Some(majors().max().map(|major| format!("{name}{major}")).into_iter().collect());
         }
         let is_compiler = name.starts_with("libnvrtc.so.") || name.starts_with("libnvJitLink.so.");
-        (is_compiler || is_near(name)).then(|| vec![name.clone()])
+        (is_compiler || dirs.iter().any(|dir| graph.has_file(&dir.join(name)))).then(|| vec![name.clone()])
     };
     texts.iter().filter_map(names).collect()
 }

@@ -64,9 +64,8 @@ impl Change {
         let mut drivers = vec![None];
         if refusing.iter().any(|finding| too_old(finding.code)) {
             let own = machine.driver.as_ref().and_then(|driver| driver.user.or(driver.kernel));
-            let newer = |branch: &u32| own.is_none_or(|own| *branch > own.branch);
             let branches = tables::branch_rows().iter().filter(|row| row.exact).map(|row| row.branch);
-            drivers.extend(branches.filter(newer).map(Some));
+            drivers.extend(branches.filter(|branch| own.is_none_or(|own| *branch > own.branch)).map(Some));
         }
         let mut libraries = vec![None];
         if refusing.iter().any(|finding| is_about_cudnn(finding.code)) {

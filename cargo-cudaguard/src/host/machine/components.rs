@@ -222,12 +222,11 @@ impl Machine {
     /// Returns the findings about functions that crates look up and that the driver of this machine lacks.
     pub(crate) fn driver_function_findings(&self, all: &[DriverFunctions]) -> Vec<Finding> {
         let Some(cuda) = self.cuda_of_driver().filter(|_| !all.is_empty()) else { return Vec::new() };
-        let release = |cuda| {
+        family::driver_function_findings(all, cuda, |cuda| {
             // The driver of a Jetson is a part of JetPack, and that of WSL has the releases of Windows.
             let release = tables::first_release(cuda).filter(|_| self.kind.is_none())?;
             Some(if self.is_windows() { tables::windows_release(cuda, release) } else { release })
-        };
-        family::driver_function_findings(all, cuda, release)
+        })
     }
 
     /// Returns the CUDA version that the driver supports.
@@ -324,8 +323,7 @@ impl Components {
 
     /// Returns true if GPU code of a file shows which GPUs are supported.
     pub(crate) fn has_gpu_code(&self) -> bool {
-        let is_gpu = |row: &Requirement| matches!(row, Requirement::Gpu { .. });
-        self.manifests.iter().any(|manifest| manifest.requires.iter().any(is_gpu))
+        self.manifests.iter().any(|manifest| manifest.requires.iter().any(|row| matches!(row, Requirement::Gpu { .. })))
     }
 
     /// Replaces the driver releases, which are those of Linux, if the file is for Windows.
@@ -642,17 +640,16 @@ impl Alternatives {
     /// Downgrades errors of a component if another one of its group is sufficient.
     pub(crate) fn downgrade_optional(&self, findings: &mut [Vec<Finding>], manifests: &[Manifest]) {
         let refused = |findings: &[Finding]| Verdict::from_findings(findings) == Verdict::Refused;
-        let reported = |finding: &mut Finding| {
-            if finding.severity == Severity::Error {
-                finding.severity = Severity::Info;
-            }
-        };
         let no_code = |finding: &Finding| finding.code == Code::NoCodeForGpu && finding.severity == Severity::Error;
         let with_kernels =
             |at: &&usize| manifests[**at].requires.iter().any(|row| matches!(row, Requirement::Gpu { .. }));
         let served = self.serving.iter().filter(with_kernels).any(|at| !findings[*at].iter().any(no_code));
         for at in self.in_part.iter().filter(|_| served) {
-            findings[*at].iter_mut().filter(|finding| no_code(finding)).for_each(reported);
+            findings[*at].iter_mut().filter(|finding| no_code(finding)).for_each(|finding| {
+                if finding.severity == Severity::Error {
+                    finding.severity = Severity::Info;
+                }
+            });
         }
         for at in &self.idle {
             let errors = findings[*at].iter_mut().filter(|finding| finding.severity == Severity::Error);
@@ -662,8 +659,8 @@ impl Alternatives {
             });
         }
         for choice in &self.one_of {
-            let is_out = |variant: &&Variant| variant.manifests.iter().any(|at| refused(&findings[*at]));
-            let (out, fit): (Vec<&Variant>, Vec<&Variant>) = choice.variants.iter().partition(is_out);
+            let (out, fit): (Vec<&Variant>, Vec<&Variant>) =
+                choice.variants.iter().partition(|variant| variant.manifests.iter().any(|at| refused(&findings[*at])));
             let Some(fit) = fit.first() else { continue };
             for at in out.into_iter().flat_map(|variant| &variant.manifests) {
                 for finding in findings[*at].iter_mut().filter(|finding| finding.severity == Severity::Error) {
@@ -693,8 +690,7 @@ pub(crate) fn cudnn_soname(manifest: &Manifest) -> Option<&str> {
 
 /// Returns the names under which a component opens cuDNN, in its order. `None` if it does not open it by name.
 pub(crate) fn opened_cudnn(manifest: &Manifest) -> Option<Vec<String>> {
-    let is_opened = |row: &&Requirement| matches!(row, Requirement::Library { linkage: Linkage::Dlopened, .. });
-    manifest.requires.iter().find(is_opened)?;
+    manifest.requires.iter().find(|row| matches!(row, Requirement::Library { linkage: Linkage::Dlopened, .. }))?;
     manifest.library_names().or_else(|| Some(vec![cudnn_soname(manifest)?.to_owned()]))
 }
 
@@ -721,18 +717,17 @@ pub(super) fn is_driver(name: &str) -> bool {
 /// Returns the libraries of NVIDIA that the file needs, except cuDNN. Libraries that wheel repair renamed are omitted, because they
 /// are next to the file that needs them.
 fn needed_libraries(binary: &Binary) -> Vec<Needed> {
-    let known = |name: &&String| {
-        // A DLL is found by its name whether or not a tool renamed it.
-        let is_plain = binary.os == Some(TargetOs::Windows) || vendor::plain_name(name) == name.as_str();
-        is_installed(name) && is_plain || is_driver(name)
-    };
     // Windows searches the directory of the program, and those that the program adds, for the DLLs of a DLL.
     let is_dll = binary.os == Some(TargetOs::Windows) && binary.kind == BinaryKind::SharedLibrary;
     let has_search_path = binary.rpath.is_some() || binary.runpath.is_some() || is_dll;
     binary
         .needed
         .iter()
-        .filter(known)
+        .filter(|name| {
+            // A DLL is found by its name whether or not a tool renamed it.
+            let is_plain = binary.os == Some(TargetOs::Windows) || vendor::plain_name(name) == name.as_str();
+            is_installed(name) && is_plain || is_driver(name)
+        })
         .map(|name| Needed { soname: name.clone(), has_search_path, module: None, foreign: None })
         .collect()
 }

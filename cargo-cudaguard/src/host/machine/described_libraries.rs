@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::components::is_driver;
-use super::{Components, HostLibrary, LinkedCudnn, LoadedModule, Machine, Needed, OpenedByName};
+use super::{Components, HostLibrary, Machine, Needed, OpenedByName};
 use crate::binary::symbols::Bound;
 use crate::family::{self, Member, MembersOfProcess, RuntimeCompiler, described_library_finding};
 use cudaguard::internal::finding::{Code, Finding, MessageFragment, MessageTemplate, Severity, Values};
@@ -79,8 +79,7 @@ impl Machine {
 impl HostLibrary {
     /// Returns its soname, or the name of its file.
     fn name(&self) -> Option<&str> {
-        let file = || self.path.as_deref()?.rsplit(['/', '\\']).next();
-        self.soname.as_deref().or_else(file)
+        self.soname.as_deref().or_else(|| self.path.as_deref()?.rsplit(['/', '\\']).next())
     }
 
     /// Returns the directory of its file.
@@ -140,10 +139,9 @@ impl Components {
                 LibraryState::Found(library) => {
                     let name = library.name().unwrap_or(&needed.soname);
                     let others = library.needs.iter().filter(|name| seen.insert((*name).clone()));
-                    let other = |soname: &String| {
+                    queue.extend(others.map(|soname| {
                         (Needed { soname: soname.clone(), foreign: None, ..needed.clone() }, name.to_owned())
-                    };
-                    queue.extend(others.map(other));
+                    }));
                     all.loaded.push((needed.soname, library));
                 }
                 LibraryState::Absent | LibraryState::Unknown if needed.foreign.is_some() => {
@@ -159,12 +157,10 @@ impl Components {
                 LibraryState::Unknown => all.not_stated.push(needed.soname),
             }
         }
-        let is_missing = |soname: &String| missing.iter().any(|(needed, _)| needed.soname == *soname);
-        let can_be_loaded = |module: &LoadedModule| {
-            let lacks_cudnn = |linked: &LinkedCudnn| of_each[linked.manifest].iter().any(is_absent_cudnn);
-            !module.needs.iter().any(is_missing) && !module.cudnn.iter().any(lacks_cudnn)
-        };
-        let is_usable = self.modules.iter().any(can_be_loaded);
+        let is_usable = self.modules.iter().any(|module| {
+            !module.needs.iter().any(|soname| missing.iter().any(|(needed, _)| needed.soname == *soname))
+                && !module.cudnn.iter().any(|linked| of_each[linked.manifest].iter().any(is_absent_cudnn))
+        });
         // A library that is no module of Python may be loaded by one that seems usable.
         let optional = self.modules.iter().flat_map(|module| &module.cudnn);
         for linked in optional.filter(|linked| is_usable && python_module(&linked.file).is_some()) {

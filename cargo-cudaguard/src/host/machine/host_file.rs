@@ -234,8 +234,7 @@ fn parse<'de, D: Deserializer<'de>, T>(
         }
 
         fn visit_str<E: Error>(self, text: &str) -> Result<Option<T>, E> {
-            let wrong = || E::invalid_value(Unexpected::Str(&shorten(text, 24)), &self);
-            (self.parse)(text).map(Some).ok_or_else(wrong)
+            (self.parse)(text).map(Some).ok_or_else(|| E::invalid_value(Unexpected::Str(&shorten(text, 24)), &self))
         }
     }
 

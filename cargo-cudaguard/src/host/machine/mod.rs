@@ -288,8 +288,7 @@ impl Driver {
     /// Returns the CUDA version that libcuda reported, or that of its release if the table has the branch. On WSL, the
     /// release is that of the Windows driver, which is numbered differently.
     pub(crate) fn cuda_version(&self, kind: Option<MachineKind>) -> Option<CudaVersion> {
-        let by_release = || tables::driver_supports(self.user.filter(|_| kind.is_none())?).exact_version();
-        self.cuda.or_else(by_release)
+        self.cuda.or_else(|| tables::driver_supports(self.user.filter(|_| kind.is_none())?).exact_version())
     }
 
     /// Returns the newest CUDA version that both libcuda and the kernel module may support; they know no GPUs that are
@@ -660,8 +659,7 @@ impl HostLibrary {
 
     /// Returns the major of its version, or of its soname if the version is unknown.
     pub fn major(&self) -> Option<u32> {
-        let by_name = || vendor::major_of(self.soname.as_deref()?);
-        self.version.map(|version| version.major).or_else(by_name)
+        self.version.map(|version| version.major).or_else(|| vendor::major_of(self.soname.as_deref()?))
     }
 }
 

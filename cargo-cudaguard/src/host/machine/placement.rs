@@ -91,8 +91,7 @@ impl Placement {
             match asked.support_for_gpu(from) {
                 Ok((by, driver)) => {
                     let library = asked.library_range(from);
-                    let same = |last: &&mut GpuRange| (last.by, last.driver, last.library) == (by, driver, library);
-                    match fit.last_mut().filter(same) {
+                    match fit.last_mut().filter(|last| (last.by, last.driver, last.library) == (by, driver, library)) {
                         Some(last) if is_adjacent(last.to, from) => last.to = to,
                         _ => fit.push(GpuRange { from, to, by, driver, library }),
                     }
@@ -251,8 +250,7 @@ fn cc_intervals(files: &[Components], processor: &str) -> Vec<Interval> {
         }
     }
     let starts: Vec<(u8, u8)> = starts.into_iter().collect();
-    let to = |at: usize| starts.get(at + 1).map(|next| previous_cc(*next));
-    starts.iter().enumerate().map(|(at, from)| (*from, to(at))).collect()
+    starts.iter().enumerate().map(|(at, from)| (*from, starts.get(at + 1).map(|next| previous_cc(*next)))).collect()
 }
 
 /// Returns the compute capability after this one; a minor of 255 ends its major.

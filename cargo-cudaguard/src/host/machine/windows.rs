@@ -109,17 +109,16 @@ fn parse_gpus(text: &str) -> (Option<DriverRelease>, Vec<Gpu>) {
         let fields: Vec<&str> = line.split(',').map(str::trim).collect();
         let field = |at: usize| fields.get(at).copied().filter(|text| !text.is_empty() && !text.starts_with('['));
         release = release.or_else(|| field(0)?.parse().ok());
-        let by_id = || {
-            // The vendor is the lower half.
-            let id = u32::from_str_radix(field(3)?.strip_prefix("0x")?, 16).ok()?;
-            pci::compute_capability(u16::try_from(id >> 16).ok()?)
-        };
         let stated = || {
             let (major, minor) = field(5)?.split_once('.')?;
             Some((major.parse().ok()?, minor.parse().ok()?))
         };
         let text = |at: usize| field(at).map(str::to_owned);
-        let cc = stated().or_else(by_id);
+        let cc = stated().or_else(|| {
+            // The vendor is the lower half.
+            let id = u32::from_str_radix(field(3)?.strip_prefix("0x")?, 16).ok()?;
+            pci::compute_capability(u16::try_from(id >> 16).ok()?)
+        });
         Gpu { name: text(4), cc, uuid: text(1), pci: text(2), listed: true, ..Gpu::default() }
     };
     let gpus = text.lines().filter(|line| line.contains(',')).map(gpu).collect();

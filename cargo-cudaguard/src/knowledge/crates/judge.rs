@@ -264,8 +264,7 @@ fn driver_floor(one: &CrateUse) -> Option<&'static table::DriverLevel> {
 /// show that its code is in the file, of which the first one in the file counts, with the CUDA version that the driver must
 /// support, and the crate with the function.
 pub fn driver_floors(uses: &[CrateUse]) -> Vec<Vec<(String, CudaVersion, String)>> {
-    let opens = |one: &&CrateUse| !one.of.tool && one.opens_library("cuda");
-    let floors = uses.iter().filter(opens).filter_map(|one| {
+    let floors = uses.iter().filter(|one| !one.of.tool && one.opens_library("cuda")).filter_map(|one| {
         let by = |symbol: &str| format!("{} ({symbol})", one.of.describe());
         if one.of.table_row()?.symbols == Symbols::Opened {
             let floor = driver_floor(one)?;
@@ -439,11 +438,10 @@ fn stale_choice(uses: &[CrateUse], one: &CrateUse, ran: &Ran) -> Option<(String,
     }
     let rule = one.of.table_row().and_then(|row| row.library.as_ref());
     let guarded = rule.and_then(|rule| {
-        let feature = |text: &String| {
+        ran.conditions.iter().find_map(|text| {
             let feature = text.strip_prefix("feature=\"")?.strip_suffix('"')?;
             rule.level_of(feature)
-        };
-        ran.conditions.iter().find_map(feature)
+        })
     });
     if let Some((major, minor)) = guarded {
         let took = format!("{} {major}.{minor}", CUDNN.name);
@@ -469,11 +467,10 @@ fn stale_choice(uses: &[CrateUse], one: &CrateUse, ran: &Ran) -> Option<(String,
             && tool.of.path.split_last().is_some_and(|(_, above)| above == one.of.path)
     })?;
     let by_headers = tool.headers.as_ref().and_then(|headers| Some((headers.release?, headers.path.clone())));
-    let by_compiler = || {
+    let (now, path) = by_headers.or_else(|| {
         let compiler = tool.compiler.as_ref()?;
         Some((compiler.release.map(CudaVersion::from)?, compiler.path.clone()))
-    };
-    let (now, path) = by_headers.or_else(by_compiler)?;
+    })?;
     (now != *release)
         .then(|| (format!("CUDA {release} ({})", headers.display()), format!("CUDA {now} ({})", path.display())))
 }

@@ -204,8 +204,7 @@ impl Symptom {
 }
 
 fn find_by_number(table: &'static [Symptom], family: &str, number: u32) -> Option<&'static Symptom> {
-    let has = |symptom: &&Symptom| symptom.numbers.iter().any(|one| one.family == family && one.number == number);
-    table.iter().find(has)
+    table.iter().find(|symptom| symptom.numbers.iter().any(|one| one.family == family && one.number == number))
 }
 
 /// Returns the symptom of a status that `cuInit` returns. If only other calls return the status, it is the one of a driver that fails

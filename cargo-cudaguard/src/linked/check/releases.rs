@@ -45,8 +45,7 @@ pub fn still_holds(finding: &Finding, seen: &LinkEvidence, in_use: &[Sourced<Ver
 /// Returns the toolkit in use: the named toolkit that built the entire file, otherwise the first detected one.
 fn in_use_fact<'a>(linked: &Linked<'a>) -> Option<&'a Sourced<Version>> {
     let shown = linked.seen.only_toolkit();
-    let made_it = |fact: &&Sourced<Version>| Some(CudaVersion::from(fact.value)) == shown;
-    linked.in_use.iter().find(made_it).or(linked.in_use.first())
+    linked.in_use.iter().find(|fact| Some(CudaVersion::from(fact.value)) == shown).or(linked.in_use.first())
 }
 
 fn current_toolkit(linked: &Linked<'_>) -> Option<CudaVersion> {

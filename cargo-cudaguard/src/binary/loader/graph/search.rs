@@ -167,8 +167,7 @@ impl LoadGraph {
             // An entry that is empty before its expansion means the current directory.
             let Some(dir) = expand_tokens(entry, origin, system) else { continue };
             let dir = self.absolute_path(&dir);
-            let is_trusted = || system.dirs.iter().any(|trusted| dir.starts_with(trusted));
-            if distrusts_origin && has_origin(entry) && !is_trusted() {
+            if distrusts_origin && has_origin(entry) && !system.dirs.iter().any(|trusted| dir.starts_with(trusted)) {
                 continue;
             }
             if !dirs.iter().any(|(known, _)| *known == dir) {
@@ -213,8 +212,7 @@ impl LoadGraph {
             .filter_map(|entry| Some((level(entry)?, entry)))
             .min_by_key(|(level, _)| *level)
             .map(|(_, entry)| path_of(entry.path))?;
-        let in_system = || system.dirs.iter().any(|dir| best.starts_with(dir));
-        (!object.elf().no_system || !in_system()).then_some(best)
+        (!object.elf().no_system || !system.dirs.iter().any(|dir| best.starts_with(dir))).then_some(best)
     }
 
     fn musl_steps(&self, system: &[(PathBuf, Option<PathBuf>)], by: usize, name: &[u8]) -> Vec<SearchStep> {

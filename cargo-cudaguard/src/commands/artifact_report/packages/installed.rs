@@ -38,8 +38,8 @@ fn unfulfilled_in(dir: &Path, members: &[String]) -> Vec<Unfulfilled> {
         package.set_platform(Some(os), std::env::consts::ARCH, dir);
         package.find_replaced_cudnn(|member| file_version(&files, CUDNN, &dir.join(member)));
     }
-    let is_owner = |package: &&ArtifactPackage| members.iter().any(|member| package.files.contains(member));
-    let owners: Vec<&ArtifactPackage> = packages.iter().filter(is_owner).collect();
+    let owners: Vec<&ArtifactPackage> =
+        packages.iter().filter(|package| members.iter().any(|member| package.files.contains(member))).collect();
     let is_judged = |package: &&ArtifactPackage| {
         owners.iter().any(|owner| {
             let requires_it = || package.names_of_others().contains(&normalize_name(&owner.name));

@@ -114,12 +114,11 @@ impl<'a> Promise<'a> {
     /// which the package was built: JAX and TensorFlow reject older libraries, and work with newer ones. The version of files that
     /// replaced those of a package has three numbers.
     pub(super) fn allows(&self, installed: &ArtifactPackage) -> bool {
-        let is_in_range = |version: Version| {
-            let is_below = self.is_of_extra() || self.below.is_none_or(|below| version < below);
-            is_below && self.least.is_none_or(|least| least <= version)
-        };
         if self.is_of_extra() || installed.replaced_by.is_some() {
-            return leading_version(&installed.version_in_place()).is_none_or(is_in_range);
+            return leading_version(&installed.version_in_place()).is_none_or(|version| {
+                let is_below = self.is_of_extra() || self.below.is_none_or(|below| version < below);
+                is_below && self.least.is_none_or(|least| least <= version)
+            });
         }
         let clauses = clauses_of(installed.kind, &self.text[name_of(self.text).len()..]);
         clauses.split('|').any(|clauses| clauses_allow(installed.kind, clauses, &installed.version))
@@ -187,10 +186,8 @@ fn clauses_of(kind: PackageKind, rest: &str) -> &str {
 fn version_range(kind: PackageKind, rest: &str) -> Range {
     // Alternatives, which conda supports, are merged into one range that includes the releases between them.
     let all = clauses_of(kind, rest).split('|').map(|one| range_of_clauses(kind, one));
-    let wider = |(least, below): Range, (other, other_below): Range| {
-        (least.min(other), below.zip(other_below).map(|(a, b)| a.max(b)))
-    };
-    all.reduce(wider).unwrap_or_default()
+    all.reduce(|(least, below), (other, other_below)| (least.min(other), below.zip(other_below).map(|(a, b)| a.max(b))))
+        .unwrap_or_default()
 }
 
 /// The oldest allowed release and the first one above the range; `None` means unbounded.
