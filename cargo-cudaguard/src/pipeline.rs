@@ -20,7 +20,7 @@ use crate::family::opened_without_requirement;
 use crate::knowledge::crates::{self, Crate, CrateUse};
 use crate::linked::check::{self, Linked};
 use crate::linked::evidence::{Included, LinkEvidence};
-use crate::linked::lock as linked_lock;
+use crate::linked::linked_lock;
 use crate::linked::seal::{self, LinkObservation, ResolvedCudnn};
 
 /// The reason that a file is reported as unguarded if the linker, or a later step, removed its note.

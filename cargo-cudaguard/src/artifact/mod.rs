@@ -9,7 +9,7 @@
 mod bounds;
 mod dir;
 mod image;
-mod names;
+mod member_names;
 mod tape;
 mod zipped;
 
@@ -28,8 +28,8 @@ use cudaguard::internal::elf::Elf;
 use tar::Header;
 
 use bounds::{Budget, MOST_NESTED};
-pub(crate) use names::is_library;
-use names::{is_loader_setting, is_package_metadata, unexamined_by_name};
+pub(crate) use member_names::is_library;
+use member_names::{is_loader_setting, is_package_metadata, unexamined_by_name};
 
 /// Number of bytes at the beginning of a member that suffice to detect its format.
 const HEAD: usize = 4096;

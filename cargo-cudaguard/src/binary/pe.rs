@@ -6,7 +6,7 @@
 
 mod notes;
 mod object_file;
-mod version;
+mod version_resource;
 
 use std::ops::Range;
 
@@ -20,7 +20,7 @@ use object::read::pe::{
 use cudaguard::internal::elf::machine;
 
 pub use object_file::CoffObject;
-pub use version::{VersionResource, version_in_resource};
+pub use version_resource::{VersionResource, version_in_resource};
 
 /// The loader refuses images with more sections (PE format, COFF file header).
 const MOST_SECTIONS: usize = 96;

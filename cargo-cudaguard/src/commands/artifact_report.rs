@@ -1,20 +1,20 @@
 //! Reports of `inspect` and `verify` for an entire archive or directory: one result for all members that contain GPU
 //! code or need an NVIDIA library.
 
-mod absent;
 mod by_package;
 mod choices;
 mod closure;
-mod components;
-mod family;
 mod machine;
 mod member;
-mod missing;
-mod opened;
+mod member_components;
+mod member_tree;
+mod named_members;
+mod not_inside;
+mod nvidia_members;
+mod opened_by_members;
 mod output;
 mod packages;
 mod program;
-mod tree;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -38,15 +38,15 @@ use crate::cli::report::{self, CliError};
 use crate::commands::inspect;
 use crate::family::is_listed_under_cuda;
 
-use absent::NamedLibraries;
 use by_package::Scope;
 use closure::MemberClosure;
 pub(crate) use member::{ArtifactMember, sha256_of};
 use member::{MemberLoader, file_name};
-use missing::PresentMembers;
+use member_tree::{MemberTrees, TreeInput};
+use named_members::PresentMembers;
+use not_inside::NamedLibraries;
 use packages::{ArtifactPackage, NeededVersions};
 pub(crate) use packages::{BilledPackage, BilledRequirement, PackageId, check_packages, escape_purl};
-use tree::{MemberTrees, TreeInput};
 
 /// Maximum number of members that are listed one by one; the others are counted.
 const TOLD: usize = 24;
@@ -317,7 +317,7 @@ impl ArtifactReport {
             package.set_platform(os, processor, path);
         }
         not_examined.sort();
-        family::use_package_versions(&mut parts, &packages);
+        nvidia_members::use_package_versions(&mut parts, &packages);
         for package in &mut packages {
             package.find_replaced_cudnn(|member| parts.iter().find(|part| part.name == member)?.cudnn_version());
         }

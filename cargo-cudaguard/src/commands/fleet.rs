@@ -14,7 +14,7 @@ use std::process::ExitCode;
 use std::rc::Rc;
 
 use crate::host::machine::Machine;
-use crate::host::machine::fleet::{Change, Fleet, FleetOutcome, Outcomes, check_files};
+use crate::host::machine::fleet_judge::{Change, Fleet, FleetOutcome, Outcomes, check_files};
 use cudaguard::internal::env::Env;
 use cudaguard::internal::finding::{Code, Effect};
 use cudaguard::internal::json;

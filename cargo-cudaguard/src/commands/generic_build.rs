@@ -20,8 +20,8 @@ use cudaguard::internal::guard::check_target;
 
 use crate::cli::arguments::{Options, SealArgs};
 use crate::cli::report::CliError;
-use crate::commands::cmake::facts::{BY_OPTIONS, HEAD, TargetDescription};
 use crate::commands::cmake::job::{CmakeJob, target_triple};
+use crate::commands::cmake::target_properties::{BY_OPTIONS, HEAD, TargetDescription};
 use crate::commands::cmake::{make_rule, make_target, verify_and_seal};
 
 /// Key of the facts line with the reason why there is no guard.

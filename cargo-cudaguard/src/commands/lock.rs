@@ -9,7 +9,7 @@ use std::process::ExitCode;
 
 use crate::binary::file::Binary;
 use crate::knowledge::crates::Crate;
-use crate::linked::lock::observe_manifest;
+use crate::linked::linked_lock::observe_manifest;
 use cudaguard::internal::env::Env;
 use cudaguard::internal::files::write_where_new;
 use cudaguard::internal::lock::{FILE, Lock, Pins, same_release};

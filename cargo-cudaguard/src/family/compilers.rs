@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::descriptors::{Descriptor, NVJITLINK, NVRTC, PTXAS};
-use super::member::Member;
+use super::fit_facts::Member;
 use cudaguard::internal::arch::Target;
 use cudaguard::internal::finding::{Finding, MessageTemplate, Values};
 use cudaguard::internal::tables::{self, CcSupport};

@@ -1,7 +1,7 @@
 //! Findings about functions that crates look up in the driver of a machine, which lacks them.
 
 use super::driver_functions::{DriverFunctions, LIBCUDA};
-use super::member::Member;
+use super::fit_facts::Member;
 use crate::binary::symbols::list_functions;
 use cudaguard::internal::finding::{Finding, MessageTemplate, Severity, Values};
 use cudaguard::internal::version::{CudaVersion, DriverRelease};

@@ -1,7 +1,7 @@
 //! Findings about functions that crates look up by name and that the opened library lacks.
 
+use super::fit_facts::Member;
 use super::looked_up::LookedUp;
-use super::member::Member;
 use super::names::cuda_majors_with;
 use super::rules::Resolve;
 use crate::binary::symbols;

@@ -5,7 +5,7 @@
 use std::collections::BTreeSet;
 
 use super::descriptors::{BUILTINS, CUBLAS, CUBLAS_LT, NVRTC};
-use super::member::{Member, file_name};
+use super::fit_facts::{Member, file_name};
 use cudaguard::internal::finding::{Finding, MessageTemplate, Values};
 use cudaguard::internal::vendor::{self, CUDART, NCCL};
 use cudaguard::internal::version::Version;

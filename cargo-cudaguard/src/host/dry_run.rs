@@ -1,14 +1,13 @@
 //! A program on this machine: the files that the dynamic linker loads for it, and what it reports about them.
 
-mod absent;
+mod absent_libraries;
 mod closure;
 mod components;
 mod dlls;
-mod family;
 mod missing;
-mod opened;
+mod opened_by_name;
 mod python;
-mod symbols;
+mod symbol_findings;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -17,7 +16,7 @@ use crate::binary::examined::NotExamined;
 use crate::binary::loader::{self, Inspection, LoadGraph, Object};
 use crate::host::library_version::{file_version, in_name};
 use crate::host::machine::{Alternatives, HostLibrary, Machine, OTHER_LIBRARIES, opened_cudnn};
-pub(crate) use absent::{is_dll_name, is_of_program, is_searched_inside, reaches_cuda};
+pub(crate) use absent_libraries::{is_dll_name, is_of_program, is_searched_inside, reaches_cuda};
 pub(crate) use closure::{is_in_own_search_path, is_part_of_driver, is_reported_at_start, mark_unchecked};
 pub(crate) use components::{Scope, is_brought};
 use cudaguard::internal::elf::machine;
@@ -27,13 +26,14 @@ use cudaguard::internal::manifest::Manifest;
 use cudaguard::internal::vendor::{self, CUDNN};
 use cudaguard::internal::version::Version;
 pub(crate) use dlls::{components_of_dlls, finding_of_processor, has_dlls, start_on_windows};
-pub(crate) use family::builtins_beside;
 use missing::missing_library_finding;
 pub(crate) use missing::{brought_cudnn_of_other_major, foreign_library, in_usual_dirs};
-pub(crate) use opened::{FileOpens, OpeningFiles, absent_names, load_opened_here, load_opened_inside};
+pub(crate) use opened_by_name::{
+    FileOpens, OpeningFiles, absent_names, builtins_beside, load_opened_here, load_opened_inside,
+};
 pub(crate) use python::{is_searched_inside as is_searched_in_environment, place_in_environment};
 use serde::{Serialize, Serializer};
-pub(crate) use symbols::{SymbolFile, findings_of_missing, symbol_findings, symbol_findings_among};
+pub(crate) use symbol_findings::{SymbolFile, findings_of_missing, symbol_findings, symbol_findings_among};
 
 /// Prediction for the start of a program.
 #[derive(Debug)]
@@ -111,7 +111,7 @@ impl Serialize for Loaded {
 /// Loads the libraries that Python loads for a file, and those that its files open, and returns those that are not found.
 pub(crate) fn load_further(graph: &mut LoadGraph, scope: Scope) -> Vec<NotExamined> {
     python::load_from_packages(graph);
-    opened::load_opened(graph, scope)
+    opened_by_name::load_opened(graph, scope)
 }
 
 /// Returns the errors with which the dynamic linker of this machine ends a program because of its files.

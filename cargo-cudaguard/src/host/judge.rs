@@ -3,8 +3,8 @@
 //! The rules are in C (`templates/shim/judge.c`), for started programs and for the command. This module converts the facts, and
 //! writes the findings.
 
-pub mod answer;
 mod encoding;
+pub mod gpu_answer;
 mod judge_ffi;
 #[cfg(test)]
 mod tests;

@@ -3,7 +3,7 @@
 pub mod check;
 pub mod evidence;
 pub(crate) mod kernel_ownership;
+pub mod linked_lock;
 pub(crate) mod linker;
-pub mod lock;
 pub mod seal;
 pub mod torch;

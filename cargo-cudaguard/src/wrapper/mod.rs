@@ -2,7 +2,7 @@
 //! into programs and C libraries, and seals their note before cargo copies the file to its final place. For all other
 //! crates it only runs the compiler.
 
-mod arguments;
+mod rustc_arguments;
 mod verification;
 
 use crate::cli::platform;
@@ -37,7 +37,7 @@ use crate::commands::inspect;
 use crate::family::opened_without_requirement;
 use crate::linked::linker;
 use crate::linked::torch::UnloadedTorchCuda;
-use arguments::{RustcArgs, expand_arg_files};
+use rustc_arguments::{RustcArgs, expand_arg_files};
 
 /// A call by cargo: the compiler and its arguments.
 #[derive(Debug)]

@@ -1,7 +1,7 @@
 //! Finds the fatbin containers of a file and the purpose of each.
 
 mod attribution;
-mod image;
+mod gpu_image;
 mod parallel;
 mod windows;
 

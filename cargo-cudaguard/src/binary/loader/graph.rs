@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::sync::Arc;
 
-use super::facts::{ElfFacts, LoadFacts, ProgramKind, Requirement};
+use super::loader_facts::{ElfFacts, LoadFacts, ProgramKind, Requirement};
 use super::system::{self, System};
 use super::tree::{Disk, Entry, FileId, Tree};
 use super::{Environment, Inspection, LibraryCandidate, SearchSource, bytes_of};

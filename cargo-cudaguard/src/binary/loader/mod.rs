@@ -6,11 +6,11 @@
 
 mod cache;
 mod dll;
-mod facts;
 mod graph;
-mod symbols;
+mod loader_facts;
 mod system;
 mod tree;
+mod unbound_symbols;
 mod versions;
 
 use std::ffi::{OsStr, OsString};
@@ -23,11 +23,11 @@ use cudaguard::internal::env::Env;
 
 pub(crate) use dll::SearchedDirs;
 pub use dll::{DllClosure, DllRequest, DllSearch, DllSource, FoundDll};
-pub use facts::Inspection;
-pub(crate) use facts::LoadFacts;
 pub use graph::{LibraryRequest, LoadGraph, LoadOutcome, Object};
-pub use symbols::MissingSymbol;
+pub use loader_facts::Inspection;
+pub(crate) use loader_facts::LoadFacts;
 pub(crate) use tree::{Entry, Tree};
+pub use unbound_symbols::MissingSymbol;
 pub use versions::MissingVersion;
 
 /// The variables of a process that its loader reads.

@@ -6,7 +6,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::facts::LoadFacts;
+use super::loader_facts::LoadFacts;
 use crate::binary::mapped_file::{Contents, OpenFiles};
 
 /// Device and inode number of a file, or the number of a member.

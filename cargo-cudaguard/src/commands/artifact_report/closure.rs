@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
 use super::member::{MemberLoader, file_name};
-use super::tree::MemberTree;
+use super::member_tree::MemberTree;
 use super::{ArtifactMember, ArtifactReport};
 use crate::binary::examined::NotExamined;
 use crate::binary::loader::{

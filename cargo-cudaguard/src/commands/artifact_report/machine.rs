@@ -5,9 +5,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::absent::NamedLibraries;
 use super::closure::{LoadedMember, without_links};
 use super::member::file_name;
+use super::not_inside::NamedLibraries;
 use super::{ArtifactMember, ArtifactReport, served_by_others};
 use crate::binary::examined::{NotExamined, has_trace_of_cuda};
 use crate::binary::loader::{self, LoadGraph, LoadOutcome, SearchSource};

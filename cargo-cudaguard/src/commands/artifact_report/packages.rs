@@ -3,8 +3,8 @@
 mod conflicts;
 mod installed;
 mod marker;
+mod package_version;
 mod requirement;
-mod version;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use crate::binary::file::Binary;
 
-use super::facts::TargetDescription;
+use super::target_properties::TargetDescription;
 use cudaguard::internal::shell_words::split_words;
 
 /// Beginning of the line with the post-build steps of a target in a Ninja file.

@@ -8,7 +8,7 @@ use cudaguard::internal::finding::{Finding, Severity};
 use cudaguard::internal::pipeline::{self, CudaIntent};
 use cudaguard::internal::policy;
 
-use super::facts::TargetDescription;
+use super::target_properties::TargetDescription;
 use crate::cli::findings;
 use crate::cli::report::{self, CliError, REFUSED};
 

@@ -14,7 +14,7 @@ use cudaguard::internal::toolchain::BuildSystem;
 
 use super::NOTE;
 use super::copies::unescape_ninja;
-use super::facts::TargetDescription;
+use super::target_properties::TargetDescription;
 use crate::linked::linker;
 
 /// File with the arguments that delay-load DLLs of Windows, next to the objects of the guard. It is absent if there are none.

@@ -12,11 +12,11 @@
 
 mod copies;
 mod dedup;
-pub(crate) mod facts;
 pub(crate) mod job;
 mod linking;
-mod lock;
 mod package;
+mod project_lock;
+pub(crate) mod target_properties;
 
 use std::ffi::{OsStr, OsString};
 use std::fmt::Write as _;
@@ -48,8 +48,8 @@ use crate::cli::arguments::CmakeStep;
 use crate::cli::report::{self, CliError, REFUSED};
 use crate::cli::signals;
 use crate::linked::kernel_ownership;
-use facts::TargetDescription;
 use job::{CmakeJob, target_triple};
+use target_properties::TargetDescription;
 
 /// Names of the objects, which the module uses too.
 const NOTE: &str = "cudaguard-note.o";
@@ -67,7 +67,7 @@ pub(crate) fn run_step(env: &Env, step: CmakeStep) -> Result<ExitCode, CliError>
             compile_guard(env, &job, &facts, depfile.as_deref())
         }
         CmakeStep::Link { facts, judge, words } => run_link_step(env, facts.as_deref(), judge, &words),
-        CmakeStep::Lock { targets } => lock::run_lock(env, &targets),
+        CmakeStep::Lock { targets } => project_lock::run_lock(env, &targets),
         CmakeStep::Install { prefix } => match package::install_package(&prefix) {
             Ok(()) => Ok(ExitCode::SUCCESS),
             Err(error) => Err(CliError::operational(error)),
@@ -104,7 +104,7 @@ fn compile_guard(env: &Env, job: &CmakeJob, dir: &Path, depfile: Option<&Path>) 
         // The file that it will be linked into is not examined.
         judged.build.findings.append(&mut judged.build.deferred);
     }
-    lock::name_build_dir(&mut judged.findings, job);
+    project_lock::name_build_dir(&mut judged.findings, job);
     let mut files = judged.toolchain.read_files();
     files.extend(std::env::current_exe().ok());
     files.retain(|file| file.exists());
@@ -115,7 +115,7 @@ fn compile_guard(env: &Env, job: &CmakeJob, dir: &Path, depfile: Option<&Path>) 
     } else {
         let inputs: Vec<PathBuf> = files.iter().chain(&job.facts.files).cloned().collect();
         let findings = std::mem::take(&mut judged.findings);
-        let facts::TargetDescription { target, binary, configuration, .. } = &job.facts;
+        let target_properties::TargetDescription { target, binary, configuration, .. } = &job.facts;
         job.report_findings(&dedup::retain_unreported(findings, target, binary, configuration, &inputs))?;
     }
     let cannot = |what: &str, path: &Path, error: std::io::Error| {
@@ -323,11 +323,11 @@ fn seal_outputs(env: &Env, job: &CmakeJob, dir: &Path) -> Result<ExitCode, CliEr
     }
     match verify_and_seal(env, job, file, None) {
         Ok(()) => {
-            lock::forget_refused(dir);
+            project_lock::forget_refused(dir);
             Ok(ExitCode::SUCCESS)
         }
         Err(stop) => {
-            lock::keep_refused(dir, job, file);
+            project_lock::keep_refused(dir, job, file);
             // Neither make nor ninja must treat the file as accepted.
             seal::remove_refused(file);
             copies::remove_earlier(&job.facts, file);
@@ -466,12 +466,12 @@ fn verify_linked_file(
     if locked() || manifest.library.is_none() && (asked || manifest.toolkit.is_none() && about_cuda()?) {
         let judged = check_build(&job.build_inputs(), &[], env)?;
         let mut deferred = pipeline::deferred_findings(&judged, seen, binary);
-        lock::name_build_dir(&mut deferred, job);
+        project_lock::name_build_dir(&mut deferred, job);
         findings.extend(deferred);
     }
     // The only other deferred check is that of the host compiler, which the objects show.
     let mut drifted = pipeline::lock_drift(&job.build_inputs(), policy, manifest, &linked, &[], facts.locked)?;
-    lock::name_build_dir(&mut drifted, job);
+    project_lock::name_build_dir(&mut drifted, job);
     if facts.given.by == BuildSystem::CMake && !fails_build(&drifted) {
         drifted = dedup::retain_unreported(drifted, &facts.target, &facts.binary, &facts.configuration, &facts.files);
     }

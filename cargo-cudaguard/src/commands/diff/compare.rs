@@ -8,9 +8,9 @@ use cudaguard::internal::tables;
 use cudaguard::internal::version::Version;
 use serde::Serialize;
 
-use super::facts::{ComparedGpu, DriverNeed, ReleaseFacts, describe_driver};
+use super::release_facts::{ComparedGpu, DriverNeed, ReleaseFacts, describe_driver};
 use crate::binary::examined;
-use crate::host::judge::answer::Service;
+use crate::host::judge::gpu_answer::Service;
 
 /// A GPU whose support differs.
 pub(super) struct GpuChange {

@@ -6,7 +6,7 @@ use cudaguard::internal::tables;
 use serde::Serialize;
 
 use super::compare::{GpuChange, Loss, ReleaseDiff, ValueChange};
-use super::facts::{ComparedGpu, DriverNeed, ReleaseFacts};
+use super::release_facts::{ComparedGpu, DriverNeed, ReleaseFacts};
 
 /// Values by name.
 type Named<'a> = &'a BTreeMap<String, BTreeSet<String>>;

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use super::compare::{ReleaseDiff, ValueChange};
-use super::facts::describe_driver;
+use super::release_facts::describe_driver;
 use super::wording::{describe_guard, describe_state, group_changes, labels, or_dash, size_rows, summary};
 use crate::cli::markdown::{escape, push_table};
 

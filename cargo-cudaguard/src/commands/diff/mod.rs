@@ -1,9 +1,9 @@
 //! `diff`: which machines a new release gains and loses, compared with an old one.
 
 mod compare;
-mod facts;
 mod json;
 mod markdown;
+mod release_facts;
 mod text;
 mod wording;
 
@@ -16,8 +16,8 @@ use crate::cli::arguments::{DiffFormat, DiffOptions};
 use crate::cli::json_output;
 use crate::cli::report::{self, CliError, EXIT_ERROR, REFUSED};
 use compare::ReleaseDiff;
-use facts::ReleaseFacts;
 use json::DiffView;
+use release_facts::ReleaseFacts;
 
 pub(crate) fn run_diff(env: &Env, options: &DiffOptions) -> Result<ExitCode, CliError> {
     let policy = if let Some(path) = &options.policy {

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use cudaguard::internal::sanitize;
 
 use super::compare::{ReleaseDiff, ValueChange};
-use super::facts::describe_driver;
+use super::release_facts::describe_driver;
 use super::wording::{describe_guard, describe_state, group_changes, labels, or_dash, size_rows, summary};
 
 pub(super) fn render_text(diff: &ReleaseDiff) -> String {

@@ -3,7 +3,7 @@
 use cudaguard::internal::policy::LossKind;
 
 use super::compare::{GpuChange, ReleaseDiff};
-use super::facts::{ComparedGpu, describe_driver};
+use super::release_facts::{ComparedGpu, describe_driver};
 
 /// `1.2 MB`.
 pub(super) fn describe_size(bytes: u64) -> String {

@@ -7,11 +7,11 @@ use serde::Serialize;
 
 use super::RequirementsQuery;
 use super::bill::BilledFile;
-use super::family::{self, FamilyPart, FamilyReport};
+use super::bill_parts::{self, FamilyPart, FamilyReport};
 use crate::cli::json_output;
 
 pub(super) fn write_cyclonedx(asked: &RequirementsQuery<'_>, bill: &[BilledFile]) -> Result<String, String> {
-    let FamilyReport { parts, needs } = family::family_of(asked, bill)?;
+    let FamilyReport { parts, needs } = bill_parts::family_of(asked, bill)?;
     let files = bill.iter().enumerate().map(|(at, file)| ComponentView::of_file(at, file));
     let parts = parts.iter().map(|(reference, part)| ComponentView::of_part(reference, part));
     let dependencies = needs.iter().enumerate().map(|(at, (_, mine))| DependencyView {

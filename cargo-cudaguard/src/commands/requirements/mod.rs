@@ -5,9 +5,9 @@
 //! requirement exactly, the output is stricter than necessary, and a comment describes the difference.
 
 mod bill;
+mod bill_parts;
 mod conda;
 mod cyclonedx;
-mod family;
 mod json;
 mod k8s_affinity;
 mod k8s_dra;

@@ -8,13 +8,13 @@ use serde::Serialize;
 
 use super::RequirementsQuery;
 use super::bill::BilledFile;
-use super::family::{self, FamilyPart, FamilyReport};
+use super::bill_parts::{self, FamilyPart, FamilyReport};
 use crate::cli::json_output;
 
 const NAMESPACE: &str = "https://github.com/cudaguard/cudaguard/spdx";
 
 pub(super) fn write_spdx(asked: &RequirementsQuery<'_>, bill: &[BilledFile]) -> Result<String, String> {
-    let FamilyReport { parts, needs } = family::family_of(asked, bill)?;
+    let FamilyReport { parts, needs } = bill_parts::family_of(asked, bill)?;
     let mut packages = Vec::new();
     let mut relationships = Vec::new();
     for (at, ((_, mine), billed)) in needs.iter().zip(bill).enumerate() {

@@ -8,7 +8,7 @@
 
 use std::fmt::Write as _;
 
-use crate::host::judge::answer::Service;
+use crate::host::judge::gpu_answer::Service;
 use cudaguard::internal::tables;
 use cudaguard::internal::vendor::CUDNN;
 use cudaguard::internal::version::CudaVersion;

@@ -20,7 +20,7 @@ use crate::commands::release::{Gate, GateReport};
 use crate::commands::start;
 use crate::family::{is_listed_under_cuda, opened_without_requirement};
 use crate::host::dry_run::{self, Loaded, has_dlls};
-use crate::host::judge::answer::{GpuAnswer, Service, answers};
+use crate::host::judge::gpu_answer::{GpuAnswer, Service, answers};
 use crate::host::machine::oldest_driver::add_driver_needs;
 use crate::host::machine::{self, Components, DriverProbe, Machine, answers_together, extend_new};
 

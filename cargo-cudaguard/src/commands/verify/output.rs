@@ -15,7 +15,7 @@ use crate::cli::{counts, report};
 use crate::commands::inspect::group_by_reason;
 use crate::commands::release::{Gate, GateView};
 use crate::host::dry_run::Loaded;
-use crate::host::judge::answer::{GpuAnswer, Service};
+use crate::host::judge::gpu_answer::{GpuAnswer, Service};
 use crate::host::machine::Components;
 use crate::verdict::Verdict;
 

@@ -3,9 +3,9 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use super::absent::{absent_library, is_of_program};
+use super::absent_libraries::{absent_library, is_of_program};
 use super::components::components_together;
-use super::symbols::{SymbolFile, findings_of_missing};
+use super::symbol_findings::{SymbolFile, findings_of_missing};
 use crate::binary::examined::{self, NotExamined};
 use crate::binary::file::{Binary, BinaryKind, TargetOs};
 use crate::binary::loader::{DllClosure, DllRequest, DllSearch, DllSource, MissingSymbol, SearchedDirs};

@@ -3,7 +3,7 @@
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf, absolute};
 
-use super::absent;
+use super::absent_libraries;
 use crate::binary::file::Binary;
 use crate::binary::loader::LoadGraph;
 use crate::family::is_of_nvidia;
@@ -33,7 +33,7 @@ pub(crate) fn place_in_environment(file: &Path) -> Option<(PathBuf, String)> {
 /// Returns true if the search path of a file in a Python environment contains only directories of the environment, which contain
 /// the same files on each machine.
 pub(crate) fn is_searched_inside(file: &Binary) -> bool {
-    place_in_environment(&file.path).is_some_and(|(_, name)| absent::is_searched_inside(&name, file))
+    place_in_environment(&file.path).is_some_and(|(_, name)| absent_libraries::is_searched_inside(&name, file))
 }
 
 /// Loads the libraries of NVIDIA's that the loader does not find and that packages of the environment contain. Python code loads

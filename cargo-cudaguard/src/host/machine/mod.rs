@@ -8,7 +8,7 @@ mod components;
 mod described_libraries;
 pub(crate) mod detect;
 mod driver_probe;
-pub mod fleet;
+pub mod fleet_judge;
 mod gpu_state;
 mod host_file;
 mod host_file_writer;

@@ -13,7 +13,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::oldest_driver::{OldestDriver, known_cuda_versions, needs_of_files};
 use super::{Components, Driver, Gpu, Machine, worst_service};
 use crate::binary::examined;
-use crate::host::judge::answer::Service;
+use crate::host::judge::gpu_answer::Service;
 use crate::verdict::Verdict;
 use cudaguard::internal::finding::{Code, Finding};
 use cudaguard::internal::manifest::Requirement;

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::{Alternatives, Components};
 use crate::host::facts::HostGpu;
-use crate::host::judge::answer::{GpuAnswer, Service, answers};
+use crate::host::judge::gpu_answer::{GpuAnswer, Service, answers};
 
 fn same_gpu(one: &GpuAnswer, other: &GpuAnswer) -> bool {
     (one.cc, &one.name) == (other.cc, &other.name)

@@ -23,7 +23,7 @@ fn dlopened_by(one: &Crate, level: Option<cudaguard::internal::version::CudaVers
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::knowledge::crates::detect::{Chosen, DetectedLevel};
+    use crate::knowledge::crates::crate_use::{Chosen, DetectedLevel};
     use cudaguard::internal::version::CudaVersion;
 
     #[test]

@@ -9,16 +9,16 @@
 
 use std::collections::BTreeSet;
 
-mod detect;
+mod crate_findings;
+mod crate_use;
 pub mod dlopen;
-mod judge;
 pub mod recognition;
 pub mod table;
 
-pub use detect::{
+pub use crate_findings::{Ran, check_crates, check_stale_builds, driver_floors};
+pub use crate_use::{
     ArchUse, Chosen, CrateCompiler, CrateHeaders, CrateUse, DetectedLevel, Level, LibraryLevel, Stopped, detect_crates,
 };
-pub use judge::{Ran, check_crates, check_stale_builds, driver_floors};
 
 use cudaguard::internal::vendor::{CUDNN, NVML, is_nvidia_name};
 use serde::{Deserialize, Serialize};

@@ -2,7 +2,7 @@
 
 use std::cmp::Ordering;
 
-use super::version::{compare, numbers_of};
+use super::package_version::{compare, numbers_of};
 use crate::binary::file::TargetOs;
 
 /// The platform on which the package is installed, as far as it is known.

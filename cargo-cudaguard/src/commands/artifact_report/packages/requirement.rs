@@ -1,7 +1,7 @@
 //! Requirements of NVIDIA packages, as a package or an image writes them: the libraries and the range of releases.
 
 use super::marker::MarkerPlatform;
-use super::version::clauses_allow;
+use super::package_version::clauses_allow;
 use super::{ArtifactPackage, PackageKind};
 use crate::family::LIBRARIES_OF_PACKAGES as BRING;
 use cudaguard::internal::vendor::{CUDNN, major_of};

@@ -1,7 +1,7 @@
 use std::path::Path;
 
 use super::*;
-use crate::knowledge::crates::detect::{CrateCompiler, CrateHeaders};
+use crate::knowledge::crates::crate_use::{CrateCompiler, CrateHeaders};
 use cudaguard::internal::arch::Arch;
 use cudaguard::internal::finding::Code;
 use cudaguard::internal::toolchain::{Nvcc, Selection, Toolkit};

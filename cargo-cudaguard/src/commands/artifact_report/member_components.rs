@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use std::path::Path;
 
-use super::absent::AbsentLibrary;
 use super::closure::MemberGraph;
 use super::member::file_name;
+use super::not_inside::AbsentLibrary;
 use super::packages::{ArtifactPackage, Unfulfilled, unfulfilled_requirements};
 use super::{ArtifactMember, ArtifactReport, LibraryPlace, common_os, common_processor};
 use crate::binary::examined::{NotExamined, mark_only_code};

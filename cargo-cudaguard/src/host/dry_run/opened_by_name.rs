@@ -7,7 +7,7 @@ use super::components::{Scope, is_brought};
 use crate::binary::examined::NotExamined;
 use crate::binary::file::{self, texts_starting_with};
 use crate::binary::loader::{LoadGraph, Object};
-use crate::family::{OpenedLibrary, cuda_major_of, is_installed, is_of_nvidia, opened_libraries};
+use crate::family::{BUILTINS, OpenedLibrary, cuda_major_of, is_installed, is_of_nvidia, opened_libraries};
 use crate::host::machine::opened_cudnn;
 use cudaguard::internal::finding::{Finding, MessageTemplate, Values};
 use cudaguard::internal::vendor::{CUDNN, NVML};
@@ -225,4 +225,15 @@ fn names_of(library: &OpenedLibrary, graph: &LoadGraph, at: usize) -> Vec<String
     names.retain(|name| library.is_named(name));
     names.sort_by_key(|name| (name.len(), name.clone()));
     names
+}
+
+/// Returns the files with the builtins of an NVRTC, which opens them when it compiles, in its directory.
+pub(crate) fn builtins_beside(nvrtc: &Path) -> Vec<PathBuf> {
+    let entries = nvrtc.parent().and_then(|dir| dir.read_dir().ok());
+    let mut files: Vec<PathBuf> = entries.into_iter().flatten().flatten().map(|entry| entry.path()).collect();
+    files.retain(|path| {
+        let name = path.file_name().and_then(|name| name.to_str());
+        name.is_some_and(|name| name.starts_with(BUILTINS.stems[0]))
+    });
+    files
 }

@@ -8,7 +8,7 @@ use std::process::ExitCode;
 
 use crate::binary::file::{Binary, FoundNote};
 use crate::binary::manifest_decoder::decode;
-use crate::linked::lock::observe_manifest;
+use crate::linked::linked_lock::observe_manifest;
 use crate::pipeline::check_build;
 use cudaguard::internal::env::Env;
 use cudaguard::internal::finding::{Code, Finding};
@@ -106,7 +106,8 @@ impl Common {
     fn into_pins(mut self) -> (Pins, Toolchain) {
         let all = || self.archs.values().map(|(_, archs)| archs);
         let mut usual: Vec<&Vec<String>> = all().collect();
-        usual.sort_by_key(|archs| (std::cmp::Reverse(all().filter(|other| *other == *archs).count()), (*archs).clone()));
+        usual
+            .sort_by_key(|archs| (std::cmp::Reverse(all().filter(|other| *other == *archs).count()), (*archs).clone()));
         let usual = usual.first().map(|archs| (*archs).clone()).unwrap_or_default();
         let others = self.archs.into_iter().filter(|(_, (_, archs))| *archs != usual);
         self.pins.packages = others.map(|(name, (_, archs))| (name, archs)).collect();

@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use super::detect::{ArchUse, Chosen, CrateUse, DetectedLevel, Stopped};
+use super::crate_use::{ArchUse, Chosen, CrateUse, DetectedLevel, Stopped};
 use super::table::{self, LevelRule, LibraryRule, Mode, Symbols};
 use super::{Crate, has_majors};
 use cudaguard::internal::arch::Suffix;
