@@ -130,8 +130,7 @@ impl BuildCheck {
     /// Returns the requirements of the project's own archs if nothing will inspect the linked file. At startup, the
     /// shim uses the kernels of the program instead if it finds any; if they are plain data, it uses these rows.
     fn declared_kernels(&self, compiled: Option<(u32, u32)>) -> Vec<Requirement> {
-        let of_toolkit = || self.toolchain.toolkit_version().and_then(tables::ptx_isa);
-        let isa = compiled.or_else(of_toolkit).unwrap_or_default();
+        let isa = compiled.or_else(|| self.toolchain.toolkit_version().and_then(tables::ptx_isa)).unwrap_or_default();
         let declared = self.toolchain.archs.declared.iter().find(|one| one.is_of_project());
         declared.map(|one| requirements::declared_rows(&one.targets, isa)).unwrap_or_default()
     }

@@ -258,8 +258,7 @@ impl<'a> GraphWalk<'a> {
         if self.dev && self.members.contains(from) {
             edges.extend(self.dependency_edges(from, DependencyKind::Development));
         }
-        let macros = |package: &Package| package.targets.iter().any(|one| one.kind.contains(&TargetKind::ProcMacro));
-        edges.retain(|edge| !macros(edge.to));
+        edges.retain(|edge| !edge.to.targets.iter().any(|one| one.kind.contains(&TargetKind::ProcMacro)));
         edges
     }
 

@@ -4,9 +4,9 @@ use std::path::{Path, PathBuf};
 
 use cudaguard::internal::tables;
 use cudaguard::internal::toolchain::{
-    Declared, DeclaredArchs, HostCompiler, Install, LibraryFile, LinkedCudart, Native, Selection, Sourced, Toolchain,
-    Toolkit,
+    DeclaredArchs, HostCompiler, Install, LibraryFile, LinkedCudart, Native, Selection, Sourced, Toolchain, Toolkit,
 };
+use cudaguard::internal::version::Version;
 use serde::Serialize;
 
 use super::json_output::{VersionView, texts};
@@ -17,11 +17,11 @@ pub(crate) struct ToolchainView<'a> {
     release: bool,
     toolkit: Option<VersionView>,
     toolkits: Vec<ToolkitView<'a>>,
-    cudart: Option<CudartView<'a>>,
+    cudart: Option<FileView<'a>>,
     cudnn: Option<VersionView>,
     cudnns: Vec<InstallView<'a>>,
-    host_compiler: Option<CompilerView<'a>>,
-    host_compiler_of_cc: Option<CompilerView<'a>>,
+    host_compiler: Option<FileView<'a>>,
+    host_compiler_of_cc: Option<FileView<'a>>,
     archs: ArchsView<'a>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     stubs: Vec<PlaceView<'a>>,
@@ -38,11 +38,11 @@ impl<'a> ToolchainView<'a> {
             release: toolchain.release,
             toolkit: version_in_use.map(|(toolkit, version)| VersionView::new(version, toolkit.source)),
             toolkits: (0..toolchain.toolkits.len()).map(|index| ToolkitView::new(toolchain, index)).collect(),
-            cudart: toolchain.cudart.as_ref().map(CudartView::new),
+            cudart: toolchain.cudart.as_ref().map(FileView::of_cudart),
             cudnn: headers_in_use.and_then(|headers| Some(VersionView::new(headers.version?, text(&headers.path)))),
             cudnns: (0..toolchain.installs.len()).map(|index| InstallView::new(toolchain, index)).collect(),
-            host_compiler: toolchain.host.as_ref().map(CompilerView::new),
-            host_compiler_of_cc: toolchain.host_of_cc.as_ref().map(CompilerView::new),
+            host_compiler: toolchain.host.as_ref().map(FileView::of_compiler),
+            host_compiler_of_cc: toolchain.host_of_cc.as_ref().map(FileView::of_compiler),
             archs: ArchsView::new(&toolchain.archs),
             stubs: toolchain.stubs.iter().map(PlaceView::new).collect(),
             dangling: toolchain.dangling.iter().map(PlaceView::new).collect(),
@@ -59,7 +59,7 @@ struct ToolkitView<'a> {
     nvcc: Option<FileView<'a>>,
     headers: Option<FileView<'a>>,
     stated: Option<VersionView>,
-    cudart: Option<CudartView<'a>>,
+    cudart: Option<FileView<'a>>,
     compiles: Option<&'a str>,
     included: Option<&'a str>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -81,46 +81,10 @@ impl<'a> ToolkitView<'a> {
                 .map(|nvcc| FileView { trouble: nvcc.problem.as_deref(), ..FileView::new(&nvcc.path, nvcc.version) }),
             headers: toolkit.headers.as_ref().map(|headers| FileView::new(&headers.path, headers.version)),
             stated: toolkit.stated.as_ref().map(|stated| VersionView::new(stated.value, stated.source.clone())),
-            cudart: toolkit.cudart.as_ref().map(CudartView::new),
+            cudart: toolkit.cudart.as_ref().map(FileView::of_cudart),
             compiles: choice_reason(toolchain.compiler.as_ref(), index),
             included: choice_reason(toolchain.headers.as_ref(), index),
             also_named_by: also_named.map(|(_, variable)| variable.as_str()).collect(),
-        }
-    }
-}
-
-/// A program or header with the version that it states.
-#[derive(Serialize)]
-struct FileView<'a> {
-    path: String,
-    version: Option<String>,
-    trouble: Option<&'a str>,
-}
-
-impl FileView<'_> {
-    fn new(path: &Path, version: Option<impl ToString>) -> Self {
-        Self { path: text(path), version: version.map(|version| version.to_string()), trouble: None }
-    }
-}
-
-#[derive(Serialize)]
-struct CudartView<'a> {
-    path: String,
-    found: &'a str,
-    major: Option<u32>,
-    version: Option<String>,
-    source: Option<&'a str>,
-}
-
-impl<'a> CudartView<'a> {
-    fn new(cudart: &'a LinkedCudart) -> Self {
-        let version = cudart.version.as_ref();
-        Self {
-            path: text(&cudart.path),
-            found: &cudart.source,
-            major: cudart.major,
-            version: version.map(|version| version.value.to_string()),
-            source: version.map(|version| version.source.as_str()),
         }
     }
 }
@@ -129,7 +93,7 @@ impl<'a> CudartView<'a> {
 struct InstallView<'a> {
     found: &'a [String],
     headers: Option<FileView<'a>>,
-    library: Option<LibraryView<'a>>,
+    library: Option<FileView<'a>>,
     included: Option<&'a str>,
     linked: Option<&'a str>,
 }
@@ -140,23 +104,26 @@ impl<'a> InstallView<'a> {
         Self {
             found: &install.found,
             headers: install.headers.as_ref().map(|headers| FileView::new(&headers.path, headers.version)),
-            library: install.library.as_ref().map(LibraryView::new),
+            library: install.library.as_ref().map(FileView::of_cudnn),
             included: choice_reason(toolchain.library_headers.as_ref(), index),
             linked: choice_reason(toolchain.library_file.as_ref(), index),
         }
     }
 }
 
-#[derive(Serialize)]
-struct LibraryView<'a> {
+/// A program, a header or a library. Each kind has some of these facts.
+#[derive(Default, Serialize)]
+struct FileView<'a> {
     path: String,
-    major: u32,
+    found: Option<&'a str>,
+    family: Option<&'static str>,
+    major: Option<u32>,
     version: Option<String>,
     source: Option<&'a str>,
+    trouble: Option<&'a str>,
     cuda_major: Option<MajorView<'a>>,
-    parts: Vec<PartView<'a>>,
-    #[serde(skip_serializing_if = "<[String]>::is_empty")]
-    missing: &'a [String],
+    parts: Option<Vec<PartView<'a>>>,
+    missing: Option<&'a [String]>,
 }
 
 #[derive(Serialize)]
@@ -171,42 +138,37 @@ struct PartView<'a> {
     version: Option<String>,
 }
 
-impl<'a> LibraryView<'a> {
-    fn new(library: &'a LibraryFile) -> Self {
-        let version = library.version.as_ref();
-        let cuda_major = library.cuda_major.as_ref();
+impl<'a> FileView<'a> {
+    fn new(path: &Path, version: Option<impl ToString>) -> Self {
+        Self { path: text(path), version: version.map(|version| version.to_string()), ..Self::default() }
+    }
+
+    fn of_library(path: &Path, major: Option<u32>, version: Option<&'a Sourced<Version>>) -> Self {
+        let source = version.map(|version| version.source.as_str());
+        Self { major, source, ..Self::new(path, version.map(|version| version.value)) }
+    }
+
+    fn of_cudart(cudart: &'a LinkedCudart) -> Self {
+        let found = Some(cudart.source.as_str());
+        Self { found, ..Self::of_library(&cudart.path, cudart.major, cudart.version.as_ref()) }
+    }
+
+    fn of_cudnn(library: &'a LibraryFile) -> Self {
         let parts = library.parts.iter();
+        let parts =
+            parts.map(|part| PartView { file: &part.file, version: part.version.map(|known| known.to_string()) });
+        let cuda_major = library.cuda_major.as_ref();
         Self {
-            path: text(&library.path),
-            major: library.major,
-            version: version.map(|version| version.value.to_string()),
-            source: version.map(|version| version.source.as_str()),
             cuda_major: cuda_major.map(|major| MajorView { value: major.value, source: &major.source }),
-            parts: parts
-                .map(|part| PartView { file: &part.file, version: part.version.map(|version| version.to_string()) })
-                .collect(),
-            missing: &library.missing,
+            parts: Some(parts.collect()),
+            missing: (!library.missing.is_empty()).then_some(&library.missing),
+            ..Self::of_library(&library.path, Some(library.major), library.version.as_ref())
         }
     }
-}
 
-#[derive(Serialize)]
-struct CompilerView<'a> {
-    path: String,
-    found: &'a str,
-    #[serde(skip_serializing_if = "str::is_empty")]
-    family: &'static str,
-    version: Option<String>,
-}
-
-impl<'a> CompilerView<'a> {
-    fn new(host: &'a HostCompiler) -> Self {
-        Self {
-            path: text(&host.path),
-            found: &host.source,
-            family: host.family.name(),
-            version: host.version.map(|version| version.to_string()),
-        }
+    fn of_compiler(host: &'a HostCompiler) -> Self {
+        let family = Some(host.family.name()).filter(|name| !name.is_empty());
+        Self { found: Some(&host.source), family, ..Self::new(&host.path, host.version) }
     }
 }
 
@@ -235,9 +197,15 @@ enum NativeView<'a> {
 
 impl<'a> ArchsView<'a> {
     fn new(archs: &'a DeclaredArchs) -> Self {
+        let sources = archs.declared.iter().map(|declared| DeclaredView {
+            source: &declared.source,
+            text: &declared.text,
+            archs: texts(&declared.targets),
+            trouble: declared.requests.as_ref().err().map(ToString::to_string),
+        });
         Self {
             declared: texts(&archs.in_force),
-            sources: archs.declared.iter().map(DeclaredView::new).collect(),
+            sources: sources.collect(),
             native: archs.native.as_ref().map(|native| match native {
                 Native::Gpus(gpus) => NativeView::Gpus {
                     ccs: gpus.value.iter().copied().map(tables::dotted_cc).collect(),
@@ -245,17 +213,6 @@ impl<'a> ArchsView<'a> {
                 },
                 Native::Unknown(why) => NativeView::Unknown { unknown: why },
             }),
-        }
-    }
-}
-
-impl<'a> DeclaredView<'a> {
-    fn new(declared: &'a Declared) -> Self {
-        Self {
-            source: &declared.source,
-            text: &declared.text,
-            archs: texts(&declared.targets),
-            trouble: declared.requests.as_ref().err().map(ToString::to_string),
         }
     }
 }

@@ -345,9 +345,8 @@ fn add_embed(changes: &mut Changes, package: &Package, source: &DependencySource
         ));
         return Ok(());
     }
-    let embeds = |text: &str| ["cudaguard::", "use cudaguard"].iter().any(|word| text.contains(word));
     let there = match files::read_text(&script) {
-        Ok(text) => Some(embeds(&text)),
+        Ok(text) => Some(["cudaguard::", "use cudaguard"].iter().any(|word| text.contains(word))),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => None,
         Err(error) => return Err(CliError::operational(format_args!("{}: {error}", script.display()))),
     };

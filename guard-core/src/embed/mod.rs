@@ -408,8 +408,8 @@ fn archive_alone(package: &BuildScriptPackage) -> Option<String> {
     let alone = |table: &DeTable<'_>| {
         let library = table.get("lib")?.get_ref();
         let kinds = library.get("crate-type").or_else(|| library.get("crate_type"))?.get_ref().as_array()?;
-        let is_archive = |kind: &str| kind == "staticlib";
-        let alone = !kinds.is_empty() && kinds.iter().all(|kind| kind.get_ref().as_str().is_some_and(is_archive));
+        let alone = !kinds.is_empty()
+            && kinds.iter().all(|kind| kind.get_ref().as_str().is_some_and(|kind| kind == "staticlib"));
         let programs = table.get("bin").is_some();
         let named = library.get("name").and_then(|name| Some(name.get_ref().as_str()?.to_owned()));
         (alone && !programs).then(|| named.unwrap_or_else(|| package.component.name.replace('-', "_")))

@@ -232,11 +232,11 @@ fn texts() -> &'static Texts {
 
 /// Reads rows: a name, which is skipped, and the texts.
 fn text_rows(lines: &mut dyn Iterator<Item = &'static str>, count: usize) -> Vec<TextRow> {
-    let unescape = |text: &'static str| {
-        if text.contains('\\') { text.replace("\\n", "\n").replace("\\t", "\t").leak() } else { text }
-    };
     let row = |line: &'static str| {
-        let mut texts = line.split('\t').skip(1).map(unescape);
+        let mut texts = line
+            .split('\t')
+            .skip(1)
+            .map(|text| if text.contains('\\') { text.replace("\\n", "\n").replace("\\t", "\t").leak() } else { text });
         let mut next = || texts.next().unwrap_or_default();
         [next(), next(), next()]
     };

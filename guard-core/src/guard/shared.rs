@@ -96,8 +96,7 @@ impl SharedDir {
 /// process id yet counts as running.
 fn is_at_work(mark: &Path) -> bool {
     let number = fs::read_to_string(mark).ok().and_then(|text| text.parse::<u32>().ok());
-    let gone = |number: u32| Path::new("/proc/self").exists() && !Path::new(&format!("/proc/{number}")).exists();
-    !number.is_some_and(gone)
+    !number.is_some_and(|number| Path::new("/proc/self").exists() && !Path::new(&format!("/proc/{number}")).exists())
 }
 
 /// Digest of everything that an object depends on: its text, the compiler's file, the target and the flags.

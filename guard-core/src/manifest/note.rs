@@ -187,13 +187,12 @@ impl Writer<'_> {
 
     /// Returns an error if a row cannot contain this release.
     fn check_fits(&self, name: &str, release: &dyn Display, packed: Option<u32>) -> Result<(), String> {
-        let too_large = || {
+        packed.map(drop).ok_or_else(|| {
             format!(
                 "the manifest of {} cannot contain {name} {release}: a number in it is too large",
                 self.manifest.component
             )
-        };
-        packed.map(drop).ok_or_else(too_large)
+        })
     }
 
     fn write_row(&mut self, at: usize, row: &Requirement) -> Result<(), String> {

@@ -52,8 +52,7 @@ pub fn sanitize_text(text: &str) -> Cow<'_, str> {
 /// but an untrusted name may look like one.
 pub fn output(output: &str) -> Cow<'_, str> {
     let spelled = sanitize_text(output);
-    let obeyed = |line: &str| !matches!(without_workflow_commands(line), Cow::Borrowed(_));
-    if !spelled.lines().any(obeyed) {
+    if !spelled.lines().any(|line| !matches!(without_workflow_commands(line), Cow::Borrowed(_))) {
         return spelled;
     }
     spelled.split_inclusive('\n').map(without_workflow_commands).collect::<String>().into()

@@ -4,8 +4,7 @@
 pub fn split_words(text: &str) -> Vec<String> {
     let dangling = text.bytes().rev().take_while(|byte| *byte == b'\\').count() % 2 == 1;
     let text = text.get(..text.len() - usize::from(dangling)).unwrap_or_default();
-    let closed = |quote: &&str| shlex::split(&format!("{text}{quote}"));
-    ["", "'", "\""].iter().find_map(closed).unwrap_or_default()
+    ["", "'", "\""].iter().find_map(|quote| shlex::split(&format!("{text}{quote}"))).unwrap_or_default()
 }
 
 #[cfg(test)]

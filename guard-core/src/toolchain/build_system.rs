@@ -93,12 +93,10 @@ impl BuildSystemFacts {
     }
 
     pub(super) fn link_first(&self) -> Vec<SearchDir> {
-        let dir = |fact: &Sourced<PathBuf>| SearchDir {
-            path: fact.value.clone(),
-            source: fact.source.clone(),
-            reach: Precedence::Named,
-        };
-        self.libraries.iter().map(dir).collect::<Vec<_>>()
+        self.libraries
+            .iter()
+            .map(|fact| SearchDir { path: fact.value.clone(), source: fact.source.clone(), reach: Precedence::Named })
+            .collect::<Vec<_>>()
     }
 }
 

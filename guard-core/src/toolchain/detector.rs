@@ -20,7 +20,6 @@ use super::toolkits::{Detector, ToolkitList};
 use super::{DetectOptions, Sourced, Toolchain, archs, host_compiler, nvcc, pkg_config, places};
 use crate::knowledge::tables::{self, CcSupport};
 use crate::knowledge::vendor::CUDNN;
-use crate::model::arch::Target;
 use crate::model::version::Version;
 use crate::sys::{files, subprocess};
 
@@ -213,8 +212,7 @@ impl Detector<'_> {
     fn find_sufficient(&self, toolchain: &Toolchain) -> Option<Sourced<Version>> {
         let release = toolchain.compiling_toolkit()?.version()?.value;
         let targets = &toolchain.archs.in_force;
-        let is_too_new = |target: &Target| matches!(tables::can_make(release, *target), CcSupport::TooNew { .. });
-        if !targets.iter().any(is_too_new) {
+        if !targets.iter().any(|target| matches!(tables::can_make(release, *target), CcSupport::TooNew { .. })) {
             return None;
         }
         let DetectOptions { env, system_root, given, .. } = self.request;
@@ -377,12 +375,11 @@ pub(super) fn ask_nvcc(
             .ok()
             .and_then(|answer| {
                 let detected = nvcc::parse_dryrun(&format!("{}\n{}", answer.err, answer.out));
-                let by_include = || {
+                let top = detected.top.clone().filter(|top| top.is_dir()).or_else(|| {
                     let dir = detected.includes.iter().find(|dir| dir.join("cuda.h").is_file())?;
                     let root = dir.ancestors().find(|root| root.join("bin").is_dir() || root.join("nvvm").is_dir())?;
                     Some(root.to_owned())
-                };
-                let top = detected.top.clone().filter(|top| top.is_dir()).or_else(by_include)?;
+                })?;
                 // `/usr/local/cuda/bin/..` is `/usr/local/cuda`.
                 Some(if top.ends_with("bin/..") { top.parent()?.parent()?.to_owned() } else { top })
             });

@@ -477,8 +477,7 @@ pub(super) fn read_installs(search: &InstallSearch, layout: &Layout) -> FoundIns
         found.all.push(Install { found: vec![source.to_owned()], headers, library });
         reaches.push(reach);
     }
-    let reached = |index: &usize| reaches[*index] < Precedence::Listed;
-    let indices = || (0..found.all.len()).filter(reached);
+    let indices = || (0..found.all.len()).filter(|index| reaches[*index] < Precedence::Listed);
     let headers = indices().find(|index| found.all[*index].headers.is_some());
     let has_library = |index: &usize| found.all[*index].library.is_some();
     // In the order of the linker, which differs from that of the headers.

@@ -332,8 +332,8 @@ impl Toolchain {
 
     /// Returns true if the cuDNN headers are only the system's, which come after every `-I` of a build script.
     pub fn has_library_headers_of_system(&self) -> bool {
-        let of_system = |choice: &Selection| choice.reason.starts_with(installs::SYSTEM);
-        self.by == BuildSystem::Cargo && self.library_headers.as_ref().is_some_and(of_system)
+        self.by == BuildSystem::Cargo
+            && self.library_headers.as_ref().is_some_and(|choice| choice.reason.starts_with(installs::SYSTEM))
     }
 
     /// Returns the `cuda.h` in exactly this directory.

@@ -3,7 +3,7 @@
 use cudaguard::internal::tables;
 use serde::{Serialize, Serializer};
 
-use super::{Container, Cover, Coverage, KernelImage, Kernels};
+use super::{Cover, Coverage, Kernels};
 
 #[derive(Serialize)]
 struct KernelsView<'a> {
@@ -51,50 +51,32 @@ impl Serialize for Kernels {
     fn serialize<S: Serializer>(&self, json: S) -> Result<S::Ok, S::Error> {
         let mut entries = Vec::with_capacity(self.entries.len());
         for container in &self.containers {
-            entries.extend(self.entries_of(container).iter().map(|entry| self.image_view(container, entry)));
+            entries.extend(self.entries_of(container).iter().map(|entry| ImageView {
+                kind: entry.kind.to_string(),
+                arch: entry.arch_name(),
+                isa: entry.ptx_isa().map(|(major, minor)| format!("{major}.{minor}")),
+                container: entry.container,
+                section: self.section_name(container),
+                size: entry.size,
+                compression: entry.compression.name(),
+                debug: entry.debug,
+            }));
         }
-        let containers = self.containers.iter().enumerate();
-        let view = KernelsView {
-            entries,
-            covers: self.coverage_by_cc().into_iter().map(|cover| self.cover_view(&cover)).collect(),
-            containers: containers.map(|(number, container)| self.container_view(number, container)).collect(),
-            doubts: &self.warnings,
-        };
-        view.serialize(json)
-    }
-}
-
-impl Kernels {
-    fn image_view<'a>(&'a self, container: &Container, entry: &KernelImage) -> ImageView<'a> {
-        ImageView {
-            kind: entry.kind.to_string(),
-            arch: entry.arch_name(),
-            isa: entry.ptx_isa().map(|(major, minor)| format!("{major}.{minor}")),
-            container: entry.container,
-            section: self.section_name(container),
-            size: entry.size,
-            compression: entry.compression.name(),
-            debug: entry.debug,
-        }
-    }
-
-    fn cover_view(&self, Cover { cc, service }: &Cover) -> CoverView {
-        CoverView {
-            cc: tables::dotted_cc(*cc),
+        let covers = self.coverage_by_cc().into_iter().map(|Cover { cc, service }| CoverView {
+            cc: tables::dotted_cc(cc),
             by: service.by.name(),
             code: service.code.map(|code| code.to_string()),
-            without: (service.by == Coverage::Partial).then(|| self.containers_without(*cc).count()),
-        }
-    }
-
-    fn container_view<'a>(&'a self, number: usize, container: &'a Container) -> ContainerView<'a> {
-        ContainerView {
+            without: (service.by == Coverage::Partial).then(|| self.containers_without(cc).count()),
+        });
+        let containers = self.containers.iter().enumerate().map(|(number, container)| ContainerView {
             container: number,
             role: container.role.name(),
             offset: container.offset,
             size: container.size,
             member: self.member_name(container),
             origin: container.origin.as_deref(),
-        }
+        });
+        let (covers, containers) = (covers.collect(), containers.collect());
+        KernelsView { entries, covers, containers, doubts: &self.warnings }.serialize(json)
     }
 }

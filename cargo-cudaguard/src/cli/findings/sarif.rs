@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use cudaguard::internal::env::Env;
 use cudaguard::internal::finding::{self, Code, Finding, Severity};
 use serde::Serialize;
+use serde_json::{Value, json};
 
 use crate::cli::json_output;
 
@@ -43,52 +44,24 @@ pub(crate) fn to_sarif(results: &[SarifResult]) -> String {
     let mut codes: Vec<Code> = results.iter().map(|result| result.finding.code).collect();
     codes.sort_unstable();
     codes.dedup();
-    json_output::render_foreign(&LogView {
-        schema: "https://json.schemastore.org/sarif-2.1.0.json",
-        version: "2.1.0",
-        runs: [RunView {
-            tool: ToolView {
-                driver: DriverView {
-                    name: "cudaguard",
-                    version: env!("CARGO_PKG_VERSION"),
-                    information_uri: env!("CARGO_PKG_REPOSITORY"),
-                    rules: codes.iter().copied().map(RuleView::new).collect(),
+    let rules: Vec<RuleView> = codes.iter().copied().map(RuleView::new).collect();
+    let results: Vec<ResultView<'_>> = results.iter().map(|result| ResultView::new(result, &codes)).collect();
+    json_output::render_foreign(&json!({
+        "$schema": "https://json.schemastore.org/sarif-2.1.0.json",
+        "version": "2.1.0",
+        "runs": [{
+            "tool": {
+                "driver": {
+                    "name": "cudaguard",
+                    "version": env!("CARGO_PKG_VERSION"),
+                    "informationUri": env!("CARGO_PKG_REPOSITORY"),
+                    "rules": rules,
                 },
             },
-            column_kind: "unicodeCodePoints",
-            results: results.iter().map(|result| ResultView::new(result, &codes)).collect(),
+            "columnKind": "unicodeCodePoints",
+            "results": results,
         }],
-    })
-}
-
-#[derive(Serialize)]
-struct LogView<'a> {
-    #[serde(rename = "$schema")]
-    schema: &'static str,
-    version: &'static str,
-    runs: [RunView<'a>; 1],
-}
-
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct RunView<'a> {
-    tool: ToolView,
-    column_kind: &'static str,
-    results: Vec<ResultView<'a>>,
-}
-
-#[derive(Serialize)]
-struct ToolView {
-    driver: DriverView,
-}
-
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct DriverView {
-    name: &'static str,
-    version: &'static str,
-    information_uri: &'static str,
-    rules: Vec<RuleView>,
+    }))
 }
 
 #[derive(Serialize)]
@@ -98,17 +71,12 @@ struct RuleView {
     short_description: TextView<&'static str>,
     full_description: TextView<&'static str>,
     help: TextView<&'static str>,
-    default_configuration: ConfigurationView,
+    default_configuration: Value,
 }
 
 #[derive(Serialize)]
 struct TextView<T> {
     text: T,
-}
-
-#[derive(Serialize)]
-struct ConfigurationView {
-    level: &'static str,
 }
 
 impl RuleView {
@@ -118,7 +86,7 @@ impl RuleView {
             short_description: TextView { text: code.title() },
             full_description: TextView { text: code.explanation() },
             help: TextView { text: code.explanation() },
-            default_configuration: ConfigurationView { level: sarif_level(code.severity()) },
+            default_configuration: json!({ "level": sarif_level(code.severity()) }),
         }
     }
 }
@@ -131,7 +99,7 @@ struct ResultView<'a> {
     level: &'static str,
     message: TextView<String>,
     locations: [LocationView<'a>; 1],
-    suppressions: Option<[SuppressionView<'a>; 1]>,
+    suppressions: Option<Value>,
 }
 
 #[derive(Serialize)]
@@ -145,7 +113,7 @@ struct LocationView<'a> {
 #[serde(rename_all = "camelCase")]
 struct PlaceView {
     artifact_location: FileView,
-    region: RegionView,
+    region: Value,
 }
 
 #[derive(Serialize)]
@@ -156,21 +124,9 @@ struct FileView {
 }
 
 #[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct RegionView {
-    start_line: u32,
-}
-
-#[derive(Serialize)]
 struct PackageView<'a> {
     name: &'a str,
     kind: &'static str,
-}
-
-#[derive(Serialize)]
-struct SuppressionView<'a> {
-    kind: &'static str,
-    justification: &'a str,
 }
 
 impl<'a> ResultView<'a> {
@@ -180,17 +136,16 @@ impl<'a> ResultView<'a> {
         } else {
             FileView { uri: escape_uri(uri), uri_base_id: Some("%SRCROOT%") }
         };
-        let justification = allowed.as_deref();
         Self {
             rule_id: finding.code.to_string(),
             rule_index: codes.binary_search(&finding.code).unwrap_or_default(),
             level: sarif_level(finding.severity),
             message: TextView { text: finding.text() },
             locations: [LocationView {
-                physical_location: PlaceView { artifact_location, region: RegionView { start_line: 1 } },
+                physical_location: PlaceView { artifact_location, region: json!({ "startLine": 1 }) },
                 logical_locations: [PackageView { name: &finding.component, kind: "module" }],
             }],
-            suppressions: justification.map(|justification| [SuppressionView { kind: "external", justification }]),
+            suppressions: allowed.as_ref().map(|reason| json!([{ "kind": "external", "justification": reason }])),
         }
     }
 }

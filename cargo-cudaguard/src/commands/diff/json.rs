@@ -6,7 +6,8 @@ use cudaguard::internal::tables;
 use serde::Serialize;
 
 use super::compare::{GpuChange, Loss, ReleaseDiff, ValueChange};
-use super::release_facts::{ComparedGpu, DriverNeed, ReleaseFacts};
+use super::release_facts::{ComparedGpu, ReleaseFacts};
+use crate::host::judge::gpu_answer::DriverView;
 
 /// Values by name.
 type Named<'a> = &'a BTreeMap<String, BTreeSet<String>>;
@@ -56,12 +57,6 @@ struct GpuView {
 struct GpuStateView {
     by: &'static str,
     driver: Option<DriverView>,
-}
-
-#[derive(Serialize)]
-struct DriverView {
-    cuda: String,
-    release: Option<String>,
 }
 
 #[derive(Serialize)]
@@ -127,7 +122,7 @@ impl<'a> ReleaseView<'a> {
             gpus: gpus
                 .map(|(cc, gpu)| GpuView { cc: tables::dotted_cc(*cc), state: GpuStateView::new(*gpu) })
                 .collect(),
-            driver: facts.driver.map(DriverView::new),
+            driver: facts.driver.map(|(cuda, release)| DriverView::new(cuda, release)),
             cudnn: facts.cudnn.map(|version| version.to_string()),
             inside: &facts.inside,
             from_elsewhere: &facts.elsewhere,
@@ -141,13 +136,7 @@ impl<'a> ReleaseView<'a> {
 
 impl GpuStateView {
     fn new(gpu: ComparedGpu) -> Self {
-        Self { by: gpu.service.name(), driver: gpu.driver.map(DriverView::new) }
-    }
-}
-
-impl DriverView {
-    fn new((cuda, release): DriverNeed) -> Self {
-        Self { cuda: cuda.to_string(), release: release.map(|release| release.to_string()) }
+        Self { by: gpu.service.name(), driver: gpu.driver.map(|(cuda, release)| DriverView::new(cuda, release)) }
     }
 }
 

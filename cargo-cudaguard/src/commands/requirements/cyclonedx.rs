@@ -4,6 +4,7 @@
 //! are in the property `cudaguard:range`. Serial number and time are omitted, so that equal files give equal text.
 
 use serde::Serialize;
+use serde_json::{Value, json};
 
 use super::RequirementsQuery;
 use super::bill::BilledFile;
@@ -18,13 +19,12 @@ pub(super) fn write_cyclonedx(asked: &RequirementsQuery<'_>, bill: &[BilledFile]
         reference: format!("file-{at}"),
         depends_on: mine.iter().map(String::as_str).collect(),
     });
-    let tool = ToolView { kind: "application", name: "cudaguard" };
     Ok(json_output::render_foreign(&BillView {
         schema: "http://cyclonedx.org/schema/bom-1.6.schema.json",
         bom_format: "CycloneDX",
         spec_version: "1.6",
         version: 1,
-        metadata: MetadataView { tools: ToolsView { components: [tool] } },
+        metadata: json!({ "tools": { "components": [{ "type": "application", "name": "cudaguard" }] } }),
         components: files.chain(parts).collect(),
         dependencies: dependencies.collect(),
     }))
@@ -38,26 +38,9 @@ struct BillView<'a> {
     bom_format: &'static str,
     spec_version: &'static str,
     version: u32,
-    metadata: MetadataView,
+    metadata: Value,
     components: Vec<ComponentView<'a>>,
     dependencies: Vec<DependencyView<'a>>,
-}
-
-#[derive(Serialize)]
-struct MetadataView {
-    tools: ToolsView,
-}
-
-#[derive(Serialize)]
-struct ToolsView {
-    components: [ToolView; 1],
-}
-
-#[derive(Serialize)]
-struct ToolView {
-    #[serde(rename = "type")]
-    kind: &'static str,
-    name: &'static str,
 }
 
 #[derive(Serialize)]
@@ -74,26 +57,15 @@ struct ComponentView<'a> {
     kind: &'static str,
     #[serde(rename = "bom-ref")]
     reference: String,
-    supplier: Option<SupplierView>,
+    supplier: Option<Value>,
     name: &'a str,
     version: Option<&'a str>,
-    hashes: Option<[HashView<'a>; 1]>,
+    hashes: Option<Value>,
     scope: Option<&'static str>,
     purl: Option<&'a str>,
     evidence: Option<EvidenceView<'a>>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     properties: Vec<PropertyView<'a>>,
-}
-
-#[derive(Serialize)]
-struct SupplierView {
-    name: &'static str,
-}
-
-#[derive(Serialize)]
-struct HashView<'a> {
-    alg: &'static str,
-    content: &'a str,
 }
 
 #[derive(Serialize)]
@@ -104,22 +76,8 @@ struct PropertyView<'a> {
 
 #[derive(Serialize)]
 struct EvidenceView<'a> {
-    identity: [IdentityView<'a>; 1],
+    identity: Value,
     occurrences: Vec<OccurrenceView<'a>>,
-}
-
-#[derive(Serialize)]
-struct IdentityView<'a> {
-    field: &'static str,
-    confidence: u32,
-    methods: Vec<MethodView<'a>>,
-}
-
-#[derive(Serialize)]
-struct MethodView<'a> {
-    technique: &'static str,
-    confidence: u32,
-    value: &'a str,
 }
 
 #[derive(Serialize)]
@@ -147,25 +105,20 @@ impl<'a> ComponentView<'a> {
 
     fn of_part(reference: &str, part: &'a FamilyPart) -> Self {
         let methods = part.told_by.iter();
+        let methods = methods.map(|by| json!({ "technique": "binary-analysis", "confidence": 1, "value": by }));
         let seen = part.seen.iter();
         let properties = part.properties.iter();
         Self {
             kind: part.kind,
             reference: reference.to_owned(),
-            supplier: part.is_of_nvidia.then_some(SupplierView { name: "NVIDIA" }),
+            supplier: part.is_of_nvidia.then(|| json!({ "name": "NVIDIA" })),
             name: &part.name,
             version: part.version.as_deref(),
             hashes: part.sha256.as_deref().map(hashes),
             scope: Some(if part.optional { "optional" } else { "required" }),
             purl: Some(&part.purl),
             evidence: Some(EvidenceView {
-                identity: [IdentityView {
-                    field: "name",
-                    confidence: 1,
-                    methods: methods
-                        .map(|value| MethodView { technique: "binary-analysis", confidence: 1, value })
-                        .collect(),
-                }],
+                identity: json!([{ "field": "name", "confidence": 1, "methods": methods.collect::<Vec<_>>() }]),
                 occurrences: seen
                     .map(|(file, symbol)| OccurrenceView { location: file, symbol: symbol.as_deref() })
                     .collect(),
@@ -175,6 +128,6 @@ impl<'a> ComponentView<'a> {
     }
 }
 
-fn hashes(sha256: &str) -> [HashView<'_>; 1] {
-    [HashView { alg: "SHA-256", content: sha256 }]
+fn hashes(sha256: &str) -> Value {
+    json!([{ "alg": "SHA-256", "content": sha256 }])
 }

@@ -5,6 +5,7 @@
 
 use cudaguard::internal::digest::Digest;
 use serde::Serialize;
+use serde_json::{Value, json};
 
 use super::RequirementsQuery;
 use super::bill::BilledFile;
@@ -43,7 +44,7 @@ pub(super) fn write_spdx(asked: &RequirementsQuery<'_>, bill: &[BilledFile]) -> 
         id: "SPDXRef-DOCUMENT",
         name: asked.file_names(),
         document_namespace: format!("{NAMESPACE}/{:016x}", digest.to_u64()),
-        creation_info: CreationView { created: "1970-01-01T00:00:00Z", creators: ["Tool: cudaguard"] },
+        creation_info: json!({ "created": "1970-01-01T00:00:00Z", "creators": ["Tool: cudaguard"] }),
         packages,
         relationships,
     }))
@@ -58,15 +59,9 @@ struct DocumentView<'a> {
     id: &'static str,
     name: String,
     document_namespace: String,
-    creation_info: CreationView,
+    creation_info: Value,
     packages: Vec<PackageView<'a>>,
     relationships: Vec<RelationshipView>,
-}
-
-#[derive(Serialize)]
-struct CreationView {
-    created: &'static str,
-    creators: [&'static str; 1],
 }
 
 /// A file that the bill is about, a library or the driver.
@@ -81,8 +76,8 @@ struct PackageView<'a> {
     supplier: Option<&'static str>,
     download_location: &'static str,
     files_analyzed: bool,
-    checksums: Option<[ChecksumView<'a>; 1]>,
-    external_refs: Option<[ReferenceView<'a>; 1]>,
+    checksums: Option<Value>,
+    external_refs: Option<Value>,
 }
 
 impl<'a> PackageView<'a> {
@@ -116,27 +111,12 @@ impl<'a> PackageView<'a> {
     }
 }
 
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct ChecksumView<'a> {
-    algorithm: &'static str,
-    checksum_value: &'a str,
+fn checksums(sha256: &str) -> Value {
+    json!([{ "algorithm": "SHA256", "checksumValue": sha256 }])
 }
 
-fn checksums(checksum_value: &str) -> [ChecksumView<'_>; 1] {
-    [ChecksumView { algorithm: "SHA256", checksum_value }]
-}
-
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct ReferenceView<'a> {
-    reference_category: &'static str,
-    reference_type: &'static str,
-    reference_locator: &'a str,
-}
-
-fn purl_reference(reference_locator: &str) -> [ReferenceView<'_>; 1] {
-    [ReferenceView { reference_category: "PACKAGE-MANAGER", reference_type: "purl", reference_locator }]
+fn purl_reference(purl: &str) -> Value {
+    json!([{ "referenceCategory": "PACKAGE-MANAGER", "referenceType": "purl", "referenceLocator": purl }])
 }
 
 #[derive(Serialize)]

@@ -114,11 +114,10 @@ impl<'a> FileAnswer<'a> {
         let verdict = self.verdict_on(answer);
         let counts = |finding: &&Finding| !self.unasked.contains(&finding.code);
         let with = |severity: Severity| answer.findings.iter().filter(counts).find(|one| one.severity == severity);
-        let open = || answer.findings.iter().filter(counts).find(|one| one.code.effect() == Effect::Open);
         let left_out = || answer.not_examined.iter().find(|part| part.may_contradict).map(ToString::to_string);
         let finding = match verdict {
             Verdict::Refused => with(Severity::Error),
-            Verdict::Unknown => open(),
+            Verdict::Unknown => answer.findings.iter().filter(counts).find(|one| one.code.effect() == Effect::Open),
             Verdict::Runs => with(Severity::Warning),
         };
         let first_line = |finding: &Finding| finding.message.lines().next().unwrap_or_default().to_owned();

@@ -297,13 +297,12 @@ pub(crate) fn is_of_program(soname: &str) -> bool {
 /// the closure, so files that do not use CUDA contradict nothing. Words such as `__cuda_array_interface__` are no use.
 pub(crate) fn reaches_cuda(file: &Binary) -> bool {
     let has_word = |name: &str| name.to_ascii_lowercase().contains("cuda");
-    let imports = || Elf::parse(file.data()).is_ok_and(|elf| elf.undefined_symbols().any(has_word));
     !file.notes.is_empty()
         || file.needed.iter().any(|name| has_word(name) || is_of_nvidia(name))
         || names_library_of_cuda(file.data())
         || file.reaches_cuda().unwrap_or(true)
         || !opened_libraries(file.data()).is_empty()
-        || imports()
+        || Elf::parse(file.data()).is_ok_and(|elf| elf.undefined_symbols().any(has_word))
         || file.kernels().map_or(true, |kernels| !kernels.entries().is_empty())
 }
 

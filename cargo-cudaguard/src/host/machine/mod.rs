@@ -64,19 +64,14 @@ pub const VARIABLES: [&str; 4] =
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize)]
 pub struct Machine {
     /// A label from the list of machines; [`detect_machine()`] sets none.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
     /// Processor and operating system: `x86_64-linux`.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub platform: Option<String>,
     /// The kind of machine, if drivers follow other rules on it.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub kind: Option<MachineKind>,
     /// The driver; `None`: not checked.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub driver: Option<Driver>,
     /// The GPUs; `None`: not checked, or the check failed.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub gpus: Option<Vec<Gpu>>,
     /// The files of each library in the order of the loader, by the key of the library's descriptor. NVIDIA's other libraries have one
     /// key, `libraries`. Libraries that were not checked have no entry.
@@ -131,30 +126,23 @@ pub struct Driver {
     pub absent: bool,
     /// Its release.
     #[serde(deserialize_with = "host_file::a_release", serialize_with = "host_file_writer::text")]
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub user: Option<DriverRelease>,
     /// The release of the kernel module.
     #[serde(deserialize_with = "host_file::a_release", serialize_with = "host_file_writer::text")]
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub kernel: Option<DriverRelease>,
     /// The CUDA version that libcuda supports.
     #[serde(deserialize_with = "host_file::a_cuda_version", serialize_with = "host_file_writer::text")]
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub cuda: Option<CudaVersion>,
     /// Result of `cuInit`; `None`: not called, or it did not return.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub init: Option<u32>,
     /// Path of libcuda.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub library: Option<String>,
     /// True if `libnvidia-ptxjitcompiler.so.1`, which compiles PTX, is installed.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub ptx_compiler: Option<bool>,
     /// True if libcuda's file was read, has no such note, and is not in a cuda-compat directory.
     #[serde(deserialize_with = "host_file::or_default", skip_serializing_if = "host_file_writer::is_unset")]
     pub ordinary: bool,
     /// Contents of libcuda's note about forward compatibility, which only cuda-compat has.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub compat: Option<CompatPackage>,
 }
 
@@ -164,7 +152,6 @@ pub struct Driver {
 pub struct CompatPackage {
     /// The CUDA version that it supports.
     #[serde(deserialize_with = "host_file::a_cuda_version", serialize_with = "host_file_writer::text")]
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub cuda: Option<CudaVersion>,
     /// The branches of kernel modules that it supports; empty if it lists none.
     #[serde(deserialize_with = "host_file::list_or_empty")]
@@ -176,20 +163,15 @@ pub struct CompatPackage {
 #[serde(default, expecting = "a GPU: an object, `{ … }`")]
 pub struct Gpu {
     /// The product's name.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
     /// The compute capability.
     #[serde(deserialize_with = "host_file::a_cc", serialize_with = "host_file_writer::dotted")]
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub cc: Option<(u8, u8)>,
     /// `GPU-…`.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub uuid: Option<String>,
     /// The PCI address: `0000:3b:00.0`.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub pci: Option<String>,
     /// True if a process can use it. `None`: unknown if `CUDA_VISIBLE_DEVICES` is set, otherwise visible.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub visible: Option<bool>,
     /// The state that prevents CUDA programs from using it, if it is in one.
     #[serde(deserialize_with = "host_file::a_state", skip_serializing_if = "Option::is_none")]
@@ -204,24 +186,19 @@ pub struct Gpu {
 #[serde(default, expecting = "a library: an object, `{ … }`")]
 pub struct HostLibrary {
     /// The name it was found under: its soname.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub soname: Option<String>,
     /// Version of the symbol.
     #[serde(deserialize_with = "host_file::a_version", serialize_with = "host_file_writer::text")]
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub version: Option<Version>,
     /// The release in the library's own file, which can differ from that of its parts.
     #[serde(deserialize_with = "host_file::a_loader", skip_serializing_if = "LoaderVersion::is_unknown")]
     pub loader: LoaderVersion,
     /// The release of the cudart that is linked into it, if any.
     #[serde(deserialize_with = "host_file::a_cuda_version", serialize_with = "host_file_writer::text")]
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub cuda: Option<CudaVersion>,
     /// Path of the file.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub path: Option<String>,
     /// The search rule of the loader: `LD_LIBRARY_PATH: /opt/lib`.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub by: Option<String>,
     /// True if the loader resolves the soname to this file; false if another file precedes it, or if the loader does
     /// not search its directory.
@@ -229,7 +206,6 @@ pub struct HostLibrary {
     #[serde(skip_serializing_if = "host_file_writer::is_set")]
     pub taken: bool,
     /// Why the loader cannot load the file: it fails at a damaged file, and skips one for another processor.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub problem: Option<String>,
     /// The libraries of NVIDIA that it needs, by soname.
     #[serde(deserialize_with = "host_file::list_or_empty", skip_serializing_if = "Vec::is_empty")]
@@ -252,7 +228,6 @@ pub struct HostLibraryPart {
     pub file: String,
     /// The version, if known.
     #[serde(deserialize_with = "host_file::a_version", serialize_with = "host_file_writer::text")]
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub version: Option<Version>,
     /// The file, if it is on this machine.
     #[serde(skip)]

@@ -59,11 +59,10 @@ impl Detector<'_> {
             let cudart = used.used().iter().find_map(|index| used.list.toolkits[*index].cudart.clone());
             cudart.map(|cudart| LinkedCudart { source: OWN_DIR.to_owned(), ..cudart })
         };
-        let system = || {
+        on_the_way.or_else(own).or_else(|| {
             let root = path_below(&self.request.system_root, "/usr");
             self.layout.library_dirs(&root).iter().find_map(|dir| cudart_in(&self.layout, dir, "the system directory"))
-        };
-        on_the_way.or_else(own).or_else(system)
+        })
     }
 
     /// Finds every place with cuDNN, and selects the one in use.
