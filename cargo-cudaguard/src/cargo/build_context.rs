@@ -97,7 +97,7 @@ impl BuildContext {
     pub(crate) fn write(&self) -> Result<PathBuf, CliError> {
         let text = serde_json::to_string(self).map_err(CliError::operational)?;
         let file = self.own.join("builds").join(format!("{}.json", Digest::from_bytes(text.as_bytes())));
-        write_where_new(&file, text.as_bytes()).map_err(CliError::operational)?;
+        write_where_new(&file, text.as_bytes())?;
         Ok(file)
     }
 

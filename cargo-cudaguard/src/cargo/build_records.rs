@@ -1,6 +1,7 @@
 //! Records of the files that the wrapper built, stored next to the guards. Cargo calls the wrapper only for files that
 //! are not fresh, but the final summary covers all files.
 
+use crate::cli::report::CliError;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -94,10 +95,11 @@ impl BuildRecords {
     }
 
     /// Writes the record of a file.
-    pub(crate) fn write_entry(&self, entry: &BuildRecord) -> Result<(), String> {
+    pub(crate) fn write_entry(&self, entry: &BuildRecord) -> Result<(), CliError> {
         let text = serde_json::to_string(entry).map_err(|error| error.to_string())?;
-        write_where_new(&self.record_path(&entry.package, &entry.kind, &entry.name), format!("{text}\n").as_bytes())
-            .map(drop)
+        let path = self.record_path(&entry.package, &entry.kind, &entry.name);
+        write_where_new(&path, format!("{text}\n").as_bytes())?;
+        Ok(())
     }
 }
 
@@ -147,7 +149,7 @@ pub(crate) fn remove_unexpected_copies(
     out: &Path,
     package: &str,
     artifact: &Artifact,
-) -> Result<(), String> {
+) -> Result<(), CliError> {
     let shared = match artifact.kind {
         ArtifactKind::Cdylib => Some(out.join("deps")),
         ArtifactKind::ExampleCdylib => Some(out.join("examples")),
@@ -160,7 +162,7 @@ pub(crate) fn remove_unexpected_copies(
     };
     match unexpected.map(|file| (fs::remove_file(&file), file)) {
         Some((Err(error), file)) if error.kind() != io::ErrorKind::NotFound => {
-            Err(format!("cannot remove {}, which was built without the guard: {error}", file.display()))
+            Err(format!("cannot remove {}, which was built without the guard: {error}", file.display()).into())
         }
         _ => Ok(()),
     }

@@ -25,7 +25,7 @@ use cudaguard::internal::rebuild_stamp;
 use crate::cargo::build_context::key_time;
 use crate::cargo::project::{Package, Project};
 use crate::cli::platform::symlink;
-use crate::cli::report::{self, Level};
+use crate::cli::report::{self, CliError, Level};
 
 /// Returns the inputs of a package of this project that are known before cargo builds it. Its crates are not resolved
 /// yet.
@@ -56,7 +56,7 @@ pub(crate) fn check_package(
     facts: &BuildInputs<'_>,
     crates: &[Crate],
     configured: &BTreeMap<String, OsString>,
-) -> Result<CheckedBuild, String> {
+) -> Result<CheckedBuild, CliError> {
     // cargo runs a build script in the directory of its package, and the stamp must contain only the inputs that were read
     // for this package.
     let env = env.in_dir(facts.dir);
@@ -108,7 +108,7 @@ impl Shims {
     }
 
     /// Compiles the shims of these targets that do not exist yet, in parallel.
-    pub(crate) fn compile(&mut self, env: &Env, targets: &BTreeSet<&str>) -> Result<(), String> {
+    pub(crate) fn compile(&mut self, env: &Env, targets: &BTreeSet<&str>) -> Result<(), CliError> {
         for target in targets {
             if !self.by_target.contains_key(*target) {
                 let shim = Shim::new(env, target, &self.dir)?;
@@ -145,7 +145,7 @@ impl Shims {
         env: &Env,
         descriptor: &[u8; SIZE],
         dir: &Path,
-    ) -> Result<GuardObjects, String> {
+    ) -> Result<GuardObjects, CliError> {
         self.compile(env, &BTreeSet::from([facts.target]))?;
         let shim = match &self.by_target[facts.target] {
             Ok(shim) => shim,
@@ -172,7 +172,7 @@ pub(crate) struct Plan {
 }
 
 impl Plan {
-    pub(crate) fn new(facts: &BuildInputs<'_>, judged: &CheckedBuild, own: &Path) -> Result<Self, String> {
+    pub(crate) fn new(facts: &BuildInputs<'_>, judged: &CheckedBuild, own: &Path) -> Result<Self, CliError> {
         let descriptor = judged.encode_note(facts)?;
         let dir = guard_dir(facts, own);
         let mut content = descriptor.to_vec();
@@ -199,7 +199,7 @@ impl Plan {
         judged: &CheckedBuild,
         during: Option<&Env>,
         shims: &mut Shims,
-    ) -> Result<Guard, String> {
+    ) -> Result<Guard, CliError> {
         let Self { dir, descriptor, mut content, ready: guarded } = self;
         let key = dir.join(GUARD);
         if let Some(guarded) = guarded {
@@ -221,9 +221,8 @@ impl Plan {
         });
         let _ = fs::remove_dir_all(&workshop);
         let guarded = match made? {
-            GuardObjects::Objects { .. } => {
-                read_ready_guard(&dir).ok_or("the objects of the guard were removed during the build")?
-            }
+            GuardObjects::Objects { .. } => read_ready_guard(&dir)
+                .ok_or_else(|| CliError::operational("the objects of the guard were removed during the build"))?,
             unguarded @ GuardObjects::Unguarded(_) => {
                 let _ = fs::remove_file(dir.join(NOTE));
                 // The key contains the reason too: cargo has to link again when a guard becomes possible.
@@ -243,26 +242,26 @@ pub(crate) fn exists(facts: &BuildInputs<'_>, own: &Path) -> bool {
 
 /// Writes the file that targets without a guard depend on, and returns its path. Its content changes when the package
 /// must be guarded.
-pub(crate) fn unguarded_key(facts: &BuildInputs<'_>, own: &Path, env: &Env) -> Result<PathBuf, String> {
+pub(crate) fn unguarded_key(facts: &BuildInputs<'_>, own: &Path, env: &Env) -> Result<PathBuf, CliError> {
     let key = guard_dir(facts, own).join(NO_GUARD);
     write_key(&key, b"unguarded", Some(env))?;
     Ok(key)
 }
 
 /// Makes cargo link the targets of this package again that were linked without a guard.
-pub(crate) fn expire_unguarded(facts: &BuildInputs<'_>, own: &Path) -> Result<(), String> {
+pub(crate) fn expire_unguarded(facts: &BuildInputs<'_>, own: &Path) -> Result<(), CliError> {
     let key = guard_dir(facts, own).join(NO_GUARD);
     if key.is_file() { write_key(&key, b"guarded", None) } else { Ok(()) }
 }
 
-fn write_key(key: &Path, content: &[u8], during: Option<&Env>) -> Result<(), String> {
+fn write_key(key: &Path, content: &[u8], during: Option<&Env>) -> Result<(), CliError> {
     let time = during.and_then(|env| key_time(env, !key.exists()));
     if !write_where_new(key, content)? {
         return Ok(());
     }
     let Some(time) = time else { return Ok(()) };
     let set = fs::File::options().write(true).open(key).and_then(|file| file.set_modified(time));
-    set.map_err(|error| format!("cannot set the time of {}: {error}", key.display()))
+    set.map_err(|error| CliError::operational(format_args!("cannot set the time of {}: {error}", key.display())))
 }
 
 /// Returns true if the stored guard was written for the current toolchain. The files that were linked with it then show
@@ -300,9 +299,9 @@ fn read_ready_guard(dir: &Path) -> Option<GuardObjects> {
 
 /// Writes the stamp that `embed!()` in the build script of this package announces. If an input of the guard has changed
 /// since, cargo runs the script again.
-pub(crate) fn write_stamp(facts: &BuildInputs<'_>, judged: &CheckedBuild, stamps: &Path) -> Result<(), String> {
+pub(crate) fn write_stamp(facts: &BuildInputs<'_>, judged: &CheckedBuild, stamps: &Path) -> Result<(), CliError> {
     let file = rebuild_stamp::digest_file(stamps, &facts.component);
     Stamp::from_toolchain(&judged.env, &judged.policy, judged.lock.as_deref(), &judged.toolchain)
-        .write_if_changed(&file)
-        .map(drop)
+        .write_if_changed(&file)?;
+    Ok(())
 }

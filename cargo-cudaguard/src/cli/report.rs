@@ -138,6 +138,13 @@ impl CliError {
     }
 }
 
+/// A text of a lower layer says why the input could not be examined.
+impl From<String> for CliError {
+    fn from(text: String) -> Self {
+        Self::operational(text)
+    }
+}
+
 /// Prints one or a few lines on stderr, without sequences that a terminal or the runner of a workflow interprets.
 pub(crate) fn print_line(text: &str) {
     write_raw(&sanitize::output(text));

@@ -157,7 +157,7 @@ enum LibraryPlace {
 impl ArtifactReport {
     /// Reads a file, an archive or a directory; a file is its own only member.
     pub(crate) fn open(path: &Path) -> Result<Self, CliError> {
-        let contents = match artifact::open(path).map_err(CliError::operational)? {
+        let contents = match artifact::open(path)? {
             Opened::Archive(archive) => return Self::read(path, archive, false),
             Opened::File(contents) => contents,
         };
@@ -166,7 +166,7 @@ impl ArtifactReport {
 
     /// Reads a file, an archive or a directory, with the SHA-256 of each member.
     pub(crate) fn with_digests(path: &Path) -> Result<Self, CliError> {
-        match artifact::open(path).map_err(CliError::operational)? {
+        match artifact::open(path)? {
             Opened::Archive(archive) => Self::read(path, archive, true),
             Opened::File(contents) => Self::from_contents(path, contents),
         }
@@ -296,7 +296,7 @@ impl ArtifactReport {
             }
             Ok(())
         };
-        let walked = artifact::walk_artifact(archive, &take).map_err(CliError::operational)?;
+        let walked = artifact::walk_artifact(archive, &take)?;
         let read = read.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
         let Read { mut parts, files, links, without_code, mut loaders, .. } = read;
         let Read { needed, texts, images: mut packages, library_path, mut settings, mut not_examined, .. } = read;
@@ -599,7 +599,7 @@ fn common_processor<'a>(parts: impl IntoIterator<Item = &'a ArtifactMember>) -> 
 
 /// Runs `inspect` on a file, an archive or a directory.
 pub(crate) fn run_inspect(file: &Path, form: Output) -> Result<ExitCode, CliError> {
-    match artifact::open(file).map_err(CliError::operational)? {
+    match artifact::open(file)? {
         Opened::Archive(archive) => inspect_artifact(file, archive, form),
         Opened::File(contents) => inspect::inspect_file(file, contents, form),
     }

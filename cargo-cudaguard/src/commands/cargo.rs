@@ -330,7 +330,7 @@ fn prepare_build(
             of_build.extend(artifacts.iter().map(|one| (target.clone(), package.name.clone(), (*one).clone())));
             made.files.extend(artifacts.iter().map(|one| project.handed_over(target, &one.file)));
             made.about.insert(facts.component.to_string(), package.about.clone());
-            let policy = facts.read_policy().map_err(CliError::operational)?;
+            let policy = facts.read_policy()?;
             let wants_guard = facts.wants_guard(&policy);
             // A file of this package may have been guarded because of its linker inputs: that guard has to follow the
             // policy, too.
@@ -339,13 +339,12 @@ fn prepare_build(
                 unguarded.push((facts, artifacts));
                 continue;
             }
-            let judged =
-                guards::check_package(&config.env, &facts, crates, &variables).map_err(CliError::operational)?;
+            let judged = guards::check_package(&config.env, &facts, crates, &variables)?;
             // Only `check` reports infos about crates.
             findings.extend(judged.of_crates.iter().filter(|one| one.severity > Severity::Info).cloned());
             if package.embeds {
                 // The build script of this package runs the check itself, with the options of its author.
-                guards::write_stamp(&facts, &judged, &own.join("stamps")).map_err(CliError::operational)?;
+                guards::write_stamp(&facts, &judged, &own.join("stamps"))?;
                 let stored = rebuild_stamp::findings_path(&own.join("stamps"), &facts.component);
                 if package.embeds_with_defaults && judged.is_refused() {
                     findings.extend(judged.findings.iter().cloned());
@@ -365,9 +364,8 @@ fn prepare_build(
                     reaches_cuda: crates.iter().any(Crate::reaches_cuda),
                     ..guards::build_inputs(&project, package, target)
                 };
-                let judged =
-                    guards::check_package(&config.env, &facts, crates, &variables).map_err(CliError::operational)?;
-                guards::write_stamp(&facts, &judged, &own.join("stamps")).map_err(CliError::operational)?;
+                let judged = guards::check_package(&config.env, &facts, crates, &variables)?;
+                guards::write_stamp(&facts, &judged, &own.join("stamps"))?;
                 made.left.insert(rebuild_stamp::findings_path(&own.join("stamps"), &facts.component));
             }
             made.files.extend(package.static_libraries.iter().map(|file| project.handed_over(target, file)));
@@ -385,12 +383,11 @@ fn prepare_build(
         let build_records = BuildRecords::for_target(&own, facts.target, facts.profile);
         for artifact in artifacts {
             let out = project.output_dir(facts.target);
-            build_records::remove_unexpected_copies(&build_records, &out, &facts.component.name, artifact)
-                .map_err(CliError::operational)?;
+            build_records::remove_unexpected_copies(&build_records, &out, &facts.component.name, artifact)?;
         }
     }
     if refused.is_none() {
-        make_guards(&config.env, &ready, &own, quiet).map_err(CliError::operational)?;
+        make_guards(&config.env, &ready, &own, quiet)?;
     }
     made.uses = ready
         .into_iter()
@@ -441,7 +438,7 @@ struct Ready<'a> {
 }
 
 /// Writes the guards of these packages. Shims that must be compiled are compiled first, in parallel.
-fn make_guards(env: &Env, ready: &[Ready<'_>], own: &Path, quiet: bool) -> Result<(), String> {
+fn make_guards(env: &Env, ready: &[Ready<'_>], own: &Path, quiet: bool) -> Result<(), CliError> {
     let mut shims = Shims::new(own, quiet);
     let mut plans = Vec::new();
     for one in ready.iter().filter(|one| one.guards) {

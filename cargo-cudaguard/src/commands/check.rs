@@ -42,7 +42,7 @@ pub(crate) fn run_check(env: &Env, arguments: &[OsString]) -> Result<ExitCode, C
                 reaches_cuda,
                 ..guards::build_inputs(&project, member, target)
             };
-            let judged = guards::check_package(env, &facts, crates, &variables).map_err(CliError::operational)?;
+            let judged = guards::check_package(env, &facts, crates, &variables)?;
             let (line, value) = describe_toolchain(&facts, &judged, graph.unchecked.as_deref());
             let mut listing = toolchain_report::render(&judged.toolchain) + &crates_report::render(&judged.uses);
             if let Some(why) = &graph.unchecked {

@@ -41,8 +41,7 @@ pub(crate) fn run_doctor(
         artifact => (None, artifact),
     };
     let mut checkup =
-        diagnosis::examine_host(started, env, &probe, start::simulate_and_check, artifact_report::check_packages)
-            .map_err(CliError::operational)?;
+        diagnosis::examine_host(started, env, &probe, start::simulate_and_check, artifact_report::check_packages)?;
     let mut rows = Vec::new();
     if let (Some(mut artifact), Some(file)) = (artifact, program) {
         let answer = FileAnswer::on_machine(file, artifact.check_here(env, packages)?);

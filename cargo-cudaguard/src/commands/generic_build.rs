@@ -47,15 +47,14 @@ pub(crate) fn run_embed(env: &Env, options: &Options) -> Result<ExitCode, CliErr
     let before = files::read_text(&known).unwrap_or_default();
     let mut facts = options_as_facts(env, options, dir)?;
     files::write_regular(&known, facts.as_bytes()).map_err(|error| cannot_write(&known, &error))?;
-    let job = CmakeJob::from_facts(TargetDescription::from_options_file(&known).map_err(CliError::operational)?)
-        .map_err(CliError::operational)?;
+    let job = CmakeJob::from_facts(TargetDescription::from_options_file(&known)?)?;
     let mut files = Vec::new();
     let made = (|| {
         let inputs = job.build_inputs();
-        let judged = check_build(&inputs, &[], env).map_err(CliError::operational)?;
+        let judged = check_build(&inputs, &[], env)?;
         files = judged.toolchain.read_files();
         job.report_findings(&judged.findings)?;
-        let descriptor = judged.encode_note(&inputs).map_err(CliError::operational)?;
+        let descriptor = judged.encode_note(&inputs)?;
         let mut made = check_target(inputs.target);
         let text = match made {
             Ok(()) => guard::guard_source(&descriptor, &inputs.component, inputs.target),
@@ -72,8 +71,7 @@ pub(crate) fn run_embed(env: &Env, options: &Options) -> Result<ExitCode, CliErr
             files::write_regular(&output, text.as_bytes()).map_err(|error| cannot_write(&output, &error))?;
             made
         } else {
-            guard::compile_whole(&job.facts.tool, &descriptor, &inputs.component, inputs.target, &output)
-                .map_err(CliError::operational)?
+            guard::compile_whole(&job.facts.tool, &descriptor, &inputs.component, inputs.target, &output)?
         };
         if let Err(why) = made {
             let values = Values::default().with("component", &inputs.component).with("why", &why);
@@ -91,7 +89,7 @@ pub(crate) fn run_embed(env: &Env, options: &Options) -> Result<ExitCode, CliErr
     }
     if let Some(depfile) = &options.depfile {
         files.extend(std::env::current_exe().ok());
-        files.extend(job.build_inputs().read_policy().map_err(CliError::operational)?.path);
+        files.extend(job.build_inputs().read_policy()?.path);
         files.retain(|file| file.exists());
         // The rule contains the output path as the build system spells it.
         let mut rules = make_rule(&options.output, &files);
@@ -114,15 +112,15 @@ pub(crate) fn run_seal(env: &Env, sealing: &SealArgs) -> Result<ExitCode, CliErr
         ))
     })?;
     let known = absolute_path(&facts_of(guard))?;
-    let mut facts = TargetDescription::from_options_file(&known).map_err(CliError::operational)?;
+    let mut facts = TargetDescription::from_options_file(&known)?;
     for object in &sealing.objects {
         facts.objects.push(absolute_path(object)?);
     }
-    let job = CmakeJob::from_facts(facts).map_err(CliError::operational)?;
+    let job = CmakeJob::from_facts(facts)?;
     let output = sealing.output.as_deref().map(absolute_path).transpose()?;
     if job.facts.unguarded.is_some() {
         if let Some(output) = &output {
-            seal::copy_file(&file, output).map_err(CliError::operational)?;
+            seal::copy_file(&file, output)?;
         }
         return Ok(ExitCode::SUCCESS);
     }
@@ -161,7 +159,7 @@ fn facts_of(guard: &Path) -> PathBuf {
 /// Converts the options to the text of a facts file.
 fn options_as_facts(env: &Env, options: &Options, dir: &Path) -> Result<String, CliError> {
     let tool = parse_compiler(&options.compiler);
-    let triple = target_triple(&tool).map_err(CliError::operational)?;
+    let triple = target_triple(&tool)?;
     let source = check_exists("--source", &options.source)?;
     let program = tool.program.display().to_string();
     let mut text = format!("{HEAD}\n");

@@ -113,8 +113,7 @@ pub(crate) fn run_init(env: &Env, arguments: &[OsString]) -> Result<ExitCode, Cl
     } else {
         // Only if there is no policy yet: the existing file may be unreadable, which is not an error here.
         let judged =
-            guards::check_package(&config.env, &guards::build_inputs(&project, first, target), &[], &variables)
-                .map_err(CliError::operational)?;
+            guards::check_package(&config.env, &guards::build_inputs(&project, first, target), &[], &variables)?;
         let crates = graph.crates_of(target, &first.name);
         let text = policy_text(&judged.policy, &judged.toolchain, uses_cudnn(&first.dir, crates));
         write_new_file(&mut changes, &project.top.join(FILE), &text)?;

@@ -36,8 +36,8 @@ pub(crate) use driver_needs::{Needs, driver_needs};
 
 /// Inspects one file that is not an archive.
 pub(crate) fn inspect_file(file: &Path, contents: Arc<Contents>, form: Output) -> Result<ExitCode, CliError> {
-    let binary = Binary::with_kernels(file, contents).map_err(CliError::operational)?;
-    let kernels = binary.kernels().map_err(CliError::operational)?;
+    let binary = Binary::with_kernels(file, contents)?;
+    let kernels = binary.kernels()?;
     let evidence = Evidence::from_binary(&binary, kernels);
     let (mut notes, mut damaged) = (Vec::new(), false);
     for note in binary.manifests() {

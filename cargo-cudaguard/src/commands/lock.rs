@@ -34,7 +34,7 @@ pub(crate) fn run_lock(env: &Env, arguments: &[OsString]) -> Result<ExitCode, Cl
         ))
     })?;
     // An unreadable lock may contain the entries of other targets, so it is not overwritten.
-    let old = Lock::read(&file).map_err(CliError::operational)?;
+    let old = Lock::read(&file)?;
     let mut lock = old.clone().unwrap_or_default();
     let mut output = String::new();
     let own = project.target_dir.join("cudaguard");
@@ -48,10 +48,10 @@ pub(crate) fn run_lock(env: &Env, arguments: &[OsString]) -> Result<ExitCode, Cl
             dir: &project.top,
             ..guards::build_inputs(&project, first, target)
         };
-        let base = guards::check_package(env, &workspace, &[], &variables).map_err(CliError::operational)?;
+        let base = guards::check_package(env, &workspace, &[], &variables)?;
         let mut pins = Pins::from_toolchain(&base.policy, &base.toolchain, workspace.lock_scope());
-        let manifests = last_built_pins(env, &project, target, &graph, &variables).map_err(CliError::operational)?;
-        one_of_each(&manifests).map_err(CliError::operational)?;
+        let manifests = last_built_pins(env, &project, target, &graph, &variables)?;
+        one_of_each(&manifests)?;
         for manifest in manifests {
             observe_manifest(&mut pins, &manifest);
         }
@@ -62,8 +62,7 @@ pub(crate) fn run_lock(env: &Env, arguments: &[OsString]) -> Result<ExitCode, Cl
             )));
         }
         for member in &project.members {
-            let judged = guards::check_package(env, &guards::build_inputs(&project, member, target), &[], &variables)
-                .map_err(CliError::operational)?;
+            let judged = guards::check_package(env, &guards::build_inputs(&project, member, target), &[], &variables)?;
             let own = Pins::from_toolchain(&judged.policy, &judged.toolchain, workspace.lock_scope());
             pins.library = pins.library.or(own.library);
             if own.archs != pins.archs {
@@ -85,7 +84,7 @@ fn last_built_pins(
     target: &str,
     graph: &CrateGraph,
     variables: &BTreeMap<String, OsString>,
-) -> Result<Vec<Manifest>, String> {
+) -> Result<Vec<Manifest>, CliError> {
     let own = project.target_dir.join("cudaguard");
     let mut manifests = Vec::new();
     for (profile, release) in [("dev", false), ("release", true)] {
@@ -117,7 +116,7 @@ fn last_built_pins(
 }
 
 /// Checks that the last built files of all packages agree. A lock has one toolkit, one cuDNN and one host compiler.
-fn one_of_each(manifests: &[Manifest]) -> Result<(), String> {
+fn one_of_each(manifests: &[Manifest]) -> Result<(), CliError> {
     type Sourced = fn(&Pins) -> Option<&String>;
     let facts: [(&str, Sourced); 3] = [
         ("toolkit", |pins| pins.toolkit.as_ref()),
@@ -138,7 +137,7 @@ fn one_of_each(manifests: &[Manifest]) -> Result<(), String> {
             return Err(format!(
                 "the packages of this workspace were last built with different {what}s, but a lock can contain only one: {its} ({first}), \
                  {others} ({other})"
-            ));
+            ).into());
         }
     }
     Ok(())
@@ -159,7 +158,7 @@ pub(crate) fn write_lock(
         (false, false) => writeln!(output, "wrote {}", file.display()),
     };
     if !same && !locked {
-        let _ = write_where_new(file, lock.to_text().as_bytes()).map_err(CliError::operational)?;
+        let _ = write_where_new(file, lock.to_text().as_bytes())?;
     }
     report::print_result(&output)?;
     Ok(if !same && locked { ExitCode::from(REFUSED) } else { ExitCode::SUCCESS })

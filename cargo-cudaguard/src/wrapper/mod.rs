@@ -31,7 +31,7 @@ use crate::cargo::build_records::{BuildRecord, BuildRecords, FileFingerprint};
 use crate::cargo::guards::{self, Guard, Plan, Shims};
 use crate::cargo::project::{self, Artifact, ArtifactKind};
 use crate::cli::findings::{self, MessageFormat};
-use crate::cli::report::{self, Level};
+use crate::cli::report::{self, CliError, Level};
 use crate::cli::signals;
 use crate::commands::inspect;
 use crate::family::opened_without_requirement;
@@ -56,7 +56,8 @@ pub(crate) struct WrapperCall {
 }
 
 impl WrapperCall {
-    fn fail(&self, error: &str) -> ExitCode {
+    fn fail(&self, error: &CliError) -> ExitCode {
+        let error = error.text();
         match self.form.filter(|_| !self.is_reported.get()) {
             Some(form) => report::print_line(&form.error(&format!("cudaguard: {error}")).to_string()),
             None => report::print_line(&format!("error: cudaguard: {error}")),
@@ -65,7 +66,7 @@ impl WrapperCall {
     }
 
     fn cannot_run(&self, program: &OsStr, error: &std::io::Error) -> ExitCode {
-        self.fail(&format!("cannot run {}: {error}", Path::new(program).display()))
+        self.fail(&format!("cannot run {}: {error}", Path::new(program).display()).into())
     }
 }
 
@@ -180,7 +181,7 @@ impl CratePackage<'_> {
     /// Reports findings that were not reported before the build, and fails if they refuse it. A tool may call cargo
     /// with another profile, target or package than the guard was prepared for. If a tool calls cargo itself, with the
     /// variables of `env`, the toolchain may have changed since its check.
-    fn report_late_findings(&self, judged: &CheckedBuild, is_new: bool) -> Result<(), String> {
+    fn report_late_findings(&self, judged: &CheckedBuild, is_new: bool) -> Result<(), CliError> {
         let of_crates = judged.of_crates.iter().filter(|one| one.severity > Severity::Info);
         // A build script that runs the check reports its findings itself.
         let others = judged.findings.iter().filter(|_| !self.embeds);
@@ -190,7 +191,7 @@ impl CratePackage<'_> {
             return Ok(());
         }
         self.report_findings(&found);
-        if refuses { Err(policy::not_built(&self.component, self.release)) } else { Ok(()) }
+        if refuses { Err(policy::not_built(&self.component, self.release).into()) } else { Ok(()) }
     }
 
     /// Returns true if the toolchain of this package was checked before cargo started.
@@ -249,7 +250,7 @@ impl CratePackage<'_> {
 }
 
 impl<'a> CrateBuild<'a> {
-    fn from_call(env: &Env, call: &'a WrapperCall) -> Result<Option<Self>, String> {
+    fn from_call(env: &Env, call: &'a WrapperCall) -> Result<Option<Self>, CliError> {
         if !call.means_us {
             return Ok(None);
         }
@@ -260,7 +261,8 @@ impl<'a> CrateBuild<'a> {
                 "{} was removed during the build: run `cargo cudaguard` again, or `cargo cudaguard env` if \
                  you use its variables",
                 file.display()
-            ));
+            )
+            .into());
         }
         let Some(dir) = env.var_os("CARGO_MANIFEST_DIR").map(PathBuf::from) else { return Ok(None) };
         let is_ours = if build.members.is_empty() {
@@ -308,13 +310,13 @@ impl<'a> CrateBuild<'a> {
 
     /// Checks the toolchain of this package and writes its guard. Workspace packages with evidence of CUDA were checked
     /// before cargo started; a package from a registry or a repository was not.
-    fn judge(&mut self, env: &Env) -> Result<(), String> {
+    fn judge(&mut self, env: &Env) -> Result<(), CliError> {
         let CratePackage { build, .. } = self.of;
         let facts = self.of.build_inputs();
         let judged = guards::check_package(env, &facts, self.of.crates(), &build.variables)?;
         if build.members.is_empty() && judged.is_refused() {
             self.of.report_findings(&judged.findings);
-            return Err(format!("{} is not built with this toolchain", self.of.component.name));
+            return Err(format!("{} is not built with this toolchain", self.of.component.name).into());
         }
         if !build.members.is_empty() && self.unit.kind.is_some() {
             self.of.report_late_findings(&judged, build_start_time(env).is_some())?;
@@ -330,7 +332,7 @@ impl<'a> CrateBuild<'a> {
     }
 
     /// Adds the objects of the guard to the arguments of the compiler, unless the build script has added its own.
-    fn link_guard(&self, call: &WrapperCall, command: &mut Command) -> Result<(), String> {
+    fn link_guard(&self, call: &WrapperCall, command: &mut Command) -> Result<(), CliError> {
         match self.guard.as_ref().map(|guard| &guard.guarded) {
             Some(GuardObjects::Objects { note, shim }) if !self.unit.embeds => {
                 for object in [note, shim] {
@@ -354,7 +356,7 @@ impl<'a> CrateBuild<'a> {
 
     /// Compares the linked file with the evidence before linking. Returns true if it must be linked again: it uses CUDA
     /// and has no guard, or it has one only because it used CUDA when it was last built.
-    fn revise(&mut self, env: &Env) -> Result<bool, String> {
+    fn revise(&mut self, env: &Env) -> Result<bool, CliError> {
         if self.judged.is_some() && !self.by_record {
             return Ok(false);
         }
@@ -379,14 +381,14 @@ impl<'a> CrateBuild<'a> {
 
     /// Returns true if nothing in the linked file, and in the libraries from its build, uses CUDA, and no policy
     /// declares that it does.
-    fn has_nothing(&self, policy: &Policy, binary: &Binary, kernels: &Kernels) -> Result<bool, String> {
+    fn has_nothing(&self, policy: &Policy, binary: &Binary, kernels: &Kernels) -> Result<bool, CliError> {
         let has_nothing = pipeline::has_nothing(&self.of.build_inputs(), policy, binary, kernels)?;
         let (needed, searched) = (&binary.needed, &self.unit.searched);
         Ok(has_nothing && !linker::need_cuda(needed, searched) && UnloadedTorchCuda::detect(needed, searched).is_none())
     }
 
     /// Records a target that does not use CUDA.
-    fn finish_unguarded(&self, env: &Env) -> Result<(), String> {
+    fn finish_unguarded(&self, env: &Env) -> Result<(), CliError> {
         let Some(kind) = self.unit.kind else { return Ok(()) };
         let key = guards::unguarded_key(&self.of.build_inputs(), &self.of.build.own, env)?;
         self.unit.depend_on(&key, self.unit.extra.is_empty())?;
@@ -402,7 +404,7 @@ impl<'a> CrateBuild<'a> {
         unguarded: Option<String>,
         built_with: Vec<String>,
         findings: Vec<Finding>,
-    ) -> Result<(), String> {
+    ) -> Result<(), CliError> {
         let mark =
             FileFingerprint::from_path(&file).map_err(|error| format!("cannot read {}: {error}", file.display()))?;
         let build_records = BuildRecords::for_target(&self.of.build.own, &self.of.target, &self.of.profile);
@@ -419,7 +421,7 @@ impl<'a> CrateBuild<'a> {
     }
 
     /// Seals the file, adds its dependencies for cargo, and writes its record.
-    fn seal_and_record(&self, env: &Env) -> Result<(), String> {
+    fn seal_and_record(&self, env: &Env) -> Result<(), CliError> {
         let Some(judged) = &self.judged else { return self.finish_unguarded(env) };
         let (Some(kind), Some(guard)) = (self.unit.kind, &self.guard) else {
             return self
@@ -479,7 +481,7 @@ impl<'a> CrateBuild<'a> {
     }
 
     /// Checks if a file may have no guard. If it may, the summary at the end of the build mentions it.
-    fn check_unguarded(&self, file: &Path, why: &str) -> Result<(), String> {
+    fn check_unguarded(&self, file: &Path, why: &str) -> Result<(), CliError> {
         let values = Values::default().with("component", &self.of.component).with("why", why);
         let finding = MessageTemplate::Unguarded.to_finding(&values);
         let applied = self.of.build_inputs().apply_policy(&self.policy, vec![finding]).findings;
@@ -487,7 +489,7 @@ impl<'a> CrateBuild<'a> {
     }
 
     /// Checks if a file with these findings is accepted; deletes it otherwise.
-    fn check_acceptable(&self, file: &Path, findings: &[Finding]) -> Result<(), String> {
+    fn check_acceptable(&self, file: &Path, findings: &[Finding]) -> Result<(), CliError> {
         if !fails_build(findings) {
             return Ok(());
         }
@@ -498,7 +500,7 @@ impl<'a> CrateBuild<'a> {
         for file in self.handed_over().unwrap_or_default() {
             let _ = fs::remove_file(file);
         }
-        Err(policy::not_built(&self.of.component, self.of.release))
+        Err(policy::not_built(&self.of.component, self.of.release).into())
     }
 
     /// Returns the final artifacts that cargo creates if this build succeeds, for the same target.
@@ -511,7 +513,7 @@ impl<'a> CrateBuild<'a> {
     }
 
     /// Checks a file without a guard: it is refused like any other file if it uses CUDA.
-    fn check_file(&self, env: &Env, judged: &CheckedBuild, file: &Path) -> Result<(), String> {
+    fn check_file(&self, env: &Env, judged: &CheckedBuild, file: &Path) -> Result<(), CliError> {
         // A file in an unsupported format has no code for NVIDIA GPUs.
         let Ok(binary) = Binary::read(file) else { return Ok(()) };
         let Ok(kernels) = binary.kernels() else { return Ok(()) };

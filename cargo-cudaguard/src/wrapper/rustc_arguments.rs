@@ -1,5 +1,6 @@
 //! Command-line arguments of rustc that the wrapper reads.
 
+use crate::cli::report::CliError;
 use std::ffi::OsString;
 use std::fmt::Write as _;
 use std::fs;
@@ -158,7 +159,7 @@ impl RustcArgs {
 
     /// Adds the guard to the dependencies that cargo knows of this crate. If `cargo build` creates a file of the same
     /// name, its dependencies include this variable too, so that cargo does not confuse the two files.
-    pub(super) fn depend_on(&self, key: &Path, shared: bool) -> Result<(), String> {
+    pub(super) fn depend_on(&self, key: &Path, shared: bool) -> Result<(), CliError> {
         if !self.dep_info {
             return Ok(());
         }
@@ -178,7 +179,8 @@ impl RustcArgs {
         if shared {
             let _ = write!(changed, "\n# env-dep:{MARK}=1\n");
         }
-        fs::write(&path, changed).map_err(fail)
+        fs::write(&path, changed).map_err(fail)?;
+        Ok(())
     }
 }
 

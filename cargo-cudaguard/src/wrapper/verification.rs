@@ -1,5 +1,6 @@
 //! Verifies the linked file of a crate against the checks of its build.
 
+use crate::cli::report::CliError;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -79,7 +80,7 @@ impl CrateBuild<'_> {
         kernels: &Kernels,
         seen: &LinkEvidence,
         open: &OpenFiles,
-    ) -> Result<(Option<ResolvedCudnn>, Vec<Finding>), String> {
+    ) -> Result<(Option<ResolvedCudnn>, Vec<Finding>), CliError> {
         let BuildCheck { policy, toolchain, .. } = &judged.build;
         let noted = binary.manifests().flatten().map(|note| note.manifest);
         let manifest = noted.into_iter().find(|manifest| manifest.component.name == self.of.component.name);

@@ -56,11 +56,11 @@ pub(crate) struct CmakeJob {
 }
 
 impl CmakeJob {
-    pub(super) fn from_dir(dir: &Path) -> Result<Self, String> {
+    pub(super) fn from_dir(dir: &Path) -> Result<Self, CliError> {
         Self::from_facts(TargetDescription::read_dir(dir)?)
     }
 
-    pub(crate) fn from_facts(facts: TargetDescription) -> Result<Self, String> {
+    pub(crate) fn from_facts(facts: TargetDescription) -> Result<Self, CliError> {
         let asked = || match target_triple(&facts.tool) {
             // The guard of this target is not compiled.
             Err(_) if facts.unguarded.is_some() => Ok("unknown".to_owned()),

@@ -63,15 +63,12 @@ pub(crate) fn run_step(env: &Env, step: CmakeStep) -> Result<ExitCode, CliError>
             begin_configure(&module, &Tool { program: compiler, flags, kept: None })
         }
         CmakeStep::Embed { facts, depfile } => {
-            let job = CmakeJob::from_dir(&facts).map_err(CliError::operational)?;
+            let job = CmakeJob::from_dir(&facts)?;
             compile_guard(env, &job, &facts, depfile.as_deref())
         }
         CmakeStep::Link { facts, judge, words } => run_link_step(env, facts.as_deref(), judge, &words),
         CmakeStep::Lock { targets } => project_lock::run_lock(env, &targets),
-        CmakeStep::Install { prefix } => match package::install_package(&prefix) {
-            Ok(()) => Ok(ExitCode::SUCCESS),
-            Err(error) => Err(CliError::operational(error)),
-        },
+        CmakeStep::Install { prefix } => package::install_package(&prefix).map(|()| ExitCode::SUCCESS),
     }
 }
 
@@ -99,7 +96,7 @@ fn begin_configure(module: &str, tool: &Tool) -> Result<ExitCode, CliError> {
 /// Checks the toolchain of a target, and writes the objects of its guard next to its facts.
 fn compile_guard(env: &Env, job: &CmakeJob, dir: &Path, depfile: Option<&Path>) -> Result<ExitCode, CliError> {
     let facts = job.build_inputs();
-    let mut judged = check_build(&facts, &[], env).map_err(CliError::operational)?;
+    let mut judged = check_build(&facts, &[], env)?;
     if !job.facts.sees_linked() {
         // The file that it will be linked into is not examined.
         judged.build.findings.append(&mut judged.build.deferred);
@@ -125,12 +122,11 @@ fn compile_guard(env: &Env, job: &CmakeJob, dir: &Path, depfile: Option<&Path>) 
     let made = if let Some(why) = &job.facts.unguarded {
         GuardObjects::Unguarded(why.clone())
     } else {
-        let descriptor = judged.encode_note(&facts).map_err(CliError::operational)?;
+        let descriptor = judged.encode_note(&facts)?;
         let delayed = dir.join(linking::DELAYED);
         linking::write_delayed(&delayed, &judged.to_manifest(&facts))
             .map_err(|error| cannot("write", &delayed, error))?;
-        guard::compile_with(&job.facts.tool, &descriptor, &facts.component, facts.target, dir)
-            .map_err(CliError::operational)?
+        guard::compile_with(&job.facts.tool, &descriptor, &facts.component, facts.target, dir)?
     };
     let first = match made {
         GuardObjects::Objects { note, shim } => {
@@ -151,7 +147,7 @@ fn compile_guard(env: &Env, job: &CmakeJob, dir: &Path, depfile: Option<&Path>) 
                 job.report_findings(&findings)?;
             }
             if job.facts.unguarded.is_none() {
-                write_empty_objects(&job.facts.tool, dir).map_err(CliError::operational)?;
+                write_empty_objects(&job.facts.tool, dir)?;
             }
             fs::write(&marker, why).map_err(|error| cannot("write", &marker, error))?;
             if job.facts.unguarded.is_some() { marker } else { dir.join(NOTE) }
@@ -173,7 +169,7 @@ fn remove_earlier(facts: &TargetDescription) {
 }
 
 /// Writes empty objects if no guard is possible, because the module has added two files to the linker's arguments.
-fn write_empty_objects(tool: &Tool, out: &Path) -> Result<(), String> {
+fn write_empty_objects(tool: &Tool, out: &Path) -> Result<(), CliError> {
     let source = out.join("empty.c");
     fs::write(&source, "").map_err(|error| format!("cannot write {}: {error}", source.display()))?;
     for object in [NOTE, SHIM] {
@@ -185,7 +181,9 @@ fn write_empty_objects(tool: &Tool, out: &Path) -> Result<(), String> {
             .arg(out.join(object))
             .status();
         if !status.as_ref().is_ok_and(std::process::ExitStatus::success) {
-            return Err(format!("the compiler {} cannot compile an empty file: {status:?}", tool.program.display()));
+            return Err(
+                format!("the compiler {} cannot compile an empty file: {status:?}", tool.program.display()).into()
+            );
         }
     }
     Ok(())
@@ -272,7 +270,7 @@ fn library_jobs(
         if Some(same_place(&dir)) == of_target {
             continue;
         }
-        let mut job = CmakeJob::from_dir(&dir).map_err(CliError::operational)?;
+        let mut job = CmakeJob::from_dir(&dir)?;
         job.facts.output = Some(env.current_dir().join(made));
         job.facts.link_command = Some((words.clone(), env.current_dir().to_owned()));
         jobs.push((dir, job));
@@ -297,7 +295,7 @@ fn job_of(facts: &Path, made: &Path) -> Result<Option<(PathBuf, CmakeJob)>, CliE
             Ok(job) => job,
             // The facts belong to a configuration that the project no longer has.
             Err(_) if several => continue,
-            Err(error) => return Err(CliError::operational(error)),
+            Err(error) => return Err(error),
         };
         if job.facts.output.as_deref().map(same_place) == Some(made.clone()) {
             return Ok(Some((dir, job)));
@@ -338,14 +336,14 @@ fn seal_outputs(env: &Env, job: &CmakeJob, dir: &Path) -> Result<ExitCode, CliEr
 
 /// Checks a linked file and seals its note, either in place or in a copy that is written only if the file is accepted.
 pub(crate) fn verify_and_seal(env: &Env, job: &CmakeJob, file: &Path, to: Option<&Path>) -> Result<(), CliError> {
-    let binary = Binary::read(file).map_err(CliError::operational)?;
+    let binary = Binary::read(file)?;
     if matches!(binary.kind, BinaryKind::Object | BinaryKind::Archive) {
         return Err(CliError::operational(format_args!("{}: not a linked file ({})", file.display(), binary.kind)));
     }
-    let kernels = binary.kernels().map_err(CliError::operational)?;
+    let kernels = binary.kernels()?;
     let open = OpenFiles::default();
     let facts = job.build_inputs();
-    let policy = facts.read_policy().map_err(CliError::operational)?;
+    let policy = facts.read_policy()?;
     let name = job.facts.linked_name();
     let refuse = |why: &str| job.report_findings(&pipeline::not_guarded(&facts, &policy, &name, file, why));
     let manifest = binary.manifests().flatten().map(|note| note.manifest).find(|one| one.component == facts.component);
@@ -369,13 +367,12 @@ pub(crate) fn verify_and_seal(env: &Env, job: &CmakeJob, file: &Path, to: Option
         linked_from: &linked_from,
         open: &open,
     };
-    let (taken, findings) = verify_linked_file(env, job, &linked_file, &seen).map_err(CliError::operational)?;
+    let (taken, findings) = verify_linked_file(env, job, &linked_file, &seen)?;
     if to.is_some() && fails_build(&findings) {
         return job.report_findings(&findings);
     }
     // A refused file is sealed too: its note shows its toolchain before it is deleted.
-    let noted =
-        pipeline::seal_file(&facts, &binary, to, kernels, None, Some(seen), taken).map_err(CliError::operational)?;
+    let noted = pipeline::seal_file(&facts, &binary, to, kernels, None, Some(seen), taken)?;
     job.report_findings(&findings)?;
     match noted {
         Err(why) => refuse(&why),
@@ -400,7 +397,7 @@ fn verify_linked_file(
     job: &CmakeJob,
     linked_file: &LinkedFile<'_>,
     seen: &LinkEvidence,
-) -> Result<(Option<ResolvedCudnn>, Vec<Finding>), String> {
+) -> Result<(Option<ResolvedCudnn>, Vec<Finding>), CliError> {
     let facts = &job.facts;
     let LinkedFile { policy, manifest, binary, kernels, linked_from, open } = *linked_file;
     let mut kernel_ownership = Vec::new();

@@ -1,5 +1,6 @@
 //! The CMake package, for users who have installed only the command.
 
+use crate::cli::report::CliError;
 use std::path::Path;
 
 use cudaguard::internal::files;
@@ -21,7 +22,7 @@ const FILES: [(&str, &str); 6] = [
 ];
 
 /// Writes the package below this prefix.
-pub(super) fn install_package(prefix: &Path) -> Result<(), String> {
+pub(super) fn install_package(prefix: &Path) -> Result<(), CliError> {
     for (place, text) in FILES {
         files::write_where_new(&prefix.join(place), text.as_bytes())?;
     }

@@ -48,7 +48,7 @@ struct Common {
 }
 
 impl Common {
-    fn add_target(&mut self, env: &Env, dir: &Path, job: &CmakeJob) -> Result<(), String> {
+    fn add_target(&mut self, env: &Env, dir: &Path, job: &CmakeJob) -> Result<(), CliError> {
         let facts = job.build_inputs();
         let policy = facts.read_policy()?;
         let toolchain = facts.detect_toolchain(env, &policy, &[]);
@@ -77,7 +77,7 @@ impl Common {
                     return Err(format!(
                         "the targets of this project use different {what}, but a lock can contain only one: {known} ({by}), \
                          {its} ({target})"
-                    ));
+                    ).into());
                 }
                 (None, its) => (*ours, *by) = (its, target.clone()),
             }
@@ -89,7 +89,7 @@ impl Common {
                     return Err(format!(
                         "{other} and {target} belong to the component {name}, but are compiled for different archs: set \
                          another COMPONENT for one of them"
-                    ));
+                    ).into());
                 }
                 Some(_) => {}
                 None => drop(self.archs.insert(name.clone(), (target.clone(), own.archs))),
@@ -164,17 +164,14 @@ pub(super) fn run_lock(env: &Env, list: &Path) -> Result<ExitCode, CliError> {
     let mut all: BTreeMap<String, Common> = BTreeMap::new();
     let mut top = None;
     for dir in text.lines() {
-        let job = CmakeJob::from_dir(Path::new(dir)).map_err(CliError::operational)?;
-        all.entry(job.build_inputs().target.to_owned())
-            .or_default()
-            .add_target(env, Path::new(dir), &job)
-            .map_err(CliError::operational)?;
+        let job = CmakeJob::from_dir(Path::new(dir))?;
+        all.entry(job.build_inputs().target.to_owned()).or_default().add_target(env, Path::new(dir), &job)?;
         top.get_or_insert(job.facts.top);
     }
     let top: PathBuf = top.ok_or_else(|| CliError::operational("no target of this project is guarded"))?;
     let file = top.join(FILE);
     // An unreadable lock may contain the entries of other targets, so it is not overwritten.
-    let old = Lock::read(&file).map_err(CliError::operational)?;
+    let old = Lock::read(&file)?;
     let mut lock = old.clone().unwrap_or_default();
     let mut lock_output = String::new();
     for (triple, common) in all {

@@ -56,7 +56,7 @@ pub(crate) fn run_requirements(
     form: RequirementsFormat,
 ) -> Result<ExitCode, CliError> {
     let name = match name {
-        Some(name) => ProgramName::parse(name).map_err(CliError::operational)?,
+        Some(name) => ProgramName::parse(name)?,
         None => ProgramName::from_file(&files[0]),
     };
     let all = verify::components_of_all(env, files)?;

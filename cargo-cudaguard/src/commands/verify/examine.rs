@@ -36,7 +36,7 @@ pub(crate) fn read_components(env: &Env, file: &Path, packages: &[String]) -> Re
         OpenArtifact::Whole(mut report) => report.checkable_components(packages),
         OpenArtifact::File(path, _) if !packages.is_empty() => Err(no_packages(path)),
         OpenArtifact::File(path, contents) => {
-            let binary = Binary::from_contents(path, contents).map_err(CliError::operational)?;
+            let binary = Binary::from_contents(path, contents)?;
             checkable(&binary, components_of(&binary, env))
         }
     }
@@ -52,7 +52,7 @@ pub(crate) enum OpenArtifact<'a> {
 
 impl<'a> OpenArtifact<'a> {
     pub(crate) fn open(path: &'a Path) -> Result<Self, CliError> {
-        Ok(match artifact::open(path).map_err(CliError::operational)? {
+        Ok(match artifact::open(path)? {
             Opened::File(contents) => Self::File(path, contents),
             Opened::Archive(archive) => Self::Whole(Box::new(ArtifactReport::read(path, archive, false)?)),
         })
@@ -70,7 +70,7 @@ impl<'a> OpenArtifact<'a> {
             }
             Self::File(path, _) if !packages.is_empty() => Err(no_packages(path)),
             Self::File(path, contents) => {
-                let binary = Binary::from_contents(path, contents.clone()).map_err(CliError::operational)?;
+                let binary = Binary::from_contents(path, contents.clone())?;
                 if is_loaded_here(&binary) {
                     simulate_start(env, &binary, &probe)
                 } else {
@@ -92,7 +92,7 @@ impl<'a> OpenArtifact<'a> {
             Self::Whole(report) => check_archive(report, packages, machines, place),
             Self::File(path, _) if !packages.is_empty() => Err(no_packages(path)),
             Self::File(path, contents) => {
-                let binary = Binary::from_contents(path, contents.clone()).map_err(CliError::operational)?;
+                let binary = Binary::from_contents(path, contents.clone())?;
                 check_binary(&binary, components_of(&binary, env), machines, place)
             }
         }
@@ -284,8 +284,7 @@ fn on_each_of(binary: &Binary, components: &Components, machine: Option<&Machine
 }
 
 fn simulate_start(env: &Env, binary: &Binary, probe: &DriverProbe) -> Result<MachineAnswer, CliError> {
-    let predicted =
-        start::simulate_and_check(binary, env, &OpenFiles::default(), Some(probe)).map_err(CliError::operational)?;
+    let predicted = start::simulate_and_check(binary, env, &OpenFiles::default(), Some(probe))?;
     let mut findings = predicted.findings.clone();
     let mut not_examined = predicted.not_examined.clone();
     if predicted.manifests.is_empty() && not_examined.is_empty() {

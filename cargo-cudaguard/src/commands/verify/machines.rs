@@ -43,7 +43,7 @@ impl Machines {
                 by_options: false,
             },
             None if flags.is_any_set() => Self::Described {
-                machines: described_by(flags).map_err(CliError::operational)?,
+                machines: described_by(flags)?,
                 place: "the described machine".to_owned(),
                 by_options: true,
             },
