@@ -12,8 +12,7 @@ pub(super) fn walk_dir(dir: &Path, of: &ArchivePlace<'_>) -> Result<&'static str
     if image::is_layout(dir) {
         return image::walk_layout(dir, of);
     }
-    let entries = fs::read_dir(dir).map_err(|error| of.error_for("", error))?;
-    visit_child(entries, "", of)?;
+    visit_child(fs::read_dir(dir).map_err(|error| of.error_for("", error))?, "", of)?;
     Ok("directory")
 }
 

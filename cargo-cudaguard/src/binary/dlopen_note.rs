@@ -58,7 +58,7 @@ pub fn note_text(manifest: &Manifest) -> Option<String> {
         let priority = if required { "required" } else { "recommended" };
         entries.push(entry(CUDNN.key, priority, &manifest.component.to_string(), vec![soname.clone()]));
     }
-    (!entries.is_empty()).then(|| serde_json::to_string(&entries).expect("all keys are texts"))
+    serde_json::to_string(&entries).ok().filter(|_| !entries.is_empty())
 }
 
 /// Returns the entries of all such notes in a file, whichever tool wrote them. A note that is not valid JSON of this

@@ -251,8 +251,7 @@ impl Binary {
         (self.machine, self.class64) = (image.machine(), image.is_64_bit());
         let imports = image.imports();
         let names = |delayed: bool| {
-            let dlls = imports.iter().filter(move |dll| dll.is_delayed == delayed);
-            dlls.map(|dll| dll.name.to_owned()).collect()
+            imports.iter().filter(move |dll| dll.is_delayed == delayed).map(|dll| dll.name.to_owned()).collect()
         };
         (self.needed, self.delay_loaded) = (names(false), names(true));
         self.soname = image.dll_name().map(str::to_owned);

@@ -234,8 +234,7 @@ fn from_json(facts: &Value) -> Manifest {
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
     let policy = &facts["policy"];
     let archs = |key: &str| {
-        let list = facts["archs"][key].as_array()?;
-        Some(list.iter().filter_map(|name| parse_target(name.as_str()?)).collect::<Vec<_>>())
+        Some(facts["archs"][key].as_array()?.iter().filter_map(|name| parse_target(name.as_str()?)).collect::<Vec<_>>())
     };
     Manifest {
         component: Component { name: text(&facts["component"]["name"]), version: text(&facts["component"]["version"]) },

@@ -348,8 +348,7 @@ impl<'data> Pe<'data> {
             entry.name_or_id().id() == Some(pe::RT_VERSION) && entry.is_table()
         };
         let of_type = resources.root().ok()?.entries.iter().take(ENTRIES).find(is_version)?;
-        let by_name = of_type.data(resources).ok()?.table()?;
-        let by_language = by_name.entries.first()?.data(resources).ok()?.table()?;
+        let by_language = of_type.data(resources).ok()?.table()?.entries.first()?.data(resources).ok()?.table()?;
         let entry = by_language.entries.first()?.data(resources).ok()?.data()?;
         let data = self.at_address(entry.offset_to_data.get(LE))?;
         let size = usize::try_from(entry.size.get(LE)).ok()?;
@@ -385,8 +384,7 @@ impl<'data> Pe<'data> {
     /// Returns the bytes that no header describes, after the image: data that an installer or a packer added. Signatures and the
     /// symbols of MinGW are part of the image.
     pub fn trailing(&self) -> &'data [u8] {
-        let end_of_sections = self.sections.max_section_file_offset().max(self.headers_end);
-        let mut end = end_of_sections;
+        let mut end = self.sections.max_section_file_offset().max(self.headers_end);
         let (at, count) = self.symbols;
         if at != 0 && count != 0 {
             let strings = u64::from(at) + u64::from(count) * pe::IMAGE_SIZEOF_SYMBOL as u64;

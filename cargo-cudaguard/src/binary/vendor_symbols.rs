@@ -96,8 +96,7 @@ impl VendorSymbols {
     }
 
     fn from_pe(image: &Pe<'_>) -> Self {
-        let dlls = image.imports().into_iter().filter(|dll| is_vendors(dll.name));
-        let imports = dlls.flat_map(|dll| {
+        let imports = image.imports().into_iter().filter(|dll| is_vendors(dll.name)).flat_map(|dll| {
             let import = move |name: &str| VendorImport {
                 name: name.to_owned(),
                 version: None,

@@ -130,8 +130,7 @@ impl BuildContext {
 
     /// Prints the findings of the built files and the final summary line.
     pub(crate) fn print_summary(&self) {
-        let reported = self.reported_findings();
-        findings::print(&reported);
+        findings::print(&self.reported_findings());
         self.last_line();
     }
 

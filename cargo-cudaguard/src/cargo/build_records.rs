@@ -97,8 +97,7 @@ impl BuildRecords {
     /// Writes the record of a file.
     pub(crate) fn write_entry(&self, entry: &BuildRecord) -> Result<(), CliError> {
         let text = serde_json::to_string(entry).map_err(|error| error.to_string())?;
-        let path = self.record_path(&entry.package, &entry.kind, &entry.name);
-        write_where_new(&path, format!("{text}\n").as_bytes())?;
+        write_where_new(&self.record_path(&entry.package, &entry.kind, &entry.name), format!("{text}\n").as_bytes())?;
         Ok(())
     }
 }

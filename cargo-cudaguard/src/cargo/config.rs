@@ -49,8 +49,7 @@ impl Config {
             });
         }
         let mut seen = Vec::new();
-        let homes = dir.ancestors().map(|dir| dir.join(".cargo")).chain(cargo_home(env));
-        for home in homes {
+        for home in dir.ancestors().map(|dir| dir.join(".cargo")).chain(cargo_home(env)) {
             // `config` without an extension is the older name; cargo prefers it if both exist.
             let Some(file) = ["config", "config.toml"].iter().map(|name| home.join(name)).find(|path| path.is_file())
             else {

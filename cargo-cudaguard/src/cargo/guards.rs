@@ -209,8 +209,7 @@ impl Plan {
         // not disturbed.
         let workshop = dir.join(format!(".{}", std::process::id()));
         fs::create_dir_all(&workshop).map_err(|error| format!("cannot create {}: {error}", workshop.display()))?;
-        let made = shims.guard(facts, &judged.env, &descriptor, &workshop);
-        let made = made.and_then(|guarded| {
+        let made = shims.guard(facts, &judged.env, &descriptor, &workshop).and_then(|guarded| {
             if let GuardObjects::Objects { note, shim } = &guarded {
                 let place = |from: &Path, to: PathBuf| {
                     fs::rename(from, &to).map_err(|error| format!("cannot write {}: {error}", to.display()))

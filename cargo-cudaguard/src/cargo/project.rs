@@ -456,10 +456,7 @@ fn is_release(name: &str, config: &Config, top: &Path) -> Option<bool> {
             "test" => "dev".clone_into(&mut root),
             _ => {}
         }
-        let in_manifest = || {
-            let profile = manifest.get("profile")?.get(&root)?;
-            profile.get("inherits")?.as_str().map(str::to_owned)
-        };
+        let in_manifest = || manifest.get("profile")?.get(&root)?.get("inherits")?.as_str().map(str::to_owned);
         match config.string_value(&["profile", &root, "inherits"]).or_else(in_manifest) {
             Some(parent) => root = parent,
             None => break,

@@ -744,8 +744,7 @@ fn parse(by_cargo: bool, words: &[OsString]) -> clap::ArgMatches {
         if error.use_stderr() {
             error.exit();
         }
-        let written = report::check_written(error.print());
-        std::process::exit(written.map_or_else(|stop| stop.report_status().into(), |_| 0))
+        std::process::exit(report::check_written(error.print()).map_or_else(|stop| stop.report_status().into(), |_| 0))
     })
 }
 

@@ -46,8 +46,7 @@ fn library_groups(one: &CrateUse) -> Vec<(&'static str, Vec<String>)> {
         Mode::None | Mode::Unknown => return Vec::new(),
     };
     let names = |stems: Vec<&str>| stems.into_iter().map(|stem| format!("lib{stem}")).collect::<Vec<_>>();
-    let groups = [(how, names(others)), ("linked", names(driver))];
-    groups.into_iter().filter(|(_, names)| !names.is_empty()).collect()
+    [(how, names(others)), ("linked", names(driver))].into_iter().filter(|(_, names)| !names.is_empty()).collect()
 }
 
 /// Returns the reason for the level of a crate, its libraries and its tools, in one line.
@@ -155,11 +154,11 @@ impl<'a> CrateView<'a> {
             path: &one.of.path,
             known: one.of.table_row().is_some(),
             build_script: one.of.tool,
-            level: one.level.as_ref().map(|level| VersionView::new(level.value, level.by.clone())),
+            level: one.level.as_ref().map(|level| VersionView::new(&level.value, level.by.clone())),
             cudnn: one
                 .library
                 .as_ref()
-                .map(|library| VersionView::new(short_version(library.value), library.by.clone())),
+                .map(|library| VersionView::new(&short_version(library.value), library.by.clone())),
             libraries,
             nvcc: one.compiler.as_ref().map(|compiler| NvccView {
                 path: compiler.path.display().to_string(),
@@ -168,7 +167,7 @@ impl<'a> CrateView<'a> {
             }),
             arch: match &one.arch {
                 Some(ArchUse::Named { arch, variable, .. }) => {
-                    Some(VersionView::new(format!("sm_{arch}"), variable.clone()))
+                    Some(VersionView::new(&format!("sm_{arch}"), variable.clone()))
                 }
                 _ => None,
             },

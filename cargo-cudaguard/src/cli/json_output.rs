@@ -77,7 +77,7 @@ pub(crate) struct VersionView {
 }
 
 impl VersionView {
-    pub(crate) fn new(version: impl ToString, source: impl Into<Option<String>>) -> Self {
+    pub(crate) fn new(version: &impl ToString, source: impl Into<Option<String>>) -> Self {
         Self { version: version.to_string(), source: source.into() }
     }
 }

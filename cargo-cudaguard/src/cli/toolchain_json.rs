@@ -36,10 +36,10 @@ impl<'a> ToolchainView<'a> {
         Self {
             target: &toolchain.target,
             release: toolchain.release,
-            toolkit: version_in_use.map(|(toolkit, version)| VersionView::new(version, toolkit.source)),
+            toolkit: version_in_use.map(|(toolkit, version)| VersionView::new(&version, toolkit.source)),
             toolkits: (0..toolchain.toolkits.len()).map(|index| ToolkitView::new(toolchain, index)).collect(),
             cudart: toolchain.cudart.as_ref().map(FileView::of_cudart),
-            cudnn: headers_in_use.and_then(|headers| Some(VersionView::new(headers.version?, text(&headers.path)))),
+            cudnn: headers_in_use.and_then(|headers| Some(VersionView::new(&headers.version?, text(&headers.path)))),
             cudnns: (0..toolchain.installs.len()).map(|index| InstallView::new(toolchain, index)).collect(),
             host_compiler: toolchain.host.as_ref().map(FileView::of_compiler),
             host_compiler_of_cc: toolchain.host_of_cc.as_ref().map(FileView::of_compiler),
@@ -80,7 +80,7 @@ impl<'a> ToolkitView<'a> {
                 .as_ref()
                 .map(|nvcc| FileView { trouble: nvcc.problem.as_deref(), ..FileView::new(&nvcc.path, nvcc.version) }),
             headers: toolkit.headers.as_ref().map(|headers| FileView::new(&headers.path, headers.version)),
-            stated: toolkit.stated.as_ref().map(|stated| VersionView::new(stated.value, stated.source.clone())),
+            stated: toolkit.stated.as_ref().map(|stated| VersionView::new(&stated.value, stated.source.clone())),
             cudart: toolkit.cudart.as_ref().map(FileView::of_cudart),
             compiles: choice_reason(toolchain.compiler.as_ref(), index),
             included: choice_reason(toolchain.headers.as_ref(), index),

@@ -429,8 +429,7 @@ impl ArtifactReport {
     /// them and a program loads one.
     fn cuda_majors(&self) -> BTreeMap<u32, Vec<&str>> {
         let mut all: BTreeMap<u32, Vec<&str>> = BTreeMap::new();
-        let choices = self.file_choices();
-        for choice in choices.iter().filter(|choice| choice.is_of_libraries()) {
+        for choice in self.file_choices().iter().filter(|choice| choice.is_of_libraries()) {
             let is_variant = |part: &&ArtifactMember| choice.variants.iter().any(|variant| variant.name == part.name);
             for part in self.judged_parts().filter(is_variant).filter(|part| part.kernels.has_kernels()) {
                 let needed = part.binary.needed.iter().find_map(|soname| CUDART.major(soname));

@@ -186,8 +186,7 @@ pub(crate) fn run_cargo(env: &Env, verb: CargoVerb, arguments: &[OsString]) -> R
             findings::print(&reported);
             refused = pipeline::fails_build(&reported);
             if !refused {
-                let reported = build.reported_findings();
-                findings::print(&reported);
+                findings::print(&build.reported_findings());
             }
         }
         if refused {

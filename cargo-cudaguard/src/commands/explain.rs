@@ -177,8 +177,7 @@ fn explain_symptom(symptom: &Symptom) -> String {
 }
 
 fn nothing_known(text: &str) -> String {
-    let shown = text.trim().lines().next().unwrap_or_default();
-    let shown: String = shown.chars().take(60).collect();
+    let shown: String = text.trim().lines().next().unwrap_or_default().chars().take(60).collect();
     format!(
         "no explanation found for `{shown}`\n  next: pass the whole log, because the first error is usually the cause: `cargo \
          cudaguard explain - < LOG`\n  next: `cargo cudaguard doctor PROGRAM` examines this machine, and needs no error \

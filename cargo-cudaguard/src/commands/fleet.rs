@@ -528,8 +528,7 @@ fn line_of(file: &Path, outcome: &FleetOutcome, open: &[String]) -> String {
     add_unknown_facts(&mut not_judged, outcome.findings.iter().filter(|finding| finding.code.effect() == Effect::Open));
     let mut view = VerdictView::new(file, outcome.verdict, &outcome.findings, not_judged);
     view.change = outcome.change.map(Change::describe);
-    let text = json_output::render_line(&view);
-    sanitize::sanitize_text(text.trim_end().trim_end_matches('}')).into_owned()
+    sanitize::sanitize_text(json_output::render_line(&view).trim_end().trim_end_matches('}')).into_owned()
 }
 
 /// The number of machines, and the names of the first ones.

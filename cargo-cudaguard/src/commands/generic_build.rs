@@ -111,8 +111,7 @@ pub(crate) fn run_seal(env: &Env, sealing: &SealArgs) -> Result<ExitCode, CliErr
             sealing.file.display()
         ))
     })?;
-    let known = absolute_path(&facts_of(guard))?;
-    let mut facts = TargetDescription::from_options_file(&known)?;
+    let mut facts = TargetDescription::from_options_file(&absolute_path(&facts_of(guard))?)?;
     for object in &sealing.objects {
         facts.objects.push(absolute_path(object)?);
     }

@@ -136,8 +136,7 @@ fn uses_cudnn(package: &Path, crates: &[Crate]) -> bool {
 fn uses_cuda(package: &Path) -> bool {
     const DEVICE_CODE: [&str; 5] = ["cu", "cuh", "ptx", "cubin", "fatbin"];
     fn has_device_code(directory: &Path, depth: usize) -> bool {
-        let entries = fs::read_dir(directory).into_iter().flatten().flatten();
-        entries.map(|entry| entry.path()).any(|path| {
+        fs::read_dir(directory).into_iter().flatten().flatten().map(|entry| entry.path()).any(|path| {
             let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
             if path.is_dir() {
                 depth > 0 && name != "target" && !name.starts_with('.') && has_device_code(&path, depth - 1)

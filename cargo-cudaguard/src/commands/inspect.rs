@@ -137,8 +137,7 @@ impl InspectedFile<'_> {
         made_by(&mut page, evidence);
         if binary.kind != BinaryKind::GpuCode {
             if let Some(release) = self.release() {
-                let version = release.version.as_ref();
-                let version = version.map_or_else(
+                let version = release.version.as_ref().map_or_else(
                     || "version not known".to_owned(),
                     |known| format!("{known} (from: {})", known.read_from),
                 );
@@ -313,8 +312,7 @@ fn write_component(page: &mut InspectPage, note: &Note, has_kernels: bool) {
         page.push_line("compiler", compiler);
     }
     let observed = manifest.observed.as_deref().filter(|_| manifest.archs_known() == "observed");
-    let archs = observed.unwrap_or(&manifest.declared);
-    let names: Vec<String> = archs.iter().map(Target::to_string).collect();
+    let names: Vec<String> = observed.unwrap_or(&manifest.declared).iter().map(Target::to_string).collect();
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
     page.push_line("archs", &format!("{} ({})", join_names(&names, "none"), manifest.archs_known()));
     let mut name = "requires";

@@ -80,8 +80,7 @@ fn prepended(env: &Env, name: &str, dirs: &[PathBuf]) -> Result<Option<OsString>
         return Ok(None);
     }
     let others = env.path_list(name);
-    let list = std::env::join_paths(dirs.iter().chain(&others));
-    list.map(Some).map_err(|_| {
+    std::env::join_paths(dirs.iter().chain(&others)).map(Some).map_err(|_| {
         CliError::operational(format_args!(
             "{name} cannot contain {}\n  hint: set XDG_CACHE_HOME to a path without a colon",
             dirs[0].display()

@@ -166,8 +166,7 @@ fn simulate_closure(
 fn read_components(program: &Binary, graph: LoadGraph) -> (Components, LoadGraph) {
     let report = ArtifactReport::with_graph(&program.path, program.data().clone(), graph.clone(), Scope::Loaded);
     let Some(mut report) = report else { return (Components::from_binary(&program.path, program), graph) };
-    let components = report.components();
-    (components, report.take_graph().unwrap_or(graph))
+    (report.components(), report.take_graph().unwrap_or(graph))
 }
 
 fn program_manifest(program: &Binary) -> Option<Manifest> {

@@ -136,8 +136,7 @@ impl LibraryImage<'_> {
             Self::Elf(elf) => (elf.machine(), elf.exported_code(getter.function)?),
             Self::Pe(image) => (image.machine(), image.exported_code(getter.function)?),
         };
-        let constants = constants_of(machine, code);
-        only_value(constants.into_iter().filter_map(|number| decode(getter, major, number)))
+        only_value(constants_of(machine, code).into_iter().filter_map(|number| decode(getter, major, number)))
     }
 }
 

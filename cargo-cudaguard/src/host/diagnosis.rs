@@ -558,15 +558,13 @@ fn init_failure(answer: u32, machine: &Machine, signs: &HostSymptoms, values: &V
 /// Returns true for a virtual GPU of a guest: `GRID T4-8Q`, `NVIDIA A10-24C`.
 fn is_virtual(gpu: &Gpu) -> bool {
     let name = gpu.name.as_deref().unwrap_or_default();
-    let profile = name.rsplit('-').next().unwrap_or_default();
-    let size = profile.strip_suffix(['A', 'B', 'C', 'Q']).unwrap_or_default();
+    let size = name.rsplit('-').next().unwrap_or_default().strip_suffix(['A', 'B', 'C', 'Q']).unwrap_or_default();
     name.contains("GRID") || (!size.is_empty() && size.bytes().all(|byte| byte.is_ascii_digit()))
 }
 
 /// Returns why this driver can never use the GPUs on the bus: its branch dropped them, or its kernel module is not for them.
 fn undriven_finding(machine: &Machine, signs: &HostSymptoms, values: &Values) -> Option<Finding> {
-    let known = machine.known_gpus();
-    let listed: Vec<(u8, u8)> = known.iter().filter_map(|gpu| gpu.cc).collect();
+    let listed: Vec<(u8, u8)> = machine.known_gpus().iter().filter_map(|gpu| gpu.cc).collect();
     let all = if listed.is_empty() { &signs.capabilities } else { &listed };
     let newest = all.iter().max()?;
     let kernel = machine.driver.as_ref()?.kernel?;

@@ -49,8 +49,7 @@ pub(crate) fn in_name(library: &Library, file: &Path) -> Option<Version> {
 /// Returns the version that follows this stem in the name of the file, after all links are resolved. `None` if it has
 /// fewer than three numbers.
 pub(crate) fn numbers_in_name(file: &Path, stem: &str) -> Option<Version> {
-    let real = std::fs::canonicalize(file).ok()?;
-    version_after(real.file_name()?.to_str()?, stem)
+    version_after(std::fs::canonicalize(file).ok()?.file_name()?.to_str()?, stem)
 }
 
 fn version_after(name: &str, stem: &str) -> Option<Version> {
@@ -100,8 +99,7 @@ const LOOKED_AT: usize = 2048;
 
 /// Returns the release of the cudart that this part was built with, which its getter returns.
 pub(crate) fn made_with(files: &OpenFiles, library: &Library, part: &Path) -> Option<CudaVersion> {
-    let data = files.open(part).ok()?;
-    let number = returned_constant(&Elf::parse(&data).ok()?, library.made_with?)?;
+    let number = returned_constant(&Elf::parse(&files.open(part).ok()?).ok()?, library.made_with?)?;
     CudaVersion::is_plausible(number).then(|| CudaVersion::from_int(number))
 }
 

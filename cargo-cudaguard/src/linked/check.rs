@@ -211,8 +211,7 @@ fn check_foreign_archs(
     if linked.own.is_empty() || linked.own.contains(&true) || groups.iter().all(right) {
         return;
     }
-    let all = groups.iter().flat_map(|group| &group.containers);
-    let all = all.filter_map(|at| linked.kernels.containers().get(*at));
+    let all = groups.iter().flat_map(|group| &group.containers).filter_map(|at| linked.kernels.containers().get(*at));
     let kernels = join_unique(all.map(|container| container_label(linked.kernels, container)).collect());
     let values = policy_args(policy).with("file", linked.name).with("kernels", kernels);
     let values = values

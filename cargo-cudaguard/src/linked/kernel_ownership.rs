@@ -78,8 +78,7 @@ fn for_each_file(places: &BuildPlaces<'_>, known: &mut impl FnMut(&Path)) {
     }
     let mut left = MOST_FILES;
     let mut seen = BTreeSet::new();
-    let dirs = places.out_dirs.iter().map(PathBuf::as_path).chain(places.package);
-    for dir in dirs {
+    for dir in places.out_dirs.iter().map(PathBuf::as_path).chain(places.package) {
         walk_kernel_files(dir, dir, places, &mut left, &mut seen, known);
     }
 }

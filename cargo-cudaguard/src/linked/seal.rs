@@ -233,8 +233,7 @@ pub fn copy_file(file: &Path, to: &Path) -> Result<(), String> {
 
 /// Deletes a refused file. If the path is a symbolic link, deletes both the link and the file, because sealing follows the link.
 pub fn remove_refused(file: &Path) {
-    let real = fs::canonicalize(file);
-    for path in real.iter().map(PathBuf::as_path).chain([file]) {
+    for path in fs::canonicalize(file).iter().map(PathBuf::as_path).chain([file]) {
         let _ = fs::remove_file(path);
     }
 }
@@ -389,10 +388,7 @@ pub(crate) fn cudart_speaks_for(
 ) -> Option<CudaVersion> {
     let toolkit = manifest.toolkit.map(CudaVersion::from);
     match (linkage, named) {
-        (Linkage::Linked, Some(named)) => {
-            let known = shown.or(toolkit).filter(|known| known.major == named.major);
-            known.or(Some(named))
-        }
+        (Linkage::Linked, Some(named)) => shown.or(toolkit).filter(|known| known.major == named.major).or(Some(named)),
         // If its code does not show the version, assume that nvcc linked its default.
         (Linkage::Static, _) => shown.or(toolkit),
         _ => None,

@@ -23,8 +23,7 @@ impl UnloadedTorchCuda {
     pub fn detect(needed: &[String], searched: &[PathBuf]) -> Option<Self> {
         let is_torch = |name: &&String| ["libtorch.so", "libtorch_cpu.so"].iter().any(|one| name.starts_with(one));
         let library = needed.iter().find(is_torch)?;
-        let dir = searched.iter().find(|dir| dir.join(library).is_file())?;
-        let path = cuda_part(dir)?;
+        let path = cuda_part(searched.iter().find(|dir| dir.join(library).is_file())?)?;
         (!loads_gpu_part(needed, searched)).then(|| Self { library: library.clone(), path })
     }
 }

@@ -120,8 +120,7 @@ fn release_text(release: DriverRelease) -> String {
 
 /// Returns the newest driver of the tables that supports all GPUs.
 fn newest_driver(machine: &Machine) -> Option<Driver> {
-    let branches = tables::branch_rows().iter().rev().filter(|row| row.exact);
-    let mut drivers = branches.map(|row| {
+    let mut drivers = tables::branch_rows().iter().rev().filter(|row| row.exact).map(|row| {
         let release = Some(DriverRelease::new(row.branch, 0, 0));
         Driver { user: release, kernel: release, ..Driver::default() }
     });

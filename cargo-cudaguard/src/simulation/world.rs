@@ -419,8 +419,7 @@ impl World {
             create_dir(&root.join("etc"))?;
         }
         if self.complete && self.library.is_some() {
-            let tool = fakes.program("nvidia-smi")?;
-            copy(&tool, &root.join("usr-bin/nvidia-smi"))?;
+            copy(&fakes.program("nvidia-smi")?, &root.join("usr-bin/nvidia-smi"))?;
         }
         Ok(library_path)
     }
@@ -493,8 +492,7 @@ fn parts_of(library: &Library) -> Vec<DriverLibrary<'_>> {
     if library.jit {
         parts.push(("empty", "libnvidia-ptxjitcompiler.so.1", None));
     }
-    let parts = parts.into_iter();
-    parts.map(|(source, soname, note)| DriverLibrary { source, soname, cuda: library.cuda, note }).collect()
+    parts.into_iter().map(|(source, soname, note)| DriverLibrary { source, soname, cuda: library.cuda, note }).collect()
 }
 
 fn create_dir(dir: &Path) -> Result<(), SimulationError> {

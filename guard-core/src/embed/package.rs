@@ -85,8 +85,7 @@ impl PackageWalk {
 
     /// Returns `None` if the path does not belong to the package or must be skipped.
     fn visit_entry(&mut self, path: &Path) -> Option<DirState> {
-        let name = path.file_name()?;
-        if name.as_encoded_bytes().starts_with(b".") {
+        if path.file_name()?.as_encoded_bytes().starts_with(b".") {
             return None;
         }
         let facts = fs::metadata(path).ok()?;

@@ -230,8 +230,7 @@ pub fn compiling_toolkits(ccs: impl IntoIterator<Item = Cc>) -> (Option<CudaVers
 
 /// Returns the code to add for a GPU of this cc: `sm_90`, or `PTX` if no known toolkit compiles machine code for it.
 pub fn code_to_add(cc: Cc) -> String {
-    let is_made = arch_rows().iter().any(|row| row.cc == cc);
-    if is_made { format!("sm_{}{}", cc.0, cc.1) } else { "PTX".to_owned() }
+    if arch_rows().iter().any(|row| row.cc == cc) { format!("sm_{}{}", cc.0, cc.1) } else { "PTX".to_owned() }
 }
 
 /// Returns the archs without suffix that the toolkit supports, oldest first.
@@ -412,8 +411,7 @@ pub fn last_branches() -> Vec<(Cc, u32)> {
 
 /// Returns the last branch that supports GPUs of this cc; `None` if the newest does, or for a Tegra.
 pub fn last_branch(gpu: Cc) -> Option<u32> {
-    let left = DRIVERS.left.iter().filter(|_| !is_tegra(gpu));
-    left.filter(|(below, _)| gpu < *below).map(|(_, last)| *last).min()
+    DRIVERS.left.iter().filter(|_| !is_tegra(gpu)).filter(|(below, _)| gpu < *below).map(|(_, last)| *last).min()
 }
 
 /// Returns the first drivers that support GPUs of this cc: those of the CUDA version whose toolkit first compiled code

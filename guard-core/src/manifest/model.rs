@@ -414,7 +414,7 @@ impl Manifest {
             ("profile", self.profile.as_str().into()),
             ("toolkit", self.toolkit_to_json().into()),
             (CUDNN.key, self.library_to_json().into()),
-            ("cudart", self.cudart.as_ref().and_then(RecordedCudart::to_json).into()),
+            ("cudart", self.cudart.and_then(RecordedCudart::to_json).into()),
             ("archs", self.archs_to_json()),
             ("host_compiler", self.host_compiler.as_deref().into()),
             ("dlopen", non_empty(self.opens.iter().map(Opens::to_json).collect()).into()),
@@ -463,7 +463,7 @@ fn non_empty<T>(items: Vec<T>) -> Option<Vec<T>> {
 
 impl RecordedCudart {
     /// `None` if it is not linked.
-    fn to_json(&self) -> Option<Value> {
+    fn to_json(self) -> Option<Value> {
         Some(object([
             ("linkage", self.linkage.name()?.into()),
             ("version", self.version.map(|version| version.to_string()).into()),

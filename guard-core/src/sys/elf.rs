@@ -469,8 +469,7 @@ impl<'data> Elf<'data> {
 
     /// Returns the program interpreter: `/lib64/ld-linux-x86-64.so.2`.
     pub fn interpreter(&self) -> Option<&'data str> {
-        let segment = self.segments().find(|segment| segment.kind == PT_INTERP)?;
-        let text = segment.data.split(|byte| *byte == 0).next()?;
+        let text = self.segments().find(|segment| segment.kind == PT_INTERP)?.data.split(|byte| *byte == 0).next()?;
         std::str::from_utf8(text).ok().filter(|text| !text.is_empty())
     }
 }

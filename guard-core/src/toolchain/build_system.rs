@@ -109,17 +109,13 @@ impl Detector<'_> {
         compiler: Option<&Selection>,
         given: &BuildSystemFacts,
     ) -> Option<Selection> {
-        let first = given.includes.iter().find_map(|dir| {
-            let headers = headers_in(std::slice::from_ref(&dir.value))?;
-            Some((headers, dir))
-        });
+        let first = given.includes.iter().find_map(|dir| Some((headers_in(std::slice::from_ref(&dir.value))?, dir)));
         if let Some((headers, dir)) = first {
             let index = self.toolkit_of_headers(list, &headers, &dir.source);
             return Some(Selection { index, reason: format!("{} names it", dir.source) });
         }
         let has = |index: &usize| list.toolkits[*index].headers.is_some();
-        let own = compiler.map(|choice| choice.index).filter(has);
-        match (own, (0..list.toolkits.len()).find(has)) {
+        match (compiler.map(|choice| choice.index).filter(has), (0..list.toolkits.len()).find(has)) {
             (Some(index), _) => Some(Selection { index, reason: "the compiler's own".to_owned() }),
             (None, Some(index)) => {
                 Some(Selection { index, reason: format!("{} names it", list.toolkits[index].found[0]) })

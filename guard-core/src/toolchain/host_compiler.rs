@@ -96,8 +96,7 @@ pub(super) fn parse_version_output(text: &str) -> (CompilerFamily, Option<Versio
 /// Parses the version after the first parenthesis: `g++ (Debian 12.2.0-14) 12.2.0`,
 /// `gcc (GCC) 11.4.1 20231218 (Red Hat 11.4.1-3)`.
 fn parse_gnu_version(text: &str) -> Option<Version> {
-    let rest = text.split_once(')').map_or(text, |(_, rest)| rest);
-    rest.split_whitespace().find_map(leading_version)
+    text.split_once(')').map_or(text, |(_, rest)| rest).split_whitespace().find_map(leading_version)
 }
 
 /// Returns true if both programs are drivers of one compiler: `c++` → `x86_64-linux-gnu-g++-12` and `gcc` →

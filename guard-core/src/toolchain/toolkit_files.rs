@@ -106,8 +106,7 @@ pub(super) fn cudart_in(layout: &Layout, dir: &Path, source: &str) -> Option<Lin
         [major @ ..=10, minor] => Some(Sourced::new(Version::new(major, minor, 0), real.display().to_string())),
         // lib, lib64 and targets/*/lib are at most three directories below the root.
         _ => dir.ancestors().skip(1).take(3).map(|root| root.join("version.json")).find_map(|file| {
-            let version = parse_version_json(&read_lossy(&file)?, "cuda_cudart")?;
-            Some(Sourced::new(version, file.display().to_string()))
+            Some(Sourced::new(parse_version_json(&read_lossy(&file)?, "cuda_cudart")?, file.display().to_string()))
         }),
     };
     // A version.json of another major belongs to another toolkit.

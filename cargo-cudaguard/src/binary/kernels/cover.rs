@@ -324,8 +324,7 @@ impl Kernels {
         // The program may have its kernels in PTX text (candle 0.11). Text older than CUDA 11 is a helper (XLA: up to 4.2).
         let only_text = newest_text.filter(|isa| !served && left_out && *isa >= (7, 0));
         unknown |= only_text.is_some();
-        let text = newest_text.filter(|_| served);
-        let text = text.map(|isa| (isa, tables::ptx_floor((isa.0.into(), isa.1.into()))));
+        let text = newest_text.filter(|_| served).map(|isa| (isa, tables::ptx_floor((isa.0.into(), isa.1.into()))));
         // Every driver that supports the GPU compiles older text.
         let always = tables::first_driver(cc).map(|first| first.cuda);
         let always = always.or_else(|| Some(tables::branch_rows().first()?.least));

@@ -69,8 +69,7 @@ pub(super) fn read_header(data: &[u8]) -> Option<Header> {
     if payload.is_empty() {
         return Some(header);
     }
-    let first = Entries::new(payload).next()?.ok()?;
-    (first.version == 0x0101).then_some(header)
+    (Entries::new(payload).next()?.ok()?.version == 0x0101).then_some(header)
 }
 
 /// An entry of a container, or an image of a concatenated entry.

@@ -189,8 +189,7 @@ impl<'data> KernelReader<'data> {
     }
 
     fn add_place(&mut self, member: Option<&str>, section: &str) -> u32 {
-        let known = self.places.last();
-        if !known.is_some_and(|place| place.section == section && place.member.as_deref() == member) {
+        if !self.places.last().is_some_and(|place| place.section == section && place.member.as_deref() == member) {
             self.places.push(KernelPlace { member: member.map(str::to_owned), section: section.to_owned() });
         }
         u32::try_from(self.places.len() - 1).unwrap_or(u32::MAX)

@@ -153,8 +153,7 @@ impl DllSearch {
             let found = self.find(&key, dirs);
             let request = DllRequest { name, needed_by, is_delayed, found };
             if let Some(path) = request.found.as_ref().filter(|found| found.by != DllSource::Windows) {
-                let path = path.path.clone().unwrap_or_default();
-                wait_for(&path, is_delayed, &mut now, &mut later);
+                wait_for(&path.path.clone().unwrap_or_default(), is_delayed, &mut now, &mut later);
             }
             closure.push(request);
         }

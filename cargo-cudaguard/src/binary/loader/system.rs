@@ -37,8 +37,7 @@ impl System {
         let texts = || texts.iter().copied();
         let version = texts().find_map(|text| parse_glibc_release(text.split_once("release version ")?.1));
         let dirs = builtin_dirs(texts()).unwrap_or_else(|| default_dirs(for_machine, tree));
-        let first = dirs.first().and_then(|dir| dir.to_str()).unwrap_or_default();
-        let first = first.trim_matches('/');
+        let first = dirs.first().and_then(|dir| dir.to_str()).unwrap_or_default().trim_matches('/');
         let lib = if texts().any(|text| text == first) {
             first.to_owned()
         } else {

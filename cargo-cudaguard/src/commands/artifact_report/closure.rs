@@ -271,8 +271,7 @@ impl ArtifactReport {
     /// Returns the name of the member that is this file of the machine.
     fn member_of_file(&self, path: &Path) -> Option<String> {
         let top = fs::canonicalize(&self.archive).ok()?;
-        let dir = fs::canonicalize(path.parent()?).ok()?;
-        let below = dir.strip_prefix(&top).ok()?.join(path.file_name()?);
+        let below = fs::canonicalize(path.parent()?).ok()?.strip_prefix(&top).ok()?.join(path.file_name()?);
         let names: Option<Vec<&str>> = below.iter().map(OsStr::to_str).collect();
         Some(self.resolve_links(&names?.join("/"))?.to_owned())
     }

@@ -35,8 +35,7 @@ impl ArtifactReport {
         }
         let (files, mut known) = (OpenFiles::default(), BTreeMap::new());
         for at in 0..self.closures.len() {
-            let libraries = self.libraries_of_machine(at, &top, env, &files);
-            for library in libraries {
+            for library in self.libraries_of_machine(at, &top, env, &files) {
                 let path = library.path.clone();
                 let joined = *known.entry(path).or_insert_with(|| self.join_library(&library));
                 let loaded = joined.map(|joined| LoadedMember::joined(joined, library.name, library.picked_by));

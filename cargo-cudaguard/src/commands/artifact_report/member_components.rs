@@ -385,8 +385,7 @@ impl ArtifactReport {
 
     /// Reads the parts of a cuDNN that are members.
     fn read_member_parts(&self, graph: &MemberGraph<'_>, index: usize, found: &mut Found) {
-        let own = self.part_at(graph, &graph.graph.objects[index].path);
-        let by_name = own.and_then(ArtifactMember::cudnn_version);
+        let by_name = self.part_at(graph, &graph.graph.objects[index].path).and_then(ArtifactMember::cudnn_version);
         let major = found.soname.as_deref().and_then(|soname| CUDNN.major(soname));
         let mut parts = Vec::new();
         for part in major.into_iter().flat_map(|major| CUDNN.parts_of_major(major)) {

@@ -49,8 +49,7 @@ impl ArtifactReport {
 
     /// Returns the libraries that members of a package open by name and that no requirement of the package provides.
     pub(super) fn opened_on_machine(&self) -> impl Iterator<Item = OpenedByName> {
-        let all = self.opened_elsewhere().filter(|_| !self.is_complete());
-        all.flat_map(|(loader, absent)| {
+        self.opened_elsewhere().filter(|_| !self.is_complete()).flat_map(|(loader, absent)| {
             let is_provided = |opened: &OpenedLibrary| {
                 let mut packages = self.packages.iter().filter(|package| package.owns_member(&loader.name));
                 packages.any(|package| package.any_requirement_for(&format!("{}.so", opened.stem)).is_some())

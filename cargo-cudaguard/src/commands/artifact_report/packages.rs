@@ -396,8 +396,7 @@ impl ArtifactPackage {
 
     fn split_requirement(&self, text: &str) -> (String, String) {
         let (name, range) = text.split_at(name_of(text).len());
-        let range = range.split(';').next().unwrap_or_default();
-        let range = range.replace(['(', ')', ' '], "");
+        let range = range.split(';').next().unwrap_or_default().replace(['(', ')', ' '], "");
         let range = if self.kind == PackageKind::Image { range.replacen('=', "", 1) } else { range };
         let name = if self.kind == PackageKind::Image { name.to_owned() } else { normalize_name(name) };
         (name, if range.is_empty() { "any".to_owned() } else { range })

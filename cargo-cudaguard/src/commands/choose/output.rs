@@ -87,8 +87,7 @@ impl Choice {
             })
             .collect();
         let install = chosen.map(|at| InstallArguments::new(&candidates[at], judged[at].toolkit));
-        let rows = candidates.iter().zip(judged).zip(reasons);
-        let rows = rows.map(|((candidate, judged), reason)| Row {
+        let rows = candidates.iter().zip(judged).zip(reasons).map(|((candidate, judged), reason)| Row {
             name: candidate.name.clone(),
             is_file: candidate.file.is_some(),
             judged,

@@ -461,8 +461,7 @@ fn verify_linked_file(
             && Lock::lock_path(&facts.top).is_some_and(|lock| lock.exists())
     };
     if locked() || manifest.library.is_none() && (asked || manifest.toolkit.is_none() && about_cuda()?) {
-        let judged = check_build(&job.build_inputs(), &[], env)?;
-        let mut deferred = pipeline::deferred_findings(&judged, seen, binary);
+        let mut deferred = pipeline::deferred_findings(&check_build(&job.build_inputs(), &[], env)?, seen, binary);
         project_lock::name_build_dir(&mut deferred, job);
         findings.extend(deferred);
     }

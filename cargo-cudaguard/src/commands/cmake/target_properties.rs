@@ -169,8 +169,7 @@ impl TargetDescription {
             |cmake: &str, option: &str| by.choose(String::new(), format!("{cmake} of {target}"), option.to_owned());
         let path = |key: &str, source: &str| Some(Sourced::new(PathBuf::from(lines.single_value(key)?), source));
         let paths = |key: &str, source: &str| -> Vec<Sourced<PathBuf>> {
-            let directories = lines.all_values(key).into_iter();
-            directories.map(|directory| Sourced::new(PathBuf::from(directory), source)).collect()
+            lines.all_values(key).into_iter().map(|directory| Sourced::new(PathBuf::from(directory), source)).collect()
         };
         let is_cuda = |source: &String| Path::new(source).extension().is_some_and(|ending| ending == "cu");
         let kernels = lines.has_language("CUDA")

@@ -232,8 +232,7 @@ fn changed_values(
 ) -> Vec<ValueChange> {
     let names: BTreeSet<&String> = old.keys().chain(new.keys()).collect();
     let join = |map: &BTreeMap<String, BTreeSet<String>>, name: &String| {
-        let values = map.get(name).into_iter().flatten();
-        values.map(String::as_str).collect::<Vec<_>>().join(", ")
+        map.get(name).into_iter().flatten().map(String::as_str).collect::<Vec<_>>().join(", ")
     };
     let change = |name: &String| ValueChange { name: name.clone(), old: join(old, name), new: join(new, name) };
     names.into_iter().map(change).filter(|change| change.old != change.new).collect()

@@ -82,8 +82,7 @@ impl ReleaseFacts {
                 insert(&mut inside, library.name, version);
             }
             if part.is_listed_under_cuda() && part.holds.is_empty() {
-                let own = part.name.rsplit(['/', '!']).next().unwrap_or_default();
-                let name = vendor::plain_name(own);
+                let name = vendor::plain_name(part.name.rsplit(['/', '!']).next().unwrap_or_default());
                 insert(&mut inside, stem(&name), name.to_string());
             }
             if !part.components.manifests.is_empty() && !part.is_of_vendor() {

@@ -22,8 +22,7 @@ const LONGEST_VALUE: usize = 40;
 
 /// Returns the device of a PCI id such as `1EB810DE`: device and vendor, each with four hexadecimal digits.
 pub(super) fn device_id(text: &str) -> Option<u16> {
-    let digits = text.strip_prefix("0x").unwrap_or(text);
-    let (device, vendor) = digits.split_at_checked(4)?;
+    let (device, vendor) = text.strip_prefix("0x").unwrap_or(text).split_at_checked(4)?;
     vendor.eq_ignore_ascii_case("10DE").then(|| u16::from_str_radix(device, 16).ok())?
 }
 

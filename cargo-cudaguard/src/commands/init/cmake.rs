@@ -37,8 +37,7 @@ pub(super) fn init_cmake(env: &Env, changes: &mut Changes, source: &DependencySo
         Ok((parse_commands(&text)?, if text.contains("\r\n") { "\r\n" } else { "\n" }, text.ends_with('\n')))
     });
     let cuda = calls.as_ref().is_ok_and(|(calls, ..)| calls.iter().any(Command::enables_cuda));
-    let outcome = calls.map(|(calls, end, ended)| plan_edits(&calls, end, ended));
-    match outcome {
+    match calls.map(|(calls, end, ended)| plan_edits(&calls, end, ended)) {
         Ok(EmbedPlan::Done) => changes.line(format_args!("kept {}: it already calls cudaguard_embed", lists.display())),
         Ok(EmbedPlan::Append(lines)) => {
             if !changes.dry_run {
@@ -48,8 +47,7 @@ pub(super) fn init_cmake(env: &Env, changes: &mut Changes, source: &DependencySo
             changes.done("added", "add", format_args!("to {}:\n{}", lists.display(), indent_lines(lines.trim())));
         }
         Ok(EmbedPlan::Tell(targets)) => {
-            let lines = lines_for(&targets, "\n");
-            let lines = indent_lines(lines.trim());
+            let lines = indent_lines(lines_for(&targets, "\n").trim());
             changes.line(format_args!("{}: add these lines after the targets that you ship:\n{lines}", lists.display()));
         }
         Ok(EmbedPlan::Below) => changes.line(format_args!(

@@ -93,8 +93,7 @@ fn row_label(row: &MapRow) -> String {
 
 /// Describes a cell, for example `8.6 (A40) with driver 535, CUDA 12.2: is refused (CG303: no code …)`.
 fn describe_cell(row: &MapRow, branch: &Branch, cell: &Cell) -> String {
-    let why = cell.why.as_ref().filter(|_| cell.state != State::NotDriven);
-    let why = why.map(|finding| {
+    let why = cell.why.as_ref().filter(|_| cell.state != State::NotDriven).map(|finding| {
         let message = finding.message.lines().next().unwrap_or_default();
         format!(" ({}: {message})", finding.code)
     });

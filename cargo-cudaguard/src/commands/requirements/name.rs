@@ -57,8 +57,7 @@ fn package_name(file: &str) -> String {
 }
 
 fn object_name(name: &str) -> String {
-    let name = name.to_lowercase();
-    let name: String = name.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '-' }).collect();
+    let name: String = name.to_lowercase().chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '-' }).collect();
     let mut name = name.trim_matches('-');
     if name.len() > LONGEST {
         // Ends with a whole word.

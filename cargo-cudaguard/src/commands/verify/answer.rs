@@ -146,8 +146,7 @@ pub(super) fn add_strict_errors(file: &Path, on_machine: Option<&mut MachineAnsw
     let mut unknown = Vec::new();
     if let Some(answer) = on_machine {
         for package in &mut answer.packages {
-            let name = package.name(file);
-            add_strict_errors_on_machine(&name, &mut package.answer, &mut unknown);
+            add_strict_errors_on_machine(&package.name(file), &mut package.answer, &mut unknown);
         }
         if answer.packages.is_empty() {
             add_strict_errors_on_machine(&file.display().to_string(), answer, &mut unknown);

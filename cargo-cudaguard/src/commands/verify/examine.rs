@@ -327,8 +327,7 @@ fn no_packages(file: &Path) -> CliError {
 pub(crate) fn check_components(components: Components, machines: &[Machine], place: &str) -> MachineAnswer {
     let machines = machines_for(machines, &components);
     let on = |machine| {
-        let of_each = on_each(&components.manifests, Some(machine));
-        let mut all = answers_together(&of_each, &components.alternatives);
+        let mut all = answers_together(&on_each(&components.manifests, Some(machine)), &components.alternatives);
         add_driver_needs(&mut all, std::slice::from_ref(&components), machine);
         all
     };

@@ -131,8 +131,7 @@ impl<'a> DllFiles<'a> {
     fn check_cudnn(&self, dirs: &SearchedDirs, objects: &[usize], all: &mut Components, files: &OpenFiles) {
         for (index, file) in self.files() {
             let places: Vec<usize> = (0..objects.len()).filter(|at| objects[*at] == index).collect();
-            let rows = places.iter().flat_map(|at| &all.manifests[*at].requires);
-            let asked = rows.filter_map(|row| match row {
+            let asked = places.iter().flat_map(|at| &all.manifests[*at].requires).filter_map(|row| match row {
                 Requirement::Library { soname, .. } => Some(soname.as_str()),
                 _ => None,
             });
@@ -230,8 +229,7 @@ impl<'a> DllFiles<'a> {
         let is_checked =
             |name: &str| vendor::plain_name(name) == "libcuda.so.1" || CUDNN.is_named(name) || is_installed(name);
         let is_missing = |request: &DllRequest| request.found.is_none() && !request.is_delayed;
-        let requests = self.requests.iter();
-        requests.filter(move |request| {
+        self.requests.iter().filter(move |request| {
             is_missing(request) && !is_checked(&request.name) && !is_side_by_side(&request.name.to_ascii_lowercase())
         })
     }

@@ -47,8 +47,7 @@ struct ReadableFiles;
 
 impl OpeningFiles for ReadableFiles {
     fn opens(&self, object: &Object) -> Cow<'_, FileOpens> {
-        let own = object.soname.as_deref().unwrap_or(&object.name);
-        Cow::Owned(FileOpens::read(own, object.data(), true))
+        Cow::Owned(FileOpens::read(object.soname.as_deref().unwrap_or(&object.name), object.data(), true))
     }
 
     fn is_brought(&self, graph: &LoadGraph, index: usize) -> bool {

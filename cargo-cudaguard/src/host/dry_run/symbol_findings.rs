@@ -77,8 +77,7 @@ fn missing_symbols_finding(files: &[SymbolFile], owner: Option<usize>, missing: 
     let one = &missing[0];
     let names: Vec<&str> = missing.iter().map(|symbol| symbol.name.as_str()).collect();
     let values = Values::default().with("symbol", &one.name).with("symbols", symbols::list_functions(&names));
-    let values = values.with("needed_by", &files[one.by].path);
-    let values = values.with_known("later", one.lazy.then_some(&one.name));
+    let values = values.with("needed_by", &files[one.by].path).with_known("later", one.lazy.then_some(&one.name));
     let Some(file) = owner.map(|owner| &files[owner]) else {
         return MessageTemplate::LibraryLacksSymbolNowhere.to_finding(&values);
     };

@@ -739,8 +739,7 @@ fn opened_cudart(binary: &Binary, kernels: &Kernels) -> Option<CudaVersion> {
     if !kernels.has_kernels() {
         return None;
     }
-    let paths = binary.runpath.as_deref().or(binary.rpath.as_deref())?;
-    let major = vendor::cudart_in_paths(paths)?;
+    let major = vendor::cudart_in_paths(binary.runpath.as_deref().or(binary.rpath.as_deref())?)?;
     let major = Some(major).filter(|major| *major > 0).or_else(|| kernels.compiled_by())?;
     Some(CudaVersion::new(major, 0))
 }

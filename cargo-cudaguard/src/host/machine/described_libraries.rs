@@ -256,8 +256,7 @@ impl LibrariesOfMachine<'_> {
     /// Returns the loaded libraries, and the builtins of NVRTC, which opens them when it compiles.
     fn members(&self, machine: &Machine) -> Vec<Member> {
         let member = |soname: &str, library: &HostLibrary| {
-            let path = library.path.as_deref().unwrap_or(soname);
-            Member::from_description(path, soname, library.version, &library.needs)
+            Member::from_description(library.path.as_deref().unwrap_or(soname), soname, library.version, &library.needs)
         };
         let mut members: Vec<Member> =
             self.loaded.iter().filter_map(|(soname, library)| member(soname, library)).collect();

@@ -148,8 +148,7 @@ fn push_note(machine: &mut Machine, key: &str, source: impl Into<String>) {
 /// Extracts the release after `libcuda.so.` from the file name that all links resolve to. On WSL and Jetson the name is
 /// libcuda.so.1.1, and a stub has no number: no release has a branch below 100.
 pub(crate) fn release_in_name(path: &Path) -> Option<DriverRelease> {
-    let real = fs::canonicalize(path).ok()?;
-    release_of_file(real.file_name()?.to_str()?)
+    release_of_file(fs::canonicalize(path).ok()?.file_name()?.to_str()?)
 }
 
 /// Returns the release in the name of a libcuda, also of a copy that wheel repair renamed.
@@ -183,8 +182,7 @@ pub(crate) fn in_compat_dir(path: &Path) -> bool {
 
 /// Parses `{"format":1,"CUDA version":"12.9","driver":[535,550,…],"device":[…]}`.
 fn parse_compat_note(note: &[u8]) -> Option<CompatPackage> {
-    let text = std::str::from_utf8(note).ok()?.trim_end_matches('\0');
-    let value: serde_json::Value = serde_json::from_str(text).ok()?;
+    let value: serde_json::Value = serde_json::from_str(std::str::from_utf8(note).ok()?.trim_end_matches('\0')).ok()?;
     let numbers = value.get("driver").and_then(serde_json::Value::as_array).map(Vec::as_slice).unwrap_or_default();
     Some(CompatPackage {
         cuda: value.get("CUDA version").and_then(serde_json::Value::as_str).and_then(|version| version.parse().ok()),
@@ -421,8 +419,7 @@ pub(crate) fn may_open(path: &Path) -> bool {
 /// Extracts the release from the kernel module's line: `… Kernel Module  535.129.03  <date>`,
 /// `… Open Kernel Module for x86_64  595.91.07  Release Build …`.
 fn kernel_module(text: &str) -> Option<DriverRelease> {
-    let line = text.lines().find(|line| line.starts_with("NVRM version:"))?;
-    let (_, behind) = line.split_once("Kernel Module")?;
+    let (_, behind) = text.lines().find(|line| line.starts_with("NVRM version:"))?.split_once("Kernel Module")?;
     behind
         .split_whitespace()
         .find_map(|word| word.parse::<DriverRelease>().ok())

@@ -412,8 +412,7 @@ impl HostFile {
             let mut track = serde_path_to_error::Track::new();
             let mut json = serde_json::Deserializer::from_str(text);
             let tracked = Members { shown }.deserialize(serde_path_to_error::Deserializer::new(&mut json, &mut track));
-            let key = tracked.err().map(|_| track.path().to_string()).unwrap_or_default();
-            ParseError::new(&key, &error)
+            ParseError::new(&tracked.err().map(|_| track.path().to_string()).unwrap_or_default(), &error)
         })
     }
 }

@@ -486,10 +486,8 @@ impl Machine {
             let first = tables::first_of_generation(cc).filter(newer);
             last.map(DriverMismatch::NoLonger).or(first.map(of_os).map(DriverMismatch::NotYet))
         };
-        let guaranteed_from = |gpu: &Gpu| {
-            let first = cc(gpu).filter(|_| !gpu.listed).and_then(tables::first_driver);
-            first.filter(newer).map(of_os)
-        };
+        let guaranteed_from =
+            |gpu: &Gpu| cc(gpu).filter(|_| !gpu.listed).and_then(tables::first_driver).filter(newer).map(of_os);
         let driven: Vec<&Gpu> = gpus.iter().filter(|gpu| undriven(gpu).is_none()).collect();
         let looked = gpus.iter().any(|gpu| gpu.visible.is_some());
         let shown = match list.filter(|_| !looked) {

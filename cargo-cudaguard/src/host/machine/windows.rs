@@ -68,8 +68,7 @@ fn detect_driver(env: &Env, machine: &mut Machine, system: &Path, asks: bool) {
 
 /// Returns the release in the version resource of a driver file.
 fn release_of_dll(file: &Path) -> Option<DriverRelease> {
-    let data = Contents::open(file).ok()?;
-    let [.., third, fourth] = Pe::parse(&data).ok()?.version()?.numbers;
+    let [.., third, fourth] = Pe::parse(&Contents::open(file).ok()?).ok()?.version()?.numbers;
     DriverRelease::from_windows(third.into(), fourth.into())
 }
 

@@ -252,8 +252,7 @@ const FIRST_CALLS: [(&str, CudaVersion); 2] =
 
 /// Returns the CUDA version that a driver must support if a crate resolves all its functions at once.
 fn driver_floor(one: &CrateUse) -> Option<&'static table::DriverLevel> {
-    let row = one.of.table_row()?;
-    let at_once = row.symbols == Symbols::Opened && one.of.link_mode() == Mode::Loaded;
+    let at_once = one.of.table_row()?.symbols == Symbols::Opened && one.of.link_mode() == Mode::Loaded;
     if !at_once || !one.of.library_stems().contains(&"cuda") {
         return None;
     }

@@ -69,10 +69,8 @@ fn evidence_args(linked: &Linked<'_>, releases: &Releases) -> Values {
     };
     let lines: Vec<_> = releases.iter().filter_map(line).collect();
     let values = Values::default().with("file", linked.name).with("built", join_releases(releases));
-    let values = values.with("kernels", lines.join("\n\t"));
-    let values = values.with_known("toolkit", in_use_fact(linked).map(describe));
-    let values = values.with_known("toolkit_cuda", current_toolkit(linked));
-    values.with_known("code", cudart_in_words(linked))
+    let values = values.with("kernels", lines.join("\n\t")).with_known("toolkit", in_use_fact(linked).map(describe));
+    values.with_known("toolkit_cuda", current_toolkit(linked)).with_known("code", cudart_in_words(linked))
 }
 
 fn cudart_in_words(linked: &Linked<'_>) -> Option<String> {

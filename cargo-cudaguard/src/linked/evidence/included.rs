@@ -159,8 +159,7 @@ fn parse_script_output(text: &str) -> Vec<PathBuf> {
     let called = |line: &str| {
         let words: Vec<String> =
             line.strip_prefix("running: ")?.split('"').skip(1).step_by(2).map(str::to_owned).collect();
-        let dirs = include_flags(&words);
-        dirs.into_iter().find(|dir| dir.is_absolute() && LibraryHeaders::in_dir(dir).is_some())
+        include_flags(&words).into_iter().find(|dir| dir.is_absolute() && LibraryHeaders::in_dir(dir).is_some())
     };
     text.lines().filter_map(|line| announced(line).or_else(|| called(line))).collect()
 }

@@ -139,8 +139,7 @@ impl LinkEvidence {
     /// the newest one that did.
     pub fn built_with(&self, in_use: Option<CudaVersion>) -> Option<CudaVersion> {
         let one_of = |releases: &BTreeSet<CudaVersion>| {
-            let in_use = in_use.filter(|release| releases.contains(release));
-            in_use.or_else(|| releases.last().copied())
+            in_use.filter(|release| releases.contains(release)).or_else(|| releases.last().copied())
         };
         let (own, registered) = (self.own_kernel_releases(), self.registered_releases());
         if !own.is_empty() {
@@ -187,7 +186,6 @@ fn resolve_library(soname: &str, searched: &[PathBuf]) -> Option<(CudaVersion, P
     let files = searched.iter().flat_map(|dir| names.iter().map(|name| dir.join(name)));
     files.filter(|file| file.is_file()).find_map(|file| {
         let library = Binary::read(&file).ok().filter(|library| library.soname.as_deref() == Some(soname))?;
-        let evidence = Evidence::from_binary(&library, &Kernels::default());
-        Some((*evidence.cudart.first()?, file))
+        Some((*Evidence::from_binary(&library, &Kernels::default()).cudart.first()?, file))
     })
 }

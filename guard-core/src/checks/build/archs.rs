@@ -61,8 +61,7 @@ pub(super) fn check_archs(policy: &Policy, toolchain: &Toolchain, findings: &mut
                     Some(_) => MessageTemplate::ArchTooNew,
                     None => MessageTemplate::ArchTooNewUnknown,
                 };
-                let installed = toolchain.sufficient.as_ref();
-                let installed = installed.map(|one| format!("{} in {}", one.value, one.source));
+                let installed = toolchain.sufficient.as_ref().map(|one| format!("{} in {}", one.value, one.source));
                 let values = values.with_known("others", installed);
                 words.to_finding(&values.with_known("first", first).with_known("ptx", ptx))
             }

@@ -75,8 +75,7 @@ impl std::str::FromStr for LossKind {
 
 /// Parses required archs: a plain number or `9.0` is machine code, `+PTX` in any case adds PTX.
 pub fn parse_archs(text: &str) -> Result<Vec<Target>, ArchError> {
-    let lower = text.to_ascii_lowercase().replace("+ptx", "+PTX");
-    let requests = arch::parse_list(&lower, Dialect::Torch)?;
+    let requests = arch::parse_list(&text.to_ascii_lowercase().replace("+ptx", "+PTX"), Dialect::Torch)?;
     let mut targets = Vec::new();
     for request in requests {
         let ArchRequest::Target(target) = request else {

@@ -277,8 +277,7 @@ impl Library {
             1..=3 if number.bytes().all(|b| b.is_ascii_digit()) => number.parse().ok(),
             _ => None,
         });
-        let version = Version::new(numbers.next()??, numbers.next()??, numbers.next()??);
-        version.packed().map(Version::from_packed)
+        Version::new(numbers.next()??, numbers.next()??, numbers.next()??).packed().map(Version::from_packed)
     }
 
     /// Iterates over the parts of a major.

@@ -53,8 +53,7 @@ impl Detector<'_> {
 
     /// Returns the libcudart on the linker's search path.
     pub(super) fn find_cudart(&self, used: &ToolkitChoice) -> Option<LinkedCudart> {
-        let first = self.link_first();
-        let on_the_way = first.iter().find_map(|dir| cudart_in(&self.layout, &dir.path, &dir.source));
+        let on_the_way = self.link_first().iter().find_map(|dir| cudart_in(&self.layout, &dir.path, &dir.source));
         let own = || {
             let cudart = used.used().iter().find_map(|index| used.list.toolkits[*index].cudart.clone());
             cudart.map(|cudart| LinkedCudart { source: OWN_DIR.to_owned(), ..cudart })

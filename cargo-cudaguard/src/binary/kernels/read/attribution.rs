@@ -233,7 +233,6 @@ impl Sections {
     /// Returns the file offset of a pointer's target in an object file.
     fn object_offset(&self, symbol: Option<&elf::Symbol>, addend: u64) -> Option<u64> {
         let symbol = symbol?;
-        let offset = self.offsets.get(usize::from(symbol.section))?;
-        offset.checked_add(symbol.value)?.checked_add(addend)
+        self.offsets.get(usize::from(symbol.section))?.checked_add(symbol.value)?.checked_add(addend)
     }
 }

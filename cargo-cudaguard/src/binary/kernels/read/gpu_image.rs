@@ -252,8 +252,7 @@ fn tile_version(image: &fatbin::FatbinEntry, compression: Compression) -> Option
     const MOST: u64 = 64 << 20;
     let packed = image.payload.get(..usize::try_from(image.size).ok()?)?;
     let length = usize::try_from(image.unpacked).ok().filter(|_| image.unpacked <= MOST)?;
-    let plain = unpack::unpack_image(packed, compression, length)?;
-    match plain.strip_prefix(MAGIC)? {
+    match unpack::unpack_image(packed, compression, length)?.strip_prefix(MAGIC)? {
         [major, minor, ..] => Some((u16::from(*major), u16::from(*minor))),
         _ => None,
     }

@@ -27,8 +27,7 @@ impl<'data> KernelReader<'data> {
             self.push_warning(member.map_or_else(|| damage.clone(), |member| format!("{member} {damage}")));
         }
         let first = self.containers.len();
-        let has_inputs = self.read_sections(&section_tasks(image.sections(), base), member);
-        if !has_inputs {
+        if !self.read_sections(&section_tasks(image.sections(), base), member) {
             return;
         }
         let sections = image.sections().filter(|section| full_name(section.name) == MODULE_IDS);

@@ -24,11 +24,9 @@ pub(super) fn digests_of_record(record: &str) -> impl Iterator<Item = (&str, Str
 
 /// Returns the libraries in the metadata of a conda package, each with its SHA-256 in hexadecimal.
 pub(super) fn digests_of_conda(index: &Value) -> impl Iterator<Item = (&str, String)> {
-    let paths = index["paths_data"]["paths"].as_array().into_iter().flatten();
-    paths.filter_map(|path| {
+    index["paths_data"]["paths"].as_array().into_iter().flatten().filter_map(|path| {
         let digest = path["sha256_in_prefix"].as_str().or_else(|| path["sha256"].as_str())?;
-        let file = path["_path"].as_str().filter(|file| is_library(file))?;
-        Some((file, digest.to_ascii_lowercase()))
+        Some((path["_path"].as_str().filter(|file| is_library(file))?, digest.to_ascii_lowercase()))
     })
 }
 

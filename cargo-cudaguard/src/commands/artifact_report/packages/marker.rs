@@ -36,8 +36,7 @@ impl MarkerPlatform {
             return None;
         }
         let mut rest = tokens.as_slice();
-        let found = self.any(&mut rest);
-        found.filter(|_| rest.is_empty())
+        self.any(&mut rest).filter(|_| rest.is_empty())
     }
 
     fn any(self, rest: &mut &[&str]) -> Option<bool> {
@@ -66,8 +65,7 @@ impl MarkerPlatform {
 
     fn one(self, rest: &mut &[&str]) -> Option<bool> {
         if take(rest, "(") {
-            let found = self.any(rest);
-            return found.filter(|_| take(rest, ")"));
+            return self.any(rest).filter(|_| take(rest, ")"));
         }
         let (variable, sign, text);
         (variable, *rest) = rest.split_first()?;

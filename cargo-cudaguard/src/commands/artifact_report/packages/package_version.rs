@@ -6,8 +6,7 @@ use super::PackageKind;
 
 /// Returns the numbers of a release. `None` if other parts than a local version or a build follow, such as `rc1`.
 pub(super) fn numbers_of(version: &str) -> Option<Vec<u32>> {
-    let release = version.split(['+', '-']).next().unwrap_or_default().trim();
-    release.split('.').map(|number| number.parse().ok()).collect()
+    version.split(['+', '-']).next().unwrap_or_default().trim().split('.').map(|number| number.parse().ok()).collect()
 }
 
 /// Compares two releases. Missing numbers are 0.

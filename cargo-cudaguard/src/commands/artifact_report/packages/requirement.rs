@@ -43,8 +43,7 @@ pub(super) fn is_nvidia_package(text: &str) -> bool {
 
 /// Normalizes a name as PEP 503 does: `Nvidia.cublas__cu12` equals `nvidia-cublas-cu12`.
 pub(super) fn normalize_name(name: &str) -> String {
-    let name = name.to_lowercase();
-    name.split(['-', '_', '.']).filter(|part| !part.is_empty()).collect::<Vec<_>>().join("-")
+    name.to_lowercase().split(['-', '_', '.']).filter(|part| !part.is_empty()).collect::<Vec<_>>().join("-")
 }
 
 /// Returns the libraries that a package contains, with its name without the CUDA suffix.

@@ -48,8 +48,7 @@ pub(in crate::host::machine) fn version_of(
     if let Some(library) = vendor::ALL.into_iter().find(|library| library.is_named(soname)) {
         return file_version(files, library, path);
     }
-    let real = std::fs::canonicalize(path).ok()?;
-    let release = Release::read(real.file_name()?.to_str()?, soname, data)?;
+    let release = Release::read(std::fs::canonicalize(path).ok()?.file_name()?.to_str()?, soname, data)?;
     // The functions of a library need its exact release.
     release.version.filter(|version| version.is_exact || release.of.is(&BUILTINS)).map(|version| version.version)
 }

@@ -16,8 +16,7 @@ impl Components {
         if machine.library_files(CUDNN).is_some() {
             return Vec::new();
         }
-        let rows = self.manifests.iter().flat_map(|manifest| &manifest.requires);
-        let accepted = rows.filter_map(|row| match row {
+        let accepted = self.manifests.iter().flat_map(|manifest| &manifest.requires).filter_map(|row| match row {
             Requirement::Library { min, below, linkage, required, .. }
                 // A machine without cuDNN may run a program that only opens it.
                 if *required || *linkage == Linkage::Linked =>
