@@ -124,8 +124,7 @@ fn image_of_layout(open: Open<'_>, of: &ArchivePlace<'_>) -> Result<ContainerIma
         let images: Vec<&Value> =
             manifests.iter().filter(|one| one["annotations"]["vnd.docker.reference.type"].is_null()).collect();
         let [one] = images[..] else {
-            let why = format!("contains {} images: expected one", images.len());
-            return Err(of.error_for("index.json", why));
+            return Err(of.error_for("index.json", format!("contains {} images: expected one", images.len())));
         };
         value = read_json(&blob_path(one).ok_or_else(|| missing("digest of a manifest"))?, open, of)?;
     }

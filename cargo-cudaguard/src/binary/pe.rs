@@ -397,8 +397,7 @@ impl<'data> Pe<'data> {
         if let Some(directory) = self.directories.get(pe::IMAGE_DIRECTORY_ENTRY_SECURITY) {
             let (at, size) = directory.address_range();
             let before = end..u64::from(at);
-            let is_adjacent = self.data_at(before).is_none_or(|bytes| bytes.iter().all(|byte| *byte == 0));
-            if is_adjacent {
+            if self.data_at(before).is_none_or(|bytes| bytes.iter().all(|byte| *byte == 0)) {
                 end = end.max(u64::from(at) + u64::from(size));
             }
         }

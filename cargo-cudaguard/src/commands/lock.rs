@@ -37,8 +37,7 @@ pub(crate) fn run_lock(env: &Env, arguments: &[OsString]) -> Result<ExitCode, Cl
     let old = Lock::read(&file)?;
     let mut lock = old.clone().unwrap_or_default();
     let mut output = String::new();
-    let own = project.target_dir.join("cudaguard");
-    let graph = CrateGraph::from_project(&project, &call, &config, &own, false);
+    let graph = CrateGraph::from_project(&project, &call, &config, &project.target_dir.join("cudaguard"), false);
     for target in &project.targets {
         let first = project.members.first().ok_or_else(|| CliError::operational("the workspace is empty"))?;
         let nobody = Component { name: String::new(), version: String::new() };

@@ -427,8 +427,7 @@ fn driver_findings(
 ) -> Vec<Finding> {
     let mut ccs: Vec<Option<(u8, u8)>> = vec![None];
     if components.manifests.iter().any(|manifest| manifest.requires.iter().any(is_gpu_row)) {
-        let known = tables::arch_rows().iter().map(|row| row.cc);
-        ccs = known.filter(|cc| !tables::is_tegra(*cc)).map(Some).collect();
+        ccs = tables::arch_rows().iter().map(|row| row.cc).filter(|cc| !tables::is_tegra(*cc)).map(Some).collect();
         ccs.sort_unstable();
         ccs.dedup();
     }

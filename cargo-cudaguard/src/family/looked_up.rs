@@ -58,8 +58,7 @@ fn opening_crates(data: &[u8]) -> impl Iterator<Item = (Opens, Option<&'static C
     let manifests = notes.into_iter().filter_map(|note| Some(note.decode().ok()?.manifest));
     manifests.flat_map(|manifest| manifest.opens).map(|opens| {
         let row = opens.by.split_once(' ').and_then(|(name, version)| table::find_row(name, version));
-        let row = row.filter(|row| row.modes.iter().any(|(_, mode)| *mode == Mode::Loaded));
-        (opens, row)
+        (opens, row.filter(|row| row.modes.iter().any(|(_, mode)| *mode == Mode::Loaded)))
     })
 }
 

@@ -517,9 +517,8 @@ fn diagnose_host(machine: &Machine, signs: &HostSymptoms) -> Vec<Finding> {
         if made.major > cuda.major && !driver.absent {
             let values =
                 values.clone().with_known("found", library.version).with("found_cuda", made).with("cuda", cuda);
-            let needs = CudaVersion::new(made.major, 0);
             let finding = MessageTemplate::CudnnNeedsNewerDriver
-                .to_finding(&values.with("needs_cuda", needs).with("cuda_major", cuda.major));
+                .to_finding(&values.with("needs_cuda", CudaVersion::new(made.major, 0)).with("cuda_major", cuda.major));
             found.push(finding.with_severity(Severity::Warning));
         }
     }

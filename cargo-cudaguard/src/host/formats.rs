@@ -60,8 +60,7 @@ pub(crate) fn decode_utf16<'a>(mut input: impl BufRead + 'a) -> io::Result<Box<d
         return Err(io::Error::other("is UTF-16 and longer than 64 MiB; expected UTF-8"));
     }
     let units: Vec<u16> = bytes.chunks_exact(2).skip(1).map(|pair| unit([pair[0], pair[1]])).collect();
-    let text = String::from_utf16(&units).map_err(|_| io::Error::other("is not valid UTF-16"))?;
-    Ok(Box::new(io::Cursor::new(text)))
+    Ok(Box::new(io::Cursor::new(String::from_utf16(&units).map_err(|_| io::Error::other("is not valid UTF-16"))?)))
 }
 
 /// Returns the start of the XML. A command line and warnings may precede it.

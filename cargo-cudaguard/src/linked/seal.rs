@@ -572,8 +572,7 @@ fn set_writable(path: &Path) -> io::Result<()> {
 #[cfg(unix)]
 fn keep_owner(path: &Path, metadata: &fs::Metadata) {
     use std::os::unix::fs::MetadataExt as _;
-    let same = fs::metadata(path).is_ok_and(|new| (new.uid(), new.gid()) == (metadata.uid(), metadata.gid()));
-    if !same {
+    if !fs::metadata(path).is_ok_and(|new| (new.uid(), new.gid()) == (metadata.uid(), metadata.gid())) {
         let _ = std::os::unix::fs::chown(path, Some(metadata.uid()), Some(metadata.gid()));
     }
 }

@@ -407,8 +407,7 @@ impl<'a> CrateBuild<'a> {
     ) -> Result<(), CliError> {
         let mark =
             FileFingerprint::from_path(&file).map_err(|error| format!("cannot read {}: {error}", file.display()))?;
-        let build_records = BuildRecords::for_target(&self.of.build.own, &self.of.target, &self.of.profile);
-        build_records.write_entry(&BuildRecord {
+        BuildRecords::for_target(&self.of.build.own, &self.of.target, &self.of.profile).write_entry(&BuildRecord {
             package: self.of.component.name.clone(),
             kind: kind.name().to_owned(),
             name: self.unit.name.clone(),
@@ -539,8 +538,7 @@ impl<'a> CrateBuild<'a> {
             ours.find(out).map(Path::to_owned)
         };
         let others: BTreeSet<PathBuf> = self.unit.searched.iter().filter_map(of_script).collect();
-        let own = env.var_os("OUT_DIR").map(PathBuf::from).filter(|own| !others.contains(own));
-        own.into_iter().chain(others).collect()
+        env.var_os("OUT_DIR").map(PathBuf::from).filter(|own| !others.contains(own)).into_iter().chain(others).collect()
     }
 }
 

@@ -122,8 +122,7 @@ fn check_toolkit(policy: &Policy, toolchain: &Toolchain, findings: &mut Vec<Find
     if let Some(Toolkit { nvcc: Some(nvcc), .. }) = toolchain.compiling_toolkit() {
         findings.extend(nvcc.problem.as_ref().map(|problem| unreadable_nvcc(nvcc, problem)));
     }
-    let mixed = check_headers_match(toolchain, findings);
-    check_cudart(toolchain, mixed, findings);
+    check_cudart(toolchain, check_headers_match(toolchain, findings), findings);
     if let Some(require) = &policy.toolkit {
         let patch_known = toolchain.compiling_toolkit().and_then(|toolkit| toolkit.nvcc.as_ref()?.version).is_some();
         if !requirement_matches(&require.parsed, release.value, patch_known) {

@@ -97,10 +97,8 @@ fn query_pkg_config(file: &Path, name: &str) -> Option<PkgConfigPackage> {
 /// `<root>/targets/x86_64-linux/lib/stubs`.
 fn installation_root(dir: &Path) -> Option<PathBuf> {
     let parts = ["include", "lib", "lib64"];
-    let dir = dir.ancestors().find(|dir| parts.iter().any(|part| dir.ends_with(part)))?;
-    let root = dir.parent()?;
-    let in_targets = root.parent().filter(|targets| targets.ends_with("targets")).and_then(Path::parent);
-    Some(in_targets.unwrap_or(root).to_owned())
+    let root = dir.ancestors().find(|dir| parts.iter().any(|part| dir.ends_with(part)))?.parent()?;
+    Some(root.parent().filter(|targets| targets.ends_with("targets")).and_then(Path::parent).unwrap_or(root).to_owned())
 }
 
 fn read_pc_file(file: &Path, system_root: Option<&Path>) -> PkgConfigPackage {

@@ -166,8 +166,7 @@ impl Call {
                 "--profile" => call.profile = value(),
                 "--config" => call.configs.extend(value()),
                 "--crate-type" => {
-                    let types = value().unwrap_or_default();
-                    call.crate_types.extend(types.split(',').map(str::to_owned));
+                    call.crate_types.extend(value().unwrap_or_default().split(',').map(str::to_owned));
                 }
                 "--bin" => call.bins.extend(value()),
                 "--example" => call.examples.extend(value()),

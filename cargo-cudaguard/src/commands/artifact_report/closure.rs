@@ -568,8 +568,7 @@ impl ArtifactReport {
         let parts: BTreeMap<&str, &ArtifactMember> = self.parts.iter().map(|part| (part.name.as_str(), part)).collect();
         self.judged_closures().filter(|closure| closure.loaded.len() > 1).map(move |closure| {
             let part = |member: &'_ LoadedMember| parts.get(self.loaders[member.at].name.as_str()).copied();
-            let members = closure.loaded.iter().filter_map(|member| Some((part(member)?, member.picked_by.as_str())));
-            members.collect()
+            closure.loaded.iter().filter_map(|member| Some((part(member)?, member.picked_by.as_str()))).collect()
         })
     }
 

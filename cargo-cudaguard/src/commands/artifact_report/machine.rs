@@ -36,8 +36,7 @@ impl ArtifactReport {
         let (files, mut known) = (OpenFiles::default(), BTreeMap::new());
         for at in 0..self.closures.len() {
             for library in self.libraries_of_machine(at, &top, env, &files) {
-                let path = library.path.clone();
-                let joined = *known.entry(path).or_insert_with(|| self.join_library(&library));
+                let joined = *known.entry(library.path.clone()).or_insert_with(|| self.join_library(&library));
                 let loaded = joined.map(|joined| LoadedMember::joined(joined, library.name, library.picked_by));
                 self.closures[at].push(loaded);
             }

@@ -238,8 +238,7 @@ impl ArtifactMember {
 
     /// Returns the CUDA version that a driver must support for it on any GPU.
     pub(super) fn least_driver(&self) -> Option<CudaVersion> {
-        let needs = driver_needs(std::slice::from_ref(&self.components), &machine_with_gpu(None));
-        needs.driver.map(|driver| driver.cuda)
+        driver_needs(std::slice::from_ref(&self.components), &machine_with_gpu(None)).driver.map(|driver| driver.cuda)
     }
 
     /// Returns true if it requires anything of a machine.
@@ -332,10 +331,8 @@ fn held_library(
     let own = file_name(name);
     let of_code = || evidence.cudart.first().filter(|_| library.key == CUDART.key).map(ToString::to_string);
     let of_text = || binary.version_inside(library).map(|version| version.to_string());
-    let of_resource = || {
-        let version = crate::binary::pe::version_in_resource(library, binary.version_resource.as_ref()?)?;
-        Some(version.to_string())
-    };
+    let of_resource =
+        || Some(crate::binary::pe::version_in_resource(library, binary.version_resource.as_ref()?)?.to_string());
     if let Some(part) = library.parts.iter().find(|part| part.file == plain_name(own) && !part.symbol.is_empty()) {
         return Some((library, Some(binary.exported_version(part.symbol)?.to_string())));
     }

@@ -68,8 +68,7 @@ impl ArtifactReport {
         let is_complete = self.is_complete();
         let part = |(loader, absent): (&MemberLoader, Vec<&OpenedLibrary>)| {
             let names: Vec<String> = absent.into_iter().map(OpenedLibrary::describe).collect();
-            let why = format!("opens libraries by name that are not in it: {}", names.join(", "));
-            NotExamined::new(&*loader.name, why)
+            NotExamined::new(&*loader.name, format!("opens libraries by name that are not in it: {}", names.join(", ")))
         };
         let missing: Vec<NotExamined> = self.opened_elsewhere().filter(|_| is_complete).map(part).collect();
         self.not_examined.extend(missing);

@@ -154,8 +154,7 @@ fn compile_guard(env: &Env, job: &CmakeJob, dir: &Path, depfile: Option<&Path>) 
         }
     };
     if let Some(depfile) = depfile {
-        let text = make_rule(&first, &files);
-        fs::write(depfile, text).map_err(|error| cannot("write", depfile, error))?;
+        fs::write(depfile, make_rule(&first, &files)).map_err(|error| cannot("write", depfile, error))?;
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -241,8 +240,7 @@ fn run_link_step(env: &Env, facts: Option<&Path>, judge: bool, words: &[OsString
         compile_guard(env, job, dir, None)?;
     }
     let delayed = of_target.as_ref().map(|(dir, _)| linking::read_delayed(dir, of_windows.is_none()));
-    let status = Command::new(program).args(arguments).args(delayed.unwrap_or_default()).status();
-    let status = status.map_err(|error| {
+    let status = Command::new(program).args(arguments).args(delayed.unwrap_or_default()).status().map_err(|error| {
         CliError::operational(format_args!("cannot start {}: {error}", Path::new(program).display()))
     })?;
     if !status.success() {

@@ -12,8 +12,7 @@ use cudaguard::internal::vendor::{self, CUDNN};
 
 pub(super) fn missing_library_finding(env: &Env, graph: &LoadGraph, request: &LibraryRequest) -> Finding {
     let name = &request.name;
-    let by = graph.objects[request.by].path.display();
-    let values = Values::default().with("library", name).with("needed_by", by);
+    let values = Values::default().with("library", name).with("needed_by", graph.objects[request.by].path.display());
     match &request.answer {
         LoadOutcome::Broken(candidate) => {
             let values = values.with("path", candidate.path.display()).with("why", candidate.problem());

@@ -652,8 +652,7 @@ impl Alternatives {
             });
         }
         for at in &self.idle {
-            let errors = findings[*at].iter_mut().filter(|finding| finding.severity == Severity::Error);
-            errors.for_each(|finding| {
+            findings[*at].iter_mut().filter(|finding| finding.severity == Severity::Error).for_each(|finding| {
                 finding.severity = Severity::Warning;
                 finding.message.push_str("\nloaded by:  none of the examined files");
             });

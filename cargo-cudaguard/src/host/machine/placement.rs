@@ -187,8 +187,7 @@ impl<'a> PlacementQuery<'a> {
 
     /// Returns the verdict of these findings on the files.
     pub(super) fn verdict_of(&self, findings: &[Finding]) -> Verdict {
-        let verdicts = self.files.iter().map(|file| examined::verdict(findings, &file.not_examined));
-        verdicts.max().unwrap_or(Verdict::Unknown)
+        self.files.iter().map(|file| examined::verdict(findings, &file.not_examined)).max().unwrap_or(Verdict::Unknown)
     }
 
     /// Returns the GPU support and the oldest driver, or the reason why no driver is suitable.

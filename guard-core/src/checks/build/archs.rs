@@ -140,8 +140,7 @@ fn check_native(policy: &Policy, toolchain: &Toolchain, findings: &mut Vec<Findi
     let Some(first) = asking.next() else { return };
     let strongest = archs.declared.iter().find(|declared| !declared.adds);
     let in_force = first.adds || strongest.is_some_and(|strongest| strongest == first);
-    let values = policy_args(policy).with("variable", &first.source).with("value", &first.text);
-    let values = values.built_by(toolchain.by);
+    let values = policy_args(policy).with("variable", &first.source).with("value", &first.text).built_by(toolchain.by);
     match &archs.native {
         Some(Native::Gpus(gpus)) => {
             let missing: Vec<_> = policy

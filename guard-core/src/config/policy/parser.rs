@@ -328,8 +328,7 @@ impl<'a> PolicyReader<'a> {
             if self.errors.len() > MOST {
                 return;
             }
-            let key = format!("{}[{index}]", entry.key);
-            let entry = PolicyEntry { key: &key, value };
+            let entry = PolicyEntry { key: &format!("{}[{index}]", entry.key), value };
             if let Some(text) = self.read_string(entry, &format!("one of {expected}")) {
                 each(self, entry, text);
             }

@@ -133,8 +133,7 @@ impl LoadGraph {
             steps.push(SearchStep::List(system.listed.iter().map(|dir| (dir.clone(), place.clone())).collect()));
         }
         if !object.elf().no_system {
-            let dirs = system.dirs.iter().map(|dir| (dir.clone(), SearchSource::System));
-            steps.push(SearchStep::List(dirs.collect()));
+            steps.push(SearchStep::List(system.dirs.iter().map(|dir| (dir.clone(), SearchSource::System)).collect()));
         }
         steps
     }
@@ -226,9 +225,8 @@ impl LoadGraph {
         let mut steps = Vec::new();
         if let Some(list) = &self.environment.library_path {
             let place = |entry: &[u8]| SearchSource::LibraryPath(String::from_utf8_lossy(entry).into_owned());
-            let entries = split(bytes_of(list));
             steps.push(SearchStep::List(
-                entries.iter().map(|entry| (self.absolute_path(entry), place(entry))).collect(),
+                split(bytes_of(list)).iter().map(|entry| (self.absolute_path(entry), place(entry))).collect(),
             ));
         }
         let mut next = Some(by);
