@@ -170,6 +170,7 @@ impl Played {
         for key in ["host", "pid", "started", "file", "components", "shim"] {
             members.remove(key).expect("a key of every report");
         }
+        report.sort_all_objects();
         let text = format!("status {status}\n--- stderr\n{}--- report\n{report:#}\n", self.outcome.stderr);
         let triplet = format!("{}-linux-gnu", std::env::consts::ARCH);
         let built = self.program.parent().expect("a folder");

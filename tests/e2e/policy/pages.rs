@@ -83,7 +83,8 @@ reports an entry that the build does not need (CG109).
 /// Returns the page with tables of all keys, from the schema.
 fn policy_page() -> String {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../templates/cudaguard.schema.json");
-    let schema: Value = serde_json::from_slice(&fs::read(path).expect("the schema is there")).expect("it is JSON");
+    let mut schema: Value = serde_json::from_slice(&fs::read(path).expect("the schema is there")).expect("it is JSON");
+    schema.sort_all_objects();
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
     let kind = |key: &Value| match (key["enum"].as_array(), key["type"].as_str()) {
         (Some(words), _) => words.iter().map(|word| format!("`{word}`")).collect::<Vec<_>>().join(", "),
