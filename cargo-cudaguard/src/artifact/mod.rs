@@ -25,7 +25,6 @@ use crate::binary::kernels;
 use crate::binary::mapped_file::{Contents, open_regular};
 use crate::binary::pe::Pe;
 use cudaguard::internal::elf::Elf;
-use tar::Header;
 
 use bounds::{Budget, MOST_NESTED};
 pub(crate) use member_names::is_library;
@@ -125,19 +124,8 @@ impl ArchiveFormat {
         let known = known.iter().find(|(magic, _)| head.starts_with(magic)).map(|(_, form)| *form);
         known
             .or_else(|| head.starts_with(b"!<arch>\ndebian-binary").then_some(Self::Deb))
-            .or_else(|| is_tar_header(head).then_some(Self::Tar))
+            .or_else(|| (head.get(257..262) == Some(b"ustar")).then_some(Self::Tar))
     }
-}
-
-/// Returns true for the header of the first member of a tar. Old tars have no magic number, so the checksum counts.
-fn is_tar_header(head: &[u8]) -> bool {
-    let is_old = || {
-        let header = Header::from_byte_slice(head.get(..512)?);
-        let sum = |bytes: &[u8]| bytes.iter().map(|byte| u32::from(*byte)).sum::<u32>();
-        let stored = header.cksum().ok().filter(|stored| *stored != 0)?;
-        Some(stored == sum(&head[..148]) + 8 * u32::from(b' ') + sum(&head[156..512]))
-    };
-    head.get(257..262) == Some(b"ustar") || is_old().unwrap_or_default()
 }
 
 /// How a member is examined.
