@@ -41,7 +41,7 @@ use crate::family::is_listed_under_cuda;
 use by_package::Scope;
 use closure::MemberClosure;
 pub(crate) use member::{ArtifactMember, sha256_of};
-use member::{MemberLoader, file_name};
+use member::{MemberLoader, are_adjacent, file_name};
 use member_tree::{MemberTrees, TreeInput};
 use named_members::PresentMembers;
 use not_inside::NamedLibraries;
@@ -478,10 +478,9 @@ impl ArtifactReport {
     /// directory. Packages for Python add the other directories with `os.add_dll_directory`, or load the DLLs themselves.
     fn find_dll(&self, member: &str, name: &str) -> Option<String> {
         let is_dll = |file: &&String| file_name(file).eq_ignore_ascii_case(name);
-        let dir = |name: &str| name.len() - file_name(name).len();
         let mut found = self.files.iter().filter(is_dll).peekable();
         let first = found.peek().copied();
-        found.find(|file| file[..dir(file)] == member[..dir(member)]).or(first).cloned()
+        found.find(|file| are_adjacent(file, member)).or(first).cloned()
     }
 
     /// Returns the coverage for each compute capability over all members with kernels.

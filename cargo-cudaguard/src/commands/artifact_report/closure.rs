@@ -7,7 +7,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
-use super::member::{MemberLoader, file_name};
+use super::member::{MemberLoader, are_adjacent, file_name};
 use super::member_tree::MemberTree;
 use super::{ArtifactMember, ArtifactReport};
 use crate::binary::examined::NotExamined;
@@ -359,14 +359,10 @@ impl ArtifactReport {
 
     /// Loads the DLLs of a file: those in its directory, and others that are the only ones of their names.
     fn load_dlls(&self, root: usize, dlls: &BTreeMap<String, Vec<usize>>) -> MemberClosure {
-        let dir = |name: &str| name.len() - file_name(name).len();
         let find = |by: &MemberLoader, name: &str| {
             let files = dlls.get(&name.to_ascii_lowercase())?;
-            let is_beside = |at: &&usize| {
-                let file = &self.loaders[**at].name;
-                file[..dir(file)] == by.name[..dir(&by.name)]
-            };
-            files.iter().find(is_beside).or(files.first().filter(|_| files.len() == 1)).copied()
+            let beside = files.iter().find(|at| are_adjacent(&self.loaders[**at].name, &by.name));
+            beside.or(files.first().filter(|_| files.len() == 1)).copied()
         };
         let mut loaded = vec![LoadedMember::root(root)];
         let mut next = 0;
@@ -575,14 +571,13 @@ impl ArtifactReport {
     /// Reports DLLs next to a program that are for another processor: Windows ends the program with 0xC000007B.
     pub(super) fn processor_findings(&self) -> Vec<Finding> {
         let mut findings = Vec::new();
-        let dir = |loader: &MemberLoader| loader.name.len() - file_name(&loader.name).len();
         for closure in self.judged_closures() {
             let root = &self.loaders[closure.loaded[0].at];
             for member in &closure.loaded[1..] {
                 let dll = &self.loaders[member.at];
                 let by = member.wanted_by.map(|by| &self.loaders[closure.loaded[by].at]);
                 let is_imported = by.is_some_and(|by| by.is_for_windows && by.needed.contains(&member.name));
-                let is_adjacent = root.name[..dir(root)] == dll.name[..dir(dll)];
+                let is_adjacent = are_adjacent(&root.name, &dll.name);
                 if let Some(program) = root.processor.filter(|_| is_imported && is_adjacent) {
                     findings.extend(finding_of_processor((&dll.name, dll.processor), (&root.name, program)));
                 }

@@ -317,6 +317,11 @@ pub(super) fn library_name(path: &str) -> Cow<'_, str> {
     if is_dll_name(name) { Cow::Owned(name.to_ascii_lowercase()) } else { Cow::Borrowed(name) }
 }
 
+/// Returns true if two members are in the same directory.
+pub(super) fn are_adjacent(one: &str, other: &str) -> bool {
+    one.strip_suffix(file_name(one)) == other.strip_suffix(file_name(other))
+}
+
 pub(super) fn file_name(name: &str) -> &str {
     name.rsplit(['/', '!']).next().unwrap_or(name)
 }
