@@ -6,6 +6,7 @@ use std::sync::OnceLock;
 
 use cudaguard::internal::manifest::{GpuCoverage, Linkage, Manifest, Requirement};
 use cudaguard::internal::version::{CudaVersion, DriverRelease, Version};
+use cudaguard_tests::fake_library::shared_library;
 use cudaguard_tests::{Call, Scratch, command, e2e, parts, snapshot, tools};
 
 use super::cel::Claim;
@@ -339,6 +340,13 @@ fn underivable_requirements_are_an_error() {
     bytes[at + 12..at + 44].fill(0xff);
     let damaged = scratch.file("damaged", &bytes);
     say("a damaged note:", &[&damaged]);
+    let libcuda = scratch.join("libs/libcuda-1a2b3c4d.so.535.261.03");
+    shared_library("libcuda-1a2b3c4d.so.535.261.03").source("int cuInit(int a) { return a; }").make(&libcuda);
+    let own = scratch.join("own");
+    let source = scratch.file("own.c", "int cuInit(int); int main(void) { return cuInit(0); }\n");
+    let call = Call::new("cc").arg("-o").arg(&own).arg(&source).arg(&libcuda).arg("-Wl,-rpath,$ORIGIN/libs");
+    let _ = call.run().success();
+    say("a copy of libcuda:", &[&own]);
     // No GPU is supported.
     let mut nowhere = asks_driver();
     for row in &mut nowhere.requires {

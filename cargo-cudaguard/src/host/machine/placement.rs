@@ -82,6 +82,12 @@ impl Placement {
             if let Some(warning) = file.findings.iter().find(is_open) {
                 return Err(format!("{}: {}", file.file, first_line(warning)));
             }
+            if let Some((libcuda, _)) = &file.own_libcuda {
+                return Err(format!(
+                    "{}: brings {libcuda}, which only runs with the kernel module of its own driver",
+                    file.file
+                ));
+            }
         }
         let files = &units().map(Components::without_repeats).collect::<Vec<_>>()[..];
         let processor = common_processor(files)?;
