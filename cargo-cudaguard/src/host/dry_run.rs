@@ -141,18 +141,19 @@ pub(crate) fn loader_findings(env: &Env, graph: &LoadGraph) -> Vec<Finding> {
 pub(crate) fn libraries_of(graph: &LoadGraph, manifests: &[Manifest]) -> BTreeMap<&'static str, Vec<HostLibrary>> {
     let mut all = BTreeMap::from([(OTHER_LIBRARIES, Vec::new())]);
     for library in vendor::ALL {
-        let loaded = graph.objects.iter().skip(1).filter_map(|object| {
-            let names = [object.soname.as_deref(), Some(object.name.as_str())];
-            let soname = names.into_iter().flatten().find(|name| library.is_named(name))?;
-            Some(HostLibrary {
-                soname: Some(vendor::plain_name(soname).into_owned()),
-                version: in_name(library, &object.path),
-                path: Some(object.path.display().to_string()),
-                by: Some(object.place.in_short()),
-                taken: true,
-                ..HostLibrary::default()
-            })
-        });
+        let loaded =
+            graph.objects.iter().skip(1).filter(|object| graph.is_opened_by_name(object)).filter_map(|object| {
+                let names = [object.soname.as_deref(), Some(object.name.as_str())];
+                let soname = names.into_iter().flatten().find(|name| library.is_named(name))?;
+                Some(HostLibrary {
+                    soname: Some(vendor::plain_name(soname).into_owned()),
+                    version: in_name(library, &object.path),
+                    path: Some(object.path.display().to_string()),
+                    by: Some(object.place.in_short()),
+                    taken: true,
+                    ..HostLibrary::default()
+                })
+            });
         let _ = all.insert(library.key, loaded.collect());
     }
     for name in manifests.iter().filter_map(opened_cudnn).flatten() {

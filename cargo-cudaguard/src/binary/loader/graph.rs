@@ -324,7 +324,11 @@ impl LoadGraph {
         }
     }
 
-    /// Returns the index of the loaded object with this name.
+    /// Returns the index of the loaded object that `dlopen` returns for this name.
+    pub(crate) fn loaded_object(&self, name: &str) -> Option<usize> {
+        self.find_loaded(name.as_bytes())
+    }
+
     fn find_loaded(&self, name: &[u8]) -> Option<usize> {
         match &self.rules {
             Rules::Glibc(_) => self.objects.iter().position(|object| object.is_called(name)),
@@ -344,6 +348,12 @@ impl LoadGraph {
                     .flatten()
             }
         }
+    }
+
+    /// Returns true if a program that opens a library by its name can get this loaded object. musl does not know the name of an
+    /// object that was loaded by its path.
+    pub(crate) fn is_opened_by_name(&self, object: &Object) -> bool {
+        !self.is_of_musl() || object.names.iter().any(|name| !name.contains(&b'/'))
     }
 
     /// Returns the file that the loader would pick for this name if the object `from` requested it after everything

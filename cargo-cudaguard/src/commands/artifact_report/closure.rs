@@ -193,8 +193,7 @@ impl MemberGraph<'_> {
                 return Some((index, name));
             }
         }
-        let position = |name: &String| self.graph.objects.iter().position(|object| object.is_named(name));
-        loaded.iter().find_map(|name| Some((position(name)?, name.as_str())))
+        loaded.iter().find_map(|name| Some((self.graph.loaded_object(name)?, name.as_str())))
     }
 
     /// Returns the member that an object opens under a name.

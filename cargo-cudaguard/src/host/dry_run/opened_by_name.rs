@@ -117,7 +117,7 @@ fn load_opened_by(graph: &mut LoadGraph, scope: Scope, files: &dyn OpeningFiles)
         let is_brought = !opens.texts.is_empty() && files.is_brought(graph, at);
         let of_texts = if is_brought { names_in_texts(graph, at, &opens.texts) } else { Vec::new() };
         for names in opens.others.iter().chain(&of_texts) {
-            if !names.iter().any(|name| graph.objects.iter().any(|object| object.is_named(name))) {
+            if !names.iter().any(|name| graph.loaded_object(name).is_some()) {
                 let is_of_machine = |name: &str| files.is_of_machine(name);
                 let _ = names.iter().any(|name| graph.open_library_without(at, name, is_of_machine).is_some());
             }
