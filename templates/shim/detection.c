@@ -145,6 +145,17 @@ SHIM_FN void settle_version(struct cudnn *c) {
   }
 }
 
+/* Returns whether dlopen selects a loaded library of this name. musl knows the name of a library
+ * that was loaded by its path only if its own search finds the same file. */
+SHIM_FN int is_loaded_for_dlopen(const char *name, char (*path)[PATH_MAX]) {
+#ifdef __GLIBC__
+  return is_loaded(name, path, 0);
+#else
+  (void)name, (void)path;
+  return 0;
+#endif
+}
+
 /* Searches cuDNN as dlopen does, by each of its names: a loaded library of that name first, then
  * the search path. */
 SHIM_FN enum lookup search_cudnn(struct context *cx, struct cudnn *c, const struct image *of,
@@ -152,7 +163,7 @@ SHIM_FN enum lookup search_cudnn(struct context *cx, struct cudnn *c, const stru
   const char *names = c->names;
   enum lookup is = NOT_THERE;
   while (is == NOT_THERE && (names = read_name(names, c->soname))) {
-    if (is_loaded(c->soname, &c->path, 0)) return IS_LOADED;
+    if (is_loaded_for_dlopen(c->soname, &c->path)) return IS_LOADED;
     if (opens) is = search_library(cx, c->soname, of, &c->path, &c->why);
   }
   return is;
@@ -214,7 +225,9 @@ SHIM_FN void correct_parts(struct context *cx, struct cudnn *c, const struct not
 SHIM_FN void probe_cudnn(struct context *cx, struct cudnn *c, const struct note *n,
                          const struct library_row *row) {
   const char *text;
-  int outcome, loaded = is_loaded(c->soname, &cx->found, 0);
+  const int opens = (row->flags & LIBRARY_DLOPENED) != 0;
+  int outcome, loaded = opens ? is_loaded_for_dlopen(c->soname, &cx->found)
+                              : is_loaded(c->soname, &cx->found, 0);
   cx->level = 1;
   c->is.source = DETECTED;
   /* The child searches in the context of this file. */
@@ -226,7 +239,7 @@ SHIM_FN void probe_cudnn(struct context *cx, struct cudnn *c, const struct note 
     if (!get_answer(cx, 'N')) c->is.state = UNKNOWN;
     if (!text) return;
   }
-  if (!loaded && (row->flags & LIBRARY_DLOPENED) && (get_answer(cx, 'N') || get_answer(cx, 'T'))) {
+  if (!loaded && opens && (get_answer(cx, 'N') || get_answer(cx, 'T'))) {
     /* dlopen fails in the program, too. What the program does if the file is broken is unknown. */
     c->is.state = get_answer(cx, 'N') ? ABSENT : UNKNOWN;
     return;

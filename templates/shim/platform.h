@@ -44,6 +44,11 @@
 #pragma weak dlopen
 #pragma weak dlsym
 
+#ifndef __GLIBC__ /* musl 1.2.2 and newer */
+extern pid_t _Fork(void);
+#pragma weak _Fork
+#endif
+
 #if __SIZEOF_POINTER__ == 8
 #define NATIVE_CLASS ELFCLASS64
 #else

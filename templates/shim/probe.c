@@ -220,10 +220,17 @@ SHIM_FN int keeps_namespace(void) {
  * the call with SIGCHLD. Returns 0 in the child. Returns an error if children are in another PID
  * namespace, because the child would be its first process and the namespace would end with it. */
 SHIM_FN long start_child(void) {
+#ifdef __GLIBC__
   long child;
   if (!keeps_namespace()) return -EPERM;
   child = sys2(SYS_clone, CLONE_UNTRACED, 0);
   return child < 0 ? sys2(SYS_clone, SIGCHLD, 0) : child;
+#else
+  if (!keeps_namespace()) return -EPERM;
+  /* abort() of musl signals the thread that its last fork recorded: after a system call alone, one
+   * of the program. */
+  return _Fork ? _Fork() : -ENOSYS;
+#endif
 }
 
 /* Waits for the end of a child, at most this number of milliseconds. Returns whether it has ended.

@@ -311,6 +311,8 @@ impl Builder {
             &toolkit.display().to_string(),
             "-I",
             &cudnn.display().to_string(),
+            "--compiler",
+            &self.compiler,
             "-o",
             &object,
         ]);
@@ -319,12 +321,8 @@ impl Builder {
 
     /// Runs the command on this machine, in the directory.
     fn command(&self, arguments: &[&str]) {
-        let done = Command::new(command::path())
-            .args(["cudaguard", "-q"])
-            .args(arguments)
-            .env("CC", &self.compiler)
-            .current_dir(&self.work)
-            .output();
+        let done =
+            Command::new(command::path()).args(["cudaguard", "-q"]).args(arguments).current_dir(&self.work).output();
         let done = done.expect("the command can be started");
         assert!(done.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&done.stderr));
     }
