@@ -370,6 +370,7 @@ fn describe_requirement(requirement: &Requirement) -> String {
         Requirement::Part { file, needed, .. } => {
             format!("{file} next to it{}", if *needed { "" } else { ", if it is used" })
         }
+        Requirement::Driver { cuda, because, .. } if cuda.major == 1 => format!("any driver: {because}"),
         Requirement::Driver { cuda, release, because } if release.branch == 0 => {
             format!("driver supports CUDA {cuda}: {because}")
         }

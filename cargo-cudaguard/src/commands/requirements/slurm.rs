@@ -28,6 +28,7 @@ pub(super) fn write_slurm(asked: &RequirementsQuery<'_>) -> Result<String, Strin
         .push("Each site defines its own features. The compute capabilities that --constraint must select:".to_owned());
     let mut ccs: Vec<(u8, u8)> = tables::arch_rows().iter().map(|row| row.cc).collect();
     ccs.dedup();
+    ccs.retain(|cc| asked.placement.processor != "x86_64" || !tables::is_tegra(*cc));
     for cc in ccs {
         let fit = asked.placement.fit.iter().any(|gpus| gpus.contains(cc));
         if let Some(name) = tables::gpu_examples(cc).first().filter(|_| fit) {

@@ -15,6 +15,7 @@ use super::{RequirementsQuery, describe_span, span_of, unfit_reason};
 
 pub(super) fn write_text(asked: &RequirementsQuery<'_>) -> String {
     let placement = asked.placement;
+    let is_x86 = placement.processor == "x86_64";
     let mut text = sanitize::sanitize_line(&format!("{}: requirements", asked.file_names())).into_owned() + "\n";
     let mut line = |name: &str, value: &str| {
         let _ = writeln!(text, "  {name:<10} {}", sanitize::sanitize_line(value));
@@ -33,8 +34,8 @@ pub(super) fn write_text(asked: &RequirementsQuery<'_>) -> String {
             &format!(
                 "{}{}{by}; driver: {}{}",
                 span_of(gpus),
-                example_gpus(gpus.from, gpus.to),
-                describe_driver(gpus, placement.processor == "x86_64"),
+                example_gpus(gpus.from, gpus.to, is_x86),
+                describe_driver(gpus, is_x86),
                 describe_library(placement, gpus)
             ),
         );
@@ -48,7 +49,7 @@ pub(super) fn write_text(asked: &RequirementsQuery<'_>) -> String {
             &format!(
                 "{}{}: {why} ({})",
                 describe_span(gpus.from, gpus.to),
-                example_gpus(gpus.from, gpus.to),
+                example_gpus(gpus.from, gpus.to, is_x86),
                 gpus.why.code
             ),
         );
@@ -121,10 +122,10 @@ fn ccs_between(from: (u8, u8), to: Option<(u8, u8)>) -> impl Iterator<Item = (u8
 }
 
 /// Returns ` (A100, A10)`: the best-known product of each compute capability, limited to the width of a line.
-fn example_gpus(from: (u8, u8), to: Option<(u8, u8)>) -> String {
+fn example_gpus(from: (u8, u8), to: Option<(u8, u8)>, is_x86: bool) -> String {
     const SHOWN: usize = 4;
-    let mut names: Vec<&str> =
-        ccs_between(from, to).filter_map(|cc| tables::gpu_examples(cc).first()).copied().collect();
+    let ccs = ccs_between(from, to).filter(|cc| !is_x86 || !tables::is_tegra(*cc));
+    let mut names: Vec<&str> = ccs.filter_map(|cc| tables::gpu_examples(cc).first()).copied().collect();
     names.dedup();
     let more = if names.len() > SHOWN { ", …" } else { "" };
     names.truncate(SHOWN);

@@ -245,9 +245,8 @@ fn common_processor(files: &[Components]) -> Result<String, String> {
 /// Returns intervals of compute capabilities in each of which the checks have the same result.
 fn cc_intervals(files: &[Components], processor: &str) -> Vec<Interval> {
     let mut starts = BTreeSet::from([(0, 0)]);
-    // Drivers and cuDNN support only some generations, and files that use them need not have kernels. A Tegra has another processor.
-    let is_possible = |row: &&tables::ArchRow| !row.tegra || processor != "x86_64";
-    starts.extend(tables::arch_rows().iter().filter(is_possible).map(|row| row.cc));
+    // Drivers and cuDNN support only some generations, and files that use them need not have kernels.
+    starts.extend(tables::arch_rows().iter().map(|row| row.cc));
     for row in files.iter().flat_map(|file| &file.manifests).flat_map(|manifest| &manifest.requires) {
         if let Requirement::Gpu { from, to, .. } = row {
             starts.insert(*from);
@@ -255,7 +254,16 @@ fn cc_intervals(files: &[Components], processor: &str) -> Vec<Interval> {
         }
     }
     let starts: Vec<(u8, u8)> = starts.into_iter().collect();
-    starts.iter().enumerate().map(|(at, from)| (*from, starts.get(at + 1).map(|next| previous_cc(*next)))).collect()
+    let mut intervals: Vec<Interval> = Vec::new();
+    for (at, from) in starts.iter().enumerate() {
+        let to = starts.get(at + 1).map(|next| previous_cc(*next));
+        match intervals.last_mut() {
+            // A Tegra has another processor, so it is no machine for these files.
+            Some(last) if processor == "x86_64" && tables::is_tegra(*from) => last.1 = to,
+            _ => intervals.push((*from, to)),
+        }
+    }
+    intervals
 }
 
 /// Returns the compute capability after this one; a minor of 255 ends its major.
