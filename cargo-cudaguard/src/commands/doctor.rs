@@ -37,7 +37,8 @@ pub(crate) fn run_doctor(
     let program = program.as_deref();
     let probe = DriverProbe::with_current_exe();
     let (started, artifact) = match program.map(OpenArtifact::open).transpose()? {
-        Some(OpenArtifact::File(path, contents)) if packages.is_empty() => (Some((path, contents)), None),
+        Some(artifact) if !packages.is_empty() || artifact.is_foreign() => (None, Some(artifact)),
+        Some(OpenArtifact::File(path, contents)) => (Some((path, contents)), None),
         artifact => (None, artifact),
     };
     let mut checkup =

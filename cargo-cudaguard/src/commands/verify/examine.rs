@@ -80,6 +80,12 @@ impl<'a> OpenArtifact<'a> {
         }
     }
 
+    /// Returns true for a single file that another operating system loads.
+    pub(crate) fn is_foreign(&self) -> bool {
+        let Self::File(path, contents) = self else { return false };
+        Binary::from_contents(path, contents.clone()).is_ok_and(|binary| is_foreign(&binary))
+    }
+
     /// Checks it on each of these machines; it must run on all of them. Findings name `place` as their origin.
     pub(super) fn check_on(
         &mut self,
@@ -128,10 +134,16 @@ fn components_here(binary: &Binary, env: &Env) -> Components {
     components_of(binary, env)
 }
 
+fn is_foreign(binary: &Binary) -> bool {
+    let here = if cfg!(windows) { TargetOs::Windows } else { TargetOs::Linux };
+    binary.os.is_some_and(|os| os != here)
+}
+
 /// Returns true for programs and libraries that the dynamic linker of this machine may load.
 fn is_loaded_here(binary: &Binary) -> bool {
-    let is_foreign = cfg!(windows) || binary.os.is_some_and(|os| os != TargetOs::Linux);
-    !is_foreign && !matches!(binary.kind, BinaryKind::Object | BinaryKind::Archive | BinaryKind::GpuCode)
+    !cfg!(windows)
+        && !is_foreign(binary)
+        && !matches!(binary.kind, BinaryKind::Object | BinaryKind::Archive | BinaryKind::GpuCode)
 }
 
 /// Adds the requirements of the packages that installed the files, as far as the other installed packages do not fulfil them.
