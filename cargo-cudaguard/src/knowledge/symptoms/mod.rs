@@ -35,6 +35,9 @@ pub struct Symptom {
     /// Patterns of the message, in the syntax of the data file.
     #[serde(default, skip_serializing)]
     pub texts: Vec<String>,
+    /// Patterns of names that a toolkit no longer declares: those that the headers of CUDA 11.8, 12.9 and 13.5 differ by.
+    #[serde(default, skip_serializing)]
+    pub removed: Vec<String>,
     /// The most frequent one first.
     #[serde(rename(deserialize = "cause"))]
     pub causes: Vec<Cause>,
@@ -274,11 +277,25 @@ fn find_numbered(text: &NormalizedText) -> Vec<&'static Symptom> {
     found
 }
 
+/// Returns the messages of nvcc, GCC, clang and MSVC about a name without a declaration.
+fn undeclared(name: &str) -> [String; 6] {
+    [
+        format!("identifier {name} is undefined"),
+        format!("{name} was not declared"),
+        format!("{name} does not name a type"),
+        format!("undeclared identifier {name}"),
+        format!("unknown type name {name}"),
+        format!("{name}: identifier not found"),
+    ]
+}
+
 /// Parses the table.
 fn parse_table(text: &str) -> Result<SymptomTable, toml::de::Error> {
     let mut table: SymptomTable = toml::from_str(text)?;
     for symptom in &mut table.symptoms {
-        symptom.patterns = symptom.names.iter().chain(&symptom.texts).map(|text| Pattern::new(text)).collect();
+        let removed = symptom.removed.iter().flat_map(|name| undeclared(name));
+        let texts = symptom.names.iter().chain(&symptom.texts).cloned().chain(removed);
+        symptom.patterns = texts.map(|text| Pattern::new(&text)).collect();
     }
     Ok(table)
 }
@@ -382,7 +399,8 @@ mod tests {
                 assert_eq!(first(name), symptom.name, "{name}");
                 assert_eq!(first(&format!("x: Error {name}(\"…\")")).is_empty(), *name == symptom.name, "{name}");
             }
-            for text in &symptom.texts {
+            let removed: Vec<String> = symptom.removed.iter().map(|name| undeclared(name)[0].clone()).collect();
+            for text in symptom.texts.iter().chain(&removed) {
                 let (start, end) = if text.starts_with("= ") { ("\n", "\n") } else { ("/a/b.rs:12: ", ": c") };
                 let text = text
                     .trim_start_matches("= ")

@@ -66,6 +66,7 @@ fn parse_status(group: &StatusGroup, row: &str) -> Result<Symptom, String> {
         numbers: vec![Number { family: family.to_owned(), number }],
         names,
         texts: Vec::new(),
+        removed: Vec::new(),
         means: group.means.clone(),
         sources: group.sources.clone(),
         causes: vec![Cause {
