@@ -105,7 +105,8 @@ fn check(row: &CrateRow, dir: &Path) {
         match variable {
             Some(variable) => reported("variable", variable),
             None if place.starts_with('/') => {
-                let root = place.trim_end_matches("/bin/nvcc").trim_end_matches("/include");
+                let endings = ["/bin/nvcc", "/include", "/lib64", "/lib"];
+                let root = endings.iter().fold(place.as_str(), |root, ending| root.trim_end_matches(ending));
                 // cuda-driver-sys and similar crates search with a separate crate.
                 if !code.contains("cuda_config") {
                     reported("folder", root);
