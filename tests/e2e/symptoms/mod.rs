@@ -270,7 +270,7 @@ fn json_output() {
 const HEAD: &str = "\
 # Troubleshooting
 
-Ask the command about an error. It accepts a number, a status name, an error text or a whole log:
+Ask the command about a number, a status name, an error text or a whole log:
 
 ```sh
 cargo cudaguard explain 803
@@ -279,16 +279,15 @@ cargo cudaguard explain \"no kernel image is available\"
 cargo cudaguard explain --json CUDNN_STATUS_NOT_INITIALIZED
 ```
 
-It prints the likeliest causes. Each has a command that confirms it, the findings that detect it, and the fix. PROGRAM is your executable. For
-Python it is the library that fails, for example `torch/lib/libtorch_cuda.so` in site-packages.
+It prints the likeliest causes. Each has a command that confirms it, the findings that detect it, and the fix. PROGRAM is your executable,
+or the library of Python that fails (`torch/lib/libtorch_cuda.so`).
 
-Paths, numbers, versions, line breaks and colours in the text do not matter. Messages of glibc and GNU ld are recognised in many
+Paths, numbers, versions and line breaks in the text do not matter. Messages of glibc and GNU ld are recognised in many
 languages. If nothing matches, the exit status is 3.
 
-`explain` answers for mismatches between a build and a machine: toolkit, driver, cuDNN, GPU, libraries, compilers, packages and containers. A
-mistake in a kernel or in a call is another subject; [the statuses](statuses.md) of such mistakes have a table.
+`explain` answers for mismatches between a build and a machine. [The statuses](statuses.md) of other mistakes have a table.
 
-To examine a machine, run `cargo cudaguard doctor`. To examine a program on it, add the file: `cargo cudaguard doctor PROGRAM`.
+`cargo cudaguard doctor` examines a machine, and with a file also the program on it.
 ";
 
 const STATUSES: &str = "\
