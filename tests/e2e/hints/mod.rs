@@ -227,7 +227,8 @@ impl Place {
                 let files = Scratch::new("machine");
                 return world.make(&files).call("sh", &[]).args(["-c", &script]).dir(self.scratch.path()).run();
             }
-            None => Call::new("sh").args(["-c", &script]),
+            // A row may call `simulate`.
+            None => Call::new("sh").env("XDG_CACHE_HOME", places::target().join("simulate")).args(["-c", &script]),
         };
         call.dir(self.scratch.path()).run()
     }
