@@ -40,10 +40,9 @@ pub(super) fn walk_zip(file: File, of: &ArchivePlace<'_>) -> Result<&'static str
     // The error of the first unreadable member, so that the same archive always gives the same error.
     let failed: Mutex<Option<(usize, String)>> = Mutex::new(None);
     let work = || {
-        while let Some((index, record)) = {
+        loop {
             let index = next.fetch_add(1, Ordering::Relaxed);
-            records.get(index).map(|record| (index, record))
-        } {
+            let Some(record) = records.get(index) else { return };
             if let Err(why) = read_member(&archive, record, of) {
                 next.store(records.len(), Ordering::Relaxed);
                 let mut failed = failed.lock().unwrap_or_else(std::sync::PoisonError::into_inner);

@@ -26,7 +26,7 @@ pub(crate) fn render_line<T: Serialize>(content: &T) -> String {
     format!("{}\n", to_value(&VersionedView { schema: SCHEMA, content }))
 }
 
-/// Renders a structure whose schema somebody else publishes, over several lines.
+/// Renders a structure without a schema number, over several lines: another project publishes its schema.
 pub(crate) fn render_foreign<T: Serialize>(content: &T) -> String {
     format!("{:#}\n", to_value(content))
 }

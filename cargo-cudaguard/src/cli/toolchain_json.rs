@@ -187,7 +187,7 @@ struct DeclaredView<'a> {
     trouble: Option<String>,
 }
 
-/// The GPUs that `native` stands for.
+/// The GPUs of this machine, for which `native` compiles.
 #[derive(Serialize)]
 #[serde(untagged)]
 enum NativeView<'a> {
