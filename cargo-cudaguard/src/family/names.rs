@@ -30,12 +30,13 @@ const OF_NVIDIA: &[&str] = &[
 /// The start of the names of NVIDIA's libraries without `lib`: the optional parts of NVSHMEM.
 const PLUGINS_OF_NVIDIA: &[&str] = &["nvshmem_bootstrap_", "nvshmem_transport_"];
 
-/// The start of the names of NVIDIA's libraries that contain an underscore. Others with one are libraries of programs:
-/// `libcublas_ext.so`.
-const WITH_UNDERSCORE: &[&str] = &[
+/// The start of the names of NVIDIA's libraries that contain an underscore or a dash. Others with one are libraries of programs:
+/// `libcublas_ext.so`, `libcuda-kernels.so`.
+const COMPOSED: &[&str] = &[
     "cudnn_",
     "cudss_",
     "cufile_rdma",
+    "nvidia-",
     "nvinfer_builder_resource",
     "nvinfer_dispatch",
     "nvinfer_lean",
@@ -45,6 +46,7 @@ const WITH_UNDERSCORE: &[&str] = &[
     "nvperf_host",
     "nvperf_target",
     "nvrm_",
+    "nvrtc-builtins",
     "nvshmem_",
 ];
 
@@ -56,7 +58,7 @@ pub(crate) fn is_of_nvidia(name: &str) -> bool {
         vendor::is_nvidia_name(stem) || vendor::is_nvidia_soname(&plain) || Descriptor::named(&plain).is_some();
     let is_plugin = PLUGINS_OF_NVIDIA.iter().any(|start| plain.starts_with(start));
     let is_it = is_known || OF_NVIDIA.iter().any(|start| stem.starts_with(start));
-    is_plugin || is_it && (!stem.contains('_') || WITH_UNDERSCORE.iter().any(|start| stem.starts_with(start)))
+    is_plugin || is_it && (!stem.contains(['_', '-']) || COMPOSED.iter().any(|start| stem.starts_with(start)))
 }
 
 /// Returns true for the name of a library that reports list under CUDA.

@@ -58,7 +58,27 @@ pub const OF_TOOLKIT: [&str; 14] = [
 ];
 
 /// NVIDIA's other libraries with kernels, by their file names.
-const BESIDE_TOOLKIT: [&str; 4] = ["libcusparseLt", "libcutensor", "libcutensorMg", "libnvshmem_host"];
+const BESIDE_TOOLKIT: [&str; 19] = [
+    "libcublasMp",
+    "libcudss",
+    "libcufftMp",
+    "libcupti",
+    "libcusolverMp",
+    "libcusparseLt",
+    "libcustatevec",
+    "libcutensor",
+    "libcutensorMg",
+    "libcutensornet",
+    "libnvcomp",
+    "libnvimgcodec",
+    "libnvinfer",
+    "libnvinfer_dispatch",
+    "libnvinfer_lean",
+    "libnvinfer_plugin",
+    "libnvjpeg2k",
+    "libnvshmem_host",
+    "libnvtiff",
+];
 
 /// Returns true if NVIDIA publishes a library of this soname. Compares complete names, because other projects may use
 /// the same prefix. Parts of a library with its major at the end count, including those that are not in the tables.

@@ -66,6 +66,8 @@ fn nvidia_libraries_are_recognized() {
         "libcudnn_engines_tensor_ir.so.9",
         "libnccl.so.2",
         "libnvJitLink.so.12",
+        "libcupti.so.12",
+        "libnvinfer_plugin.so.10",
     ] {
         assert!(is_nvidia_soname(soname), "{soname}");
     }
