@@ -7,11 +7,14 @@ use std::process::{Command, ExitCode};
 
 use crate::host::machine::DriverProbe;
 use cudaguard::internal::env::Env;
+use cudaguard::internal::finding::{Finding, Severity};
 
 use crate::cargo::build_context::{self, BuildContext};
 use crate::cli::findings;
 use crate::cli::report::{self, CliError, EXIT_REFUSED};
 use crate::cli::signals;
+use crate::commands::start;
+use crate::commands::verify::OpenArtifact;
 
 pub(crate) fn run_exec(env: &Env, program: &OsStr, arguments: &[OsString]) -> Result<ExitCode, CliError> {
     let mut command = Command::new(program);
@@ -45,13 +48,25 @@ fn start_program(env: &Env, program: &OsStr, command: &mut Command) -> Result<Ex
     if switch.as_deref() != Some("off")
         && let Some(file) = platform::find_program(program)
     {
-        let findings = crate::commands::start::start_here(&file, env, &DriverProbe::with_current_exe());
+        let findings = errors_of_start(env, &file);
         findings::print_text(&findings);
         if report::has_errors(&findings) && switch.as_deref() != Some("warn") {
             return Ok(ExitCode::from(EXIT_REFUSED));
         }
     }
     Err(cannot_start(program, &platform::replace_process(command)))
+}
+
+/// Returns the errors with which `verify` refuses this program here, except those that its policy defers.
+fn errors_of_start(env: &Env, program: &Path) -> Vec<Finding> {
+    match OpenArtifact::open(program) {
+        Ok(mut artifact) if artifact.is_foreign() => {
+            let mut findings = artifact.check_here(env, &[]).map_or_else(|_| Vec::new(), |answer| answer.findings);
+            findings.retain(|finding| finding.severity == Severity::Error);
+            findings
+        }
+        _ => start::start_here(program, env, &DriverProbe::with_current_exe()),
+    }
 }
 
 pub(crate) fn cannot_start(program: &OsStr, error: &std::io::Error) -> CliError {

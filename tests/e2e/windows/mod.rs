@@ -192,8 +192,10 @@ fn answers_about_pe_files() {
     for option in ["--host", "--fleet"] {
         let _ = command::call(["verify", option]).arg(&wide).arg(&program).run().success();
     }
-    let here = command::call(["verify"]).arg(&program).run().expect(1);
-    assert!(here.stderr.contains("is for x86_64-windows"), "{here}");
+    for (verb, status) in [("verify", 1), ("doctor", 1), ("exec", 78)] {
+        let here = command::call([verb]).arg(&program).run().expect(status);
+        assert!(format!("{}{}", here.stdout, here.stderr).contains("is for x86_64-windows"), "{here}");
+    }
     let dir = command::call(["inspect"]).arg(scratch.path()).run().success();
     for text in ["app.exe", "cudart64_12.dll", "elsewhere  none needed"] {
         assert!(dir.stdout.contains(text), "{text}: {dir}");
