@@ -12,6 +12,8 @@ use cudaguard::internal::env::Env;
 use cudaguard::internal::finding::render::annotated_error;
 use cudaguard::internal::finding::{Finding, Severity};
 use cudaguard::internal::sanitize;
+use cudaguard::internal::tables;
+use cudaguard::internal::version::DriverRelease;
 
 /// Verbosity of stderr, in ascending order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -189,6 +191,18 @@ pub(crate) fn check_written(outcome: std::io::Result<()>) -> Result<bool, CliErr
         Ok(()) => Ok(true),
         Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => Ok(false),
         Err(error) => Err(CliError::operational(format_args!("cannot write to stdout: {error}"))),
+    }
+}
+
+/// Prints a note if the driver in an option is of a branch after those of the table: it may be new, or a mistake.
+pub(crate) fn note_unknown_branch(flag: &str, release: DriverRelease) {
+    let newest = tables::branch_rows().iter().map(|row| row.branch).max().unwrap_or_default();
+    if release.branch > newest {
+        let (branch, date) = (release.branch, tables::date());
+        note(&format!(
+            "info: {flag}: branch {branch} is newer than {newest}, the last one that this cudaguard knows ({date}): it is \
+             assumed to support at least the same"
+        ));
     }
 }
 

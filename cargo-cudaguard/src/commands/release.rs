@@ -47,6 +47,8 @@ pub(crate) struct GateReport {
     pub(crate) findings: Vec<Finding>,
     pub(crate) not_examined: Vec<NotExamined>,
     files: Vec<GateFile>,
+    /// False if something was not examined that may use CUDA, also if `--except` excludes it.
+    knows_all_files: bool,
 }
 
 /// The requirements of a release, and the files that were compared with them, as JSON.
@@ -141,6 +143,7 @@ impl Gate {
             let expected = "expected a driver branch or release such as 525 or 525.60.13";
             let parsed = parse_driver_floor(text)
                 .ok_or_else(|| CliError::operational(format_args!("--driver-floor {text}: {expected}")))?;
+            report::note_unknown_branch("--driver-floor", parsed);
             requirements.driver_floor = Some(parsed);
         }
         if let Some(text) = &options.cudnn_floor {
@@ -255,10 +258,11 @@ impl Gate {
         finding::sort_findings(&mut findings);
         findings.dedup();
         let mut not_examined = artifact.judged_not_examined();
+        let knows_all_files = examined::is_complete(&not_examined) && artifact.unexamined_openers().next().is_none();
         for part in &mut not_examined {
             part.may_contradict = !is_excepted(&part.name) && (wanted.strict || part.may_contradict);
         }
-        Ok(GateReport { findings, not_examined, files })
+        Ok(GateReport { findings, not_examined, files, knows_all_files })
     }
 }
 
@@ -646,7 +650,9 @@ impl GateReport {
             let _ = writeln!(text, "  and {} more (--json has all)", self.files.len() - LISTED);
         }
         if self.files.is_empty() {
-            text += "  no file that was examined uses CUDA\n";
+            let none =
+                if self.knows_all_files { "no file uses CUDA" } else { "it is unknown whether a file uses CUDA" };
+            let _ = writeln!(text, "  {none}");
         }
         text
     }

@@ -156,19 +156,14 @@ fn described_by(flags: &Flags) -> Result<Vec<Machine>, String> {
 
 /// Returns one machine with all GPUs that options describe. Properties without an option are unknown.
 fn describe_one(flags: &Flags) -> Result<Machine, String> {
-    let release = |flag: &str, text: &str| -> Result<DriverRelease, String> {
-        machine::parse_release(text).ok_or_else(|| {
-            format!("{flag} {text}: expected a driver release such as 535.261.03, or a branch such as 535")
-        })
-    };
     let mut driver = Driver::default();
     match flags.driver.as_deref() {
         Some("none") => driver.absent = true,
-        Some(text) => driver.user = Some(release("--driver", text)?),
+        Some(text) => driver.user = Some(release_of_option("--driver", text)?),
         None => {}
     }
     // The regular driver has one release for both parts.
-    let kernel = flags.kernel.as_deref().map(|text| release("--kernel", text)).transpose()?;
+    let kernel = flags.kernel.as_deref().map(|text| release_of_option("--kernel", text)).transpose()?;
     driver.kernel = kernel.or(driver.user);
     let gpus = match flags.gpus.iter().map(String::as_str).collect::<Vec<_>>()[..] {
         [] => None,
@@ -190,6 +185,14 @@ fn describe_one(flags: &Flags) -> Result<Machine, String> {
     }
     let has_driver = flags.driver.is_some() || flags.kernel.is_some();
     Ok(Machine { driver: has_driver.then_some(driver), gpus, libraries, ..Machine::default() })
+}
+
+fn release_of_option(flag: &str, text: &str) -> Result<DriverRelease, String> {
+    let release = machine::parse_release(text).ok_or_else(|| {
+        format!("{flag} {text}: expected a driver release such as 535.261.03, or a branch such as 535")
+    })?;
+    report::note_unknown_branch(flag, release);
+    Ok(release)
 }
 
 /// Parses a GPU such as `8.6`, `sm_86` or `A100`.
