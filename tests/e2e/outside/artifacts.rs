@@ -367,6 +367,29 @@ fn idle_library_is_no_requirement() {
     assert!(outcome.stderr.contains("warning[CG301]"), "{outcome}");
     assert!(outcome.stderr.contains("loaded by:  none of the examined files"), "{outcome}");
     let _ = verify("440.33.01").expect(1);
+    // Libraries that no member loads do not refuse either if they do not fit each other.
+    let compile = |source: &str, to: &str, arguments: &[&str]| {
+        scratch.file("b.c", source);
+        let call =
+            Call::new("gcc").args(["-w", "b.c", "-o", to, "-Wl,-rpath,$ORIGIN,-rpath,$ORIGIN/../nvidia/cu13/lib"]);
+        let _ = call.args(arguments).dir(scratch.path()).run().success();
+    };
+    let (linker, sparse) = ("env/nvidia/cu13/lib/libnvJitLink.so.12", "env/nvidia/cu13/lib/libcusparse.so.12");
+    let shared = ["-shared", "-fPIC", "-Wl,-soname,libnvJitLink.so.12"];
+    compile("int __nvJitLinkComplete_12_4(void) { return 0; }\n", linker, &shared);
+    compile(
+        "int __nvJitLinkComplete_12_4(void); int c(void) { return __nvJitLinkComplete_12_4(); }\n",
+        sparse,
+        &["-shared", "-fPIC", "-Wl,-soname,libcusparse.so.12", linker],
+    );
+    compile("int __nvJitLinkComplete_12_1(void) { return 0; }\n", linker, &shared);
+    let outcome = verify("470.57.02").expect(0);
+    assert!(outcome.stderr.contains("warning[CG214]"), "{outcome}");
+    let open = "#include <dlfcn.h>\nint main(void) { return !dlopen(\"libcusparse.so.12\", RTLD_NOW); }\n";
+    compile(open, "env/app/program", &["-ldl"]);
+    let outcome = verify("470.57.02").expect(1);
+    assert!(outcome.stderr.contains("error[CG214]"), "{outcome}");
+    fs::remove_file(scratch.join("env/app/program")).expect("it was compiled");
     link("env/app/libother.so", &new);
     let outcome = verify("470.57.02").expect(1);
     assert!(outcome.stderr.contains("error[CG301]"), "{outcome}");

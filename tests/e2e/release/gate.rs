@@ -158,10 +158,15 @@ fn unguarded_file_is_refused() {
     let outcome = verify(&scratch, &["app.whl", "--guarded"]).expect(1);
     assert!(outcome.stderr.contains("error[CG605]: libplain.so uses CUDA and contains no guard"), "{outcome}");
     assert_eq!(outcome.stderr.matches("CG605").count(), 1, "{outcome}");
-    for file in ["tree/libguarded.so", "tree/libcudart.so.13"] {
+    // NVIDIA's library has kernels. The other one has only its own name in common with NVIDIA's.
+    fs::copy(parts::part("cupti-12.6").join("lib/libcupti.so.12"), scratch.join("libcupti.so.12")).expect("a copy");
+    link(&scratch, "libcuda-app.so", &[&kernels]);
+    for file in ["tree/libguarded.so", "tree/libcudart.so.13", "libcupti.so.12"] {
         let _ = verify(&scratch, &[file, "--guarded"]).success();
     }
-    let _ = verify(&scratch, &["tree/libplain.so", "--guarded"]).expect(1);
+    for file in ["tree/libplain.so", "libcuda-app.so"] {
+        let _ = verify(&scratch, &[file, "--guarded"]).expect(1);
+    }
     let outcome = command::call(["inspect", "app.whl"]).dir(scratch.path()).run().success();
     for line in ["sm_80; needs libcudart.so.13; guarded\n", "sm_80; needs libcudart.so.13; not guarded\n"] {
         assert!(outcome.stdout.contains(line), "{line}: {outcome}");
@@ -246,6 +251,8 @@ fn each_status_has_a_reason() {
     };
     let opens = "#include <dlfcn.h>\nint main(void) { return !dlopen(\"libcuda.so.1\", RTLD_NOW); }";
     compiled("opens", opens, &["-ldl"]);
+    fs::create_dir_all(scratch.join("mixed")).expect("a directory");
+    compiled("mixed/opens-cudnn", &opens.replace("libcuda.so.1", "libcudnn.so.9"), &["-ldl"]);
     compiled("host", "int main(void) { return 0; }", &[]);
     let cudart = parts::cuda("13.0").join("lib/libcudart.so.13").display().to_string();
     compiled(
@@ -253,6 +260,7 @@ fn each_status_has_a_reason() {
         "int cudaRuntimeGetVersion(int *); int main(int v) { return cudaRuntimeGetVersion(&v); }",
         &[&cudart],
     );
+    fs::copy(scratch.join("linked"), scratch.join("mixed/linked")).expect("a copy");
     let (both, old) = (
         compile(&scratch, "both", &["arch=compute_80,code=sm_80", "arch=compute_90,code=sm_90"]),
         compile(&scratch, "old", &["arch=compute_80,code=sm_80"]),
@@ -277,6 +285,8 @@ fn each_status_has_a_reason() {
         ("linked", "--host half.json", 2, "not checked: it is unknown whether the machine has libcudart.so.13"),
         ("linked", "--host half.json --strict", 1, "error[CG608]"),
         ("linked", "--driver 5350 --gpu H100", 2, "--driver 5350: expected a driver release"),
+        ("linked", "--driver 999 --gpu H100", 0, "info: --driver: branch 999 is newer than"),
+        ("linked", "--driver-floor 999", 0, "info: --driver-floor: branch 999 is newer than"),
         ("linked", "--driver 535 --gpu H100", 1, "error[CG301]"),
         ("part.so", options, 0, "part.so: runs"),
         (
@@ -291,9 +301,17 @@ fn each_status_has_a_reason() {
         ("opens", "--guarded", 2, "info[CG606]: opens: it cannot be determined"),
         ("opens", "--guarded --strict", 1, "error[CG608]"),
         ("opens", "--driver-floor 535", 2, "info[CG606]"),
-        ("opens", "--guarded --except opens", 0, "meets the requirements of the release"),
+        ("opens", "--guarded --except opens", 0, "it is unknown whether a file uses CUDA"),
+        ("opens", "--archs 80", 1, "it is unknown whether a file uses CUDA"),
+        (
+            "mixed",
+            options,
+            2,
+            "not checked: opens-cudnn: its requirements on libcudnn.so.9, which it may open, are unknown",
+        ),
+        ("mixed", &format!("{options} --strict"), 1, "error[CG608]: mixed: --strict requires an answer"),
         ("host", options, 2, "nothing to check: it has no manifest"),
-        ("host", "--guarded --strict", 0, "no file that was examined uses CUDA"),
+        ("host", "--guarded --strict", 0, "no file uses CUDA"),
         ("gone", options, 2, "gone"),
         ("linked", "--host gone.json", 2, "gone.json"),
     ] {

@@ -3,11 +3,12 @@
 use std::collections::BTreeSet;
 
 use super::packages::{ArtifactPackage, PackageId};
-use super::{ArtifactMember, ArtifactReport, MemberClosure, MemberLoader};
+use super::{ArtifactMember, ArtifactReport, MemberClosure, MemberLoader, file_name};
 use crate::binary::examined::NotExamined;
 use crate::binary::file::BinaryKind;
-use crate::cli::report::CliError;
-use crate::host::machine::Components;
+use crate::cli::report::{self, CliError};
+use crate::host::machine::{Components, mark_idle};
+use cudaguard::internal::finding::{Finding, Severity};
 
 /// The part of an artifact that a question is about: a package, or the files that belong to none.
 pub(super) struct Scope {
@@ -170,6 +171,50 @@ impl ArtifactReport {
         let components = self.components();
         self.scope = whole;
         components
+    }
+
+    /// Returns the requirements of what the question is about. An error about libraries of NVIDIA's that no other file loads is a
+    /// warning.
+    pub(crate) fn components(&mut self) -> Components {
+        let mut components = self.judged_components();
+        if !report::has_errors(&components.findings) {
+            return components;
+        }
+        let Some(scope) = self.scope_of_used() else { return components };
+        let whole = self.scope.replace(scope);
+        let of_used = self.judged_components().findings;
+        self.scope = whole;
+        let is_idle = |one: &&mut Finding| one.severity == Severity::Error && !of_used.contains(one);
+        components.findings.iter_mut().filter(is_idle).for_each(mark_idle);
+        components
+    }
+
+    /// Returns the scope of the question without the closures that start with a library of NVIDIA's. `None` if there are none, or
+    /// no others.
+    fn scope_of_used(&self) -> Option<Scope> {
+        let all = match &self.scope {
+            None => (0..self.closures.len()).collect(),
+            Some(scope) if scope.is_rest => scope.closures.clone(),
+            Some(_) => return None,
+        };
+        let mut closures = all.clone();
+        closures.retain(|at| self.closures[*at].members().next().is_some_and(|root| self.is_used(&self.loaders[root])));
+        if closures.len() == all.len() || closures.is_empty() && !self.is_rest() {
+            return None;
+        }
+        let names = || self.parts.iter().map(|part| &part.name).chain(self.loaders.iter().map(|loader| &loader.name));
+        let (packages, is_rest, members, own) = match &self.scope {
+            Some(scope) => (scope.packages.clone(), true, scope.members.clone(), scope.own.clone()),
+            None => ((0..self.packages.len()).collect(), false, names().cloned().collect(), names().cloned().collect()),
+        };
+        Some(Scope { packages, is_rest, closures, alone: Vec::new(), members, own })
+    }
+
+    /// Returns true for a file that is no library of NVIDIA's, and for one that such a file may open by its name.
+    pub(super) fn is_used(&self, root: &MemberLoader) -> bool {
+        let names = [Some(file_name(&root.name)), root.soname.as_deref()];
+        let may_open = |loader: &MemberLoader| names.into_iter().flatten().any(|name| loader.may_open_library(name));
+        !root.is_of_nvidia() || self.judged_loaders().any(|loader| !loader.is_of_nvidia() && may_open(loader))
     }
 
     /// Returns true if the question is about the files of no package.

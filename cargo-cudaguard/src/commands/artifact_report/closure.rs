@@ -534,9 +534,9 @@ impl ArtifactReport {
         self.members_with_root(MemberLoader::is_program)
     }
 
-    /// Returns the names of the members that run with a member which is not a library of NVIDIA's.
+    /// Returns the names of the members that run with a member which is not a library of NVIDIA's, or that such a member may open.
     pub(super) fn members_of_others(&self) -> BTreeSet<&str> {
-        self.members_with_root(|root| !root.is_of_nvidia())
+        self.members_with_root(|root| self.is_used(root))
     }
 
     /// Returns the names of the members of each closure whose root is selected.

@@ -103,6 +103,11 @@ impl MemberLoader {
         is_of_nvidia(file_name(&self.name)) || self.soname.as_deref().is_some_and(is_of_nvidia)
     }
 
+    /// Returns true if it may open a library by this name.
+    pub(super) fn may_open_library(&self, name: &str) -> bool {
+        self.may_open.iter().any(|known| known == name) || self.opens.includes(name)
+    }
+
     /// Returns true if the dynamic linker uses this file for a library of this name.
     pub(super) fn is_named(&self, name: &str) -> bool {
         if self.is_for_windows {
@@ -246,9 +251,9 @@ impl ArtifactMember {
         self.components.manifests.iter().any(|manifest| !manifest.requires.is_empty())
     }
 
-    /// Returns true for a library of NVIDIA, by its name.
+    /// Returns true for a library of NVIDIA, by its name. A copy may have another one than the library.
     pub(crate) fn is_listed_under_cuda(&self) -> bool {
-        is_listed_under_cuda(file_name(&self.name))
+        is_listed_under_cuda(file_name(&self.name)) || self.binary.soname.as_deref().is_some_and(is_listed_under_cuda)
     }
 
     /// Describes the member briefly.

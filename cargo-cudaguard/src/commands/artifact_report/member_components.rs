@@ -1,6 +1,6 @@
 //! Components of a package or archive.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use std::path::Path;
 
@@ -57,7 +57,7 @@ impl ArtifactReport {
     }
 
     /// Returns the requirements of all members. A library that a member finds in the artifact is not required of a machine.
-    pub(crate) fn components(&self) -> Components {
+    pub(super) fn judged_components(&self) -> Components {
         let whole = self;
         let (fatal, absent): (Vec<_>, Vec<_>) =
             whole.absent_libraries().into_iter().partition(|library| library.ends_start);
@@ -118,7 +118,8 @@ impl ArtifactReport {
             // A library that no member loads stops none.
             let is_idle = is_module
                 && part.is_listed_under_cuda()
-                && (whole.is_rest() || !of_others.is_empty() && !of_others.contains(part.name.as_str()));
+                && (whole.is_rest() || !of_others.is_empty())
+                && !of_others.contains(part.name.as_str());
             if is_module && part.is_listed_under_cuda() {
                 own.needed.retain(|needed| !is_idle || needed.is_of_driver());
                 own.bound.retain(|_| !is_idle);
@@ -238,18 +239,13 @@ impl ArtifactReport {
         if let Some(loader) = loader.filter(|_| !all.has_gpu_code()) {
             all.not_examined.push(NotExamined::loader_of_code(&*loader.name));
         }
-        if !whole
-            .judged_parts()
-            .any(|part| part.has_requirements() && !part.is_listed_under_cuda() && !whole.is_of_cupti(part))
-        {
-            for opener in whole.unexamined_openers() {
-                // The description of a single file may have named it, without its directory.
-                let is_same = |known: &NotExamined| {
-                    known.reason == opener.reason && file_name(&known.name) == file_name(&opener.name)
-                };
-                if !(whole.is_file() && all.not_examined.iter().any(is_same)) {
-                    all.not_examined.push(opener);
-                }
+        for opener in whole.unexplained_openers() {
+            // The description of a single file may have named it, without its directory.
+            let is_same = |known: &NotExamined| {
+                known.reason == opener.reason && file_name(&known.name) == file_name(&opener.name)
+            };
+            if !(whole.is_file() && all.not_examined.iter().any(is_same)) {
+                all.not_examined.push(opener);
             }
         }
         all
@@ -306,6 +302,24 @@ impl ArtifactReport {
     /// Returns the members whose requirements are unknown because they name libraries of NVIDIA's that they may open.
     pub(crate) fn unexamined_openers(&self) -> impl Iterator<Item = NotExamined> {
         self.judged_loaders().filter_map(|loader| NotExamined::opener(&loader.name, &loader.may_open))
+    }
+
+    /// Returns those without the libraries about which the other members show something: they contain or need them, or need a driver.
+    fn unexplained_openers(&self) -> impl Iterator<Item = NotExamined> {
+        let with_rows =
+            |part: &&ArtifactMember| part.has_requirements() && !part.is_listed_under_cuda() && !self.is_of_cupti(part);
+        let requiring: Vec<&ArtifactMember> = self.judged_parts().filter(with_rows).collect();
+        let mut known: BTreeSet<&str> =
+            requiring.iter().flat_map(|part| part.binary.imported()).map(|name| stem(name)).collect();
+        if !requiring.is_empty() {
+            known.extend(["libcuda", "libcudart"]);
+            known.extend(self.files.iter().chain(self.links.keys()).map(|name| stem(file_name(name))));
+            known.extend(requiring.iter().flat_map(|part| &part.holds).map(|(library, _)| library.stem));
+        }
+        self.judged_loaders().filter_map(move |loader| {
+            let open = loader.may_open.iter().filter(|name| !known.contains(stem(name))).cloned();
+            NotExamined::opener(&loader.name, &open.collect::<Vec<_>>())
+        })
     }
 
     /// Returns the cuDNN that a member loads in each process of the artifact, and the name of its place. `is_supplied`: a package
@@ -403,4 +417,9 @@ impl ArtifactReport {
         let name = &self.loaders[graph.loader_at(path)?].name;
         self.parts.iter().find(|part| part.name == *name)
     }
+}
+
+/// Returns the name of a library up to its version.
+fn stem(name: &str) -> &str {
+    name.split(".so").next().unwrap_or(name)
 }

@@ -72,6 +72,12 @@ impl FileOpens {
             texts: if with_texts && !is_of_nvidia(own) { library_names_in(data) } else { Vec::new() },
         }
     }
+
+    /// Returns true if a library of this name is one of them.
+    pub(crate) fn includes(&self, name: &str) -> bool {
+        let mut names = self.others.iter().flatten().chain(&self.texts);
+        names.any(|known| known == name) || self.libraries.iter().any(|library| library.is_named(name))
+    }
 }
 
 /// Loads the libraries that the files of the graph open by name, and returns those that are not found. Of a described machine

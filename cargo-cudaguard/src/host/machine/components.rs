@@ -652,10 +652,7 @@ impl Alternatives {
             });
         }
         for at in &self.idle {
-            findings[*at].iter_mut().filter(|finding| finding.severity == Severity::Error).for_each(|finding| {
-                finding.severity = Severity::Warning;
-                finding.message.push_str("\nloaded by:  none of the examined files");
-            });
+            findings[*at].iter_mut().filter(|finding| finding.severity == Severity::Error).for_each(mark_idle);
         }
         for choice in &self.one_of {
             let (out, fit): (Vec<&Variant>, Vec<&Variant>) =
@@ -670,6 +667,12 @@ impl Alternatives {
             }
         }
     }
+}
+
+/// Turns an error about a library that no file loads into a warning.
+pub(crate) fn mark_idle(finding: &mut Finding) {
+    finding.severity = Severity::Warning;
+    finding.message.push_str("\nloaded by:  none of the examined files");
 }
 
 fn cuda_of_row(row: &Requirement) -> Option<CudaVersion> {

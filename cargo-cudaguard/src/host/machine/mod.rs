@@ -29,7 +29,7 @@ use std::path::{Path, PathBuf};
 pub use components::{
     Alternatives, BroughtCudnn, Choice, Components, LinkedCudnn, LoadedModule, Needed, OpenedByName, Variant,
 };
-pub(crate) use components::{HERE, cudnn_soname, extend_new, is_cudnn_row, opened_cudnn};
+pub(crate) use components::{HERE, cudnn_soname, extend_new, is_cudnn_row, mark_idle, opened_cudnn};
 pub use cudaguard::internal::tables::pci::compute_capability as cc_of_pci_device;
 pub(crate) use described_libraries::{OTHER_LIBRARIES, install_hint};
 pub use detect::detect_machine;
