@@ -7,6 +7,7 @@ use crate::cli::json_output;
 use crate::host::machine::detect::LIBCUDA;
 use crate::host::machine::windows::NVCUDA;
 use crate::host::machine::{self, Driver, DriverProbe, HostLibrary, Machine, MachineKind, OTHER_LIBRARIES};
+use crate::knowledge::symptoms::likeliest_cause;
 use cudaguard::internal::env::Env;
 use cudaguard::internal::sanitize;
 use cudaguard::internal::vendor;
@@ -102,7 +103,8 @@ fn write_driver(page: &mut ProbePage, machine: &Machine, driver: Option<&Driver>
         None => page.push_line(module, "not found"),
     }
     if let Some(init) = driver.init {
-        page.push_line("cuInit", &format!("answers {init}: {}", describe_cuda_error(init)));
+        let problem = likeliest_cause(init, &[]).map_or("see cuda.h", |(symptom, _)| &symptom.title);
+        page.push_line("cuInit", &format!("answers {init}: {}", if init == 0 { "it works" } else { problem }));
     }
     if let Some(compat) = &driver.compat {
         let branches: Vec<String> = compat.branches.iter().map(u32::to_string).collect();
@@ -113,21 +115,6 @@ fn write_driver(page: &mut ProbePage, machine: &Machine, driver: Option<&Driver>
     }
     if driver.ptx_compiler == Some(false) {
         page.push_line("PTX compiler", "libnvidia-ptxjitcompiler.so.1 is not found");
-    }
-}
-
-/// Returns a short description of a CUDA error number (see cuda.h).
-fn describe_cuda_error(answer: u32) -> &'static str {
-    match answer {
-        0 => "it works",
-        34 => "it is the stub for linking",
-        100 => "no GPU",
-        101 => "no such GPU",
-        802 => "the system is not ready: is the fabric manager running?",
-        803 => "libcuda and the kernel module are from different releases",
-        804 => "cuda-compat does not support this GPU",
-        999 => "unknown error: check the kernel log",
-        _ => "see cuda.h",
     }
 }
 
