@@ -216,7 +216,7 @@ pub(crate) enum Verb {
     /// Explain a finding, a CUDA status or an error text
     #[command(after_long_help = help::EXPLAIN)]
     Explain {
-        /// Finding (CG301), number (803), name of a status, or error text; `-` reads a log from stdin
+        /// Finding (CG301), number (803), name of a status, or error text; without it, a log is read from stdin
         #[arg(value_name = "TEXT")]
         words: Vec<String>,
         #[command(flatten)]

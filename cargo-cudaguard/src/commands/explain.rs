@@ -1,7 +1,7 @@
 //! `explain`: prints a finding in full, or the most frequent causes of an error number, a status, a message or a log.
 
 use std::fmt::Write as _;
-use std::io::Read as _;
+use std::io::{IsTerminal as _, Read as _};
 use std::process::ExitCode;
 
 use crate::knowledge::symptoms::{self, Symptom, SymptomMatches};
@@ -17,19 +17,10 @@ const WIDTH: usize = 100;
 const MOST: u64 = 16 << 20;
 
 pub(crate) fn run_explain(words: &[String], json: bool) -> Result<ExitCode, CliError> {
-    let text = match words {
-        [] if json => {
-            let all: Vec<&Symptom> = symptoms::all_symptoms().iter().collect();
-            return report::print_result(&answer_as_json(None, Code::ALL, &all)).map(|()| ExitCode::SUCCESS);
-        }
-        [] => return list_topics(),
-        [one] if one == "-" => {
-            let mut bytes = Vec::new();
-            let read = std::io::stdin().lock().take(MOST).read_to_end(&mut bytes);
-            read.map_err(|error| CliError::operational(format_args!("cannot read stdin: {error}")))?;
-            String::from_utf8_lossy(&bytes).into_owned()
-        }
-        words => words.join(" "),
+    let Some(text) = read_text(words)? else {
+        let all: Vec<&Symptom> = symptoms::all_symptoms().iter().collect();
+        let output = if json { answer_as_json(None, Code::ALL, &all) } else { list_topics() };
+        return report::print_result(&output).map(|()| ExitCode::SUCCESS);
     };
     if let Ok(code) = text.parse() {
         let output = if json { answer_as_json(None, &[code], &[]) } else { explain_finding(code) };
@@ -52,7 +43,7 @@ pub(crate) fn run_explain(words: &[String], json: bool) -> Result<ExitCode, CliE
             SymptomMatches::Shown(shown) => answer_as_json(None, &[], shown),
             SymptomMatches::Nothing => answer_as_json(None, &[], &[]),
         };
-        report::print_result(&output)?;
+        report::print_result(&use_names_of_system(output, &text))?;
         if let SymptomMatches::Nothing = answer {
             return Err(CliError::not_found(nothing_known(&text)));
         }
@@ -83,14 +74,27 @@ pub(crate) fn run_explain(words: &[String], json: bool) -> Result<ExitCode, CliE
         }
         SymptomMatches::Nothing => return Err(CliError::not_found(nothing_known(&text))),
     };
-    let page = if is_of_windows(&text) { with_names_of_windows(&page) } else { page };
-    report::print_result(&page).map(|()| ExitCode::SUCCESS)
+    report::print_result(&use_names_of_system(page, &text)).map(|()| ExitCode::SUCCESS)
 }
 
-/// Returns true if the text comes from a machine with Windows, or if the command runs on one.
-fn is_of_windows(text: &str) -> bool {
+/// Returns the text of the arguments, or of stdin for `-` and if there are no arguments. `None`: there is neither.
+fn read_text(words: &[String]) -> Result<Option<String>, CliError> {
+    let mut stdin = std::io::stdin().lock();
+    if !(words == ["-"] || words.is_empty() && !stdin.is_terminal()) {
+        return Ok((!words.is_empty()).then(|| words.join(" ")));
+    }
+    let mut bytes = Vec::new();
+    let read = stdin.by_ref().take(MOST).read_to_end(&mut bytes);
+    read.map_err(|error| CliError::operational(format_args!("cannot read stdin: {error}")))?;
+    let text = String::from_utf8_lossy(&bytes).into_owned();
+    Ok(Some(text).filter(|text| !words.is_empty() || !text.trim().is_empty()))
+}
+
+/// Replaces the names of Linux in an answer if the text comes from a machine with Windows, or if the command runs on one.
+fn use_names_of_system(answer: String, text: &str) -> String {
     let marks = [".dll", "WinError", ":\\", "error 126", "error 127"];
-    cfg!(windows) || marks.iter().any(|mark| text.contains(mark))
+    let is_of_windows = cfg!(windows) || marks.iter().any(|mark| text.contains(mark));
+    if is_of_windows { with_names_of_windows(&answer) } else { answer }
 }
 
 /// The output of `explain` as JSON, in the order of priority.
@@ -120,8 +124,8 @@ fn answer_as_json(number: Option<u32>, codes: &[Code], symptoms: &[&Symptom]) ->
     json_output::render(&AnswerView { number, findings: findings.collect(), symptoms })
 }
 
-/// Prints all codes and all symptoms.
-fn list_topics() -> Result<ExitCode, CliError> {
+/// Returns the list of all codes and all symptoms.
+fn list_topics() -> String {
     let mut list = String::new();
     for code in Code::ALL {
         let _ = writeln!(list, "{code}  {}", code.title());
@@ -130,7 +134,7 @@ fn list_topics() -> Result<ExitCode, CliError> {
     for symptom in symptoms::all_symptoms() {
         let _ = writeln!(list, "{:<24} {}", symptom.name, symptom.title);
     }
-    report::print_result(&list).map(|()| ExitCode::SUCCESS)
+    list
 }
 
 fn is_a_code(text: &str) -> bool {
@@ -180,7 +184,7 @@ fn nothing_known(text: &str) -> String {
     let shown: String = text.trim().lines().next().unwrap_or_default().chars().take(60).collect();
     format!(
         "no explanation found for `{shown}`\n  next: pass the whole log, because the first error is usually the cause: `cargo \
-         cudaguard explain - < LOG`\n  next: `cargo cudaguard doctor PROGRAM` examines this machine, and needs no error \
+         cudaguard explain < LOG`\n  next: `cargo cudaguard doctor PROGRAM` examines this machine, and needs no error \
          text\n  to report a text that should have an answer, send the complete log and the output of `cargo cudaguard doctor`"
     )
 }

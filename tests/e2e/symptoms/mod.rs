@@ -46,7 +46,7 @@ fn threads() -> Vec<Thread> {
 fn explain_stdin(text: &str) -> cudaguard_tests::Outcome {
     let scratch = Scratch::new("explain");
     let file = scratch.file("error.log", text);
-    let call = Call::new("sh").args(["-c", "exec \"$0\" explain - <\"$1\""]);
+    let call = Call::new("sh").args(["-c", "exec \"$0\" explain <\"$1\""]);
     call.arg(command::path()).arg(&file).run()
 }
 
@@ -121,7 +121,7 @@ fn harmless_texts_get_no_answer() {
     ] {
         let outcome = explain_stdin(text).expect(3);
         assert!(outcome.stdout.is_empty(), "{outcome}");
-        assert!(outcome.stderr.contains("explain - < LOG") && outcome.stderr.contains("doctor"), "{outcome}");
+        assert!(outcome.stderr.contains("explain < LOG") && outcome.stderr.contains("doctor"), "{outcome}");
         assert!(outcome.stderr.contains("send the complete log"), "{outcome}");
     }
 }

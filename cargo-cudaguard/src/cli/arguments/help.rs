@@ -322,13 +322,13 @@ Exit status:
   2  usage or I/O error";
 
 pub(crate) const EXPLAIN: &str = "\
-Without a text, `explain` lists all findings and all texts that it knows.
+Without text or pipe, `explain` lists all findings and texts that it knows.
 
 Examples:
   cargo cudaguard explain CG301
   cargo cudaguard explain 803
   cargo cudaguard explain CUDNN_STATUS_NOT_INITIALIZED
-  cargo cudaguard explain - < training.log
+  ./my-program 2>&1 | cargo cudaguard explain
 
 Exit status:
   0  success
