@@ -6,6 +6,8 @@ use std::fmt::Write as _;
 use cargo_cudaguard::knowledge::symptoms::{Symptom, SymptomMatches, all_statuses, all_symptoms, diagnose};
 use cudaguard_tests::{Call, Scratch, Test, command, e2e, snapshot, test};
 
+mod headers;
+
 use crate::policy::pages::held;
 
 #[e2e(rows)]

@@ -38,6 +38,9 @@ pub struct Symptom {
     /// Patterns of names that a toolkit no longer declares: those that the headers of CUDA 11.8, 12.9 and 13.5 differ by.
     #[serde(default, skip_serializing)]
     pub removed: Vec<String>,
+    /// Patterns of the functions that these headers declare with other arguments.
+    #[serde(default, skip_serializing)]
+    pub changed: Vec<String>,
     /// The most frequent one first.
     #[serde(rename(deserialize = "cause"))]
     pub causes: Vec<Cause>,
@@ -289,12 +292,26 @@ fn undeclared(name: &str) -> [String; 6] {
     ]
 }
 
+/// Returns the messages of nvcc, GCC, clang and MSVC about a call with other arguments than the declaration.
+fn miscalled(name: &str) -> [String; 7] {
+    [
+        format!("arguments in function call ... {name}("),
+        format!("arguments to function ... {name}("),
+        format!("arguments to function {name}"),
+        format!("no matching function for call to {name}"),
+        format!("initializing argument # of ... {name}("),
+        format!("{name}: function does not take"),
+        format!("{name}: no overloaded function"),
+    ]
+}
+
 /// Parses the table.
 fn parse_table(text: &str) -> Result<SymptomTable, toml::de::Error> {
     let mut table: SymptomTable = toml::from_str(text)?;
     for symptom in &mut table.symptoms {
         let removed = symptom.removed.iter().flat_map(|name| undeclared(name));
-        let texts = symptom.names.iter().chain(&symptom.texts).cloned().chain(removed);
+        let changed = symptom.changed.iter().flat_map(|name| miscalled(name));
+        let texts = symptom.names.iter().chain(&symptom.texts).cloned().chain(removed).chain(changed);
         symptom.patterns = texts.map(|text| Pattern::new(&text)).collect();
     }
     Ok(table)
@@ -399,8 +416,9 @@ mod tests {
                 assert_eq!(first(name), symptom.name, "{name}");
                 assert_eq!(first(&format!("x: Error {name}(\"…\")")).is_empty(), *name == symptom.name, "{name}");
             }
-            let removed: Vec<String> = symptom.removed.iter().map(|name| undeclared(name)[0].clone()).collect();
-            for text in symptom.texts.iter().chain(&removed) {
+            let removed = symptom.removed.iter().map(|name| undeclared(name)[0].clone());
+            let changed = symptom.changed.iter().map(|name| miscalled(name)[0].clone());
+            for text in symptom.texts.iter().cloned().chain(removed).chain(changed) {
                 let (start, end) = if text.starts_with("= ") { ("\n", "\n") } else { ("/a/b.rs:12: ", ": c") };
                 let text = text
                     .trim_start_matches("= ")

@@ -67,6 +67,7 @@ fn parse_status(group: &StatusGroup, row: &str) -> Result<Symptom, String> {
         names,
         texts: Vec::new(),
         removed: Vec::new(),
+        changed: Vec::new(),
         means: group.means.clone(),
         sources: group.sources.clone(),
         causes: vec![Cause {
