@@ -11,11 +11,13 @@ use std::collections::{BTreeSet, VecDeque};
 use std::fmt::Write as _;
 use std::sync::LazyLock;
 
-use cargo_cudaguard::knowledge::symptoms::{SymptomMatches, diagnose};
+use cargo_cudaguard::knowledge::symptoms::Symptom;
 use cudaguard_findings::{Findings, MessageTemplate};
 use cudaguard_tests::world::{self, MakeMachine as _};
 use cudaguard_tests::{Call, Outcome, Scratch, Test, command, crates, e2e, parts, places, test, tools};
 use serde_json::Value;
+
+use crate::windows::{self, wine::Wine};
 
 const ROWS: &str = include_str!("rows.txt");
 
@@ -69,6 +71,15 @@ fn coverage() {
     println!("hints: {applied} applied, {marked} by another machine, {} without a test", without.len());
     println!("answers of explain to errors of other tools: {} applied", explained.len());
     assert!(without.is_empty(), "no row applies {without:#?}");
+}
+
+/// Returns true if a row with this name applies a hint of the symptom, or of a finding that detects one of its causes.
+pub(crate) fn is_applied(row: &str, symptom: &Symptom) -> bool {
+    let row = Row::all().into_iter().find(|one| one.name == row);
+    row.is_some_and(|row| match row.symptom {
+        Some(name) => name == symptom.name,
+        None => symptom.causes.iter().flat_map(|cause| &cause.codes).any(|code| code.to_string() == row.code),
+    })
 }
 
 /// A fault, and the literal application of its hint.
@@ -153,11 +164,14 @@ impl Row {
         let before = place.run(self.command);
         if let Some(symptom) = self.symptom {
             assert_ne!(before.status(), Some(0), "{before}");
-            let SymptomMatches::Shown(shown) = diagnose(&format!("{}{}", before.stdout, before.stderr)) else {
-                panic!("no answer: {before}")
-            };
-            assert_eq!(shown[0].name, symptom, "{before}");
-            let fixes: Vec<&str> = shown[0].causes.iter().map(|cause| cause.fix.as_str()).collect();
+            place.scratch.file("error.log", format!("{}{}", before.stdout, before.stderr));
+            let answer = place.run("\"$COMMAND\" explain --json < error.log").success();
+            let answer: Value =
+                serde_json::from_str(&answer.stdout).unwrap_or_else(|error| panic!("{error}: {answer}"));
+            let shown = &answer["symptoms"][0];
+            assert_eq!(shown["name"], symptom, "{before}");
+            let causes = shown["causes"].as_array().expect("a symptom has causes");
+            let fixes: Vec<&str> = causes.iter().filter_map(|cause| cause["do"].as_str()).collect();
             self.apply(&place, &fixes.join("\n"));
             let _ = place.run(self.command).success();
             return;
@@ -181,6 +195,7 @@ impl Row {
 /// The directory of a row. Its file `variables` has the exported variables, and `machine`, if it exists, the options of a simulated one.
 struct Place {
     scratch: Scratch,
+    wine: Option<Wine>,
 }
 
 impl Place {
@@ -192,11 +207,13 @@ impl Place {
                 ["machine", ..] => world::need(),
                 ["kernels", ..] => _ = (parts::cuda("13.0"), tools::need("g++")),
                 ["locked;" | "locked", ..] => parts::crates(),
+                [windows::COMPILER, ..] => _ = tools::need(windows::COMPILER),
                 ["guarded" | "library" | "program", ..] => _ = tools::need("gcc"),
                 _ => {}
             }
         }
-        Self { scratch: Scratch::without_blanks(row.name) }
+        let wine = row.command.contains("wine64").then(|| Wine::new(row.name));
+        Self { scratch: Scratch::without_blanks(row.name), wine }
     }
 
     /// Runs lines of the row, which change files and variables.
@@ -229,6 +246,10 @@ impl Place {
             }
             // A row may call `simulate`.
             None => Call::new("sh").env("XDG_CACHE_HOME", places::target().join("simulate")).args(["-c", &script]),
+        };
+        let call = match &self.wine {
+            Some(wine) => call.env("WINEPREFIX", wine.prefix()).env("WINEDEBUG", "-all"),
+            None => call,
         };
         call.dir(self.scratch.path()).run()
     }

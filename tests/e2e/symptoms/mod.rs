@@ -8,6 +8,7 @@ use cudaguard_tests::{Call, Scratch, Test, command, e2e, snapshot, test};
 
 mod headers;
 
+use crate::hints::is_applied;
 use crate::policy::pages::held;
 
 #[e2e(rows)]
@@ -129,16 +130,24 @@ fn harmless_texts_get_no_answer() {
 }
 
 /// Messages of nvcc 13.0, g++ 12, clang 14, cl and NVRTC 13 for sources and GPUs that CUDA 12 and 13 dropped, and messages of
-/// frameworks in 2025 and 2026. The second text is a part of the right answer.
+/// frameworks in 2025 and 2026. The third text is a part of the right answer, the fourth the row of the suite `hints` that applies it.
 #[e2e]
 fn recent_messages_get_the_right_fix() {
+    let (mut all, mut executed) = (0, 0);
     for line in include_str!("recent.txt").lines().filter(|line| !line.starts_with('#')) {
-        let [text, symptom, part] = line.split(" | ").collect::<Vec<_>>()[..] else { panic!("{line}") };
+        let [text, symptom, part, row] = line.split(" | ").collect::<Vec<_>>()[..] else { panic!("{line}") };
         let SymptomMatches::Shown(shown) = diagnose(text) else { panic!("no answer: {text}") };
         assert_eq!(shown[0].name, symptom, "{text}");
         let answer = format!("{shown:?}");
         assert!(answer.contains(part), "{text}: {part} is not in {answer}");
+        all += 1;
+        if !row.starts_with("marked: ") {
+            assert!(is_applied(row, shown[0]), "{text}: {row} applies no hint of {symptom}");
+            executed += 1;
+        }
     }
+    println!("{executed} of {all} texts have an executed hint");
+    assert!(executed * 30 >= all * 27, "27 of 30 texts need an executed hint");
 }
 
 /// Messages of glibc 2.36, GNU ld 2.40 and Windows, with and without the quotation marks of the language.
@@ -277,7 +286,7 @@ Ask the command about a number, a status name, an error text or a whole log:
 ```sh
 cargo cudaguard explain 803
 cargo cudaguard explain \"no kernel image is available\"
-./my-program 2>&1 | cargo cudaguard explain -
+./my-program 2>&1 | cargo cudaguard explain
 cargo cudaguard explain --json CUDNN_STATUS_NOT_INITIALIZED
 ```
 

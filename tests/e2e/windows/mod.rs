@@ -14,7 +14,7 @@ use cudaguard_tests::{Call, Scratch, command, e2e, tools};
 
 use self::wine::Wine;
 
-const COMPILER: &str = "x86_64-w64-mingw32-gcc";
+pub(crate) const COMPILER: &str = "x86_64-w64-mingw32-gcc";
 const DLLS: [&str; 3] = ["a", "b", "c"];
 const ARRANGEMENTS: u32 = 12;
 

@@ -70,7 +70,7 @@ impl Wine {
         self.prefix().join("drive_c/windows/system32")
     }
 
-    pub(super) fn prefix(&self) -> PathBuf {
+    pub(crate) fn prefix(&self) -> PathBuf {
         self.0.path().join("prefix")
     }
 
