@@ -33,7 +33,7 @@ impl ArtifactReport {
         &mut self,
         named: &[String],
     ) -> Result<Vec<(Option<PackageId>, Components)>, CliError> {
-        let is_set = matches!(self.walked.kind, "directory" | "container image") || self.packages.len() > 1;
+        let is_set = self.is_image() || self.walked.kind == "directory" || self.packages.len() > 1;
         let packages = if named.is_empty() { self.packages_with_cuda() } else { self.packages_named(named)? };
         if packages.is_empty() || named.is_empty() && !is_set {
             return Ok(Vec::new());

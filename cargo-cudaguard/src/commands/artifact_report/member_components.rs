@@ -62,7 +62,8 @@ impl ArtifactReport {
         let (fatal, absent): (Vec<_>, Vec<_>) =
             whole.absent_libraries().into_iter().partition(|library| library.ends_start);
         let not_examined = whole.not_examined_with(&absent);
-        let mut all = Components { file: whole.archive.display().to_string(), not_examined, ..Components::default() };
+        let file = whole.archive.display().to_string();
+        let mut all = Components { file, is_image: whole.is_image(), not_examined, ..Components::default() };
         if let Some(root) = whole.root() {
             whole.describe_root(root, &mut all);
         } else {
@@ -104,6 +105,7 @@ impl ArtifactReport {
             own.needed
                 .retain(|needed| !is_in_place(&needed.soname) && !whole.is_loaded_with(&part.name, &needed.soname));
             for needed in &mut own.needed {
+                needed.by = (!is_root(part)).then(|| part.name.clone());
                 needed.foreign = whole.foreign_library(part, &needed.soname).map(Box::new);
             }
             own.bound.retain(|bound| !at_hand(&bound.soname));

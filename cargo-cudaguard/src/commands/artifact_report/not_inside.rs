@@ -83,7 +83,7 @@ impl ArtifactReport {
         // If no file of the artifact is known to use CUDA, the libraries that are absent may.
         let is_of_others = |at: usize| closure(at).next().is_some_and(|root| !root.is_of_nvidia());
         let is_for_cuda = (0..closures.len()).any(|at| is_of_others(at) && closure(at).any(uses_cuda));
-        let is_image = self.walked.kind == "container image";
+        let is_image = self.is_image();
         let (env, files) = (Env::from_process(), OpenFiles::default());
         let mut absent: BTreeMap<String, AbsentLibrary<'_>> = BTreeMap::new();
         for (at, wanted) in wanted.iter().enumerate().filter(|(at, _)| !any_counts || counts(*at)) {

@@ -71,7 +71,7 @@ impl ArtifactReport {
         if nvrtc.binary.os == Some(TargetOs::Windows) {
             return self.find_dll(&nvrtc.name, name);
         }
-        let is_image = self.walked.kind == "container image";
+        let is_image = self.is_image();
         let is_it = |file: &&String| file_name(file) == name;
         let in_image = || self.files.iter().chain(self.links.keys()).filter(|_| is_image).find(is_it);
         let in_image = || in_image().and_then(|name| self.resolve_links(name)).map(str::to_owned);

@@ -43,7 +43,7 @@ impl ArtifactReport {
     /// Returns true if everything that runs with the members should be in the artifact: an environment or an image, in contrast to
     /// a package.
     pub(super) fn is_complete(&self) -> bool {
-        let is_environment = matches!(self.walked.kind, "directory" | "container image") || self.packages.len() != 1;
+        let is_environment = self.is_image() || self.walked.kind == "directory" || self.packages.len() != 1;
         self.wheels.is_empty() && is_environment && !self.is_file()
     }
 

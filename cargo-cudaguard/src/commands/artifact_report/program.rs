@@ -103,6 +103,11 @@ impl ArtifactReport {
         self.walked.kind == "file"
     }
 
+    /// Returns true for a container image, which contains everything that its programs load except the driver's libraries.
+    pub(super) fn is_image(&self) -> bool {
+        self.walked.kind == "container image"
+    }
+
     /// Returns the index of the loader of a single file, or of a library that comes with it.
     pub(super) fn loader_on_disk(&self, path: &Path) -> Option<usize> {
         let is_root = self.disk.as_ref().is_some_and(|graph| graph.objects[0].path == path);

@@ -61,6 +61,8 @@ pub struct Components {
     pub processor: String,
     /// The operating system that loads the file; `None` if several do, or it is not known.
     pub os: Option<TargetOs>,
+    /// True for a container image. It contains everything that its programs load, except the driver's libraries.
+    pub is_image: bool,
     /// True for a bare cubin, which the driver loads even if `CUDA_FORCE_PTX_JIT` is set (decision 48).
     pub is_bare_cubin: bool,
     /// Groups of files of which one is sufficient.
@@ -137,6 +139,8 @@ pub struct LinkedCudnn {
 pub struct Needed {
     /// The soname.
     pub soname: String,
+    /// The member of a package that needs it. `None`: the file itself.
+    pub by: Option<String>,
     /// True if the file contains an rpath or runpath, in which the library may be.
     pub has_search_path: bool,
     /// The module that needs it: a program works without the module if it does not load it.
@@ -434,7 +438,7 @@ impl Components {
     }
 
     /// Returns the machine with the operating system of the file, if the description names none, without variables that do not
-    /// affect the file, and with the libcuda that the file brings.
+    /// affect the file, and with the libraries that the file brings.
     pub(crate) fn machine_for_file<'a>(&self, machine: &'a Machine) -> Cow<'a, Machine> {
         let mut machine = machine.with_default_os(self.os);
         if self.is_bare_cubin && machine.passes_over_machine_code() {
@@ -442,6 +446,9 @@ impl Components {
         }
         if let Some((name, release)) = &self.own_libcuda {
             machine.to_mut().use_libcuda(name, *release);
+        }
+        if self.is_image {
+            machine.to_mut().use_no_other_libraries();
         }
         machine
     }
@@ -730,7 +737,7 @@ fn needed_libraries(binary: &Binary) -> Vec<Needed> {
             let is_plain = binary.os == Some(TargetOs::Windows) || vendor::plain_name(name) == name.as_str();
             is_installed(name) && is_plain || is_driver(name)
         })
-        .map(|name| Needed { soname: name.clone(), has_search_path, module: None, foreign: None })
+        .map(|name| Needed { soname: name.clone(), by: None, has_search_path, module: None, foreign: None })
         .collect()
 }
 

@@ -25,10 +25,10 @@ enum LibraryState<'a> {
 pub(super) struct LibrariesOfMachine<'a> {
     pub(super) findings: Vec<Finding>,
     loaded: Vec<(String, &'a HostLibrary)>,
-    /// Libraries that the description of the machine does not contain.
-    not_stated: Vec<String>,
-    /// Absent libraries that only a search path may contain.
-    in_search_path: Vec<String>,
+    /// Libraries that the description of the machine does not contain, by the file that needs them.
+    not_stated: BTreeMap<String, Vec<String>>,
+    /// Absent libraries that only a search path may contain, by the file that needs them.
+    in_search_path: BTreeMap<String, Vec<String>>,
 }
 
 impl Machine {
@@ -105,8 +105,9 @@ impl Components {
             (&all.not_stated, MessageTemplate::LibraryNotStated),
             (&all.in_search_path, MessageTemplate::LibraryNotStatedInSearchPath),
         ] {
-            if !names.is_empty() {
-                all.findings.push(words.to_finding(&values.clone().with("library", names.join(", "))));
+            for (by, names) in names {
+                let values = Values::default().with("file", by).with("library", names.join(", "));
+                all.findings.push(words.to_finding(&values));
             }
         }
         all.findings.extend(self.missing_functions(machine, &all.loaded));
@@ -128,7 +129,7 @@ impl Components {
         let mut missing: Vec<(Needed, Finding)> = Vec::new();
         let mut seen: BTreeSet<String> = self.needed.iter().map(|needed| needed.soname.clone()).collect();
         let mut queue: Vec<(Needed, String)> =
-            self.needed.iter().rev().map(|needed| (needed.clone(), self.file.clone())).collect();
+            self.needed.iter().rev().map(|needed| (needed.clone(), self.owner_of(needed))).collect();
         while let Some((needed, by)) = queue.pop() {
             if is_driver(&needed.soname) {
                 let is_absent = machine.driver.as_ref().is_some_and(|driver| driver.absent);
@@ -148,13 +149,15 @@ impl Components {
                     let finding = needed.foreign.as_deref().cloned();
                     missing.extend(finding.map(|finding| (needed, finding)));
                 }
-                LibraryState::Absent if needed.has_search_path => all.in_search_path.push(needed.soname),
+                LibraryState::Absent if needed.has_search_path => {
+                    all.in_search_path.entry(by).or_default().push(needed.soname);
+                }
                 LibraryState::Absent => {
                     let unusable = machine.unusable_library(&needed.soname, &by);
                     let finding = unusable.unwrap_or_else(|| absent_finding(&needed, &by));
                     missing.push((needed, finding));
                 }
-                LibraryState::Unknown => all.not_stated.push(needed.soname),
+                LibraryState::Unknown => all.not_stated.entry(by).or_default().push(needed.soname),
             }
         }
         let is_usable = self.modules.iter().any(|module| {
@@ -175,6 +178,10 @@ impl Components {
         };
         let findings: Vec<Finding> = missing.iter().cloned().map(severity).collect();
         all.findings.extend(findings);
+    }
+
+    fn owner_of(&self, needed: &Needed) -> String {
+        needed.by.as_ref().unwrap_or(&self.file).clone()
     }
 
     fn find_opened<'a>(&self, machine: &'a Machine, all: &mut LibrariesOfMachine<'a>) {

@@ -417,6 +417,13 @@ impl Machine {
         });
     }
 
+    /// States that the machine has no libraries of NVIDIA's but those that are described.
+    pub(super) fn use_no_other_libraries(&mut self) {
+        for key in vendor::ALL.into_iter().map(|library| library.key).chain([OTHER_LIBRARIES]) {
+            let _ = self.libraries.entry(key).or_default();
+        }
+    }
+
     /// Returns the driver whose numbers the tables know.
     fn tabled_driver(&self) -> Option<Cow<'_, Driver>> {
         let driver = self.driver.as_ref()?;
