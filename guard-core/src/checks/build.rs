@@ -17,9 +17,7 @@ use crate::knowledge::vendor::CUDNN;
 use crate::manifest::model::Linkage;
 use crate::model::version::{CudaVersion, Version};
 use crate::text::lists::IteratorExt as _;
-use crate::toolchain::{
-    BuildSystem, CompilerFamily, Declared, HostCompiler, Nvcc, Selection, Sourced, Toolchain, Toolkit,
-};
+use crate::toolchain::{BuildSystem, CompilerFamily, Declared, HostCompiler, Nvcc, Sourced, Toolchain, Toolkit};
 
 use super::wording::{describe, policy_args};
 use archs::check_archs;
@@ -80,24 +78,18 @@ pub fn downgrade_env_only_archs(toolchain: &Toolchain, findings: &mut [Finding])
 /// Returns true if a version satisfies a requirement. An unknown third number satisfies every requirement, because
 /// unknown never refuses.
 pub fn requirement_matches(require: &VersionReq, version: Version, patch_known: bool) -> bool {
-    let of = |patch: u64| semver::Version::new(version.major.into(), version.minor.into(), patch);
-    require.matches(&of(version.patch.into()))
-        || !patch_known
-            && (require.matches(&of(u64::MAX))
-                || require.comparators.iter().any(|comparator| {
-                    comparator.patch.is_some_and(|patch| {
-                        [patch.saturating_sub(1), patch, patch.saturating_add(1)]
-                            .iter()
-                            .any(|patch| require.matches(&of(*patch)))
-                    })
-                }))
+    let mut patches = vec![version.patch.into()];
+    if !patch_known {
+        patches.push(u64::MAX);
+        for patch in require.comparators.iter().filter_map(|comparator| comparator.patch) {
+            patches.extend([patch.saturating_sub(1), patch, patch.saturating_add(1)]);
+        }
+    }
+    let (major, minor) = (version.major.into(), version.minor.into());
+    patches.into_iter().any(|patch| require.matches(&semver::Version::new(major, minor, patch)))
 }
 
 fn check_toolkit(policy: &Policy, toolchain: &Toolchain, findings: &mut Vec<Finding>) {
-    let dangling = |fact: &Sourced<PathBuf>| {
-        let values = Values::default().with("variable", &fact.source).with("path", fact.value.display());
-        values.clone().with("dangling", MessageFragment::NotThere.render(&values))
-    };
     for fact in &toolchain.dangling {
         let is_compiler = matches!(fact.source.as_str(), "NVCC" | "CUDACXX");
         let of_cudnn = CUDNN.names.roots.contains(&fact.source.as_str());
@@ -105,7 +97,7 @@ fn check_toolkit(policy: &Policy, toolchain: &Toolchain, findings: &mut Vec<Find
         if !is_compiler && !of_cudnn && policy.toolkit.is_some() && toolchain.sourced_toolkit_version().is_none() {
             continue;
         }
-        let finding = MessageTemplate::ToolkitUnreadableNamed.to_finding(&dangling(fact));
+        let finding = MessageTemplate::ToolkitUnreadableNamed.to_finding(&dangling_values(fact));
         // A project without cuDNN does not read the variables of cuDNN.
         let is_unused = of_cudnn
             && policy.library.is_none()
@@ -115,7 +107,7 @@ fn check_toolkit(policy: &Policy, toolchain: &Toolchain, findings: &mut Vec<Find
     }
     let Some(release) = toolchain.sourced_toolkit_version() else {
         let of_toolkit = toolchain.dangling.iter().filter(|fact| !CUDNN.names.roots.contains(&fact.source.as_str()));
-        let dangling: Vec<_> = of_toolkit.map(|fact| dangling(fact).get("dangling").to_owned()).collect();
+        let dangling: Vec<_> = of_toolkit.map(|fact| dangling_values(fact).get("dangling").to_owned()).collect();
         unknown_toolkit(policy, toolchain, findings, &dangling.join("\n"));
         return;
     };
@@ -134,11 +126,16 @@ fn check_toolkit(policy: &Policy, toolchain: &Toolchain, findings: &mut Vec<Find
     }
 }
 
+/// Describes a variable with the path of a missing directory.
+fn dangling_values(fact: &Sourced<PathBuf>) -> Values {
+    let values = Values::default().with("variable", &fact.source).with("path", fact.value.display());
+    values.clone().with("dangling", MessageFragment::NotThere.render(&values))
+}
+
 /// Lists the toolkits that are not in use in one line.
 fn other_toolkits(toolchain: &Toolchain) -> String {
-    let is = |choice: &Option<Selection>, index| choice.as_ref().is_some_and(|choice| choice.index == index);
-    let is_used = |index| is(&toolchain.compiler, index) || is(&toolchain.headers, index);
-    let others = toolchain.toolkits.iter().enumerate().filter(|(index, _)| !is_used(*index));
+    let used = [&toolchain.compiler, &toolchain.headers].map(|choice| choice.as_ref().map(|choice| choice.index));
+    let others = toolchain.toolkits.iter().enumerate().filter(|(index, _)| !used.contains(&Some(*index)));
     others.map(|(_, toolkit)| format!("{} in {}", toolkit.describe(), toolkit.describe_place())).join("; ")
 }
 
@@ -212,15 +209,12 @@ fn check_headers_match(toolchain: &Toolchain, findings: &mut Vec<Finding>) -> bo
 /// Compares the linker's cudart with nvcc, or with the headers if there is no nvcc.
 fn check_cudart(toolchain: &Toolchain, mixed: bool, findings: &mut Vec<Finding>) {
     let Some((cudart, toolkit)) = toolchain.cudart.as_ref().zip(toolchain.sourced_toolkit_version()) else { return };
-    let differs = |from: CudaVersion| match (&cudart.version, cudart.major) {
-        (Some(version), _) => CudaVersion::from(version.value) != from,
-        (None, Some(major)) => major != from.major,
-        (None, None) => false,
-    };
     let headers = toolchain.including_toolkit().and_then(|toolkit| toolkit.headers.as_ref()?.version);
     // If nvcc and headers are mixed, a cudart from the headers' toolkit is the same fault, which was reported
     // already.
-    if !differs(toolkit.value.into()) || mixed && headers.is_some_and(|headers| !differs(headers)) {
+    if !cudart.differs_from(toolkit.value.into())
+        || mixed && headers.is_some_and(|headers| !cudart.differs_from(headers))
+    {
         return;
     }
     let words = match cudart.source.as_str() {
@@ -244,37 +238,19 @@ fn check_cudart(toolchain: &Toolchain, mixed: bool, findings: &mut Vec<Finding>)
 fn host_compiler(toolchain: &Toolchain, findings: &mut Vec<Finding>) {
     let Some(toolkit) = toolchain.compiling_toolkit().filter(|_| !toolchain.any_host) else { return };
     let Some(release) = toolkit.version() else { return };
-    let own = toolkit.limits.as_ref();
-    // Only if the toolkit does not show it: reading the table costs more than everything else here.
-    let table = || tables::host_compiler(release.value);
-    // Its major, and the newest accepted one of its vendor if it is older than that.
-    let refused = |host: &HostCompiler| {
-        let newest = match host.family {
-            CompilerFamily::Gcc => own.and_then(|own| own.gcc_max).or_else(|| table().gcc_newest),
-            CompilerFamily::Clang => {
-                let below = own.and_then(|own| own.clang_below).or_else(|| table().clang_below);
-                below.and_then(|below| below.checked_sub(1))
-            }
-            CompilerFamily::Other => None,
-        };
-        Some((host.version?.major, newest?)).filter(|(major, newest)| major > newest)
-    };
-    let hosts = [toolchain.host.as_ref(), toolchain.host_of_cc.as_ref()].map(|host| Some((host?, refused(host?))));
+    let hosts = [toolchain.host.as_ref(), toolchain.host_of_cc.as_ref()]
+        .map(|host| Some((host?, refused_major(host?, toolkit, release.value))));
     let Some((host, (major, newest))) = hosts.into_iter().flatten().find_map(|(host, refused)| Some((host, refused?)))
     else {
         return;
     };
     let accepted = hosts.into_iter().flatten().find(|(_, refused)| refused.is_none()).map(|(host, _)| host);
-    let named = |host: &HostCompiler| {
-        let values = Values::default().with("compiler", host.describe()).with("path", host.path.display());
-        let by_cc = Some(host) == toolchain.host_of_cc.as_ref();
-        if by_cc { MessageFragment::OfCc } else { MessageFragment::OfNvcc }.render(&values.with("source", &host.source))
-    };
     let values = Values::default().with("compiler", host.describe()).with("maker", host.family.name());
     let values = values.with("cxx", if host.family == CompilerFamily::Gcc { "g++" } else { "clang++" });
     let values = values.with("nvcc", describe(&release)).with("nvcc_cuda", CudaVersion::from(release.value));
-    let values = values.with("major", major).with("newest", newest).with("refused", named(host));
-    let values = values.with_known("accepted", accepted.map(named)).with_known("limit", own.map(|own| &own.source));
+    let values = values.with("major", major).with("newest", newest).with("refused", host_and_caller(host, toolchain));
+    let values = values.with_known("accepted", accepted.map(|host| host_and_caller(host, toolchain)));
+    let values = values.with_known("limit", toolkit.limits.as_ref().map(|own| &own.source));
     let mut finding = MessageTemplate::HostCompilerRejected.to_finding(&values.built_by(toolchain.by));
     if accepted.is_some() {
         // Only the build script knows which of the two this build uses; nvcc itself rejects the other.
@@ -284,6 +260,28 @@ fn host_compiler(toolchain: &Toolchain, findings: &mut Vec<Finding>) {
         finding.severity = Severity::Warning;
     }
     findings.push(finding);
+}
+
+/// Returns the major of a host compiler and the newest one that the toolkit accepts, if the compiler is newer.
+fn refused_major(host: &HostCompiler, toolkit: &Toolkit, release: Version) -> Option<(u32, u32)> {
+    let own = toolkit.limits.as_ref();
+    // The table is read only if the toolkit does not show the limit: that costs more than everything else here.
+    let newest = match host.family {
+        CompilerFamily::Gcc => own.and_then(|own| own.gcc_max).or_else(|| tables::host_compiler(release).gcc_newest)?,
+        CompilerFamily::Clang => {
+            let below = own.and_then(|own| own.clang_below).or_else(|| tables::host_compiler(release).clang_below);
+            below?.checked_sub(1)?
+        }
+        CompilerFamily::Other => return None,
+    };
+    Some((host.version?.major, newest)).filter(|(major, newest)| major > newest)
+}
+
+/// Describes a host compiler and whether nvcc or the cc crate calls it.
+fn host_and_caller(host: &HostCompiler, toolchain: &Toolchain) -> String {
+    let values = Values::default().with("compiler", host.describe()).with("path", host.path.display());
+    let by_cc = Some(host) == toolchain.host_of_cc.as_ref();
+    if by_cc { MessageFragment::OfCc } else { MessageFragment::OfNvcc }.render(&values.with("source", &host.source))
 }
 
 fn check_math_headers(toolchain: &Toolchain, findings: &mut Vec<Finding>) {

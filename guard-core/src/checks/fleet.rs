@@ -74,11 +74,12 @@ pub fn join_unique(mut all: Vec<String>) -> String {
 
 /// Lists GPUs by their names in the policy: `T4 (7.5)`.
 pub fn join_gpus(gpus: &[(&str, Cc)]) -> String {
-    let one = |(name, (major, minor)): &(&str, Cc)| {
+    let mut names = Vec::new();
+    for (name, (major, minor)) in gpus {
         let cc = format!("{major}.{minor}");
-        if *name == cc { cc } else { format!("{name} ({cc})") }
-    };
-    join_unique(gpus.iter().map(one).collect::<Vec<_>>())
+        names.push(if *name == cc { cc } else { format!("{name} ({cc})") });
+    }
+    join_unique(names)
 }
 
 /// The machine code that serves these GPUs: `sm_75`.
@@ -124,6 +125,10 @@ pub fn fleet_args(policy: &Policy, named: &[(&str, Cc)]) -> Values {
 /// The unknown facts, with reasons.
 type Open = Vec<String>;
 
+fn any_answers(archs: &[Target], cc: Cc, answer: Compatibility) -> bool {
+    archs.iter().any(|target| target.compatibility_with(cc) == answer)
+}
+
 fn check_archs(policy: &Policy, toolchain: &Toolchain, findings: &mut Vec<Finding>, open: &mut Open) {
     let (named, archs) = (policy.fleet_ccs(), &toolchain.archs);
     if named.is_empty() {
@@ -140,30 +145,27 @@ fn check_archs(policy: &Policy, toolchain: &Toolchain, findings: &mut Vec<Findin
     if strongest.is_some_and(|declared| declared.has_request(ArchRequest::Native)) {
         return;
     }
-    let by_any = |serves: Compatibility| {
-        let archs = &archs.in_force;
-        move |cc: Cc| archs.iter().any(|target| target.compatibility_with(cc) == serves)
-    };
-    let (served, unknown) = (by_any(Compatibility::Yes), by_any(Compatibility::CannotTell));
-    let (unclear, unserved): (Named<'_>, Named<'_>) =
-        named.iter().copied().filter(|(_, cc)| !served(*cc)).partition(|(_, cc)| unknown(*cc));
+    let (unclear, unserved): (Named<'_>, Named<'_>) = named
+        .iter()
+        .copied()
+        .filter(|(_, cc)| !any_answers(&archs.in_force, *cc, Compatibility::Yes))
+        .partition(|(_, cc)| any_answers(&archs.in_force, *cc, Compatibility::CannotTell));
     let list = join_targets(&archs.in_force);
-    let about = |named: &[(&str, Cc)]| Values::default().with("targets", &list).with("gpus", join_gpus(named));
+    let values = Values::default().with("targets", &list);
     if !unclear.is_empty() {
-        open.push(MessageFragment::OpenGpus.render(&about(&unclear)));
+        open.push(MessageFragment::OpenGpus.render(&values.clone().with("gpus", join_gpus(&unclear))));
     }
     // Some crates keep PTX next to their machine code; only the dependency graph shows which crates compile here.
-    let has_ptx = |cc: Cc| {
-        let by_crates = strongest.is_some_and(|declared| declared.source == "CUDA_COMPUTE_CAP");
-        by_crates
-            && archs
-                .in_force
-                .iter()
-                .any(|target| Target::Ptx(target.base_arch()).compatibility_with(cc) == Compatibility::Yes)
+    let with_ptx = match strongest {
+        Some(declared) if declared.source == "CUDA_COMPUTE_CAP" => {
+            archs.in_force.iter().map(|target| Target::Ptx(target.base_arch())).collect::<Vec<_>>()
+        }
+        _ => Vec::new(),
     };
-    let (by_crates, unserved): (Named<'_>, Named<'_>) = unserved.into_iter().partition(|(_, cc)| has_ptx(*cc));
+    let (by_crates, unserved): (Named<'_>, Named<'_>) =
+        unserved.into_iter().partition(|(_, cc)| any_answers(&with_ptx, *cc, Compatibility::Yes));
     if !by_crates.is_empty() {
-        open.push(MessageFragment::OpenPtx.render(&about(&by_crates)));
+        open.push(MessageFragment::OpenPtx.render(&values.with("gpus", join_gpus(&by_crates))));
     }
     if unserved.is_empty() {
         return;
@@ -285,14 +287,14 @@ fn check_driver(policy: &Policy, toolchain: &Toolchain, findings: &mut Vec<Findi
         ),
         None => open.push(MessageFragment::OpenDriver.render(&Values::default().with("driver_fleet", fleet.text))),
     }
-    let serves = |target: &&Target, cc: Cc| target.compatibility_with(cc) == Compatibility::Yes;
     let floor = tables::ptx_isa(toolkit.value).map_or_else(|| tables::toolkit_floor(toolkit.value), tables::ptx_floor);
     let by_ptx: Named<'_> = policy
         .fleet_ccs()
         .into_iter()
         .filter(|(_, cc)| fleet.serves_on(floor, *cc) == Some(false))
         .filter(|(_, cc)| {
-            let mut serving = toolchain.archs.in_force.iter().filter(|target| serves(target, *cc)).peekable();
+            let archs = toolchain.archs.in_force.iter();
+            let mut serving = archs.filter(|target| target.compatibility_with(*cc) == Compatibility::Yes).peekable();
             serving.peek().is_some() && serving.all(|target| matches!(target, Target::Ptx(_)))
         })
         .collect::<Vec<_>>();
@@ -306,11 +308,10 @@ fn check_driver(policy: &Policy, toolchain: &Toolchain, findings: &mut Vec<Findi
 
 /// Returns the hint if PTX does not serve: machine code, from this toolkit or a newer one.
 fn machine_code(gpus: &[(&str, Cc)], toolkit: Option<Version>) -> String {
-    let made = |cc: Cc| {
-        let arch = Arch::from_cc(cc).zip(toolkit);
+    let made = gpus.iter().all(|(_, cc)| {
+        let arch = Arch::from_cc(*cc).zip(toolkit);
         arch.is_some_and(|(arch, toolkit)| tables::can_make(toolkit, Target::Cubin(arch)) == CcSupport::Made)
-    };
-    let made = gpus.iter().all(|(_, cc)| made(*cc));
+    });
     let phrase = if made { MessageFragment::AddMachineCode } else { MessageFragment::AddMachineCodeElsewhere };
     phrase.render(&Values::default().with("archs", join_archs(gpus)))
 }
@@ -347,9 +348,9 @@ pub(super) fn check_cudnn(policy: &Policy, toolchain: &Toolchain) -> Vec<Finding
     }
     let Some(cuda) = cuda else { return findings };
     let values = values.with("cuda_major", cuda);
-    let discrete = || named.iter().copied().filter(|(_, cc)| !tables::is_tegra(*cc));
+    let discrete = named.iter().copied().filter(|(_, cc)| !tables::is_tegra(*cc));
     let oldest = CUDNN.release_table().min_cc(version, cuda);
-    let left = discrete().filter(|(_, cc)| oldest.is_some_and(|oldest| *cc < oldest)).collect::<Vec<_>>();
+    let left = discrete.clone().filter(|(_, cc)| oldest.is_some_and(|oldest| *cc < oldest)).collect::<Vec<_>>();
     if !left.is_empty() {
         let serving = CUDNN.release_table().releases_for(cuda).iter().rev().find(|release| {
             let least = CUDNN.release_table().min_cc(**release, cuda);
@@ -360,7 +361,7 @@ pub(super) fn check_cudnn(policy: &Policy, toolchain: &Toolchain) -> Vec<Finding
         let words = if serving.is_some() { MessageTemplate::CudnnLeftGpu } else { MessageTemplate::CudnnLeftGpuNone };
         findings.push(words.to_finding(&values.with_known("last", serving)));
     }
-    let newer = discrete().filter(|(_, cc)| newest_before(version, cuda, *cc).is_some()).collect::<Vec<_>>();
+    let newer = discrete.filter(|(_, cc)| newest_before(version, cuda, *cc).is_some()).collect::<Vec<_>>();
     if let Some((major, minor)) = newer.first().and_then(|(_, cc)| newest_before(version, cuda, *cc)) {
         let values = values.with("gpus", join_gpus(&newer)).with("newest", format!("{major}.{minor}"));
         findings.push(MessageTemplate::CudnnBeforeGpu.to_finding(&values));

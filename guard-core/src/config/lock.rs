@@ -38,6 +38,8 @@ pub const LOCKED: &str = "CUDAGUARD_LOCKED";
 
 /// The format that this version writes.
 const FORMAT: i64 = 1;
+const NONE: &str = "none";
+const NOT_KNOWN: &str = "not known";
 
 /// The target for which the command needs no `--target`; most builders for CUDA have it.
 pub const HOST: &str = "x86_64-unknown-linux-gnu";
@@ -132,18 +134,18 @@ impl Lock {
     /// # Errors
     /// One line for each mistake: file, line and expected value.
     pub fn read(path: &Path) -> Result<Option<Self>, String> {
-        let fail = |error: &std::io::Error| format!("{}: cannot be read: {error}", path.display());
-        match fs::metadata(path) {
-            Err(error) if error.kind() == ErrorKind::NotFound && fs::symlink_metadata(path).is_err() => Ok(None),
-            Err(error) => Err(fail(&error)),
-            Ok(metadata) => {
-                if let Some(why) = check_regular_file(&metadata, "lock", LARGEST) {
-                    return Err(format!("{}: {why}", path.display()));
-                }
-                let bytes = fs::read(path).map_err(|error| fail(&error))?;
-                Self::parse(path, &bytes).map(Some)
+        let bytes = match fs::metadata(path) {
+            Err(error) if error.kind() == ErrorKind::NotFound && fs::symlink_metadata(path).is_err() => {
+                return Ok(None);
             }
-        }
+            Err(error) => Err(error),
+            Ok(metadata) => match check_regular_file(&metadata, "lock", LARGEST) {
+                Some(why) => return Err(format!("{}: {why}", path.display())),
+                None => fs::read(path),
+            },
+        };
+        let bytes = bytes.map_err(|error| format!("{}: cannot be read: {error}", path.display()))?;
+        Self::parse(path, &bytes).map(Some)
     }
 
     /// Parses the bytes of a lock file; `path` is for messages.
@@ -151,21 +153,17 @@ impl Lock {
     /// # Errors
     /// As for [`Lock::read`].
     pub fn parse(path: &Path, bytes: &[u8]) -> Result<Self, String> {
-        let at = |line: usize, message: &str| format!("{}:{line}: {message}", path.display());
-        let text = std::str::from_utf8(bytes)
-            .map_err(|error| at(1 + count_newlines(&bytes[..error.valid_up_to()]), "is not UTF-8 text"))?;
+        let text = std::str::from_utf8(bytes).map_err(|error| {
+            format!("{}:{}: is not UTF-8 text", path.display(), 1 + count_newlines(&bytes[..error.valid_up_to()]))
+        })?;
         let text = text.strip_prefix('\u{feff}').unwrap_or(text);
         // The error message of the TOML parser would not help.
-        let marked = |line: &str| {
-            ["<<<<<<<", "|||||||", "=======", ">>>>>>>"].iter().any(|mark| {
-                line.strip_prefix(mark).is_some_and(|rest| rest.is_empty() || rest.starts_with([' ', '\r']))
-            })
-        };
-        if let Some(line) = text.lines().position(marked) {
-            return Err(at(
+        if let Some(line) = text.lines().position(is_conflict_marker) {
+            return Err(format!(
+                "{}:{}: contains merge conflict markers; keep one side of each, or restore the file of one branch and \
+                 run `cargo cudaguard lock`, or build CMake's target cudaguard-lock",
+                path.display(),
                 line + 1,
-                "contains merge conflict markers; keep one side of each, or restore the file of one branch and run \
-                 `cargo cudaguard lock`, or build CMake's target cudaguard-lock",
             ));
         }
         let mut reader = LockReader { text, errors: Vec::new() };
@@ -181,8 +179,10 @@ impl Lock {
             return Ok(lock);
         }
         reader.errors.sort();
-        let lines: Vec<String> =
-            reader.errors.iter().map(|(line, message)| at(*line, &sanitize::sanitize_line(message))).collect();
+        let lines = reader.errors.iter();
+        let lines: Vec<String> = lines
+            .map(|(line, message)| format!("{}:{line}: {}", path.display(), sanitize::sanitize_line(message)))
+            .collect();
         Err(lines.join("\n"))
     }
 
@@ -221,9 +221,15 @@ pub fn is_locked(env: &Env) -> bool {
 pub(crate) fn is_fetched(dir: &Path) -> bool {
     [".cargo-ok", ".cargo-checksum.json"].iter().any(|mark| dir.join(mark).exists())
 }
+fn is_conflict_marker(line: &str) -> bool {
+    ["<<<<<<<", "|||||||", "=======", ">>>>>>>"]
+        .iter()
+        .any(|mark| line.strip_prefix(mark).is_some_and(|rest| rest.is_empty() || rest.starts_with([' ', '\r'])))
+}
+
 fn quote_key(name: &str) -> String {
-    let bare = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
-    if !name.is_empty() && name.chars().all(bare) { name.to_owned() } else { quote(name) }
+    let is_bare = !name.is_empty() && name.bytes().all(|c| c.is_ascii_alphanumeric() || matches!(c, b'-' | b'_'));
+    if is_bare { name.to_owned() } else { quote(name) }
 }
 
 fn quote_list(names: &[String]) -> String {
@@ -384,6 +390,11 @@ pub struct LockScope {
 impl LockScope {
     /// Everything, for a whole project.
     pub const WHOLE: Self = Self { archs: true, host_compiler: true, library: true, only_what_it_has: false };
+
+    /// Returns true if a locked fact counts for a target that has it or not.
+    fn concerns(self, has: bool) -> bool {
+        has || !self.only_what_it_has
+    }
 }
 
 /// Compares the toolchain with the locked one. `path` is the lock's, for messages.
@@ -401,8 +412,7 @@ pub fn check_lock(
     let now = Pins::from_toolchain(policy, toolchain, scope);
     let has_toolkit =
         toolchain.sourced_toolkit_version().is_some() || toolchain.compiler.is_some() || toolchain.headers.is_some();
-    let concerns = |has: bool| has || !scope.only_what_it_has;
-    if !concerns(has_toolkit || now.library.is_some()) {
+    if !scope.concerns(has_toolkit || now.library.is_some()) {
         return Vec::new();
     }
     let values = Values::default().with("lock", path.display()).with("target", target).built_by(toolchain.by);
@@ -410,19 +420,12 @@ pub fn check_lock(
     let Some(pins) = lock.targets.get(target) else {
         return vec![MessageTemplate::LockLacksTarget.to_finding(&values)];
     };
-    let mut findings = Vec::new();
-    let mut drift = |what: &str, was: String, is: String, by: String, severity: Severity| {
-        let values = values.clone().with("what", what).with("was", was).with("now", is).with("source", by);
-        findings.push(MessageTemplate::LockDrift.to_finding(&values).with_severity(severity));
-    };
-    let text = |fact: &Option<String>| fact.clone().unwrap_or_else(|| "none".to_owned());
-    if concerns(has_toolkit) && !same_release(pins.toolkit.as_deref(), now.toolkit.as_deref()) {
+    let mut drifts = Vec::new();
+    if scope.concerns(has_toolkit) && !same_release(pins.toolkit.as_deref(), now.toolkit.as_deref()) {
         let by = toolchain.sourced_toolkit_version().map(|fact| fact.source).unwrap_or_default();
-        if now.toolkit.is_none() && (toolchain.compiler.is_some() || toolchain.headers.is_some()) {
-            drift(TOOLKIT, text(&pins.toolkit), "not known".to_owned(), by, Severity::Warning);
-        } else {
-            drift(TOOLKIT, text(&pins.toolkit), text(&now.toolkit), by, Severity::Error);
-        }
+        let is = if toolchain.compiler.is_some() || toolchain.headers.is_some() { NOT_KNOWN } else { NONE };
+        let is = now.toolkit.clone().unwrap_or_else(|| is.to_owned());
+        drifts.push((TOOLKIT, pins.toolkit.clone(), is, by));
     }
     let has_library = now.library.is_some();
     // A locked cuDNN is compared with the detected one. An unlocked one counts only if the project uses it. If none
@@ -436,12 +439,12 @@ pub fn check_lock(
     if pins.library != is
         && !open
         && scope.library
-        && concerns(has_library)
+        && scope.concerns(has_library)
         && policy.library_linkage != Some(Linkage::None)
     {
         let headers = toolchain.library_headers_used();
         let by = headers.map(|headers| headers.path.display().to_string()).unwrap_or_default();
-        drift(CUDNN.name, text(&pins.library), text(&is), by, Severity::Error);
+        drifts.push((CUDNN.name, pins.library.clone(), is.unwrap_or_else(|| NONE.to_owned()), by));
     }
     // A missing toolkit is another finding, and a compiler without a release is no difference.
     let concerned = scope.host_compiler && now.toolkit.is_some() && pins.host_compiler.is_some();
@@ -450,18 +453,23 @@ pub fn check_lock(
     if concerned && now.host_compiler != pins.host_compiler && (by_cc.is_none() || by_cc != pins.host_compiler) {
         let host = toolchain.host.as_ref();
         let by = host.map(|host| format!("{}: {}", host.path.display(), host.source)).unwrap_or_default();
-        let (is, severity) = match &now.host_compiler {
-            Some(is) => (is.clone(), Severity::Error),
-            None => ("not known".to_owned(), Severity::Warning),
-        };
-        drift(HOST_COMPILER, text(&pins.host_compiler), is, by, severity);
+        let is = now.host_compiler.unwrap_or_else(|| NOT_KNOWN.to_owned());
+        drifts.push((HOST_COMPILER, pins.host_compiler.clone(), is, by));
     }
     let locked = pins.archs_of(package);
     if locked != now.archs && scope.archs {
-        let words = |archs: &[String]| if archs.is_empty() { "none".to_owned() } else { archs.join(" ") };
         let ours = toolchain.archs.declared.iter().filter(|one| !one.is_of_torch());
         let by = ours.map(|one| one.source.as_str()).collect::<Vec<_>>();
-        drift("the list of declared archs", words(locked), words(&now.archs), by.join(", "), Severity::Error);
+        let was = (!locked.is_empty()).then(|| locked.join(" "));
+        let is = if now.archs.is_empty() { NONE.to_owned() } else { now.archs.join(" ") };
+        drifts.push(("the list of declared archs", was, is, by.join(", ")));
+    }
+    let mut findings = Vec::new();
+    for (what, was, is, by) in drifts {
+        let severity = if is == NOT_KNOWN { Severity::Warning } else { Severity::Error };
+        let was = was.as_deref().unwrap_or(NONE);
+        let values = values.clone().with("what", what).with("was", was).with("now", is).with("source", by);
+        findings.push(MessageTemplate::LockDrift.to_finding(&values).with_severity(severity));
     }
     findings
 }

@@ -154,7 +154,7 @@ pub fn requirement_rows(targets: &[Target], service: impl Fn((u8, u8)) -> GpuSup
         }
     }
     let count = rows.len();
-    let row = |(at, Interval { from, to, service }): (usize, Interval)| Requirement::Gpu {
+    let rows = rows.into_iter().enumerate().map(|(at, Interval { from, to, service })| Requirement::Gpu {
         from,
         to: (at + 1 < count).then_some(to),
         by: match service.by {
@@ -178,8 +178,8 @@ pub fn requirement_rows(targets: &[Target], service: impl Fn((u8, u8)) -> GpuSup
             _ => service.guaranteed_from.and_then(|floor| Some((floor.cuda, floor.release?))),
         },
         ptx_fallback: service.ptx_fallback,
-    };
-    rows.into_iter().enumerate().map(row).collect::<Vec<_>>()
+    });
+    rows.collect::<Vec<_>>()
 }
 
 /// Returns the code that such a GPU uses: `sm_90`, `sm_90 and PTX text 9.5`, `PTX text 9.5`.
@@ -191,15 +191,15 @@ fn describe_code(service: GpuSupport) -> String {
 
 /// Returns the rows of declared architectures: one container with all of them and PTX of this ISA.
 pub fn declared_rows(targets: &[Target], isa: (u32, u32)) -> Vec<Requirement> {
-    let narrow = |number: u32| u16::try_from(number).unwrap_or_default();
-    let run = |target: &Target| {
-        let isa = if matches!(target, Target::Ptx(_)) { (narrow(isa.0), narrow(isa.1)) } else { (0, 0) };
-        DeviceCode::Run { target: *target, isa, zstd: None, wrote: None }
-    };
-    let codes = targets.iter().map(run).collect::<Vec<_>>();
-    if codes.is_empty() {
+    if targets.is_empty() {
         return Vec::new();
     }
+    let isa = (u16::try_from(isa.0).unwrap_or_default(), u16::try_from(isa.1).unwrap_or_default());
+    let codes = targets.iter().map(|target| {
+        let isa = if matches!(target, Target::Ptx(_)) { isa } else { (0, 0) };
+        DeviceCode::Run { target: *target, isa, zstd: None, wrote: None }
+    });
+    let codes = codes.collect::<Vec<_>>();
     requirement_rows(targets, |cc| {
         let (cubin, ptx) = (best_code(&codes, cc, false), best_code(&codes, cc, true));
         let used = if matches!(cubin, BestCode::Run { .. }) { cubin } else { ptx };

@@ -5,11 +5,13 @@ mod package;
 pub mod rebuild_stamp;
 
 use std::error::Error;
+use std::ffi::OsString;
 use std::fmt::{self, Write as _};
 use std::fs;
 use std::mem;
 use std::path::{self, Path, PathBuf};
 
+use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 use crate::config::lock;
@@ -311,21 +313,17 @@ struct BuildScriptPackage {
 
 impl BuildScriptPackage {
     fn from_env(env: &Env) -> Result<Self, String> {
-        let given = |name: &str| {
-            env.var_os(name).ok_or_else(|| {
-                format!("cudaguard::embed!() was called outside of a build.rs: cargo has not set {name}")
-            })
-        };
-        let text = |name: &str| given(name).map(|value| value.to_string_lossy().into_owned());
-        let out_dir = PathBuf::from(given("OUT_DIR")?);
+        let out_dir = PathBuf::from(cargo_variable(env, "OUT_DIR")?);
         // cargo sets `PROFILE` to `release` for every profile that inherits from `release`.
-        let release = text("PROFILE")? == "release";
-        let dir = PathBuf::from(given("CARGO_MANIFEST_DIR")?);
+        let release = cargo_variable(env, "PROFILE")? == "release";
+        let dir = PathBuf::from(cargo_variable(env, "CARGO_MANIFEST_DIR")?);
+        let name = cargo_variable(env, "CARGO_PKG_NAME")?.to_string_lossy().into_owned();
+        let version = cargo_variable(env, "CARGO_PKG_VERSION")?.to_string_lossy().into_owned();
         Ok(Self {
             workspace: workspace_root(&dir),
             dir,
-            component: Component { name: text("CARGO_PKG_NAME")?, version: text("CARGO_PKG_VERSION")? },
-            target: text("TARGET")?,
+            component: Component { name, version },
+            target: cargo_variable(env, "TARGET")?.to_string_lossy().into_owned(),
             profile: profile_name(&out_dir, release),
             out_dir,
             release,
@@ -364,16 +362,24 @@ fn workspace_root(package: &Path) -> PathBuf {
         .to_owned()
 }
 
+fn cargo_variable(env: &Env, name: &str) -> Result<OsString, String> {
+    env.var_os(name)
+        .ok_or_else(|| format!("cudaguard::embed!() was called outside of a build.rs: cargo has not set {name}"))
+}
+
 /// Returns true if this manifest defines a workspace that does not exclude the package. A listed member is never
 /// excluded, even if a directory above it is.
 fn is_root(dir: &Path, table: &DeTable<'_>, package: &Path) -> bool {
     let Some(workspace) = table.get("workspace") else { return false };
-    let lists = |key: &str| {
-        let Some(list) = workspace.get_ref().get(key).and_then(|list| list.get_ref().as_array()) else { return false };
-        let mut paths = list.iter().filter_map(|path| path.get_ref().as_str());
-        paths.any(|path| package.starts_with(without_dots(&dir.join(path))))
-    };
-    lists("members") || !lists("exclude")
+    lists_package(workspace.get_ref().get("members"), dir, package)
+        || !lists_package(workspace.get_ref().get("exclude"), dir, package)
+}
+
+/// Returns true if a list of paths below `dir` contains the package or a directory above it.
+fn lists_package(list: Option<&Spanned<DeValue<'_>>>, dir: &Path, package: &Path) -> bool {
+    let Some(list) = list.and_then(|list| list.get_ref().as_array()) else { return false };
+    let mut paths = list.iter().filter_map(|path| path.get_ref().as_str());
+    paths.any(|path| package.starts_with(without_dots(&dir.join(path))))
 }
 
 /// Returns the path without `.` and `..`. Like cargo, this does not resolve links.
@@ -390,22 +396,26 @@ fn without_dots(path: &Path) -> PathBuf {
 }
 
 fn is_proc_macro(package: &Path) -> bool {
-    let is_marked = |library: &DeValue<'_>| {
-        let yes = |key: &str| library.get(key).and_then(|value| value.get_ref().as_bool()) == Some(true);
-        let kind = |key: &str| {
-            let kinds = library.get(key).and_then(|value| value.get_ref().as_array());
-            kinds.is_some_and(|kinds| kinds.iter().any(|kind| kind.get_ref().as_str() == Some("proc-macro")))
-        };
-        yes("proc-macro") || yes("proc_macro") || kind("crate-type") || kind("crate_type")
-    };
-    in_manifest(package, |table| table.get("lib").is_some_and(|library| is_marked(library.get_ref()))).unwrap_or(false)
+    in_manifest(package, |table| {
+        ["proc-macro", "proc_macro", "crate-type", "crate_type"].into_iter().any(|key| {
+            let value = table.get("lib").and_then(|library| library.get_ref().get(key)).map(Spanned::get_ref);
+            match value {
+                Some(DeValue::Boolean(is_marked)) => *is_marked && key.starts_with("proc"),
+                Some(DeValue::Array(kinds)) => {
+                    key.starts_with("crate") && kinds.iter().any(|kind| kind.get_ref().as_str() == Some("proc-macro"))
+                }
+                _ => false,
+            }
+        })
+    })
+    .unwrap_or(false)
 }
 
 /// Returns the name of the static library that this package builds, if no other target of the package can contain the
 /// guard.
 fn archive_alone(package: &BuildScriptPackage) -> Option<String> {
     let dir = &package.dir;
-    let alone = |table: &DeTable<'_>| {
+    let name = in_manifest(dir, |table| {
         let library = table.get("lib")?.get_ref();
         let kinds = library.get("crate-type").or_else(|| library.get("crate_type"))?.get_ref().as_array()?;
         let alone = !kinds.is_empty()
@@ -413,8 +423,8 @@ fn archive_alone(package: &BuildScriptPackage) -> Option<String> {
         let programs = table.get("bin").is_some();
         let named = library.get("name").and_then(|name| Some(name.get_ref().as_str()?.to_owned()));
         (alone && !programs).then(|| named.unwrap_or_else(|| package.component.name.replace('-', "_")))
-    };
-    let name = in_manifest(dir, alone).flatten()?;
+    });
+    let name = name.flatten()?;
     let programs = ["src/main.rs", "src/bin"].iter().any(|path| dir.join(path).exists());
     (!programs).then(|| format!("lib{name}.a"))
 }
@@ -443,7 +453,6 @@ fn push_link_directives(
     shim: &Path,
 ) -> Result<(), String> {
     let BuildScriptPackage { out_dir, target, .. } = package;
-    let read = |path: &Path| fs::read(path).map_err(|error| format!("cannot read {}: {error}", path.display()));
     for object in &[note, shim] {
         push_directive(cargo_lines, "rustc-link-arg", utf8_path(object)?);
     }
@@ -461,7 +470,9 @@ fn push_link_directives(
     }
     let name = guard::note_group(component);
     let archive = guard::windows::archive_path(out_dir, target, &name);
-    fs::write(&archive, guard::write_archive(&[("note.o", &read(note)?), ("shim.o", &read(shim)?)]))
+    let [note, shim] =
+        [note, shim].map(|path| fs::read(path).map_err(|error| format!("cannot read {}: {error}", path.display())));
+    fs::write(&archive, guard::write_archive(&[("note.o", &note?), ("shim.o", &shim?)]))
         .map_err(|error| format!("cannot write {}: {error}", archive.display()))?;
     push_directive(cargo_lines, "rustc-link-search", &format!("native={}", utf8_path(out_dir)?));
     push_directive(cargo_lines, "rustc-link-lib", &format!("static:+whole-archive={name}"));

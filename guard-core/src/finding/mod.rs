@@ -36,8 +36,7 @@ impl Eq for Finding {}
 /// Two findings are the same if they read the same.
 impl PartialEq for Finding {
     fn eq(&self, other: &Self) -> bool {
-        let key = |one: &Self| (one.code, one.severity);
-        key(self) == key(other)
+        (self.code, self.severity) == (other.code, other.severity)
             && (&self.component, &self.subject) == (&other.component, &other.subject)
             && (&self.message, &self.hint) == (&other.message, &other.hint)
     }
@@ -232,15 +231,14 @@ fn texts() -> &'static Texts {
 
 /// Reads rows: a name, which is skipped, and the texts.
 fn text_rows(lines: &mut dyn Iterator<Item = &'static str>, count: usize) -> Vec<TextRow> {
-    let row = |line: &'static str| {
+    let rows = lines.take(count).map(|line| {
         let mut texts = line
             .split('\t')
             .skip(1)
             .map(|text| if text.contains('\\') { text.replace("\\n", "\n").replace("\\t", "\t").leak() } else { text });
-        let mut next = || texts.next().unwrap_or_default();
-        [next(), next(), next()]
-    };
-    lines.take(count).map(row).collect::<Vec<_>>()
+        std::array::from_fn(|_| texts.next().unwrap_or_default())
+    });
+    rows.collect::<Vec<_>>()
 }
 
 pub use values::Values;

@@ -77,8 +77,8 @@ pub fn annotated_error(text: &str) -> String {
 
 fn format_annotation(level: &str, title: &str, text: &str) -> String {
     // The runner's `ActionCommand` decodes these escapes: `%` and line ends; in a property also `:` and `,`.
-    let data = |text: &str| text.replace('%', "%25").replace('\r', "%0D").replace('\n', "%0A");
-    let line = format!("::{level} title={}::{}", data(title).replace(':', "%3A").replace(',', "%2C"), data(text));
+    let [title, text] = [title, text].map(|text| text.replace('%', "%25").replace('\r', "%0D").replace('\n', "%0A"));
+    let line = format!("::{level} title={}::{text}", title.replace(':', "%3A").replace(',', "%2C"));
     sanitize::sanitize_line(&line).into_owned()
 }
 

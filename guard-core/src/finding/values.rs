@@ -75,9 +75,8 @@ impl Values {
 impl MessageTemplate {
     /// Creates the finding with the default severity of its code.
     pub fn to_finding(self, values: &Values) -> Finding {
-        let text = |template| fill_template(template, values).text;
         let (sentence, lines) = self.message().split_once('\n').unwrap_or((self.message(), ""));
-        let mut message = text(sentence);
+        let mut message = fill_template(sentence, values).text;
         for line in lines.split('\n') {
             let line = fill_template(line, values);
             if line.any && !line.lacks {
@@ -88,9 +87,9 @@ impl MessageTemplate {
             code: self.code(),
             severity: self.code().severity(),
             component: values.get("component").to_owned(),
-            subject: text(self.subject()),
+            subject: fill_template(self.subject(), values).text,
             message: in_columns(&message),
-            hint: text(self.hint()),
+            hint: fill_template(self.hint(), values).text,
             facts: values.facts(),
         }
     }
@@ -107,11 +106,11 @@ impl MessageFragment {
 fn in_columns(text: &str) -> String {
     let names = text.lines().filter_map(|line| Some(line.split_once('\t')?.0.chars().count()));
     let width = names.max().unwrap_or_default();
-    let line = |line: &str| match line.split_once('\t') {
+    let lines = text.lines().map(|line| match line.split_once('\t') {
         Some((name, value)) => format!("{name:<width$} {value}"),
         None => line.to_owned(),
-    };
-    text.lines().map(line).join("\n")
+    });
+    lines.join("\n")
 }
 
 /// A template after the insertion of its values.

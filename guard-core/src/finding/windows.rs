@@ -2,7 +2,6 @@
 
 use super::{Finding, WINDOWS};
 use crate::knowledge::vendor::dll_of_soname;
-use crate::text::lists::IteratorExt as _;
 
 impl Finding {
     /// Replaces what the finding names of Linux by the same of Windows.
@@ -16,13 +15,19 @@ impl Finding {
 
 /// Replaces sonames and other names of Linux in a text by those of Windows.
 pub fn with_names_of_windows(text: &str) -> String {
-    let is_separator = |c: char| !(c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-'));
-    let word = |part: &str| {
+    let mut named = String::new();
+    for part in text.split_inclusive(is_separator) {
         let (word, rest) = part.split_at(part.trim_end_matches(|c| is_separator(c) || c == '.').len());
-        dll_of_soname(word).map_or_else(|| part.to_owned(), |dll| dll + rest)
-    };
-    let text: String = text.split_inclusive(is_separator).map(word).join("");
-    WINDOWS.iter().fold(text, |text, (linux, windows)| text.replace(linux, windows))
+        match dll_of_soname(word) {
+            Some(dll) => named = named + &dll + rest,
+            None => named += part,
+        }
+    }
+    WINDOWS.iter().fold(named, |text, (linux, windows)| text.replace(linux, windows))
+}
+
+fn is_separator(c: char) -> bool {
+    !(c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-'))
 }
 
 #[test]

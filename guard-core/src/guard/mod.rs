@@ -223,11 +223,10 @@ pub fn check_target(target: &str) -> Result<(), String> {
     if !parts.contains(&"linux") || system.starts_with("android") || system == "none" {
         return Err(format!("the guard needs ELF files that start through a Linux C library; {target} has none"));
     }
-    let is_of = |archs: &[&str]| archs.iter().any(|arch| target.starts_with(arch));
-    if parts[0].ends_with("_be") || parts[0].ends_with("eb") || is_of(&BIG_ENDIAN) {
+    if parts[0].ends_with("_be") || parts[0].ends_with("eb") || BIG_ENDIAN.iter().any(|arch| target.starts_with(arch)) {
         return Err(format!("CUDA does not exist for {target}, a big-endian machine"));
     }
-    if is_of(&BITS_32) || system.ends_with("x32") || system.ends_with("ilp32") {
+    if BITS_32.iter().any(|arch| target.starts_with(arch)) || system.ends_with("x32") || system.ends_with("ilp32") {
         return Err(format!("CUDA does not exist for {target}, a 32-bit machine"));
     }
     Ok(())
@@ -273,11 +272,10 @@ pub fn note_assembly(note: NoteSource<'_>, keep: Keep) -> String {
 
 /// Writes these bytes as assembler directives.
 fn write_bytes(text: &mut String, bytes: &[u8]) {
-    let digit = |number: u8| char::from(b'0' + number % 8);
     for line in bytes.chunks(32) {
         text.push_str("\t.ascii \"");
         for byte in line {
-            text.extend(['\\', digit(byte / 64), digit(byte / 8), digit(*byte)]);
+            let _ = write!(text, "\\{byte:03o}");
         }
         text.push_str("\"\n");
     }
@@ -477,11 +475,10 @@ fn is_object(file: &Path, target: &str) -> bool {
 /// Returns true if two triples mean the same machine: `x86_64-unknown-linux-gnu` and `x86_64-pc-linux-gnu` do, `…-musl`
 /// and `…-windows-gnu` are others.
 fn same_machine(one: &str, other: &str) -> bool {
-    let ends = |triple: &str| {
-        let mut parts = triple.split('-');
-        (parts.next().map(str::to_owned), parts.next_back().map(str::to_owned))
-    };
-    ends(one) == ends(other) && windows::is_windows(one) == windows::is_windows(other)
+    let (mut parts, mut others) = (one.split('-'), other.split('-'));
+    parts.next() == others.next()
+        && parts.next_back() == others.next_back()
+        && windows::is_windows(one) == windows::is_windows(other)
 }
 
 /// Returns true for flags in `CFLAGS` that concern the program's own code. In the guard they would require a runtime

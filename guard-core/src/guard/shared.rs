@@ -51,8 +51,7 @@ impl SharedDir {
         object: &Path,
         compile: impl Fn(&Path) -> Result<Result<PathBuf, String>, String>,
     ) -> Result<Result<PathBuf, String>, String> {
-        let fail = |error: io::Error| format!("cannot write in {}: {error}", self.0.display());
-        fs::create_dir_all(&self.0).map_err(fail)?;
+        fs::create_dir_all(&self.0).map_err(|error| write_error(&self.0, &error))?;
         let mark = object.with_extension("making");
         let began = Instant::now();
         loop {
@@ -62,13 +61,13 @@ impl SharedDir {
             let own = std::process::id().to_string();
             match fs::File::create_new(&mark).and_then(|_| fs::write(&mark, &own)) {
                 Ok(()) => {}
-                Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(fail(error)),
+                Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(write_error(&self.0, &error)),
                 Err(_) if began.elapsed() < PATIENCE && is_at_work(&mark) => {
                     thread::sleep(Duration::from_millis(5));
                     continue;
                 }
                 // The process that began it has ended, or it hangs.
-                Err(_) => fs::write(&mark, &own).map_err(fail)?,
+                Err(_) => fs::write(&mark, &own).map_err(|error| write_error(&self.0, &error))?,
             }
             let made = Self::compile(object, &compile);
             let _ = fs::remove_file(&mark);
@@ -81,10 +80,12 @@ impl SharedDir {
         compile: impl Fn(&Path) -> Result<Result<PathBuf, String>, String>,
     ) -> Result<Result<PathBuf, String>, String> {
         let workshop = object.with_extension(std::process::id().to_string());
-        let fail = |error: io::Error| format!("cannot write in {}: {error}", workshop.display());
-        fs::create_dir_all(&workshop).map_err(fail)?;
+        fs::create_dir_all(&workshop).map_err(|error| write_error(&workshop, &error))?;
         let made = compile(&workshop).and_then(|made| match made {
-            Ok(made) => fs::rename(made, object).map_err(fail).map(|()| Ok(object.to_owned())),
+            Ok(made) => match fs::rename(made, object) {
+                Ok(()) => Ok(Ok(object.to_owned())),
+                Err(error) => Err(write_error(&workshop, &error)),
+            },
             Err(why) => Ok(Err(why)),
         });
         let _ = fs::remove_dir_all(&workshop);
@@ -109,6 +110,10 @@ fn key(compiler: &GuardCompiler, language: &str, text: Digest) -> Digest {
         digest.push_number(about.len()).push_text(&format!("{:?}", about.modified().ok()));
     }
     digest
+}
+
+fn write_error(dir: &Path, error: &io::Error) -> String {
+    format!("cannot write in {}: {error}", dir.display())
 }
 
 #[cfg(test)]

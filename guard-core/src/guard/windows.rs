@@ -136,14 +136,16 @@ pub(super) fn detect_clang(env: &Env, target: &str) -> Option<Result<GuardCompil
         return None;
     }
     let variables = [format!("CC_{target}"), format!("CC_{}", target.replace('-', "_")), "CC".to_owned()];
-    let is_clang = |program: &PathBuf| program.file_stem().is_some_and(|name| name.to_string_lossy().contains("clang"));
-    let named = variables.iter().filter_map(|name| env.var_os(name)).map(PathBuf::from).find(is_clang);
-    let names = ["clang", "clang.exe", "clang-cl", "clang-cl.exe"];
-    let in_path = || {
-        let dirs = env.path_list("PATH");
-        names.iter().find_map(|name| dirs.iter().map(|dir| dir.join(name)).find(|file| file.is_file()))
-    };
-    Some(match named.or_else(in_path) {
+    let mut named = variables.iter().filter_map(|name| env.var_os(name)).map(PathBuf::from);
+    let named = named
+        .find(|program| program.file_stem().is_some_and(|name| name.to_string_lossy().contains("clang")))
+        .or_else(|| {
+            let dirs = env.path_list("PATH");
+            ["clang", "clang.exe", "clang-cl", "clang-cl.exe"]
+                .iter()
+                .find_map(|name| dirs.iter().map(|dir| dir.join(name)).find(|file| file.is_file()))
+        });
+    Some(match named {
         Some(program) => {
             let flags = ["--driver-mode=gcc".into(), format!("--target={target}").into()];
             Ok(GuardCompiler {

@@ -235,9 +235,8 @@ pub fn code_to_add(cc: Cc) -> String {
 
 /// Returns the archs without suffix that the toolkit supports, oldest first.
 fn plain_archs(toolkit: Version) -> Vec<Arch> {
-    let is_made = |arch: &Arch| can_make(toolkit, Target::Cubin(*arch)) == CcSupport::Made;
-    let archs = arch_rows().iter().map(|row| row.arch);
-    archs.filter(|arch| arch.suffix == Suffix::None && is_made(arch)).collect::<Vec<_>>()
+    let plain = arch_rows().iter().map(|row| row.arch).filter(|arch| arch.suffix == Suffix::None);
+    plain.filter(|arch| can_make(toolkit, Target::Cubin(*arch)) == CcSupport::Made).collect::<Vec<_>>()
 }
 
 /// Returns the newest PTX of this toolkit that the driver can compile for a GPU of this cc, for GPUs for which the
@@ -359,8 +358,7 @@ pub fn cudart_floor(cudart: CudaVersion) -> Floor {
 /// Returns the minimum drivers of the two newest majors of cudart, the older one first.
 pub fn newest_cudart_floors() -> [Floor; 2] {
     let newest = DRIVERS.cudart.iter().map(|(major, _)| *major).max().unwrap_or_default();
-    let floor = |major| cudart_floor(CudaVersion::new(major, 0));
-    [floor(newest.saturating_sub(1)), floor(newest)]
+    [newest.saturating_sub(1), newest].map(|major| cudart_floor(CudaVersion::new(major, 0)))
 }
 
 /// Returns the driver that unpacks Zstandard-compressed entries of a toolkit of this major; `None` if unknown.
@@ -384,8 +382,11 @@ pub fn driver_supports(release: DriverRelease) -> Supports {
 /// branch is known.
 pub fn windows_release(cuda: CudaVersion, linux: DriverRelease) -> DriverRelease {
     let of_cudart = DRIVERS.cudart_on_windows.iter().find(|(release, windows)| [release, windows].contains(&&linux));
-    let of_toolkit = || toolkit_row(cuda).and_then(|row| row.windows);
-    of_cudart.map(|(_, windows)| *windows).or_else(of_toolkit).unwrap_or(DriverRelease::new(linux.branch, 0, 0))
+    of_cudart.map(|(_, windows)| *windows).or_else(|| toolkit_row(cuda)?.windows).unwrap_or(DriverRelease::new(
+        linux.branch,
+        0,
+        0,
+    ))
 }
 
 /// Returns a driver release for Windows as one for Linux of the same branch. The numbers of Windows grow within a branch: 572.83 is of
@@ -393,11 +394,10 @@ pub fn windows_release(cuda: CudaVersion, linux: DriverRelease) -> DriverRelease
 pub fn branch_of_windows(release: DriverRelease) -> DriverRelease {
     /// From this distance on, a number after the last row may be of a later branch.
     const NUMBERS: u32 = 5;
-    let rows = || branch_rows().iter().filter(|row| row.branch != DriverRelease::JETPACK);
-    let own = rows().rev().find(|row| row.branch <= release.branch);
-    let is_last = |row: &BranchRow| rows().all(|other| other.branch <= row.branch);
-    match own {
-        Some(row) if !is_last(row) || release.branch < row.branch + NUMBERS => DriverRelease::new(row.branch, 0, 0),
+    let branches = branch_rows().iter().map(|row| row.branch).filter(|branch| *branch != DriverRelease::JETPACK);
+    let newest = branches.clone().max().unwrap_or_default();
+    match branches.rev().find(|branch| *branch <= release.branch) {
+        Some(own) if own < newest || release.branch < own + NUMBERS => DriverRelease::new(own, 0, 0),
         _ => release,
     }
 }
@@ -418,10 +418,10 @@ pub fn last_branch(gpu: Cc) -> Option<u32> {
 /// for them, since the PTX compiler of a driver is that of the toolkit. `None` if all drivers in use support them, if
 /// the cc is not in the table, or for a Tegra.
 pub fn first_driver(gpu: Cc) -> Option<Floor> {
-    let oldest = |is: &dyn Fn(&&ArchRow) -> bool| arch_rows().iter().filter(is).map(|row| row.first).min();
-    let first = oldest(&|row| row.cc == gpu && !row.tegra)?;
+    let rows = arch_rows().iter().filter(|row| row.cc == gpu && !row.tegra);
+    let first = rows.map(|row| row.first).min()?;
     // The table begins there: "or older".
-    let begin = oldest(&|_| true);
+    let begin = arch_rows().iter().map(|row| row.first).min();
     (Some(first) > begin).then(|| Floor { cuda: first, release: first_release(first), exact: true })
 }
 

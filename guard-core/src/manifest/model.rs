@@ -331,18 +331,20 @@ impl Manifest {
 
     /// Returns true if a cudart with an unknown minimum driver is linked in.
     pub fn has_unknown_cudart(&self) -> bool {
-        let is_floor = |row: &Requirement| matches!(row, Requirement::Driver { because, .. } if because.starts_with(vendor::CUDART.stem));
-        self.cudart.as_ref().is_some_and(|cudart| cudart.linkage == Linkage::Static)
-            && !self.requires.iter().any(is_floor)
+        self.cudart.as_ref().is_some_and(|cudart| cudart.linkage == Linkage::Static) && self.cudart_minimum().is_none()
+    }
+
+    /// Returns the minimum driver of its cudart.
+    fn cudart_minimum(&self) -> Option<CudaVersion> {
+        self.requires.iter().find_map(|row| match row {
+            Requirement::Driver { cuda, because, .. } if because.starts_with(vendor::CUDART.stem) => Some(*cuda),
+            _ => None,
+        })
     }
 
     /// Returns the CUDA version that the program was built with: that of the toolkit, else that of its cudart.
     pub fn cuda_version(&self) -> Option<CudaVersion> {
-        let cudart = |row: &Requirement| match row {
-            Requirement::Driver { cuda, because, .. } if because.starts_with(vendor::CUDART.stem) => Some(*cuda),
-            _ => None,
-        };
-        self.toolkit.map(CudaVersion::from).or_else(|| self.requires.iter().find_map(cudart))
+        self.toolkit.map(CudaVersion::from).or_else(|| self.cudart_minimum())
     }
 
     /// Returns the names that the program tries to load cuDNN with dlopen, in this order; `None` if no crate is known

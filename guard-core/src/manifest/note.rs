@@ -247,10 +247,13 @@ impl Writer<'_> {
     }
 }
 
+fn pack_cc((major, minor): (u8, u8)) -> u32 {
+    u32::from(major) << 8 | u32::from(minor)
+}
+
 /// Calls `write` with the offset, the value and the size in bytes of each number that the judge of a start reads in the row of a
 /// requirement. Releases that are too large count as the largest.
 pub fn visit_numbers(row: &Requirement, write: &mut dyn FnMut(usize, u32, usize)) {
-    let pack_cc = |(major, minor): (u8, u8)| u32::from(major) << 8 | u32::from(minor);
     match row {
         Requirement::Library { min, below, built, linkage, patch_refuse, required, .. } => {
             let linkage = match linkage {

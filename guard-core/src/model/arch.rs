@@ -161,15 +161,12 @@ impl FromStr for Target {
 
     /// Parses nvcc's names: `sm_90a`, `compute_90`.
     fn from_str(word: &str) -> Result<Self, ArchError> {
-        let arch = |rest: &str| rest.parse().map_err(|_| ArchError::unknown_arch(word));
-        if let Some(rest) = word.strip_prefix("sm_") {
-            Ok(Self::Cubin(arch(rest)?))
-        } else if let Some(rest) = word.strip_prefix("compute_") {
-            Ok(Self::Ptx(arch(rest)?))
-        } else if word.strip_prefix("lto_").is_some_and(|rest| rest.parse::<Arch>().is_ok()) {
-            Err(ArchError::lto_only(word))
-        } else {
-            Err(ArchError::unknown_arch(word))
+        let Some((kind, arch)) = word.split_once('_') else { return Err(ArchError::unknown_arch(word)) };
+        match (kind, arch.parse()) {
+            ("sm", Ok(arch)) => Ok(Self::Cubin(arch)),
+            ("compute", Ok(arch)) => Ok(Self::Ptx(arch)),
+            ("lto", Ok(_)) => Err(ArchError::lto_only(word)),
+            _ => Err(ArchError::unknown_arch(word)),
         }
     }
 }
@@ -272,7 +269,6 @@ const TORCH_NAMES: &[(&str, &str)] = &[
 ];
 
 fn parse_word(word: &str, dialect: Dialect) -> Result<Vec<ArchRequest>, ArchError> {
-    let both = |arch| vec![Target::Cubin(arch).into(), Target::Ptx(arch).into()];
     match word {
         "all" => return Ok(vec![ArchRequest::All]),
         "all-major" => return Ok(vec![ArchRequest::AllMajor]),
@@ -312,14 +308,12 @@ fn parse_word(word: &str, dialect: Dialect) -> Result<Vec<ArchRequest>, ArchErro
     if let Some(number) = word.strip_suffix("-virtual") {
         return Ok(vec![Target::Ptx(parse_number(number, word)?).into()]);
     }
-    if let Some(number) = word.strip_suffix("+PTX") {
-        return Ok(both(parse_number(number, word)?));
-    }
-    let arch = parse_number(word, word)?;
-    if word.contains('.') || matches!(dialect, Dialect::ComputeCap | Dialect::Torch) {
+    let with_ptx = word.strip_suffix("+PTX");
+    let arch = parse_number(with_ptx.unwrap_or(word), word)?;
+    if with_ptx.is_none() && (word.contains('.') || matches!(dialect, Dialect::ComputeCap | Dialect::Torch)) {
         Ok(vec![Target::Cubin(arch).into()])
     } else {
-        Ok(both(arch))
+        Ok(vec![Target::Cubin(arch).into(), Target::Ptx(arch).into()])
     }
 }
 
@@ -426,20 +420,17 @@ pub fn nvcc_flags(text: &str) -> Result<NvccFlags, ArchError> {
             Some((name, value)) if name.starts_with('-') => (name, Some(value)),
             _ => (word, None),
         };
-        let mut value = || {
-            attached
-                .or_else(|| words.next())
-                .map(str::to_owned)
-                .ok_or_else(|| ArchError::new(word, "has no value; expected one after it"))
-        };
+        let values = &mut attached.into_iter().chain(&mut words);
         match name {
-            "-arch" | "--gpu-architecture" => arch = Some(value()?),
-            "-code" | "--gpu-code" => codes.extend(value()?.split(',').map(str::to_owned)),
-            "-gencode" | "--generate-code" => generate_code(&value()?, &mut flags)?,
-            "-optf" | "--options-file" => flags.options_files.extend(value()?.split(',').map(str::to_owned)),
-            "-ccbin" | "--compiler-bindir" => flags.ccbin = Some(value()?),
-            _ if attached.is_none() && TEXT_FOLLOWS.iter().any(|&(long, short)| name == long || name == short) => {
-                words.next();
+            "-arch" | "--gpu-architecture" => arch = Some(flag_value(word, values)?.to_owned()),
+            "-code" | "--gpu-code" => codes.extend(flag_value(word, values)?.split(',').map(str::to_owned)),
+            "-gencode" | "--generate-code" => generate_code(flag_value(word, values)?, &mut flags)?,
+            "-optf" | "--options-file" => {
+                flags.options_files.extend(flag_value(word, values)?.split(',').map(str::to_owned));
+            }
+            "-ccbin" | "--compiler-bindir" => flags.ccbin = Some(flag_value(word, values)?.to_owned()),
+            _ if TEXT_FOLLOWS.iter().any(|&(long, short)| name == long || name == short) => {
+                values.next();
             }
             _ => {}
         }
@@ -480,9 +471,12 @@ pub fn nvcc_flags(text: &str) -> Result<NvccFlags, ArchError> {
     Ok(flags)
 }
 
+fn flag_value<'w>(flag: &str, values: &mut impl Iterator<Item = &'w str>) -> Result<&'w str, ArchError> {
+    values.next().ok_or_else(|| ArchError::new(flag, "has no value; expected one after it"))
+}
+
 /// Parses `arch=compute_90,code=[sm_90,compute_90]`, `code=sm_90,arch=…`, with the list in brackets or quotes.
 fn generate_code(spec: &str, flags: &mut NvccFlags) -> Result<(), ArchError> {
-    let fail = |reason: &str| ArchError::new(format!("-gencode {spec}"), reason);
     let mut depth = false;
     let parts = spec
         .split(|c: char| {
@@ -505,18 +499,22 @@ fn generate_code(spec: &str, flags: &mut NvccFlags) -> Result<(), ArchError> {
                 code.push(',');
                 code.push_str(part);
             }
-            _ => return Err(fail("is not a form that nvcc accepts; expected arch=compute_90,code=[sm_90,compute_90]")),
+            _ => {
+                let reason = "is not a form that nvcc accepts; expected arch=compute_90,code=[sm_90,compute_90]";
+                return Err(ArchError::new(format!("-gencode {spec}"), reason));
+            }
         }
     }
-    let Some(arch) = arch else { return Err(fail("has no arch; expected arch=compute_90,code=sm_90")) };
-    let Some(code) = code else { return Err(fail("has no code; expected arch=compute_90,code=sm_90")) };
-    if !matches!(arch.parse(), Ok(Target::Ptx(_))) {
-        return Err(fail("has no virtual architecture after arch=; expected arch=compute_90"));
-    }
-    for code in code.trim_matches(['[', ']', '"', '\'']).split(',') {
-        nvcc_code(code, flags)?;
-    }
-    Ok(())
+    let reason = match (arch.map(str::parse), code) {
+        (Some(Ok(Target::Ptx(_))), Some(code)) => {
+            let mut codes = code.trim_matches(['[', ']', '"', '\'']).split(',');
+            return codes.try_for_each(|code| nvcc_code(code, flags));
+        }
+        (None, _) => "has no arch; expected arch=compute_90,code=sm_90",
+        (_, None) => "has no code; expected arch=compute_90,code=sm_90",
+        _ => "has no virtual architecture after arch=; expected arch=compute_90",
+    };
+    Err(ArchError::new(format!("-gencode {spec}"), reason))
 }
 
 fn nvcc_code(code: &str, flags: &mut NvccFlags) -> Result<(), ArchError> {

@@ -211,22 +211,19 @@ impl BuildInputs<'_> {
         toolchain: &Toolchain,
         intent: CudaIntent,
     ) -> bool {
+        if intent == CudaIntent::Unstated || !self.sees_linked {
+            return intent == CudaIntent::Unstated;
+        }
         // The linked file may show which of several toolkits the build used.
-        let is_one_of_several = || {
-            let is_declared = self.intent == CudaIntent::Unstated && intent == CudaIntent::Owner;
-            let is_of_toolkit =
-                matches!(finding.code, Code::ToolkitMixed | Code::CudartMixed | Code::ToolkitNotAllowed);
-            self.sees_linked && is_declared && is_of_toolkit && toolchain.named_releases().len() > 1
-        };
+        let is_declared = self.intent == CudaIntent::Unstated && intent == CudaIntent::Owner;
+        let is_of_toolkit = matches!(finding.code, Code::ToolkitMixed | Code::CudartMixed | Code::ToolkitNotAllowed);
+        let is_one_of_several = is_declared && is_of_toolkit && toolchain.named_releases().len() > 1;
         // Possibly only the linker call names the library, so the finding waits for it. A build that passes all facts
         // as options may never pass its objects.
-        let is_library_open =
-            || self.sees_linked && toolchain.by != BuildSystem::Options && is_library_absent(finding, toolchain);
-        let is_unused = self.sees_linked
-            && toolchain.by == BuildSystem::Cargo
-            && self.headers.is_none()
-            && needs_use_of_cudnn(finding, policy);
-        intent == CudaIntent::Unstated || is_one_of_several() || is_library_open() || is_unused
+        let is_library_open = toolchain.by != BuildSystem::Options && is_library_absent(finding, toolchain);
+        let is_unused =
+            toolchain.by == BuildSystem::Cargo && self.headers.is_none() && needs_use_of_cudnn(finding, policy);
+        is_one_of_several || is_library_open || is_unused
     }
 }
 

@@ -104,6 +104,11 @@ struct HeaderTable {
     stride: u64,
 }
 
+/// Reads two bytes of a header whose size was checked.
+fn half_at(header: &[u8], at: usize) -> u16 {
+    u16_at(header, at).unwrap_or_default()
+}
+
 impl HeaderTable {
     fn new(data: &[u8], offset: u64, count: u64, stride: u64, least: u64) -> Option<Self> {
         if stride < least {
@@ -201,9 +206,8 @@ impl<'data> Elf<'data> {
         if !Self::is_elf(data) {
             return Err("is not an ELF file".to_owned());
         }
-        let cut = || format!("is cut off within the ELF header: {} bytes", data.len());
-        let &[class, order, version, os_abi, abi_version] = data.get(4..9).ok_or_else(cut)? else {
-            return Err(cut());
+        let Some(&[class, order, version, os_abi, abi_version]) = data.get(4..9) else {
+            return Err(format!("is cut off within the ELF header: {} bytes", data.len()));
         };
         let class64 = match class {
             1 => false,
@@ -224,15 +228,16 @@ impl<'data> Elf<'data> {
         if version != 1 {
             return Err(format!("is an ELF file of version {version}; only version 1 exists"));
         }
-        let header = data.get(..if class64 { 64 } else { 52 }).ok_or_else(cut)?;
-        let half = |at: usize| u16_at(header, at).unwrap_or_default();
-        let word = |at: usize| word_at(header, at, class64).unwrap_or_default();
+        let Some(header) = data.get(..if class64 { 64 } else { 52 }) else {
+            return Err(format!("is cut off within the ELF header: {} bytes", data.len()));
+        };
         let (phoff, shoff, rest) = if class64 { (32, 40, 48) } else { (28, 32, 36) };
+        let [phoff, shoff] = [phoff, shoff].map(|at| word_at(header, at, class64).unwrap_or_default());
         let mut elf = Self {
             data,
             class64,
-            kind: half(16),
-            machine: half(18),
+            kind: half_at(header, 16),
+            machine: half_at(header, 18),
             flags: u32_at(header, rest).unwrap_or_default(),
             os_abi,
             abi_version,
@@ -242,13 +247,13 @@ impl<'data> Elf<'data> {
             names: 0,
         };
         let (section_least, segment_least) = if class64 { (64, 56) } else { (40, 32) };
-        let mut segment_count = u64::from(half(rest + 8));
-        let mut section_count = u64::from(half(rest + 12));
-        elf.names = u64::from(half(rest + 14));
-        let section_stride = u64::from(half(rest + 10));
-        if word(shoff) != 0 {
+        let mut segment_count = u64::from(half_at(header, rest + 8));
+        let mut section_count = u64::from(half_at(header, rest + 12));
+        elf.names = u64::from(half_at(header, rest + 14));
+        let section_stride = u64::from(half_at(header, rest + 10));
+        if shoff != 0 {
             // Counts that do not fit into their header field are in the first section header.
-            if let Some(first) = HeaderTable::new(data, word(shoff), 1, section_stride, section_least)
+            if let Some(first) = HeaderTable::new(data, shoff, 1, section_stride, section_least)
                 .and_then(|table| table.entry_at(data, 0))
                 .and_then(|entry| elf.section_header(entry))
             {
@@ -262,17 +267,16 @@ impl<'data> Elf<'data> {
                     segment_count = first.info.into();
                 }
             }
-            match HeaderTable::new(data, word(shoff), section_count, section_stride, section_least) {
+            match HeaderTable::new(data, shoff, section_count, section_stride, section_least) {
                 Some(table) => elf.sections = table,
                 None => elf.sections_lost = section_count != 0 || section_stride < section_least,
             }
         }
-        if word(phoff) != 0 && segment_count != 0 {
-            let stride = u64::from(half(rest + 6));
-            elf.segments = HeaderTable::new(data, word(phoff), segment_count, stride, segment_least).ok_or_else(|| {
+        if phoff != 0 && segment_count != 0 {
+            let stride = u64::from(half_at(header, rest + 6));
+            elf.segments = HeaderTable::new(data, phoff, segment_count, stride, segment_least).ok_or_else(|| {
                 format!(
-                    "is damaged or cut off: {segment_count} program headers of {stride} bytes at {}, and the file has {} bytes",
-                    word(phoff),
+                    "is damaged or cut off: {segment_count} program headers of {stride} bytes at {phoff}, and the file has {} bytes",
                     data.len()
                 )
             })?;
@@ -322,9 +326,8 @@ impl<'data> Elf<'data> {
         if self.sections_lost && !self.is_packed() {
             return Some(format!("is cut off or damaged: its section headers are not within its {size} bytes"));
         }
-        let beyond = |offset: u64, length: u64| offset.checked_add(length).is_none_or(|end| end > size);
         for segment in self.segments().filter(|segment| segment.file_size != 0) {
-            if beyond(segment.offset, segment.file_size) {
+            if segment.offset.checked_add(segment.file_size).is_none_or(|end| end > size) {
                 return Some(format!(
                     "is cut off or damaged: a segment has {} bytes at {}, the file {size}",
                     segment.file_size, segment.offset
@@ -332,7 +335,7 @@ impl<'data> Elf<'data> {
             }
         }
         for section in self.sections().filter(|section| section.kind != SHT_NOBITS && section.kind != 0) {
-            if beyond(section.offset, section.size) {
+            if section.offset.checked_add(section.size).is_none_or(|end| end > size) {
                 return Some(format!(
                     "is cut off or damaged: section `{}` has {} bytes at {}, the file {size}",
                     section.name, section.size, section.offset
@@ -345,13 +348,15 @@ impl<'data> Elf<'data> {
     /// Returns the bytes after everything that the file's tables describe, such as data that a packer appended. Empty
     /// if the section headers are missing or damaged.
     pub fn trailing(&self) -> &'data [u8] {
-        let of_table = |table: &HeaderTable| table.offset.saturating_add(table.count.saturating_mul(table.stride));
+        let tables = [&self.segments, &self.sections]
+            .map(|table| table.offset.saturating_add(table.count.saturating_mul(table.stride)));
         let segments = self.segments().filter(|segment| segment.file_size != 0);
         let sections = self.sections().filter(|section| section.kind != SHT_NOBITS && section.kind != 0);
         let ends = segments
             .map(|segment| segment.offset.saturating_add(segment.file_size))
             .chain(sections.map(|section| section.offset.saturating_add(section.size)))
-            .chain([of_table(&self.segments), of_table(&self.sections), if self.class64 { 64 } else { 52 }]);
+            .chain(tables)
+            .chain([if self.class64 { 64 } else { 52 }]);
         let end = ends.max().and_then(|end| usize::try_from(end).ok());
         end.filter(|_| !self.sections_lost).and_then(|end| self.data.get(end..)).unwrap_or_default()
     }
@@ -369,23 +374,22 @@ impl<'data> Elf<'data> {
     }
 
     fn section_header(&self, entry: &[u8]) -> Option<Section<'data>> {
-        let word = |at: usize| word_at(entry, at, self.class64);
-        let (addr, offset, size, link, align, entsize) =
-            if self.class64 { (16, 24, 32, 40, 48, 56) } else { (12, 16, 20, 24, 32, 36) };
+        let (link, words) = if self.class64 { (40, [8, 16, 24, 32, 48, 56]) } else { (24, [8, 12, 16, 20, 32, 36]) };
+        let [flags, addr, offset, size, align, entsize] = words.map(|at| word_at(entry, at, self.class64));
         let kind = u32_at(entry, 4)?;
-        let (offset, size) = (word(offset)?, word(size)?);
+        let (offset, size) = (offset?, size?);
         Some(Section {
             index: 0,
             name: "",
             kind,
-            flags: word(8)?,
-            addr: word(addr)?,
+            flags: flags?,
+            addr: addr?,
             offset,
             size,
             link: u32_at(entry, link)?,
             info: u32_at(entry, link + 4)?,
-            align: word(align)?,
-            entsize: word(entsize)?,
+            align: align?,
+            entsize: entsize?,
             data: if matches!(kind, 0 | SHT_NOBITS) {
                 &[]
             } else {
@@ -426,18 +430,17 @@ impl<'data> Elf<'data> {
 
     fn segment_at(&self, index: u64) -> Option<Segment<'data>> {
         let entry = self.segments.entry_at(self.data, index)?;
-        let word = |at: usize| word_at(entry, at, self.class64);
-        let (flags, offset, addr, file_size, memory_size, align) =
-            if self.class64 { (4, 8, 16, 32, 40, 48) } else { (24, 4, 8, 16, 20, 28) };
-        let (offset, file_size) = (word(offset)?, word(file_size)?);
+        let (flags, words) = if self.class64 { (4, [8, 16, 32, 40, 48]) } else { (24, [4, 8, 16, 20, 28]) };
+        let [offset, addr, file_size, memory_size, align] = words.map(|at| word_at(entry, at, self.class64));
+        let (offset, file_size) = (offset?, file_size?);
         Some(Segment {
             kind: u32_at(entry, 0)?,
             flags: u32_at(entry, flags)?,
             offset,
-            addr: word(addr)?,
+            addr: addr?,
             file_size,
-            memory_size: word(memory_size)?,
-            align: word(align)?,
+            memory_size: memory_size?,
+            align: align?,
             data: slice_at(self.data, offset, file_size).unwrap_or_default(),
         })
     }

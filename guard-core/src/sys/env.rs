@@ -103,9 +103,8 @@ impl Env {
     /// then gets the values of this environment.
     #[allow(clippy::disallowed_methods)]
     pub(crate) fn matches_process(&self, names: &[&str]) -> bool {
-        let same = |name: &&str| self.var_os_raw(name) == std::env::var_os(name);
         // Every variable is read, so that the log contains all of them.
-        names.iter().filter(|name| same(name)).count() == names.len()
+        names.iter().filter(|name| self.var_os_raw(name) == std::env::var_os(name)).count() == names.len()
     }
 
     /// Returns true in a GitHub job, whose runner turns lines that begin with `::` into annotations.

@@ -83,18 +83,22 @@ pub fn write_where_new(path: &Path, content: &[u8]) -> Result<bool, String> {
     if read_bytes(path).is_ok_and(|old| old == content) {
         return Ok(false);
     }
-    let fail = |error: io::Error| format!("cannot write {}: {error}", path.display());
-    let (Some(dir), Some(name)) = (path.parent(), path.file_name()) else {
-        return Err(fail(io::ErrorKind::InvalidInput.into()));
-    };
-    fs::create_dir_all(dir).map_err(fail)?;
-    // Written under a temporary name and renamed, so that readers see the old file or the new one.
-    let temporary = dir.join(format!(".{}.{}", name.to_string_lossy(), std::process::id()));
-    fs::write(&temporary, content).and_then(|()| fs::rename(&temporary, path)).map_err(|error| {
-        let _ = fs::remove_file(&temporary);
-        fail(error)
-    })?;
+    replace_file(path, content).map_err(|error| format!("cannot write {}: {error}", path.display()))?;
     Ok(true)
+}
+
+/// Writes the file under a temporary name and renames it, so that readers see the old file or the new one.
+fn replace_file(path: &Path, content: &[u8]) -> io::Result<()> {
+    let (Some(dir), Some(name)) = (path.parent(), path.file_name()) else {
+        return Err(io::ErrorKind::InvalidInput.into());
+    };
+    fs::create_dir_all(dir)?;
+    let temporary = dir.join(format!(".{}.{}", name.to_string_lossy(), std::process::id()));
+    let written = fs::write(&temporary, content).and_then(|()| fs::rename(&temporary, path));
+    if written.is_err() {
+        let _ = fs::remove_file(&temporary);
+    }
+    written
 }
 
 #[cfg(test)]

@@ -135,8 +135,8 @@ fn kill_and_wait(child: &mut Child) {
 pub fn in_path(name: &str, env: &Env) -> Option<PathBuf> {
     // `clang` is `clang.exe` on Windows.
     let suffix = if name.ends_with(EXE_SUFFIX) { "" } else { EXE_SUFFIX };
-    let file = |dir: PathBuf| dir.join(format!("{name}{suffix}"));
-    env.path_list("PATH").into_iter().map(file).find(|file| is_executable(file))
+    let file = format!("{name}{suffix}");
+    env.path_list("PATH").into_iter().map(|dir| dir.join(&file)).find(|file| is_executable(file))
 }
 
 /// Returns the executable file that a variable or an option names: in `PATH` if the name has no directory.

@@ -26,14 +26,14 @@ fn without_workflow_commands(line: &str) -> Cow<'_, str> {
     if line.contains(anywhere) { line.replace(anywhere, instead).into() } else { line }
 }
 
-fn escape_chars(text: &str, kept: impl Fn(char) -> bool) -> Cow<'_, str> {
-    let spell = |c: char| is_terminal_control(c) && !kept(c);
-    if !text.contains(spell) {
+/// Escapes the control characters of terminals, except those in `kept`.
+fn escape_chars<'t>(text: &'t str, kept: &[char]) -> Cow<'t, str> {
+    if !text.contains(|c| is_terminal_control(c) && !kept.contains(&c)) {
         return Cow::Borrowed(text);
     }
     let mut out = String::with_capacity(text.len() + 16);
     for c in text.chars() {
-        if spell(c) {
+        if is_terminal_control(c) && !kept.contains(&c) {
             // Escaped as in JSON, so that JSON text keeps its value.
             let _ = write!(out, "\\u{:04x}", u32::from(c));
         } else {
@@ -45,7 +45,7 @@ fn escape_chars(text: &str, kept: impl Fn(char) -> bool) -> Cow<'_, str> {
 
 /// Escapes a text of several lines: control characters become `\u001b`.
 pub fn sanitize_text(text: &str) -> Cow<'_, str> {
-    escape_chars(text, |c| matches!(c, '\n' | '\t'))
+    escape_chars(text, &['\n', '\t'])
 }
 
 /// Escapes control characters and workflow commands in a text of several lines. The program prints no such commands,
@@ -60,12 +60,12 @@ pub fn output(output: &str) -> Cow<'_, str> {
 
 /// Escapes a text within a line, including newlines and tabs.
 pub fn sanitize_line(text: &str) -> Cow<'_, str> {
-    escape_chars(text, |_| false)
+    escape_chars(text, &[])
 }
 
 /// Escapes untrusted text that was joined into one line. Tabs, which separate names from values, are retained.
 pub(crate) fn sanitize_joined(text: &str) -> Cow<'_, str> {
-    escape_chars(text, |c| c == '\t')
+    escape_chars(text, &['\t'])
 }
 
 #[cfg(test)]

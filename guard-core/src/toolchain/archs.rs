@@ -103,15 +103,16 @@ impl ProjectNvccFlags {
             }
             None => candidate.map(|candidate| (candidate.source.clone(), candidate.flags.join(" "))),
         };
-        let variable = |name: &str| Some((name.to_owned(), env.var(name)?));
-        let all = [variable("NVCC_PREPEND_FLAGS"), own, variable("NVCC_APPEND_FLAGS")].into_iter().flatten();
+        let [before, after] =
+            ["NVCC_PREPEND_FLAGS", "NVCC_APPEND_FLAGS"].map(|name| Some((name.to_owned(), env.var(name)?)));
+        let all = [before, own, after].into_iter().flatten();
         Self(all.filter(|(_, flags)| !flags.trim().is_empty()).collect::<Vec<_>>())
     }
 
     /// Returns true if the flags contain `-allow-unsupported-compiler`.
     pub(super) fn allows_any_host(&self) -> bool {
-        let allows = |flag: &String| flag.trim_start_matches('-') == "allow-unsupported-compiler";
-        self.0.iter().any(|(_, flags)| split_words(flags).iter().any(allows))
+        let mut flags = self.0.iter().flat_map(|(_, flags)| split_words(flags));
+        flags.any(|flag| flag.trim_start_matches('-') == "allow-unsupported-compiler")
     }
 
     /// Returns the host compiler in the flags, and its source. The last one wins.
@@ -216,9 +217,13 @@ pub(super) enum GpuLister {
 
 /// Returns the program whose answer counts.
 pub(super) fn who_knows(env: &Env, given: Option<&BuildSystemFacts>) -> GpuLister {
-    let of_nvcc = given.and_then(BuildSystemFacts::device_query).map(GpuLister::Nvcc);
-    let of_given = || given.and_then(|given| given.native.clone()).map(GpuLister::BuildSystemFacts);
-    of_nvcc.or_else(of_given).unwrap_or_else(|| GpuLister::Driver(subprocess::in_path("nvidia-smi", env)))
+    if let Some(query) = given.and_then(BuildSystemFacts::device_query) {
+        return GpuLister::Nvcc(query);
+    }
+    match given.and_then(|given| given.native.clone()) {
+        Some(native) => GpuLister::BuildSystemFacts(native),
+        None => GpuLister::Driver(subprocess::in_path("nvidia-smi", env)),
+    }
 }
 
 type Parse = fn(&str) -> Vec<(u8, u8)>;

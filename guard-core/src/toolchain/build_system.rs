@@ -114,14 +114,11 @@ impl Detector<'_> {
             let index = self.toolkit_of_headers(list, &headers, &dir.source);
             return Some(Selection { index, reason: format!("{} names it", dir.source) });
         }
-        let has = |index: &usize| list.toolkits[*index].headers.is_some();
-        match (compiler.map(|choice| choice.index).filter(has), (0..list.toolkits.len()).find(has)) {
-            (Some(index), _) => Some(Selection { index, reason: "the compiler's own".to_owned() }),
-            (None, Some(index)) => {
-                Some(Selection { index, reason: format!("{} names it", list.toolkits[index].found[0]) })
-            }
-            (None, None) => None,
+        if let Some(index) = compiler.map(|choice| choice.index).filter(|index| list.has_headers(*index)) {
+            return Some(Selection { index, reason: "the compiler's own".to_owned() });
         }
+        let index = (0..list.toolkits.len()).find(|index| list.has_headers(*index))?;
+        Some(Selection { index, reason: format!("{} names it", list.toolkits[index].found[0]) })
     }
 
     /// Returns the toolkit of this `cuda.h`: a known one, or a new one with the parent directory as its root.
@@ -155,50 +152,47 @@ impl Detector<'_> {
     /// or a whole system, so a cuDNN in it proves nothing about the build.
     pub(super) fn given_library(&self, given: &BuildSystemFacts, used: &ToolkitChoice) -> installs::InstallSearch {
         let mut search = installs::InstallSearch::default();
-        let mut add = |dirs: Vec<PathBuf>, headers: bool, source: &str, reach: Precedence| {
-            let dirs = dirs.into_iter().map(|path| SearchDir { path, source: source.to_owned(), reach });
-            if headers { search.includes.extend(dirs) } else { search.libraries.extend(dirs) }
-        };
         for dir in given.link_first() {
-            add(vec![dir.path], false, &dir.source, Precedence::Named);
+            search.add_libraries([dir.path], &dir.source, Precedence::Named);
         }
         // The compiler uses the first headers; the library next to them comes from the same package.
         let mut includes = given.library_include.iter().chain(&given.includes);
         if let Some(first) = includes.find(|dir| installs::headers_in(&dir.value).is_some()) {
             let whole = first.value.join("cuda.h").is_file();
             let reach = if whole { Precedence::Usual } else { Precedence::Named };
-            add(vec![first.value.clone()], true, &first.source, reach);
+            search.add_includes([first.value.clone()], &first.source, reach);
             let library_dirs = first.value.parent().map(|root| self.layout.library_dirs(root)).unwrap_or_default();
-            add(library_dirs, false, &first.source, Precedence::Usual);
+            search.add_libraries(library_dirs, &first.source, Precedence::Usual);
         }
         for index in used.used() {
             let root = &used.list.toolkits[index].root;
             let source = format!("next to the toolkit ({})", root.display());
-            add(self.layout.include_dirs(root), true, &source, Precedence::Usual);
-            add(self.layout.library_dirs(root), false, &source, Precedence::Usual);
+            search.add_includes(self.layout.include_dirs(root), &source, Precedence::Usual);
+            search.add_libraries(self.layout.library_dirs(root), &source, Precedence::Usual);
         }
         for variable in installs::INCLUDE_PATHS {
-            add(self.request.env.path_list(variable), true, variable, Precedence::Usual);
+            search.add_includes(self.request.env.path_list(variable), variable, Precedence::Usual);
         }
         let source = "the directories of the compiler";
-        add(given.own_includes.clone(), true, source, Precedence::Usual);
-        add(self.layout.library_dirs(&path_below(&self.request.system_root, "/usr")), false, source, Precedence::Usual);
+        search.add_includes(given.own_includes.clone(), source, Precedence::Usual);
+        let system = path_below(&self.request.system_root, "/usr");
+        search.add_libraries(self.layout.library_dirs(&system), source, Precedence::Usual);
         search
     }
 }
 
 /// Returns the header directories of a compiler command line: `-I`, then `-isystem`.
 pub fn include_flags(words: &[String]) -> Vec<PathBuf> {
-    let of = |names: &[&str]| {
-        let dir = |(at, word): (usize, &String)| {
-            let rest = names.iter().find_map(|name| word.strip_prefix(name))?;
-            let dir = if rest.is_empty() { words.get(at + 1)?.as_str() } else { rest.trim_start_matches('=') };
-            (!dir.is_empty()).then(|| PathBuf::from(dir))
-        };
-        words.iter().enumerate().filter_map(dir).collect::<Vec<_>>()
-    };
-    let mut dirs = of(&["-I", "--include-directory"]);
-    dirs.extend(of(&["-isystem"]));
+    let mut dirs = Vec::new();
+    for names in [&["-I", "--include-directory"][..], &["-isystem"]] {
+        for (at, word) in words.iter().enumerate() {
+            let dir = match names.iter().find_map(|name| word.strip_prefix(name)) {
+                Some("") => words.get(at + 1).map(String::as_str),
+                rest => rest.map(|rest| rest.trim_start_matches('=')),
+            };
+            dirs.extend(dir.filter(|dir| !dir.is_empty()).map(PathBuf::from));
+        }
+    }
     dirs
 }
 

@@ -17,7 +17,7 @@ use super::nvcc::{Nvcc, NvccCandidate};
 use super::places::{Layout, Precedence, ToolkitPlace};
 use super::toolkit_files::{headers_in, read_lossy, read_start};
 use super::toolkits::{Detector, ToolkitList};
-use super::{DetectOptions, Sourced, Toolchain, archs, host_compiler, nvcc, pkg_config, places};
+use super::{DetectOptions, Sourced, Toolchain, Toolkit, archs, host_compiler, nvcc, pkg_config, places};
 use crate::knowledge::tables::{self, CcSupport};
 use crate::knowledge::vendor::CUDNN;
 use crate::model::version::Version;
@@ -43,8 +43,10 @@ pub(super) fn detect_toolchain(request: &DetectOptions) -> Toolchain {
     let other_host = given.filter(|given| !given.compiles);
     let found: Vec<&String> = used.list.toolkits.iter().flat_map(|toolkit| &toolkit.found).collect();
     // A build system names only what it uses.
-    let is_missing = |place: &&ToolkitPlace| !place.root.is_dir() || given.is_none() && !found.contains(&&place.source);
-    let missing = places.iter().filter(|place| place.reach == Precedence::Named).filter(is_missing);
+    let missing = places
+        .iter()
+        .filter(|place| place.reach == Precedence::Named)
+        .filter(|place| !place.root.is_dir() || given.is_none() && !found.contains(&&place.source));
     let missing = missing.map(|place| Sourced::new(place.root.clone(), place.source.clone()));
     let found: Vec<&String> = cudnn.all.iter().flat_map(|install| &install.found).collect();
     let roots = CUDNN.names.roots.iter().filter(|name| given.is_none() && !found.iter().any(|source| source == name));
@@ -199,13 +201,13 @@ impl Detector<'_> {
 
     fn find_math_conflict(&self, toolchain: &Toolchain) -> Option<MathConflict> {
         let limits = toolchain.compiling_toolkit()?.limits.as_ref();
-        let variables = self.request.env.for_child();
-        let conflict = |host: &Option<HostCompiler>| {
-            math_headers::detect_conflict(limits, host.as_ref(), variables, self.request.patience)
-        };
-        let by_nvcc = conflict(&toolchain.host)?;
+        let (variables, patience) = (self.request.env.for_child(), self.request.patience);
+        let by_nvcc = math_headers::detect_conflict(limits, toolchain.host.as_ref(), variables, patience)?;
         // Only the build script decides which of the two compilers is used.
-        (toolchain.host_of_cc.is_none() || conflict(&toolchain.host_of_cc).is_some()).then_some(by_nvcc)
+        if toolchain.host_of_cc.is_some() {
+            math_headers::detect_conflict(limits, toolchain.host_of_cc.as_ref(), variables, patience)?;
+        }
+        Some(by_nvcc)
     }
 
     /// Returns the oldest installed toolkit that compiles for all architectures, if the one in use is too old for one.
@@ -250,7 +252,6 @@ impl Detector<'_> {
                 let dir = profile_of(&candidate.path)?;
                 Some(Sourced::new(dir.to_string_lossy().into_owned(), "nvcc.profile next to nvcc"))
             });
-        let in_path = |names: &[String]| names.iter().find_map(|name| subprocess::in_path(name, &self.request.env));
         let Some(named) = named else {
             let names = if self.layout.cross {
                 self.layout.triplets.iter().map(|triplet| format!("{triplet}-g++")).collect::<Vec<_>>()
@@ -258,7 +259,8 @@ impl Detector<'_> {
                 // nvcc calls gcc for C++ too.
                 vec![if cfg!(windows) { "cl" } else { "gcc" }.to_owned()]
             };
-            return Some((in_path(&names)?, host_compiler::UNNAMED.to_owned()));
+            let program = names.iter().find_map(|name| subprocess::in_path(name, &self.request.env))?;
+            return Some((program, host_compiler::UNNAMED.to_owned()));
         };
         let value = self.request.env.current_dir().join(&named.value);
         let program = if value.is_dir() {
@@ -266,7 +268,7 @@ impl Detector<'_> {
         } else if Path::new(&named.value).components().count() > 1 {
             Some(value)
         } else {
-            in_path(&[named.value])
+            subprocess::in_path(&named.value, &self.request.env)
         };
         Some((program?, named.source))
     }
@@ -294,24 +296,22 @@ impl Detector<'_> {
 }
 
 /// Returns the files that were read for the parts in use.
-fn used_files<'t>(toolchain: &'t Toolchain) -> Vec<PathBuf> {
+fn used_files(toolchain: &Toolchain) -> Vec<PathBuf> {
     let compiling = toolchain.compiling_toolkit();
-    let headers = |toolkit: &'t super::Toolkit| toolkit.headers.as_ref().map(|headers| headers.path.as_path());
-    let mut files = BTreeSet::new();
-    let mut add = |path: Option<&Path>| files.extend(path.map(Path::to_owned));
-    add(compiling.and_then(|toolkit| Some(&*toolkit.nvcc.as_ref()?.path)));
-    add(compiling.and_then(headers));
-    add(compiling.and_then(|toolkit| Some(Path::new(&toolkit.limits.as_ref()?.source))));
-    add(toolchain.including_toolkit().and_then(headers));
-    for (index, _) in &toolchain.also_named {
-        add(headers(&toolchain.toolkits[*index]));
-    }
-    add(toolchain.cudart.as_ref().map(|cudart| &*cudart.path));
-    add(toolchain.library_headers_used().map(|headers| &*headers.path));
-    add(toolchain.library_used().map(|library| &*library.path));
-    add(toolchain.host.as_ref().map(|host| &*host.path));
-    add(toolchain.host_of_cc.as_ref().map(|host| &*host.path));
-    files.into_iter().collect()
+    let files = [
+        compiling.and_then(|toolkit| Some(&*toolkit.nvcc.as_ref()?.path)),
+        compiling.and_then(Toolkit::header_path),
+        compiling.and_then(|toolkit| Some(Path::new(&toolkit.limits.as_ref()?.source))),
+        toolchain.including_toolkit().and_then(Toolkit::header_path),
+        toolchain.cudart.as_ref().map(|cudart| &*cudart.path),
+        toolchain.library_headers_used().map(|headers| &*headers.path),
+        toolchain.library_used().map(|library| &*library.path),
+        toolchain.host.as_ref().map(|host| &*host.path),
+        toolchain.host_of_cc.as_ref().map(|host| &*host.path),
+    ];
+    let also_named = toolchain.also_named.iter().filter_map(|(index, _)| toolchain.toolkits[*index].header_path());
+    let files: BTreeSet<&Path> = files.into_iter().flatten().chain(also_named).collect();
+    files.into_iter().map(Path::to_owned).collect()
 }
 
 /// Returns true if nvcc must be run to determine its root: always for scripts (a wrapper can be anywhere), for programs
@@ -327,12 +327,13 @@ fn needs_top(nvcc: &Path, layout: &Layout) -> bool {
 /// Returns the root of an nvcc from the headers next to it: first with the path as named (nvcc does not follow links
 /// to find its profile), then with links resolved.
 fn sibling_root(nvcc: &Path, layout: &Layout) -> Option<PathBuf> {
-    let root_of = |nvcc: &Path| {
-        let root = nvcc.parent()?.parent()?;
-        let plain = root.join("include/cuda.h").is_file();
-        (plain || headers_in(&layout.include_dirs(root)).is_some()).then(|| root.to_owned())
-    };
-    root_of(nvcc).or_else(|| root_of(&nvcc.canonicalize().ok()?))
+    root_with_headers(nvcc, layout).or_else(|| root_with_headers(&nvcc.canonicalize().ok()?, layout))
+}
+
+fn root_with_headers(nvcc: &Path, layout: &Layout) -> Option<PathBuf> {
+    let root = nvcc.parent()?.parent()?;
+    let plain = root.join("include/cuda.h").is_file();
+    (plain || headers_in(&layout.include_dirs(root)).is_some()).then(|| root.to_owned())
 }
 
 fn profile_of(nvcc: &Path) -> Option<PathBuf> {

@@ -102,13 +102,13 @@ fn parse_gnu_version(text: &str) -> Option<Version> {
 /// Returns true if both programs are drivers of one compiler: `c++` → `x86_64-linux-gnu-g++-12` and `gcc` →
 /// `x86_64-linux-gnu-gcc-12`.
 pub(super) fn is_same_compiler(one: &Path, other: &Path) -> bool {
-    let driver = |path: &Path| {
+    let [one, other] = [one, other].map(|path| {
         let real = path.canonicalize().unwrap_or_else(|_| path.to_owned());
         let name =
             real.file_name().unwrap_or_default().to_string_lossy().replace("clang++", "clang").replace("g++", "gcc");
         real.with_file_name(name)
-    };
-    driver(one) == driver(other)
+    });
+    one == other
 }
 
 /// Parses the version at the start of a text: `14.0.6-1` → 14.0.6, `15` → 15.0.0.
@@ -120,12 +120,12 @@ fn leading_version(text: &str) -> Option<Version> {
 
 /// Parses the limits from the error messages in a `crt/host_config.h`.
 pub(super) fn parse_limits(text: &str) -> (Option<u32>, Option<u32>) {
-    let number_after = |before: &str| {
+    let [gcc, clang] = ["gcc versions later than ", "clang version must be less than "].map(|before| {
         let (_, rest) = text.split_once(before)?;
         let end = rest.find(|c: char| !c.is_ascii_digit()).unwrap_or(rest.len());
         rest[..end].parse().ok()
-    };
-    (number_after("gcc versions later than "), number_after("clang version must be less than "))
+    });
+    (gcc, clang)
 }
 
 #[cfg(test)]

@@ -64,14 +64,13 @@ pub struct InstalledPart {
 
 /// Parses the version from the macros of a header: `#define …_MAJOR 9`.
 pub(super) fn parse_header(text: &str) -> Option<Version> {
-    let number = |name: &str| {
+    let [major, minor, patch] = CUDNN.names.macros.map(|name| {
         text.lines().find_map(|line| {
             let mut words = line.strip_prefix('#')?.split_whitespace();
             (words.next() == Some("define") && words.next() == Some(name)).then(|| words.next()?.parse().ok())?
         })
-    };
-    let [major, minor, patch] = CUDNN.names.macros;
-    Some(Version::new(number(major)?, number(minor)?, number(patch)?))
+    });
+    Some(Version::new(major?, minor?, patch?))
 }
 
 pub(super) fn headers_in(dir: &Path) -> Option<CudnnHeaders> {
@@ -129,14 +128,18 @@ fn version_numbers(file: &Path) -> Vec<u32> {
     numbers_of(&file.file_name().unwrap_or_default().to_string_lossy())
 }
 
+/// Returns the release in the name of a file: `libcudnn.so.9.15.1`.
+fn version_from_name(file: &Path) -> Option<Version> {
+    match version_numbers(file)[..] {
+        [major, minor, patch, ..] => Some(Version::new(major, minor, patch)),
+        _ => None,
+    }
+}
+
 /// Reads the library in this file; `None` if even its major is unknown.
 fn library_from_path(path: &Path) -> Option<InstalledLibrary> {
     let real = path.canonicalize().ok()?;
     let dir = real.parent()?;
-    let by_name = |file: &Path| match version_numbers(file)[..] {
-        [major, minor, patch, ..] => Some(Version::new(major, minor, patch)),
-        _ => None,
-    };
     let soname = files::read_bytes(&real).ok().and_then(|data| {
         let soname = crate::sys::elf::Elf::parse(&data).ok()?.soname()?.to_owned();
         major_of(&soname)
@@ -157,10 +160,12 @@ fn library_from_path(path: &Path) -> Option<InstalledLibrary> {
     let mut missing = Vec::new();
     let mut cuda_major = None;
     let mut word: Option<Sourced<Version>> = None;
-    // The library with the exported version comes first.
-    let is_first = |name: &String| needed.first().is_some_and(|first| first == name);
-    names.sort_by(|one, other| is_first(other).cmp(&is_first(one)).then(one.cmp(other)));
+    names.sort();
     names.dedup();
+    // The library with the exported version comes first.
+    if let Some(at) = names.iter().position(|name| needed.first().is_some_and(|first| first == name)) {
+        names[..=at].rotate_right(1);
+    }
     for name in names {
         let file = dir.join(&name);
         let Ok(real) = file.canonicalize() else {
@@ -182,8 +187,10 @@ fn library_from_path(path: &Path) -> Option<InstalledLibrary> {
         {
             word = Some(Sourced { value: *version, source: format!("{symbol} in {}", file.display()) });
         }
-        let part =
-            InstalledPart { file: name, version: exported.map(|(_, version)| version).or_else(|| by_name(&real)) };
+        let part = InstalledPart {
+            file: name,
+            version: exported.map(|(_, version)| version).or_else(|| version_from_name(&real)),
+        };
         // A stale inner library of another release proves nothing about the library.
         let fits = word.as_ref().is_none_or(|word| part.version.is_none_or(|own| own == word.value));
         if fits && cuda_major.is_none() {
@@ -192,7 +199,7 @@ fn library_from_path(path: &Path) -> Option<InstalledLibrary> {
         parts.push(part);
     }
     let version = word
-        .or_else(|| by_name(&real).map(|value| Sourced { value, source: format!("file name {}", real.display()) }))
+        .or_else(|| Some(Sourced { value: version_from_name(&real)?, source: format!("file name {}", real.display()) }))
         .or_else(|| dist_info(dir).map(|(version, _, source)| Sourced { value: version, source }))
         .filter(|version| version.value.major == major);
     let cuda_major = cuda_major
@@ -307,6 +314,18 @@ pub(super) struct InstallSearch {
     pub(super) libraries: Vec<SearchDir>,
 }
 
+impl InstallSearch {
+    pub(super) fn add_includes(&mut self, dirs: impl IntoIterator<Item = PathBuf>, source: &str, reach: Precedence) {
+        let dirs = dirs.into_iter().map(|path| SearchDir { path, source: source.to_owned(), reach });
+        self.includes.extend(dirs);
+    }
+
+    pub(super) fn add_libraries(&mut self, dirs: impl IntoIterator<Item = PathBuf>, source: &str, reach: Precedence) {
+        let dirs = dirs.into_iter().map(|path| SearchDir { path, source: source.to_owned(), reach });
+        self.libraries.extend(dirs);
+    }
+}
+
 /// Lists the directories to search for cuDNN. `toolkits`: roots of the toolkits, those in use first.
 pub(super) fn search_installs(
     env: &Env,
@@ -316,34 +335,21 @@ pub(super) fn search_installs(
     link_first: &[SearchDir],
 ) -> InstallSearch {
     let mut search = InstallSearch::default();
-    let mut include = |dir: PathBuf, source: &str, reach: Precedence| {
-        search.includes.push(SearchDir { path: dir, source: source.to_owned(), reach });
-    };
-    let mut libraries = Vec::new();
-    let mut library = |dir: PathBuf, source: &str, reach: Precedence| {
-        libraries.push(SearchDir { path: dir, source: source.to_owned(), reach });
-    };
-
     let names = &CUDNN.names;
-    if let Some(dir) = env.path(names.include) {
-        include(dir, names.include, Precedence::Named);
-    }
+    search.add_includes(env.path(names.include), names.include, Precedence::Named);
     // The variable may contain a file or a directory, and some tools treat the directory as a root.
     let mut sibling_includes = Vec::new();
     for name in names.files {
         let Some(dir) = env.path(name) else { continue };
         let dir = if dir.is_dir() { dir } else { dir.parent().map(Path::to_owned).unwrap_or(dir) };
-        library(dir.clone(), name, Precedence::Named);
-        for below in layout.library_dirs(&dir) {
-            library(below, name, Precedence::Named);
-        }
+        search.add_libraries([dir.clone()], name, Precedence::Named);
+        search.add_libraries(layout.library_dirs(&dir), name, Precedence::Named);
         sibling_includes.extend([(dir.join("include"), name), (dir.join("../include"), name)]);
     }
-    // NVIDIA's archives for Arm servers have the same layout as those for PCs; their files show the architecture.
-    let of_target = |libraries: &Path| layout.cross && file_in(libraries, layout).is_some();
     for name in names.roots {
         let Some(root) = env.path(name) else { continue };
-        let plain = Some(root.join("lib")).filter(|dir| of_target(dir));
+        // NVIDIA's archives for Arm servers have the same layout as those for PCs; their files show the architecture.
+        let plain = Some(root.join("lib")).filter(|dir| layout.cross && file_in(dir, layout).is_some());
         let sibling_includes = plain.is_some().then(|| root.join("include"));
         let mut includes = layout.include_dirs(&root);
         includes.extend(sibling_includes);
@@ -351,66 +357,53 @@ pub(super) fn search_installs(
         below.extend(plain);
         includes.push(root.clone());
         below.push(root);
-        for dir in includes {
-            include(dir, name, Precedence::Named);
-        }
-        for dir in below {
-            library(dir, name, Precedence::Named);
-        }
+        search.add_includes(includes, name, Precedence::Named);
+        search.add_libraries(below, name, Precedence::Named);
     }
     for (dir, name) in sibling_includes {
-        include(dir, name, Precedence::Named);
+        search.add_includes([dir], name, Precedence::Named);
     }
     for dir in link_first {
-        library(dir.path.clone(), &dir.source, Precedence::Named);
+        search.add_libraries([dir.path.clone()], &dir.source, Precedence::Named);
     }
     for place in toolkits {
         let source = format!("next to the toolkit ({})", place.source);
-        for dir in layout.include_dirs(&place.root) {
-            include(dir, &source, place.reach);
-        }
-        for dir in layout.library_dirs(&place.root) {
-            library(dir, &source, place.reach);
-        }
+        search.add_includes(layout.include_dirs(&place.root), &source, place.reach);
+        search.add_libraries(layout.library_dirs(&place.root), &source, place.reach);
         // The root of a cu13 wheel is next to the library's.
         let wheel =
             place.root.parent().filter(|parent| parent.ends_with("nvidia")).map(|nvidia| nvidia.join(CUDNN.key));
-        if let Some(wheel) = wheel.filter(|wheel| !layout.cross || of_target(&wheel.join("lib"))) {
-            include(wheel.join("include"), &source, place.reach);
-            library(wheel.join("lib"), &source, place.reach);
+        if let Some(wheel) = wheel.filter(|wheel| !layout.cross || file_in(&wheel.join("lib"), layout).is_some()) {
+            search.add_includes([wheel.join("include")], &source, place.reach);
+            search.add_libraries([wheel.join("lib")], &source, place.reach);
         }
     }
     // Searched after every `-I` and before the system directories.
     for variable in INCLUDE_PATHS {
-        for dir in env.path_list(variable) {
-            include(dir, variable, Precedence::Named);
-        }
+        search.add_includes(env.path_list(variable), variable, Precedence::Named);
     }
     for usual in &["/usr/local", "/usr"] {
         let root = path_below(system_root, usual);
-        for dir in layout.include_dirs(&root) {
-            include(dir, SYSTEM, Precedence::Usual);
-        }
-        let wide = if layout.cross { None } else { Some(root.join("lib64")) };
-        for dir in layout.library_dirs(&root).into_iter().chain(wide) {
-            library(dir, SYSTEM, Precedence::Usual);
+        search.add_includes(layout.include_dirs(&root), SYSTEM, Precedence::Usual);
+        search.add_libraries(layout.library_dirs(&root), SYSTEM, Precedence::Usual);
+        if !layout.cross {
+            search.add_libraries([root.join("lib64")], SYSTEM, Precedence::Usual);
         }
     }
     // It has a directory for each CUDA: `v9.15\include\13.0`.
     for release in releases_of_installer(env, ["NVIDIA", "CUDNN"]) {
-        for dir in newest_first(entries_with_prefix(&release.join("include"), "")) {
-            include(dir, &release.display().to_string(), Precedence::Listed);
-        }
+        let dirs = newest_first(entries_with_prefix(&release.join("include"), ""));
+        search.add_includes(dirs, &release.display().to_string(), Precedence::Listed);
     }
     if let Some(conda) = conda_root(env) {
-        include(conda.join("include"), "CONDA_PREFIX", Precedence::Listed);
-        library(conda.join("lib"), "CONDA_PREFIX", Precedence::Listed);
+        search.add_includes([conda.join("include")], "CONDA_PREFIX", Precedence::Listed);
+        search.add_libraries([conda.join("lib")], "CONDA_PREFIX", Precedence::Listed);
     }
     for (variable, site) in site_packages(env) {
         let wheel = format!("nvidia/{}", CUDNN.key);
         let source = format!("{variable} (wheel {wheel})");
-        include(site.join(&wheel).join("include"), &source, Precedence::Listed);
-        library(site.join(&wheel).join("lib"), &source, Precedence::Listed);
+        search.add_includes([site.join(&wheel).join("include")], &source, Precedence::Listed);
+        search.add_libraries([site.join(&wheel).join("lib")], &source, Precedence::Listed);
     }
     for package in pkg_config::find_packages(env, system_root, layout, CUDNN.key) {
         let source = format!("pkg-config ({})", package.file);
@@ -419,14 +412,9 @@ pub(super) fn search_installs(
             includes.extend(layout.include_dirs(root));
             below.extend(layout.library_dirs(root));
         }
-        for dir in includes {
-            include(dir, &source, Precedence::Listed);
-        }
-        for dir in below {
-            library(dir, &source, Precedence::Listed);
-        }
+        search.add_includes(includes, &source, Precedence::Listed);
+        search.add_libraries(below, &source, Precedence::Listed);
     }
-    search.libraries = libraries;
     search
 }
 
@@ -453,21 +441,19 @@ pub(super) fn read_installs(search: &InstallSearch, layout: &Layout) -> FoundIns
     let mut found = FoundInstalls::default();
     let mut reaches: Vec<Precedence> = Vec::new();
     for (source, reach) in sources {
-        let of = |dirs: &'_ [SearchDir]| -> Vec<PathBuf> {
-            dirs.iter().filter(|dir| dir.source == source).map(|dir| dir.path.clone()).collect::<Vec<_>>()
-        };
-        let headers = of(&search.includes).iter().find_map(|dir| headers_in(dir));
-        let library = of(&search.libraries).iter().find_map(|dir| library_in(dir, layout, &found.all));
+        let mut includes = search.includes.iter().filter(|dir| dir.source == source);
+        let mut libraries = search.libraries.iter().filter(|dir| dir.source == source);
+        let headers = includes.find_map(|dir| headers_in(&dir.path));
+        let library = libraries.find_map(|dir| library_in(&dir.path, layout, &found.all));
         if headers.is_none() && library.is_none() {
             continue;
         }
-        let same = |one: &Path, other: &Path| one.canonicalize().ok() == other.canonicalize().ok();
         let known = found.all.iter().position(|known| {
-            let headers =
-                headers.as_ref().is_none_or(|new| known.headers.as_ref().is_some_and(|old| same(&old.path, &new.path)));
-            let library =
-                library.as_ref().is_none_or(|new| known.library.as_ref().is_some_and(|old| same(&old.path, &new.path)));
-            headers && library
+            let (known_headers, known_library) = (known.headers.as_ref(), known.library.as_ref());
+            headers.as_ref().is_none_or(|new| known_headers.is_some_and(|old| is_same_file(&old.path, &new.path)))
+                && library
+                    .as_ref()
+                    .is_none_or(|new| known_library.is_some_and(|old| is_same_file(&old.path, &new.path)))
         });
         if let Some(known) = known {
             found.all[known].found.push(source.to_owned());
@@ -477,29 +463,37 @@ pub(super) fn read_installs(search: &InstallSearch, layout: &Layout) -> FoundIns
         found.all.push(Install { found: vec![source.to_owned()], headers, library });
         reaches.push(reach);
     }
-    let indices = || (0..found.all.len()).filter(|index| reaches[*index] < Precedence::Listed);
-    let headers = indices().find(|index| found.all[*index].headers.is_some());
-    let has_library = |index: &usize| found.all[*index].library.is_some();
+    let usual = (0..found.all.len()).filter(|index| reaches[*index] < Precedence::Listed).collect::<Vec<_>>();
+    let headers = usual.iter().copied().find(|index| found.all[*index].headers.is_some());
+    let with_library = usual.into_iter().filter(|index| found.all[*index].library.is_some()).collect::<Vec<_>>();
     // In the order of the linker, which differs from that of the headers.
     let on_the_way = search
         .libraries
         .iter()
         .filter(|dir| dir.reach == Precedence::Named)
-        .find_map(|dir| indices().filter(has_library).find(|index| found.all[*index].found.contains(&dir.source)));
-    let library = on_the_way.or_else(|| headers.filter(has_library)).or_else(|| indices().find(has_library));
-    let reason = |index: usize| match (reaches[index], found.all[index].found[0].as_str()) {
-        (Precedence::Named, source) => format!("{source} names it"),
-        (_, source) => format!("{source}: no variable names another"),
-    };
-    found.headers = headers.map(|index| Selection { index, reason: reason(index) });
-    found.library = library.map(|index| {
-        let with_headers = on_the_way.is_none() && headers == Some(index);
-        Selection {
-            index,
-            reason: if with_headers { "from the same package as the headers".to_owned() } else { reason(index) },
-        }
-    });
+        .find_map(|dir| with_library.iter().find(|index| found.all[**index].found.contains(&dir.source)).copied());
+    let of_headers = headers.filter(|index| with_library.contains(index));
+    let library = on_the_way.or(of_headers).or(with_library.first().copied());
+    found.headers = headers.map(|index| choose_install(index, reaches[index], &found.all));
+    found.library = library.map(|index| choose_install(index, reaches[index], &found.all));
+    if let Some(library) = found.library.as_mut().filter(|_| on_the_way.is_none() && headers == library) {
+        library.reason = "from the same package as the headers".into();
+    }
     found
+}
+
+fn choose_install(index: usize, reach: Precedence, all: &[Install]) -> Selection {
+    let source = &all[index].found[0];
+    let reason = match reach {
+        Precedence::Named => format!("{source} names it"),
+        _ => format!("{source}: no variable names another"),
+    };
+    Selection { index, reason }
+}
+
+/// Returns true if both paths lead to one file.
+fn is_same_file(one: &Path, other: &Path) -> bool {
+    one.canonicalize().ok() == other.canonicalize().ok()
 }
 
 #[cfg(test)]

@@ -83,10 +83,9 @@ fn is_unguarded(text: &str, function: &str) -> bool {
 
 /// Parses the minor of glibc 2 from the macros that a compiler prints. `None` for another C library.
 fn parse_glibc_minor(macros: &str) -> Option<u32> {
-    let value = |name: &str| {
-        macros.lines().find_map(|line| line.strip_prefix("#define ")?.strip_prefix(name)?.trim().parse::<u32>().ok())
-    };
-    (value("__GLIBC__ ")? == 2).then(|| value("__GLIBC_MINOR__ "))?
+    let [major, minor] = ["#define __GLIBC__ ", "#define __GLIBC_MINOR__ "]
+        .map(|name| macros.lines().find_map(|line| line.strip_prefix(name)?.trim().parse::<u32>().ok()));
+    minor.filter(|_| major == Some(2))
 }
 
 #[cfg(test)]

@@ -158,6 +158,15 @@ pub struct LinkedCudart {
 }
 
 impl LinkedCudart {
+    /// Returns true if it is known to be of another release. Without the version in its file, only majors are compared.
+    pub fn differs_from(&self, release: CudaVersion) -> bool {
+        match (&self.version, self.major) {
+            (Some(version), _) => CudaVersion::from(version.value) != release,
+            (None, Some(major)) => major != release.major,
+            (None, None) => false,
+        }
+    }
+
     /// Returns true if it comes from the toolkit: a linker finds it only with an explicit path.
     pub fn is_of_toolkit(&self) -> bool {
         self.source == OWN_DIR
@@ -259,8 +268,9 @@ impl Toolchain {
         let named = self.also_named.iter().map(|(index, _)| self.toolkits[*index].version());
         let used = [self.sourced_toolkit_version(), self.including_toolkit().and_then(Toolkit::version)];
         let mut seen = BTreeSet::new();
-        let is_new = |fact: &Sourced<Version>| seen.insert(CudaVersion::from(fact.value));
-        used.into_iter().chain(named).flatten().filter(is_new).collect::<Vec<_>>()
+        let mut releases = used.into_iter().chain(named).flatten().collect::<Vec<_>>();
+        releases.retain(|fact| seen.insert(CudaVersion::from(fact.value)));
+        releases
     }
 
     /// Returns the cuDNN headers in use.
@@ -358,6 +368,11 @@ impl Toolkit {
         Some(Sourced::new(nvcc.version?, format!("{} --version", nvcc.path.display())))
     }
 
+    /// Returns the path of its `cuda.h`.
+    pub(crate) fn header_path(&self) -> Option<&Path> {
+        self.headers.as_ref().map(|headers| headers.path.as_path())
+    }
+
     fn header_version(&self) -> Option<Sourced<Version>> {
         let headers = self.headers.as_ref()?;
         let version = headers.version?;
@@ -370,10 +385,10 @@ impl Toolkit {
         let stated = self.stated.clone();
         self.nvcc_version().or_else(|| {
             let Some(headers) = self.header_version() else { return stated };
-            let same = |stated: &Sourced<Version>| {
-                (stated.value.major, stated.value.minor) == (headers.value.major, headers.value.minor)
-            };
-            stated.filter(|stated| same(stated) && stated.value.patch != 0).or(Some(headers))
+            let Version { major, minor, .. } = headers.value;
+            stated
+                .filter(|stated| (stated.value.major, stated.value.minor) == (major, minor) && stated.value.patch != 0)
+                .or(Some(headers))
         })
     }
 }

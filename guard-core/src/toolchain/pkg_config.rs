@@ -103,15 +103,15 @@ fn installation_root(dir: &Path) -> Option<PathBuf> {
 
 fn read_pc_file(file: &Path, system_root: Option<&Path>) -> PkgConfigPackage {
     let text = files::read_text(file).unwrap_or_default();
-    let path = |key: &str| {
+    let [root, prefix, includes, libraries] = ["cudaroot=", "prefix=", "includedir=", "libdir="].map(|key| {
         let value = field_value(&text, key)?;
         Some(system_root.map_or_else(|| PathBuf::from(&value), |root| path_below(root, &value)))
-    };
+    });
     PkgConfigPackage {
         file: name_of(file),
-        root: path("cudaroot=").or_else(|| path("prefix=")),
-        includes: path("includedir=").into_iter().collect::<Vec<_>>(),
-        libraries: path("libdir=").into_iter().collect::<Vec<_>>(),
+        root: root.or(prefix),
+        includes: includes.into_iter().collect::<Vec<_>>(),
+        libraries: libraries.into_iter().collect::<Vec<_>>(),
     }
 }
 

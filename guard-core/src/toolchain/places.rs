@@ -123,6 +123,12 @@ pub(super) struct ToolkitPlace {
     pub(super) reach: Precedence,
 }
 
+impl ToolkitPlace {
+    fn new(root: PathBuf, source: impl Into<String>, reach: Precedence) -> Self {
+        Self { root, source: source.into(), reach }
+    }
+}
+
 /// Variables that name a toolkit's root, in the order of most build scripts. The first one is read only by NVIDIA's own
 /// Rust crates (cuda-bindings, cutile).
 pub(super) const ROOTS: &[&str] =
@@ -144,8 +150,8 @@ fn entry_names(dir: &Path) -> Vec<OsString> {
 
 /// Returns the names with this prefix as paths, sorted.
 fn names_with_prefix(names: &[OsString], dir: &Path, prefix: &str) -> Vec<PathBuf> {
-    let begins = |name: &&OsString| name.as_encoded_bytes().starts_with(prefix.as_bytes());
-    let mut found = names.iter().filter(begins).map(|name| dir.join(name)).collect::<Vec<_>>();
+    let names = names.iter().filter(|name| name.as_encoded_bytes().starts_with(prefix.as_bytes()));
+    let mut found = names.map(|name| dir.join(name)).collect::<Vec<_>>();
     found.sort();
     found
 }
@@ -201,39 +207,33 @@ pub(super) fn site_packages(env: &Env) -> Vec<(&'static str, PathBuf)> {
 /// Returns every directory that may be a toolkit's root, the most certain first, except those from pkg-config. The path
 /// in a variable may be missing; all other locations exist.
 pub(super) fn toolkit_places(env: &Env, system_root: &Path) -> Vec<ToolkitPlace> {
-    let mut places: Vec<ToolkitPlace> = ROOTS
-        .iter()
-        .filter_map(|name| {
-            let root = env.path(name)?;
-            Some(ToolkitPlace { root, source: (*name).to_owned(), reach: Precedence::Named })
-        })
-        .collect::<Vec<_>>();
-    let mut add = |root: PathBuf, source: String, reach: Precedence| {
-        if root.is_dir() {
-            places.push(ToolkitPlace { root, source, reach });
-        }
-    };
+    let mut places = possible_places(env, system_root);
+    places.retain(|place| place.reach == Precedence::Named || place.root.is_dir());
+    places
+}
+
+fn possible_places(env: &Env, system_root: &Path) -> Vec<ToolkitPlace> {
+    let mut places = Vec::new();
+    for name in ROOTS {
+        places.extend(env.path(name).map(|root| ToolkitPlace::new(root, *name, Precedence::Named)));
+    }
     for usual in ["/usr/local/cuda", "/opt/cuda", "/usr/lib/cuda", "/usr", "/usr/lib/nvidia-cuda-toolkit"] {
-        add(path_below(system_root, usual), usual.to_owned(), Precedence::Usual);
+        places.push(ToolkitPlace::new(path_below(system_root, usual), usual, Precedence::Usual));
     }
     for dir in newest_first(entries_with_prefix(&path_below(system_root, "/usr/local"), "cuda-")) {
         let source = format!("/usr/local/{}", name_of(&dir));
-        add(dir, source, Precedence::Usual);
+        places.push(ToolkitPlace::new(dir, source, Precedence::Usual));
     }
     for dir in releases_of_installer(env, ["NVIDIA GPU Computing Toolkit", "CUDA"]) {
         let source = dir.display().to_string();
-        add(dir, source, Precedence::Usual);
+        places.push(ToolkitPlace::new(dir, source, Precedence::Usual));
     }
     // The installer for Windows sets one for each release, in any directory.
     for row in tables::toolkit_rows().iter().filter(|_| cfg!(windows)) {
         let variable = format!("CUDA_PATH_V{}_{}", row.version.major, row.version.minor);
-        if let Some(root) = env.path(&variable) {
-            add(root, variable, Precedence::Listed);
-        }
+        places.extend(env.path(&variable).map(|root| ToolkitPlace::new(root, variable, Precedence::Listed)));
     }
-    if let Some(conda) = conda_root(env) {
-        add(conda, "CONDA_PREFIX".to_owned(), Precedence::Listed);
-    }
+    places.extend(conda_root(env).map(|conda| ToolkitPlace::new(conda, "CONDA_PREFIX", Precedence::Listed)));
     for (variable, site) in site_packages(env) {
         // cu13 has one merged root. In older wheels, each package has its own directory, and the compiler's contains no
         // nvcc.
@@ -244,7 +244,8 @@ pub(super) fn toolkit_places(env: &Env, system_root: &Path) -> Vec<ToolkitPlace>
             if matches!(name.as_str(), "cuda_runtime" | "cuda_nvcc")
                 || name.trim_start_matches("cu").parse::<u32>().is_ok()
             {
-                add(merged, format!("{variable} (wheel nvidia/{name})"), Precedence::Listed);
+                let source = format!("{variable} (wheel nvidia/{name})");
+                places.push(ToolkitPlace::new(merged, source, Precedence::Listed));
             }
         }
     }
@@ -252,7 +253,7 @@ pub(super) fn toolkit_places(env: &Env, system_root: &Path) -> Vec<ToolkitPlace>
         for cuda in newest_first(entries_with_prefix(&release.join("cuda"), "")) {
             if !version_in_name(&cuda).is_empty() {
                 let source = format!("HPC SDK {}", name_of(&release));
-                add(cuda, source, Precedence::Listed);
+                places.push(ToolkitPlace::new(cuda, source, Precedence::Listed));
             }
         }
     }

@@ -1,5 +1,6 @@
 //! Versions in the files of a toolkit: `cuda.h`, `version.json`, `version.txt` and the CUDA runtime.
 
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
 use super::host_compiler::Limits;
@@ -61,31 +62,27 @@ pub(super) fn headers_in(dirs: &[PathBuf]) -> Option<ToolkitHeaders> {
 }
 
 pub(super) fn stated_in(root: &Path, layout: &Layout) -> Option<Sourced<Version>> {
-    let of = |path: PathBuf, parse: &dyn Fn(&str) -> Option<Version>| {
-        Some(Sourced::new(parse(&read_lossy(&path)?)?, path.display().to_string()))
-    };
-    of(root.join("version.json"), &|text| parse_version_json(text, "cuda"))
-        .or_else(|| of(root.join("version.txt"), &parse_version_txt))
-        .or_else(|| {
-            for dir in layout.library_dirs(root) {
-                for file in places::entries_with_prefix(&dir.join("pkgconfig"), "cuda") {
-                    if file.extension().is_some_and(|extension| extension == "pc") {
-                        let stated = of(file, &|text| pkg_config::field_value(text, "Version:")?.parse().ok());
-                        if stated.is_some() {
-                            return stated;
-                        }
-                    }
-                }
-            }
-            None
-        })
-        .or_else(|| match places::version_in_name(root)[..] {
-            [major, minor] if root.file_name()?.to_str()?.starts_with("cuda-") => Some(Sourced::new(
-                Version::new(major, minor, 0),
-                format!("the name of the directory, {}", root.display()),
-            )),
-            _ => None,
-        })
+    let packages = layout.library_dirs(root).into_iter().flat_map(|dir| {
+        let files = places::entries_with_prefix(&dir.join("pkgconfig"), "cuda").into_iter();
+        files.filter(|file| file.extension().is_some_and(|extension| extension == "pc"))
+    });
+    for file in [root.join("version.json"), root.join("version.txt")].into_iter().chain(packages) {
+        let Some(text) = read_lossy(&file) else { continue };
+        let version = match file.extension().and_then(OsStr::to_str) {
+            Some("json") => parse_version_json(&text, "cuda"),
+            Some("txt") => parse_version_txt(&text),
+            _ => pkg_config::field_value(&text, "Version:").and_then(|version| version.parse().ok()),
+        };
+        if let Some(version) = version {
+            return Some(Sourced::new(version, file.display().to_string()));
+        }
+    }
+    match places::version_in_name(root)[..] {
+        [major, minor] if root.file_name()?.to_str()?.starts_with("cuda-") => {
+            Some(Sourced::new(Version::new(major, minor, 0), format!("the name of the directory, {}", root.display())))
+        }
+        _ => None,
+    }
 }
 
 /// Returns the libcudart of a directory. If its name does not contain the version, the `version.json` of the root

@@ -91,13 +91,15 @@ impl ToolkitList {
 
     /// Finds the toolkit of this root by its real directory or its real `cuda.h`.
     pub(super) fn find_known(&self, root: &Path, headers: Option<&ToolkitHeaders>) -> Option<usize> {
-        let real = |path: &Path| path.canonicalize().ok();
-        let (root, header) = (real(root), headers.and_then(|headers| real(&headers.path)));
+        let (root, header) = (root.canonicalize().ok(), headers.and_then(|headers| headers.path.canonicalize().ok()));
         self.toolkits.iter().position(|known| {
-            let same_root = root.is_some() && real(&known.root) == root;
-            let same_header = header.is_some() && known.headers.as_ref().and_then(|own| real(&own.path)) == header;
-            same_root || same_header
+            root.is_some() && known.root.canonicalize().ok() == root
+                || header.is_some() && known.header_path().and_then(|path| path.canonicalize().ok()) == header
         })
+    }
+
+    pub(super) fn has_headers(&self, index: usize) -> bool {
+        self.toolkits[index].headers.is_some()
     }
 }
 
@@ -113,15 +115,9 @@ impl ToolkitChoice {
         used.extend(self.compiler.as_ref().map(|choice| choice.index));
         used.extend(self.headers.as_ref().map(|choice| choice.index));
         let order = with_first(&used, self.list.toolkits.len());
-        let new_place = |old: usize| order.iter().position(|index| *index == old).unwrap_or(old);
-        if let Some(choice) = &mut self.compiler {
-            choice.index = new_place(choice.index);
-        }
-        if let Some(choice) = &mut self.headers {
-            choice.index = new_place(choice.index);
-        }
-        for (index, _) in &mut self.also_named {
-            *index = new_place(*index);
+        let choices = self.compiler.iter_mut().chain(&mut self.headers).map(|choice| &mut choice.index);
+        for index in choices.chain(self.also_named.iter_mut().map(|(index, _)| index)) {
+            *index = order.iter().position(|old| old == index).unwrap_or(*index);
         }
         let mut old = std::mem::take(&mut self.list);
         for index in order {

@@ -31,9 +31,6 @@ pub(super) fn check_archs(policy: &Policy, toolchain: &Toolchain, findings: &mut
     check_native(policy, toolchain, findings);
     let Some(toolkit) = toolchain.compiling_toolkit().and_then(Toolkit::version) else { return };
     let release = CudaVersion::from(toolkit.value);
-    let declaring = |wanted: &[Target]| -> Vec<&Declared> {
-        archs.declared.iter().filter(|one| one.targets.iter().any(|target| wanted.contains(target))).collect::<Vec<_>>()
-    };
     let values = Values::default().with("nvcc", describe(&toolkit)).with("toolkit_cuda", release);
     let values = values.built_by(toolchain.by);
     let mut refused: Vec<(CcSupport, Vec<Target>)> = Vec::new();
@@ -48,7 +45,8 @@ pub(super) fn check_archs(policy: &Policy, toolchain: &Toolchain, findings: &mut
     }
     for (answer, targets) in refused {
         let list = join_targets(&targets);
-        let declaring = declaring(&targets);
+        let declaring = archs.declared.iter().filter(|one| one.targets.iter().any(|target| targets.contains(target)));
+        let declaring = declaring.collect::<Vec<_>>();
         let sources = declaring.iter().map(|one| format!("{} = {}", one.source, one.text)).collect::<Vec<_>>();
         let values = values.clone().with("targets", list).with("declared", sources.join("; "));
         let values = values.with_known("variable", declaring.first().map(|one| &one.source));
@@ -98,31 +96,32 @@ fn only_by_ptx(policy: &Policy, toolkit: Version, toolchain: &Toolchain, values:
     }
 }
 
+fn arch_numbers(declared: &Declared) -> BTreeSet<u16> {
+    declared.targets.iter().map(|target| target.base_arch().number).collect()
+}
+
 /// Compares the architectures of all sources. The kind of code and suffixes are ignored, because tools differ in
 /// them.
 fn check_arch_sources(toolchain: &Toolchain, findings: &mut Vec<Finding>) {
-    let numbers = |declared: &Declared| -> BTreeSet<u16> {
-        declared.targets.iter().map(|target| target.base_arch().number).collect()
-    };
     let mut speaking = toolchain.archs.declared.iter().filter(|declared| !declared.targets.is_empty());
     let Some(strongest) = speaking.clone().find(|declared| !declared.adds) else { return };
-    let wanted = numbers(strongest);
+    let wanted = arch_numbers(strongest);
     let against: Vec<&Declared> = speaking
         .by_ref()
         .filter(|declared| {
-            let own = numbers(declared);
+            let own = arch_numbers(declared);
             if declared.adds { own.iter().any(|number| !wanted.contains(number)) } else { own != wanted }
         })
         .collect::<Vec<_>>();
     if against.is_empty() {
         return;
     }
-    let line = |declared: &Declared| {
+    let mut lines = Vec::new();
+    for declared in [strongest].iter().chain(&against) {
         let (names, text) = (join_targets(&declared.targets), &declared.text);
         let spelt = if *text == names { String::new() } else { format!(" (`{text}`)") };
-        format!("{}:\t{names}{spelt}", declared.source)
-    };
-    let lines = [strongest].into_iter().chain(against.iter().copied()).map(line).collect::<Vec<_>>();
+        lines.push(format!("{}:\t{names}{spelt}", declared.source));
+    }
     let others = against.iter().map(|declared| declared.source.as_str()).join(" and ");
     let values = Values::default().with("variable", &strongest.source).with("others", others);
     let values = values.with("sources", lines.join("\n")).built_by(toolchain.by);

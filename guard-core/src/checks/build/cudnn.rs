@@ -8,7 +8,6 @@ use crate::finding::{Finding, MessageTemplate, Severity, Values};
 use crate::knowledge::vendor::CUDNN;
 use crate::manifest::model::Linkage;
 use crate::model::version::{CudaVersion, Version};
-use crate::text::lists::IteratorExt as _;
 use crate::toolchain::{LibraryFile, Sourced, Toolchain};
 
 pub(super) fn check_cudnn(policy: &Policy, toolchain: &Toolchain, linked: bool, findings: &mut Vec<Finding>) {
@@ -47,16 +46,14 @@ pub(super) fn check_cudnn(policy: &Policy, toolchain: &Toolchain, linked: bool, 
     }
 
     // True if the linked file, a variable or the policy shows that the build uses the library.
-    let suggestion = linked
+    let used = linked
         || policy.library.is_some()
         || policy.library_fleet.is_some()
         || policy.library_linkage.is_some_and(|linkage| linkage != Linkage::Unknown)
         || [&why_headers, &why_library].iter().any(|reason| reason.ends_with(" names it"));
-    let adjust_severity = |finding: Finding| if suggestion { finding } else { finding.with_severity(Severity::Info) };
-
     if let Some(headers) = headers.filter(|headers| headers.version.is_none()) {
         let values = Values::default().with("path", headers.path.display());
-        findings.push(adjust_severity(MessageTemplate::CudnnUnreadable.to_finding(&values)));
+        findings.push(info_unless(used, MessageTemplate::CudnnUnreadable.to_finding(&values)));
     }
     if let (Some(headers), Some(version), Some(library)) = (headers, version, library) {
         let library_text = library_version.map_or(library.major.to_string(), |version| version.value.to_string());
@@ -72,21 +69,21 @@ pub(super) fn check_cudnn(policy: &Policy, toolchain: &Toolchain, linked: bool, 
             let finding = MessageTemplate::CudnnMixed.to_finding(&values.built_by(toolchain.by));
             let patch_only = library_version
                 .is_some_and(|found| (found.value.major, found.value.minor) == (version.major, version.minor));
-            findings.push(adjust_severity(if patch_only && !policy.library_patch_refuse {
-                finding.with_severity(Severity::Warning)
-            } else {
-                finding
-            }));
+            let is_warning = patch_only && !policy.library_patch_refuse;
+            let finding = if is_warning { finding.with_severity(Severity::Warning) } else { finding };
+            findings.push(info_unless(used, finding));
         }
     }
     for &variable in CUDNN.names.roots {
-        let used = toolchain.library_headers.as_ref().map(|choice| choice.index);
+        let used_headers = toolchain.library_headers.as_ref().map(|choice| choice.index);
         let other = toolchain
             .installs
             .iter()
             .enumerate()
             .find(|(_, install)| install.found.iter().any(|found| found == variable));
-        let Some((_, other)) = other.filter(|(index, _)| used.is_some_and(|used| used != *index)) else { continue };
+        let Some((_, other)) = other.filter(|(index, _)| used_headers.is_some_and(|used| used != *index)) else {
+            continue;
+        };
         let Some((other, other_version)) = other.headers.as_ref().and_then(|headers| Some((headers, headers.version?)))
         else {
             continue;
@@ -99,26 +96,27 @@ pub(super) fn check_cudnn(policy: &Policy, toolchain: &Toolchain, linked: bool, 
         let values = values.with("path", other.path.display()).with("headers", in_use);
         findings.push(MessageTemplate::CudnnMixedAlsoNamed.to_finding(&values).with_severity(Severity::Warning));
     }
-    if let Some(library) = library {
-        findings.extend(check_cudnn_parts(library).map(adjust_severity));
-    }
-    findings.extend(fleet::check_cudnn(policy, toolchain).into_iter().map(adjust_severity));
+    let mut others = library.and_then(check_cudnn_parts).into_iter().collect::<Vec<_>>();
+    others.extend(fleet::check_cudnn(policy, toolchain));
     if let Some(toolkit) = toolchain.sourced_toolkit_version() {
-        findings.extend(
-            other_cuda(&toolkit, version, headers.map(|h| h.path.display().to_string()), library).map(adjust_severity),
-        );
+        others.extend(other_cuda(&toolkit, version, headers.map(|h| h.path.display().to_string()), library));
     }
+    findings.extend(others.into_iter().map(|finding| info_unless(used, finding)));
+}
+
+/// Lowers a finding about a cuDNN that the build may not use.
+fn info_unless(used: bool, finding: Finding) -> Finding {
+    if used { finding } else { finding.with_severity(Severity::Info) }
 }
 
 /// Checks for inner libraries that are missing or of another release.
 fn check_cudnn_parts(library: &LibraryFile) -> Option<Finding> {
     let dir = library.path.parent().map(|dir| dir.display().to_string()).unwrap_or_default();
     if !library.missing.is_empty() {
-        let needed = |name: &String| CUDNN.needed_parts(library.major).any(|needed| needed.file == *name);
         let values = Values::default().with("found", library.describe()).with("missing", library.missing.join(", "));
         let values = values.with("path", library.path.display()).with("folder", dir);
         let finding = MessageTemplate::CudnnIncomplete.to_finding(&values);
-        let works = !library.missing.iter().any(needed);
+        let works = !CUDNN.needed_parts(library.major).any(|part| library.missing.iter().any(|name| name == part.file));
         return Some(if works { finding.with_severity(Severity::Warning) } else { finding });
     }
     let version = library.version.as_ref()?.value;
@@ -126,12 +124,9 @@ fn check_cudnn_parts(library: &LibraryFile) -> Option<Finding> {
     let worst = other
         .iter()
         .any(|part| part.version.is_some_and(|own| (own.major, own.minor) != (version.major, version.minor)));
-    let first = other.first()?;
-    let named = |part: &crate::toolchain::LibraryPart| {
-        part.version.map(|own| format!("{} {own}", part.file)).unwrap_or_default()
-    };
-    let parts = other.iter().map(|part| named(part)).join(", ");
-    let values = Values::default().with("found", version).with("part", named(first)).with("parts", parts);
+    let names = other.iter().map(|part| part.version.map(|own| format!("{} {own}", part.file)).unwrap_or_default());
+    let names = names.collect::<Vec<_>>();
+    let values = Values::default().with("found", version).with("part", names.first()?).with("parts", names.join(", "));
     let values =
         values.with("folder", dir).with_known("told_by", library.version.as_ref().map(|version| &version.source));
     let finding = MessageTemplate::CudnnIncompleteMixed.to_finding(&values);

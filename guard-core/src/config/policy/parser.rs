@@ -195,10 +195,7 @@ impl<'a> PolicyReader<'a> {
                 policy.library_patch_refuse =
                     self.read_choice(entry, &[("accept", false), ("refuse", true)]).unwrap_or_default();
             }
-            (LIBRARY, "required") => match entry.value.get_ref().as_bool() {
-                Some(required) => policy.library_required = required,
-                None => self.push_error(entry, "true or false"),
-            },
+            (LIBRARY, "required") => policy.library_required = self.read_bool(entry),
             (LIBRARY, "fleet") => {
                 set_if_some(
                     &mut policy.library_fleet,
@@ -217,8 +214,8 @@ impl<'a> PolicyReader<'a> {
             }
             ("driver", "fleet") => {
                 let expected = "the oldest driver as a string such as \"535\" or \"535.261.03\"";
-                let is_one = |release: &DriverRelease| release.is_one();
-                set_if_some(&mut policy.driver_fleet, self.read_parsed(entry, expected, is_one));
+                let release = self.read_parsed(entry, expected, |release: &DriverRelease| release.is_one());
+                set_if_some(&mut policy.driver_fleet, release);
             }
             ("build", "release") => set_if_some(&mut policy.release, self.build_action(entry)),
             ("build", "dev") => set_if_some(&mut policy.dev, self.build_action(entry)),
@@ -396,8 +393,10 @@ impl<'a> PolicyReader<'a> {
             let Ok(code) = name.get_ref().parse::<Code>() else {
                 // Codes are so similar that with two wrong characters a dozen could be meant.
                 let typed = name.get_ref().to_ascii_uppercase();
-                let near = |code: &String| typed.len() <= code.len() + 1 && edit_distance(&typed, code) == 1;
-                let suggestion = Code::ALL.iter().map(ToString::to_string).find(near);
+                let suggestion = Code::ALL
+                    .iter()
+                    .map(ToString::to_string)
+                    .find(|code| typed.len() <= code.len() + 1 && edit_distance(&typed, code) == 1);
                 let mut message = format!("`{full}`: no such finding; expected a code such as CG122");
                 if let Some(suggestion) = suggestion {
                     let _ = write!(message, ", did you mean `{suggestion}`?");

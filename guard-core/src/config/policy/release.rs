@@ -161,18 +161,19 @@ impl PolicyReader<'_> {
         self.read_sections("", &sections, policy);
     }
 
+    pub(super) fn read_bool(&mut self, entry: PolicyEntry<'_>) -> bool {
+        let value = entry.value.get_ref().as_bool();
+        if value.is_none() {
+            self.push_error(entry, "true or false");
+        }
+        value.unwrap_or_default()
+    }
+
     pub(super) fn read_release_key(&mut self, key: &str, entry: PolicyEntry<'_>, policy: &mut Policy) {
         let release = policy.release_gate.get_or_insert_default();
-        let boolean = |reader: &mut Self| {
-            let value = entry.value.get_ref().as_bool();
-            if value.is_none() {
-                reader.push_error(entry, "true or false");
-            }
-            value.unwrap_or_default()
-        };
         match key {
-            "guarded" => release.guarded = boolean(self),
-            "strict" => release.strict = boolean(self),
+            "guarded" => release.guarded = self.read_bool(entry),
+            "strict" => release.strict = self.read_bool(entry),
             "except" => {
                 let mut globs = Vec::new();
                 self.read_strings(entry, "strings such as \"lib/*.so\"", &mut |_, _, text| globs.push(text.to_owned()));

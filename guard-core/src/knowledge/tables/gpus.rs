@@ -35,8 +35,8 @@ pub fn other_name(cc: Cc) -> Option<Cc> {
 
 /// Returns true if two cc's share `f` code; `None` if one of them is in no family of the table.
 pub fn same_family(one: Cc, other: Cc) -> Option<bool> {
-    let family = |cc| ARCHS.families.iter().position(|members| members.contains(&cc));
-    Some(family(one)? == family(other)?)
+    let [one, other] = [one, other].map(|cc| ARCHS.families.iter().position(|members| members.contains(&cc)));
+    Some(one? == other?)
 }
 
 /// Returns the compute capability of a GPU in the usual notations: `8.6`, `sm_86`, a product (`T4`,
@@ -63,14 +63,15 @@ pub fn gpu_examples(cc: Cc) -> &'static [&'static str] {
 
 /// Parses a GPU as users write it on a command line: `8.6`, `sm_86`, `A100`.
 pub fn gpu_typed(text: &str) -> Option<Cc> {
-    let number = |text: &str| text.parse::<u8>().ok();
-    let dotted = || text.split_once('.').and_then(|(major, minor)| Some((number(major)?, number(minor)?)));
-    let arch = || {
-        let digits = text.strip_prefix("sm_")?.trim_end_matches(['a', 'f']);
-        let (major, minor) = digits.split_at_checked(digits.len().checked_sub(1)?)?;
-        Some((number(major)?, number(minor)?))
+    let numbers = match text.strip_prefix("sm_") {
+        Some(arch) => {
+            let digits = arch.trim_end_matches(['a', 'f']);
+            digits.len().checked_sub(1).and_then(|at| digits.split_at_checked(at))
+        }
+        None => text.split_once('.'),
     };
-    dotted().or_else(arch).or_else(|| gpu_cc(text))
+    let cc = numbers.and_then(|(major, minor)| Some((major.parse().ok()?, minor.parse().ok()?)));
+    cc.or_else(|| gpu_cc(text))
 }
 
 /// Returns every product and chip that [`gpu_cc`] knows by name.
@@ -119,18 +120,16 @@ pub(super) fn gpu_words(name: &str) -> Vec<String> {
         "sff",
         "grid",
     ];
-    // Memory (`80GB`, `144G`, `HBM3e`) and the profiles of virtual GPUs (`16Q`).
-    let size = |word: &str| {
-        let letters = word.trim_start_matches(|c: char| c.is_ascii_digit());
-        letters.len() < word.len() && matches!(letters, "gb" | "g" | "q" | "c" | "b" | "a")
-    };
     name.to_ascii_lowercase()
         .split(|c: char| c.is_whitespace() || matches!(c, '-' | '_'))
         // The text that follows denotes a part of the GPU: `MIG 1g.5gb`.
         .take_while(|word| *word != "mig")
         .filter(|word| {
             let shared = SHARED.contains(word) || word.starts_with("sxm") || word.starts_with("hbm");
-            !word.is_empty() && !shared && !size(word)
+            // Memory (`80GB`, `144G`, `HBM3e`) and the profiles of virtual GPUs (`16Q`).
+            let letters = word.trim_start_matches(|c: char| c.is_ascii_digit());
+            let size = letters.len() < word.len() && matches!(letters, "gb" | "g" | "q" | "c" | "b" | "a");
+            !word.is_empty() && !shared && !size
         })
         .map(str::to_owned)
         .collect::<Vec<_>>()

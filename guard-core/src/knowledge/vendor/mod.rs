@@ -85,16 +85,16 @@ const BESIDE_TOOLKIT: [&str; 19] = [
 pub fn is_nvidia_soname(soname: &str) -> bool {
     let name = plain_name(soname);
     let stem = name.split(".so").next().unwrap_or_default();
-    let is_part = |library: &Library| {
-        let part = stem.strip_prefix(library.stem);
-        part == Some("")
-            || !library.parts.is_empty()
-                && part.is_some_and(|part| part.starts_with('_'))
-                && major_of(&name).is_some_and(|major| library.majors.contains(&major))
-    };
+    let is_part = ALL.iter().any(|library| match stem.strip_prefix(library.stem) {
+        Some("") => true,
+        Some(part) if part.starts_with('_') && !library.parts.is_empty() => {
+            major_of(&name).is_some_and(|major| library.majors.contains(&major))
+        }
+        _ => false,
+    });
     // NPP is divided into several libraries: `libnppial`, `libnppist`.
     let npp = stem.strip_prefix("libnpp").is_some_and(|rest| rest.len() <= 4 && rest.starts_with(['c', 'i', 's']));
-    OF_TOOLKIT.contains(&stem) || BESIDE_TOOLKIT.contains(&stem) || npp || ALL.iter().any(|library| is_part(library))
+    OF_TOOLKIT.contains(&stem) || BESIDE_TOOLKIT.contains(&stem) || npp || is_part
 }
 
 /// Returns true if a name, in a `links` key or between `lib` and `.so`, denotes a library of the toolkit, of the driver
@@ -240,8 +240,9 @@ impl VersionGetter {
     /// Decodes a result of the function.
     pub fn version_of_answer(&self, answer: u64) -> Option<Version> {
         let (_, scale) = self.scales.iter().find(|(from, _)| answer >= *from)?;
-        let number = |number: u64| u32::try_from(number).ok();
-        Some(Version::new(number(answer / scale)?, number(answer % scale / 100)?, number(answer % 100)?))
+        let [major, minor, patch] =
+            [answer / scale, answer % scale / 100, answer % 100].map(|number| u32::try_from(number).ok());
+        Some(Version::new(major?, minor?, patch?))
     }
 }
 
@@ -253,9 +254,10 @@ impl Library {
         if major >= *self.majors.start() {
             return format!("{}.so.{major}", self.stem);
         }
-        let of_major = |number: &&&str| number.split('.').next().is_some_and(|first| first == major.to_string());
+        let of_major = format!("{major}.");
         let known = self.older_sonames.iter().find(|number| **number == whole);
-        let known = known.or_else(|| self.older_sonames.iter().find(of_major));
+        let known =
+            known.or_else(|| self.older_sonames.iter().find(|number| format!("{number}.").starts_with(&of_major)));
         format!("{}.so.{}", self.stem, known.copied().unwrap_or(&whole))
     }
 
@@ -345,11 +347,9 @@ pub fn plain_name(file: &str) -> Cow<'_, str> {
 /// Removes that hash, a dash or a dot and eight hexadecimal digits, from the end of a stem.
 fn without_mark(stem: &str) -> &str {
     const MARK: usize = 9;
-    let is_mark = |mark: &str| {
-        mark.strip_prefix(['-', '.']).is_some_and(|hash| hash.bytes().all(|byte| byte.is_ascii_hexdigit()))
-    };
-    let split = stem.len().checked_sub(MARK).and_then(|at| stem.split_at_checked(at));
-    split.filter(|(_, mark)| is_mark(mark)).map_or(stem, |(own, _)| own)
+    let Some((own, mark)) = stem.len().checked_sub(MARK).and_then(|at| stem.split_at_checked(at)) else { return stem };
+    let hash = mark.strip_prefix(['-', '.']);
+    if hash.is_some_and(|hash| hash.bytes().all(|byte| byte.is_ascii_hexdigit())) { own } else { stem }
 }
 
 #[cfg(test)]

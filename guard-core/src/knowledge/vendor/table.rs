@@ -44,8 +44,8 @@ impl LibraryTable {
     }
 
     fn find_build(&self, version: Version, cuda_major: u32) -> Option<&CudnnBuild> {
-        let here = |build: &&CudnnBuild| build.platform.is_none_or(|platform| platform == ARCH);
-        self.builds.iter().rev().filter(here).find(|build| build.cuda_major == cuda_major && build.from <= version)
+        let mut here = self.builds.iter().rev().filter(|build| build.platform.is_none_or(|platform| platform == ARCH));
+        here.find(|build| build.cuda_major == cuda_major && build.from <= version)
     }
 
     /// Returns the releases that exist for a CUDA major, oldest first.

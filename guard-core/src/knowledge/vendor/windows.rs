@@ -67,8 +67,8 @@ pub(super) fn soname_of_dll(file: &str) -> Option<String> {
     let (stem, number) = split_number(name)?;
     let known = STEMS.iter().find(|known| known.eq_ignore_ascii_case(stem));
     // `nppial64_13.dll`, `nppist64_13.dll`: NPP consists of a library for each group of functions.
-    let is_npp = || stem.strip_prefix("nppi").is_some_and(|rest| matches!(rest.len(), 1..=3) && rest.is_ascii());
-    let stem = known.copied().or_else(|| is_npp().then_some(stem))?;
+    let is_npp = stem.strip_prefix("nppi").is_some_and(|rest| matches!(rest.len(), 1..=3) && rest.is_ascii());
+    let stem = known.copied().or(is_npp.then_some(stem))?;
     Some(format!("lib{stem}.so.{}", soname_number(stem, number)?))
 }
 
@@ -130,8 +130,10 @@ fn soname_number(stem: &str, number: &str) -> Option<String> {
 
 /// Removes what `delvewheel` adds: a dash and 32 hexadecimal digits.
 fn strip_hash(name: &str) -> &str {
-    let is_hash = |hash: &str| hash.len() >= 8 && hash.bytes().all(|byte| byte.is_ascii_hexdigit());
-    name.rsplit_once('-').filter(|(_, hash)| is_hash(hash)).map_or(name, |(stem, _)| stem)
+    match name.rsplit_once('-') {
+        Some((stem, hash)) if hash.len() >= 8 && hash.bytes().all(|byte| byte.is_ascii_hexdigit()) => stem,
+        _ => name,
+    }
 }
 
 #[cfg(test)]

@@ -163,18 +163,15 @@ impl<'data> Elf<'data> {
         const WEAK: u16 = 2;
         let table = self.dynamic_value(tag::VERNEED).and_then(|address| self.at_address(address)).unwrap_or_default();
         let strings = self.dynamic_strings();
-        let text = move |at: u32| {
-            text_within(strings, at.into(), LONGEST_VERSION).and_then(|text| std::str::from_utf8(text).ok())
-        };
         // A record contains the library; its list of versions is elsewhere in the table.
         let records = linked_records(table, Some(0), 12, 16).take(MOST_VERSIONS);
         records.flat_map(move |record| {
-            let file = u32_at(record, 4).and_then(text);
+            let file = version_text(strings, record, 4);
             let start = u32_at(record, 8).and_then(|skip| usize::try_from(skip).ok());
             let versions = linked_records(record, start.filter(|_| file.is_some()), 12, 16).take(MOST_VERSIONS);
             versions
                 .filter(|version| u16_at(version, 4).is_some_and(|flags| flags & WEAK == 0))
-                .filter_map(move |version| Some((file?, u32_at(version, 8).and_then(text)?)))
+                .filter_map(move |version| Some((file?, version_text(strings, version, 8)?)))
         })
     }
 
@@ -204,4 +201,9 @@ pub fn linked_records(
         at = if skip == 0 { None } else { at?.checked_add(skip) };
         Some(here)
     })
+}
+
+/// Returns the text in the string table whose offset is at this place of a version record.
+fn version_text<'data>(strings: &'data [u8], record: &[u8], at: usize) -> Option<&'data str> {
+    std::str::from_utf8(text_within(strings, u32_at(record, at)?.into(), LONGEST_VERSION)?).ok()
 }

@@ -91,8 +91,8 @@ impl<'data> Elf<'data> {
             return usize::try_from(u32_at(table, 4)?).ok();
         }
         let table = self.dynamic_value(tag::GNU_HASH).and_then(|address| self.at_address(address))?;
-        let usize_at = |at: usize| u32_at(table, at).and_then(|number| usize::try_from(number).ok());
-        let (buckets, first, bloom) = (usize_at(0)?, usize_at(4)?, usize_at(8)?);
+        let [buckets, first, bloom] = [0, 4, 8].map(|at| usize::try_from(u32_at(table, at)?).ok());
+        let (buckets, first, bloom) = (buckets?, first?, bloom?);
         let buckets_at = bloom.checked_mul(if self.class64 { 8 } else { 4 })?.checked_add(16)?;
         let chains_at = buckets.checked_mul(4)?.checked_add(buckets_at)?;
         let bucket_bytes = table.get(buckets_at..chains_at)?;

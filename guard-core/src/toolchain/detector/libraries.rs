@@ -54,14 +54,14 @@ impl Detector<'_> {
     /// Returns the libcudart on the linker's search path.
     pub(super) fn find_cudart(&self, used: &ToolkitChoice) -> Option<LinkedCudart> {
         let on_the_way = self.link_first().iter().find_map(|dir| cudart_in(&self.layout, &dir.path, &dir.source));
-        let own = || {
-            let cudart = used.used().iter().find_map(|index| used.list.toolkits[*index].cudart.clone());
-            cudart.map(|cudart| LinkedCudart { source: OWN_DIR.to_owned(), ..cudart })
-        };
-        on_the_way.or_else(own).or_else(|| {
-            let root = path_below(&self.request.system_root, "/usr");
-            self.layout.library_dirs(&root).iter().find_map(|dir| cudart_in(&self.layout, dir, "the system directory"))
-        })
+        if on_the_way.is_some() {
+            return on_the_way;
+        }
+        if let Some(cudart) = used.used().iter().find_map(|index| used.list.toolkits[*index].cudart.clone()) {
+            return Some(LinkedCudart { source: OWN_DIR.to_owned(), ..cudart });
+        }
+        let root = path_below(&self.request.system_root, "/usr");
+        self.layout.library_dirs(&root).iter().find_map(|dir| cudart_in(&self.layout, dir, "the system directory"))
     }
 
     /// Finds every place with cuDNN, and selects the one in use.
@@ -121,14 +121,16 @@ fn rust_flags(env: &Env, target: &str) -> Vec<(String, Vec<String>)> {
         return vec![("RUSTFLAGS".to_owned(), encoded.split('\u{1f}').map(str::to_owned).collect::<Vec<_>>())];
     }
     let of_target = format!("CARGO_TARGET_{}_RUSTFLAGS", target.to_uppercase().replace(['-', '.'], "_"));
-    let plain = |name: &str| {
-        let flags = env.var(name)?.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
-        Some((name.to_owned(), flags))
-    };
-    plain("RUSTFLAGS").map_or_else(
-        || [plain(&of_target), plain("CARGO_BUILD_RUSTFLAGS")].into_iter().flatten().collect::<Vec<_>>(),
-        |flags| vec![flags],
-    )
+    let mut found = Vec::new();
+    for name in ["RUSTFLAGS", &of_target, "CARGO_BUILD_RUSTFLAGS"] {
+        if let Some(flags) = env.var(name) {
+            found.push((name.to_owned(), flags.split_whitespace().map(str::to_owned).collect::<Vec<_>>()));
+            if name == "RUSTFLAGS" {
+                break;
+            }
+        }
+    }
+    found
 }
 
 /// Returns the directories of `-rpath` in flags of a linker or of rustc: `-Wl,-rpath,DIR`, `-Wl,-rpath=DIR`,
@@ -136,10 +138,10 @@ fn rust_flags(env: &Env, target: &str) -> Vec<(String, Vec<String>)> {
 fn rpath_dirs(flags: &[String]) -> Vec<PathBuf> {
     let mut found = Vec::new();
     // `link-args` contains several, separated by blanks; elsewhere a blank is part of a path.
-    let divides = |flag: &str| if flag.contains("link-args") { &[',', '=', ' '][..] } else { &[',', '='] };
     let mut words: Vec<&str> = Vec::new();
     for flag in flags {
-        words.extend(flag.split(divides(flag)));
+        let has_several = flag.contains("link-args");
+        words.extend(flag.split(|c| matches!(c, ',' | '=') || has_several && c == ' '));
     }
     for pair in words.windows(2) {
         if matches!(pair[0], "-rpath" | "--rpath" | "-R") {

@@ -45,9 +45,8 @@ impl Detector<'_> {
         // Debian's nvcc uses a directory without headers as TOP; they are next to the script.
         let top = nvcc.top.clone();
         let bare = top.as_ref().is_some_and(|top| headers_in(&self.layout.include_dirs(top)).is_none());
-        let in_sibling = || sibling_root(&candidate.path, &self.layout);
-        let root = if bare { in_sibling().or(top) } else { top.or_else(in_sibling) };
-        let root = root.unwrap_or_else(|| {
+        let sibling = if bare || top.is_none() { sibling_root(&candidate.path, &self.layout) } else { None };
+        let root = sibling.or(top).unwrap_or_else(|| {
             let real = candidate.path.canonicalize().unwrap_or_else(|_| candidate.path.clone());
             real.parent().and_then(Path::parent).unwrap_or(Path::new("/")).to_owned()
         });
@@ -72,14 +71,16 @@ impl Detector<'_> {
 
 /// Selects the headers; see the module. Also returns the other toolkits that variables name.
 fn choose_headers(list: &ToolkitList, compiler: Option<&Selection>) -> (Option<Selection>, Vec<(usize, String)>) {
-    let has = |index: &usize| list.toolkits[*index].headers.is_some();
-    let of = |variable: &str| list.toolkits.iter().position(|toolkit| toolkit.found.iter().any(|f| f == variable));
-    let mut named: Vec<(usize, String)> =
-        ROOTS.iter().filter_map(|name| Some((of(name).filter(has)?, (*name).to_owned()))).collect();
+    let mut named: Vec<(usize, String)> = Vec::new();
+    for variable in ROOTS {
+        let toolkit = list.toolkits.iter().position(|toolkit| toolkit.found.iter().any(|source| source == variable));
+        named.extend(toolkit.filter(|index| list.has_headers(*index)).map(|index| (index, (*variable).to_owned())));
+    }
     let chosen = if named.is_empty() {
-        let own = compiler.map(|choice| choice.index).filter(has);
+        let own = compiler.map(|choice| choice.index).filter(|index| list.has_headers(*index));
         own.map(|index| (index, "the compiler's own".to_owned())).or_else(|| {
-            let usual = (0..list.reach.len()).find(|index| list.reach[*index] < Precedence::Listed && has(index))?;
+            let usual = (0..list.reach.len())
+                .find(|index| list.reach[*index] < Precedence::Listed && list.has_headers(*index))?;
             let place = &list.toolkits[usual].found[0];
             Some((usual, format!("found in {place}; no variable names a toolkit")))
         })
