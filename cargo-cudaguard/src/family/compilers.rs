@@ -31,12 +31,16 @@ const COMPILERS: [&Descriptor; 3] = [&NVRTC, &NVJITLINK, &PTXAS];
 
 /// Returns the compilers among these members whose versions are known.
 pub(crate) fn compilers<'a>(members: impl IntoIterator<Item = &'a Member>) -> Vec<RuntimeCompiler> {
-    let compiler = |member: &Member| {
-        let release = member.release.as_ref()?;
-        let version = release.number().filter(|_| COMPILERS.iter().any(|known| release.of.is(known)))?;
-        Some(RuntimeCompiler { of: release.of, version, or_newer: false, name: member.name.clone() })
-    };
-    members.into_iter().filter_map(compiler).collect()
+    let mut found = Vec::new();
+    for member in members {
+        if let Some(release) =
+            member.release.as_ref().filter(|release| COMPILERS.iter().any(|known| release.of.is(known)))
+            && let Some(version) = release.number()
+        {
+            found.push(RuntimeCompiler { of: release.of, version, or_newer: false, name: member.name.clone() });
+        }
+    }
+    found
 }
 
 /// Returns true if this is a soname of NVRTC, with which a program compiles GPU code.
@@ -55,8 +59,8 @@ pub(crate) fn compiler_of_soname(soname: &str) -> Option<RuntimeCompiler> {
 
 /// Returns the sonames of the compilers among these members whose versions are unknown.
 pub(crate) fn compilers_without_version(members: &[Member]) -> impl Iterator<Item = &str> {
-    let is_one = |member: &&Member| member.version().is_none() && COMPILERS.iter().any(|known| member.is(known));
-    members.iter().filter(is_one).map(|member| member.soname.as_str())
+    let compilers = members.iter().filter(|member| COMPILERS.iter().any(|known| member.is(known)));
+    compilers.filter(|member| member.version().is_none()).map(|member| member.soname.as_str())
 }
 
 /// Returns the findings about compilers on a machine. If there are several releases of one compiler, any of them may be the one
@@ -80,13 +84,11 @@ pub(crate) fn compiler_findings(
 }
 
 fn ptx_finding(releases: &[&RuntimeCompiler], driver: CudaVersion) -> Option<Finding> {
-    let is_newer = |compiler: &&RuntimeCompiler| {
-        let isa = tables::ptx_isa(compiler.version);
-        let needs = isa.map_or_else(|| CudaVersion::from(compiler.version), |isa| tables::ptx_floor(isa).cuda);
-        needs > driver
-    };
-    let oldest = releases.iter().min_by_key(|compiler| compiler.version).filter(|oldest| is_newer(oldest))?;
+    let oldest = releases.iter().min_by_key(|compiler| compiler.version)?;
     let isa = tables::ptx_isa(oldest.version);
+    if isa.map_or_else(|| CudaVersion::from(oldest.version), |isa| tables::ptx_floor(isa).cuda) <= driver {
+        return None;
+    }
     let values = compiler_values(oldest).with("cuda", driver).with("newest", driver);
     let values = values.with_known("needs_cuda", isa.map(|isa| tables::ptx_floor(isa).cuda));
     let isa = isa.map_or_else(|| format!("of CUDA {}", CudaVersion::from(oldest.version)), |(a, b)| format!("{a}.{b}"));
@@ -94,28 +96,29 @@ fn ptx_finding(releases: &[&RuntimeCompiler], driver: CudaVersion) -> Option<Fin
 }
 
 fn gpu_findings(releases: &[&RuntimeCompiler], gpus: &BTreeSet<(u8, u8)>) -> Vec<Finding> {
-    let lacks = |compiler: &RuntimeCompiler, cc: (u8, u8)| {
-        let mut known = tables::arch_rows().iter().map(|row| row.arch);
-        // No release supports GPUs again that are older than all of the tables.
-        let arch = known.next().filter(|oldest| cc <= oldest.cc()).or_else(|| known.find(|arch| arch.cc() == cc))?;
-        match tables::can_make(compiler.version, Target::Cubin(arch)) {
-            CcSupport::TooNew { first } => (!compiler.or_newer).then_some((first, None)),
-            CcSupport::Dropped { last } => Some((None, last)),
-            CcSupport::Made | CcSupport::Unknown => None,
+    let Some(newest) = releases.iter().max_by_key(|compiler| compiler.version) else { return Vec::new() };
+    let mut findings = Vec::new();
+    for cc in gpus {
+        let Some((first, last)) = releases_with_gpu(newest, *cc) else { continue };
+        if releases.iter().all(|compiler| releases_with_gpu(compiler, *cc).is_some()) {
+            let values = compiler_values(newest).with("gpus", tables::dotted_cc(*cc));
+            let values = values.with_known("first", first).with_known("last", last);
+            findings.push(MessageTemplate::CompilerUnknownGpu.to_finding(&values));
         }
-    };
-    let one = |cc: (u8, u8)| {
-        let newest = releases.iter().max_by_key(|compiler| compiler.version)?;
-        let (first, last) = lacks(newest, cc)?;
-        if releases.iter().any(|compiler| lacks(compiler, cc).is_none()) {
-            return None;
-        }
-        let values = compiler_values(newest).with("gpus", tables::dotted_cc(cc));
-        Some(
-            MessageTemplate::CompilerUnknownGpu.to_finding(&values.with_known("first", first).with_known("last", last)),
-        )
-    };
-    gpus.iter().copied().filter_map(one).collect()
+    }
+    findings
+}
+
+/// Returns the first and the last release that compile for a GPU, as far as known, if this compiler does not.
+fn releases_with_gpu(compiler: &RuntimeCompiler, cc: (u8, u8)) -> Option<(Option<CudaVersion>, Option<CudaVersion>)> {
+    let mut known = tables::arch_rows().iter().map(|row| row.arch);
+    // No release supports GPUs again that are older than all of the tables.
+    let arch = known.next().filter(|oldest| cc <= oldest.cc()).or_else(|| known.find(|arch| arch.cc() == cc))?;
+    match tables::can_make(compiler.version, Target::Cubin(arch)) {
+        CcSupport::TooNew { first } => (!compiler.or_newer).then_some((first, None)),
+        CcSupport::Dropped { last } => Some((None, last)),
+        CcSupport::Made | CcSupport::Unknown => None,
+    }
 }
 
 fn compiler_values(compiler: &RuntimeCompiler) -> Values {

@@ -44,17 +44,20 @@ fn functions_in(data: &[u8]) -> BTreeMap<&'static str, CudaVersion> {
         .collect();
     // cudart looks up hundreds of functions, and works without the newer ones.
     let has_cudart = has_code_of(&CUDART, data);
-    let function = |behind: &[u8]| {
+    let mut found = BTreeMap::new();
+    for behind in constants_after(data, START) {
         // Names in Rust's constants need not end with NUL.
-        let starts = |(name, _): &&(&str, CudaVersion)| behind.starts_with(&name.as_bytes()[START.len()..]);
-        let (name, first) = *known.iter().filter(starts).max_by_key(|(name, _)| name.len())?;
+        let starting = known.iter().filter(|(name, _)| behind.starts_with(&name.as_bytes()[START.len()..]));
+        let Some((name, first)) = starting.max_by_key(|(name, _)| name.len()) else { continue };
         // A message that contains the name, a newer version of the function, or a name in cudart.
         let is_other = match behind.get(name.len() - START.len()) {
             Some(b' ' | b'`' | b'(' | b'_') => true,
             Some(0) | None => has_cudart,
             Some(_) => false,
         };
-        (!is_other).then_some((name, first))
-    };
-    constants_after(data, START).into_iter().filter_map(function).collect()
+        if !is_other {
+            found.insert(*name, *first);
+        }
+    }
+    found
 }

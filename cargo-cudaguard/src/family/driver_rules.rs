@@ -18,23 +18,19 @@ pub(crate) fn driver_function_findings(
     driver: CudaVersion,
     release: impl Fn(CudaVersion) -> Option<DriverRelease>,
 ) -> Vec<Finding> {
-    let one = |looked_up: &DriverFunctions| {
-        let missing: Vec<(&str, CudaVersion)> = looked_up
-            .functions
-            .iter()
-            .filter(|(_, first)| **first > driver)
-            .map(|(name, first)| (*name, *first))
-            .collect();
-        let newest = missing.iter().map(|(_, first)| *first).max()?;
-        let names: Vec<&str> = missing.iter().map(|(name, _)| *name).collect();
+    let mut findings = Vec::new();
+    for looked_up in all {
+        let missing = looked_up.functions.iter().filter(|(_, first)| **first > driver);
+        let Some(newest) = missing.clone().map(|(_, first)| *first).max() else { continue };
+        let names: Vec<&str> = missing.map(|(name, _)| *name).collect();
         let values = Values::default().with("library", LIBCUDA).with("symbol", names[0]).with("later", names[0]);
         let values = values.with("symbols", list_functions(&names)).with("crate", &looked_up.by);
         let values = values.with("needed_by", &looked_up.file).with("cuda", driver).with("needs_cuda", newest);
         let values = values.with_known("needs_release", release(newest));
         // The program may avoid the function.
-        Some(MessageTemplate::LibraryLacksSymbolOfDriver.to_finding(&values).with_severity(Severity::Warning))
-    };
-    all.iter().filter_map(one).collect()
+        findings.push(MessageTemplate::LibraryLacksSymbolOfDriver.to_finding(&values).with_severity(Severity::Warning));
+    }
+    findings
 }
 
 #[cfg(test)]

@@ -73,8 +73,8 @@ impl Member {
         };
         member.release = Release::read(file_name(name), &member.soname, data);
         if member.release.is_some() {
-            let is_other = |opened: &String| *opened != member.soname && vendor::major_of(opened).is_some();
-            member.opens = OPENED.iter().flat_map(|start| texts_starting_with(data, start)).filter(is_other).collect();
+            let opened = OPENED.iter().flat_map(|start| texts_starting_with(data, start));
+            member.opens = opened.filter(|name| *name != member.soname && vendor::major_of(name).is_some()).collect();
         }
         if member.is(&NVRTC) {
             member.builtins = name_of_builtins(data);
@@ -89,8 +89,8 @@ impl Member {
 
     fn named(name: &str, soname: Option<&str>) -> Self {
         // Programs with an embedded list of exports state a soname too, so that of a library decides only if it is known.
-        let known = |soname: &&str| vendor::is_nvidia_soname(soname) || Descriptor::named(soname).is_some();
-        let soname = vendor::plain_name(soname.filter(known).unwrap_or_else(|| file_name(name))).into_owned();
+        let known = soname.filter(|soname| vendor::is_nvidia_soname(soname) || Descriptor::named(soname).is_some());
+        let soname = vendor::plain_name(known.unwrap_or_else(|| file_name(name))).into_owned();
         Self { name: name.to_owned(), soname, ..Self::default() }
     }
 
@@ -101,8 +101,8 @@ impl Member {
         version: Option<Version>,
         needed: &[String],
     ) -> Option<Self> {
-        let known = |version| FileVersion { version, is_exact: true, read_from: "description".to_owned() };
-        let release = Release { of: Descriptor::named(soname)?, version: version.map(known) };
+        let version = version.map(|version| FileVersion::exact(version, "description"));
+        let release = Release { of: Descriptor::named(soname)?, version };
         Some(Self { release: Some(release), needed: needed.to_vec(), ..Self::named(name, Some(soname)) })
     }
 
@@ -121,14 +121,14 @@ impl Member {
         // The first release with builtins in a file of their own, as far as known.
         let version = self.version().filter(|version| self.is(&NVRTC) && *version >= Version::new(11, 0, 0))?;
         let Version { major, minor, .. } = version;
-        let by_release = || match self.soname.split(".so").next() {
-            _ if self.name.ends_with(".dll") => format!("nvrtc-builtins64_{major}{minor}.dll"),
-            stem => {
-                let stem = stem.unwrap_or_default().replacen(NVRTC.stems[0], BUILTINS.stems[0], 1);
-                format!("{stem}.so.{major}.{minor}")
-            }
-        };
-        self.builtins.clone().or_else(|| Some(by_release()))
+        Some(if let Some(builtins) = &self.builtins {
+            builtins.clone()
+        } else if self.name.ends_with(".dll") {
+            format!("nvrtc-builtins64_{major}{minor}.dll")
+        } else {
+            let stem = self.soname.split(".so").next().unwrap_or_default();
+            format!("{}.so.{major}.{minor}", stem.replacen(NVRTC.stems[0], BUILTINS.stems[0], 1))
+        })
     }
 
     /// Returns the version, with a patch of 0 if it is unknown.

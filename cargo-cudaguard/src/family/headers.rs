@@ -35,8 +35,8 @@ fn versions_in(part: &[u8], major: u32) -> impl Iterator<Item = Version> {
         // Constants and 8-byte operands have it next to the magic number. Without optimization, gcc uses a
         // separate instruction for each field.
         let next = behind.first_chunk().map(|bytes| u32::from_le_bytes(*bytes));
-        let stored = || operand_of_x86(behind).filter(|_| behind[0] == 0xc7);
-        next.and_then(|number| version(number, major)).or_else(|| version(stored()?, major))
+        next.and_then(|number| version(number, major))
+            .or_else(|| version(operand_of_x86(behind).filter(|_| behind[0] == 0xc7)?, major))
     })
 }
 

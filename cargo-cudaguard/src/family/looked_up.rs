@@ -90,23 +90,32 @@ pub(super) fn looked_up(data: &[u8]) -> Vec<LookedUp> {
 fn functions_in(data: &[u8], stem: &str, when: Symbols) -> BTreeSet<String> {
     const LONGEST: usize = 128;
     let Some(prefix) = prefix_of(stem) else { return BTreeSet::new() };
-    let is_of_others = |name: &str| OF_OTHERS.iter().any(|other| *other != prefix && name.starts_with(other));
-    let known: Vec<&str> = symbols::functions_of_stem(stem).filter(|name| !is_of_others(name)).collect();
-    let function = |behind: &[u8]| {
+    let known: Vec<&str> = symbols::functions_of_stem(stem).filter(|name| !is_of_others(name, prefix)).collect();
+    let mut found = BTreeSet::new();
+    for behind in constants_after(data, prefix) {
         let text = &behind[..behind.len().min(LONGEST)];
         if when != Symbols::Opened {
             // Names in Rust's constants need not end with NUL.
-            let starts = |name: &&&str| name.strip_prefix(prefix).is_some_and(|rest| text.starts_with(rest.as_bytes()));
-            return Some((*known.iter().filter(starts).max_by_key(|name| name.len())?).to_owned());
+            let starting = known
+                .iter()
+                .filter(|name| name.strip_prefix(prefix).is_some_and(|rest| text.starts_with(rest.as_bytes())));
+            found.extend(starting.max_by_key(|name| name.len()).map(|name| (*name).to_owned()));
+            continue;
         }
-        let name = std::str::from_utf8(text.split(|byte| *byte == 0).next().filter(|name| name.len() < text.len())?);
-        let name = name.ok().filter(|name| name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_'))?;
+        let Some(end) = text.iter().position(|byte| !byte.is_ascii_alphanumeric() && *byte != b'_') else { continue };
+        let name = String::from_utf8_lossy(&text[..end]);
         let is_verb = VERBS.iter().any(|verb| name.starts_with(verb));
         // The table has no functions that only another major has.
         let full = format!("{prefix}{name}");
-        (known.contains(&full.as_str()) || is_verb && !is_of_others(&full)).then_some(full)
-    };
-    constants_after(data, prefix).into_iter().filter_map(function).collect()
+        if text[end] == 0 && (known.contains(&full.as_str()) || is_verb && !is_of_others(&full, prefix)) {
+            found.insert(full);
+        }
+    }
+    found
+}
+
+fn is_of_others(name: &str, prefix: &str) -> bool {
+    OF_OTHERS.iter().any(|other| *other != prefix && name.starts_with(other))
 }
 
 /// Returns the functions that a library exports and that crates look up.

@@ -21,8 +21,8 @@ pub(crate) fn looked_up_findings(members: &[&Member], judged: usize, resolve: &R
             // `dlsym` also searches the libraries that this one needs.
             let needed = library.needed.iter().filter_map(|name| resolve(opened, name)).map(|index| members[index]);
             let files: Vec<&Member> = std::iter::once(library).chain(needed).collect();
-            let has = |function: &String| files.iter().any(|file| file.exports.contains(function));
-            let missing: Vec<&String> = lookup.functions.iter().filter(|function| !has(function)).collect();
+            let mut missing: Vec<&String> = lookup.functions.iter().collect();
+            missing.retain(|function| !files.iter().any(|file| file.exports.contains(*function)));
             if !missing.is_empty() {
                 let values = Values::default().with("needed_by", &member.name).with("path", &library.name);
                 findings.push(lookup_finding(lookup, &library.soname, &missing, values));
@@ -45,18 +45,19 @@ pub(crate) fn described_library_finding(
     version: Option<Version>,
     path: Option<&str>,
 ) -> Option<Finding> {
-    let releases = |function: &String| symbols::releases_with(name, function);
-    let lacks = |function: &&String| {
-        releases(function).zip(version).is_some_and(|(releases, version)| !releases.contains(version))
-    };
-    let missing: Vec<&String> = lookup.functions.iter().filter(lacks).collect();
+    let mut missing: Vec<&String> = lookup.functions.iter().collect();
+    missing.retain(|function| {
+        let releases = symbols::releases_with(name, function).zip(version);
+        releases.is_some_and(|(releases, version)| !releases.contains(version))
+    });
     if !missing.is_empty() {
         return Some(lookup_finding(lookup, name, &missing, Values::default().with_known("path", path)));
     }
     let bindings = lookup.cuda_major();
     let is_other_major = bindings.zip(cuda_majors_with(name)).is_some_and(|(cuda, all)| !all.contains(&cuda));
-    let is_unknown =
-        is_other_major || version.is_none() && lookup.functions.iter().any(|name| releases(name).is_some());
+    let is_unknown = is_other_major
+        || version.is_none()
+            && lookup.functions.iter().any(|function| symbols::releases_with(name, function).is_some());
     (is_unknown && lookup.when == Symbols::Opened).then(|| {
         let values = Values::default().with("library", name).with("crate", &lookup.by).with_known("cuda", bindings);
         MessageTemplate::LibraryNotStatedBindings.to_finding(&values.with_known("path", path))

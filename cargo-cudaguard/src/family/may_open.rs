@@ -49,8 +49,8 @@ pub(crate) fn named_libraries(binary: &Binary) -> Vec<String> {
             if of_guard.iter().any(|own| std::ptr::eq(*own, behind)) {
                 continue;
             }
-            let is_version = |byte: &&u8| byte.is_ascii_digit() || **byte == b'.';
-            let version: String = behind.iter().take_while(is_version).map(|byte| char::from(*byte)).collect();
+            let version = behind.iter().take_while(|byte| matches!(byte, b'0'..=b'9' | b'.'));
+            let version: String = version.map(|byte| char::from(*byte)).collect();
             found.insert(format!("{name}{}", version.trim_end_matches('.')));
         }
     }

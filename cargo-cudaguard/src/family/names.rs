@@ -97,15 +97,19 @@ pub(crate) fn oldest_driver_of(soname: &str) -> Option<u32> {
     /// The start of the names of the others that start the driver.
     const STARTS: [&str; 6] = ["libcusparseLt", "libcutensor", "libcudss", "libnccl", "libnvinfer", "libnvshmem_host"];
     let plain = vendor::plain_name(soname);
-    let of_cudnn = || match vendor::major_of(&plain).filter(|_| plain.starts_with(CUDNN.stem)) {
-        Some(9) => Some(11),
-        Some(8) => Some(10),
-        other => other.map(|_| 1),
-    };
-    let is_other = || STARTS.iter().any(|start| plain.starts_with(start));
-    let of_curand =
-        || cuda_majors_with(&plain).filter(|_| plain.starts_with("libcurand.")).map(|majors| *majors.start());
-    cuda_major_of(soname).or_else(of_cudnn).or_else(of_curand).or_else(|| is_other().then_some(1))
+    if let Some(major) = cuda_major_of(soname) {
+        return Some(major);
+    }
+    match vendor::major_of(&plain).filter(|_| plain.starts_with(CUDNN.stem)) {
+        Some(9) => return Some(11),
+        Some(8) => return Some(10),
+        Some(_) => return Some(1),
+        None => {}
+    }
+    match cuda_majors_with(&plain).filter(|_| plain.starts_with("libcurand.")) {
+        Some(majors) => Some(*majors.start()),
+        None => STARTS.iter().any(|start| plain.starts_with(start)).then_some(1),
+    }
 }
 
 /// Returns the CUDA majors from 10 to 13 whose toolkits contain a library of this soname.

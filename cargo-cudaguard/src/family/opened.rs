@@ -79,13 +79,17 @@ pub(crate) fn opened_libraries(data: &[u8]) -> Vec<OpenedLibrary> {
     }
     let needed: Vec<String> =
         elf.dynamic_texts(tag::NEEDED).map(|name| String::from_utf8_lossy(name).into_owned()).collect();
-    let is_needed = |stem: &str| needed.iter().any(|name| vendor::plain_name(name).split(".so").next() == Some(stem));
+    let needed_stems: Vec<String> =
+        needed.iter().filter_map(|name| Some(vendor::plain_name(name).split(".so").next()?.to_owned())).collect();
     let mut found: Vec<OpenedLibrary> = Vec::new();
     // A file that links some of NVIDIA's libraries has search paths for these.
     let links = needed.iter().any(|name| vendor::is_nvidia_soname(name));
     if !links && elf.sections().any(|section| section.name == ".nv_fatbin") {
         for dir in elf.runpath().or_else(|| elf.rpath()).unwrap_or_default().split(':') {
-            for stem in libraries_of_dir(dir).map(|stem| format!("lib{stem}")).filter(|stem| !is_needed(stem)) {
+            for stem in libraries_of_dir(dir).map(|stem| format!("lib{stem}")) {
+                if needed_stems.contains(&stem) {
+                    continue;
+                }
                 match found.iter_mut().find(|known| known.stem == stem) {
                     Some(known) => known.dirs.push(dir.to_owned()),
                     None => found.push(OpenedLibrary { stem, names: Vec::new(), dirs: vec![dir.to_owned()] }),
@@ -95,9 +99,9 @@ pub(crate) fn opened_libraries(data: &[u8]) -> Vec<OpenedLibrary> {
     }
     let opens = elf.undefined_symbols().any(|name| name == "dlopen" || name == "dlmopen");
     for name in opens.then(|| texts_starting_with(data, "libcu")).into_iter().flatten() {
-        let Some(stem) = name.split(".so.").next().filter(|stem| *stem != name && !is_needed(stem)) else { continue };
+        let Some((stem, _)) = name.split_once(".so.") else { continue };
         let is_known = stem.strip_prefix("lib").is_some_and(|stem| OPENED_BY_TEXT.contains(&stem));
-        if !is_known || vendor::major_of(&name).is_none() {
+        if !is_known || vendor::major_of(&name).is_none() || needed_stems.iter().any(|needed| needed == stem) {
             continue;
         }
         match found.iter_mut().find(|known| known.stem == stem) {
@@ -116,13 +120,16 @@ fn opened_dlls(image: &Pe<'_>, data: &[u8]) -> Vec<OpenedLibrary> {
     if !opens || image.dll_name().is_some_and(vendor::is_nvidia_soname) {
         return Vec::new();
     }
-    let is_imported = |name: &str| imports.iter().any(|dll| dll.name.eq_ignore_ascii_case(name));
-    let named = |stem: &&str| {
+    let mut found = Vec::new();
+    for stem in OPENED_BY_TEXT {
         let mut names = texts_starting_with(data, &format!("{stem}64_"));
-        names.retain(|name| name.ends_with(".dll") && vendor::major_of(name).is_some() && !is_imported(name));
-        (!names.is_empty()).then(|| OpenedLibrary { stem: format!("lib{stem}"), names, dirs: Vec::new() })
-    };
-    OPENED_BY_TEXT.iter().filter_map(named).collect()
+        names.retain(|name| name.ends_with(".dll") && vendor::major_of(name).is_some());
+        names.retain(|name| !imports.iter().any(|dll| dll.name.eq_ignore_ascii_case(name)));
+        if !names.is_empty() {
+            found.push(OpenedLibrary { stem: format!("lib{stem}"), names, dirs: Vec::new() });
+        }
+    }
+    found
 }
 
 /// Returns the libraries of the package of NVIDIA that this entry of a search path names: `$ORIGIN/../nvidia/cublas/lib`.

@@ -41,12 +41,12 @@ pub(crate) fn findings(
     absent: &Absent<'_>,
 ) -> Vec<Finding> {
     let set = Set { members, judged: &members[..judged], processes, resolve, absent };
-    let mut findings = set.mixed_cublas();
-    findings.extend(set.builtins());
+    let mut findings = set.for_each(Set::mixed_cublas);
+    findings.extend(set.for_each(Set::builtins));
     findings.extend(set.other_compilers());
     findings.extend(set.two_cudarts());
     findings.extend(set.cudnn());
-    findings.extend(set.older_nccl());
+    findings.extend(set.for_each(Set::older_nccl));
     findings
 }
 
@@ -70,53 +70,59 @@ impl<'a> Set<'a> {
         named.next().filter(|_| named.next().is_none()).copied()
     }
 
-    /// Compares each cuBLAS with the cuBLASLt that it loads.
-    fn mixed_cublas(&self) -> Vec<Finding> {
-        let one = |(at, cublas): (usize, &&Member)| {
-            let soname = cublas.needed.iter().find(|name| vendor::plain_name(name).starts_with(CUBLAS_LT.stems[0]))?;
-            let light = self.provider(at, soname).filter(|light| light.is(&CUBLAS_LT))?;
-            let part = light.version()?;
-            let values = pair(cublas, CUBLAS.name, light, CUBLAS_LT.name).with("part", part);
-            if let Some(found) = cublas.version().filter(|found| *found != part) {
-                return Some(MessageTemplate::FamilyMixed.to_finding(&values.with("found", found)));
-            }
-            // The version may be that of a package whose file was replaced.
-            let (from, before) = cublas.cublas_range;
-            let is_older = from.is_some_and(|from| minor(part) < minor(from));
-            let is_newer = before.is_some_and(|before| minor(part) >= minor(before));
-            let value = match (from, before) {
-                (Some(from), Some(before)) => format!("{from} or newer, and none of {before}"),
-                (Some(from), None) => format!("{from} or newer"),
-                (None, Some(before)) => format!("before {before}"),
-                (None, None) => return None,
-            };
-            (is_older || is_newer)
-                .then(|| MessageTemplate::FamilyMixedFunctions.to_finding(&values.with("value", value)))
-        };
-        self.judged.iter().enumerate().filter(|(_, member)| member.is(&CUBLAS)).filter_map(one).collect()
+    /// Checks each file.
+    fn for_each(&self, check: impl Fn(&Self, usize, &Member) -> Option<Finding>) -> Vec<Finding> {
+        self.judged.iter().enumerate().filter_map(|(at, member)| check(self, at, member)).collect()
     }
 
-    /// Compares each NVRTC with the builtins that it opens.
-    fn builtins(&self) -> Vec<Finding> {
-        let one = |(at, nvrtc): (usize, &&Member)| {
-            let (found, wanted) = (nvrtc.version()?, nvrtc.builtins_name()?);
-            let opened = (self.resolve)(at, &wanted).map(|opened| &self.members[opened]);
-            let is_other = |member: &&Member| member.version().is_some_and(|version| minor(version) != minor(found));
-            if opened.is_some_and(|opened| !is_other(opened)) {
-                return None;
-            }
-            let mut others = self.members.iter().filter(|member| member.is(&BUILTINS) && member.dir() == nvrtc.dir());
-            let values = Values::default().with("library", NVRTC.name).with("path", &nvrtc.name);
-            let values = values.with("found", found).with("needed_by", wanted);
-            Some(match opened.or_else(|| others.find(|member| is_other(member))) {
-                Some(other) => {
-                    let values = values.with("other", BUILTINS.name).with("beside", &other.name);
-                    MessageTemplate::FamilyMixedBuiltins.to_finding(&values.with_known("part", other.version_text()))
-                }
-                None => MessageTemplate::LibraryNotStatedBuiltins.to_finding(&values),
-            })
+    /// Compares a cuBLAS with the cuBLASLt that it loads.
+    fn mixed_cublas(&self, at: usize, cublas: &Member) -> Option<Finding> {
+        if !cublas.is(&CUBLAS) {
+            return None;
+        }
+        let soname = cublas.needed.iter().find(|name| vendor::plain_name(name).starts_with(CUBLAS_LT.stems[0]))?;
+        let light = self.provider(at, soname).filter(|light| light.is(&CUBLAS_LT))?;
+        let part = light.version()?;
+        let values = pair(cublas, CUBLAS.name, light, CUBLAS_LT.name).with("part", part);
+        if let Some(found) = cublas.version().filter(|found| *found != part) {
+            return Some(MessageTemplate::FamilyMixed.to_finding(&values.with("found", found)));
+        }
+        // The version may be that of a package whose file was replaced.
+        let (from, before) = cublas.cublas_range;
+        let is_older = from.is_some_and(|from| minor(part) < minor(from));
+        let is_newer = before.is_some_and(|before| minor(part) >= minor(before));
+        let value = match (from, before) {
+            (Some(from), Some(before)) => format!("{from} or newer, and none of {before}"),
+            (Some(from), None) => format!("{from} or newer"),
+            (None, Some(before)) => format!("before {before}"),
+            (None, None) => return None,
         };
-        self.judged.iter().enumerate().filter(|(_, member)| member.is(&NVRTC)).filter_map(one).collect()
+        (is_older || is_newer).then(|| MessageTemplate::FamilyMixedFunctions.to_finding(&values.with("value", value)))
+    }
+
+    /// Compares an NVRTC with the builtins that it opens.
+    fn builtins(&self, at: usize, nvrtc: &Member) -> Option<Finding> {
+        if !nvrtc.is(&NVRTC) {
+            return None;
+        }
+        let (found, wanted) = (nvrtc.version()?, nvrtc.builtins_name()?);
+        let other = match (self.resolve)(at, &wanted).map(|opened| &self.members[opened]) {
+            Some(opened) if !has_other_minor(opened, found) => return None,
+            Some(opened) => Some(opened),
+            None => self
+                .members
+                .iter()
+                .find(|member| member.is(&BUILTINS) && member.dir() == nvrtc.dir() && has_other_minor(member, found)),
+        };
+        let values = Values::default().with("library", NVRTC.name).with("path", &nvrtc.name);
+        let values = values.with("found", found).with("needed_by", wanted);
+        Some(match other {
+            Some(other) => {
+                let values = values.with("other", BUILTINS.name).with("beside", &other.name);
+                MessageTemplate::FamilyMixedBuiltins.to_finding(&values.with_known("part", other.version_text()))
+            }
+            None => MessageTemplate::LibraryNotStatedBuiltins.to_finding(&values),
+        })
     }
 
     /// Reports libraries that open a compiler of a CUDA major, if the set has only other majors of it.
@@ -142,8 +148,10 @@ impl<'a> Set<'a> {
     fn two_cudarts(&self) -> Vec<Finding> {
         let (mut findings, mut reported) = (Vec::new(), BTreeSet::new());
         for process in self.processes {
-            let of_member = |at: usize| self.cudarts(at).map(move |(major, soname)| (major, soname, at));
-            let cudarts: BTreeSet<(u32, &str, usize)> = process.members.iter().copied().flat_map(of_member).collect();
+            let mut cudarts: BTreeSet<(u32, &str, usize)> = BTreeSet::new();
+            for at in &process.members {
+                cudarts.extend(self.cudarts(*at).map(|(major, soname)| (major, soname, *at)));
+            }
             let mut cudarts = cudarts.iter();
             let Some((major, first, needed_by)) = cudarts.next() else { continue };
             let Some((_, second, by)) = cudarts.find(|(other, ..)| other != major) else { continue };
@@ -229,21 +237,22 @@ pub(crate) fn older_nccl_finding(file: &str, built: Version, found: Version, pat
 }
 
 impl Set<'_> {
-    /// Compares the NCCL that each file loads with the headers that the file was compiled with.
-    fn older_nccl(&self) -> Vec<Finding> {
-        let one = |(at, member): (usize, &&Member)| {
-            let built = member.nccl_headers?;
-            let soname = member.needed.iter().find(|name| NCCL.is_named(name))?;
-            let library = self.provider(at, soname).filter(|library| library.is_nccl())?;
-            older_nccl_finding(&member.name, built, library.version()?, Some(&library.name))
-        };
-        self.judged.iter().enumerate().filter_map(one).collect()
+    /// Compares the NCCL that a file loads with the headers that the file was compiled with.
+    fn older_nccl(&self, at: usize, member: &Member) -> Option<Finding> {
+        let built = member.nccl_headers?;
+        let soname = member.needed.iter().find(|name| NCCL.is_named(name))?;
+        let library = self.provider(at, soname).filter(|library| library.is_nccl())?;
+        older_nccl_finding(&member.name, built, library.version()?, Some(&library.name))
     }
 }
 
 fn pair(one: &Member, name: &str, other: &Member, other_name: &str) -> Values {
     let values = Values::default().with("library", name).with("other", other_name);
     values.with("path", &one.name).with("beside", &other.name)
+}
+
+fn has_other_minor(member: &Member, version: Version) -> bool {
+    member.version().is_some_and(|own| minor(own) != minor(version))
 }
 
 fn minor(version: Version) -> (u32, u32) {

@@ -27,6 +27,12 @@ pub(crate) struct FileVersion {
     pub(crate) read_from: String,
 }
 
+impl FileVersion {
+    pub(super) fn exact(version: Version, read_from: &str) -> Self {
+        Self { version, is_exact: true, read_from: read_from.to_owned() }
+    }
+}
+
 impl std::fmt::Display for FileVersion {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let Version { major, minor, .. } = self.version;
@@ -72,18 +78,15 @@ impl Release {
             LibraryImage::Elf(Elf::parse(data).ok()?)
         };
         let major = vendor::major_of(soname);
-        let found = |(version, read_from): (Version, &str)| FileVersion {
-            version,
-            is_exact: true,
-            read_from: read_from.to_owned(),
-        };
-        let by_resource = || match &image {
-            LibraryImage::Pe(image) => described_version(image).map(|version| found((version, "version resource"))),
+        let version = match &image {
+            LibraryImage::Pe(image) => described_version(image),
             LibraryImage::Elf(_) => None,
         };
-        let in_file = || of.versions.iter().find_map(|source| image.read(source, major, data));
-        let by_name = || version_in_name(file).map(|version| found((version, "file name")));
-        Some(Self { of, version: by_resource().or_else(in_file).or_else(by_name) })
+        let version = version
+            .map(|version| FileVersion::exact(version, "version resource"))
+            .or_else(|| of.versions.iter().find_map(|source| image.read(source, major, data)))
+            .or_else(|| Some(FileVersion::exact(version_in_name(file)?, "file name")));
+        Some(Self { of, version })
     }
 
     /// Returns the version for messages: two numbers if the patch is unknown.
@@ -99,22 +102,20 @@ impl Release {
 
 impl LibraryImage<'_> {
     fn read(&self, source: &VersionSource, major: Option<u32>, data: &[u8]) -> Option<FileVersion> {
-        let exact = |version, read_from: &str| FileVersion { version, is_exact: true, read_from: read_from.to_owned() };
-        match source {
-            VersionSource::Getter(getter) => Some(exact(self.version_of_getter(getter, major?)?, getter.function)),
+        let (version, read_from) = match source {
+            VersionSource::Getter(getter) => (self.version_of_getter(getter, major?)?, getter.function),
             VersionSource::GetterOf(library) => {
                 let getter = library.asked.as_ref()?;
-                Some(exact(self.version_of_getter(getter, major?)?, getter.function))
+                (self.version_of_getter(getter, major?)?, getter.function)
             }
-            VersionSource::Text(text) => Some(exact(only_value(versions_after(data, text, "").into_iter())?, "text")),
-            VersionSource::TextOfTools => {
-                Some(exact(only_value(versions_after(data, TOOLS, ", V").into_iter())?, "text"))
-            }
+            VersionSource::Text(text) => (only_value(versions_after(data, text, "").into_iter())?, "text"),
+            VersionSource::TextOfTools => (only_value(versions_after(data, TOOLS, ", V").into_iter())?, "text"),
             VersionSource::ExportedNames(prefix) => {
                 let version = self.exported_names().filter_map(|name| numbers_after(name, prefix)).max()?;
-                Some(FileVersion { version, is_exact: false, read_from: "exported names".to_owned() })
+                return Some(FileVersion { version, is_exact: false, read_from: "exported names".to_owned() });
             }
-        }
+        };
+        Some(FileVersion::exact(version, read_from))
     }
 
     fn exported_names(&self) -> Box<dyn Iterator<Item = &str> + '_> {
@@ -192,14 +193,12 @@ pub(super) fn operand_of_x86(code: &[u8]) -> Option<u32> {
 fn constants_of_aarch64(code: &[u8]) -> Vec<u32> {
     let words: Vec<u32> =
         code.chunks_exact(4).map(|word| u32::from_le_bytes([word[0], word[1], word[2], word[3]])).collect();
-    let constant = |at: usize| {
-        let word = words[at];
-        (word & 0x7fe0_0000 == 0x5280_0000).then(|| {
-            let upper = words[at + 1..].iter().take(3).find(|next| **next & 0x7fe0_001f == 0x72a0_0000 | word & 0x1f);
-            (word >> 5 & 0xffff) | upper.map_or(0, |next| (next >> 5 & 0xffff) << 16)
-        })
-    };
-    (0..words.len()).filter_map(constant).collect()
+    let mut constants = Vec::new();
+    for (at, word) in words.iter().enumerate().filter(|(_, word)| **word & 0x7fe0_0000 == 0x5280_0000) {
+        let upper = words[at + 1..].iter().take(3).find(|next| **next & 0x7fe0_001f == 0x72a0_0000 | word & 0x1f);
+        constants.push((word >> 5 & 0xffff) | upper.map_or(0, |next| (next >> 5 & 0xffff) << 16));
+    }
+    constants
 }
 
 /// Parses major and minor after a prefix: `__nvJitLinkCreate_12_4`, `__nvrtc_builtins__12_4_getArchBuiltins50`.
