@@ -10,6 +10,7 @@ use crate::binary::kernels::{Container, Cover, Coverage, GpuSupport, Group, Kern
 use crate::linked::evidence::LinkEvidence;
 use crate::linked::seal::cudart_speaks_for;
 use cudaguard::internal::arch::{Suffix, Target};
+use cudaguard::internal::coverage::compatibility::Compatibility;
 use cudaguard::internal::finding::{Code, Finding, MessageFragment, MessageTemplate, Severity, Values};
 use cudaguard::internal::manifest::{Linkage, Manifest};
 use cudaguard::internal::policy::Policy;
@@ -95,8 +96,8 @@ fn container_label(kernels: &Kernels, container: &Container) -> String {
 
 /// Returns the containers of a group that come from the package.
 fn own_containers<'a>(linked: &'a Linked<'_>, group: &'a Group) -> impl Iterator<Item = &'a Container> {
-    let is_own = |at: &&usize| linked.own.get(**at).copied().unwrap_or(false);
-    group.containers.iter().filter(is_own).filter_map(|at| linked.kernels.containers().get(*at))
+    let own = group.containers.iter().filter(|at| linked.own.get(**at).copied().unwrap_or(false));
+    own.filter_map(|at| linked.kernels.containers().get(*at))
 }
 
 /// Returns the archs that the package's own kernels must have. Empty if the policy names none, or uses names that need
@@ -121,10 +122,11 @@ fn missing_targets<'a>(group: &Group, demanded: &'a [Target]) -> Vec<&'a Target>
 /// Returns the targets that are not required. PTX of a required arch does not count, because the usual `-arch=sm_80`
 /// adds it.
 fn surplus_targets<'a>(group: &'a Group, demanded: &[Target]) -> Vec<&'a Target> {
-    let along = |target: &Target| {
-        matches!(target, Target::Ptx(_)) && demanded.iter().any(|other| other.base_arch() == target.base_arch())
-    };
-    group.targets.iter().filter(|target| !demanded.contains(target) && !along(target)).collect()
+    let surplus = group.targets.iter().filter(|target| match target {
+        Target::Ptx(arch) => !demanded.iter().any(|other| other.base_arch() == *arch),
+        Target::Cubin(_) => !demanded.contains(target),
+    });
+    surplus.collect()
 }
 
 fn check_archs(
@@ -177,14 +179,14 @@ fn not_as_declared(manifest: &Manifest, linked: &Linked<'_>, groups: &[Group], f
             own_containers(linked, group).map(|container| container_label(linked.kernels, container)).collect();
         // Machine code and PTX of an arch both run on its GPUs, and names often do not show which of them was intended.
         // A builder may compile arch-specific code (sm_90a) for a plain number.
-        let there = |target: &&Target| {
+        let mut missing: Vec<&Target> = manifest.declared.iter().collect();
+        missing.retain(|target| {
             let wanted = target.base_arch();
-            group.targets.iter().any(|made| match wanted.suffix {
+            !group.targets.iter().any(|made| match wanted.suffix {
                 Suffix::None => made.base_arch().number == wanted.number,
                 _ => made.base_arch() == wanted,
             })
-        };
-        let missing: Vec<&Target> = manifest.declared.iter().filter(|target| !there(target)).collect();
+        });
         if mine.is_empty() || missing.is_empty() {
             continue;
         }
@@ -226,10 +228,10 @@ fn gpu_fleet(policy: &Policy, manifest: &Manifest, linked: &Linked<'_>, findings
     let values = fleet::fleet_args(policy, &named)
         .with("file", linked.name)
         .with("built_for", join_targets(&kernels.built_targets()));
-    let by = |by: Coverage| -> Vec<(&str, Cc)> {
-        named.iter().copied().filter(|(_, cc)| kernels.gpu_support(*cc).by == by).collect()
-    };
-    let unserved = by(Coverage::Nothing);
+    let support = named.iter().map(|(name, cc)| (*name, *cc, kernels.gpu_support(*cc).by));
+    let support: Vec<(&str, Cc, Coverage)> = support.collect();
+    let unserved = support.iter().filter(|(.., by)| *by == Coverage::Nothing);
+    let unserved: Named<'_> = unserved.map(|(name, cc, _)| (*name, *cc)).collect();
     if !unserved.is_empty() {
         let values = values.clone().with("gpus", join_gpus(&unserved));
         findings.push(
@@ -247,7 +249,7 @@ fn gpu_fleet(policy: &Policy, manifest: &Manifest, linked: &Linked<'_>, findings
     }
     // GPUs that lack the same containers are reported together.
     let mut reported: Vec<(Vec<u64>, Named<'_>)> = Vec::new();
-    for (name, cc) in by(Coverage::Partial) {
+    for (name, cc, _) in support.into_iter().filter(|(.., by)| *by == Coverage::Partial) {
         let lacking: Vec<u64> = kernels.containers_without(cc).map(|container| container.offset).collect();
         match reported.iter_mut().find(|(other, _)| *other == lacking) {
             Some((_, gpus)) => gpus.push((name, cc)),
@@ -367,36 +369,29 @@ fn check_ptx(policy: &Policy, manifest: &Manifest, linked: &Linked<'_>, groups: 
         declared.clone_from(&manifest.declared);
     }
     let Some(newest) = declared.iter().map(|target| target.base_arch()).max() else { return };
-    let serves = |group: &&Group| {
-        !group.whole
-            || group.targets.iter().any(|target| {
-                target.compatibility_with(LATER) == cudaguard::internal::coverage::compatibility::Compatibility::Yes
-            })
-    };
     let known = groups.iter().any(|group| own_containers(linked, group).next().is_some());
     let mut judged = groups.iter().filter(|group| !known || own_containers(linked, group).next().is_some());
-    if judged.any(|group| serves(&group)) {
+    if judged.any(|group| {
+        !group.whole || group.targets.iter().any(|target| target.compatibility_with(LATER) == Compatibility::Yes)
+    }) {
         return;
     }
     let values =
         Values::default().with("file", linked.name).with("built_for", join_targets(&linked.kernels.built_targets()));
     let values = values.with("declared", join_targets(&declared)).with("ptx", newest.number);
-    let of_newest = |target: &&Target| matches!(target, Target::Ptx(arch) if *arch == newest);
-    let is_declared = declared.iter().any(|target| of_newest(&target));
-    let words = if is_declared { MessageTemplate::NoPtxDeclared } else { MessageTemplate::NoPtx };
+    let ptx = declared.iter().find(|target| **target == Target::Ptx(newest));
+    let words = if ptx.is_some() { MessageTemplate::NoPtxDeclared } else { MessageTemplate::NoPtx };
     let values = values.with("variable", cmake_archs(linked)).built_by(linked.by);
-    findings.push(words.to_finding(&values.with_known("targets", declared.iter().find(of_newest))));
+    findings.push(words.to_finding(&values.with_known("targets", ptx)));
 }
 
 /// Returns the directories in the runtime paths. An empty entry means the directory in which the program is started.
 fn runtime_path_entries<'a>(linked: &Linked<'a>) -> impl Iterator<Item = (&'static str, &'a str)> {
-    let of = |name: &'static str, list: Option<&'a str>| {
-        list.filter(|list| !list.is_empty())
-            .into_iter()
-            .flat_map(|list| list.split(':'))
-            .map(move |entry| (name, entry))
-    };
-    of("RPATH", linked.rpath).chain(of("RUNPATH", linked.runpath))
+    let lists = [("RPATH", linked.rpath), ("RUNPATH", linked.runpath)];
+    lists.into_iter().flat_map(|(name, list)| {
+        let entries = list.filter(|list| !list.is_empty()).into_iter().flat_map(|list| list.split(':'));
+        entries.map(move |entry| (name, entry))
+    })
 }
 
 fn runtime_paths(linked: &Linked<'_>, findings: &mut Vec<Finding>) {
@@ -442,17 +437,18 @@ fn check_cudart(manifest: &Manifest, linked: &Linked<'_>, findings: &mut Vec<Fin
     findings.push(if linked.kernels.has_kernels() { finding } else { finding.with_severity(Severity::Warning) });
 }
 
-fn check_library(policy: &Policy, manifest: &Manifest, linked: &Linked<'_>, findings: &mut Vec<Finding>) {
-    let describe = |linkage: Linkage| {
-        let phrase = match linkage {
-            Linkage::Linked => MessageFragment::Linked,
-            Linkage::Static => MessageFragment::Inside,
-            Linkage::Dlopened => MessageFragment::ByName,
-            Linkage::None => MessageFragment::Unused,
-            Linkage::Unknown => return String::new(),
-        };
-        phrase.render(&Values::default())
+fn describe_linkage(linkage: Linkage) -> String {
+    let phrase = match linkage {
+        Linkage::Linked => MessageFragment::Linked,
+        Linkage::Static => MessageFragment::Inside,
+        Linkage::Dlopened => MessageFragment::ByName,
+        Linkage::None => MessageFragment::Unused,
+        Linkage::Unknown => return String::new(),
     };
+    phrase.render(&Values::default())
+}
+
+fn check_library(policy: &Policy, manifest: &Manifest, linked: &Linked<'_>, findings: &mut Vec<Finding>) {
     let declared = policy.library_linkage.unwrap_or_default();
     // A library that is opened by name may leave no evidence, and function names alone do not open a library.
     let no_trace =
@@ -462,8 +458,8 @@ fn check_library(policy: &Policy, manifest: &Manifest, linked: &Linked<'_>, find
     let soname = linked.needed.iter().find(|name| CUDNN.is_named(name));
     let values = policy_args(policy).with("file", linked.name).with_known("library", soname);
     if contradicts {
-        let values = values.with("declared", describe(declared)).with_known("value", declared.name());
-        let values = values.with("linkage", describe(linked.library));
+        let values = values.with("declared", describe_linkage(declared)).with_known("value", declared.name());
+        let values = values.with("linkage", describe_linkage(linked.library));
         let finding = MessageTemplate::NotAsRecordedLinkage.to_finding(&values);
         // A library that is not used has no requirements.
         findings.push(if linked.library == Linkage::None { finding.with_severity(Severity::Warning) } else { finding });

@@ -11,7 +11,7 @@ use memchr::memmem;
 use crate::binary::file::{Binary, BinaryKind, only_value};
 use crate::binary::kernels::{Kernels, Known, Provenance};
 use crate::binary::pe::Pe;
-use cudaguard::internal::elf::{self, Elf};
+use cudaguard::internal::elf::{self, Elf, u32_at};
 use cudaguard::internal::linkage::Linkage;
 use cudaguard::internal::tables;
 use cudaguard::internal::vendor::CUDART;
@@ -157,13 +157,12 @@ fn collect_evidence(elf: &Elf<'_>, code: bool, cudart: &mut Counts, compilers: &
         elf::machine::AARCH64 if code => on_aarch64,
         _ => return,
     };
-    let code = |section: &elf::Section<'_>| section.kind == PROGBITS && section.flags & EXECUTABLE != 0;
-    let sections: Vec<_> = elf.sections().filter(code).map(|section| (section.offset, section.data)).collect();
-    let segments = || {
-        let code = elf.segments().filter(|segment| segment.kind == 1 && segment.flags & 1 != 0);
-        code.map(|segment| (segment.offset, segment.data)).collect()
-    };
-    let parts: Vec<(u64, &[u8])> = if sections.is_empty() { segments() } else { sections };
+    let sections = elf.sections().filter(|section| section.kind == PROGBITS && section.flags & EXECUTABLE != 0);
+    let mut parts: Vec<(u64, &[u8])> = sections.map(|section| (section.offset, section.data)).collect();
+    if parts.is_empty() {
+        let segments = elf.segments().filter(|segment| segment.kind == 1 && segment.flags & 1 != 0);
+        parts.extend(segments.map(|segment| (segment.offset, segment.data)));
+    }
     let places: Vec<_> = parts.iter().map(|(offset, data)| (*offset, data.len())).collect();
     for ((_, data), known) in parts.iter().zip(elf::read_before(&places)) {
         // Code that overlaps other code was not written by a linker.
@@ -201,12 +200,10 @@ fn collect_cudart_of_pe(image: &Pe<'_>, counts: &mut Counts) {
 
 /// Returns the offsets of an instruction that stores what may be a release, and the releases.
 fn stores(code: &[u8], instruction: &'static [u8]) -> impl Iterator<Item = (usize, u32)> {
-    let constant = move |at: usize| {
-        let start = at + instruction.len();
-        let value = u32::from_le_bytes(code.get(start..start + 4)?.try_into().ok()?);
+    memmem::find_iter(code, instruction).filter_map(move |at| {
+        let value = u32_at(code, at + instruction.len())?;
         CudaVersion::is_plausible(value).then_some((at, value))
-    };
-    memmem::find_iter(code, instruction).filter_map(constant)
+    })
 }
 
 /// `movl $13000, (%rdi)`: `cudaRuntimeGetVersion` stores its release, in two copies of the code.
@@ -220,13 +217,9 @@ fn on_x86_64(code: &[u8], counts: &mut Counts) {
 /// two stores on x86-64.
 fn on_aarch64(code: &[u8], counts: &mut Counts) {
     const MOVE: u32 = 0x5280_0000 >> 21;
-    let constant = |word: &[u8]| {
-        let word = u32::from_le_bytes(word.try_into().ok()?);
-        (word >> 21 == MOVE).then_some(word >> 5 & 0xffff)
-    };
     let mut before: Option<u32> = None;
     for word in code.chunks_exact(4) {
-        let this = constant(word);
+        let this = u32_at(word, 0).filter(|word| word >> 21 == MOVE).map(|word| word >> 5 & 0xffff);
         if let Some((one, other)) = before.zip(this)
             && one.abs_diff(other) == 3
             && CudaVersion::is_plausible(one.min(other))
@@ -242,11 +235,11 @@ fn on_aarch64(code: &[u8], counts: &mut Counts) {
 fn likely_release(counts: &Counts) -> Vec<CudaVersion> {
     // Any release that is older or newer than the tables may exist.
     let known: Vec<_> = tables::toolkit_rows().iter().map(|row| row.version).collect();
-    let exists = |version: &CudaVersion| {
-        known.contains(version) || known.iter().all(|row| row > version) || known.iter().all(|row| row < version)
-    };
     let often = counts.iter().filter(|(_, count)| **count >= 2 && **count % 2 == 0);
-    only_value(often.map(|(value, _)| CudaVersion::from_int(*value)).filter(exists)).into_iter().collect()
+    let releases = often.map(|(value, _)| CudaVersion::from_int(*value)).filter(|version| {
+        known.contains(version) || known.iter().all(|row| row > version) || known.iter().all(|row| row < version)
+    });
+    only_value(releases).into_iter().collect()
 }
 
 #[cfg(test)]

@@ -36,7 +36,7 @@ pub(crate) fn owned_containers(data: &[u8], found: &Kernels, places: &BuildPlace
     for (at, container) in found.containers().iter().enumerate() {
         by_size.entry(container.size).or_default().push(at);
     }
-    let mut known = |path: &Path| {
+    for_each_file(places, &mut |path| {
         let Ok(bytes) = places.files.open(path) else { return };
         let Ok(theirs) = kernels::read_contents(path, &bytes) else { return };
         for container in theirs.containers() {
@@ -54,8 +54,7 @@ pub(crate) fn owned_containers(data: &[u8], found: &Kernels, places: &BuildPlace
                 own[*at] = own[*at] || bytes_of(data, &found.containers()[*at]) == Some(wanted);
             }
         }
-    };
-    for_each_file(places, &mut known);
+    });
     own
 }
 

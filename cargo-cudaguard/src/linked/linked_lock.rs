@@ -40,17 +40,27 @@ fn linked_library(manifest: &Manifest) -> Option<Version> {
 /// Returns true if the linked file decides about a drift, if it is examined: only objects show the host compiler, cuDNN can
 /// differ from its headers, and the detected facts can leave the toolkit open if no build system selects it.
 pub fn is_decided_by_linked(finding: &Finding, toolchain: &Toolchain) -> bool {
-    let by_cargo = toolchain.by == BuildSystem::Cargo;
-    let open = || by_cargo && (toolchain.sourced_toolkit_version().is_none() || toolchain.named_releases().len() > 1);
-    let by_objects = finding.subject == HOST_COMPILER || finding.subject == CUDNN.name;
-    finding.code == Code::LockDrift && (by_objects || finding.subject == TOOLKIT && open())
+    if finding.code != Code::LockDrift {
+        return false;
+    }
+    match finding.subject.as_str() {
+        TOOLKIT if toolchain.by == BuildSystem::Cargo => {
+            toolchain.sourced_toolkit_version().is_none() || toolchain.named_releases().len() > 1
+        }
+        subject => subject == HOST_COMPILER || subject == CUDNN.name,
+    }
 }
 
 /// Returns true if a linked file supersedes this drift, whose report was deferred until after linking.
 pub fn is_superseded(finding: &Finding, seen: &LinkEvidence) -> bool {
-    let toolkit = || finding.subject == TOOLKIT && seen.built_with(None).is_some();
-    let library = || finding.subject == CUDNN.name && seen.cudnn_version().is_some();
-    finding.code == Code::LockDrift && (finding.subject == HOST_COMPILER || toolkit() || library())
+    if finding.code != Code::LockDrift {
+        return false;
+    }
+    match finding.subject.as_str() {
+        TOOLKIT => seen.built_with(None).is_some(),
+        HOST_COMPILER => true,
+        subject => subject == CUDNN.name && seen.cudnn_version().is_some(),
+    }
 }
 
 /// Compares a linked file with the locked toolchain. `recorded` is the record from before linking, and `deferred`
@@ -64,30 +74,30 @@ pub fn judge_linked(
 ) -> Vec<Finding> {
     let target = &recorded.target;
     let Some(pins) = lock.targets.get(target) else { return Vec::new() };
-    let mut findings = Vec::new();
-    let mut drift = |what: &str, was: &Option<String>, is: String, by: String| {
-        let was = was.clone().unwrap_or_else(|| "none".to_owned());
-        let values = Values::default().with("lock", path.display()).with("target", target).with("what", what);
-        let values = values.with("was", was).with("now", is).with("source", by);
-        let values = values.with_known("lock_target", Some(target).filter(|target| *target != HOST));
-        findings.push(MessageTemplate::LockDrift.to_finding(&values.built_by(linked.by)));
-    };
+    let mut drifts = Vec::new();
     let before = recorded.toolkit.map(CudaVersion::from);
     if let Some(shown) = linked.seen.built_with(before).filter(|shown| deferred || before != Some(*shown)) {
         let shown = shown.to_string();
         if !same_release(pins.toolkit.as_deref(), Some(&shown)) {
-            drift(TOOLKIT, &pins.toolkit, shown, format!("the code of {}", linked.name));
+            drifts.push((TOOLKIT, &pins.toolkit, shown, format!("the code of {}", linked.name)));
         }
     }
     if let Some((library, is)) = linked.seen.library_taken.as_ref().zip(linked.seen.cudnn_version()) {
         let is = is.to_string();
         if pins.library.as_ref().is_some_and(|was| *was != is) && linked.library == Linkage::Linked {
-            drift(CUDNN.name, &pins.library, is, library.path.display().to_string());
+            drifts.push((CUDNN.name, &pins.library, is, library.path.display().to_string()));
         }
     }
     let called = linked.seen.host.as_ref().and_then(HostCode::nvcc_host_compiler);
     if let Some(is) = called.filter(|is| pins.host_compiler.as_ref().is_some_and(|was| was != *is)) {
-        drift(HOST_COMPILER, &pins.host_compiler, is.clone(), format!("the objects of {}", linked.name));
+        drifts.push((HOST_COMPILER, &pins.host_compiler, is.clone(), format!("the objects of {}", linked.name)));
+    }
+    let mut findings = Vec::new();
+    for (what, was, is, by) in drifts {
+        let values = Values::default().with("lock", path.display()).with("target", target).with("what", what);
+        let values = values.with("was", was.as_deref().unwrap_or("none")).with("now", is).with("source", by);
+        let values = values.with_known("lock_target", Some(target).filter(|target| *target != HOST));
+        findings.push(MessageTemplate::LockDrift.to_finding(&values.built_by(linked.by)));
     }
     findings
 }

@@ -21,11 +21,11 @@ impl Dirs {
     pub(crate) fn from_args<'w>(words: impl IntoIterator<Item = &'w str>, base: &Path) -> Self {
         let mut dirs = Self::default();
         let mut follows = false;
-        let passed = |word: &'w str| match word.strip_prefix("-Wl,") {
+        let words = words.into_iter().flat_map(|word| match word.strip_prefix("-Wl,") {
             Some(words) => words.split(',').collect(),
             None => vec![word],
-        };
-        for word in words.into_iter().flat_map(passed).filter(|word| *word != "-Xlinker") {
+        });
+        for word in words.filter(|word| *word != "-Xlinker") {
             let glued = ["-L", "--library-path="].iter().find_map(|option| word.strip_prefix(option));
             if std::mem::take(&mut follows) {
                 dirs.searched.push(base.join(word));
@@ -55,11 +55,13 @@ pub(crate) fn is_cuda(name: &str) -> bool {
 /// Returns true if an argument of the linker names such a library: `-lcudart`, `-Wl,-lcuda`, `/opt/cuda/lib64/libcublas.so`.
 pub(crate) fn names_cuda(argument: &str) -> bool {
     argument.split(',').any(|word| {
-        let file = || {
-            let (name, _) = word.rsplit('/').next()?.strip_prefix("lib")?.split_once('.')?;
-            Some(name).filter(|_| !word.starts_with('-'))
+        let name = if word.starts_with('-') {
+            word.strip_prefix("-l")
+        } else {
+            let file = word.rsplit('/').next().and_then(|file| file.strip_prefix("lib"));
+            file.and_then(|file| file.split_once('.')).map(|(name, _)| name)
         };
-        word.strip_prefix("-l").or_else(file).is_some_and(is_cuda)
+        name.is_some_and(is_cuda)
     })
 }
 

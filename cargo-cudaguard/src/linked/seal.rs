@@ -324,12 +324,11 @@ pub(crate) fn require_driver_of_library(manifest: &mut Manifest, soname: &str, m
     let mut row = if major > 1 { cudart_row(CudaVersion::new(major, 0), None) } else { any_driver(soname) };
     let Requirement::Driver { cuda: oldest, because, .. } = &mut row else { return };
     soname.clone_into(because);
-    let is_enough = |row: &Requirement| match row {
+    if !manifest.requires.iter().any(|row| match row {
         Requirement::Driver { cuda, .. } => cuda >= oldest,
         Requirement::Gpu { .. } => major == 1,
         _ => false,
-    };
-    if !manifest.requires.iter().any(is_enough) {
+    }) {
         insert_driver_row(manifest, row);
         drop_certain(manifest);
     }
@@ -432,13 +431,14 @@ fn insert_driver_row(manifest: &mut Manifest, row: Requirement) {
 
 /// Adds the driver requirements of functions that must all exist, in addition to those of cudart.
 fn looked_up(manifest: &mut Manifest, observed: &LinkObservation) {
-    let kept =
-        |row: &Requirement| !matches!(row, Requirement::Driver { because, .. } if !because.starts_with("libcudart"));
-    manifest.requires.retain(kept);
+    manifest
+        .requires
+        .retain(|row| !matches!(row, Requirement::Driver { because, .. } if !because.starts_with("libcudart")));
     // The loader requires every bound function, at startup or at its first call.
     let bound_cuda = observed.bound.as_ref().map(|(cuda, _)| cuda);
-    let floor = |row: &Requirement| matches!(row, Requirement::Driver { cuda, .. } if Some(cuda) >= bound_cuda);
-    let bound = observed.bound.as_ref().filter(|_| !manifest.requires.iter().any(floor));
+    let mut rows = manifest.requires.iter();
+    let is_met = rows.any(|row| matches!(row, Requirement::Driver { cuda, .. } if Some(cuda) >= bound_cuda));
+    let bound = observed.bound.as_ref().filter(|_| !is_met);
     // The newest version implies the others.
     let newest = observed.looked_up.iter().map(|(cuda, _)| cuda).max();
     for (cuda, because) in observed.looked_up.iter().filter(|(cuda, _)| Some(cuda) == newest).chain(bound) {
@@ -455,10 +455,11 @@ fn looked_up(manifest: &mut Manifest, observed: &LinkObservation) {
 /// Adds the requirement of a driver to a file that is linked to libcuda and that no other requirement of the driver has. Its
 /// functions are older than those of the symbol table, so every driver supports the CUDA version.
 fn require_libcuda(manifest: &mut Manifest, observed: &LinkObservation) {
-    let is_known = |row: &Requirement| matches!(row, Requirement::Driver { .. } | Requirement::Gpu { .. });
-    if let Some(name) = observed.libcuda.as_ref().filter(|_| !manifest.requires.iter().any(is_known)) {
-        manifest.requires.push(any_driver(name));
+    let mut rows = manifest.requires.iter();
+    if rows.any(|row| matches!(row, Requirement::Driver { .. } | Requirement::Gpu { .. })) {
+        return;
     }
+    manifest.requires.extend(observed.libcuda.as_ref().map(|name| any_driver(name)));
 }
 
 /// A file that is removed on drop, unless it was renamed.

@@ -21,8 +21,8 @@ impl UnloadedTorchCuda {
     /// Returns the CUDA part of libtorch that a file with these `DT_NEEDED` entries does not load. `searched` are the
     /// directories in which the linker searched for libraries.
     pub fn detect(needed: &[String], searched: &[PathBuf]) -> Option<Self> {
-        let is_torch = |name: &&String| ["libtorch.so", "libtorch_cpu.so"].iter().any(|one| name.starts_with(one));
-        let library = needed.iter().find(is_torch)?;
+        let library =
+            needed.iter().find(|name| name.starts_with("libtorch.so") || name.starts_with("libtorch_cpu.so"))?;
         let path = cuda_part(searched.iter().find(|dir| dir.join(library).is_file())?)?;
         (!loads_gpu_part(needed, searched)).then(|| Self { library: library.clone(), path })
     }

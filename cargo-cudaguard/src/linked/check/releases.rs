@@ -32,11 +32,11 @@ pub(super) fn check_toolkit_evidence(
 /// one of them built all of it, the other is no reason to refuse the build.
 pub fn still_holds(finding: &Finding, seen: &LinkEvidence, in_use: &[Sourced<Version>]) -> bool {
     let Some(release) = seen.only_toolkit() else { return true };
-    let is = |fact: &Sourced<Version>| CudaVersion::from(fact.value) == release;
+    let mut in_use = in_use.iter().map(|fact| CudaVersion::from(fact.value));
     match finding.code {
-        Code::ToolkitMixed | Code::CudartMixed => !in_use.iter().any(is),
+        Code::ToolkitMixed | Code::CudartMixed => !in_use.any(|toolkit| toolkit == release),
         // The toolkit that was used is checked separately.
-        Code::ToolkitNotAllowed => in_use.first().is_none_or(is),
+        Code::ToolkitNotAllowed => in_use.next().is_none_or(|toolkit| toolkit == release),
         Code::ToolkitMissing => false,
         _ => true,
     }
@@ -59,15 +59,17 @@ fn join_releases(releases: &Releases) -> String {
 /// Returns values that describe the evidence in the file, with the kernels of these releases.
 fn evidence_args(linked: &Linked<'_>, releases: &Releases) -> Values {
     let kernels = &linked.seen.kernels;
-    let line = |release: &CudaVersion| {
+    let mut lines = Vec::new();
+    for release in releases {
         let of = kernels.iter().filter(|kernel| kernel.release == *release);
         let known: BTreeSet<_> = of.clone().map(|kernel| kernel.known.display_name()).collect();
         let containers = of.filter_map(|kernel| linked.kernels.containers().get(kernel.container));
         let names = join_unique(containers.map(|container| container_label(linked.kernels, container)).collect());
-        let known = known.into_iter().collect::<Vec<_>>().join(", ");
-        (!names.is_empty()).then(|| format!("CUDA {release}, by {known}: {names}"))
-    };
-    let lines: Vec<_> = releases.iter().filter_map(line).collect();
+        if !names.is_empty() {
+            let known = known.into_iter().collect::<Vec<_>>().join(", ");
+            lines.push(format!("CUDA {release}, by {known}: {names}"));
+        }
+    }
     let values = Values::default().with("file", linked.name).with("built", join_releases(releases));
     let values = values.with("kernels", lines.join("\n\t")).with_known("toolkit", in_use_fact(linked).map(describe));
     values.with_known("toolkit_cuda", current_toolkit(linked)).with_known("code", cudart_in_words(linked))
@@ -96,14 +98,13 @@ fn check_cudart_release(policy: &Policy, linked: &Linked<'_>, findings: &mut Vec
     if others.is_empty() || is_of_toolkit && !policy.allow.contains_key(&Code::OtherToolkitUsed) {
         return;
     }
-    // CUDA guarantees that objects of an older toolkit of the same major work.
-    let promised = |release: &CudaVersion| release.major == newest.major && *release < newest;
     let of_this_build =
         seen.own_kernel_releases().iter().chain(&current_toolkit(linked)).any(|release| others.contains(release));
     let values = evidence_args(linked, &others).with("found_cuda", newest);
     let finding = MessageTemplate::CudartOfOtherToolkit.to_finding(&values.built_by(linked.by));
-    let fine = others.iter().all(promised) && !of_this_build;
-    findings.push(if fine { finding.with_severity(Severity::Warning) } else { finding });
+    // CUDA guarantees that objects of an older toolkit of the same major work.
+    let promised = others.iter().all(|release| release.major == newest.major && *release < newest);
+    findings.push(if promised && !of_this_build { finding.with_severity(Severity::Warning) } else { finding });
 }
 
 /// Compares the detected toolkit with the evidence in the file. `is_known` is true if kernels of another release were
@@ -111,13 +112,12 @@ fn check_cudart_release(policy: &Policy, linked: &Linked<'_>, findings: &mut Vec
 fn in_use(linked: &Linked<'_>, is_known: bool, findings: &mut Vec<Finding>) {
     let Some(now) = current_toolkit(linked) else { return };
     let seen = linked.seen;
-    let without_now = |releases: Releases| -> Releases { releases.into_iter().filter(|one| *one != now).collect() };
     let words = MessageTemplate::OtherToolkitUsed;
-    let (own, registered) = (seen.own_kernel_releases(), seen.registered_releases());
+    let (mut own, mut registered) = (seen.own_kernel_releases(), seen.registered_releases());
     if !own.is_empty() {
-        let strange = without_now(own);
-        if !strange.is_empty() {
-            findings.push(words.to_finding(&evidence_args(linked, &strange).built_by(linked.by)));
+        own.remove(&now);
+        if !own.is_empty() {
+            findings.push(words.to_finding(&evidence_args(linked, &own).built_by(linked.by)));
             return;
         }
     } else if registered.is_empty() {
@@ -130,14 +130,15 @@ fn in_use(linked: &Linked<'_>, is_known: bool, findings: &mut Vec<Finding>) {
         findings.push(words.to_finding(&evidence_args(linked, &registered).built_by(linked.by)));
         return;
     }
-    let strange = without_now(registered);
-    if !strange.is_empty() && !is_known {
-        let finding = MessageTemplate::OtherToolkitUsedBesides.to_finding(&evidence_args(linked, &strange));
+    registered.remove(&now);
+    if !registered.is_empty() && !is_known {
+        let finding = MessageTemplate::OtherToolkitUsedBesides.to_finding(&evidence_args(linked, &registered));
         findings.push(finding.with_severity(Severity::Warning));
         return;
     }
-    let bare = without_now(seen.bare_image_releases());
-    if strange.is_empty() && !bare.is_empty() {
+    let mut bare = seen.bare_image_releases();
+    bare.remove(&now);
+    if registered.is_empty() && !bare.is_empty() {
         let finding = MessageTemplate::OtherToolkitUsedBesides.to_finding(&evidence_args(linked, &bare));
         findings.push(finding.with_severity(Severity::Info));
     }
@@ -156,14 +157,12 @@ fn check_required_toolkit(
     let own = seen.own_kernel_releases();
     let mut used = if own.is_empty() { seen.registered_releases() } else { own };
     used.extend(seen.cudart_releases());
-    let refused = |release: &CudaVersion| {
+    used.retain(|release| {
         let version = Version::new(release.major, release.minor, 0);
         Some(*release) != recorded && !requirement_matches(&require.parsed, version, false)
-    };
-    let refused: Releases = used.into_iter().filter(refused).collect();
-    if !refused.is_empty() {
-        let mut all =
-            evidence_args(linked, &refused).with("require", &require.text).with("found", join_releases(&refused));
+    });
+    if !used.is_empty() {
+        let mut all = evidence_args(linked, &used).with("require", &require.text).with("found", join_releases(&used));
         all = all.with_known("policy", Some(policy_args(policy).get("policy")).filter(|file| !file.is_empty()));
         findings.push(MessageTemplate::ToolkitNotAllowedLinked.to_finding(&all));
     }

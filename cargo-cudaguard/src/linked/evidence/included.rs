@@ -33,23 +33,20 @@ const MOST_FILES: usize = 20_000;
 /// Returns the headers found in the output directories of build scripts (`OUT_DIR`s). Each release is listed once.
 pub fn included_headers(out_dirs: &[PathBuf]) -> Vec<Included> {
     let mut found: Vec<Included> = Vec::new();
-    let mut add = |included: Included| {
-        if !found.iter().any(|known| known.version == included.version) {
-            found.push(included);
-        }
-    };
     for dir in out_dirs {
         let mut left = MOST_FILES;
-        walk_files(dir, &mut left, &mut |file: &Path| scan_file(file, &mut add));
+        scan_dir(dir, &mut left, &mut found);
         // cargo stores the output of a script in a sibling of `OUT_DIR`.
         if let Some(output) = dir.parent().map(|dir| dir.join("output")) {
-            scan_paths(&output, parse_script_output, &mut add);
+            scan_paths(&output, parse_script_output, &mut found);
         }
     }
+    let mut known = BTreeSet::new();
+    found.retain(|included| known.insert(included.version));
     found
 }
 
-fn walk_files(dir: &Path, left: &mut usize, visit: &mut impl FnMut(&Path)) {
+fn scan_dir(dir: &Path, left: &mut usize, found: &mut Vec<Included>) {
     let mut entries: Vec<_> = fs::read_dir(dir).into_iter().flatten().flatten().collect();
     entries.sort_by_key(fs::DirEntry::file_name);
     for entry in entries {
@@ -58,21 +55,21 @@ fn walk_files(dir: &Path, left: &mut usize, visit: &mut impl FnMut(&Path)) {
         }
         *left -= 1;
         match entry.file_type() {
-            Ok(kind) if kind.is_dir() => walk_files(&entry.path(), left, visit),
-            Ok(kind) if kind.is_file() => visit(&entry.path()),
+            Ok(kind) if kind.is_dir() => scan_dir(&entry.path(), left, found),
+            Ok(kind) if kind.is_file() => scan_file(&entry.path(), found),
             _ => {}
         }
     }
 }
 
-fn scan_file(file: &Path, add: &mut impl FnMut(Included)) {
+fn scan_file(file: &Path, found: &mut Vec<Included>) {
     match file.extension().and_then(|ending| ending.to_str()) {
-        Some("d") => scan_paths(file, parse_depfile, add),
+        Some("d") => scan_paths(file, parse_depfile, found),
         // Bindings: bindgen converts the macros to constants.
         Some("rs") => {
             let version = text_of(file).as_deref().and_then(parse_bindings_version);
             if let Some(version) = version {
-                add(Included { version, path: file.to_owned(), by: file.to_owned() });
+                found.push(Included { version, path: file.to_owned(), by: file.to_owned() });
             }
         }
         _ => {}
@@ -85,33 +82,30 @@ fn text_of(file: &Path) -> Option<String> {
 }
 
 /// Adds the headers whose paths are in a text file.
-fn scan_paths(file: &Path, paths: fn(&str) -> Vec<PathBuf>, add: &mut impl FnMut(Included)) {
+fn scan_paths(file: &Path, paths: fn(&str) -> Vec<PathBuf>, found: &mut Vec<Included>) {
     let Some(text) = text_of(file) else { return };
     let dirs: BTreeSet<PathBuf> = paths(&text).into_iter().collect();
     for dir in dirs {
-        add_dir(&dir, file, add);
+        add_dir(&dir, file, found);
     }
 }
 
 /// Adds the headers of this directory if they did not change after `by` was written.
-fn add_dir(dir: &Path, by: &Path, add: &mut impl FnMut(Included)) {
+fn add_dir(dir: &Path, by: &Path, found: &mut Vec<Included>) {
     let Some(LibraryHeaders { path, version: Some(version) }) = LibraryHeaders::in_dir(dir) else { return };
     let written = fs::metadata(by).and_then(|about| about.modified());
     if written.is_ok_and(|written| !changed_since(&path, written)) {
-        add(Included { version, path, by: by.to_owned() });
+        found.push(Included { version, path, by: by.to_owned() });
     }
 }
 
 /// Returns true if a file, or a link on its path, was placed there after this time. The modification time of a file may
 /// be older than that, but the change time of its inode is not.
 fn changed_since(path: &Path, written: SystemTime) -> bool {
-    let is_later = |about: &fs::Metadata| change_time(about).is_some_and(|changed| changed > written);
-    path.ancestors().any(|part| {
-        fs::symlink_metadata(part).is_ok_and(|about| {
-            let counts = part == path || about.file_type().is_symlink();
-            counts && is_later(&about)
-        })
-    }) || fs::metadata(path).is_ok_and(|about| is_later(&about))
+    let links = path
+        .ancestors()
+        .filter_map(|part| fs::symlink_metadata(part).ok().filter(|about| part == path || about.is_symlink()));
+    links.chain(fs::metadata(path)).filter_map(|about| change_time(&about)).any(|changed| changed > written)
 }
 
 /// Returns when the inode changed; on systems without inodes, when the file was created here or written.
@@ -151,29 +145,30 @@ fn parse_depfile(text: &str) -> Vec<PathBuf> {
 /// a guard, its announcements are ignored, because the guard announces every header that it read, used or not.
 fn parse_script_output(text: &str) -> Vec<PathBuf> {
     let embeds = text.contains(env::STAMP_DIR_VAR);
-    let announced = |line: &str| {
-        let rest = line.strip_prefix("cargo:").filter(|_| !embeds)?;
-        dir_of_header(rest.strip_prefix(':').unwrap_or(rest).strip_prefix("rerun-if-changed=")?)
-    };
-    // The compiler uses the first directory that contains the headers.
-    let called = |line: &str| {
-        let words: Vec<String> =
-            line.strip_prefix("running: ")?.split('"').skip(1).step_by(2).map(str::to_owned).collect();
-        include_flags(&words).into_iter().find(|dir| dir.is_absolute() && LibraryHeaders::in_dir(dir).is_some())
-    };
-    text.lines().filter_map(|line| announced(line).or_else(|| called(line))).collect()
+    let mut dirs = Vec::new();
+    for line in text.lines() {
+        if let Some(call) = line.strip_prefix("running: ") {
+            let words: Vec<String> = call.split('"').skip(1).step_by(2).map(str::to_owned).collect();
+            // The compiler uses the first directory that contains the headers.
+            let mut called = include_flags(&words).into_iter();
+            dirs.extend(called.find(|dir| dir.is_absolute() && LibraryHeaders::in_dir(dir).is_some()));
+        } else if let Some(rest) = line.strip_prefix("cargo:").filter(|_| !embeds) {
+            let file = rest.strip_prefix(':').unwrap_or(rest).strip_prefix("rerun-if-changed=");
+            dirs.extend(file.and_then(dir_of_header));
+        }
+    }
+    dirs
 }
 
 /// Returns the release in bindings: `pub const …_MAJOR: u32 = 9;` and the two constants that follow.
 fn parse_bindings_version(text: &str) -> Option<Version> {
-    let number = |name: &str| {
+    let [major, minor, patch] = CUDNN.names.macros.map(|name| {
         let (_, rest) = text.split_once(&format!("const {name}"))?;
         let (kind, rest) = rest.split_once('=')?;
         let digits = rest.trim_start().split(|c: char| !c.is_ascii_digit()).next()?;
         digits.parse().ok().filter(|_| kind.trim_start().starts_with(':'))
-    };
-    let [major, minor, patch] = CUDNN.names.macros;
-    Some(Version::new(number(major)?, number(minor)?, number(patch)?))
+    });
+    Some(Version::new(major?, minor?, patch?))
 }
 
 #[cfg(test)]

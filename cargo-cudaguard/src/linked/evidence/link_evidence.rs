@@ -82,14 +82,14 @@ impl LinkEvidence {
     fn from_evidence(evidence: &Evidence, kernels: &Kernels) -> Self {
         // An ISA version shows only the oldest possible release.
         let exact = evidence.kernels.iter().filter(|(_, made)| made.known != Known::Isa);
-        let kernel = |(at, made): &(usize, crate::binary::kernels::Provenance)| Kernel {
+        let exact = exact.map(|(at, made)| Kernel {
             container: *at,
             release: CudaVersion::new(made.release.0, made.release.1),
             known: made.known,
             own: false,
             bare: kernels.containers().get(*at).is_some_and(|container| container.form != ImageForm::Fatbin),
-        };
-        Self { kernels: exact.map(kernel).collect(), cudart: evidence.cudart.clone(), ..Self::default() }
+        });
+        Self { kernels: exact.collect(), cudart: evidence.cudart.clone(), ..Self::default() }
     }
 
     fn kernel_releases(&self, of: impl Fn(&Kernel) -> bool) -> BTreeSet<CudaVersion> {
@@ -138,24 +138,22 @@ impl LinkEvidence {
     /// Returns the toolkit that built the file, if the file shows one: the toolkit in use if it took part, otherwise
     /// the newest one that did.
     pub fn built_with(&self, in_use: Option<CudaVersion>) -> Option<CudaVersion> {
-        let one_of = |releases: &BTreeSet<CudaVersion>| {
-            in_use.filter(|release| releases.contains(release)).or_else(|| releases.last().copied())
-        };
         let (own, registered) = (self.own_kernel_releases(), self.registered_releases());
         if !own.is_empty() {
-            return one_of(&own);
+            return in_use_or_newest(in_use, &own);
         }
         // Kernels from elsewhere, linked to the cudart of the toolkit in use.
         let cudarts = self.cudart_releases();
         if let Some(release) = in_use.filter(|release| cudarts.contains(release)) {
             return Some(release);
         }
-        let of_needed = |release: &CudaVersion| self.cudart_named.is_none_or(|named| named.major == release.major);
         let by_in_use = in_use.is_some_and(|release| registered.contains(&release));
-        if !by_in_use && !registered.iter().any(of_needed) && !registered.is_empty() {
+        if let Some(named) = self.cudart_named.filter(|_| !by_in_use && !registered.is_empty())
+            && registered.iter().all(|release| release.major != named.major)
+        {
             return None;
         }
-        one_of(&registered).or_else(|| one_of(&cudarts)).or_else(|| one_of(&self.bare_image_releases()))
+        [registered, cudarts, self.bare_image_releases()].iter().find_map(|releases| in_use_or_newest(in_use, releases))
     }
 
     /// Returns true if the file shows no release other than this one.
@@ -188,4 +186,8 @@ fn resolve_library(soname: &str, searched: &[PathBuf]) -> Option<(CudaVersion, P
         let library = Binary::read(&file).ok().filter(|library| library.soname.as_deref() == Some(soname))?;
         Some((*Evidence::from_binary(&library, &Kernels::default()).cudart.first()?, file))
     })
+}
+
+fn in_use_or_newest(in_use: Option<CudaVersion>, releases: &BTreeSet<CudaVersion>) -> Option<CudaVersion> {
+    in_use.filter(|release| releases.contains(release)).or_else(|| releases.last().copied())
 }

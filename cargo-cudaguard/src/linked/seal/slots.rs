@@ -70,18 +70,19 @@ struct SlotOwner {
 /// lists it.
 fn symbol_owner(elf: &Elf<'_>, slot: &Slot<'_>) -> Option<SlotOwner> {
     let name = std::str::from_utf8(slot.name).ok()?;
-    let asked = |soname: &str| match slot.version {
-        Some(version) => version.of == Some(soname.as_bytes()) && version.name == soname.as_bytes(),
-        None => symbols::releases_with(soname, name).is_some(),
-    };
     let needed = elf.dynamic().filter(|(found, _)| *found == tag::NEEDED);
     needed.filter_map(|(_, at)| Some((at, std::str::from_utf8(elf.dynamic_string(at)?).ok()?))).find_map(
         |(name_at, soname)| {
-            let first = match symbols::releases_with(soname, name) {
+            let releases = symbols::releases_with(soname, name);
+            let asked = match slot.version {
+                Some(version) => version.of == Some(soname.as_bytes()) && version.name == soname.as_bytes(),
+                None => releases.is_some(),
+            };
+            let first = match releases {
                 Some(Releases { first: Some(first), .. }) => first.packed().unwrap_or(0),
                 _ => 0,
             };
-            let fits = is_guarded(soname) && asked(soname) && u32::try_from(name_at).is_ok();
+            let fits = is_guarded(soname) && asked && u32::try_from(name_at).is_ok();
             fits.then_some(SlotOwner { name_at, first })
         },
     )
@@ -161,10 +162,10 @@ impl DataRelocations {
             let bytes = elf.at_address(table).unwrap_or_default();
             let bytes = &bytes[..bytes.len().min(usize::try_from(size).unwrap_or(usize::MAX))];
             for entry in bytes.chunks_exact(24) {
-                let word = |at| word_at(entry, at, true).unwrap_or_default();
-                match word(8) & u64::from(u32::MAX) {
+                let [place, kind, addend] = [0, 8, 16].map(|at| word_at(entry, at, true).unwrap_or_default());
+                match kind & u64::from(u32::MAX) {
                     kind if kind == relative => {
-                        let _ = found.addends.insert(word(0), word(16));
+                        let _ = found.addends.insert(place, addend);
                     }
                     kind => found.computes_addresses |= kind == computed,
                 }
