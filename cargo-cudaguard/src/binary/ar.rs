@@ -41,23 +41,19 @@ impl<'data> ArArchive<'data> {
     /// Reads the next member. `Ok(None)` if it is one of the archive's own tables.
     fn next_member(&mut self) -> Result<Option<ArMember<'data>>, String> {
         let at = self.at;
-        let damaged = |what: &str| format!("is damaged or cut off: {what} at byte {at}");
-        let header = self.data.get(at..at + 60).ok_or_else(|| damaged("the header of a member"))?;
+        let header = self.data.get(at..at + 60).ok_or_else(|| damaged_at(at, "the header of a member"))?;
         if &header[58..] != b"`\n" {
-            return Err(damaged("no header of a member"));
+            return Err(damaged_at(at, "no header of a member"));
         }
-        let number = |field: &[u8]| {
-            std::str::from_utf8(field).ok().and_then(|text| text.trim_end_matches([' ', '\0']).parse::<usize>().ok())
-        };
-        let size = number(&header[48..58]).ok_or_else(|| damaged("the size of a member"))?;
+        let size = parse_number(&header[48..58]).ok_or_else(|| damaged_at(at, "the size of a member"))?;
         let field = header[..16].trim_ascii_end();
         let table = field == b"/" || field == b"/SYM64/";
         let names = field == b"//";
         let start = at + 60;
         let stored = if self.thin && !table && !names { 0 } else { size };
-        let end = start.checked_add(stored).ok_or_else(|| damaged("the size of a member"))?;
+        let end = start.checked_add(stored).ok_or_else(|| damaged_at(at, "the size of a member"))?;
         let mut body =
-            self.data.get(start..end).ok_or_else(|| damaged("a member that ends after the end of the file"))?;
+            self.data.get(start..end).ok_or_else(|| damaged_at(at, "a member that ends after the end of the file"))?;
         // Members start at even bytes.
         self.at = end.checked_next_multiple_of(2).unwrap_or(end);
         if names {
@@ -68,16 +64,17 @@ impl<'data> ArArchive<'data> {
         }
         let mut offset = start;
         let name = if let Some(length) = field.strip_prefix(b"#1/") {
-            let length = number(length).filter(|length| *length <= body.len()).ok_or_else(|| damaged("a long name"))?;
+            let length = parse_number(length).filter(|length| *length <= body.len());
+            let length = length.ok_or_else(|| damaged_at(at, "a long name"))?;
             let (name, rest) = body.split_at(length);
             body = rest;
             offset += length;
             name.split(|byte| *byte == 0).next().unwrap_or_default()
         } else if let Some(place) = field.strip_prefix(b"/") {
-            let rest = number(place).and_then(|place| self.names.get(place..));
+            let rest = parse_number(place).and_then(|place| self.names.get(place..));
             // Each member searches the end of its name, which takes quadratic time without a limit.
             let rest = rest.map(|rest| &rest[..rest.len().min(LONGEST_NAME)]);
-            let rest = rest.ok_or_else(|| damaged("the offset of a long name"))?;
+            let rest = rest.ok_or_else(|| damaged_at(at, "the offset of a long name"))?;
             // Microsoft's librarian ends names with NUL.
             let line = rest.split(|byte| matches!(byte, b'\n' | 0)).next().unwrap_or_default();
             line.strip_suffix(b"/").unwrap_or(line)
@@ -90,6 +87,14 @@ impl<'data> ArArchive<'data> {
         let data = (!self.thin).then_some(body);
         Ok(Some(ArMember { name: String::from_utf8_lossy(name), data, offset: offset as u64 }))
     }
+}
+
+fn damaged_at(at: usize, what: &str) -> String {
+    format!("is damaged or cut off: {what} at byte {at}")
+}
+
+fn parse_number(field: &[u8]) -> Option<usize> {
+    std::str::from_utf8(field).ok()?.trim_end_matches([' ', '\0']).parse().ok()
 }
 
 impl<'data> Iterator for ArArchive<'data> {

@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use cudaguard::internal::elf::Elf;
 use cudaguard::internal::guard::{DLOPEN_OWNER, DLOPEN_TYPE};
-use cudaguard::internal::manifest::{Linkage, Manifest, Opens, Requirement};
+use cudaguard::internal::manifest::{Linkage, Manifest, Requirement};
 use cudaguard::internal::vendor::CUDNN;
 
 /// A library in such a note.
@@ -31,6 +31,17 @@ pub struct DlopenEntry {
     pub sonames: Vec<String>,
 }
 
+impl DlopenEntry {
+    fn new(stem: &str, priority: &str, by: &str, sonames: Vec<String>) -> Self {
+        Self {
+            feature: stem.to_owned(),
+            description: format!("opened by name by {by}"),
+            priority: priority.to_owned(),
+            sonames,
+        }
+    }
+}
+
 /// Returns the text of the note for a manifest. `None` if the program opens no library by name.
 pub fn note_text(manifest: &Manifest) -> Option<String> {
     let declared = manifest.requires.iter().find_map(|row| match row {
@@ -38,25 +49,19 @@ pub fn note_text(manifest: &Manifest) -> Option<String> {
         _ => None,
     });
     let required = declared.is_some_and(|(.., required)| required);
-    let entry = |stem: &str, priority: &str, by: &str, sonames: Vec<String>| DlopenEntry {
-        feature: stem.to_owned(),
-        description: format!("opened by name by {by}"),
-        priority: priority.to_owned(),
-        sonames,
-    };
-    let by_crate = |opens: &Opens, stem: &String| {
-        let priority = if required && stem == CUDNN.key { "required" } else { "suggested" };
-        entry(stem, priority, &opens.by, opens.candidate_names(stem))
-    };
-    let by_crates =
-        manifest.opens.iter().flat_map(|opens| opens.libraries.iter().map(move |stem| by_crate(opens, stem)));
-    let mut entries: Vec<DlopenEntry> = by_crates.collect();
+    let mut entries = Vec::new();
+    for opens in &manifest.opens {
+        for stem in &opens.libraries {
+            let priority = if required && stem == CUDNN.key { "required" } else { "suggested" };
+            entries.push(DlopenEntry::new(stem, priority, &opens.by, opens.candidate_names(stem)));
+        }
+    }
     // If the project opens the library itself, only the policy declares it.
     if let Some((soname, Linkage::Dlopened, _)) = declared
         && entries.iter().all(|entry| entry.feature != CUDNN.key)
     {
         let priority = if required { "required" } else { "recommended" };
-        entries.push(entry(CUDNN.key, priority, &manifest.component.to_string(), vec![soname.clone()]));
+        entries.push(DlopenEntry::new(CUDNN.key, priority, &manifest.component.to_string(), vec![soname.clone()]));
     }
     serde_json::to_string(&entries).ok().filter(|_| !entries.is_empty())
 }

@@ -5,7 +5,7 @@
 //! Rules: the System V ABI with its processor supplements; glibc, `elf/dynamic-link.h`, `elf/do-rel.h`,
 //! `elf/dl-lookup.c` and `elf/dl-version.c` (2.31 to 2.41); musl, `ldso/dynlink.c` (1.2).
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use cudaguard::internal::elf::{
     Elf, MOST_VERSIONS, Symbol, linked_records, machine, tag, text_at, text_is, u16_at, u32_at, word_at,
@@ -98,41 +98,47 @@ struct GnuHash<'data> {
 
 /// Returns the dynamic linking data of the file. `None` if the file has no dynamic symbols.
 pub fn dynamic_links<'data>(elf: &Elf<'data>) -> Option<Links<'data>> {
-    let at = |tag| elf.at_address(elf.dynamic_value(tag)?);
+    let [symbols, symbol_versions, gnu_hash, hash] =
+        [tag::SYMTAB, tag::VERSYM, tag::GNU_HASH, tag::HASH].map(|tag| elf.at_address(elf.dynamic_value(tag)?));
     Some(Links {
         elf: *elf,
-        symbols: at(tag::SYMTAB)?,
+        symbols: symbols?,
         names: elf.dynamic_strings(),
-        symbol_versions: at(tag::VERSYM),
-        versions: symbol_versions(elf),
-        gnu_hash: at(tag::GNU_HASH).and_then(|table| GnuHash::parse(table, elf.is_64_bit())),
-        hash: at(tag::HASH),
+        symbol_versions,
+        versions: versions_by_number(elf),
+        gnu_hash: gnu_hash.and_then(|table| GnuHash::parse(table, elf.is_64_bit())),
+        hash,
     })
 }
 
 /// Returns every version that the file defines or requires, by version number.
-fn symbol_versions<'data>(elf: &Elf<'data>) -> BTreeMap<u16, SymbolVersion<'data>> {
-    let table = |tag| elf.dynamic_value(tag).and_then(|address| elf.at_address(address)).unwrap_or_default();
+fn versions_by_number<'data>(elf: &Elf<'data>) -> BTreeMap<u16, SymbolVersion<'data>> {
+    let [needed, defined] = [tag::VERNEED, tag::VERDEF]
+        .map(|tag| elf.dynamic_value(tag).and_then(|address| elf.at_address(address)).unwrap_or_default());
     let strings = elf.dynamic_strings();
-    let text = |at: u32| text_at(strings, at.into());
     let mut found = BTreeMap::new();
-    for record in linked_records(table(tag::VERNEED), Some(0), 12, 16).take(MOST_VERSIONS) {
-        let of = u32_at(record, 4).and_then(text);
+    for record in linked_records(needed, Some(0), 12, 16).take(MOST_VERSIONS) {
+        let of = name_at(strings, record, 4);
         let start = u32_at(record, 8).and_then(|skip| usize::try_from(skip).ok());
         for version in linked_records(record, start, 12, 16).take(MOST_VERSIONS) {
-            if let (Some(number), Some(name)) = (u16_at(version, 6), u32_at(version, 8).and_then(text)) {
+            if let (Some(number), Some(name)) = (u16_at(version, 6), name_at(strings, version, 8)) {
                 found.insert(number & VERSION, SymbolVersion { name, of });
             }
         }
     }
-    for record in linked_records(table(tag::VERDEF), Some(0), 16, 20).take(MOST_VERSIONS) {
+    for record in linked_records(defined, Some(0), 16, 20).take(MOST_VERSIONS) {
         let (Some(flags), Some(number)) = (u16_at(record, 2), u16_at(record, 4)) else { continue };
         let first = u32_at(record, 12).and_then(|skip| record.get(usize::try_from(skip).ok()?..));
-        if let (0, Some(name)) = (flags & VER_FLG_BASE, first.and_then(|first| u32_at(first, 0)).and_then(text)) {
+        if let (0, Some(name)) = (flags & VER_FLG_BASE, first.and_then(|first| name_at(strings, first, 0))) {
             found.insert(number & VERSION, SymbolVersion { name, of: None });
         }
     }
     found
+}
+
+/// Returns the text in the string table whose offset is at this place of a record.
+fn name_at<'data>(strings: &'data [u8], record: &[u8], at: usize) -> Option<&'data [u8]> {
+    text_at(strings, u32_at(record, at)?.into())
 }
 
 /// Returns the relocation types of a processor for a jump slot and for a copy of a variable.
@@ -151,8 +157,9 @@ fn relocation_types(machine: u16) -> Option<(u32, u32)> {
 impl<'data> Links<'data> {
     /// Returns true if the file requires that all symbols are bound at start-up.
     pub fn binds_at_start(&self) -> bool {
-        let flag = |tag, bit| self.elf.dynamic_value(tag).is_some_and(|flags| flags & bit != 0);
-        self.elf.dynamic_value(tag::BIND_NOW).is_some() || flag(tag::FLAGS, DF_BIND_NOW) || flag(tag::FLAGS_1, DF_1_NOW)
+        let flags = [(tag::FLAGS, DF_BIND_NOW), (tag::FLAGS_1, DF_1_NOW)];
+        self.elf.dynamic_value(tag::BIND_NOW).is_some()
+            || flags.iter().any(|(tag, bit)| self.elf.dynamic_value(*tag).is_some_and(|flags| flags & bit != 0))
     }
 
     /// Returns the symbols that come from other files. Empty if the relocation types of the processor are unknown.
@@ -180,20 +187,26 @@ impl<'data> Links<'data> {
             let all_lazy = &mut uses[index][by as usize];
             *all_lazy = Some(lazy && all_lazy.unwrap_or(true));
         }
-        let import = |(index, by, lazy): (u32, SymbolUse, Option<bool>)| {
-            let (lazy, symbol) = (lazy?, self.symbol_at(index)?);
-            // The program itself defines the copy of a variable, and the search skips the program.
-            let wanted = symbol.section == 0 || by == SymbolUse::Copy;
-            if !wanted || symbol.binding == STB_LOCAL || is_hidden(&symbol) {
-                return None;
+        let mut imports = Vec::new();
+        for (index, uses) in (0..).zip(uses) {
+            for by in [SymbolUse::Call, SymbolUse::Address, SymbolUse::Copy] {
+                if let Some(lazy) = uses[by as usize] {
+                    imports.extend(self.symbol_import(index, by, lazy));
+                }
             }
-            let name = text_at(self.names, symbol.name.into()).filter(|name| !name.is_empty())?;
-            Some(SymbolImport { name, version: self.version_of(index), by, lazy, weak: symbol.binding == STB_WEAK })
-        };
-        let of_symbol = |(index, uses): (u32, [Option<bool>; 3])| {
-            [SymbolUse::Call, SymbolUse::Address, SymbolUse::Copy].map(|by| (index, by, uses[by as usize]))
-        };
-        (0..).zip(uses).flat_map(of_symbol).filter_map(import).collect()
+        }
+        imports
+    }
+
+    fn symbol_import(&self, index: u32, by: SymbolUse, lazy: bool) -> Option<SymbolImport<'data>> {
+        let symbol = self.symbol_at(index)?;
+        // The program itself defines the copy of a variable, and the search skips the program.
+        let wanted = symbol.section == 0 || by == SymbolUse::Copy;
+        if !wanted || symbol.binding == STB_LOCAL || is_hidden(&symbol) {
+            return None;
+        }
+        let name = text_at(self.names, symbol.name.into()).filter(|name| !name.is_empty())?;
+        Some(SymbolImport { name, version: self.version_of(index), by, lazy, weak: symbol.binding == STB_WEAK })
     }
 
     /// Returns the symbols whose addresses the loader stores before any code of the file runs, and whose slots a
@@ -212,48 +225,46 @@ impl<'data> Links<'data> {
             *at_start |= !(lazily && of_calls);
             *plain &= kinds.contains(&kind);
         }
-        let slot = |(index, _): (u32, (bool, bool))| {
-            let symbol = self.symbol_at(index)?;
-            let plain =
-                symbol.section == 0 && symbol.binding == STB_GLOBAL && symbol.kind != STT_TLS && !is_hidden(&symbol);
-            let name = text_at(self.names, symbol.name.into()).filter(|name| plain && !name.is_empty())?;
-            let at = usize::try_from(index).ok()?.checked_mul(24)?;
-            let table = self.elf.offset_of(self.elf.dynamic_value(tag::SYMTAB)?)?;
-            Some(Slot { name, version: self.version_of(index), offset: table.checked_add(at)? })
-        };
-        found.into_iter().filter(|(_, (at_start, plain))| *at_start && *plain).filter_map(slot).collect()
+        let plain = found.into_iter().filter(|(_, (at_start, plain))| *at_start && *plain);
+        plain.filter_map(|(index, _)| self.startup_slot(index)).collect()
+    }
+
+    fn startup_slot(&self, index: u32) -> Option<Slot<'data>> {
+        let symbol = self.symbol_at(index)?;
+        let plain =
+            symbol.section == 0 && symbol.binding == STB_GLOBAL && symbol.kind != STT_TLS && !is_hidden(&symbol);
+        let name = text_at(self.names, symbol.name.into()).filter(|name| plain && !name.is_empty())?;
+        let at = usize::try_from(index).ok()?.checked_mul(24)?;
+        let table = self.elf.offset_of(self.elf.dynamic_value(tag::SYMTAB)?)?;
+        Some(Slot { name, version: self.version_of(index), offset: table.checked_add(at)? })
     }
 
     /// Returns the names of the symbols that sealing has made weak.
     pub fn made_weak(&self) -> Vec<&'data [u8]> {
         let size = if self.elf.is_64_bit() { 24 } else { 16 };
-        let marked = |entry: &&[u8]| entry.get(5).is_some_and(|other| other & cudaguard::internal::elf::MADE_WEAK != 0);
-        let of = self.relocations().map(|(.., symbol)| symbol).collect::<std::collections::BTreeSet<_>>();
-        let entry = |index: u32| {
-            let at = usize::try_from(index).ok()?.checked_mul(size)?;
-            self.symbols.get(at..at.checked_add(size)?).filter(marked)
-        };
-        let name = |index: u32| text_at(self.names, self.symbol_at(index)?.name.into());
-        of.into_iter().filter(|index| entry(*index).is_some()).filter_map(name).collect()
+        let mut indices: BTreeSet<u32> = self.relocations().map(|(.., symbol)| symbol).collect();
+        indices.retain(|index| {
+            let entry = self.symbols.chunks_exact(size).nth(*index as usize);
+            entry.is_some_and(|entry| entry[5] & cudaguard::internal::elf::MADE_WEAK != 0)
+        });
+        indices.into_iter().filter_map(|index| text_at(self.names, self.symbol_at(index)?.name.into())).collect()
     }
 
     /// Returns (true if in the table of calls, type, symbol) for each relocation.
     fn relocations(&self) -> impl Iterator<Item = (bool, u32, u32)> + use<'_, 'data> {
-        let value = |tag| self.elf.dynamic_value(tag);
-        let calls = value(tag::JMPREL).zip(value(tag::PLTRELSZ));
-        let explicit = value(tag::PLTREL) == Some(tag::RELA);
+        let [calls, mut rela, mut rel] =
+            [(tag::JMPREL, tag::PLTRELSZ), (tag::RELA, tag::RELASZ), (tag::REL, tag::RELSZ)]
+                .map(|(start, size)| self.elf.dynamic_value(start).zip(self.elf.dynamic_value(size)));
+        let explicit = self.elf.dynamic_value(tag::PLTREL) == Some(tag::RELA);
         // Some linkers also count the relocations of calls in the other table.
-        let others = move |(start, size): (u64, u64)| match calls {
-            Some((first, length)) if first >= start && start.saturating_add(size) == first.saturating_add(length) => {
-                (start, first - start)
+        if let Some((first, length)) = calls {
+            for (start, size) in rela.iter_mut().chain(&mut rel) {
+                if first >= *start && start.saturating_add(*size) == first.saturating_add(length) {
+                    *size = first - *start;
+                }
             }
-            _ => (start, size),
-        };
-        let tables = [
-            (true, explicit, calls),
-            (false, true, value(tag::RELA).zip(value(tag::RELASZ)).map(others)),
-            (false, false, value(tag::REL).zip(value(tag::RELSZ)).map(others)),
-        ];
+        }
+        let tables = [(true, explicit, calls), (false, true, rela), (false, false, rel)];
         let class64 = self.elf.is_64_bit();
         let word = if class64 { 8 } else { 4 };
         tables.into_iter().filter_map(|(of_calls, explicit, range)| Some((of_calls, explicit, range?))).flat_map(
@@ -366,24 +377,23 @@ impl<'data> GnuHash<'data> {
     fn parse(table: &'data [u8], class64: bool) -> Option<Self> {
         let (buckets, first, filter, shift) =
             (u32_at(table, 0)?, u32_at(table, 4)?, u32_at(table, 8)?, u32_at(table, 12)?);
-        let bytes = |count: u32, each: usize| usize::try_from(count).ok()?.checked_mul(each);
-        let (filter, rest) = table.get(16..)?.split_at_checked(bytes(filter, if class64 { 8 } else { 4 })?)?;
-        let (buckets, chains) = rest.split_at_checked(bytes(buckets, 4)?)?;
+        let filter_size = (filter as usize).checked_mul(if class64 { 8 } else { 4 })?;
+        let (filter, rest) = table.get(16..)?.split_at_checked(filter_size)?;
+        let (buckets, chains) = rest.split_at_checked((buckets as usize).checked_mul(4)?)?;
         Some(Self { class64, shift, first, filter, buckets, chains })
     }
 
     /// Returns the symbols with the hash of this name.
     fn symbols_named(&self, name: &[u8]) -> Option<Vec<u32>> {
         let hash = name.iter().fold(5381_u32, |hash, byte| hash.wrapping_mul(33).wrapping_add(u32::from(*byte)));
-        let index = |number: u32| usize::try_from(number).ok();
         let (word, bits) = if self.class64 { (8, 64) } else { (4, 32) };
-        let at = index(hash / bits)?.checked_rem(self.filter.len() / word)? * word;
+        let at = ((hash / bits) as usize).checked_rem(self.filter.len() / word)? * word;
         let filter = word_at(self.filter, at, self.class64)?;
         if filter >> (hash % bits) & (filter >> (hash.checked_shr(self.shift)? % bits)) & 1 == 0 {
             return None;
         }
-        let start = u32_at(self.buckets, index(hash)?.checked_rem(self.buckets.len() / 4)? * 4)?;
-        let skip = index(start.checked_sub(self.first).filter(|_| start != 0)?)?;
+        let start = u32_at(self.buckets, (hash as usize).checked_rem(self.buckets.len() / 4)? * 4)?;
+        let skip = start.checked_sub(self.first).filter(|_| start != 0)? as usize;
         let chain = self.chains.get(skip.checked_mul(4)?..)?;
         let mut found = Vec::new();
         for (step, entry) in chain.chunks_exact(4).take(LONGEST_CHAIN).enumerate() {
@@ -407,12 +417,15 @@ fn sysv_symbols_named(table: &[u8], name: &[u8]) -> Option<Vec<u32>> {
         (hash ^ high >> 24) & !high
     });
     let buckets = u32_at(table, 0)?;
-    let number = |at: u32| u32_at(table, usize::try_from(at).ok()?.checked_mul(4)?);
-    let mut index = number(hash.checked_rem(buckets)?.checked_add(2)?)?;
+    let mut index = element_at(table, hash.checked_rem(buckets)?.checked_add(2)?)?;
     let mut found = Vec::new();
     while index != 0 && found.len() < LONGEST_CHAIN {
         found.push(index);
-        index = number(buckets.checked_add(2)?.checked_add(index)?)?;
+        index = element_at(table, buckets.checked_add(2)?.checked_add(index)?)?;
     }
     Some(found)
+}
+
+fn element_at(table: &[u8], index: u32) -> Option<u32> {
+    u32_at(table, (index as usize).checked_mul(4)?)
 }

@@ -8,7 +8,7 @@ use std::fmt;
 
 use memchr::memmem;
 
-use cudaguard::internal::elf::{self, Elf, SHF_ALLOC, SHT_PROGBITS, Section};
+use cudaguard::internal::elf::{self, Elf, SHF_ALLOC, SHT_PROGBITS, Section, u32_at};
 use cudaguard::internal::finding::Finding;
 
 /// A part of an artifact that was not examined.
@@ -34,8 +34,8 @@ impl NotExamined {
 impl NotExamined {
     /// Creates a part that may open these libraries, if there are any.
     pub(crate) fn opener(name: &str, libraries: &[String]) -> Option<Self> {
-        let why = || format!("its requirements on {}, which it may open, are unknown", libraries.join(", "));
-        (!libraries.is_empty()).then(|| Self::new(name, why()))
+        let libraries = Some(libraries.join(", ")).filter(|names| !names.is_empty())?;
+        Some(Self::new(name, format!("its requirements on {libraries}, which it may open, are unknown")))
     }
 
     /// Creates a part that loads GPU code which no examined file contains.
@@ -130,10 +130,10 @@ const DISK: &str = "a disk image";
 
 /// Returns true for a disk image of Linux (ext2 to ext4). Its magic number is short, so other fields count as well.
 fn is_ext_image(head: &[u8]) -> bool {
-    let field = |at: usize| Some(u32::from_le_bytes(head.get(1024 + at..1028 + at)?.try_into().ok()?));
-    let fits = |at: usize, most: u32| field(at).is_some_and(|value| value <= most);
     // The magic number, the size of blocks and the revision.
-    head.get(1080..1082) == Some(b"\x53\xef") && fits(24, 6) && fits(76, 1)
+    head.get(1080..1082) == Some(b"\x53\xef")
+        && u32_at(head, 1048).is_some_and(|size| size <= 6)
+        && u32_at(head, 1100).is_some_and(|revision| revision <= 1)
 }
 
 /// Returns true for the result of `nvcc --optix-ir`, whose level differs from that of LTO-IR (files of nvcc 13.0 to 13.5).
@@ -144,10 +144,10 @@ fn is_optix(head: &[u8]) -> bool {
 /// Returns true for a cpio archive, whose header consists of digits.
 fn is_cpio(head: &[u8]) -> bool {
     let formats = [(&b"070701"[..], 110, 16), (b"070702", 110, 16), (b"070707", 76, 8)];
-    let is_number = |length: usize, radix: u32| {
-        head.get(..length).is_some_and(|header| header.iter().all(|byte| char::from(*byte).is_digit(radix)))
-    };
-    formats.iter().any(|(magic, length, radix)| head.starts_with(magic) && is_number(*length, *radix))
+    formats.iter().any(|(magic, length, radix)| {
+        let header = head.get(..*length).filter(|header| header.starts_with(magic));
+        header.is_some_and(|header| header.iter().all(|byte| char::from(*byte).is_digit(*radix)))
+    })
 }
 
 /// Returns the reason why a file or member with these first bytes is not examined. `None` if it can be examined or cannot
@@ -170,8 +170,9 @@ pub fn kind_from_head(head: &[u8]) -> Option<Reason> {
     } else if is_optix(head) {
         Some("GPU code as OptiX IR".into())
     } else {
-        let is_it = |at: usize, magic: &[u8]| head.get(at..).is_some_and(|rest| rest.starts_with(magic));
-        PACKED.iter().find(|(at, magic, _)| is_it(*at, magic)).map(|(_, _, format)| Reason::from(*format))
+        let mut formats = PACKED.iter();
+        let format = formats.find(|(at, magic, _)| head.get(*at..).is_some_and(|rest| rest.starts_with(magic)));
+        format.map(|(_, _, format)| Reason::from(*format))
     }
 }
 
@@ -255,8 +256,7 @@ fn packed_section(section: &Section<'_>) -> Option<Reason> {
     let Section { name, data, .. } = *section;
     let is_stored = section.kind == SHT_PROGBITS && section.flags & SHF_ALLOC == 0;
     // Fedora stores the names of local functions in a compressed ELF file.
-    let is_packed = || !kind(data).is_empty() && name != ".gnu_debugdata";
-    let is_own = is_stored && (!name.starts_with('.') || is_packed());
+    let is_own = is_stored && (!name.starts_with('.') || !kind(data).is_empty() && name != ".gnu_debugdata");
     (is_own && data.iter().any(|byte| *byte != 0))
         .then(|| format!("{} in section {name}, which is not loaded{}", size(data.len()), kind(data)).into())
 }
@@ -265,12 +265,11 @@ fn packed_section(section: &Section<'_>) -> Option<Reason> {
 /// `uses_cuda`: whether the file has a trace of CUDA.
 pub(crate) fn unexamined_parts_of_pe(image: &Pe<'_>, uses_cuda: &dyn Fn() -> bool) -> Vec<Reason> {
     let mut reasons = Vec::new();
-    let has = |start: &str| image.sections().any(|section| section.name.starts_with(start));
-    if has(".hip_fat") {
+    if image.sections().any(|section| section.name.starts_with(".hip_fat")) {
         reasons.push(AMD);
     }
     // Names in an image end after eight characters.
-    if has(&OFFLOADING[..8]) {
+    if image.sections().any(|section| section.name.starts_with(&OFFLOADING[..8])) {
         reasons.push(format!("GPU code in clang's format ({OFFLOADING})").into());
     }
     reasons.extend(image.foreign_code().filter(|_| uses_cuda()).map(Reason::from));

@@ -5,6 +5,7 @@ mod strings;
 
 use crate::binary::ar;
 use std::cell::OnceCell;
+use std::collections::BTreeSet;
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -230,13 +231,12 @@ impl Binary {
             other => return Err(format!("is an ELF file of type {other}; expected a program, a library or an object")),
         };
         (self.machine, self.class64) = (elf.machine(), elf.is_64_bit());
-        let text = |text: &str| text.to_owned();
         self.needed = elf.dynamic_texts(tag::NEEDED).map(|name| String::from_utf8_lossy(name).into_owned()).collect();
         self.opened = dlopen_note::read_notes(&elf);
-        self.soname = elf.soname().map(text);
-        self.rpath = elf.rpath().map(text);
-        self.runpath = elf.runpath().map(text);
-        self.interpreter = elf.interpreter().map(text);
+        self.soname = elf.soname().map(str::to_owned);
+        self.rpath = elf.rpath().map(str::to_owned);
+        self.runpath = elf.runpath().map(str::to_owned);
+        self.interpreter = elf.interpreter().map(str::to_owned);
         self.damage = elf.find_damage();
         self.notes = find_notes(&elf, 0, None);
         self.reaches = linkages(&elf);
@@ -250,10 +250,10 @@ impl Binary {
         self.os = Some(TargetOs::Windows);
         (self.machine, self.class64) = (image.machine(), image.is_64_bit());
         let imports = image.imports();
-        let names = |delayed: bool| {
-            imports.iter().filter(move |dll| dll.is_delayed == delayed).map(|dll| dll.name.to_owned()).collect()
-        };
-        (self.needed, self.delay_loaded) = (names(false), names(true));
+        for dll in &imports {
+            let names = if dll.is_delayed { &mut self.delay_loaded } else { &mut self.needed };
+            names.push(dll.name.to_owned());
+        }
         self.soname = image.dll_name().map(str::to_owned);
         self.version_resource = image.version();
         self.damage = image.find_damage();
@@ -383,14 +383,9 @@ impl Binary {
     /// # Errors
     /// The reason why the file cannot be parsed.
     pub fn reaches_cuda(&self) -> Result<bool, String> {
-        let named = |name: &str| {
-            let name = vendor::plain_name(name);
-            let stem = name.split(".so").next().and_then(|stem| stem.strip_prefix("lib")).unwrap_or(&name);
-            stem != NVML && is_nvidia_name(stem)
-        };
         let bound = self.bound.iter().map(|bound| bound.soname.as_str());
         let mut names = self.imported().map(String::as_str).chain(bound);
-        if names.any(named) || self.reaches.iter().any(|linkage| *linkage != Linkage::None) {
+        if names.any(is_library_of_nvidia) || self.reaches.iter().any(|linkage| *linkage != Linkage::None) {
             return Ok(true);
         }
         Ok(self.strings()?.find_first_of_each(&CALLED).iter().any(Option::is_some))
@@ -399,8 +394,9 @@ impl Binary {
     /// Returns true if the file loads GPU code that it neither contains nor compiles: only the program knows where it is.
     pub(crate) fn loads_other_code(&self) -> bool {
         const LOADERS: [&str; 3] = ["cuModuleLoad", "cuLibraryLoad", "cudaLibraryLoad"];
-        let loads = |symbol: &str| LOADERS.iter().any(|start| symbol.starts_with(start));
-        let imports = Elf::parse(self.data()).is_ok_and(|elf| elf.undefined_symbols().any(loads));
+        let imports = Elf::parse(self.data()).is_ok_and(|elf| {
+            elf.undefined_symbols().any(|symbol| LOADERS.iter().any(|start| symbol.starts_with(start)))
+        });
         imports
             && memmem::find(self.data(), b"nvrtc").is_none()
             && self.kernels().is_ok_and(|kernels| kernels.entries().is_empty())
@@ -416,15 +412,16 @@ impl Binary {
     }
 }
 
+/// Returns true if a name of a needed file is that of a library of NVIDIA that computes.
+fn is_library_of_nvidia(name: &str) -> bool {
+    let name = vendor::plain_name(name);
+    let stem = name.split(".so").next().and_then(|stem| stem.strip_prefix("lib")).unwrap_or(&name);
+    stem != NVML && is_nvidia_name(stem)
+}
+
 fn stronger_linkage(one: Linkage, other: Linkage) -> Linkage {
-    let weight = |linkage| match linkage {
-        Linkage::None => 0,
-        Linkage::Unknown => 1,
-        Linkage::Dlopened => 2,
-        Linkage::Linked => 3,
-        Linkage::Static => 4,
-    };
-    if weight(other) > weight(one) { other } else { one }
+    let strongest_first = [Linkage::Static, Linkage::Linked, Linkage::Dlopened, Linkage::Unknown];
+    strongest_first.into_iter().find(|linkage| [one, other].contains(linkage)).unwrap_or(Linkage::None)
 }
 
 /// Returns true if a file of type `ET_DYN` is a program. Linkers before 2016 do not set the flag; a file without it is
@@ -481,9 +478,9 @@ fn detect_linkage(library: &Library, elf: &Elf<'_>, wanted: &[&str], text: Optio
     }
     // The file imports the function, but nothing names the library: an object, or a library whose users link the
     // dependency.
-    let of_library = |name: &str| traces.functions.is_some_and(|start| name.starts_with(start));
-    let of_object = |name: &str| text.is_none() && traces.wanted.contains(&name);
-    if wanted.iter().any(|name| of_library(name) || of_object(name)) {
+    if wanted.iter().any(|name| {
+        traces.functions.is_some_and(|start| name.starts_with(start)) || text.is_none() && traces.wanted.contains(name)
+    }) {
         return Linkage::Unknown;
     }
     let Some(text) = text else { return Linkage::None };
@@ -517,11 +514,11 @@ fn detect_in_strings(library: &Library, text: &FileStrings<'_>, inside: &[&[Code
     }
     let Some(start) = traces.functions else { return Linkage::None };
     let asked = library.asked.as_ref().and_then(|asked| asked.function.strip_prefix(start)).unwrap_or_default();
-    let function = |behind: &[u8]| {
+    let has_function = text.occurrences(start.as_bytes()).any(|behind| {
         behind.first().is_some_and(u8::is_ascii_uppercase)
             && (asked.is_empty() || !behind.starts_with(asked.as_bytes()))
-    };
-    if answers || text.occurrences(start.as_bytes()).any(function) { Linkage::Unknown } else { Linkage::None }
+    });
+    if answers || has_function { Linkage::Unknown } else { Linkage::None }
 }
 
 /// Returns the version of a library whose code is in this file, from the text that the library contains.
@@ -552,25 +549,25 @@ pub(crate) fn versions_after(data: &[u8], text: &str, then: &str) -> Vec<Version
     const NEAR: usize = 64;
     let Ok(strings) = FileStrings::from_bytes(data) else { return Vec::new() };
     let mark = CodeMark { text: "", version: Some('.') };
-    let version = |behind: &[u8]| {
+    let versions = strings.occurrences(text.as_bytes()).filter_map(|behind| {
         let line = &behind[..behind.len().min(NEAR)];
         mark.version_after(&line[memmem::find(line, then.as_bytes())? + then.len()..])
-    };
-    strings.occurrences(text.as_bytes()).filter_map(version).collect()
+    });
+    versions.collect()
 }
 
 /// Returns the texts in the constants of a file that begin with `start` and end with NUL, each once.
 pub(crate) fn texts_starting_with(data: &[u8], start: &str) -> Vec<String> {
     const LONGEST: usize = 256;
     let Ok(strings) = FileStrings::from_bytes(data) else { return Vec::new() };
-    let text = |behind: &[u8]| {
-        let end = behind.iter().take(LONGEST).position(|byte| *byte == 0)?;
-        Some(format!("{start}{}", std::str::from_utf8(&behind[..end]).ok()?))
-    };
-    let mut texts: Vec<String> = strings.occurrences(start.as_bytes()).filter_map(text).collect();
-    texts.sort();
-    texts.dedup();
-    texts
+    let texts: BTreeSet<String> = strings
+        .occurrences(start.as_bytes())
+        .filter_map(|behind| {
+            let end = behind.iter().take(LONGEST).position(|byte| *byte == 0)?;
+            Some(format!("{start}{}", std::str::from_utf8(&behind[..end]).ok()?))
+        })
+        .collect();
+    texts.into_iter().collect()
 }
 
 /// Returns the constants of a file that follow each occurrence of a text.

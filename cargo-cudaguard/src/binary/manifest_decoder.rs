@@ -107,6 +107,11 @@ impl<'a> Bytes<'a> {
         Ok(text)
     }
 
+    /// Reads the text at an offset in a row.
+    fn read_row_text(self, row: usize, offset: usize, what: &str) -> Result<String, String> {
+        self.read_text(row + offset, &format!("{what} of the row at byte {row}")).map(str::to_owned)
+    }
+
     fn unlimited_text(self, at: usize, what: &str) -> Result<&'a str, String> {
         let (start, length) = (usize::from(self.read_u16(at)?), usize::from(self.read_u16(at + 2)?));
         let bytes = self.0.get(start..start + length);
@@ -152,20 +157,23 @@ fn decode_rows(note: Bytes<'_>) -> Result<(Vec<Requirement>, Vec<u16>), String> 
     Ok((known, unknown))
 }
 
+fn decode_cc(packed: u32, row: usize) -> Result<(u8, u8), String> {
+    match packed.to_le_bytes() {
+        [minor, major, 0, 0] => Ok((major, minor)),
+        _ => Err(format!("the manifest is damaged: the row at byte {row} has no compute capability")),
+    }
+}
+
 fn decode_row(note: Bytes<'_>, at: usize, kind: u16) -> Result<Option<Requirement>, String> {
     let _whole: [u8; ROW_SIZE] = note.read_array(at)?;
     // The flags have the same offset in all kinds of rows with flags.
     let flags = note.read_u16(at + library_row::FLAGS)?;
-    let text = |offset: usize, what: &str| {
-        note.read_text(at + offset, &format!("{what} of the row at byte {at}")).map(str::to_owned)
-    };
-    let version = |offset: usize| note.read_u32(at + offset).map(Version::from_packed);
     Ok(match kind {
         ROW_LIBRARY => Some(Requirement::Library {
-            min: version(library_row::MIN)?,
-            below: version(library_row::BELOW)?,
-            built: version(library_row::BUILT)?,
-            soname: text(library_row::SONAME, "the soname")?,
+            min: Version::from_packed(note.read_u32(at + library_row::MIN)?),
+            below: Version::from_packed(note.read_u32(at + library_row::BELOW)?),
+            built: Version::from_packed(note.read_u32(at + library_row::BUILT)?),
+            soname: note.read_row_text(at, library_row::SONAME, "the soname")?,
             linkage: match flags & (LIBRARY_LINKED | LIBRARY_DLOPENED | LIBRARY_STATIC) {
                 LIBRARY_LINKED => Linkage::Linked,
                 LIBRARY_DLOPENED => Linkage::Dlopened,
@@ -176,20 +184,16 @@ fn decode_row(note: Bytes<'_>, at: usize, kind: u16) -> Result<Option<Requiremen
             required: flags & LIBRARY_REQUIRED != 0,
         }),
         ROW_PART => Some(Requirement::Part {
-            file: text(part_row::FILE, "the file")?,
-            symbol: text(part_row::SYMBOL, "the symbol")?,
+            file: note.read_row_text(at, part_row::FILE, "the file")?,
+            symbol: note.read_row_text(at, part_row::SYMBOL, "the symbol")?,
             needed: flags & 1 != 0,
         }),
         ROW_DRIVER => Some(Requirement::Driver {
             cuda: CudaVersion::from_int(note.read_u32(at + driver_row::CUDA)?),
             release: DriverRelease::from_packed(note.read_u32(at + driver_row::RELEASE)?),
-            because: text(driver_row::BECAUSE, "the reason")?,
+            because: note.read_row_text(at, driver_row::BECAUSE, "the reason")?,
         }),
         ROW_GPU => {
-            let cc = |packed: u32| match packed.to_le_bytes() {
-                [minor, major, 0, 0] => Ok((major, minor)),
-                _ => Err(format!("the manifest is damaged: the row at byte {at} has no compute capability")),
-            };
             let all = [
                 GpuCoverage::AtLeastPartialPtx,
                 GpuCoverage::AtLeastPartial,
@@ -202,9 +206,10 @@ fn decode_row(note: Bytes<'_>, at: usize, kind: u16) -> Result<Option<Requiremen
                 GpuCoverage::Unknown,
             ];
             let by = all.into_iter().find(|by| flags & served_flag(*by) == served_flag(*by));
-            let (from, to) = (cc(note.read_u32(at + gpu_row::LOWEST)?)?, note.read_u32(at + gpu_row::HIGHEST)?);
-            let to = if to == NO_END { None } else { Some(cc(to)?) };
-            let code = text(gpu_row::CODE, "the code")?;
+            let from = decode_cc(note.read_u32(at + gpu_row::LOWEST)?, at)?;
+            let to = note.read_u32(at + gpu_row::HIGHEST)?;
+            let to = if to == NO_END { None } else { Some(decode_cc(to, at)?) };
+            let code = note.read_row_text(at, gpu_row::CODE, "the code")?;
             let (cuda, release) = (note.read_u32(at + gpu_row::CUDA)?, note.read_u32(at + gpu_row::RELEASE)?);
             let (sure, sure_release) =
                 (note.read_u32(at + gpu_row::SURE_CUDA)?, note.read_u32(at + gpu_row::SURE_RELEASE)?);
@@ -231,16 +236,13 @@ fn decode_row(note: Bytes<'_>, at: usize, kind: u16) -> Result<Option<Requiremen
 /// Reads the facts in the JSON text. Facts that are missing, or have values that this reader does not know, stay
 /// empty.
 fn from_json(facts: &Value) -> Manifest {
-    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
     let policy = &facts["policy"];
-    let archs = |key: &str| {
-        Some(facts["archs"][key].as_array()?.iter().filter_map(|name| parse_target(name.as_str()?)).collect::<Vec<_>>())
-    };
+    let component = &facts["component"];
     Manifest {
-        component: Component { name: text(&facts["component"]["name"]), version: text(&facts["component"]["version"]) },
-        cudaguard: text(&facts["cudaguard"]),
-        target: text(&facts["target"]),
-        profile: text(&facts["profile"]),
+        component: Component { name: decode_text(&component["name"]), version: decode_text(&component["version"]) },
+        cudaguard: decode_text(&facts["cudaguard"]),
+        target: decode_text(&facts["target"]),
+        profile: decode_text(&facts["profile"]),
         toolkit: decode_version(&facts["toolkit"]["version"]),
         toolkit_known: facts["toolkit"]["known"].as_str().and_then(FactSource::from_name),
         other_toolkits: facts["toolkit"]["besides"]
@@ -259,8 +261,8 @@ fn from_json(facts: &Value) -> Manifest {
             linkage: Linkage::from_name(linkage),
             version: decode_version(&facts["cudart"]["version"]).map(CudaVersion::from),
         }),
-        declared: archs("declared").unwrap_or_default(),
-        observed: archs("observed"),
+        declared: decode_targets(&facts["archs"]["declared"]).unwrap_or_default(),
+        observed: decode_targets(&facts["archs"]["observed"]),
         host_compiler: facts["host_compiler"].as_str().map(str::to_owned),
         runtime: Runtime {
             mismatch_warns: policy["mismatch"] == "warn",
@@ -285,13 +287,19 @@ fn from_json(facts: &Value) -> Manifest {
 }
 
 fn decode_dlopened(value: &Value) -> Opens {
-    let text = |value: &Value| value.as_str().map(str::to_owned);
-    let texts = |value: &Value| value.as_array().into_iter().flatten().filter_map(text).collect();
-    Opens {
-        by: text(&value["by"]).unwrap_or_default(),
-        libraries: texts(&value["libraries"]),
-        endings: texts(&value["endings"]),
-    }
+    let [libraries, endings] = ["libraries", "endings"].map(|key| {
+        let texts = value[key].as_array().into_iter().flatten();
+        texts.filter_map(|text| text.as_str().map(str::to_owned)).collect()
+    });
+    Opens { by: decode_text(&value["by"]), libraries, endings }
+}
+
+fn decode_text(value: &Value) -> String {
+    value.as_str().unwrap_or_default().to_owned()
+}
+
+fn decode_targets(list: &Value) -> Option<Vec<Target>> {
+    Some(list.as_array()?.iter().filter_map(|name| parse_target(name.as_str()?)).collect())
 }
 
 fn decode_version(value: &Value) -> Option<Version> {
@@ -300,17 +308,16 @@ fn decode_version(value: &Value) -> Option<Version> {
 
 /// Parses a target as the writer formats it: `sm_90a`, `compute_90`.
 fn parse_target(name: &str) -> Option<Target> {
-    let arch = |text: &str| {
-        let (digits, suffix) = match text.as_bytes().last()? {
-            b'a' => (&text[..text.len() - 1], Suffix::Specific),
-            b'f' => (&text[..text.len() - 1], Suffix::Family),
-            _ => (text, Suffix::None),
-        };
-        Some(Arch { number: digits.parse().ok()?, suffix })
+    let (kind, text) = name.split_once('_')?;
+    let (digits, suffix) = match text.as_bytes().last()? {
+        b'a' => (&text[..text.len() - 1], Suffix::Specific),
+        b'f' => (&text[..text.len() - 1], Suffix::Family),
+        _ => (text, Suffix::None),
     };
-    match name.split_once('_')? {
-        ("sm", rest) => arch(rest).map(Target::Cubin),
-        ("compute", rest) => arch(rest).map(Target::Ptx),
+    let arch = Arch { number: digits.parse().ok()?, suffix };
+    match kind {
+        "sm" => Some(Target::Cubin(arch)),
+        "compute" => Some(Target::Ptx(arch)),
         _ => None,
     }
 }

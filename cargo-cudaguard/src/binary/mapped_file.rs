@@ -30,15 +30,14 @@ impl Contents {
 
     /// Reads the bytes of an open file; `path` names it in errors.
     pub fn from_file(mut file: File, path: &Path) -> Result<Self, String> {
-        let fail = |error: &dyn fmt::Display| format!("{}: {error}", path.display());
-        if file.metadata().map_err(|error| fail(&error))?.len() == 0 {
-            return Err(fail(&"is empty"));
+        if file.metadata().map_err(|error| file_error(path, error))?.len() == 0 {
+            return Err(file_error(path, "is empty"));
         }
         if let Some(map) = map_file(&file) {
             return Ok(Self(MappedBytes::Mapped(map)));
         }
         let mut data = Vec::new();
-        file.read_to_end(&mut data).map_err(|error| fail(&error))?;
+        file.read_to_end(&mut data).map_err(|error| file_error(path, error))?;
         Ok(Self(MappedBytes::Read(data)))
     }
 
@@ -80,20 +79,24 @@ impl Deref for Contents {
 /// # Errors
 /// Returns a message with the path if the file cannot be opened or is not a regular file.
 pub fn open_regular(path: &Path) -> Result<File, String> {
-    let fail = |error: &dyn fmt::Display| format!("{}: {error}", path.display());
-    let regular = |metadata: &Metadata| {
-        if metadata.is_dir() {
-            return Err(fail(&"is a directory"));
-        }
-        if !metadata.is_file() {
-            return Err(fail(&"is not a regular file"));
-        }
-        Ok(())
-    };
-    regular(&std::fs::metadata(path).map_err(|error| fail(&error))?)?;
-    let file = File::open(path).map_err(|error| fail(&error))?;
-    regular(&file.metadata().map_err(|error| fail(&error))?)?;
+    check_regular(path, std::fs::metadata(path))?;
+    let file = File::open(path).map_err(|error| file_error(path, error))?;
+    check_regular(path, file.metadata())?;
     Ok(file)
+}
+
+fn check_regular(path: &Path, metadata: std::io::Result<Metadata>) -> Result<(), String> {
+    match metadata {
+        Err(error) => Err(file_error(path, error)),
+        Ok(metadata) if metadata.is_dir() => Err(file_error(path, "is a directory")),
+        Ok(metadata) if !metadata.is_file() => Err(file_error(path, "is not a regular file")),
+        Ok(_) => Ok(()),
+    }
+}
+
+/// Describes a problem of a file.
+pub(crate) fn file_error(path: &Path, why: impl fmt::Display) -> String {
+    format!("{}: {why}", path.display())
 }
 
 /// The files that a command reads. Each is opened once, even if several paths refer to it.

@@ -17,7 +17,7 @@ use object::read::pe::{
     SectionTable,
 };
 
-use cudaguard::internal::elf::machine;
+use cudaguard::internal::elf::{machine, u32_at};
 
 pub use object_file::CoffObject;
 pub use version_resource::{VersionResource, version_in_resource};
@@ -106,16 +106,17 @@ impl<'data> Pe<'data> {
     /// # Errors
     /// If the file is no PE image, or its headers are not within the file. The text continues after the file name.
     pub fn parse(data: &'data [u8]) -> Result<Self, String> {
-        let damaged = |error: object::read::Error| format!("is a damaged or truncated PE file: {error}");
-        match object::read::pe::optional_header_magic(data).map_err(damaged)? {
-            pe::IMAGE_NT_OPTIONAL_HDR64_MAGIC => Self::parse_headers::<pe::ImageNtHeaders64>(data).map_err(damaged),
-            pe::IMAGE_NT_OPTIONAL_HDR32_MAGIC => Self::parse_headers::<pe::ImageNtHeaders32>(data).map_err(damaged),
-            other => Err(format!("is a PE file with the unknown optional header {other:#x}")),
-        }
-        .and_then(|parsed| match parsed.sections.len() {
+        let parsed = match object::read::pe::optional_header_magic(data) {
+            Ok(pe::IMAGE_NT_OPTIONAL_HDR64_MAGIC) => Self::parse_headers::<pe::ImageNtHeaders64>(data),
+            Ok(pe::IMAGE_NT_OPTIONAL_HDR32_MAGIC) => Self::parse_headers::<pe::ImageNtHeaders32>(data),
+            Ok(other) => return Err(format!("is a PE file with the unknown optional header {other:#x}")),
+            Err(error) => Err(error),
+        };
+        let parsed = parsed.map_err(|error| format!("is a damaged or truncated PE file: {error}"))?;
+        match parsed.sections.len() {
             0..=MOST_SECTIONS => Ok(parsed),
             count => Err(format!("is a damaged PE file: {count} sections, and Windows loads at most {MOST_SECTIONS}")),
-        })
+        }
     }
 
     fn parse_headers<Headers: ImageNtHeaders>(data: &'data [u8]) -> Result<Self, object::read::Error> {
@@ -305,12 +306,11 @@ impl<'data> Pe<'data> {
     /// Returns the value of an exported variable of four bytes.
     pub fn exported_u32(&self, name: &str) -> Option<u32> {
         let address = self.exported_address(name)?;
-        let contains = |section: &PeSection| {
-            address.checked_sub(section.address).is_some_and(|at| (at as usize) < section.data.len())
-        };
-        let section = self.sections().find(contains).filter(|section| !section.is_code)?;
-        let bytes = section.data.get((address - section.address) as usize..)?.get(..4)?;
-        Some(u32::from_le_bytes(bytes.try_into().ok()?))
+        let (section, at) = self.sections().find_map(|section| {
+            let at = address.checked_sub(section.address)? as usize;
+            (at < section.data.len()).then_some((section, at))
+        })?;
+        u32_at(section.data, at).filter(|_| !section.is_code)
     }
 
     /// Returns the machine code of an exported function of an x86-64 image. The exception table has its length.
@@ -318,17 +318,16 @@ impl<'data> Pe<'data> {
         const ENTRY: usize = 12;
         let address = self.exported_address(name)?;
         let table = self.sections().find(|section| section.name == ".pdata")?.data;
-        let number = |at: usize| Some(u32::from_le_bytes(table.get(at..at + 4)?.try_into().ok()?));
         let (mut low, mut high) = (0, table.len() / ENTRY);
         while low < high {
             let middle = low + (high - low) / 2;
-            match number(middle * ENTRY)? {
+            match u32_at(table, middle * ENTRY)? {
                 // Zeros fill the section after the last entry.
                 start if start != 0 && start < address => low = middle + 1,
                 _ => high = middle,
             }
         }
-        let end = number(low * ENTRY + 4).filter(|_| number(low * ENTRY) == Some(address))?;
+        let end = u32_at(table, low * ENTRY + 4).filter(|_| u32_at(table, low * ENTRY) == Some(address))?;
         self.at_address(address)?.get(..end.checked_sub(address)?.try_into().ok()?)
     }
 
@@ -344,10 +343,8 @@ impl<'data> Pe<'data> {
         const ENTRIES: usize = 64;
         let directory = self.directories.get(pe::IMAGE_DIRECTORY_ENTRY_RESOURCE)?;
         let resources = ResourceDirectory::new(self.at_address(directory.virtual_address.get(LE))?);
-        let is_version = |entry: &&pe::ImageResourceDirectoryEntry| {
-            entry.name_or_id().id() == Some(pe::RT_VERSION) && entry.is_table()
-        };
-        let of_type = resources.root().ok()?.entries.iter().take(ENTRIES).find(is_version)?;
+        let mut types = resources.root().ok()?.entries.iter().take(ENTRIES);
+        let of_type = types.find(|entry| entry.name_or_id().id() == Some(pe::RT_VERSION) && entry.is_table())?;
         let by_language = of_type.data(resources).ok()?.table()?.entries.first()?.data(resources).ok()?.table()?;
         let entry = by_language.entries.first()?.data(resources).ok()?.data()?;
         let data = self.at_address(entry.offset_to_data.get(LE))?;
@@ -367,13 +364,17 @@ impl<'data> Pe<'data> {
                 ));
             }
         }
-        let unreadable = |index: usize, name: &str| {
-            let address = self.directories.get(index)?.virtual_address.get(LE);
-            self.at_address(address).is_none().then(|| format!("is damaged: its {name} table is in no section"))
-        };
-        unreadable(pe::IMAGE_DIRECTORY_ENTRY_IMPORT, "import")
-            .or_else(|| unreadable(pe::IMAGE_DIRECTORY_ENTRY_DELAY_IMPORT, "delay-import"))
-            .or_else(|| unreadable(pe::IMAGE_DIRECTORY_ENTRY_EXPORT, "export"))
+        for (index, name) in [
+            (pe::IMAGE_DIRECTORY_ENTRY_IMPORT, "import"),
+            (pe::IMAGE_DIRECTORY_ENTRY_DELAY_IMPORT, "delay-import"),
+            (pe::IMAGE_DIRECTORY_ENTRY_EXPORT, "export"),
+        ] {
+            let directory = self.directories.get(index);
+            if directory.is_some_and(|directory| self.at_address(directory.virtual_address.get(LE)).is_none()) {
+                return Some(format!("is damaged: its {name} table is in no section"));
+            }
+        }
+        None
     }
 
     /// Returns true if UPX packed the image: its code and data can be read after `upx -d`.

@@ -38,21 +38,24 @@ fn symbol_table() -> &'static Table {
     TABLE.get_or_init(|| parse_table(TEXT).expect("data/symbols.txt is whole: a test reads it"))
 }
 
+fn parse_release(text: &str, line: usize) -> Result<Version, String> {
+    text.parse().map_err(|why| format!("line {line}: {why}"))
+}
+
 fn parse_table(text: &str) -> Result<BTreeMap<&str, BTreeMap<&str, Releases>>, String> {
     let mut table: BTreeMap<&str, BTreeMap<&str, Releases>> = BTreeMap::new();
     let (mut library, mut first) = (None, None);
     for (line, number) in text.lines().zip(1..) {
-        let release = |text: &str| text.parse::<Version>().map_err(|why| format!("line {number}: {why}"));
         match line.split_at_checked(1) {
             Some(("#", _)) => {}
             Some(("=", soname)) => (library, first) = (Some(soname), None),
-            Some(("@", text)) => first = Some(release(text)?),
+            Some(("@", text)) => first = Some(parse_release(text, number)?),
             _ => {
                 let (name, last) = line.split_once(' ').map_or((line, None), |(name, last)| (name, Some(last)));
                 let (Some(soname), Some(first)) = (library, first) else {
                     return Err(format!("line {number}: a name before any library and release"));
                 };
-                let last = last.map(release).transpose()?;
+                let last = last.map(|last| parse_release(last, number)).transpose()?;
                 let first = Some(first).filter(|first| *first != Version::new(0, 0, 0));
                 if table.entry(soname).or_default().insert(name, Releases { first, last }).is_some() {
                     return Err(format!("line {number}: {name} occurs twice in {soname}"));
@@ -93,10 +96,8 @@ pub(crate) fn first_with(soname: &str, name: &str) -> Option<Version> {
 }
 
 fn tables_of_stem(stem: &str) -> impl Iterator<Item = &'static BTreeMap<&'static str, Releases>> {
-    let is_it = move |soname: &str| {
-        soname.strip_prefix("lib").and_then(|name| name.strip_prefix(stem)).is_some_and(|rest| rest.starts_with(".so."))
-    };
-    symbol_table().iter().filter(move |(soname, _)| is_it(soname)).map(|(_, functions)| functions)
+    let start = format!("lib{stem}.so.");
+    symbol_table().iter().filter(move |(soname, _)| soname.starts_with(&start)).map(|(_, functions)| functions)
 }
 
 /// A function that a file binds and that the first releases of its library lack.

@@ -64,11 +64,13 @@ impl VendorSymbols {
         let Ok(elf) = Elf::parse(binary.data()) else { return Self::default() };
         let Some(links) = dynamic_links(&elf) else { return Self::default() };
         let needed: Vec<&str> = binary.needed.iter().map(String::as_str).filter(|name| is_vendors(name)).collect();
-        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
         let mut imports = Vec::new();
         for wish in links.symbol_imports(false).into_iter().filter(|wish| !wish.weak) {
-            let name = text(wish.name);
-            let version = wish.version.and_then(|version| Some((text(version.name), text(version.of?))));
+            let name = String::from_utf8_lossy(wish.name).into_owned();
+            let version = wish.version.and_then(|version| {
+                let of = String::from_utf8_lossy(version.of?).into_owned();
+                Some((String::from_utf8_lossy(version.name).into_owned(), of))
+            });
             let of_vendor = match &version {
                 Some((_, of)) => is_compared(of),
                 None => needed.iter().any(|soname| symbols::releases_with(soname, &name).is_some()),
@@ -78,14 +80,16 @@ impl VendorSymbols {
             }
         }
         // A file finds a symbol with a version in no other library.
-        let has_versions = || links.exports().take(MOST_WITH_VERSIONS).any(|(_, version, _)| version.is_some());
-        let is_small = || links.exports().nth(MOST_WITH_VERSIONS).is_none();
-        let own = binary.soname.as_deref().is_some_and(is_vendors) || is_small() && has_versions();
+        let own = binary.soname.as_deref().is_some_and(is_vendors)
+            || links.exports().nth(MOST_WITH_VERSIONS).is_none()
+                && links.exports().any(|(_, version, _)| version.is_some());
         let mut exports = Exports::new();
-        let kept = |name: &[u8]| own || PREFIXES.iter().any(|prefix| name.starts_with(prefix));
         let mut is_unknown = imports.len() > MOST;
         imports.truncate(MOST);
-        for (name, version, is_default) in links.exports().filter(|(name, ..)| kept(name)) {
+        for (name, version, is_default) in links.exports() {
+            if !own && !PREFIXES.iter().any(|prefix| name.starts_with(prefix)) {
+                continue;
+            }
             if exports.len() == MOST {
                 is_unknown = true;
                 break;
@@ -97,13 +101,12 @@ impl VendorSymbols {
 
     fn from_pe(image: &Pe<'_>) -> Self {
         let imports = image.imports().into_iter().filter(|dll| is_vendors(dll.name)).flat_map(|dll| {
-            let import = move |name: &str| VendorImport {
+            dll.functions.into_iter().map(move |name| VendorImport {
                 name: name.to_owned(),
                 version: None,
                 dll: Some(dll.name.to_owned()),
                 lazy: dll.is_delayed,
-            };
-            dll.functions.into_iter().map(import)
+            })
         });
         let is_own = image.dll_name().is_some_and(is_vendors);
         let names = image.exported_names().filter(|_| is_own).take(MOST);

@@ -4,10 +4,10 @@ use std::cell::OnceCell;
 
 use memchr::memmem;
 
-use crate::binary::pe::{Pe, PeSection};
+use crate::binary::pe::Pe;
 use crate::binary::searcher::Searcher;
 use cudaguard::internal::elf::{self, Elf, SHF_ALLOC, SHT_PROGBITS};
-use cudaguard::internal::vendor::{self, CodeMark, Library, Traces};
+use cudaguard::internal::vendor::{self, CodeMark, Traces};
 
 const SHF_EXECINSTR: u64 = 4;
 const PF_X: u32 = 1;
@@ -25,12 +25,13 @@ type Place = (usize, usize);
 
 /// Returns every text by which [`super::detect_linkage`] detects a library.
 fn linkage_markers() -> Vec<&'static str> {
-    let of_one = |library: &'static Library| {
+    let mut markers = Vec::new();
+    for library in vendor::ALL {
         let Traces { functions, answers, opened_for, inside, inside_pe, .. } = &library.traces;
-        let marks = inside.iter().chain(inside_pe.iter().copied().flatten()).map(|mark| mark.text);
-        functions.iter().chain(answers).chain([opened_for]).copied().chain(marks)
-    };
-    vendor::ALL.into_iter().flat_map(of_one).collect()
+        markers.extend(functions.iter().chain(answers).chain([opened_for]));
+        markers.extend(inside.iter().chain(inside_pe.iter().copied().flatten()).map(|mark| mark.text));
+    }
+    markers
 }
 
 impl<'data> FileStrings<'data> {
@@ -50,13 +51,15 @@ impl<'data> FileStrings<'data> {
 
     pub(super) fn from_pe(image: &Pe<'data>) -> Self {
         const TABLES: [&str; 4] = [".pdata", ".reloc", ".rsrc", ".xdata"];
-        let is_text = |section: &PeSection<'data>| {
-            !section.is_code
-                && !section.name.starts_with(".nv")
-                && !section.name.starts_with("__nv")
-                && !TABLES.contains(&section.name)
-        };
-        let sections: Vec<_> = image.sections().filter(is_text).collect();
+        let sections: Vec<_> = image
+            .sections()
+            .filter(|section| {
+                !section.is_code
+                    && !section.name.starts_with(".nv")
+                    && !section.name.starts_with("__nv")
+                    && !TABLES.contains(&section.name)
+            })
+            .collect();
         let places: Vec<_> = sections.iter().map(|section| (section.offset, section.data.len())).collect();
         Self::new(
             sections.iter().zip(elf::read_before(&places)).map(|(section, known)| &section.data[known..]).collect(),
@@ -78,9 +81,8 @@ impl<'data> FileStrings<'data> {
             .collect();
         if !sections.is_empty() {
             let places: Vec<_> = sections.iter().map(|section| (section.offset, section.data.len())).collect();
-            let read_before = elf::read_before(&places);
-            let rest = |(section, known): (&elf::Section<'data>, usize)| &section.data[known..];
-            return Self::new(sections.iter().zip(read_before).map(rest).collect());
+            let rests = sections.iter().zip(elf::read_before(&places)).map(|(section, known)| &section.data[known..]);
+            return Self::new(rests.collect());
         }
         let segments: Vec<_> =
             elf.segments().filter(|segment| segment.kind == 1 && segment.flags & PF_X == 0).collect();
@@ -159,8 +161,8 @@ impl<'data> FileStrings<'data> {
 
     /// Returns true if the file contains this mark of a library's code.
     pub(super) fn contains_mark(&self, mark: &CodeMark) -> bool {
-        let is_match = |behind: &[u8]| mark.version.is_none() || behind.first().is_some_and(u8::is_ascii_digit);
-        self.occurrences(mark.text.as_bytes()).any(is_match)
+        self.occurrences(mark.text.as_bytes())
+            .any(|behind| mark.version.is_none() || behind.first().is_some_and(u8::is_ascii_digit))
     }
 
     pub(super) fn contains_bytes(&self, wanted: &[u8]) -> bool {

@@ -54,31 +54,19 @@ pub(super) struct Units {
 impl Units {
     pub(super) fn from_kernels(kernels: &Kernels) -> Self {
         let majors = Majors::from_kernels(kernels);
-        let codes = |container: &Container| container_codes(kernels, container, &majors);
-        let with = |role: Role| move |(_, container): &(usize, &Container)| container.role == role;
-        let all = || kernels.containers.iter().enumerate();
         let mut known: HashMap<LinkUnit, u32> = HashMap::new();
         let mut units = Self { distinct: Vec::new(), of: vec![None; kernels.containers.len()] };
-        let mut put = |units: &mut Self, unit: LinkUnit, members: &[usize]| {
-            let next = u32::try_from(units.distinct.len()).unwrap_or(u32::MAX);
-            let number = *known.entry(unit).or_insert_with_key(|unit| {
-                units.distinct.push(unit.clone());
-                next
-            });
-            for member in members {
-                units.of[*member] = Some(number);
-            }
-        };
 
         // Bare images of the same kernels are alternatives: the program selects one of them for its GPU.
         let mut alternatives: HashMap<u64, (Vec<usize>, Vec<DeviceCode>)> = HashMap::new();
-        for (at, container) in all().filter(with(Role::Kernels)) {
+        for (at, container) in kernels.containers_with_role(Role::Kernels) {
+            let codes = container_codes(kernels, container, &majors);
             if container.kernels == 0 {
-                put(&mut units, LinkUnit { codes: codes(container), ..LinkUnit::default() }, &[at]);
+                units.put(&mut known, LinkUnit { codes, ..LinkUnit::default() }, &[at]);
             } else {
                 let (members, all) = alternatives.entry(container.kernels).or_default();
                 members.push(at);
-                all.extend(codes(container));
+                all.extend(codes);
             }
         }
         let mut alternatives: Vec<_> = alternatives.into_values().collect();
@@ -86,25 +74,37 @@ impl Units {
         for (members, mut codes) in alternatives {
             codes.sort_unstable();
             codes.dedup();
-            put(&mut units, LinkUnit { codes, ..LinkUnit::default() }, &members);
+            units.put(&mut known, LinkUnit { codes, ..LinkUnit::default() }, &members);
         }
 
-        let mut inputs: Vec<Vec<DeviceCode>> =
-            all().filter(with(Role::Input)).map(|(_, container)| codes(container)).collect();
+        let (input_members, mut inputs): (Vec<usize>, Vec<Vec<DeviceCode>>) = kernels
+            .containers_with_role(Role::Input)
+            .map(|(at, container)| (at, container_codes(kernels, container, &majors)))
+            .unzip();
         inputs.sort_unstable();
         inputs.dedup();
         let inputs: Arc<[Vec<DeviceCode>]> = inputs.into();
-        let linked: Vec<usize> = all().filter(with(Role::Linked)).map(|(at, _)| at).collect();
-        for at in &linked {
-            let unit =
-                LinkUnit { codes: codes(&kernels.containers[*at]), inputs: inputs.clone(), shared: linked.len() > 1 };
-            put(&mut units, unit, &[*at]);
+        let shared = kernels.containers_with_role(Role::Linked).count() > 1;
+        for (at, container) in kernels.containers_with_role(Role::Linked) {
+            let codes = container_codes(kernels, container, &majors);
+            units.put(&mut known, LinkUnit { codes, inputs: inputs.clone(), shared }, &[at]);
         }
-        if linked.is_empty() && !inputs.is_empty() && !super::is_archive(&kernels.places) {
-            let members: Vec<usize> = all().filter(with(Role::Input)).map(|(at, _)| at).collect();
-            put(&mut units, LinkUnit { codes: Vec::new(), inputs, shared: false }, &members);
+        if kernels.has_linker_input() && !super::is_archive(&kernels.places) {
+            units.put(&mut known, LinkUnit { codes: Vec::new(), inputs, shared: false }, &input_members);
         }
         units
+    }
+
+    /// Adds containers to a unit. `known` has the number of each unit.
+    fn put(&mut self, known: &mut HashMap<LinkUnit, u32>, unit: LinkUnit, members: &[usize]) {
+        let next = u32::try_from(self.distinct.len()).unwrap_or(u32::MAX);
+        let number = *known.entry(unit).or_insert_with_key(|unit| {
+            self.distinct.push(unit.clone());
+            next
+        });
+        for member in members {
+            self.of[*member] = Some(number);
+        }
     }
 }
 
@@ -235,8 +235,12 @@ impl Kernels {
 
     /// Returns true if there is relocatable code that no device linker has processed.
     pub fn has_linker_input(&self) -> bool {
-        let has = |role| self.containers.iter().any(|container| container.role == role);
-        has(Role::Input) && !has(Role::Linked)
+        self.containers_with_role(Role::Input).next().is_some()
+            && self.containers_with_role(Role::Linked).next().is_none()
+    }
+
+    fn containers_with_role(&self, role: Role) -> impl Iterator<Item = (usize, &Container)> {
+        self.containers.iter().enumerate().filter(move |(_, container)| container.role == role)
     }
 
     /// Returns true for a single bare cubin.
@@ -355,10 +359,10 @@ impl Kernels {
     /// that set conditions of CUDA graphs run only if the driver has these graphs, so their text requires nothing (XLA).
     fn newest_text(&self, cc: (u8, u8)) -> Option<(u16, u16)> {
         let mut best: HashMap<u64, (Target, (u16, u16))> = HashMap::new();
-        let is_text = |container: &&Container| {
-            container.role == Role::Aside && container.form == ImageForm::Ptx && !container.sets_conditions
-        };
-        for container in self.containers.iter().filter(is_text) {
+        for container in &self.containers {
+            if container.role != Role::Aside || container.form != ImageForm::Ptx || container.sets_conditions {
+                continue;
+            }
             let images = self.entries_of(container).iter();
             for (target, isa) in images.filter_map(|image| Some((image.runnable_target()?, image.ptx_isa()?))) {
                 if target.compatibility_with(cc) == Compatibility::Yes {
@@ -401,14 +405,16 @@ impl Kernels {
     /// Groups the containers with kernels by their targets. Bare images of the same kernels are one group, and so is
     /// the output of a device linker together with the PTX that all of its inputs have.
     pub fn container_groups(&self) -> Vec<Group> {
-        let containers =
-            |unit: u32| (0..self.containers.len()).filter(move |at| self.units.of.get(*at) == Some(&Some(unit)));
-        let group = |(unit, number): (&LinkUnit, u32)| Group {
-            targets: unit.unit_targets(),
-            whole: !unit.codes.contains(&DeviceCode::Unknown) && (!unit.shared || unit.inputs.is_empty()),
-            containers: containers(number).collect(),
-        };
-        self.units.distinct.iter().zip(0u32..).map(group).collect()
+        let mut groups = Vec::new();
+        for (unit, number) in self.units.distinct.iter().zip(0u32..) {
+            let containers = self.units.of.iter().enumerate().filter(|(_, of)| **of == Some(number));
+            groups.push(Group {
+                targets: unit.unit_targets(),
+                whole: !unit.codes.contains(&DeviceCode::Unknown) && (!unit.shared || unit.inputs.is_empty()),
+                containers: containers.map(|(at, _)| at).collect(),
+            });
+        }
+        groups
     }
 
     /// Returns the targets that the file is built for, sorted. For a device link, these are the targets of its output

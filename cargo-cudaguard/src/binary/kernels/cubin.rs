@@ -2,7 +2,7 @@
 
 use cudaguard::internal::arch::{Arch, Suffix};
 use cudaguard::internal::digest::Digest;
-use cudaguard::internal::elf::{Elf, machine};
+use cudaguard::internal::elf::{Elf, machine, u16_at, word_at};
 
 /// The facts from a cubin's headers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,7 +48,6 @@ fn read_complete(data: &[u8], elf: &Elf) -> Option<Cubin> {
         debug |= section.name == ".debug_info" || section.name == ".nv_debug_info_reg_sass";
     }
     let flags = elf.flags();
-    let accelerated = |number: u32, flag: u32| number >= FIRST_ACCELERATED && flags & flag != 0;
     // The position of the arch in the flags depends on the ABI (measured: ptxas 11.8 to 12.9 write 7, 13.0 to 13.5
     // write 8).
     let (number, flag) = if elf.abi_version() >= 8 {
@@ -60,7 +59,7 @@ fn read_complete(data: &[u8], elf: &Elf) -> Option<Cubin> {
         .notes()
         .filter(|note| note.owner.starts_with("NVIDIA"))
         .find_map(|note| suffix_in(note.desc))
-        .unwrap_or(if accelerated(number, flag) { Suffix::Specific } else { Suffix::None });
+        .unwrap_or(if number >= FIRST_ACCELERATED && flags & flag != 0 { Suffix::Specific } else { Suffix::None });
     let number = u16::try_from(number).ok().filter(|number| super::fatbin::is_possible_arch(*number))?;
     Some(Cubin {
         arch: Arch { number, suffix },
@@ -81,13 +80,13 @@ const FLAG_ACCELERATED_8: u32 = 0x8;
 
 /// Returns the offset of the end of the header tables.
 fn tables_end(data: &[u8], class64: bool) -> Option<u64> {
-    let half = |at| super::fatbin::u16_at(data, at).map(u64::from);
-    let word = |at| super::fatbin::u32_at(data, at).map(u64::from);
-    let long = |at| super::fatbin::u64_at(data, at);
-    let (segments, sections, sizes) = if class64 { (long(32)?, long(40)?, 54) } else { (word(28)?, word(32)?, 42) };
-    let segments_end = segments.checked_add(half(sizes)? * half(sizes + 2)?)?;
-    let sections_end = sections.checked_add(half(sizes + 4)? * half(sizes + 6)?)?;
-    Some(segments_end.max(sections_end))
+    let (segments, sections, sizes) = if class64 { (32, 40, 54) } else { (28, 32, 42) };
+    let mut end = 0;
+    for (table, sizes) in [(segments, sizes), (sections, sizes + 4)] {
+        let size = u64::from(u16_at(data, sizes)?) * u64::from(u16_at(data, sizes + 2)?);
+        end = end.max(word_at(data, table, class64)?.checked_add(size)?);
+    }
+    Some(end)
 }
 
 /// Extracts the suffix from `-arch sm_100f` in the command line that ptxas 13 and later store in `.note.nv.tkinfo`.

@@ -4,19 +4,12 @@
 //! length is read from the file, and unknown kinds are accepted, because NVIDIA adds new ones.
 
 use cudaguard::internal::arch::{Arch, Suffix};
+pub(super) use cudaguard::internal::elf::{u16_at, u32_at};
 
 /// Magic bytes at the start of a container.
 pub(super) const MAGIC: [u8; 4] = [0x50, 0xed, 0x55, 0xba];
 const CONTAINER_HEADER: usize = 16;
 const ENTRY_HEADER: usize = 64;
-
-pub(super) fn u16_at(data: &[u8], at: usize) -> Option<u16> {
-    Some(u16::from_le_bytes(data.get(at..at.checked_add(2)?)?.try_into().ok()?))
-}
-
-pub(super) fn u32_at(data: &[u8], at: usize) -> Option<u32> {
-    Some(u32::from_le_bytes(data.get(at..at.checked_add(4)?)?.try_into().ok()?))
-}
 
 pub(super) fn u64_at(data: &[u8], at: usize) -> Option<u64> {
     Some(u64::from_le_bytes(data.get(at..at.checked_add(8)?)?.try_into().ok()?))
@@ -256,8 +249,8 @@ impl<'data> Images<'data> {
     /// Computes the length of an image's header, which is not stored: 64 bytes, or up to the end of the name or of the
     /// options.
     fn image_length(header: &[u8]) -> Option<usize> {
-        let word = |at| u32_at(header, at).map(|value| value as usize);
-        let (options, name, name_length) = (word(20)?, word(32)?, word(36)?);
+        let [options, name, name_length] = [20, 32, 36].map(|at| u32_at(header, at).map(|value| value as usize));
+        let (options, name, name_length) = (options?, name?, name_length?);
         let mut end = ENTRY_HEADER;
         if name_length != 0 {
             end = end.max(name.checked_add(name_length)?.checked_add(1)?);

@@ -10,6 +10,7 @@ use super::fatbin::{self, Compression};
 use super::{Container, ImageForm, ImageKind, Kernels, Role, unpack};
 use cudaguard::internal::elf::Elf;
 use cudaguard::internal::tables;
+use cudaguard::internal::version::CudaVersion;
 
 /// The origin of the release.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -79,12 +80,10 @@ impl Kernels {
     /// Images whose release is unknown are omitted.
     pub fn provenance(&self, data: &[u8]) -> Vec<(usize, Provenance)> {
         let mut left = MOST_UNPACKED;
-        let asked = |container: &Container| !matches!(container.role, Role::Empty | Role::DeviceRuntime);
-        let mut containers: Vec<(usize, &Container)> =
-            self.containers.iter().enumerate().filter(|(_, container)| asked(container)).collect();
+        let mut containers: Vec<(usize, &Container)> = self.containers.iter().enumerate().collect();
+        containers.retain(|(_, container)| !matches!(container.role, Role::Empty | Role::DeviceRuntime));
         // The cheapest containers first, to inspect as many as possible.
-        let cost = |container: &Container| self.entries_of(container).iter().map(|entry| entry.unpacked).min();
-        containers.sort_by_key(|(_, container)| cost(container));
+        containers.sort_by_key(|(_, container)| self.entries_of(container).iter().map(|entry| entry.unpacked).min());
         let mut made = Vec::new();
         for (at, container) in containers {
             made.extend(self.made_of(container, data, &mut left).into_iter().map(|one| (at, one)));
@@ -110,11 +109,11 @@ impl Kernels {
             }
             ImageForm::Fatbin => {
                 let payload = fatbin::Header::read(bytes).and_then(|header| bytes.get(header.length..));
-                let entries = || fatbin::Entries::new(payload.unwrap_or_default()).filter_map(Result::ok);
-                let smallest = |kind: u16| {
-                    entries().filter(|entry| entry.kind == kind).min_by_key(|entry| (entry.unpacked, entry.at))
-                };
-                let cubin = smallest(fatbin::kind::CUBIN).and_then(|entry| {
+                let [cubin, ptx] = [fatbin::kind::CUBIN, fatbin::kind::PTX].map(|kind| {
+                    let entries = fatbin::Entries::new(payload.unwrap_or_default()).filter_map(Result::ok);
+                    entries.filter(|entry| entry.kind == kind).min_by_key(|entry| (entry.unpacked, entry.at))
+                });
+                let cubin = cubin.and_then(|entry| {
                     let block = if entry.compression() == Compression::Zstd { BLOCK } else { HEAD_OF_CUBIN };
                     let head = unpack_image(&entry, Some(block), left)?;
                     let from_head = self::cubin_provenance(&head);
@@ -123,7 +122,7 @@ impl Kernels {
                     }
                     self::cubin_provenance(&unpack_image(&entry, None, left)?)
                 });
-                let ptx = smallest(fatbin::kind::PTX).and_then(|entry| {
+                let ptx = ptx.and_then(|entry| {
                     // Tools that use this compression usually remove the comment. If the cubin names the release, do
                     // not unpack a block for it.
                     let dear = cubin.is_some() && entry.compression() == Compression::Zstd;
@@ -154,18 +153,17 @@ fn unpack_image(entry: &fatbin::FatbinEntry, head: Option<usize>, left: &mut u64
 
 /// Detects the release of a cubin, of which only the header may be given.
 pub(super) fn cubin_provenance(image: &[u8]) -> Option<Provenance> {
-    let made = |release, known| Provenance { kind: ImageKind::Cubin, release, known };
     if !Elf::is_elf(image) {
         return None;
     }
-    if *image.get(8)? < 8 {
+    let (release, known) = if *image.get(8)? < 8 {
         let version = fatbin::u32_at(image, 20)?;
-        return Some((version / 10, version % 10))
-            .filter(is_plausible_release)
-            .map(|release| made(release, Known::Header));
-    }
-    let whole = Elf::parse(image).ok().and_then(|elf| elf.notes().find_map(|note| release_in(note.desc)));
-    Some(made(whole.or_else(|| header_release(image))?, Known::Note))
+        (Some((version / 10, version % 10)).filter(is_plausible_release)?, Known::Header)
+    } else {
+        let whole = Elf::parse(image).ok().and_then(|elf| elf.notes().find_map(|note| release_in(note.desc)));
+        (whole.or_else(|| header_release(image))?, Known::Note)
+    };
+    Some(Provenance { kind: ImageKind::Cubin, release, known })
 }
 
 /// Returns the CUDA major that compiled machine code of an ELF ABI before 8, from its header; 0 if it is unknown.
@@ -198,13 +196,12 @@ fn header_release(beginning: &[u8]) -> Option<(u32, u32)> {
 
 /// Detects the release of PTX from its beginning, or from the ISA version.
 fn ptx_provenance(text: &[u8], (major, minor): (u16, u16)) -> Option<Provenance> {
-    let made = |release, known| Provenance { kind: ImageKind::Ptx, release, known };
     let head = &text[..text.len().min(HEAD_OF_PTX)];
     if let Some(release) = release_in(head) {
-        return Some(made(release, Known::Comment));
+        return Some(Provenance { kind: ImageKind::Ptx, release, known: Known::Comment });
     }
-    let floor = tables::ptx_floor((major.into(), minor.into()));
-    Some(made((floor.cuda.major, floor.cuda.minor), Known::Isa)).filter(|made| made.release.0 > 0)
+    let CudaVersion { major, minor } = tables::ptx_floor((major.into(), minor.into())).cuda;
+    (major > 0).then_some(Provenance { kind: ImageKind::Ptx, release: (major, minor), known: Known::Isa })
 }
 
 /// Extracts 13.2 from `Cuda compilation tools, release 13.2, V13.2.86`.

@@ -127,10 +127,9 @@ struct SectionPiece<'data> {
 impl<'data> KernelReader<'data> {
     /// Reads one file, or one member of an archive.
     fn read_image(&mut self, data: &'data [u8], base: u64, member: Option<&str>) -> Result<(), String> {
-        let whole = |reader: &mut Self| SectionPiece { data, base, place: reader.add_place(member, "") };
         if data.starts_with(&fatbin::MAGIC) {
-            let piece = whole(self);
-            self.walk_containers(piece);
+            let place = self.add_place(member, "");
+            self.walk_containers(SectionPiece { data, base, place });
             return match self.warnings.first() {
                 Some(warning) if self.entries.is_empty() => Err(format!("is damaged or cut off: {warning}")),
                 _ => Ok(()),
@@ -139,8 +138,8 @@ impl<'data> KernelReader<'data> {
         if data.starts_with(&lto::MAGIC) {
             let arch =
                 lto::read_lto_arch(data).ok_or("is damaged or cut off: LTO-IR for an arch that does not exist")?;
-            let piece = whole(self);
-            self.add_lto(piece, arch);
+            let place = self.add_place(member, "");
+            self.add_lto(SectionPiece { data, base, place }, arch);
             return Ok(());
         }
         if Elf::is_elf(data) {
@@ -149,12 +148,12 @@ impl<'data> KernelReader<'data> {
                 self.read_host_file(&elf, base, member);
                 return Ok(());
             }
-            let piece = whole(self);
+            let place = self.add_place(member, "");
             let Ok(cubin) = cubin::read_cubin(data) else {
                 let damage = elf.find_damage().unwrap_or_else(|| "is a damaged cubin".to_owned());
                 return Err(damage);
             };
-            self.add_cubin(piece, 0, &cubin);
+            self.add_cubin(SectionPiece { data, base, place }, 0, &cubin);
             return Ok(());
         }
         if Pe::is_pe(data) {
@@ -168,8 +167,8 @@ impl<'data> KernelReader<'data> {
         if let Some(at) = ptx::find_version(data) {
             let text =
                 ptx::read_module(data, at).ok_or("begins like PTX, but has no `.target sm_NN` after `.version`")?;
-            let piece = whole(self);
-            self.add_ptx(piece, &text);
+            let place = self.add_place(member, "");
+            self.add_ptx(SectionPiece { data, base, place }, &text);
             return Ok(());
         }
         Err(if data.is_empty() { "is empty".to_owned() } else { describe_unknown_form(data) })
@@ -358,8 +357,8 @@ impl<'data> KernelReader<'data> {
     }
 
     fn entries_from(&self, first: usize) -> std::ops::Range<u32> {
-        let number = |at: usize| u32::try_from(at).unwrap_or(u32::MAX);
-        number(first)..number(self.entries.len())
+        let [first, end] = [first, self.entries.len()].map(|at| u32::try_from(at).unwrap_or(u32::MAX));
+        first..end
     }
 
     fn into_kernels(mut self) -> Kernels {
@@ -367,44 +366,38 @@ impl<'data> KernelReader<'data> {
             self.warnings.push(format!("and {} more of this kind", self.further_warnings));
         }
         self.links.sort_unstable();
-        let places = &self.places;
-        let is_input =
-            |container: &Container| container.role != Role::DeviceRuntime && is_relocatable(places, container);
-        let is_linked = |container: &Container| {
-            container.role == Role::Kernels
-                && !is_input(container)
-                && self.links.binary_search(&container.offset).is_ok()
-        };
-        let cubins = |container: &Container| {
+        let (mut has_input, mut has_output, mut has_cubin_input) = (false, false, false);
+        let mut forms = Vec::new();
+        for container in &self.containers {
             let entries = &self.entries[container.entries.start as usize..container.entries.end as usize];
-            entries.iter().any(|entry| entry.kind == ImageKind::Cubin)
-        };
-        let only_lto = |container: &Container| {
-            let entries = &self.entries[container.entries.start as usize..container.entries.end as usize];
-            !container.damaged && !entries.is_empty() && entries.iter().all(|entry| entry.kind == ImageKind::LtoIr)
-        };
-        let inputs = self.containers.iter().any(is_input);
+            let is_input = container.role != Role::DeviceRuntime && is_relocatable(&self.places, container);
+            let is_output =
+                container.role == Role::Kernels && !is_input && self.links.binary_search(&container.offset).is_ok();
+            let only_lto = container.role == Role::Kernels
+                && !container.damaged
+                && !entries.is_empty()
+                && entries.iter().all(|entry| entry.kind == ImageKind::LtoIr);
+            has_input |= is_input;
+            has_output |= is_output;
+            has_cubin_input |= is_input && entries.iter().any(|entry| entry.kind == ImageKind::Cubin);
+            forms.push((is_input, is_output, only_lto));
+        }
         // Relocatable code in an archive is the input of a device linker, unless the archive has its output. Objects that no
         // device linker has processed, and code whose link records were lost, are checked by their contents.
-        let linked = if self.links.is_empty() {
-            super::is_archive(places)
-        } else {
-            self.containers.iter().any(is_linked)
-                || !self.containers.iter().any(|container| is_input(container) && cubins(container))
-        };
-        for container in &mut self.containers {
-            if linked && is_input(container) {
+        let linked =
+            if self.links.is_empty() { super::is_archive(&self.places) } else { has_output || !has_cubin_input };
+        for (container, (is_input, is_output, only_lto)) in self.containers.iter_mut().zip(forms) {
+            if linked && is_input {
                 container.role = Role::Input;
-            } else if inputs && is_linked(container) {
+            } else if has_input && is_output {
                 container.role = Role::Linked;
-            } else if container.role == Role::Kernels && only_lto(container) {
+            } else if only_lto {
                 container.role = Role::LinkTime;
             }
         }
-        let holds = |container: &Container| {
+        if self.containers.iter().any(|container| {
             container.form == ImageForm::Fatbin && matches!(container.role, Role::Kernels | Role::Linked | Role::Input)
-        };
-        if self.containers.iter().any(holds) {
+        }) {
             for container in self.containers.iter_mut().filter(|container| container.form != ImageForm::Fatbin) {
                 if container.role == Role::Kernels {
                     container.role = Role::Aside;

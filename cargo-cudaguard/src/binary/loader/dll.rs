@@ -97,9 +97,9 @@ impl DllSearch {
     /// Returns the search for this file, on this machine or in the directories that come with the file.
     /// A library below `site-packages` is loaded by Python.
     pub fn for_file(file: &Path, is_program: bool, here: Option<&Env>) -> Self {
-        let dir = |path: &Path| path.parent().map(Path::to_path_buf).unwrap_or_default();
         let packages = file.ancestors().skip(1).find(|at| at.file_name().is_some_and(|name| name == "site-packages"));
-        let mut search = Self { application: dir(file), ..Self::default() };
+        let application = file.parent().map(Path::to_path_buf).unwrap_or_default();
+        let mut search = Self { application, ..Self::default() };
         if let Some(packages) = packages.filter(|_| !is_program) {
             // `python.exe` is two directories above: `Lib\site-packages`.
             search.application = packages.ancestors().nth(2).map(Path::to_path_buf).unwrap_or_default();
@@ -134,15 +134,10 @@ impl DllSearch {
     pub fn resolve(&self, file: &Path, dirs: &SearchedDirs) -> DllClosure {
         let mut closure = DllClosure::new();
         let mut known = BTreeSet::new();
-        let (mut now, mut later) = (VecDeque::new(), VecDeque::new());
-        let wait_for = |by: &Path, after_start: bool, now: &mut VecDeque<_>, later: &mut VecDeque<_>| {
-            for (name, is_delayed) in imported_names(by) {
-                let is_delayed = is_delayed || after_start;
-                if is_delayed { &mut *later } else { &mut *now }.push_back((name, by.to_owned(), is_delayed));
-            }
-        };
-        wait_for(file, false, &mut now, &mut later);
-        while let Some((name, needed_by, is_delayed)) = now.pop_front().or_else(|| later.pop_front()) {
+        // The DLLs that are loaded at start-up, and those that are loaded later.
+        let mut queues = [VecDeque::new(), VecDeque::new()];
+        queue_imports(file, false, &mut queues);
+        while let Some((name, needed_by, is_delayed)) = queues.iter_mut().find_map(VecDeque::pop_front) {
             if closure.len() == MOST_MODULES {
                 break;
             }
@@ -153,7 +148,7 @@ impl DllSearch {
             let found = self.find(&key, dirs);
             let request = DllRequest { name, needed_by, is_delayed, found };
             if let Some(path) = request.found.as_ref().filter(|found| found.by != DllSource::Windows) {
-                wait_for(&path.path.clone().unwrap_or_default(), is_delayed, &mut now, &mut later);
+                queue_imports(&path.path.clone().unwrap_or_default(), is_delayed, &mut queues);
             }
             closure.push(request);
         }
@@ -186,22 +181,30 @@ fn list_dirs(dirs: &[(DllSource, &[PathBuf])]) -> SearchedDirs {
     dirs.iter().flat_map(|(by, all)| all.iter().map(|one| (*by, list_files(one)))).collect()
 }
 
+fn queue_imports(by: &Path, after_start: bool, queues: &mut [VecDeque<(String, PathBuf, bool)>; 2]) {
+    for (name, is_delayed) in imported_names(by) {
+        let is_delayed = is_delayed || after_start;
+        queues[usize::from(is_delayed)].push_back((name, by.to_owned(), is_delayed));
+    }
+}
+
+fn sorted_entries(dir: &Path) -> Vec<PathBuf> {
+    let mut paths: Vec<PathBuf> = fs::read_dir(dir).into_iter().flatten().flatten().map(|entry| entry.path()).collect();
+    paths.sort();
+    paths
+}
+
 /// Returns the directories that packages of NVIDIA and PyTorch, and packages that `delvewheel` repaired, add when they are
 /// imported. `packages`: the directory `site-packages`.
 fn dirs_of_packages(packages: &Path) -> Vec<PathBuf> {
-    let list = |dir: &Path| {
-        let mut dirs: Vec<PathBuf> =
-            fs::read_dir(dir).into_iter().flatten().flatten().map(|entry| entry.path()).collect();
-        dirs.sort();
-        dirs
-    };
     let mut dirs = vec![packages.join("torch").join("lib")];
-    for library in list(&packages.join("nvidia")) {
+    for library in sorted_entries(&packages.join("nvidia")) {
         let bin = library.join("bin");
         // Packages of CUDA 13 have a directory for each processor.
         dirs.extend([bin.join("x86_64"), bin]);
     }
-    dirs.extend(list(packages).into_iter().filter(|dir| dir.extension().is_some_and(|extension| extension == "libs")));
+    let all = sorted_entries(packages).into_iter();
+    dirs.extend(all.filter(|dir| dir.extension().is_some_and(|extension| extension == "libs")));
     dirs.retain(|dir| dir.is_dir());
     dirs
 }

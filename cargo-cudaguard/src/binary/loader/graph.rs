@@ -12,7 +12,7 @@ use super::loader_facts::{ElfFacts, LoadFacts, ProgramKind, Requirement};
 use super::system::{self, System};
 use super::tree::{Disk, Entry, FileId, Tree};
 use super::{Environment, Inspection, LibraryCandidate, SearchSource, bytes_of};
-use crate::binary::mapped_file::{Contents, OpenFiles};
+use crate::binary::mapped_file::{Contents, OpenFiles, file_error};
 use cudaguard::internal::elf::{self, machine};
 use search::expand_tokens;
 
@@ -158,15 +158,14 @@ impl LoadGraph {
     ) -> Result<Self, String> {
         // Removes the `./` in the path of the program.
         let path: PathBuf = environment.dir.join(program).components().collect();
-        let fail = |error: &dyn std::fmt::Display| format!("{}: {error}", path.display());
         let facts = tree.facts(&path)?;
-        let elf = facts.elf().map_err(|error| fail(&error))?;
+        let elf = facts.elf().map_err(|error| file_error(&path, error))?;
         if !matches!(elf.kind, elf::kind::EXECUTABLE | elf::kind::SHARED) {
-            return Err(fail(&"is not a program"));
+            return Err(file_error(&path, "is not a program"));
         }
         let mut main = Object::from_file(&*tree, path.clone(), b"", None, SearchSource::Program)?;
         // `$ORIGIN` starts from the kernel's link to the program, not from the path under which it was started.
-        let real = tree.real_path(&path).map_err(|error| fail(&error))?;
+        let real = tree.real_path(&path).map_err(|error| file_error(&path, error))?;
         main.origin = real.parent().map(Path::to_owned).unwrap_or_default();
         main.names = vec![Vec::new()];
         if tree.is_privileged(&path) {
@@ -279,8 +278,8 @@ impl LoadGraph {
     fn preload_names(&self) -> Vec<(Vec<u8>, &'static str)> {
         let variable = self.environment.preload.as_deref().map(bytes_of).unwrap_or_default();
         let musl = self.is_of_musl();
-        let split = |byte: &u8| *byte == b':' || if musl { byte.is_ascii_whitespace() } else { *byte == b' ' };
-        let mut names: Vec<_> = variable.split(split).map(|name| (name.to_vec(), "LD_PRELOAD")).collect();
+        let names = variable.split(|byte| matches!(byte, b':' | b' ') || musl && byte.is_ascii_whitespace());
+        let mut names: Vec<_> = names.map(|name| (name.to_vec(), "LD_PRELOAD")).collect();
         if !musl {
             let file = self.tree.settings("/etc/ld.so.preload".as_ref());
             for line in file.as_deref().map_or(&[][..], |file| file).split(|byte| *byte == b'\n') {
@@ -420,9 +419,10 @@ impl LoadGraph {
     /// Returns true if a file of this name may be in a place that this process cannot access. The loader skips it, but
     /// it is unknown whether it exists.
     pub fn is_shut(&self, from: usize, name: &str) -> bool {
-        let candidates = self.search_candidates(from, name.as_bytes(), true);
-        let is_unseen = |one: &LibraryCandidate| matches!(one.inspection, Inspection::Missing | Inspection::Stopped(_));
-        candidates.iter().any(|one| is_unseen(one) && self.tree.is_shut(&one.path))
+        self.search_candidates(from, name.as_bytes(), true).iter().any(|candidate| {
+            matches!(candidate.inspection, Inspection::Missing | Inspection::Stopped(_))
+                && self.tree.is_shut(&candidate.path)
+        })
     }
 
     /// Returns the requests without a result. Because of these, the program ends before any of its code runs.
@@ -453,13 +453,12 @@ impl LoadGraph {
 
     /// Returns what the loader does with a file.
     fn inspect_file(&self, path: &Path) -> Inspection {
-        let broken = |why: &str| Inspection::Broken(why.to_owned());
         match self.tree.entry(path) {
             Entry::Missing => Inspection::Missing,
             Entry::Stopped(why) => Inspection::Stopped(why),
-            Entry::Dir => broken("is a directory"),
-            Entry::Special => broken("is not a regular file"),
-            Entry::File(_, 0) => broken("is empty: file too short"),
+            Entry::Dir => Inspection::Broken("is a directory".to_owned()),
+            Entry::Special => Inspection::Broken("is not a regular file".to_owned()),
+            Entry::File(_, 0) => Inspection::Broken("is empty: file too short".to_owned()),
             // The file was deleted in the meantime, or this user may not read it.
             Entry::File(..) => self.tree.facts(path).map_or(Inspection::Missing, |facts| facts.inspect(self.kind())),
         }

@@ -116,56 +116,56 @@ impl LoadFacts {
     /// Returns the loader's reaction to the file (`open_verify` and the first checks of `_dl_map_object_from_fd` in glibc). musl's
     /// `map_library` has fewer checks, and ends the program in cases in which glibc continues its search.
     pub(super) fn inspect(&self, program: ProgramKind) -> Inspection {
-        let broken = |why: &str| Inspection::Broken(why.to_owned());
-        let wrong_architecture = |what: String| {
-            if program.is_of_musl { Inspection::Broken(what) } else { Inspection::WrongArchitecture(what) }
-        };
+        match self.problem(program) {
+            None => Inspection::Usable,
+            Some((true, what)) if !program.is_of_musl => Inspection::WrongArchitecture(what),
+            Some((_, what)) => Inspection::Broken(what),
+        }
+    }
+
+    /// Returns the reason why the loader does not accept the file, and true if another architecture is the reason.
+    fn problem(&self, program: ProgramKind) -> Option<(bool, String)> {
         if self.length < if program.class64 { 64 } else { 52 } {
-            return broken("file too short");
+            return Some((false, "file too short".to_owned()));
         }
         if !self.is_elf {
-            return broken("invalid ELF header");
+            return Some((false, "invalid ELF header".to_owned()));
         }
         match (self.class, program.class64) {
-            (1, true) => return wrong_architecture("is for 32-bit programs".to_owned()),
-            (2, false) => return wrong_architecture("is for 64-bit programs".to_owned()),
+            (1, true) => return Some((true, "is for 32-bit programs".to_owned())),
+            (2, false) => return Some((true, "is for 64-bit programs".to_owned())),
             _ => {}
         }
         let elf = match &self.elf {
             Ok(elf) => elf,
-            Err(error) => return Inspection::Broken(error.clone()),
+            Err(error) => return Some((false, error.clone())),
         };
         if !program.is_of_musl && !self.has_current_version {
-            return broken("ELF file version does not match current one");
+            return Some((false, "ELF file version does not match current one".to_owned()));
         }
         if !program.is_of_musl && !matches!(elf.os_abi, 0 | 3) {
-            return broken("ELF file OS ABI invalid");
+            return Some((false, "ELF file OS ABI invalid".to_owned()));
         }
         if elf.machine != program.machine {
-            return wrong_architecture(format!("is for {}", machine::machine_name(elf.machine)));
+            return Some((true, format!("is for {}", machine::machine_name(elf.machine))));
         }
         if !matches!(elf.kind, elf::kind::SHARED | elf::kind::EXECUTABLE) {
-            return broken("only ET_DYN and ET_EXEC can be loaded");
+            return Some((false, "only ET_DYN and ET_EXEC can be loaded".to_owned()));
         }
         if !elf.has_dynamic_segment {
-            return broken("object file has no dynamic section");
+            return Some((false, "object file has no dynamic section".to_owned()));
         }
+        let Some(end) = elf.end else { return Some((false, "object file has no loadable segments".to_owned())) };
         // An access to a page that is completely beyond the end of the file is a bus error.
-        let pages = |size: u64| size.checked_next_multiple_of(PAGE).unwrap_or(u64::MAX);
-        match elf.end {
-            None => broken("object file has no loadable segments"),
-            Some(end) if pages(end) > pages(self.length as u64) => {
-                Inspection::Broken(format!("is cut off: {} of at least {end} bytes", self.length))
-            }
-            Some(_) => Inspection::Usable,
-        }
+        let [needed, length] =
+            [end, self.length as u64].map(|size| size.checked_next_multiple_of(PAGE).unwrap_or(u64::MAX));
+        (needed > length).then(|| (false, format!("is cut off: {} of at least {end} bytes", self.length)))
     }
 }
 
 impl ElfFacts {
     fn read(elf: &Elf<'_>) -> Self {
-        let first = |tag| elf.dynamic_texts(tag).next().map(<[u8]>::to_vec);
-        let runpath = first(tag::RUNPATH);
+        let [runpath, rpath] = [tag::RUNPATH, tag::RPATH].map(|tag| elf.dynamic_texts(tag).next().map(<[u8]>::to_vec));
         let wants = elf
             .dynamic()
             .filter(|(tag, _)| matches!(*tag, tag::NEEDED | tag::AUXILIARY | tag::FILTER))
@@ -184,7 +184,7 @@ impl ElfFacts {
             end: loaded.map(|segment| segment.offset.saturating_add(segment.file_size)).max(),
             interpreter: elf.interpreter().map(|path| path_of(path.as_bytes())),
             soname: elf.soname().map(str::to_owned),
-            rpath: if runpath.is_some() { None } else { first(tag::RPATH).filter(|path| !path.is_empty()) },
+            rpath: rpath.filter(|path| runpath.is_none() && !path.is_empty()),
             runpath,
             no_system: elf.dynamic_value(tag::FLAGS_1).is_some_and(|flags| flags & DF_1_NODEFLIB != 0),
             wants,

@@ -34,24 +34,26 @@ impl System {
             .filter(|text| text.len() > 2)
             .filter_map(|text| std::str::from_utf8(text).ok())
             .collect();
-        let texts = || texts.iter().copied();
-        let version = texts().find_map(|text| parse_glibc_release(text.split_once("release version ")?.1));
-        let dirs = builtin_dirs(texts()).unwrap_or_else(|| default_dirs(for_machine, tree));
+        let version = texts.iter().find_map(|text| parse_glibc_release(text.split_once("release version ")?.1));
+        let dirs = builtin_dirs(texts.iter().copied()).unwrap_or_else(|| default_dirs(for_machine, tree));
         let first = dirs.first().and_then(|dir| dir.to_str()).unwrap_or_default().trim_matches('/');
-        let lib = if texts().any(|text| text == first) {
+        let lib = if texts.contains(&first) {
             first.to_owned()
         } else {
             first.rsplit('/').next().unwrap_or_default().to_owned()
         };
-        let cache: PathBuf = texts()
+        let cache: PathBuf = texts
+            .iter()
             .find(|text| text.starts_with('/') && text.ends_with("/ld.so.cache"))
-            .unwrap_or("/etc/ld.so.cache")
+            .unwrap_or(&"/etc/ld.so.cache")
             .into();
         // The level of this processor is only valid for native programs; an emulator runs the others.
         let native = for_machine == native_machine();
         let level = if native { psabi_level() } else { 1 };
-        let hwcaps: Vec<String> = texts()
+        let hwcaps: Vec<String> = texts
+            .iter()
             .find(|text| text.starts_with("x86-64-v") && text.contains(':'))
+            .copied()
             .unwrap_or_default()
             .split(':')
             .filter(|name| name.strip_prefix("x86-64-v").and_then(|n| n.parse().ok()).is_some_and(|n: u8| n <= level))
@@ -172,8 +174,10 @@ fn legacy_dirs(for_machine: u16, native: bool, platform: &mut String) -> Vec<Str
     let mut names = Vec::new();
     if for_machine == machine::X86_64 {
         names.push("x86_64".to_owned());
-        let intel = || std::fs::read_to_string("/proc/cpuinfo").is_ok_and(|text| text.contains("GenuineIntel"));
-        if native && psabi_level() >= 3 && intel() {
+        if native
+            && psabi_level() >= 3
+            && std::fs::read_to_string("/proc/cpuinfo").is_ok_and(|text| text.contains("GenuineIntel"))
+        {
             if psabi_level() >= 4 {
                 names.push("avx512_1".to_owned());
             }

@@ -52,10 +52,9 @@ impl LoadGraph {
                 if search == SymbolSearch::Found || (search == SymbolSearch::Nothing && import.weak) {
                     continue;
                 }
-                let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
                 missing.push(MissingSymbol {
-                    name: text(import.name),
-                    version: import.version.map(|version| text(version.name)),
+                    name: String::from_utf8_lossy(import.name).into_owned(),
+                    version: import.version.map(|version| String::from_utf8_lossy(version.name).into_owned()),
                     by,
                     of,
                     lazy: import.lazy,

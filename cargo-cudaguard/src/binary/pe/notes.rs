@@ -1,5 +1,6 @@
 //! The notes of a guarded program or DLL for Windows: in a section, with the header of an ELF note.
 
+use cudaguard::internal::elf::u32_at;
 use cudaguard::internal::guard::windows::SECTION;
 use cudaguard::internal::note::{OWNER, TYPE};
 
@@ -44,7 +45,7 @@ impl<'data> Pe<'data> {
 
 /// Returns the size of the descriptor if this is the header of a note of cudaguard.
 fn descriptor_size(header: &[u8]) -> Option<usize> {
-    let word = |at: usize| Some(u32::from_le_bytes(header.get(at..at + 4)?.try_into().ok()?));
-    let is_ours = word(0)? == u32::try_from(OWNER.len()).ok()? && word(8)? == TYPE && header[12..].starts_with(OWNER);
-    is_ours.then(|| usize::try_from(word(4)?).ok())?
+    let (owner, size, kind) = (u32_at(header, 0)?, u32_at(header, 4)?, u32_at(header, 8)?);
+    let is_ours = owner as usize == OWNER.len() && kind == TYPE && header[12..].starts_with(OWNER);
+    is_ours.then_some(size as usize)
 }

@@ -33,7 +33,7 @@ impl<'data> CoffObject<'data> {
         let header = Header::parse(data, &mut offset).ok()?;
         let table = header.sections(data, offset).ok()?;
         let strings = header.symbols(data).ok()?.strings();
-        let section = |section: &'data pe::ImageSectionHeader| {
+        let sections = table.iter().take(MOST_SECTIONS).map(|section| {
             let flags = section.characteristics.get(LE);
             PeSection {
                 name: section.name(strings).ok().and_then(|name| std::str::from_utf8(name).ok()).unwrap_or_default(),
@@ -43,8 +43,7 @@ impl<'data> CoffObject<'data> {
                 is_code: flags.contains(pe::IMAGE_SCN_MEM_EXECUTE) || flags.contains(pe::IMAGE_SCN_CNT_CODE),
                 is_writable: flags.contains(pe::IMAGE_SCN_MEM_WRITE),
             }
-        };
-        let sections = table.iter().take(MOST_SECTIONS).map(section).collect();
-        Some(Self { machine: machine_number(header.machine()), sections })
+        });
+        Some(Self { machine: machine_number(header.machine()), sections: sections.collect() })
     }
 }

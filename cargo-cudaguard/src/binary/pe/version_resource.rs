@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use cudaguard::internal::elf::u16_at;
 use cudaguard::internal::vendor::{CUDART, Library};
 use cudaguard::internal::version::{CudaVersion, Version};
 use memchr::memmem;
@@ -28,11 +29,11 @@ impl VersionResource {
     pub(super) fn parse(resource: &[u8]) -> Option<Self> {
         let resource = &resource[..resource.len().min(LONGEST)];
         let fixed = resource.get(memmem::find(resource, &FIXED)?..)?;
-        let number = |at: usize| Some(u16::from_le_bytes(fixed.get(at..at + 2)?.try_into().ok()?));
         // Each pair of numbers is one integer of 32 bits, so the more significant half is the second.
-        let numbers = [number(10)?, number(8)?, number(14)?, number(12)?];
-        let text = |key: &str| text_after(fixed, key).unwrap_or_default();
-        Some(Self { numbers, description: text("FileDescription"), product: text("ProductName") })
+        let numbers = [u16_at(fixed, 10)?, u16_at(fixed, 8)?, u16_at(fixed, 14)?, u16_at(fixed, 12)?];
+        let [description, product] =
+            ["FileDescription", "ProductName"].map(|key| text_after(fixed, key).unwrap_or_default());
+        Some(Self { numbers, description, product })
     }
 }
 
@@ -62,8 +63,9 @@ pub fn version_in_resource(library: &Library, resource: &VersionResource) -> Opt
     if library.key == CUDART.key {
         let described =
             resource.description.rsplit_once("Version ").and_then(|(_, version)| version.trim().parse().ok());
-        let coded = || CudaVersion::is_plausible(last).then(|| CudaVersion::from_int(last));
-        return described.or_else(|| coded().map(|cuda| Version::new(cuda.major, cuda.minor, 0)));
+        let coded = CudaVersion::from_int(last);
+        return described
+            .or_else(|| CudaVersion::is_plausible(last).then(|| Version::new(coded.major, coded.minor, 0)));
     }
     // A number of the driver model of Windows, which no release of a library has.
     let is_of_driver_model = (major, minor, patch) == (6, 14, 11);

@@ -182,10 +182,10 @@ fn relocation_targets(elf: &Elf, records: &[(Address, u64)]) -> HashMap<Address,
     for (table, known) in tables.iter().zip(elf::read_before(&places)) {
         let section = if object { table.info.into() } else { 0 };
         for entry in table.data[known..].chunks_exact(24) {
-            let word = |at| fatbin::u64_at(entry, at).unwrap_or_default();
-            let place = (section, word(0));
+            let [address, info, addend] = [0, 8, 16].map(|at| fatbin::u64_at(entry, at).unwrap_or_default());
+            let place = (section, address);
             if wanted.contains(&place) {
-                targets.entry(place).or_insert(RelocationTarget { symbol: word(8) >> 32, addend: word(16) });
+                targets.entry(place).or_insert(RelocationTarget { symbol: info >> 32, addend });
             }
         }
     }
@@ -211,12 +211,11 @@ struct Sections {
 
 impl Sections {
     fn from_elf(elf: &Elf) -> Self {
-        let loaded = |section: &elf::Section| section.flags & ALLOCATED != 0 && !section.data.is_empty();
         let mut sections = Self {
             offsets: elf.sections().map(|section| section.offset).collect(),
             loaded: elf
                 .sections()
-                .filter(loaded)
+                .filter(|section| section.flags & ALLOCATED != 0 && !section.data.is_empty())
                 .map(|section| (section.addr, section.data.len() as u64, section.offset))
                 .collect(),
         };

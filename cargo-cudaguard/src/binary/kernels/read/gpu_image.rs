@@ -109,37 +109,40 @@ impl<'data> KernelReader<'data> {
     /// # Errors
     /// Returns a description of the problem of the entry.
     fn read_entry(&mut self, entry: &fatbin::FatbinEntry, base: u64) -> Result<(), String> {
-        let container = self.next_container_index();
-        let mut push = |image: &fatbin::FatbinEntry, compression: Compression| {
-            let kind = ImageKind::from_number(image.kind);
-            let tile = (kind == ImageKind::TileIr).then(|| tile_version(image, compression)).flatten();
-            let oldest = tile.map_or(0, |_| OLDEST_TILE_ARCH);
-            let unknown = matches!(kind, ImageKind::Other(_) | ImageKind::TileIr)
-                .then_some(Arch { number: oldest, suffix: Suffix::None });
-            let arch =
-                image.arch().or(unknown).ok_or_else(|| format!("{kind} for arch {}, which no GPU has", image.arch))?;
-            self.add_entry(KernelImage {
-                kind,
-                arch,
-                version: tile.unwrap_or(image.code_version),
-                debug: image.is_debug(),
-                compression,
-                size: image.size,
-                unpacked: image.unpacked,
-                offset: base + image.at as u64,
-                container,
-            });
-            Ok(())
-        };
         if entry.kind != fatbin::kind::CONCATENATED {
-            return push(entry, entry.compression());
+            return self.read_entry_image(entry, entry.compression(), base);
         }
         for image in entry.images() {
-            push(
-                &image.map_err(|at| format!("no header of an image at byte {at} of a fatbin's table"))?,
-                entry.compression(),
-            )?;
+            let image = image.map_err(|at| format!("no header of an image at byte {at} of a fatbin's table"))?;
+            self.read_entry_image(&image, entry.compression(), base)?;
         }
+        Ok(())
+    }
+
+    fn read_entry_image(
+        &mut self,
+        image: &fatbin::FatbinEntry,
+        compression: Compression,
+        base: u64,
+    ) -> Result<(), String> {
+        let kind = ImageKind::from_number(image.kind);
+        let tile = (kind == ImageKind::TileIr).then(|| tile_version(image, compression)).flatten();
+        let oldest = tile.map_or(0, |_| OLDEST_TILE_ARCH);
+        let unknown = matches!(kind, ImageKind::Other(_) | ImageKind::TileIr)
+            .then_some(Arch { number: oldest, suffix: Suffix::None });
+        let arch =
+            image.arch().or(unknown).ok_or_else(|| format!("{kind} for arch {}, which no GPU has", image.arch))?;
+        self.add_entry(KernelImage {
+            kind,
+            arch,
+            version: tile.unwrap_or(image.code_version),
+            debug: image.is_debug(),
+            compression,
+            size: image.size,
+            unpacked: image.unpacked,
+            offset: base + image.at as u64,
+            container: self.next_container_index(),
+        });
         Ok(())
     }
 

@@ -79,25 +79,35 @@ impl<'data> Task<'data> {
     }
 }
 
+/// Runs tasks in this order until other threads have taken the rest.
+fn run_tasks<'data>(
+    tasks: &[Task<'data>],
+    order: &[usize],
+    next: &AtomicUsize,
+    outer: &KernelReader<'data>,
+) -> Vec<(usize, KernelReader<'data>)> {
+    let mut done = Vec::new();
+    while let Some(at) = order.get(next.fetch_add(1, Ordering::Relaxed)) {
+        done.push((*at, tasks[*at].run_task(outer)));
+    }
+    done
+}
+
 /// Runs the tasks on all processors, the largest first. Results have the order of the tasks.
 pub(super) fn at_once<'data>(tasks: &[Task<'data>], outer: &KernelReader<'data>) -> Vec<KernelReader<'data>> {
     let mut order: Vec<usize> = (0..tasks.len()).collect();
     order.sort_by_key(|at| std::cmp::Reverse(tasks[*at].data.len()));
     let next = AtomicUsize::new(0);
-    let order = &order;
-    let work = || {
-        let mut done = Vec::new();
-        while let Some(at) = order.get(next.fetch_add(1, Ordering::Relaxed)) {
-            done.push((*at, tasks[*at].run_task(outer)));
-        }
-        done
-    };
+    let (order, next) = (&order, &next);
     let threads = std::thread::available_parallelism().map_or(1, std::num::NonZero::get).min(MOST_THREADS);
     let mut done: Vec<(usize, KernelReader)> = std::thread::scope(|scope| {
         // This thread works too, alone if no other can be started.
-        let others: Vec<_> =
-            (1..threads).filter_map(|_| std::thread::Builder::new().spawn_scoped(scope, work).ok()).collect();
-        let mut done = work();
+        let mut others = Vec::new();
+        for _ in 1..threads {
+            let thread = std::thread::Builder::new();
+            others.extend(thread.spawn_scoped(scope, move || run_tasks(tasks, order, next, outer)));
+        }
+        let mut done = run_tasks(tasks, order, next, outer);
         for other in others {
             match other.join() {
                 Ok(more) => done.extend(more),

@@ -58,19 +58,21 @@ fn is_left_out(section: &PeSection) -> bool {
 
 /// Returns the sections of a PE file or a COFF object that may contain GPU code: those without machine code.
 fn section_tasks<'data>(sections: impl Iterator<Item = PeSection<'data>>, base: u64) -> Vec<Task<'data>> {
-    let is_data = |section: &PeSection| !section.is_code && !section.data.is_empty() && !TABLES.contains(&section.name);
-    let task = |section: PeSection<'data>| {
+    let mut tasks = Vec::new();
+    for section in sections {
+        if section.is_code || section.data.is_empty() || TABLES.contains(&section.name) {
+            continue;
+        }
         let name = full_name(section.name);
         let flags = if section.is_writable { WRITABLE } else { 0 };
         let marks = ![WHOLE, RELOCATABLE].contains(&name);
-        Task {
+        tasks.push(Task {
             name,
             data: section.data,
             base: base.saturating_add(section.offset),
             marks: marks.then(|| marks_to_search(flags, section.data.len() as u64)),
-        }
-    };
-    let mut tasks: Vec<_> = sections.filter(is_data).map(task).collect();
+        });
+    }
     remove_overlaps(&mut tasks);
     tasks
 }
@@ -78,10 +80,9 @@ fn section_tasks<'data>(sections: impl Iterator<Item = PeSection<'data>>, base: 
 /// Returns the pointers to containers that a device linker wrote. The linker of Microsoft may leave gaps between records.
 fn linked_pointers<'data>(image: &Pe<'data>) -> impl Iterator<Item = u64> + use<'data> {
     const STEP: usize = 8;
-    let records = image.sections().filter(|section| section.name == RECORDS);
-    let linked = |record: &[u8]| {
-        let is_linked = fatbin::u32_at(record, 0) == Some(RECORD_MAGIC) && fatbin::u32_at(record, 4) == Some(LINKED);
-        is_linked.then(|| fatbin::u64_at(record, 8))?
-    };
-    records.flat_map(move |section| section.data.windows(RECORD).step_by(STEP).filter_map(linked)).take(MOST_LINKS)
+    let sections = image.sections().filter(|section| section.name == RECORDS);
+    let records = sections.flat_map(|section| section.data.windows(RECORD).step_by(STEP));
+    let linked = records
+        .filter(|record| fatbin::u32_at(record, 0) == Some(RECORD_MAGIC) && fatbin::u32_at(record, 4) == Some(LINKED));
+    linked.filter_map(|record| fatbin::u64_at(record, 8)).take(MOST_LINKS)
 }

@@ -15,12 +15,12 @@ impl LoadGraph {
     ) -> Option<usize> {
         let (objects, requests) = (self.objects.len(), self.requests.len());
         let opened = self.dlopen_library(from, name);
-        let is_found = |request: &LibraryRequest| match request.answer {
+        let are_found = self.requests[requests..].iter().all(|request| match request.answer {
             LoadOutcome::Object(..) => true,
             LoadOutcome::Absent(_) => may_be_absent(&request.name),
             LoadOutcome::Broken(_) => false,
-        };
-        if opened.is_some() && self.requests[requests..].iter().all(is_found) {
+        });
+        if opened.is_some() && are_found {
             return opened;
         }
         self.objects.truncate(objects);

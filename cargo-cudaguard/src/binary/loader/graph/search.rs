@@ -118,8 +118,7 @@ impl LoadGraph {
         if let Some(list) = &self.environment.library_path {
             let origin = &self.objects[0].origin;
             let entries = bytes_of(list).split(|byte| matches!(byte, b':' | b';'));
-            let place = |entry: &[u8]| SearchSource::LibraryPath(String::from_utf8_lossy(entry).into_owned());
-            steps.push(self.expand_entries(system, entries, origin, false, place));
+            steps.push(self.expand_entries(system, entries, origin, false, source_in_library_path));
         }
         if let Some(runpath) = object.elf().runpath.as_ref().filter(|runpath| !runpath.is_empty()) {
             steps.push(self.rpath_list(system, runpath, object, SearchSource::Runpath));
@@ -190,27 +189,29 @@ impl LoadGraph {
             _ => None,
         };
         let entries = cache::lookup_entries(self.cache.as_ref()?, name);
-        let fits = |entry: &&cache::CacheEntry<'_>| match known {
-            Some(flags) => entry.flags == flags || entry.flags == 1,
-            // The bits of other machines are unknown, so the file itself decides.
-            None => entry.flags & 0xff == 3 && self.inspect_file(&path_of(entry.path)) == Inspection::Usable,
-        };
-        // ldconfig sorts the entries of the old hardware directories by their rank.
-        let is_in_old_dir = |entry: &cache::CacheEntry<'_>| {
-            let dir = path_of(entry.path).parent().map(Path::to_owned).unwrap_or_default();
-            system.below.iter().any(|below| !below.is_empty() && dir.ends_with(below))
-        };
-        let level = |entry: &cache::CacheEntry<'_>| match entry.hwcaps {
-            Some(name) => system.hwcaps.iter().position(|known| known.as_bytes() == name),
-            None if entry.legacy == 0 => Some(usize::MAX),
-            None => is_in_old_dir(entry).then_some(usize::MAX - 1),
-        };
-        let best = entries
-            .iter()
-            .filter(fits)
-            .filter_map(|entry| Some((level(entry)?, entry)))
-            .min_by_key(|(level, _)| *level)
-            .map(|(_, entry)| path_of(entry.path))?;
+        let mut best: Option<(usize, PathBuf)> = None;
+        for entry in entries {
+            let path = path_of(entry.path);
+            let fits = match known {
+                Some(flags) => entry.flags == flags || entry.flags == 1,
+                // The bits of other machines are unknown, so the file itself decides.
+                None => entry.flags & 0xff == 3 && self.inspect_file(&path) == Inspection::Usable,
+            };
+            let level = match entry.hwcaps {
+                Some(name) => system.hwcaps.iter().position(|known| known.as_bytes() == name),
+                None if entry.legacy == 0 => Some(usize::MAX),
+                // ldconfig sorts the entries of the old hardware directories by their rank.
+                None => {
+                    let dir = path.parent().unwrap_or(Path::new(""));
+                    let is_old = system.below.iter().any(|below| !below.is_empty() && dir.ends_with(below));
+                    is_old.then_some(usize::MAX - 1)
+                }
+            };
+            if let Some(level) = level.filter(|level| fits && best.as_ref().is_none_or(|(known, _)| level < known)) {
+                best = Some((level, path));
+            }
+        }
+        let (_, best) = best?;
         (!object.elf().no_system || !system.dirs.iter().any(|dir| best.starts_with(dir))).then_some(best)
     }
 
@@ -218,16 +219,11 @@ impl LoadGraph {
         if name.contains(&b'/') {
             return vec![SearchStep::File(self.absolute_path(name), SearchSource::Path)];
         }
-        let split = |text: &[u8]| -> Vec<Vec<u8>> {
-            let parts = text.split(|byte| matches!(byte, b':' | b'\n'));
-            parts.filter(|part| !part.is_empty()).map(<[u8]>::to_vec).collect()
-        };
         let mut steps = Vec::new();
         if let Some(list) = &self.environment.library_path {
-            let place = |entry: &[u8]| SearchSource::LibraryPath(String::from_utf8_lossy(entry).into_owned());
-            steps.push(SearchStep::List(
-                split(bytes_of(list)).iter().map(|entry| (self.absolute_path(entry), place(entry))).collect(),
-            ));
+            let entries = musl_entries(bytes_of(list));
+            let entries = entries.map(|entry| (self.absolute_path(entry), source_in_library_path(entry)));
+            steps.push(SearchStep::List(entries.collect()));
         }
         let mut next = Some(by);
         while let Some(index) = next {
@@ -242,11 +238,9 @@ impl LoadGraph {
             let is_ignored = self.environment.is_secure && index == 0;
             let text = text.filter(|text| !is_ignored || !text.contains(&b'$'));
             if let Some(text) = text.and_then(|text| expand_origin(text, &object.origin)) {
-                let entries = split(&text).into_iter().map(|entry| {
-                    (
-                        self.absolute_path(&entry),
-                        place(object.path.clone(), String::from_utf8_lossy(&entry).into_owned()),
-                    )
+                let entries = musl_entries(&text).map(|entry| {
+                    let source = place(object.path.clone(), String::from_utf8_lossy(entry).into_owned());
+                    (self.absolute_path(entry), source)
                 });
                 steps.push(SearchStep::List(entries.collect()));
             }
@@ -287,6 +281,15 @@ pub(super) fn expand_tokens(text: &[u8], origin: &Path, system: &System) -> Opti
 }
 
 /// Returns true if `$ORIGIN` is in an entry of a path list.
+fn source_in_library_path(entry: &[u8]) -> SearchSource {
+    SearchSource::LibraryPath(String::from_utf8_lossy(entry).into_owned())
+}
+
+/// Splits a list of directories as musl does.
+fn musl_entries(list: &[u8]) -> impl Iterator<Item = &[u8]> {
+    list.split(|byte| matches!(byte, b':' | b'\n')).filter(|entry| !entry.is_empty())
+}
+
 fn has_origin(entry: &[u8]) -> bool {
     (0..entry.len()).any(|at| entry[at] == b'$' && strip_token(&entry[at + 1..], b"ORIGIN").is_some())
 }
