@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use crate::binary::examined::NotExamined;
 use crate::binary::file::Binary;
-use crate::binary::loader::{Inspection, LoadGraph};
+use crate::binary::loader::{Inspection, LoadGraph, sorted_entries};
 use crate::binary::mapped_file::{Contents, OpenFiles};
 use crate::family::named_libraries;
 use crate::host::dry_run::{self, DryRun};
@@ -132,8 +132,9 @@ pub fn examine_host(
                 not_judged.extend(describe_unguarded(&predicted.manifests, &names));
             }
             not_judged.extend(predicted.manifests.iter().filter_map(Manifest::not_judged).map(str::to_owned));
-            let links = |name: &str| ["libcuda.so", "libcudart.so"].iter().any(|start| name.starts_with(start));
-            let links = predicted.graph.requests.iter().any(|request| links(&request.name));
+            let mut names_of_requests = predicted.graph.requests.iter().map(|request| &request.name);
+            let links =
+                names_of_requests.any(|name| name.starts_with("libcuda.so") || name.starts_with("libcudart.so"));
             needs_gpu = component_that_needs_cuda(&program.path, &predicted.manifests, links);
             needs_cuda = libcuda_fix::needed_cuda(&predicted.manifests, &predicted.graph);
             let (open, others): (Vec<_>, Vec<_>) = predicted.not_examined.iter().partition(|part| part.may_contradict);
@@ -256,12 +257,35 @@ fn describe_unguarded(manifests: &[Manifest], names: &[String]) -> Option<String
 /// Returns the component that cannot work without a driver and a GPU. `None` if there is none, or if `[runtime] gpu` is optional.
 /// `links`: the program is linked to the driver or to cudart.
 fn component_that_needs_cuda(program: &Path, manifests: &[Manifest], links: bool) -> Option<String> {
-    let needs = |row: &Requirement| matches!(row, Requirement::Driver { .. } | Requirement::Gpu { .. });
-    if let Some(manifest) = manifests.iter().find(|manifest| manifest.requires.iter().any(needs)) {
+    if let Some(manifest) = manifests.iter().find(|manifest| {
+        manifest.requires.iter().any(|row| matches!(row, Requirement::Driver { .. } | Requirement::Gpu { .. }))
+    }) {
         return (manifest.runtime.gpu != GpuNeed::Optional).then(|| manifest.component.to_string());
     }
     let optional = manifests.iter().any(|manifest| manifest.runtime.gpu == GpuNeed::Optional);
     (links && !optional).then(|| program.file_name().unwrap_or(program.as_os_str()).to_string_lossy().into_owned())
+}
+
+fn name_of(path: &Path) -> String {
+    path.file_name().unwrap_or_default().to_string_lossy().into_owned()
+}
+
+fn starts_with(file: &Path, start: &str) -> bool {
+    fs::read_to_string(file).is_ok_and(|text| text.trim().starts_with(start))
+}
+
+/// Returns true for the directory of one of NVIDIA's GPUs on the PCI bus. Class 0x03: display controllers, including 3D
+/// controllers. If the bus has no class, the vendor alone decides.
+fn is_nvidia_gpu(device: &Path) -> bool {
+    let class = device.join("class");
+    starts_with(&device.join("vendor"), "0x10de") && (!class.exists() || starts_with(&class, "0x03"))
+}
+
+/// Returns true for `/dev/nvidia0`.
+fn is_gpu_device(path: &Path) -> bool {
+    let name = name_of(path);
+    let number = name.strip_prefix("nvidia").unwrap_or_default();
+    !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit())
 }
 
 /// Returns a warning for a program that needs a GPU if this machine shows it none. It starts nevertheless, unless its policy requires a
@@ -269,14 +293,14 @@ fn component_that_needs_cuda(program: &Path, manifests: &[Manifest], links: bool
 fn without_gpu(machine: &Machine, component: &str) -> Option<Finding> {
     let driver = machine.driver.as_ref()?;
     let values = Values::default().with("component", component).with_known("driver", driver.user);
-    if driver.absent {
-        let finding = MessageTemplate::DriverMissing.to_finding(&values).with_component(component);
-        return Some(finding.with_severity(Severity::Warning));
-    }
-    let hidden = || machine.gpus.as_ref().is_some_and(|gpus| gpus.iter().all(|gpu| gpu.visible == Some(false)));
-    let none = driver.init == Some(100) || (driver.init == Some(0) && hidden());
-    let finding = || MessageTemplate::GpuMissing.to_finding(&values).with_component(component);
-    none.then(|| finding().with_severity(Severity::Warning))
+    let are_hidden = machine.gpus.as_ref().is_some_and(|gpus| gpus.iter().all(|gpu| gpu.visible == Some(false)));
+    let message = match driver.init {
+        _ if driver.absent => MessageTemplate::DriverMissing,
+        Some(100) => MessageTemplate::GpuMissing,
+        Some(0) if are_hidden => MessageTemplate::GpuMissing,
+        _ => return None,
+    };
+    Some(message.to_finding(&values).with_component(component).with_severity(Severity::Warning))
 }
 
 /// Returns the names of the NVIDIA libraries that the program is linked to or will load.
@@ -381,46 +405,26 @@ struct HostSymptoms {
 
 impl HostSymptoms {
     fn from_candidates(env: &Env, choices: &[DriverCandidate]) -> Self {
-        let entries = |dir: &str| -> Vec<PathBuf> {
-            let mut paths: Vec<PathBuf> =
-                fs::read_dir(dir).into_iter().flatten().flatten().map(|entry| entry.path()).collect();
-            paths.sort();
-            paths
-        };
-        let name = |path: &Path| path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        let holds =
-            |path: &Path, start: &str| fs::read_to_string(path).is_ok_and(|text| text.trim().starts_with(start));
-        let gpu = |path: &&PathBuf| {
-            // Class 0x03: display controllers, including 3D controllers. If the bus has no class, the vendor alone
-            // decides.
-            let class = path.join("class");
-            holds(&path.join("vendor"), "0x10de") && (!class.exists() || holds(&class, "0x03"))
-        };
-        let numbered = |path: &&PathBuf| {
-            let name = name(path);
-            let number = name.strip_prefix("nvidia").unwrap_or_default();
-            !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit())
-        };
         let picked =
             choices.iter().find(|choice| choice.name == detect::LIBCUDA && choice.fate == CandidateState::Picked);
         let version = fs::read_to_string("/proc/driver/nvidia/version").unwrap_or_default();
-        let gpus: Vec<PathBuf> = entries("/sys/bus/pci/devices").into_iter().filter(|path| gpu(&path)).collect();
+        let mut gpus = sorted_entries(Path::new("/sys/bus/pci/devices"));
+        gpus.retain(|path| is_nvidia_gpu(path));
+        let mut devices = sorted_entries(Path::new("/dev"));
+        devices.retain(|path| is_gpu_device(path));
+        let (usable, denied): (Vec<PathBuf>, Vec<PathBuf>) =
+            devices.into_iter().partition(|path| detect::may_open(path));
         let shared = ["/dev/nvidiactl", "/dev/nvidia-uvm"].iter().filter(|path| !detect::may_open(Path::new(path)));
         Self {
             lacking: shared.map(|path| (*path).to_owned()).collect(),
-            usable: entries("/dev").iter().filter(numbered).any(|path| detect::may_open(path)),
+            usable: !usable.is_empty(),
             closed_module: version.contains("NVRM version") && !version.contains("Open Kernel Module"),
             open_module: version.contains("Open Kernel Module"),
             capabilities: gpus.iter().map(|path| capability_on_bus(path)).collect::<Option<_>>().unwrap_or_default(),
             container: ["/.dockerenv", "/run/.containerenv"].iter().any(|path| Path::new(path).exists()),
             mps: env.var("CUDA_MPS_PIPE_DIRECTORY"),
-            on_bus: gpus.iter().map(|path| name(path)).collect(),
-            denied: entries("/dev")
-                .iter()
-                .filter(numbered)
-                .filter(|path| !detect::may_open(path))
-                .map(|path| path.display().to_string())
-                .collect(),
+            on_bus: gpus.iter().map(|path| name_of(path)).collect(),
+            denied: denied.iter().map(|path| path.display().to_string()).collect(),
             libcuda: picked.map(|choice| choice.path.clone()),
         }
     }

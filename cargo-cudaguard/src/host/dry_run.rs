@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use crate::binary::examined::NotExamined;
-use crate::binary::loader::{self, Inspection, LoadGraph, Object};
+use crate::binary::loader::{self, Inspection, LoadGraph};
 use crate::host::library_version::{file_version, in_name};
 use crate::host::machine::{Alternatives, HostLibrary, Machine, OTHER_LIBRARIES, opened_cudnn};
 pub(crate) use absent_libraries::{is_dll_name, is_of_program, is_searched_inside, reaches_cuda};
@@ -59,19 +59,16 @@ pub struct DryRun {
 impl DryRun {
     /// Returns the NVIDIA libraries that the loader loads.
     pub fn loaded_libraries(&self) -> Vec<Loaded> {
-        let loaded = |object: &Object| {
+        // The first object is the examined file, which may itself be a library.
+        let loaded = self.graph.objects.iter().skip(1).filter_map(|object| {
             let name = object.path.file_name()?.to_str()?;
             let library = vendor::ALL.into_iter().find(|library| {
                 library.is_named(name) || object.soname.as_deref().is_some_and(|soname| library.is_named(soname))
             })?;
-            Some(Loaded {
-                library,
-                version: file_version(self.graph.files(), library, &object.path),
-                path: object.path.clone(),
-            })
-        };
-        // The first object is the examined file, which may itself be a library.
-        self.graph.objects.iter().skip(1).filter_map(loaded).collect()
+            let version = file_version(self.graph.files(), library, &object.path);
+            Some(Loaded { library, version, path: object.path.clone() })
+        });
+        loaded.collect()
     }
 }
 
@@ -173,20 +170,18 @@ pub(crate) fn libraries_of(graph: &LoadGraph, manifests: &[Manifest]) -> BTreeMa
 fn other_machine(graph: &LoadGraph) -> Option<Finding> {
     let program = graph.machine();
     let native = loader::native_machine()?;
-    let emulated = || {
-        let name = machine::machine_name(program);
-        [format!("/proc/sys/fs/binfmt_misc/qemu-{name}"), format!("/proc/sys/fs/binfmt_misc/{name}")]
-            .iter()
-            .any(|path| Path::new(path).exists())
-    };
+    let name = machine::machine_name(program);
     // 64-bit x86 runs 32-bit x86. Only the kernel knows whether this aarch64 runs 32-bit arm.
     let same = matches!((native, program), (machine::X86_64, machine::X86) | (machine::AARCH64, machine::ARM));
-    if program == native || same || emulated() {
+    if program == native || same {
+        return None;
+    }
+    let emulators = Path::new("/proc/sys/fs/binfmt_misc");
+    if emulators.join(format!("qemu-{name}")).exists() || emulators.join(&*name).exists() {
         return None;
     }
     let values = Values::default().with("file", graph.objects[0].path.display()).with("place", "this machine");
-    let values =
-        values.with("processor", machine::machine_name(program)).with("machine", machine::machine_name(native));
+    let values = values.with("processor", name).with("machine", machine::machine_name(native));
     Some(MessageTemplate::WrongMachine.to_finding(&values))
 }
 

@@ -1,5 +1,6 @@
 //! Detects the formats of texts that describe machines by their first bytes.
 
+use memchr::memmem;
 use std::io::{self, BufRead, Read};
 
 const LONGEST_UTF16: u64 = 64 << 20;
@@ -29,15 +30,14 @@ impl InputKind {
     pub(crate) fn detect(beginning: &[u8]) -> Self {
         let first = beginning.trim_ascii_start();
         let line = first.split(|byte| *byte == b'\n').next().unwrap_or_default().trim_ascii_end();
-        let has = |word: &str| first.windows(word.len()).any(|window| window == word.as_bytes());
         match first.first() {
             Some(b'<') => Self::Xml,
-            Some(b'{') if has("\"apiVersion\"") => Self::Json,
+            Some(b'{') if memmem::find(first, b"\"apiVersion\"").is_some() => Self::Json,
             Some(b'{') if line.len() == 1 => Self::HostFile,
             Some(b'{') | None => Self::Lines,
             _ if is_header(line) => Self::Csv,
             _ if xml_start(beginning).is_some() => Self::Xml,
-            _ if OTHERS.iter().any(|word| has(word)) => Self::Other(OTHER),
+            _ if OTHERS.iter().any(|word| memmem::find(first, word.as_bytes()).is_some()) => Self::Other(OTHER),
             _ => Self::Lines,
         }
     }
@@ -122,9 +122,9 @@ pub(crate) enum Column {
 
 /// Returns the columns of a header; `None` for each unknown column.
 pub(crate) fn parse_columns(line: &str) -> Vec<Option<Column>> {
-    let known = |name: &str| COLUMNS.iter().find(|(known, _)| *known == name).map(|(_, column)| *column);
     // Removes the unit, as in `memory.total [MiB]`.
-    line.split(',').map(|name| known(name.split('[').next().unwrap_or_default().trim())).collect()
+    let names = line.split(',').map(|name| name.split('[').next().unwrap_or_default().trim());
+    names.map(|name| COLUMNS.iter().find(|(known, _)| *known == name).map(|(_, column)| *column)).collect()
 }
 
 fn is_header(line: &[u8]) -> bool {

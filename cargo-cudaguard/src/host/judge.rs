@@ -20,7 +20,7 @@ use cudaguard::internal::version::{CudaVersion, Version};
 
 use crate::host::facts::{CudartState, CudnnState, DriverState, Host, HostDriver, Inner, LoaderVersion};
 use crate::knowledge::jetpack::jetpack_for;
-use encoding::{cudnn_facts, driver_facts, gpu_facts, known, narrow, to_row};
+use encoding::{cudnn_facts, driver_facts, gpu_facts, known, narrow, pack_cc, to_row};
 pub(crate) use judge_ffi::find_returned_constant;
 use judge_ffi::{CudartFacts, GpuFacts, Judged, JudgedFinding, Requirements, Row, judge_start};
 
@@ -118,8 +118,8 @@ pub fn judge(manifest: &Manifest, host: &Host) -> Vec<Finding> {
 
 /// Returns the warning about two components that no GPU can run both. The first of them is its owner.
 pub fn together<'a>(manifests: impl IntoIterator<Item = &'a Manifest>, host: &Host) -> Option<Finding> {
-    let usable = |manifest: &'a Manifest| (manifest, JudgeCall::new(manifest, host).run().usable_gpus);
-    let all: Vec<(&Manifest, u64)> = manifests.into_iter().map(usable).filter(|(_, gpus)| *gpus != 0).collect();
+    let usable = manifests.into_iter().map(|manifest| (manifest, JudgeCall::new(manifest, host).run().usable_gpus));
+    let all: Vec<(&Manifest, u64)> = usable.filter(|(_, gpus)| *gpus != 0).collect();
     let mut pairs = all.iter().enumerate().flat_map(|(at, one)| all[at + 1..].iter().map(move |other| (one, other)));
     let ((one, _), (other, _)) = pairs.find(|((_, one), (_, other))| one & other == 0)?;
     let values = JudgeCall::new(one, host).driver_values(None).with("other", &other.component);
@@ -194,11 +194,10 @@ impl<'a> JudgeCall<'a> {
 
     /// The compute capabilities of these GPUs, each once; of all that the driver drives.
     fn capabilities(&self, which: Option<u64>) -> Vec<(u8, u8)> {
-        let byte = |number: u32| u8::try_from(number).unwrap_or(u8::MAX);
         let mut found = Vec::new();
         for (at, gpu) in self.gpus.iter().flatten().enumerate() {
             let chosen = which.map_or(gpu.driven < code::NOT_YET_DRIVEN, |which| at < 64 && which >> at & 1 == 1);
-            let cc = (byte(gpu.cc >> 8), byte(gpu.cc & 0xff));
+            let cc = (u8::try_from(gpu.cc >> 8).unwrap_or(u8::MAX), gpu.cc.to_le_bytes()[0]);
             if chosen && gpu.cc != 0 && !found.contains(&cc) {
                 found.push(cc);
             }
@@ -209,19 +208,17 @@ impl<'a> JudgeCall<'a> {
     /// Values about component, driver, and these GPUs, or all that the driver drives.
     fn driver_values(&self, which: Option<u64>) -> Values {
         let ccs = self.capabilities(which);
-        let list = |name: &dyn Fn(&(u8, u8)) -> String| {
-            let mut names: Vec<String> = ccs.iter().map(name).collect();
-            names.dedup();
-            names.join(", ")
-        };
+        let gpus: Vec<String> = ccs.iter().map(|cc| tables::dotted_cc(*cc)).collect();
+        let mut archs: Vec<String> = ccs.iter().map(|cc| tables::code_to_add(*cc)).collect();
+        archs.dedup();
         let (user, kernel) = self.driver.map_or((None, None), |driver| (driver.user, driver.kernel));
         self.component()
             .with_known("driver", user)
             .with_known("cuda", self.cuda())
             .with_known("kernel", kernel.filter(|_| kernel != user))
             .with_known("libcuda", self.driver.and_then(|driver| driver.library.as_deref()))
-            .with("gpus", list(&|(major, minor)| format!("{major}.{minor}")))
-            .with("archs", list(&|cc| tables::code_to_add(*cc)))
+            .with("gpus", gpus.join(", "))
+            .with("archs", archs.join(", "))
     }
 
     /// The CUDA version that the driver supports.
@@ -304,9 +301,9 @@ impl<'a> JudgeCall<'a> {
             _ => {
                 // The library that has the version is named if it is in another directory.
                 let has_version = inner.iter().find(|part| part.version.is_some() && part.version == *version);
-                let elsewhere = |own: &&Path| own.parent() != path.parent();
-                let other_file = has_version.and_then(|part| part.path.as_deref()).filter(elsewhere).map(Path::display);
-                message.to_finding(&values.with_known("beside", other_file))
+                let other_file = has_version.and_then(|part| part.path.as_deref());
+                let other_file = other_file.filter(|own| own.parent() != path.parent());
+                message.to_finding(&values.with_known("beside", other_file.map(Path::display)))
             }
         }
     }
@@ -434,11 +431,13 @@ impl<'a> JudgeCall<'a> {
     fn only_text(&self) -> Option<(u64, &str)> {
         self.manifest.requires.iter().find_map(|row| {
             let Requirement::Gpu { from, to, by: GpuCoverage::AtMostPartial, code, .. } = row else { return None };
-            let number = |(major, minor): (u8, u8)| u32::from(major) << 8 | u32::from(minor);
-            let contains = |cc: u32| number(*from) <= cc && to.is_none_or(|to| cc <= number(to));
-            let gpus = self.gpus.iter().flatten().take(64).enumerate();
-            let gpus = gpus.filter(|(_, gpu)| gpu.cc != 0 && gpu.driven < code::NOT_YET_DRIVEN && contains(gpu.cc));
-            let gpus = gpus.fold(0, |mask, (at, _)| mask | 1 << at);
+            let (from, to) = (pack_cc(*from), to.map_or(u32::MAX, pack_cc));
+            let mut gpus = 0;
+            for (at, gpu) in self.gpus.iter().flatten().take(64).enumerate() {
+                if gpu.cc != 0 && gpu.driven < code::NOT_YET_DRIVEN && (from..=to).contains(&gpu.cc) {
+                    gpus |= 1 << at;
+                }
+            }
             (gpus != 0 && !code.is_empty()).then_some((gpus, code.as_str()))
         })
     }
@@ -446,7 +445,6 @@ impl<'a> JudgeCall<'a> {
     /// Writes a finding that is not about a row.
     fn write_driver(&self, message: MessageTemplate, found: &JudgedFinding, unknown: u32) -> Finding {
         let values = self.driver_values(None);
-        let of_gpus = || self.driver_values(Some(found.gpus));
         let needs_cuda = known(found.needs_cuda).map(CudaVersion::from_int);
         let needs_release = narrow(found.needs_release);
         match message {
@@ -468,10 +466,12 @@ impl<'a> JudgeCall<'a> {
                 message.to_finding(&values.with_known("answer", self.driver.and_then(|driver| driver.init)))
             }
             MessageTemplate::DriverCannotTellDrives | MessageTemplate::GpuNotForDriverYet => {
-                let values = of_gpus().with_known("needs_cuda", needs_cuda);
+                let values = self.driver_values(Some(found.gpus)).with_known("needs_cuda", needs_cuda);
                 message.to_finding(&values.with_known("needs_release", needs_release))
             }
-            MessageTemplate::GpuNotForDriver => message.to_finding(&of_gpus().with("branch", found.version)),
+            MessageTemplate::GpuNotForDriver => {
+                message.to_finding(&self.driver_values(Some(found.gpus)).with("branch", found.version))
+            }
             _ => message.to_finding(&values),
         }
     }

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use crate::binary::loader::{Inspection, LibraryCandidate, LoadGraph, SearchSource};
+use crate::binary::loader::{Inspection, LoadGraph, SearchSource};
 use crate::host::machine::Driver;
 use crate::host::machine::detect::{LIBCUDA, in_compat_dir, release_in_name};
 use crate::host::machine::redact::redact_home;
@@ -36,19 +36,19 @@ pub(crate) fn adapt_hints<'a>(
     let mut usable = candidates.iter().filter(|candidate| candidate.inspection == Inspection::Usable);
     let Some(picked) = usable.next() else { return };
     // The loader always searches this directory, so that only the file can go.
-    let is_default = |other: &LibraryCandidate| {
-        matches!(other.place, SearchSource::System) && is_same_file(&other.path, &picked.path)
-    };
-    let by_place = fix_of_place(env, &picked.path, &picked.place).filter(|_| !candidates.iter().any(is_default));
+    let is_default = candidates
+        .iter()
+        .any(|other| matches!(other.place, SearchSource::System) && is_same_file(&other.path, &picked.path));
+    let by_place = fix_of_place(env, &picked.path, &picked.place).filter(|_| !is_default);
     let is_stub = found.iter().any(|finding| finding.code == Code::StubDriver);
     let by_deletion = is_stub.then(|| format!("delete {}", redact_home(env, &picked.path.display())));
     let Some(fix) = by_place.or(by_deletion) else { return };
     // Only the libcuda of the kernel module's own release certainly works.
-    let is_right = |path: &&Path| driver.kernel.is_some() && release_in_name(path) == driver.kernel;
     let cuda = driver.kernel.and_then(|kernel| tables::driver_supports(kernel).least);
     let is_enough = needs.is_none_or(|needs| cuda.is_none_or(|cuda| needs <= cuda));
     let mut others = usable.map(|candidate| candidate.path.as_path()).filter(|path| !is_same_file(path, &picked.path));
-    let next = others.find(is_right).filter(|_| is_enough);
+    let next = others.find(|path| driver.kernel.is_some() && release_in_name(path) == driver.kernel);
+    let next = next.filter(|_| is_enough);
     let values = Values::default().with("fix", fix).with_known("kernel", driver.kernel);
     let values = values.with_known("next", next.map(|path| redact_home(env, &path.display())));
     let values = values.with_known("cuda", cuda).with_known("needs_cuda", needs.filter(|_| !is_enough));
@@ -95,13 +95,16 @@ fn is_same_file(one: &Path, other: &Path) -> bool {
 /// Returns the change that removes this file from the loader's search. `None` for directories that are always searched.
 fn fix_of_place(env: &Env, path: &Path, place: &SearchSource) -> Option<String> {
     let dir = redact_home(env, &path.parent().unwrap_or(path).display());
-    let of = |object: &Path| redact_home(env, &object.display());
     Some(match place {
         SearchSource::LibraryPath(entry) => format!("remove {entry} from LD_LIBRARY_PATH"),
         SearchSource::Cache(_) => format!("remove {dir} from /etc/ld.so.conf.d and run ldconfig"),
         SearchSource::PathFile(file) => format!("remove {dir} from {}", file.display()),
-        SearchSource::Rpath(object, entry) => format!("remove {entry} from the RPATH of {}", of(object)),
-        SearchSource::Runpath(object, entry) => format!("remove {entry} from the RUNPATH of {}", of(object)),
+        SearchSource::Rpath(object, entry) => {
+            format!("remove {entry} from the RPATH of {}", redact_home(env, &object.display()))
+        }
+        SearchSource::Runpath(object, entry) => {
+            format!("remove {entry} from the RUNPATH of {}", redact_home(env, &object.display()))
+        }
         SearchSource::Program
         | SearchSource::Loader
         | SearchSource::Loaded

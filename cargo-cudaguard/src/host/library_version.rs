@@ -17,10 +17,9 @@ use cudaguard::internal::version::{CudaVersion, Version};
 /// Returns the version of this library file: from its real file name, otherwise from one of its parts in the same
 /// directory, otherwise from its contents.
 pub(crate) fn file_version(files: &OpenFiles, library: &Library, file: &Path) -> Option<Version> {
-    let major = || library.major(file.file_name()?.to_str()?);
     in_name(library, file)
         .or_else(|| {
-            let mut parts = library.needed_parts(major()?);
+            let mut parts = library.needed_parts(library.major(file.file_name()?.to_str()?)?);
             parts.find_map(|part| exported_version(files, &file.with_file_name(part.file), part.symbol))
         })
         .or_else(|| library.has_version_text.then(|| file::version_inside(library, &files.open(file).ok()?))?)
@@ -29,8 +28,8 @@ pub(crate) fn file_version(files: &OpenFiles, library: &Library, file: &Path) ->
 /// Returns the version of this DLL: from its version resource, otherwise from one of its parts in the same directory.
 pub(crate) fn dll_version(files: &OpenFiles, library: &Library, dll: &Path) -> Option<Version> {
     let data = files.open(dll).ok()?;
-    let by_resource = || version_in_resource(library, &Pe::parse(&data).ok()?.version()?);
-    by_resource().or_else(|| {
+    let resource = Pe::parse(&data).ok().and_then(|image| image.version());
+    resource.and_then(|resource| version_in_resource(library, &resource)).or_else(|| {
         let parts: Vec<&Part> = library.needed_parts(library.major(dll.file_name()?.to_str()?)?).collect();
         let mut entries = dll.parent()?.read_dir().ok()?.flatten();
         entries.find_map(|entry| {
@@ -66,9 +65,10 @@ pub(crate) fn part_version(files: &OpenFiles, library: &Library, file: &Path, pa
 
 /// Does the same as [`part_version`] for the contents of a file with this name.
 pub(crate) fn version_of_part(library: &Library, part: &Part, data: &[u8], name: &str) -> Option<Version> {
-    let exported = || if part.symbol.is_empty() { None } else { file::exported_version(data, part.symbol) };
-    let by_name = || version_after(name, &format!("{}.so.", part.file.split_once(".so")?.0));
-    exported().or_else(by_name).or_else(|| in_code(library, part, data))
+    let exported = if part.symbol.is_empty() { None } else { file::exported_version(data, part.symbol) };
+    exported
+        .or_else(|| version_after(name, &format!("{}.so.", part.file.split_once(".so")?.0)))
+        .or_else(|| in_code(library, part, data))
 }
 
 /// Returns the packed version that an inner library exports.
@@ -138,31 +138,37 @@ fn in_code(library: &Library, part: &Part, data: &[u8]) -> Option<Version> {
 fn compared_releases(code: &[u8], asked: &VersionGetter) -> Vec<Version> {
     const MISMATCH: [u8; 4] = 1002u32.to_le_bytes();
     const BY_10_000: [u8; 4] = 0xd1b7_1759_u32.to_le_bytes();
-    /// Maximum number of bytes between the two instructions, and after the division (measured: 4 and 79 bytes).
+    let near = memmem::find_iter(code, &MISMATCH).filter_map(|at| release_near_status(code, at, asked));
+    near.chain(memmem::find_iter(code, &BY_10_000).filter_map(|at| release_after_division(code, at))).collect()
+}
+
+/// Returns the release in a comparison next to the instruction whose operand, the status, is here.
+fn release_near_status(code: &[u8], at: usize, asked: &VersionGetter) -> Option<Version> {
+    /// Maximum number of bytes between the two instructions (measured: 4).
     const GAP: usize = 8;
+    if at == 0 || !(0xb8..=0xbf).contains(&code[at - 1]) {
+        return None;
+    }
+    let places = (0..=GAP).flat_map(|gap| [Some(at + 4 + gap), at.checked_sub(7 + gap)]);
+    places.flatten().find_map(|from| {
+        let bytes = code.get(from..)?.get(..6)?;
+        (bytes[..2] == *b"\x81\xff").then(|| asked.version_of_answer(read_u32(&bytes[2..]).into()))?
+    })
+}
+
+/// Returns the release in the instructions after the division whose operand is here.
+fn release_after_division(code: &[u8], at: usize) -> Option<Version> {
+    /// Maximum number of bytes after the division (measured: 79).
     const REST: usize = 128;
-    let whole = |at: usize| {
-        let compares = |from: Option<usize>| {
-            let bytes = code.get(from?..)?.get(..6)?;
-            (bytes[..2] == *b"\x81\xff").then(|| asked.version_of_answer(read_u32(&bytes[2..]).into()))?
-        };
-        let moves = at > 0 && (0xb8..=0xbf).contains(&code[at - 1]);
-        let near = |gap: usize| compares(Some(at + 4 + gap)).or_else(|| compares(at.checked_sub(7 + gap)));
-        (0..=GAP).filter(|_| moves).find_map(near)
+    let rest = code.get(at..)?;
+    let rest = &rest[..rest.len().min(REST)];
+    let end = memmem::find(rest, b"\x49\xb8").filter(|end| end + 10 <= rest.len())?;
+    let patch = match memmem::find(&rest[..end], b"\x41\xb9") {
+        Some(at) => read_u32(rest.get(at + 2..)?.get(..4)?),
+        None => memmem::find(&rest[..end], b"\x45\x31\xc9").map(|_| 0)?,
     };
-    let apart = |at: usize| {
-        let rest = code.get(at..)?;
-        let rest = &rest[..rest.len().min(REST)];
-        let end = memmem::find(rest, b"\x49\xb8").filter(|end| end + 10 <= rest.len())?;
-        let patch = match memmem::find(&rest[..end], b"\x41\xb9") {
-            Some(at) => read_u32(rest.get(at + 2..)?.get(..4)?),
-            None => memmem::find(&rest[..end], b"\x45\x31\xc9").map(|_| 0)?,
-        };
-        let version = Version::new(read_u32(&rest[end + 2..]), read_u32(&rest[end + 6..]), patch);
-        version.packed().map(|_| version)
-    };
-    let ways = memmem::find_iter(code, &MISMATCH).filter_map(whole);
-    ways.chain(memmem::find_iter(code, &BY_10_000).filter_map(apart)).collect()
+    let version = Version::new(read_u32(&rest[end + 2..]), read_u32(&rest[end + 6..]), patch);
+    version.packed().map(|_| version)
 }
 
 /// Returns the release in the file name of the library itself, which may differ from that of its parts.

@@ -188,7 +188,7 @@ fn queue_imports(by: &Path, after_start: bool, queues: &mut [VecDeque<(String, P
     }
 }
 
-fn sorted_entries(dir: &Path) -> Vec<PathBuf> {
+pub(crate) fn sorted_entries(dir: &Path) -> Vec<PathBuf> {
     let mut paths: Vec<PathBuf> = fs::read_dir(dir).into_iter().flatten().flatten().map(|entry| entry.path()).collect();
     paths.sort();
     paths

@@ -21,8 +21,8 @@ use std::rc::Rc;
 use crate::binary::mapped_file::OpenFiles;
 use cudaguard::internal::env::Env;
 
-pub(crate) use dll::SearchedDirs;
 pub use dll::{DllClosure, DllRequest, DllSearch, DllSource, FoundDll};
+pub(crate) use dll::{SearchedDirs, sorted_entries};
 pub use graph::{LibraryRequest, LoadGraph, LoadOutcome, Object};
 pub use loader_facts::Inspection;
 pub(crate) use loader_facts::LoadFacts;

@@ -6,7 +6,7 @@ use super::{CandidateState, DriverCandidate, component_that_needs_cuda, describe
 use crate::binary::file::Binary;
 use crate::host::dry_run;
 use crate::host::machine::windows::NVCUDA;
-use crate::host::machine::{HostLibrary, Machine, detect};
+use crate::host::machine::{Machine, detect};
 use cudaguard::internal::env::Env;
 use cudaguard::internal::finding::Finding;
 use cudaguard::internal::manifest::Manifest;
@@ -50,7 +50,7 @@ pub(super) fn candidates(machine: &Machine) -> Vec<DriverCandidate> {
             why: "system".to_owned(),
         })
     });
-    let library = |file: &HostLibrary| {
+    let libraries = machine.libraries.values().flatten().filter_map(|file| {
         Some(DriverCandidate {
             name: file.soname.clone()?,
             path: file.path.clone()?,
@@ -58,8 +58,8 @@ pub(super) fn candidates(machine: &Machine) -> Vec<DriverCandidate> {
             fate: if file.taken { CandidateState::Picked } else { CandidateState::Behind },
             why: file.by.clone().unwrap_or_default(),
         })
-    };
-    let mut libraries: Vec<_> = machine.libraries.values().flatten().filter_map(library).collect();
+    });
+    let mut libraries: Vec<_> = libraries.collect();
     libraries.sort_by(|one, other| one.name.cmp(&other.name));
     driver.into_iter().chain(libraries).collect()
 }

@@ -249,15 +249,13 @@ fn is_of_windows(dll: &str) -> bool {
     }
     let stem = lower.split('.').next().unwrap_or_default();
     let root = stem.trim_end_matches(|c: char| c.is_ascii_digit());
-    let is_variant = |start: &&&str| {
-        // `d3d12core.dll`, `vcruntime140_1.dll`, `mfc140u.dll`
-        let rest = stem.strip_prefix(**start)?;
-        let rest = rest.strip_prefix(|c: char| c.is_ascii_digit())?.trim_start_matches(|c: char| c.is_ascii_digit());
-        Some(rest.starts_with('_') || matches!(rest, "u" | "ud" | "d" | "core" | "t"))
-    };
-    OF_WINDOWS.contains(&root)
-        || OF_WINDOWS.contains(&stem)
-        || OF_WINDOWS.iter().any(|one| is_variant(&one) == Some(true))
+    // `d3d12core.dll`, `vcruntime140_1.dll`, `mfc140u.dll`
+    let mut versions = OF_WINDOWS.iter().filter_map(|start| stem.strip_prefix(start));
+    let is_variant = versions.any(|version| {
+        let rest = version.trim_start_matches(|c: char| c.is_ascii_digit());
+        rest.len() < version.len() && (rest.starts_with('_') || matches!(rest, "u" | "ud" | "d" | "core" | "t"))
+    });
+    OF_WINDOWS.contains(&root) || OF_WINDOWS.contains(&stem) || is_variant
 }
 
 /// Returns true for the name of a DLL or of an extension module for Windows.
@@ -279,11 +277,10 @@ pub(crate) fn is_of_program(soname: &str) -> bool {
     };
     // `libpython3.12.so.1.0`, `libxcb-shm.so.0`, `libc.musl-x86_64.so.1`
     let root = stem.split(['-', '.']).next().unwrap_or_default().trim_end_matches(|c: char| c.is_ascii_digit());
-    let is_in = |names: &[&str]| names.contains(&stem);
     // Only a linker finds those of a distribution without a version.
     let is_versioned = plain.contains(".so.") || matches!(stem, "c" | "m" | "dl");
-    let is_system =
-        is_in(OF_LANGUAGES) || is_versioned && (is_in(OF_SYSTEM) || is_in(OF_DRIVERS) || is_in(OF_DISTRIBUTIONS));
+    let is_system = OF_LANGUAGES.contains(&stem)
+        || is_versioned && [OF_SYSTEM, OF_DRIVERS, OF_DISTRIBUTIONS].iter().any(|names| names.contains(&stem));
     let is_variant = matches!(root, "python" | "xcb") || stem.starts_with("c.musl-");
     let is_others = OF_OTHER_VENDORS.contains(&stem.trim_end_matches(|c: char| c.is_ascii_digit()))
         || OF_MKL.iter().any(|start| stem.starts_with(start));
@@ -296,14 +293,17 @@ pub(crate) fn is_of_program(soname: &str) -> bool {
 /// GPU code for that file, or load another release of a library of NVIDIA's. Without it, the dynamic linker loads no file of
 /// the closure, so files that do not use CUDA contradict nothing. Words such as `__cuda_array_interface__` are no use.
 pub(crate) fn reaches_cuda(file: &Binary) -> bool {
-    let has_word = |name: &str| name.to_ascii_lowercase().contains("cuda");
     !file.notes.is_empty()
-        || file.needed.iter().any(|name| has_word(name) || is_of_nvidia(name))
+        || file.needed.iter().any(|name| names_cuda(name) || is_of_nvidia(name))
         || names_library_of_cuda(file.data())
         || file.reaches_cuda().unwrap_or(true)
         || !opened_libraries(file.data()).is_empty()
-        || Elf::parse(file.data()).is_ok_and(|elf| elf.undefined_symbols().any(has_word))
+        || Elf::parse(file.data()).is_ok_and(|elf| elf.undefined_symbols().any(names_cuda))
         || file.kernels().map_or(true, |kernels| !kernels.entries().is_empty())
+}
+
+fn names_cuda(name: &str) -> bool {
+    name.to_ascii_lowercase().contains("cuda")
 }
 
 /// Resolves a path below a directory of an artifact, as the loader does for `$ORIGIN`. `None` if the path leaves the artifact.
@@ -322,12 +322,14 @@ fn resolve_within(dir: &str, path: &str) -> Option<String> {
 /// Returns true if the search path of a member with this name contains only directories of the artifact.
 pub(crate) fn is_searched_inside(name: &str, file: &Binary) -> bool {
     let dir = name.rfind('/').map_or("", |at| &name[..at]);
-    let is_inside = |entry: &str| {
+    let Some(path) = file.runpath.as_ref().or(file.rpath.as_ref()).filter(|_| file.os != Some(TargetOs::Windows))
+    else {
+        return false;
+    };
+    path.split(':').all(|entry| {
         let below = entry.strip_prefix("$ORIGIN").or_else(|| entry.strip_prefix("${ORIGIN}"));
         below.is_some_and(|below| resolve_within(dir, below).is_some())
-    };
-    let path = file.runpath.as_ref().or(file.rpath.as_ref());
-    file.os != Some(TargetOs::Windows) && path.is_some_and(|path| path.split(':').all(is_inside))
+    })
 }
 
 /// Describes a library of the program that a file needs and that is not found.

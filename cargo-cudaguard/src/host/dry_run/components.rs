@@ -23,10 +23,6 @@ pub(super) fn components_together(
     is_of_vendor: &dyn Fn(usize) -> bool,
     is_inside: &dyn Fn(usize, &str) -> bool,
 ) -> (Vec<usize>, Components) {
-    let has_machine_code = |cc: (u8, u8)| {
-        let mut files = std::iter::once(program).chain(libraries.iter().map(|(_, binary)| binary));
-        files.any(|file| file.kernels().is_ok_and(|kernels| kernels.has_machine_code(cc)))
-    };
     let mut all = Components::from_binary(&program.path, program);
     let mut objects = vec![0; all.manifests.len()];
     let runtime =
@@ -45,7 +41,10 @@ pub(super) fn components_together(
         let places = objects.len()..objects.len() + own.manifests.len();
         if is_of_vendor(*index) {
             if let Ok(kernels) = binary.kernels() {
-                own.mark_fallback(&mut kernels.clone(), has_machine_code);
+                own.mark_fallback(&mut kernels.clone(), |cc| {
+                    let mut files = std::iter::once(program).chain(libraries.iter().map(|(_, binary)| binary));
+                    files.any(|file| file.kernels().is_ok_and(|kernels| kernels.has_machine_code(cc)))
+                });
             }
             of_vendor.extend(places);
         } else {

@@ -1,7 +1,7 @@
 //! The DLLs that Windows loads for a program or a library, as far as their directories are known.
 
 use std::collections::BTreeSet;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use super::absent_libraries::{absent_library, is_of_program};
 use super::components::components_together;
@@ -42,9 +42,12 @@ pub(crate) fn components_of_dlls(file: &Binary, here: Option<&Env>) -> Component
     let search = DllSearch::for_file(&file.path, file.kind == BinaryKind::Executable, here);
     let dirs = search.dirs_for(&file.path);
     let closure = DllFiles::new(file, search.resolve(&file.path, &dirs), files);
-    let is_of_vendor = |index: usize| vendor::is_nvidia_soname(&closure.requests[index - 1].name);
-    let is_inside = |_: usize, name: &str| closure.file_of(name).is_some();
-    let (objects, mut all) = components_together(file, &closure.libraries, &is_of_vendor, &is_inside);
+    let (objects, mut all) = components_together(
+        file,
+        &closure.libraries,
+        &|index| vendor::is_nvidia_soname(&closure.requests[index - 1].name),
+        &|_, name| closure.file_of(name).is_some(),
+    );
     closure.check_cudnn(&dirs, &objects, &mut all, files);
     let members = closure.members();
     // NVRTC opens its builtins when it compiles, so they are in no table of imports.
@@ -94,20 +97,19 @@ pub(crate) fn start_on_windows(file: &Binary, env: &Env, probe: &DriverProbe) ->
 /// Returns the file of a library in the first directory outside of Windows that contains it.
 fn find_own<'a>(dirs: &'a SearchedDirs, name: &str) -> Option<&'a PathBuf> {
     let wanted = vendor::plain_name(name);
-    let is_it = |(file, _): &(&String, &PathBuf)| file.ends_with(".dll") && vendor::plain_name(file) == wanted;
-    let mut own = dirs.iter().filter(|(by, _)| *by != DllSource::System);
-    own.find_map(|(_, files)| files.iter().find(is_it).map(|(_, path)| path))
+    let own = dirs.iter().filter(|(by, _)| *by != DllSource::System);
+    let mut files = own.flat_map(|(_, files)| files);
+    let found = files.find(|(file, _)| file.ends_with(".dll") && vendor::plain_name(file) == wanted);
+    found.map(|(_, path)| path)
 }
 
 impl<'a> DllFiles<'a> {
     fn new(file: &'a Binary, requests: DllClosure, files: &OpenFiles) -> Self {
-        let read = |path: &Path| {
-            let data = files.open(path).ok()?;
-            if examined::has_trace_of_cuda(&data) { Binary::from_contents(path, data).ok() } else { None }
-        };
         let libraries = requests.iter().enumerate().filter_map(|(at, request)| {
             let is_driver = matches!(&*vendor::plain_name(&request.name), "libcuda.so.1" | "libnvidia-ml.so.1");
-            Some((at + 1, read(request.own_file().filter(|_| !is_driver)?)?))
+            let path = request.own_file().filter(|_| !is_driver)?;
+            let data = files.open(path).ok().filter(|data| examined::has_trace_of_cuda(data))?;
+            Some((at + 1, Binary::from_contents(path, data).ok()?))
         });
         Self { file, libraries: libraries.collect(), requests }
     }
@@ -157,11 +159,8 @@ impl<'a> DllFiles<'a> {
             let Some(path) = request.own_file() else { continue };
             // The files with a trace of CUDA report their damage themselves.
             let is_reported = self.libraries.iter().any(|(index, _)| *index == at + 1);
-            let damaged = |why: &str| {
-                let values = Values::default().with("library", &request.name).with("path", path.display());
-                let values = values.with("why", why).with("needed_by", request.needed_by.display());
-                MessageTemplate::LibraryDamaged.to_finding(&values.with("picked_by", SEARCH))
-            };
+            let values = Values::default().with("library", &request.name).with("path", path.display());
+            let values = values.with("needed_by", request.needed_by.display()).with("picked_by", SEARCH);
             let contents = files.open(path);
             let finding = match contents.as_deref().map(|data| Pe::parse(data)) {
                 Ok(Ok(image)) => {
@@ -170,8 +169,12 @@ impl<'a> DllFiles<'a> {
                     }
                     finding_of_processor((&request.name, image.processor()), (&program, self.file.machine))
                 }
-                Ok(Err(why)) => Some(damaged(&format!("it {why}"))),
-                Err(why) if why.ends_with(": is empty") => Some(damaged("it is empty")),
+                Ok(Err(why)) => {
+                    Some(MessageTemplate::LibraryDamaged.to_finding(&values.with("why", format_args!("it {why}"))))
+                }
+                Err(why) if why.ends_with(": is empty") => {
+                    Some(MessageTemplate::LibraryDamaged.to_finding(&values.with("why", "it is empty")))
+                }
                 Err(why) => {
                     all.not_examined.push(NotExamined::new(request.name.as_str(), why.as_str()));
                     continue;
@@ -188,18 +191,12 @@ impl<'a> DllFiles<'a> {
 
     /// Reports functions that a file imports and that the DLL lacks.
     fn missing_functions(&self) -> Vec<Finding> {
-        let name = |index: usize| if index == 0 { "" } else { self.requests[index - 1].name.as_str() };
-        let path = |index: usize| match index {
-            0 => Some(self.file.path.display().to_string()),
-            _ => Some(self.requests[index - 1].own_file()?.display().to_string()),
-        };
-        let files: Vec<SymbolFile> = (0..=self.requests.len())
-            .map(|index| SymbolFile {
-                path: path(index).unwrap_or_default(),
-                soname: name(index).to_owned(),
-                picked_by: Some(SEARCH.to_owned()),
-            })
-            .collect();
+        let path = self.file.path.display().to_string();
+        let mut files = vec![SymbolFile { path, soname: String::new(), picked_by: Some(SEARCH.to_owned()) }];
+        for request in &self.requests {
+            let path = request.own_file().map(|path| path.display().to_string()).unwrap_or_default();
+            files.push(SymbolFile { path, soname: request.name.clone(), picked_by: Some(SEARCH.to_owned()) });
+        }
         let mut missing = Vec::new();
         for (by, file) in self.files() {
             let Ok(image) = Pe::parse(file.data()) else { continue };
@@ -226,11 +223,10 @@ impl<'a> DllFiles<'a> {
 
     /// Returns the requests for DLLs that no directory contains. The driver and NVIDIA's libraries are checked as requirements.
     fn missing_dlls(&self) -> impl Iterator<Item = &DllRequest> {
-        let is_checked =
-            |name: &str| vendor::plain_name(name) == "libcuda.so.1" || CUDNN.is_named(name) || is_installed(name);
-        let is_missing = |request: &DllRequest| request.found.is_none() && !request.is_delayed;
-        self.requests.iter().filter(move |request| {
-            is_missing(request) && !is_checked(&request.name) && !is_side_by_side(&request.name.to_ascii_lowercase())
+        self.requests.iter().filter(|request| request.found.is_none() && !request.is_delayed).filter(|request| {
+            let name = &request.name;
+            let is_checked = vendor::plain_name(name) == "libcuda.so.1" || CUDNN.is_named(name) || is_installed(name);
+            !is_checked && !is_side_by_side(&name.to_ascii_lowercase())
         })
     }
 

@@ -75,17 +75,16 @@ pub(crate) fn foreign_library(
 fn other_major(env: &Env, looked: &[LibraryCandidate], name: &str) -> Option<PathBuf> {
     let (stem, wanted) = name.split_once(".so.")?;
     let start = format!("{stem}.so.");
-    let is_other = |file: &PathBuf| {
-        let found = file.file_name().and_then(|file| file.to_str()).and_then(|file| file.strip_prefix(&start));
-        found.is_some_and(|version| version != wanted && version.bytes().all(|byte| byte.is_ascii_digit()))
-    };
     let searched = looked.iter().filter_map(|candidate| candidate.path.parent().map(Path::to_owned));
     let usual = in_usual_dirs(env, &format!("{stem}.so")).filter_map(|file| file.parent().map(Path::to_owned));
     searched.chain(usual).find_map(|dir| {
         let entries = std::fs::read_dir(dir).ok()?;
-        let mut others: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).filter(is_other).collect();
-        others.sort();
-        others.pop()
+        let others = entries.flatten().filter(|entry| {
+            let name = entry.file_name();
+            let version = name.to_str().and_then(|name| name.strip_prefix(&start));
+            version.is_some_and(|version| version != wanted && version.bytes().all(|byte| byte.is_ascii_digit()))
+        });
+        others.map(|entry| entry.path()).max()
     })
 }
 

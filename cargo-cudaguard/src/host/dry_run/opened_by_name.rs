@@ -97,12 +97,11 @@ fn load_opened_by(graph: &mut LoadGraph, scope: Scope, files: &dyn OpeningFiles)
         let opens = files.opens(&graph.objects[at]);
         let mut absent = Vec::new();
         for library in &opens.libraries {
-            let is_it = |object: &Object| {
+            if graph.objects.iter().any(|object| {
                 let file = object.path.file_name().and_then(|name| name.to_str());
                 let names = [Some(object.name.as_str()), object.soname.as_deref(), file];
                 names.into_iter().flatten().any(|name| library.is_named(name))
-            };
-            if graph.objects.iter().any(is_it) {
+            }) {
                 continue;
             }
             let names = names_of(library, graph, at);
@@ -124,8 +123,9 @@ fn load_opened_by(graph: &mut LoadGraph, scope: Scope, files: &dyn OpeningFiles)
         let of_texts = if is_brought { names_in_texts(graph, at, &opens.texts) } else { Vec::new() };
         for names in opens.others.iter().chain(&of_texts) {
             if !names.iter().any(|name| graph.loaded_object(name).is_some()) {
-                let is_of_machine = |name: &str| files.is_of_machine(name);
-                let _ = names.iter().any(|name| graph.open_library_without(at, name, is_of_machine).is_some());
+                let _ = names
+                    .iter()
+                    .any(|name| graph.open_library_without(at, name, |name| files.is_of_machine(name)).is_some());
             }
         }
         if !absent.is_empty() {
@@ -203,15 +203,19 @@ fn names_in_texts(graph: &LoadGraph, at: usize, texts: &[String]) -> Vec<Vec<Str
     let own =
         path.split(':').filter(|entry| entry.contains("ORIGIN")).map(|entry| PathBuf::from(at_origin(entry, dir)));
     let dirs: Vec<PathBuf> = std::iter::once(dir.to_owned()).chain(own).collect();
-    let majors = || graph.objects.iter().filter_map(|object| cuda_major_of(object.soname.as_deref()?));
-    let names = |name: &String| {
+    let major = graph.objects.iter().filter_map(|object| cuda_major_of(object.soname.as_deref()?)).max();
+    let mut names = Vec::new();
+    for name in texts {
         if ["libnvrtc.so.", "libnvJitLink.so."].contains(&name.as_str()) {
-            return Some(majors().max().map(|major| format!("{name}{major}")).into_iter().collect());
+            names.push(major.map(|major| format!("{name}{major}")).into_iter().collect());
+            continue;
         }
         let is_compiler = name.starts_with("libnvrtc.so.") || name.starts_with("libnvJitLink.so.");
-        (is_compiler || dirs.iter().any(|dir| graph.has_file(&dir.join(name)))).then(|| vec![name.clone()])
-    };
-    texts.iter().filter_map(names).collect()
+        if is_compiler || dirs.iter().any(|dir| graph.has_file(&dir.join(name))) {
+            names.push(vec![name.clone()]);
+        }
+    }
+    names
 }
 
 fn at_origin(entry: &str, origin: &Path) -> String {

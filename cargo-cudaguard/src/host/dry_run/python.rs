@@ -15,11 +15,12 @@ const LEVELS: usize = 8;
 fn environment_of(file: &Path) -> Option<PathBuf> {
     // The path as it is: the target of a link is in the cache of the installer.
     let file = absolute(file).ok()?;
-    let is_environment = |dir: &&Path| {
+    let mut dirs = file.ancestors().skip(1).take(LEVELS);
+    let environment = dirs.find(|dir| {
         let mut entries = dir.read_dir().into_iter().flatten().flatten();
         entries.any(|entry| entry.file_name().to_string_lossy().ends_with(".dist-info"))
-    };
-    file.ancestors().skip(1).take(LEVELS).find(is_environment).map(Path::to_owned)
+    });
+    environment.map(Path::to_owned)
 }
 
 /// Returns the environment of a file, and the name of the file in it, with slashes on Windows, too.
@@ -39,17 +40,20 @@ pub(crate) fn is_searched_inside(file: &Binary) -> bool {
 /// Loads the libraries of NVIDIA's that the loader does not find and that packages of the environment contain. Python code loads
 /// them before the modules that need them.
 pub(super) fn load_from_packages(graph: &mut LoadGraph) {
-    let is_wanted = |name: &str| is_of_nvidia(name) && !name.starts_with("libcuda.so") && !name.contains('/');
     // Nothing loads libraries for a program.
-    if graph.interpreter.is_some() || !graph.unresolved_requests().any(|request| is_wanted(&request.name)) {
+    if graph.interpreter.is_some() || !graph.unresolved_requests().any(|request| may_be_of_package(&request.name)) {
         return;
     }
     let Some(site) = environment_of(&graph.objects[0].path) else { return };
-    let dirs_in = |dir: PathBuf| dir.read_dir().into_iter().flatten().flatten().map(|entry| entry.path());
-    let dirs: Vec<PathBuf> = dirs_in(site.join("nvidia")).chain(dirs_in(site)).collect();
+    let entries =
+        [site.join("nvidia"), site].into_iter().flat_map(|dir| dir.read_dir().into_iter().flatten().flatten());
+    let dirs: Vec<PathBuf> = entries.map(|entry| entry.path()).collect();
     graph.load_absent(|name| {
-        let places =
-            dirs.iter().filter(|_| is_wanted(name)).flat_map(|dir| [dir.join("lib").join(name), dir.join(name)]);
-        places.into_iter().find(|path| path.is_file())
+        let dirs = dirs.iter().filter(|_| may_be_of_package(name));
+        dirs.flat_map(|dir| [dir.join("lib").join(name), dir.join(name)]).find(|path| path.is_file())
     });
+}
+
+fn may_be_of_package(name: &str) -> bool {
+    is_of_nvidia(name) && !name.starts_with("libcuda.so") && !name.contains('/')
 }

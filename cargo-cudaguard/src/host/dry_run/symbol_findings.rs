@@ -1,6 +1,6 @@
 //! Findings about functions that a program binds but no library defines.
 
-use crate::binary::loader::{LoadGraph, MissingSymbol, Object};
+use crate::binary::loader::{LoadGraph, MissingSymbol};
 use crate::binary::symbols;
 use cudaguard::internal::finding::{Finding, MessageTemplate, Values};
 
@@ -19,8 +19,7 @@ pub(crate) struct SymbolFile {
 pub(crate) fn symbol_findings(graph: &LoadGraph) -> Vec<Finding> {
     let missing = graph.missing_symbols(true);
     // The program that loads the library may define the symbol, and a lazily bound function may never be called.
-    let nowhere = |missing: &MissingSymbol| graph.interpreter.is_some() && !missing.lazy;
-    findings_of_missing(&symbol_files(graph), missing, nowhere)
+    findings_of_missing(&symbol_files(graph), missing, |missing| graph.interpreter.is_some() && !missing.lazy)
 }
 
 /// Returns the missing functions, at the start or at their first call, if importer and library are both among these
@@ -33,12 +32,12 @@ pub(crate) fn symbol_findings_among(graph: &LoadGraph, includes: impl Fn(usize) 
 }
 
 fn symbol_files(graph: &LoadGraph) -> Vec<SymbolFile> {
-    let file = |object: &Object| SymbolFile {
+    let files = graph.objects.iter().map(|object| SymbolFile {
         path: object.path.display().to_string(),
         soname: object.soname.clone().unwrap_or_else(|| object.name.clone()),
         picked_by: Some(object.place.to_string()),
-    };
-    graph.objects.iter().map(file).collect()
+    });
+    files.collect()
 }
 
 /// Groups missing symbols by importer and library. `nowhere` selects those that count although no library of `files`
@@ -54,12 +53,11 @@ pub(crate) fn findings_of_missing(
         if owner.is_none() && !nowhere(&missing) {
             continue;
         }
-        let same = |group: &&mut (Option<usize>, Vec<MissingSymbol>)| {
-            let other = &group.1[0];
-            group.0 == owner
-                && (other.by, other.lazy, other.unversioned) == (missing.by, missing.lazy, missing.unversioned)
-        };
-        match groups.iter_mut().find(same) {
+        let same = groups.iter_mut().find(|(of, all)| {
+            let other = &all[0];
+            *of == owner && (other.by, other.lazy, other.unversioned) == (missing.by, missing.lazy, missing.unversioned)
+        });
+        match same {
             Some((_, all)) => all.push(missing),
             None => groups.push((owner, vec![missing])),
         }

@@ -2,11 +2,11 @@
 
 use super::code;
 use super::judge_ffi::{CudnnFacts, DriverFacts, GpuFacts, PartFacts, Row};
-use crate::host::facts::{CompatState, CudnnState, DriverMismatch, DriverState, Host, HostGpu, Inner, LoaderVersion};
+use crate::host::facts::{CompatState, CudnnState, DriverMismatch, DriverState, Host, HostGpu, LoaderVersion};
 use cudaguard::internal::linkage::Linkage;
 use cudaguard::internal::manifest::{Manifest, Requirement};
 use cudaguard::internal::note::visit_numbers;
-use cudaguard::internal::tables::{self, Floor};
+use cudaguard::internal::tables;
 use cudaguard::internal::version::{CudaVersion, DriverRelease, Version};
 
 /// A release in the wide form.
@@ -19,7 +19,11 @@ pub(super) fn narrow(wide: u32) -> Option<DriverRelease> {
     (wide != 0).then(|| DriverRelease::new(wide >> 20, wide >> 8 & 0xfff, wide & 0xff))
 }
 
-fn pack_cc((major, minor): (u8, u8)) -> u32 {
+fn found_or_absent(is_found: bool) -> u32 {
+    if is_found { code::FOUND } else { code::ABSENT }
+}
+
+pub(super) fn pack_cc((major, minor): (u8, u8)) -> u32 {
     u32::from(major) << 8 | u32::from(minor)
 }
 
@@ -60,18 +64,16 @@ pub(super) fn gpu_facts(gpu: &HostGpu) -> GpuFacts {
     let facts =
         // 0 is unknown, and the samples of `requirements` begin below every GPU.
         GpuFacts { cc: gpu.cc.map_or(0, |cc| pack_cc(cc).max(1)), product, driven: 0, branch: 0, first_cuda: 0, first_release: 0 };
-    let first = |driven, floor: Floor| GpuFacts {
-        driven,
-        first_cuda: floor.cuda.to_int(),
-        first_release: floor.release.map_or(0, widen),
-        ..facts
+    let (driven, floor) = match (gpu.undriven, gpu.guaranteed_from) {
+        (Some(DriverMismatch::NoLonger(branch)), _) => {
+            return GpuFacts { driven: code::NO_LONGER_DRIVEN, branch, ..facts };
+        }
+        (Some(DriverMismatch::NotYet(floor)), _) => (code::NOT_YET_DRIVEN, floor),
+        (None, Some(floor)) => (code::MAY_BE_DRIVEN, floor),
+        (None, None) => return facts,
     };
-    match (gpu.undriven, gpu.guaranteed_from) {
-        (Some(DriverMismatch::NoLonger(last)), _) => GpuFacts { driven: code::NO_LONGER_DRIVEN, branch: last, ..facts },
-        (Some(DriverMismatch::NotYet(floor)), _) => first(code::NOT_YET_DRIVEN, floor),
-        (None, Some(floor)) => first(code::MAY_BE_DRIVEN, floor),
-        (None, None) => facts,
-    }
+    let first_release = floor.release.map_or(0, widen);
+    GpuFacts { driven, first_cuda: floor.cuda.to_int(), first_release, ..facts }
 }
 
 pub(super) fn cudnn_facts(manifest: &Manifest, state: &CudnnState) -> (CudnnFacts, Vec<PartFacts>) {
@@ -80,15 +82,16 @@ pub(super) fn cudnn_facts(manifest: &Manifest, state: &CudnnState) -> (CudnnFact
         let state = if *state == CudnnState::Absent { code::ABSENT } else { 0 };
         return (CudnnFacts { state, ..facts }, Vec::new());
     };
-    let row_of = |part: &Inner| {
-        let is_row = |row: &Requirement| matches!(row, Requirement::Part { file, .. } if *file == part.file);
-        manifest.requires.iter().position(is_row).and_then(|at| u32::try_from(at).ok())
-    };
-    let part = |part: &Inner| PartFacts {
-        row: row_of(part).unwrap_or(code::NO_ROW),
-        state: if part.present { code::FOUND } else { code::ABSENT },
-        version: part.version.map_or(0, Version::packed_saturating),
-    };
+    let mut parts = Vec::new();
+    for part in inner {
+        let mut rows = manifest.requires.iter();
+        let row = rows.position(|row| matches!(row, Requirement::Part { file, .. } if *file == part.file));
+        parts.push(PartFacts {
+            row: row.and_then(|at| u32::try_from(at).ok()).unwrap_or(code::NO_ROW),
+            state: found_or_absent(part.present),
+            version: part.version.map_or(0, Version::packed_saturating),
+        });
+    }
     let (loader, is_minor) = match loader {
         LoaderVersion::Unknown => (0, 0),
         LoaderVersion::Version(version) => (version.packed_saturating(), 0),
@@ -104,17 +107,16 @@ pub(super) fn cudnn_facts(manifest: &Manifest, state: &CudnnState) -> (CudnnFact
         made_with: made_with.map_or(0, CudaVersion::to_int),
         ..facts
     };
-    (facts, inner.iter().map(part).collect())
+    (facts, parts)
 }
 
 pub(super) fn driver_facts(host: &Host) -> DriverFacts {
-    let flag = |set: bool| if set { code::FOUND } else { code::ABSENT };
     let facts = DriverFacts {
         source: code::DETECTED,
-        compiler: host.jit.compiler.map_or(0, flag),
+        compiler: host.jit.compiler.map_or(0, found_or_absent),
         compiler_source: code::DETECTED,
-        forces_ptx: flag(host.jit.forced),
-        disables_ptx: flag(host.jit.disabled),
+        forces_ptx: found_or_absent(host.jit.forced),
+        disables_ptx: found_or_absent(host.jit.disabled),
         ..DriverFacts::default()
     };
     let driver = match &host.driver {
@@ -123,7 +125,6 @@ pub(super) fn driver_facts(host: &Host) -> DriverFacts {
         DriverState::Found(driver) => driver,
     };
     let bounds = driver.user.filter(|_| driver.cuda.is_none()).map(tables::driver_supports);
-    let bound = |cuda: Option<CudaVersion>| cuda.map_or(0, CudaVersion::to_int);
     let compat = match &driver.compat {
         CompatState::Unknown => 0,
         CompatState::Ordinary => code::COMPAT_NONE,
@@ -140,8 +141,8 @@ pub(super) fn driver_facts(host: &Host) -> DriverFacts {
         kernel: driver.kernel.map_or(0, widen),
         branch: driver.branch.unwrap_or_default(),
         cuda: driver.cuda.map_or(0, CudaVersion::to_int),
-        least_cuda: bound(bounds.and_then(|bounds| bounds.least)),
-        most_cuda: bound(bounds.and_then(|bounds| bounds.most)),
+        least_cuda: bounds.and_then(|bounds| bounds.least).map_or(0, CudaVersion::to_int),
+        most_cuda: bounds.and_then(|bounds| bounds.most).map_or(0, CudaVersion::to_int),
         compat,
         ..facts
     }

@@ -208,20 +208,20 @@ pub(super) fn judge_start(
     let known_gpus = gpus.unwrap_or_default();
     let capacity = rows.len() * 2 + 64 + known_gpus.len() + 8 + parts.len() * rows.len().min(4);
     let mut findings: Vec<JudgedFinding> = Vec::with_capacity(capacity);
-    let length = |length: usize| u32::try_from(length).unwrap_or(u32::MAX);
-    let stride = length(size_of::<Row>());
+    let [stride, part_stride, row_count, part_count, most_findings] =
+        [size_of::<Row>(), size_of::<PartFacts>(), rows.len(), parts.len(), capacity]
+            .map(|length| u32::try_from(length).unwrap_or(u32::MAX));
     let no_rows = Rows { at: ptr::null(), count: 0, stride };
     let Requirements { gpu, partial, built_cuda, cudart_built } = requirements;
-    let rows = [Rows { at: rows.as_ptr(), count: length(rows.len()), stride }, no_rows];
+    let rows = [Rows { at: rows.as_ptr(), count: row_count, stride }, no_rows];
     let manifest = ProgramFacts { rows, gpu, partial, built_cuda, cudart_built };
-    let part_stride = length(size_of::<PartFacts>());
-    let cudnn = CudnnFacts { parts: parts.as_ptr(), part_count: length(parts.len()), part_stride, ..cudnn };
+    let cudnn = CudnnFacts { parts: parts.as_ptr(), part_count, part_stride, ..cudnn };
     let gpu_count = gpus.map_or(-1, |gpus| i32::try_from(gpus.len()).unwrap_or(i32::MAX));
     let driver = DriverFacts { gpus: known_gpus.as_ptr(), gpu_count, ..driver };
     let facts = HostFacts { cudnn: &raw const cudnn, cudart: &raw const cudart, driver: &raw const driver };
     let mut result = JudgeResult {
         findings: findings.as_mut_ptr(),
-        capacity: length(capacity),
+        capacity: most_findings,
         count: 0,
         dropped: 0,
         needs: 0,

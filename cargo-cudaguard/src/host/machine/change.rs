@@ -51,18 +51,15 @@ impl Change {
     pub(super) fn fewest_changes(files: &[&Components], machine: &Machine, findings: &[Finding]) -> Option<Self> {
         let refusing: Vec<&Finding> = findings.iter().filter(|finding| is_refusal(finding)).collect();
         // A newer driver does not fix a driver that does not work, so only codes about an old or missing driver count.
-        let too_old = |code: Code| {
-            matches!(
-                code,
-                Code::DriverTooOld
-                    | Code::DriverTooOldForCode
-                    | Code::DriverMissing
-                    | Code::CudnnNeedsNewerDriver
-                    | Code::GpuNotForDriver
-            )
-        };
+        let about_old_driver = [
+            Code::DriverTooOld,
+            Code::DriverTooOldForCode,
+            Code::DriverMissing,
+            Code::CudnnNeedsNewerDriver,
+            Code::GpuNotForDriver,
+        ];
         let mut drivers = vec![None];
-        if refusing.iter().any(|finding| too_old(finding.code)) {
+        if refusing.iter().any(|finding| about_old_driver.contains(&finding.code)) {
             let own = machine.driver.as_ref().and_then(|driver| driver.user.or(driver.kernel));
             let branches = tables::branch_rows().iter().filter(|row| row.exact).map(|row| row.branch);
             drivers.extend(branches.filter(|branch| own.is_none_or(|own| *branch > own.branch)).map(Some));

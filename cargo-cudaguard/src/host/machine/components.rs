@@ -341,10 +341,9 @@ impl Components {
     /// libraries again. Has no effect on other code.
     pub(crate) fn mark_fallback(&mut self, kernels: &mut Kernels, others: impl Fn((u8, u8)) -> bool) {
         kernels.mark_fallback(others);
-        let is_gpu = |row: &Requirement| matches!(row, Requirement::Gpu { .. });
         for manifest in self.manifests.iter_mut().filter(|manifest| manifest.target.is_empty()) {
-            if let Some(first) = manifest.requires.iter().position(is_gpu) {
-                manifest.requires.retain(|row| !is_gpu(row));
+            if let Some(first) = manifest.requires.iter().position(|row| matches!(row, Requirement::Gpu { .. })) {
+                manifest.requires.retain(|row| !matches!(row, Requirement::Gpu { .. }));
                 manifest.requires.splice(first..first, kernels.requirement_rows());
                 drop_certain(manifest);
             }
@@ -414,19 +413,12 @@ impl Components {
                 kept.len() - 1
             }));
         }
-        let at = |group: &Vec<usize>| {
-            let mut places: Vec<usize> = group.iter().map(|at| moved[*at]).collect();
-            places.sort_unstable();
-            places.dedup();
-            places
-        };
-        let Alternatives { one_of, in_part, serving, idle } = &self.alternatives;
-        let one_of = one_of.iter().map(|choice| {
-            let moved = |one: &Variant| Variant { manifests: at(&one.manifests), ..one.clone() };
-            Choice { variants: choice.variants.iter().map(moved).collect() }
-        });
-        let one_of = one_of.collect();
-        let alternatives = Alternatives { one_of, in_part: at(in_part), serving: at(serving), idle: at(idle) };
+        let mut alternatives = self.alternatives.clone();
+        let Alternatives { one_of, in_part, serving, idle } = &mut alternatives;
+        let variants = one_of.iter_mut().flat_map(|choice| &mut choice.variants);
+        for group in variants.map(|variant| &mut variant.manifests).chain([in_part, serving, idle]) {
+            *group = group.iter().map(|at| moved[*at]).collect::<BTreeSet<_>>().into_iter().collect();
+        }
         let mut brought = self.brought.clone();
         for one in &mut brought {
             one.manifest = moved[one.manifest];
@@ -563,8 +555,10 @@ impl Components {
         let gpus = machine.known_gpus();
         let unsupported = gpus.iter().filter(|gpu| matches!(gpu.undriven, Some(DriverMismatch::NotYet(_))));
         let ccs: BTreeSet<(u8, u8)> = unsupported.filter_map(|gpu| gpu.cc).collect();
-        let needs = |cc| driver_needs(std::slice::from_ref(self), &machine_with_gpu(Some(cc))).driver;
-        ccs.into_iter().filter_map(|cc| Some((cc, needs(cc)?))).collect()
+        let needs = ccs
+            .into_iter()
+            .filter_map(|cc| Some((cc, driver_needs(std::slice::from_ref(self), &machine_with_gpu(Some(cc))).driver?)));
+        needs.collect()
     }
 
     /// Returns the finding for another processor or platform. `built_for` and `machine` name processors or platforms.
@@ -643,27 +637,30 @@ pub(crate) fn extend_new<T: Clone + PartialEq>(all: &mut Vec<T>, more: &[T]) {
     }
 }
 
+/// Returns true for the error that a file has no code for a GPU.
+fn lacks_code(finding: &Finding) -> bool {
+    finding.code == Code::NoCodeForGpu && finding.severity == Severity::Error
+}
+
 impl Alternatives {
     /// Downgrades errors of a component if another one of its group is sufficient.
     pub(crate) fn downgrade_optional(&self, findings: &mut [Vec<Finding>], manifests: &[Manifest]) {
-        let refused = |findings: &[Finding]| Verdict::from_findings(findings) == Verdict::Refused;
-        let no_code = |finding: &Finding| finding.code == Code::NoCodeForGpu && finding.severity == Severity::Error;
-        let with_kernels =
-            |at: &&usize| manifests[**at].requires.iter().any(|row| matches!(row, Requirement::Gpu { .. }));
-        let served = self.serving.iter().filter(with_kernels).any(|at| !findings[*at].iter().any(no_code));
+        let served = self.serving.iter().any(|at| {
+            manifests[*at].requires.iter().any(|row| matches!(row, Requirement::Gpu { .. }))
+                && !findings[*at].iter().any(lacks_code)
+        });
         for at in self.in_part.iter().filter(|_| served) {
-            findings[*at].iter_mut().filter(|finding| no_code(finding)).for_each(|finding| {
-                if finding.severity == Severity::Error {
-                    finding.severity = Severity::Info;
-                }
-            });
+            for finding in findings[*at].iter_mut().filter(|finding| lacks_code(finding)) {
+                finding.severity = Severity::Info;
+            }
         }
         for at in &self.idle {
             findings[*at].iter_mut().filter(|finding| finding.severity == Severity::Error).for_each(mark_idle);
         }
         for choice in &self.one_of {
-            let (out, fit): (Vec<&Variant>, Vec<&Variant>) =
-                choice.variants.iter().partition(|variant| variant.manifests.iter().any(|at| refused(&findings[*at])));
+            let (out, fit): (Vec<&Variant>, Vec<&Variant>) = choice.variants.iter().partition(|variant| {
+                variant.manifests.iter().any(|at| Verdict::from_findings(&findings[*at]) == Verdict::Refused)
+            });
             let Some(fit) = fit.first() else { continue };
             for at in out.into_iter().flat_map(|variant| &variant.manifests) {
                 for finding in findings[*at].iter_mut().filter(|finding| finding.severity == Severity::Error) {

@@ -115,12 +115,16 @@ impl Components {
         all.findings.extend(family::compilers_without_version(&members).map(|compiler| {
             MessageTemplate::LibraryNotStatedCompiler.to_finding(&values.clone().with("library", compiler))
         }));
-        let resolve = |_: usize, soname: &str| members.iter().position(|member| member.is_named(soname));
         // Several modules need not be loaded together.
         let process = (self.modules.len() < 2).then(|| MembersOfProcess::all(self.file.clone(), members.len()));
-        let absent = |_: usize, name: &str| matches!(machine.library_state(name), LibraryState::Absent);
         let members: Vec<_> = members.iter().collect();
-        all.findings.extend(family::findings(&members, members.len(), process.as_slice(), &resolve, &absent));
+        all.findings.extend(family::findings(
+            &members,
+            members.len(),
+            process.as_slice(),
+            &|_, soname| members.iter().position(|member| member.is_named(soname)),
+            &|_, name| matches!(machine.library_state(name), LibraryState::Absent),
+        ));
         all
     }
 
@@ -172,12 +176,10 @@ impl Components {
                 *finding = absent_from_module(&linked.soname, &linked.file, values).with_severity(Severity::Warning);
             }
         }
-        let severity = |(needed, finding): (Needed, Finding)| {
+        for (needed, finding) in missing {
             let is_optional = is_usable && needed.module.is_some() && !is_driver(&needed.soname);
-            if is_optional { finding.with_severity(Severity::Warning) } else { finding }
-        };
-        let findings: Vec<Finding> = missing.iter().cloned().map(severity).collect();
-        all.findings.extend(findings);
+            all.findings.push(if is_optional { finding.with_severity(Severity::Warning) } else { finding });
+        }
     }
 
     fn owner_of(&self, needed: &Needed) -> String {
@@ -235,23 +237,27 @@ impl Components {
             let known = newest.entry((by, &bound.soname)).or_insert((dir, bound));
             *known = if known.1.first < bound.first { (dir, bound) } else { *known };
         }
-        let finding = |((by, _), (dir, bound)): ((&str, &str), (Option<&str>, &Bound))| {
-            let LibraryState::Found(found) = machine.library_state(&bound.soname) else { return None };
-            let Bound { soname, name, first } = bound;
+        let mut findings = Vec::new();
+        for ((by, _), (dir, Bound { soname, name, first })) in newest {
+            let LibraryState::Found(found) = machine.library_state(soname) else { continue };
             let values = Values::default().with("library", soname).with("first", first).with("file", by);
             let values = values.with("symbol", name).with("symbols", name).with_known("path", found.path.as_deref());
-            let Some(version) = found.version else {
+            match found.version {
+                Some(version) if version < *first => findings
+                    .push(MessageTemplate::LibraryLacksSymbolOnMachine.to_finding(&values.with("found", version))),
                 // Two libraries in one directory are from one package.
-                if dir.is_some() && dir == found.dir() {
-                    return None;
+                None if dir.is_none() || dir != found.dir() => {
+                    findings.push(MessageTemplate::LibraryNotStatedVersion.to_finding(&values));
                 }
-                return Some(MessageTemplate::LibraryNotStatedVersion.to_finding(&values));
-            };
-            let values = values.with("found", version);
-            (version < *first).then(|| MessageTemplate::LibraryLacksSymbolOnMachine.to_finding(&values))
-        };
-        newest.into_iter().filter_map(finding).collect()
+                _ => {}
+            }
+        }
+        findings
     }
+}
+
+fn described_member(soname: &str, library: &HostLibrary) -> Option<Member> {
+    Member::from_description(library.path.as_deref().unwrap_or(soname), soname, library.version, &library.needs)
 }
 
 impl LibrariesOfMachine<'_> {
@@ -262,14 +268,11 @@ impl LibrariesOfMachine<'_> {
 
     /// Returns the loaded libraries, and the builtins of NVRTC, which opens them when it compiles.
     fn members(&self, machine: &Machine) -> Vec<Member> {
-        let member = |soname: &str, library: &HostLibrary| {
-            Member::from_description(library.path.as_deref().unwrap_or(soname), soname, library.version, &library.needs)
-        };
         let mut members: Vec<Member> =
-            self.loaded.iter().filter_map(|(soname, library)| member(soname, library)).collect();
+            self.loaded.iter().filter_map(|(soname, library)| described_member(soname, library)).collect();
         if members.iter().any(|member| member.is(&family::NVRTC)) {
             let all = machine.libraries.get(OTHER_LIBRARIES).into_iter().flatten();
-            let others = all.filter_map(|library| member(library.name()?, library));
+            let others = all.filter_map(|library| described_member(library.name()?, library));
             members.extend(others.filter(|member| member.is(&family::BUILTINS)));
         }
         members

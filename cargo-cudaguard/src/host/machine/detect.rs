@@ -77,8 +77,9 @@ pub(crate) fn detect_for_graph(
     probe: Option<&DriverProbe>,
 ) -> Machine {
     let mut machine = Machine::default();
-    let usable = |name: &&str| graph.resolve_file(0, name).is_some_and(|file| file.inspection == Inspection::Usable);
-    let name = names.iter().map(String::as_str).find(usable).unwrap_or(LIBCUDA);
+    let usable =
+        names.iter().find(|name| graph.resolve_file(0, name).is_some_and(|file| file.inspection == Inspection::Usable));
+    let name = usable.map_or(LIBCUDA, String::as_str);
     detect_libraries(env, &mut machine, &Root::default(), graph, name, probe);
     machine
 }
@@ -208,10 +209,9 @@ fn apply_probe(env: &Env, machine: &mut Machine, driver: &mut Driver, answer: Dr
     let mut hidden = machine.gpus.take().unwrap_or_default();
     let mut gpus = Vec::new();
     for device in devices {
-        let same = |gpu: &Gpu| {
-            gpu.pci.is_some() && gpu.pci.as_deref().map(normalize_slot) == device.pci.as_deref().map(normalize_slot)
-        };
-        let known = hidden.iter().position(same).map(|at| hidden.remove(at)).unwrap_or_default();
+        let slot = device.pci.as_deref().map(normalize_slot);
+        let known = hidden.iter().position(|gpu| gpu.pci.is_some() && gpu.pci.as_deref().map(normalize_slot) == slot);
+        let known = known.map(|at| hidden.remove(at)).unwrap_or_default();
         gpus.push(Gpu {
             name: device.name.or(known.name),
             cc: device.cc.or(known.cc),
@@ -366,8 +366,9 @@ impl Root {
         if self.path_in_root("/dev/dxg").exists() {
             return Some(MachineKind::Wsl2);
         }
-        let tegra = || self.read_text("/proc/device-tree/compatible").is_some_and(|text| text.contains("nvidia,tegra"));
-        (self.path_in_root("/etc/nv_tegra_release").exists() || tegra()).then_some(MachineKind::Jetson)
+        let is_tegra = self.path_in_root("/etc/nv_tegra_release").exists()
+            || self.read_text("/proc/device-tree/compatible").is_some_and(|text| text.contains("nvidia,tegra"));
+        is_tegra.then_some(MachineKind::Jetson)
     }
 
     /// Detects the GPUs that the kernel module supports; `None` if it does not list them (WSL, Jetson, a container that
@@ -387,17 +388,17 @@ impl Root {
             .filter_map(|line| line.split_once(':'))
             .map(|(key, value)| (key.trim(), value.trim()))
             .collect();
-        let fact = |key: &str| facts.get(key).filter(|value| !value.is_empty()).map(|value| (*value).to_owned());
+        let [name, uuid] = ["Model", "GPU UUID"].map(|key| facts.get(key).copied().filter(|value| !value.is_empty()));
         let minor = facts.get("Device Minor").and_then(|minor| minor.parse::<u32>().ok());
         let id = self.read_text(&format!("/sys/bus/pci/devices/{slot}/device"));
         let id = id.and_then(|id| u16::from_str_radix(id.trim().strip_prefix("0x")?, 16).ok());
         let device = minor.map(|minor| self.path_in_root(&format!("/dev/nvidia{minor}")));
         Gpu {
             // The kernel module writes `Unknown` for a board without a name.
-            name: fact("Model").filter(|name| name != "Unknown"),
+            name: name.filter(|name| *name != "Unknown").map(str::to_owned),
             cc: id.and_then(cudaguard::internal::tables::pci::compute_capability),
             // It contains question marks until the GPU has been initialized.
-            uuid: fact("GPU UUID").filter(|uuid| uuid.starts_with("GPU-") && !uuid.contains('?')),
+            uuid: uuid.filter(|uuid| uuid.starts_with("GPU-") && !uuid.contains('?')).map(str::to_owned),
             pci: Some(slot.to_owned()),
             visible: device.filter(|device| !may_open(device)).map(|_| false),
             state: None,

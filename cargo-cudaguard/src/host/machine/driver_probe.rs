@@ -123,12 +123,11 @@ fn parse_answer(text: &str) -> DriverAnswers {
 /// Parses `8 0 0000:3b:00.0 GPU-… NVIDIA A100`, with `-` for unknown fields.
 fn parse_device(text: &str) -> Device {
     let mut words = text.splitn(5, ' ');
-    let mut word = || words.next().filter(|word| !matches!(*word, "" | "-"));
-    let cc = word().zip(word()).and_then(|(major, minor)| Some((major.parse().ok()?, minor.parse().ok()?)));
+    let [major, minor, pci, uuid, name] =
+        std::array::from_fn(|_| words.next().filter(|word| !matches!(*word, "" | "-")).map(str::to_owned));
+    let cc = major.zip(minor).and_then(|(major, minor)| Some((major.parse().ok()?, minor.parse().ok()?)));
     // No GPU has 0.0: the driver did not report it.
-    let cc = cc.filter(|cc| *cc != (0, 0));
-    let mut text = || word().map(str::to_owned);
-    Device { cc, pci: text(), uuid: text(), name: text(), prohibited: false }
+    Device { cc: cc.filter(|cc| *cc != (0, 0)), pci, uuid, name, prohibited: false }
 }
 
 #[cfg(test)]

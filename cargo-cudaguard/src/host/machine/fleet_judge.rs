@@ -82,14 +82,14 @@ impl<T, F: Fn(&Machine) -> T> Fleet<T, F> {
 
 /// Checks these files on a machine.
 pub fn check_files(files: &[Components], machine: &Machine) -> Outcomes {
-    let on = |file: &Components| {
+    let mut each = Vec::new();
+    for file in files {
         let findings = file.check_on(machine, "that machine");
         let verdict = examined::verdict(&findings, &file.not_examined);
         let refused = verdict == Verdict::Refused;
         let change = if refused { Change::fewest_changes(&[file], machine, &findings) } else { None };
-        FleetOutcome { verdict, findings, change }
-    };
-    let each: Vec<FleetOutcome> = files.iter().map(on).collect();
+        each.push(FleetOutcome { verdict, findings, change });
+    }
     let mut refused = each.iter().filter(|outcome| outcome.verdict == Verdict::Refused);
     let change = match (refused.next(), refused.next()) {
         (None, _) => None,

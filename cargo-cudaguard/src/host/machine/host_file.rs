@@ -92,9 +92,8 @@ pub fn parse_release(text: &str) -> Option<DriverRelease> {
 
 /// Parses a compute capability such as `8.6`.
 pub(super) fn parse_cc(text: &str) -> Option<(u8, u8)> {
-    let (major, minor) = text.split_once('.')?;
-    let number = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit()).then(|| text.parse().ok())?;
-    Some((number(major)?, number(minor)?))
+    let (major, minor) = text.split_once('.').filter(|_| text.bytes().all(|b| b.is_ascii_digit() || b == b'.'))?;
+    Some((major.parse().ok()?, minor.parse().ok()?))
 }
 
 /// Parses the version of a loader library: two numbers come from its code, three from its file name.
@@ -121,8 +120,8 @@ impl Machine {
     pub(super) fn read_for_judging(text: &str) -> Result<(Option<String>, Self, UnknownKeys), ParseError> {
         let HostFile { mut machine, unknown, .. } = HostFile::parse(text, false)?;
         // A GPU's id matters only if a variable selects GPUs by it.
-        let by_uuid = |(name, value): &(String, String)| name == "CUDA_VISIBLE_DEVICES" && value.contains("GPU-");
-        let keeps_uuid = machine.variables.iter().any(by_uuid);
+        let mut variables = machine.variables.iter();
+        let keeps_uuid = variables.any(|(name, value)| name == "CUDA_VISIBLE_DEVICES" && value.contains("GPU-"));
         for gpu in machine.gpus.iter_mut().flatten() {
             gpu.uuid = gpu.uuid.take().filter(|_| keeps_uuid);
             gpu.pci = None;
@@ -289,8 +288,10 @@ pub(super) fn bound_functions<'de, D: Deserializer<'de>>(json: D) -> Result<Vec<
         first: Option<Version>,
     }
 
-    let bound = |it: BoundEntry| Some(Bound { soname: it.soname, name: it.function, first: it.first? });
-    Ok(list_or_empty(json)?.into_iter().filter_map(bound).collect())
+    let entries = list_or_empty(json)?.into_iter();
+    Ok(entries
+        .filter_map(|it: BoundEntry| Some(Bound { soname: it.soname, name: it.function, first: it.first? }))
+        .collect())
 }
 
 /// Returns true for `false` only.

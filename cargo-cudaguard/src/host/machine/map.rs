@@ -94,35 +94,26 @@ impl Map {
             files.iter().flat_map(Components::units).map(Components::without_repeats).collect();
         let asked = PlacementQuery::from_components(&files)?;
         let processor = asked.processor_name()?;
-        // Jetsons have only one kind of processor.
-        let can_be = |cc: &(u8, u8)| processor == "aarch64" || !tables::is_tegra(*cc);
-        let mut ccs: Vec<(u8, u8)> = tables::arch_rows().iter().map(|row| row.cc).filter(can_be).collect();
-        ccs.dedup();
-        let exact = tables::branch_rows().iter().filter(|row| row.exact);
         let is_for_windows = files.iter().all(|file| file.os == Some(TargetOs::Windows));
-        let shown = |row: &tables::BranchRow| {
-            if is_for_windows {
-                tables::windows_release(row.least, DriverRelease::new(row.branch, 0, 0)).branch
-            } else {
-                row.branch
-            }
-        };
-        let branch = |row: &tables::BranchRow| Branch { number: row.branch, shown: shown(row), cuda: row.least };
-        let all: Vec<Branch> = exact.map(branch).collect();
-        let row = |cc: &(u8, u8)| MapRow {
-            cc: *cc,
-            names: tables::gpu_examples(*cc),
-            cells: {
-                let service = worst_service(&files, *cc);
-                all.iter().map(|branch| asked.judge_cell(*cc, *branch, service)).collect()
-            },
-        };
-        let mut rows: Vec<MapRow> = ccs.iter().map(row).collect();
+        let mut all = Vec::new();
+        for row in tables::branch_rows().iter().filter(|row| row.exact) {
+            let for_windows = tables::windows_release(row.least, DriverRelease::new(row.branch, 0, 0)).branch;
+            let shown = if is_for_windows { for_windows } else { row.branch };
+            all.push(Branch { number: row.branch, shown, cuda: row.least });
+        }
+        // Jetsons have only one kind of processor.
+        let ccs = tables::arch_rows().iter().map(|row| row.cc);
+        let mut ccs: Vec<(u8, u8)> = ccs.filter(|cc| processor == "aarch64" || !tables::is_tegra(*cc)).collect();
+        ccs.dedup();
+        let mut rows = Vec::new();
+        for cc in ccs {
+            let service = worst_service(&files, cc);
+            let cells = all.iter().map(|branch| asked.judge_cell(cc, *branch, service)).collect();
+            rows.push(MapRow { cc, names: tables::gpu_examples(cc), cells });
+        }
         // Older drivers with the same result are shown once.
-        let first_with = |is_shown: fn(State) -> bool| {
-            (0..all.len()).find(|at| rows.iter().any(|row| is_shown(row.cells[*at].state)))
-        };
-        let first = first_with(State::is_running).or_else(|| first_with(|state| state == State::Unknown));
+        let first = first_column_with(&rows, State::is_running)
+            .or_else(|| first_column_with(&rows, |state| state == State::Unknown));
         let from = first.unwrap_or(all.len().saturating_sub(4)).saturating_sub(1);
         for row in &mut rows {
             row.cells.drain(..from);
@@ -130,6 +121,11 @@ impl Map {
         rows.retain(|row| row.cells.iter().any(|cell| cell.state != State::NotDriven));
         Ok(Self { processor, branches: all[from..].to_vec(), rows })
     }
+}
+
+/// Returns the first column in which any row has such a state.
+fn first_column_with(rows: &[MapRow], is_shown: fn(State) -> bool) -> Option<usize> {
+    rows.iter().filter_map(|row| row.cells.iter().position(|cell| is_shown(cell.state))).min()
 }
 
 impl PlacementQuery<'_> {
@@ -150,10 +146,10 @@ impl PlacementQuery<'_> {
                 None => State::NoKernels,
             },
         };
-        let rests_on = |finding: &Finding| match state {
+        let why = found.into_iter().find(|finding| match state {
             State::NotDriven => finding.code == Code::GpuNotForDriver,
             _ => verdict != Verdict::Runs && Verdict::from_findings([finding]) == verdict,
-        };
-        Cell { state, why: found.into_iter().find(rests_on) }
+        });
+        Cell { state, why }
     }
 }

@@ -256,8 +256,8 @@ impl Driver {
 
     /// Returns the driver of a Windows machine with the branches of Linux, by which the tables know it.
     fn with_linux_branches(&self) -> Self {
-        let branch = |release: Option<DriverRelease>| release.map(tables::branch_of_windows);
-        Self { user: branch(self.user), kernel: branch(self.kernel), ..self.clone() }
+        let [user, kernel] = [self.user, self.kernel].map(|release| release.map(tables::branch_of_windows));
+        Self { user, kernel, ..self.clone() }
     }
 
     /// Returns the CUDA version that libcuda reported, or that of its release if the table has the branch. On WSL, the
@@ -269,16 +269,16 @@ impl Driver {
     /// Returns the newest CUDA version that both libcuda and the kernel module may support; they know no GPUs that are
     /// newer. The drivers of a Tegra support its GPU from the first release on.
     fn supports_at_most(&self, kind: Option<MachineKind>) -> Option<CudaVersion> {
-        let of = |release| tables::driver_supports(release).most;
         let (user, kernel) = agreed_release(self.user, self.kernel);
         match kind {
             Some(MachineKind::Jetson) => None,
             Some(MachineKind::Wsl2) => self.cuda,
             None => {
-                let by_libcuda = self.cuda.or_else(|| user.and_then(of));
+                let by_libcuda = self.cuda.or_else(|| tables::driver_supports(user?).most);
                 // libcuda's own answer has precedence over the table entry of its release.
                 let other = kernel.filter(|_| self.cuda.is_none() || user != kernel);
-                by_libcuda.into_iter().chain(other.and_then(of)).min()
+                let by_kernel = other.and_then(|release| tables::driver_supports(release).most);
+                by_libcuda.into_iter().chain(by_kernel).min()
             }
         }
     }
@@ -286,6 +286,13 @@ impl Driver {
 
 fn hides_all(list: &str) -> bool {
     matches!(list, "" | "-1")
+}
+
+impl Gpu {
+    /// Returns its compute capability, from its name if it is not stated.
+    fn known_cc(&self) -> Option<(u8, u8)> {
+        self.cc.or_else(|| tables::gpu_cc(self.name.as_deref()?))
+    }
 }
 
 /// Returns which of the GPUs a `CUDA_VISIBLE_DEVICES` list selects: an invalid entry hides all GPUs that follow it.
@@ -306,11 +313,13 @@ fn visible_gpus(list: &str, gpus: &[&Gpu], in_order: bool) -> Option<Vec<bool>> 
                 if gpus.iter().any(|gpu| gpu.uuid.is_none()) {
                     return None;
                 }
-                let is = |gpu: &&Gpu| gpu.uuid.as_ref().is_some_and(|uuid| uuid.starts_with(entry));
-                if gpus.iter().filter(|gpu| is(gpu)).count() > 1 {
+                let mut matching =
+                    (0..gpus.len()).filter(|at| gpus[*at].uuid.as_ref().is_some_and(|uuid| uuid.starts_with(entry)));
+                let found = matching.next();
+                if matching.next().is_some() {
                     return None;
                 }
-                gpus.iter().position(is)
+                found
             }
             Err(_) if entry.starts_with("MIG-") => return None,
             Err(_) => None,
@@ -329,10 +338,9 @@ pub(crate) fn agreed_release(
     user: Option<DriverRelease>,
     kernel: Option<DriverRelease>,
 ) -> (Option<DriverRelease>, Option<DriverRelease>) {
-    let bare = |release: DriverRelease| (release.minor, release.patch) == (0, 0);
     match (user, kernel) {
-        (Some(one), Some(other)) if one.branch == other.branch && bare(other) => (user, user),
-        (Some(one), Some(other)) if one.branch == other.branch && bare(one) => (kernel, kernel),
+        (Some(one), Some(other)) if other == DriverRelease::new(one.branch, 0, 0) => (user, user),
+        (Some(one), Some(other)) if one == DriverRelease::new(other.branch, 0, 0) => (kernel, kernel),
         _ => (user, kernel),
     }
 }
@@ -358,11 +366,11 @@ impl Machine {
     /// Returns the libcudart that the loader finds under the soname that this component needs.
     fn cudart_state(&self, manifest: &Manifest) -> CudartState {
         let Some((soname, built)) = manifest.shared_cudart() else { return CudartState::Unknown };
-        let named = |library: &&HostLibrary| match &library.soname {
+        let mut loaded = self.library_files(&CUDART).into_iter().flatten().filter(|library| library.is_loaded());
+        let found = loaded.find(|library| match &library.soname {
             Some(name) => *name == soname,
             None => library.version.is_some_and(|version| version.major == built.major),
-        };
-        let found = self.library_files(&CUDART).into_iter().flatten().filter(|library| library.is_loaded()).find(named);
+        });
         found.map_or(CudartState::Unknown, |library| CudartState::Found {
             path: library.path.as_deref().unwrap_or(&soname).into(),
             version: library.version,
@@ -469,62 +477,69 @@ impl Machine {
     /// Returns the GPUs. If their visibility was not checked, it is derived from `CUDA_VISIBLE_DEVICES`. Returns `None`
     /// if that does not determine which GPUs are visible.
     fn visible_gpu_list(&self) -> Option<Vec<facts::HostGpu>> {
-        let variable =
-            |name: &str| self.variables.iter().find(|(known, _)| known == name).map(|(_, value)| value.trim());
-        let list = variable("CUDA_VISIBLE_DEVICES");
+        let list = self.variable("CUDA_VISIBLE_DEVICES").map(str::trim);
         if self.gpus.is_none() && list.is_some_and(hides_all) {
             return Some(Vec::new());
         }
         let gpus = self.gpus.as_ref()?;
-        let cc = |gpu: &Gpu| gpu.cc.or_else(|| tables::gpu_cc(gpu.name.as_deref()?));
         // If the driver answered, it has already reported which GPUs it supports.
         let driver = self.tabled_driver().filter(|driver| driver.init.is_none());
         let driver = driver.as_deref();
         let release = driver.filter(|_| self.kind.is_none()).and_then(|driver| driver.kernel.or(driver.user));
         let most = driver.and_then(|driver| driver.supports_at_most(self.kind));
-        let newer = |first: &Floor| most.is_some_and(|most| most < first.cuda);
-        let of_os = |floor: Floor| match (self.is_windows(), floor.release) {
-            (true, Some(release)) => Floor { release: Some(tables::windows_release(floor.cuda, release)), ..floor },
-            _ => floor,
-        };
-        let undriven = |gpu: &Gpu| {
-            let cc = cc(gpu).filter(|_| !gpu.listed)?;
-            let last = tables::last_branch(cc).filter(|last| release.is_some_and(|release| release.branch > *last));
-            let first = tables::first_of_generation(cc).filter(newer);
-            last.map(DriverMismatch::NoLonger).or(first.map(of_os).map(DriverMismatch::NotYet))
-        };
-        let guaranteed_from =
-            |gpu: &Gpu| cc(gpu).filter(|_| !gpu.listed).and_then(tables::first_driver).filter(newer).map(of_os);
-        let driven: Vec<&Gpu> = gpus.iter().filter(|gpu| undriven(gpu).is_none()).collect();
+        let mut all = Vec::new();
+        for gpu in gpus {
+            let cc = gpu.known_cc().filter(|_| !gpu.listed);
+            let last = cc.and_then(tables::last_branch);
+            let last = last.filter(|last| release.is_some_and(|release| release.branch > *last));
+            let [first, guaranteed_from] =
+                [cc.and_then(tables::first_of_generation), cc.and_then(tables::first_driver)].map(|floor| {
+                    let floor = floor.filter(|floor| most.is_some_and(|most| most < floor.cuda))?;
+                    let on_windows = floor.release.filter(|_| self.is_windows());
+                    let on_windows = on_windows.map(|release| tables::windows_release(floor.cuda, release));
+                    Some(Floor { release: on_windows.or(floor.release), ..floor })
+                });
+            let undriven = last.map(DriverMismatch::NoLonger).or(first.map(DriverMismatch::NotYet));
+            all.push(facts::HostGpu {
+                cc: gpu.known_cc(),
+                name: gpu.name.clone(),
+                uuid: None,
+                visible: gpu.visible != Some(false),
+                undriven,
+                guaranteed_from: guaranteed_from.filter(|_| undriven.is_none()),
+            });
+        }
+        let driven = gpus.iter().zip(&all).filter(|(_, host)| host.undriven.is_none());
+        let driven: Vec<&Gpu> = driven.map(|(gpu, _)| gpu).collect();
         let looked = gpus.iter().any(|gpu| gpu.visible.is_some());
         let shown = match list.filter(|_| !looked) {
             Some(list) => {
-                let in_order = variable("CUDA_DEVICE_ORDER") == Some("PCI_BUS_ID");
-                let alike = |pair: &[&Gpu]| {
-                    cc(pair[0]).is_some() && (cc(pair[0]), &pair[0].name) == (cc(pair[1]), &pair[1].name)
-                };
-                visible_gpus(list, &driven, in_order || driven.windows(2).all(alike))?
+                let in_order = self.variable("CUDA_DEVICE_ORDER").map(str::trim) == Some("PCI_BUS_ID");
+                let are_alike = driven.windows(2).all(|pair| {
+                    let [one, other] = [pair[0], pair[1]].map(|gpu| (gpu.known_cc(), &gpu.name));
+                    one.0.is_some() && one == other
+                });
+                visible_gpus(list, &driven, in_order || are_alike)?
             }
             None => driven.iter().map(|gpu| gpu.visible.unwrap_or(true)).collect(),
         };
-        let mut shown = shown.into_iter();
-        let gpu = |gpu: &Gpu| {
-            let undriven = undriven(gpu);
-            let visible = match undriven {
-                Some(_) => gpu.visible != Some(false),
-                None => shown.next().unwrap_or(true),
-            };
-            let visible = visible && gpu.state.is_none();
-            let guaranteed_from = guaranteed_from(gpu).filter(|_| undriven.is_none());
-            facts::HostGpu { cc: cc(gpu), name: gpu.name.clone(), uuid: None, visible, undriven, guaranteed_from }
-        };
-        Some(gpus.iter().map(gpu).collect())
+        for (host, is_shown) in all.iter_mut().filter(|host| host.undriven.is_none()).zip(shown) {
+            host.visible = is_shown;
+        }
+        for (host, gpu) in all.iter_mut().zip(gpus) {
+            host.visible &= gpu.state.is_none();
+        }
+        Some(all)
+    }
+
+    fn variable(&self, name: &str) -> Option<&str> {
+        self.variables.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
     }
 
     /// Returns, if the list in `CUDA_VISIBLE_DEVICES` selects an unknown subset of the GPUs, the machine once for each
     /// GPU, with only that one visible; otherwise returns an empty list.
     pub(crate) fn each_alone(&self) -> Vec<Self> {
-        let list = self.variables.iter().find(|(name, _)| name == "CUDA_VISIBLE_DEVICES").map(|(_, list)| list);
+        let list = self.variable("CUDA_VISIBLE_DEVICES");
         let (Some(list), Some(gpus), None) = (list, &self.gpus, self.visible_gpu_list()) else { return Vec::new() };
         let numbers: Option<Vec<usize>> = list.split(',').map(|number| number.trim().parse().ok()).collect();
         let mut numbers = numbers.unwrap_or_default();
@@ -534,14 +549,13 @@ impl Machine {
         if twice || first.is_none_or(|first| first >= gpus.len()) {
             return Vec::new();
         }
-        let with_one = |alone: usize| {
-            let mut machine = self.clone();
+        let mut machines = vec![self.clone(); gpus.len()];
+        for (alone, machine) in machines.iter_mut().enumerate() {
             for (at, gpu) in machine.gpus.iter_mut().flatten().enumerate() {
                 gpu.visible = Some(at == alone);
             }
-            machine
-        };
-        (0..gpus.len()).map(with_one).collect()
+        }
+        machines
     }
 
     /// Returns true if `CUDA_FORCE_PTX_JIT=1` is set.
@@ -550,11 +564,12 @@ impl Machine {
     }
 
     fn jit_state(&self) -> Jit {
-        let on = |name: &str| self.variables.iter().any(|(variable, value)| variable == name && value == "1");
+        let [forced, disabled] =
+            ["CUDA_FORCE_PTX_JIT", "CUDA_DISABLE_PTX_JIT"].map(|name| self.variable(name) == Some("1"));
         let driver = self.driver.as_ref();
         // The libcuda of WSL and of a Jetson finds its parts without the loader.
         let compiler = driver.and_then(|driver| driver.ptx_compiler.filter(|there| *there || self.kind.is_none()));
-        Jit { forced: on("CUDA_FORCE_PTX_JIT"), disabled: on("CUDA_DISABLE_PTX_JIT"), compiler }
+        Jit { forced, disabled, compiler }
     }
 
     /// Returns a copy with another driver, which is not known to list these GPUs.
@@ -575,8 +590,8 @@ impl Machine {
         let (Some((wanted, linkage)), Some(libraries)) = (row, self.library_files(CUDNN)) else {
             return CudnnState::Unknown;
         };
-        let taken = || libraries.iter().filter(|library| library.is_loaded());
-        let own = taken().find(|library| library.major() == Some(wanted));
+        let mut taken = libraries.iter().filter(|library| library.is_loaded());
+        let own = taken.clone().find(|library| library.major() == Some(wanted));
         let found = match (own, linkage) {
             (Some(own), _) => own,
             (None, Linkage::Dlopened) if libraries.iter().any(|library| library.problem.is_some()) => {
@@ -584,7 +599,7 @@ impl Machine {
             }
             // The loader finds nothing under the soname that the file needs; another release of the library is the
             // reason.
-            (None, Linkage::Linked) => match taken().next_back() {
+            (None, Linkage::Linked) => match taken.next_back() {
                 Some(other) => other,
                 None => return CudnnState::Absent,
             },

@@ -49,42 +49,45 @@ pub fn driver_needs(files: &[Components], machine: &Machine) -> DriverNeeds {
     let os = files.first().and_then(|file| file.os);
     let DriverNeeds { driver, guaranteed_from } = needs_of_files(files, machine);
     let driver = driver.max(first_driver(machine, os));
-    let newer = |sure: &OldestDriver| driver.is_none_or(|driver| driver.cuda < sure.cuda);
-    DriverNeeds { driver, guaranteed_from: guaranteed_from.filter(newer) }
+    let guaranteed_from = guaranteed_from.filter(|sure| driver.is_none_or(|driver| driver.cuda < sure.cuda));
+    DriverNeeds { driver, guaranteed_from }
 }
 
 /// Does the same for a machine whose driver is known to support its GPUs.
 pub(super) fn needs_of_files(files: &[Components], machine: &Machine) -> DriverNeeds {
     let cudas = cuda_versions(files);
-    let verdict_with = |cuda: CudaVersion| {
-        let driver = Driver { cuda: Some(cuda), init: Some(0), ..Driver::default() };
-        let machine = Machine { driver: Some(driver), ..machine.clone() };
-        let findings = files.iter().flat_map(|file| file.check_on(&machine, "that machine"));
-        findings.map(|finding| driver_verdict(finding.code, Verdict::from_findings([&finding]))).max()
-    };
     // A newer driver never has a worse result.
-    let first = |worst: Verdict| cudas.partition_point(|cuda| verdict_with(*cuda).unwrap_or(Verdict::Runs) >= worst);
-    let named = |at: usize| {
+    let [refused, unknown] = [Verdict::Refused, Verdict::Unknown]
+        .map(|worst| cudas.partition_point(|cuda| verdict_with_driver(files, machine, *cuda) >= worst));
+    let [driver, guaranteed_from] = [refused, unknown].map(|at| {
         let cuda = *cudas.get(at).filter(|_| at > 0)?;
         // The release that the rows name for the CUDA version: the checks compare CUDA versions if they are known.
         let rows = files.iter().flat_map(|file| &file.manifests).flat_map(|manifest| &manifest.requires);
         let release =
             rows.flat_map(named_drivers).filter(|(of, _)| *of == cuda).filter_map(|(_, release)| release).max();
         Some(OldestDriver { cuda, release })
-    };
-    let (refused, unknown) = (first(Verdict::Refused), first(Verdict::Unknown));
-    DriverNeeds { driver: named(refused), guaranteed_from: named(unknown).filter(|_| unknown > refused) }
+    });
+    DriverNeeds { driver, guaranteed_from: guaranteed_from.filter(|_| unknown > refused) }
+}
+
+/// Returns the verdict of these files about a driver that supports a CUDA version.
+fn verdict_with_driver(files: &[Components], machine: &Machine, cuda: CudaVersion) -> Verdict {
+    let driver = Driver { cuda: Some(cuda), init: Some(0), ..Driver::default() };
+    let machine = Machine { driver: Some(driver), ..machine.clone() };
+    let findings = files.iter().flat_map(|file| file.check_on(&machine, "that machine"));
+    let verdicts = findings.map(|finding| driver_verdict(finding.code, Verdict::from_findings([&finding])));
+    verdicts.max().unwrap_or(Verdict::Runs)
 }
 
 /// Returns the first driver that supports all GPUs of a machine. `None`: every driver in use does.
 fn first_driver(machine: &Machine, os: Option<TargetOs>) -> Option<OldestDriver> {
     let first =
         machine.gpus.iter().flatten().filter_map(|gpu| tables::first_driver(gpu.cc?)).max_by_key(|first| first.cuda)?;
-    let release = |linux| match os {
+    let release = first.release.map(|linux| match os {
         Some(TargetOs::Windows) => tables::windows_release(first.cuda, linux),
         _ => linux,
-    };
-    Some(OldestDriver { cuda: first.cuda, release: first.release.map(release) })
+    });
+    Some(OldestDriver { cuda: first.cuda, release })
 }
 
 /// Fills in the driver that a process with these files needs on each GPU that has code.

@@ -73,13 +73,11 @@ impl Placement {
     /// # Errors
     /// Returns a message if the requirements cannot be derived.
     pub fn from_components(files: &[Components]) -> Result<Self, String> {
-        let units = || files.iter().flat_map(Components::units);
         // A fact about a file that is unknown is unknown on every machine.
-        for file in units() {
-            let is_open = |finding: &&Finding| {
+        for file in files.iter().flat_map(Components::units) {
+            if let Some(warning) = file.findings.iter().find(|finding| {
                 finding.code != Code::LibraryNotStated && Verdict::from_findings([*finding]) != Verdict::Runs
-            };
-            if let Some(warning) = file.findings.iter().find(is_open) {
+            }) {
                 return Err(format!("{}: {}", file.file, first_line(warning)));
             }
             if let Some((libcuda, _)) = &file.own_libcuda {
@@ -89,7 +87,8 @@ impl Placement {
                 ));
             }
         }
-        let files = &units().map(Components::without_repeats).collect::<Vec<_>>()[..];
+        let units = files.iter().flat_map(Components::units);
+        let files = &units.map(Components::without_repeats).collect::<Vec<_>>()[..];
         let processor = common_processor(files)?;
         let asked = PlacementQuery::from_components(files)?;
         let (mut fit, mut unfit): (Vec<GpuRange>, Vec<Unfit>) = (Vec::new(), Vec::new());
@@ -122,8 +121,9 @@ impl Placement {
 
     /// Returns true if there are no requirements for driver and GPU.
     pub fn asks_nothing(&self) -> bool {
-        let asks = |gpus: &GpuRange| gpus.driver.is_some() || self.differing_library(gpus).is_some();
-        !self.needs_driver && self.unfit.is_empty() && !self.fit.iter().any(asks)
+        !self.needs_driver
+            && self.unfit.is_empty()
+            && !self.fit.iter().any(|gpus| gpus.driver.is_some() || self.differing_library(gpus).is_some())
     }
 }
 

@@ -16,26 +16,32 @@ pub(crate) fn redact_home(env: &Env, text: &dyn std::fmt::Display) -> String {
 /// Replaces each separate occurrence of `word` by `written`: `al` does not occur in `alice`, `bea-1` or `libal.so`, and
 /// `/home/al` occurs in `-L/home/al/lib` but not in `/home/al.fredo`.
 fn replace_word(text: &str, word: &str, written: &str) -> String {
-    let letter = |c: &char| c.is_alphanumeric() || *c == '_';
-    // A dot or a hyphen continues a name if a letter follows; otherwise it ends a sentence.
-    let goes_on = |next: &mut dyn Iterator<Item = char>| match next.next() {
-        Some('.' | '-') => next.next().as_ref().is_some_and(letter),
-        other => other.as_ref().is_some_and(letter),
-    };
     if word.is_empty() {
         return text.to_owned();
     }
-    let begins = word.chars().next().as_ref().is_some_and(letter);
-    let ends = word.chars().next_back().as_ref().is_some_and(letter);
+    let begins = word.chars().next().is_some_and(is_letter);
+    let ends = word.chars().next_back().is_some_and(is_letter);
     let mut out = String::new();
     let mut at = 0;
     for (found, _) in text.match_indices(word) {
         let (before, behind) = (&text[..found], &text[found + word.len()..]);
-        let inside = begins && goes_on(&mut before.chars().rev()) || ends && goes_on(&mut behind.chars());
+        let inside = begins && continues_name(before.chars().rev()) || ends && continues_name(behind.chars());
         out = out + &text[at..found] + if inside { word } else { written };
         at = found + word.len();
     }
     out + &text[at..]
+}
+
+fn is_letter(c: char) -> bool {
+    c.is_alphanumeric() || c == '_'
+}
+
+/// A dot or a hyphen continues a name if a letter follows; otherwise it ends a sentence.
+fn continues_name(mut next: impl Iterator<Item = char>) -> bool {
+    match next.next() {
+        Some('.' | '-') => next.next().is_some_and(is_letter),
+        other => other.is_some_and(is_letter),
+    }
 }
 
 #[cfg(test)]

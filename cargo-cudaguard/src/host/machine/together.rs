@@ -13,37 +13,42 @@ fn same_gpu(one: &GpuAnswer, other: &GpuAnswer) -> bool {
 /// Returns the worst result of these files for a GPU; `None` if there are no kernels.
 pub(crate) fn worst_service(files: &[Components], cc: (u8, u8)) -> Option<Service> {
     let gpu = [HostGpu { cc: Some(cc), visible: true, ..HostGpu::default() }];
-    let of_file = |file: &Components| {
+    let answers = files.iter().flat_map(|file| {
         let all: Vec<_> = file.manifests.iter().map(|manifest| answers(manifest, &gpu, false)).collect();
         answers_together(&all, &file.alternatives)
-    };
-    files.iter().flat_map(of_file).map(|answer| answer.service).min()
+    });
+    answers.map(|answer| answer.service).min()
+}
+
+fn answers_at(all: &[Vec<GpuAnswer>], places: &[usize]) -> Vec<GpuAnswer> {
+    places.iter().flat_map(|at| all[*at].iter().cloned()).collect()
 }
 
 /// Combines the results of several members for each GPU: the worst result of the members that are all required, and the
 /// best result of a group of which one suffices. If a library can use the code of other members, the GPU counts as
 /// partially covered. `all` contains the results of each manifest.
 pub(crate) fn answers_together(all: &[Vec<GpuAnswer>], alternatives: &Alternatives) -> Vec<GpuAnswer> {
-    let of = |places: &[usize]| -> Vec<GpuAnswer> { places.iter().flat_map(|at| all[*at].iter().cloned()).collect() };
-    // No file loads an idle library.
-    let in_group = |at: &usize| {
+    let mut required: Vec<usize> = (0..all.len()).collect();
+    required.retain(|at| {
         let mut variants = alternatives.one_of.iter().flat_map(|choice| &choice.variants);
-        variants.any(|one| one.manifests.contains(at)) || alternatives.idle.contains(at)
-    };
-    let mut counted = of(&(0..all.len()).filter(|at| !in_group(at)).collect::<Vec<_>>());
+        // No file loads an idle library.
+        !variants.any(|one| one.manifests.contains(at)) && !alternatives.idle.contains(at)
+    });
+    let mut counted = answers_at(all, &required);
     for choice in &alternatives.one_of {
-        let variants = choice.variants.iter().map(|one| (one.stem.as_str(), worst_answers(&of(&one.manifests))));
-        counted.extend(answers_of_choice(variants));
+        let variants = choice.variants.iter();
+        counted.extend(answers_of_choice(
+            variants.map(|one| (one.stem.as_str(), worst_answers(&answers_at(all, &one.manifests)))),
+        ));
     }
     let mut found = worst_answers(&counted);
-    let all_but: Vec<usize> = (0..all.len()).filter(|at| !in_group(at) && !alternatives.in_part.contains(at)).collect();
-    let (wanted, serving) = (of(&all_but), of(&alternatives.serving));
+    required.retain(|at| !alternatives.in_part.contains(at));
+    let (wanted, serving) = (answers_at(all, &required), answers_at(all, &alternatives.serving));
     for answer in found.iter_mut().filter(|answer| answer.service == Service::None) {
-        let of_gpu = |other: &&GpuAnswer| same_gpu(other, answer);
-        let left_out = wanted.iter().filter(of_gpu).any(|other| other.service == Service::None);
+        let left_out = wanted.iter().any(|other| same_gpu(other, answer) && other.service == Service::None);
         let served = serving
             .iter()
-            .filter(of_gpu)
+            .filter(|other| same_gpu(other, answer))
             .max_by_key(|other| other.service)
             .filter(|other| other.service > Service::Unknown);
         if let Some(served) = served.filter(|_| !left_out) {

@@ -75,16 +75,11 @@ fn release_of_dll(file: &Path) -> Option<DriverRelease> {
 /// Queries the GPUs and the release of the display driver.
 fn ask_smi(env: &Env, machine: &mut Machine, driver: &mut Driver, smi: &Path) {
     let variables = env.for_child();
-    let ask = |columns: &[&str]| {
-        let query = format!("--query-gpu={}", columns.join(","));
-        run_with_timeout(smi, &[query.as_str(), "--format=csv,noheader"], variables, PATIENCE)
-    };
-    let is_refused = |answer: &Result<_, String>| {
-        answer.as_ref().is_ok_and(|answer: &cudaguard::internal::subprocess::ProcessOutput| answer.failed.is_some())
-    };
-    let mut answer = ask(&COLUMNS);
-    if is_refused(&answer) {
-        answer = ask(&COLUMNS[..5]);
+    let mut query = format!("--query-gpu={}", COLUMNS.join(","));
+    let mut answer = run_with_timeout(smi, &[query.as_str(), "--format=csv,noheader"], variables, PATIENCE);
+    if answer.as_ref().is_ok_and(|answer| answer.failed.is_some()) {
+        query = format!("--query-gpu={}", COLUMNS[..5].join(","));
+        answer = run_with_timeout(smi, &[query.as_str(), "--format=csv,noheader"], variables, PATIENCE);
     }
     match answer {
         Ok(answer) if answer.failed.is_none() => {
@@ -103,24 +98,21 @@ fn ask_smi(env: &Env, machine: &mut Machine, driver: &mut Driver, smi: &Path) {
 
 /// Parses the CSV lines of `nvidia-smi`, one for each GPU, and the driver's release, which all lines have.
 fn parse_gpus(text: &str) -> (Option<DriverRelease>, Vec<Gpu>) {
-    let mut release = None;
-    let gpu = |line: &str| {
-        let fields: Vec<&str> = line.split(',').map(str::trim).collect();
-        let field = |at: usize| fields.get(at).copied().filter(|text| !text.is_empty() && !text.starts_with('['));
-        release = release.or_else(|| field(0)?.parse().ok());
-        let stated = || {
-            let (major, minor) = field(5)?.split_once('.')?;
-            Some((major.parse().ok()?, minor.parse().ok()?))
-        };
-        let text = |at: usize| field(at).map(str::to_owned);
-        let cc = stated().or_else(|| {
+    let (mut release, mut gpus) = (None, Vec::new());
+    for line in text.lines().filter(|line| line.contains(',')) {
+        let mut fields = line.split(',').map(str::trim);
+        let [driver, uuid, pci, id, name, cc] =
+            std::array::from_fn(|_| fields.next().filter(|text| !text.is_empty() && !text.starts_with('[')));
+        release = release.or_else(|| driver?.parse().ok());
+        let stated = cc.and_then(|cc| cc.split_once('.'));
+        let cc = stated.and_then(|(major, minor)| Some((major.parse().ok()?, minor.parse().ok()?))).or_else(|| {
             // The vendor is the lower half.
-            let id = u32::from_str_radix(field(3)?.strip_prefix("0x")?, 16).ok()?;
+            let id = u32::from_str_radix(id?.strip_prefix("0x")?, 16).ok()?;
             pci::compute_capability(u16::try_from(id >> 16).ok()?)
         });
-        Gpu { name: text(4), cc, uuid: text(1), pci: text(2), listed: true, ..Gpu::default() }
-    };
-    let gpus = text.lines().filter(|line| line.contains(',')).map(gpu).collect();
+        let [name, uuid, pci] = [name, uuid, pci].map(|text| text.map(str::to_owned));
+        gpus.push(Gpu { name, cc, uuid, pci, listed: true, ..Gpu::default() });
+    }
     (release, gpus)
 }
 

@@ -17,8 +17,9 @@ use cudaguard::internal::version::Version;
 /// Returns the libraries that the program of this graph finds: by their sonames, and by the names that crates open, which end with
 /// `.so`.
 pub(super) fn detect_others(env: &Env, graph: &LoadGraph) -> Vec<HostLibrary> {
-    let has_own_key = |name: &str| vendor::ALL.into_iter().any(|library| library.soname_version(name).is_some());
-    let names = graph.names_in_search_path(|name| is_installed(name) && !has_own_key(name));
+    let names = graph.names_in_search_path(|name| {
+        is_installed(name) && !vendor::ALL.into_iter().any(|library| library.soname_version(name).is_some())
+    });
     names.into_iter().filter_map(|name| read_library(env, graph, name)).collect()
 }
 

@@ -35,9 +35,9 @@ pub struct LibraryRange {
 impl OfLibrary {
     /// Returns the requirement on a machine that has any of these GPUs.
     pub(super) fn of_gpus(self, fit: &[GpuRange]) -> Self {
-        let ranges = || fit.iter().filter_map(|gpus| gpus.library);
-        let dropped = ranges().map(|range| range.below).min().filter(|below| *below < self.below);
-        Self { min: ranges().map(|range| range.min).min().unwrap_or(self.min), gpus_dropped_in: dropped, ..self }
+        let ranges = fit.iter().filter_map(|gpus| gpus.library);
+        let dropped = ranges.clone().map(|range| range.below).min().filter(|below| *below < self.below);
+        Self { min: ranges.map(|range| range.min).min().unwrap_or(self.min), gpus_dropped_in: dropped, ..self }
     }
 }
 
@@ -53,9 +53,9 @@ impl Placement {
     /// # Errors
     /// Returns a message if the files need cuDNN and there is no such release.
     pub fn common_library(&self) -> Result<Option<LibraryRange>, String> {
-        let ranges = || self.fit.iter().filter_map(|gpus| gpus.library);
-        let min = ranges().map(|range| range.min).max();
-        let Some((min, below)) = min.zip(ranges().map(|range| range.below).min()) else { return Ok(None) };
+        let ranges = self.fit.iter().filter_map(|gpus| gpus.library);
+        let min = ranges.clone().map(|range| range.min).max();
+        let Some((min, below)) = min.zip(ranges.map(|range| range.below).min()) else { return Ok(None) };
         if min >= below && self.library.is_some_and(|library| !library.needed) {
             return Ok(None);
         }
@@ -86,13 +86,12 @@ impl PlacementQuery<'_> {
         if let Some(known) = self.oldest.borrow().get(&cc) {
             return Some(*known);
         }
-        let fits = |release: &Version| {
+        let later = known_releases_in(library.min, library.below).into_iter().filter(|release| *release > library.min);
+        let fitting = std::iter::once(library.min).chain(later).find(|release| {
             let found = self.findings_on(&machine_with(cc, *release));
             !found.iter().any(|finding| finding.code == Code::CudnnBeforeThisGpu)
-        };
-        let mut later =
-            known_releases_in(library.min, library.below).into_iter().filter(|release| *release > library.min);
-        let oldest = if fits(&library.min) { library.min } else { later.find(fits).unwrap_or(library.min) };
+        });
+        let oldest = fitting.unwrap_or(library.min);
         self.oldest.borrow_mut().insert(cc, oldest);
         Some(oldest)
     }
@@ -106,11 +105,11 @@ impl PlacementQuery<'_> {
         }
         let majors = library.min.major..=library.below.major;
         let mut dropped = majors.flat_map(|major| CUDNN.release_table().gpu_floors(major)).map(|(from, _)| from);
-        let is_refused = |release: &Version| {
+        let refused = dropped.find(|release| {
             (min..library.below).contains(release)
                 && Verdict::from_findings(&self.findings_on(&machine_with(cc, *release))) == Verdict::Refused
-        };
-        Some(LibraryRange { min, below: dropped.find(is_refused).unwrap_or(library.below) })
+        });
+        Some(LibraryRange { min, below: refused.unwrap_or(library.below) })
     }
 }
 
@@ -138,6 +137,15 @@ pub(super) fn library_map(version: Version) -> BTreeMap<&'static str, Vec<HostLi
     BTreeMap::from([(CUDNN.key, vec![library])])
 }
 
+/// Returns true if the files accept this cuDNN, or its absence.
+fn runs_with_cudnn(files: &[Components], libraries: BTreeMap<&'static str, Vec<HostLibrary>>) -> bool {
+    let machine = Machine { libraries, ..Machine::default() };
+    let all = files.iter().flat_map(|file| file.check_on(&machine, "that machine"));
+    // This machine has no known driver or GPU, so only the findings about the library count.
+    let mine: Vec<Finding> = all.filter(|finding| is_about_cudnn(finding.code)).collect();
+    Verdict::from_findings(&mine) == Verdict::Runs
+}
+
 /// Returns the interval of suitable cuDNN releases. The checks run for every release at which a row changes.
 pub(super) fn cudnn_interval(files: &[Components]) -> Result<Option<OfLibrary>, String> {
     let (mut points, mut opened_below) = (BTreeSet::new(), None);
@@ -152,19 +160,12 @@ pub(super) fn cudnn_interval(files: &[Components]) -> Result<Option<OfLibrary>, 
     if points.is_empty() {
         return Ok(None);
     }
-    let verdict = |libraries: BTreeMap<&'static str, Vec<HostLibrary>>| {
-        let machine = Machine { libraries, ..Machine::default() };
-        let all = files.iter().flat_map(|file| file.check_on(&machine, "that machine"));
-        // This machine has no known driver or GPU, so only the findings about the library count.
-        let mine: Vec<Finding> = all.filter(|finding| is_about_cudnn(finding.code)).collect();
-        Verdict::from_findings(&mine)
-    };
-    let runs: Vec<(Version, bool)> =
-        points.into_iter().map(|version| (version, verdict(library_map(version)) == Verdict::Runs)).collect();
+    let runs = points.into_iter().map(|version| (version, runs_with_cudnn(files, library_map(version))));
+    let runs: Vec<(Version, bool)> = runs.collect();
     let Some(first) = runs.iter().position(|(_, runs)| *runs) else {
         return Err(format!("no release of {} fits all files", CUDNN.name));
     };
-    let needed = verdict(no_library()) != Verdict::Runs;
+    let needed = !runs_with_cudnn(files, no_library());
     let refused = runs[first..].iter().find(|(_, runs)| !*runs).map(|(below, _)| *below);
     // A program that opens cuDNN by name does not find another major, and runs without it. Otherwise every release is suitable,
     // and so is a machine without cuDNN: the library is linked into the file.

@@ -28,10 +28,11 @@ impl Components {
         let Some((min, below)) = accepted.reduce(|one, other| (one.0.max(other.0), one.1.min(other.1))) else {
             return Vec::new();
         };
-        let ccs = || machine.known_gpus().into_iter().filter(|gpu| gpu.visible).filter_map(|gpu| gpu.cc);
+        let visible = machine.known_gpus().into_iter().filter(|gpu| gpu.visible);
+        let ccs: Vec<(u8, u8)> = visible.filter_map(|gpu| gpu.cc).collect();
         let floor = CUDNN.release_table().gpu_floor(min);
-        let is_dropped = floor.is_some_and(|(_, floor)| ccs().any(|cc| cc < floor));
-        let is_newer = newest_gpus(min.major).is_some_and(|newest| ccs().any(|cc| cc.0 > newest));
+        let is_dropped = floor.is_some_and(|(_, floor)| ccs.iter().any(|cc| *cc < floor));
+        let is_newer = newest_gpus(min.major).is_some_and(|newest| ccs.iter().any(|cc| cc.0 > newest));
         let release = match (is_dropped, is_newer) {
             (true, _) => Some(min),
             (_, true) => known_releases_in(min, below).last().copied(),
@@ -50,11 +51,11 @@ impl Components {
 fn newest_gpus(major: u32) -> Option<u8> {
     static NEWEST: OnceLock<BTreeMap<u32, u8>> = OnceLock::new();
     let newest = NEWEST.get_or_init(|| {
-        let of_major = |major: u32| {
+        let newest = CUDNN.majors.clone().filter_map(|major| {
             let last = Version::new(major, u32::MAX, 0);
             Some((major, CUDNN.release_table().newest_gpus(major)?.newest_for(last, None)?))
-        };
-        CUDNN.majors.clone().filter_map(of_major).collect()
+        });
+        newest.collect()
     });
     newest.get(&major).copied()
 }
