@@ -5,7 +5,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use cudaguard::internal::coverage::compatibility::Compatibility;
 use cudaguard::internal::policy::{LossKind, ReleaseRequirements};
 use cudaguard::internal::tables;
-use cudaguard::internal::version::Version;
 use serde::Serialize;
 
 use super::release_facts::{ComparedGpu, DriverNeed, ReleaseFacts, describe_driver};
@@ -59,17 +58,12 @@ pub(super) struct ReleaseDiff {
 
 impl ReleaseDiff {
     pub(super) fn new(old: ReleaseFacts, new: ReleaseFacts, policy: &ReleaseRequirements) -> Self {
-        let none = ComparedGpu { service: Service::None, driver: None };
         let ccs: BTreeSet<(u8, u8)> = old.gpus.iter().chain(&new.gpus).map(|(cc, _)| *cc).collect();
-        let last = ccs.last().copied();
-        let of = |facts: &ReleaseFacts, cc: (u8, u8)| {
-            facts.gpus.iter().find(|(own, _)| *own == cc).map_or(none, |(_, state)| *state)
-        };
-        let change = |cc: (u8, u8)| GpuChange { cc, newer: Some(cc) == last, old: of(&old, cc), new: of(&new, cc) };
-        // Code that was added to a package without any, or removed from one, is a change of every GPU.
-        let all: Vec<GpuChange> = ccs.iter().map(|cc| change(*cc)).collect();
         let (mut gpus, mut drivers) = (Vec::new(), Vec::new());
-        for change in all {
+        for cc in &ccs {
+            // Code that was added to a package without any, or removed from one, is a change of every GPU.
+            let change =
+                GpuChange { cc: *cc, newer: Some(cc) == ccs.last(), old: old.gpu_state(*cc), new: new.gpu_state(*cc) };
             if change.old.service != change.new.service {
                 gpus.push(change);
             } else if change.old.driver != change.new.driver {
@@ -83,19 +77,22 @@ impl ReleaseDiff {
             old: old_driver.map_or(String::new(), describe_driver),
             new: new_driver.map_or(String::new(), describe_driver),
         });
-        let version = |version: Option<Version>| version.map_or(String::new(), |version| version.to_string());
         let cudnn = (old.cudnn != new.cudnn).then(|| ValueChange {
             name: "cuDNN".to_owned(),
-            old: version(old.cudnn),
-            new: version(new.cudnn),
+            old: old.cudnn.map(|version| version.to_string()).unwrap_or_default(),
+            new: new.cudnn.map(|version| version.to_string()).unwrap_or_default(),
         });
         let mut archs: Vec<&String> = old.sizes.keys().chain(new.sizes.keys()).collect();
-        let number =
-            |arch: &str| arch.bytes().filter(u8::is_ascii_digit).fold(0, |all, b| all * 10 + u32::from(b - b'0'));
-        archs.sort_by_key(|arch| (number(arch), *arch));
+        archs.sort_by_key(|arch| {
+            let digits: String = arch.chars().filter(char::is_ascii_digit).collect();
+            (digits.parse::<u32>().unwrap_or_default(), *arch)
+        });
         archs.dedup();
-        let size = |facts: &ReleaseFacts, arch: &String| facts.sizes.get(arch).copied().unwrap_or_default();
-        let sizes = archs.into_iter().map(|arch| (arch.clone(), size(&old, arch), size(&new, arch))).collect();
+        let sizes = archs.into_iter().map(|arch| {
+            let [old, new] = [&old, &new].map(|facts| facts.sizes.get(arch).copied().unwrap_or_default());
+            (arch.clone(), old, new)
+        });
+        let sizes = sizes.collect();
         let files: BTreeSet<&String> = old.guarded.keys().chain(new.guarded.keys()).collect();
         let states = files
             .into_iter()
@@ -122,15 +119,6 @@ impl ReleaseDiff {
     /// Support that the old release has and the new one lacks.
     pub(super) fn find_losses(&self, policy: &ReleaseRequirements) -> Vec<Loss> {
         let mut losses = Vec::new();
-        let allows = |kind: LossKind| policy.allow_loss.contains(&kind);
-        // Required archs and driver floors select the machines that matter.
-        let is_required = |cc: (u8, u8)| {
-            policy.archs.is_empty() || policy.archs.iter().any(|arch| arch.compatibility_with(cc) == Compatibility::Yes)
-        };
-        let is_below_floor = |driver: Option<DriverNeed>| {
-            let supported = policy.driver_floor.and_then(|floor| tables::driver_supports(floor).least);
-            driver.zip(supported).is_some_and(|((cuda, _), supported)| cuda <= supported)
-        };
         for change in self.gpus.iter().filter(|change| change.new.service < change.old.service) {
             // JIT instead of machine code still runs; unknown is reported by the status.
             let still_runs = matches!(change.new.service, Service::Native | Service::Jit | Service::Unknown);
@@ -140,31 +128,31 @@ impl ReleaseDiff {
                     subject: change.label(),
                     old: change.old.service.name().to_owned(),
                     new: change.new.service.name().to_owned(),
-                    allowed: allows(LossKind::Gpu) || !is_required(change.cc),
+                    allowed: policy.allow_loss.contains(&LossKind::Gpu) || !is_required(policy, change.cc),
                 });
             }
         }
-        let runs = |state: ComparedGpu| state.service > Service::Unknown;
-        for change in self.gpus.iter().chain(&self.drivers).filter(|change| runs(change.old) && runs(change.new)) {
-            if change.is_driver_raised() {
+        for change in self.gpus.iter().chain(&self.drivers) {
+            let runs = change.old.service.min(change.new.service) > Service::Unknown;
+            if runs && change.is_driver_raised() {
                 losses.push(Loss {
                     kind: LossKind::Driver,
                     subject: change.label(),
                     old: change.old.driver.map_or("any".to_owned(), describe_driver),
                     new: change.new.driver.map_or("any".to_owned(), describe_driver),
-                    allowed: allows(LossKind::Driver) || is_below_floor(change.new.driver) || !is_required(change.cc),
+                    allowed: allows_driver(policy, change.new.driver) || !is_required(policy, change.cc),
                 });
             }
         }
         if let Some(change) = self.driver.as_ref().filter(|_| self.old.driver < self.new.driver) {
             let (old, new) = (change.old.clone(), change.new.clone());
-            let allowed = allows(LossKind::Driver) || is_below_floor(self.new.driver);
+            let allowed = allows_driver(policy, self.new.driver);
             losses.push(Loss { kind: LossKind::Driver, subject: "any GPU".to_owned(), old, new, allowed });
         }
         if let Some(change) = self.cudnn.as_ref().filter(|_| self.old.cudnn < self.new.cudnn) {
             let below = policy.cudnn_floor.zip(self.new.cudnn).is_some_and(|(floor, new)| new <= floor);
             let old = if change.old.is_empty() { "none".to_owned() } else { change.old.clone() };
-            let allowed = allows(LossKind::Cudnn) || below;
+            let allowed = policy.allow_loss.contains(&LossKind::Cudnn) || below;
             losses.push(Loss {
                 kind: LossKind::Cudnn,
                 subject: "cuDNN".to_owned(),
@@ -180,7 +168,7 @@ impl ReleaseDiff {
                 old: "guarded".to_owned(),
                 new: if new.is_some() { "not guarded" } else { "absent" }.to_owned(),
                 // A file that was removed or renamed is no loss by itself.
-                allowed: allows(LossKind::Guard) || new.is_none(),
+                allowed: policy.allow_loss.contains(&LossKind::Guard) || new.is_none(),
             });
         }
         losses
@@ -188,9 +176,9 @@ impl ReleaseDiff {
 
     /// Returns false if something that could be a loss was not examined or is unknown.
     pub(super) fn is_known(&self) -> bool {
-        let unknown = |change: &GpuChange| change.new.service == Service::Unknown;
-        let is_complete = |facts: &ReleaseFacts| examined::is_complete(&facts.not_examined);
-        is_complete(&self.old) && is_complete(&self.new) && !self.gpus.iter().any(unknown)
+        examined::is_complete(&self.old.not_examined)
+            && examined::is_complete(&self.new.not_examined)
+            && !self.gpus.iter().any(|change| change.new.service == Service::Unknown)
     }
 }
 
@@ -231,9 +219,23 @@ fn changed_values(
     new: &BTreeMap<String, BTreeSet<String>>,
 ) -> Vec<ValueChange> {
     let names: BTreeSet<&String> = old.keys().chain(new.keys()).collect();
-    let join = |map: &BTreeMap<String, BTreeSet<String>>, name: &String| {
-        map.get(name).into_iter().flatten().map(String::as_str).collect::<Vec<_>>().join(", ")
-    };
-    let change = |name: &String| ValueChange { name: name.clone(), old: join(old, name), new: join(new, name) };
-    names.into_iter().map(change).filter(|change| change.old != change.new).collect()
+    let mut changes = Vec::new();
+    for name in names.into_iter().filter(|name| old.get(*name) != new.get(*name)) {
+        let [old, new] = [old, new]
+            .map(|values| values.get(name).into_iter().flatten().map(String::as_str).collect::<Vec<_>>().join(", "));
+        changes.push(ValueChange { name: name.clone(), old, new });
+    }
+    changes
+}
+
+/// Returns true if the GPUs of this compute capability matter: those that run a required arch.
+fn is_required(policy: &ReleaseRequirements, cc: (u8, u8)) -> bool {
+    policy.archs.is_empty() || policy.archs.iter().any(|arch| arch.compatibility_with(cc) == Compatibility::Yes)
+}
+
+/// Returns true if a release may need this driver: it is not newer than the floor, or every driver may be needed.
+fn allows_driver(policy: &ReleaseRequirements, driver: Option<DriverNeed>) -> bool {
+    let supported = policy.driver_floor.and_then(|floor| tables::driver_supports(floor).least);
+    policy.allow_loss.contains(&LossKind::Driver)
+        || driver.zip(supported).is_some_and(|((cuda, _), supported)| cuda <= supported)
 }

@@ -16,29 +16,24 @@ pub(super) fn render_markdown(diff: &ReleaseDiff) -> String {
     });
     push_table(&mut text, &head(["GPU", "change", "old", "new"]), gpus);
     let drivers = group_changes(&diff.drivers).into_iter().map(|group| {
-        let driver = |driver: Option<_>| driver.map_or("any".to_owned(), describe_driver);
-        let (old, new) = (driver(group[0].old.driver), driver(group[0].new.driver));
+        let [old, new] =
+            [group[0].old, group[0].new].map(|state| state.driver.map_or("any".to_owned(), describe_driver));
         vec![labels(&group), group[0].kind().to_owned(), old, new]
     });
     push_table(&mut text, &head(["GPU", "oldest driver", "old", "new"]), drivers);
-    let values = |what: &'static str, changes: &[ValueChange]| {
-        changes
-            .iter()
-            .map(move |ValueChange { name, old, new }| {
-                vec![name.clone(), what.to_owned(), or_dash(old).to_owned(), or_dash(new).to_owned()]
-            })
-            .collect::<Vec<_>>()
-    };
-    let single = |what: &'static str, change: &Option<ValueChange>| {
-        change.as_ref().map(|change| values(what, std::slice::from_ref(change))).unwrap_or_default()
-    };
-    let libraries = single("oldest", &diff.driver)
-        .into_iter()
-        .chain(single("oldest", &diff.cudnn))
-        .chain(values("inside", &diff.inside))
-        .chain(values("from elsewhere", &diff.elsewhere))
-        .chain(values("required", &diff.requires));
-    push_table(&mut text, &head(["library", "where", "old", "new"]), libraries);
+    let mut libraries = Vec::new();
+    for (what, changes) in [
+        ("oldest", diff.driver.as_slice()),
+        ("oldest", diff.cudnn.as_slice()),
+        ("inside", &diff.inside[..]),
+        ("from elsewhere", &diff.elsewhere[..]),
+        ("required", &diff.requires[..]),
+    ] {
+        for ValueChange { name, old, new } in changes {
+            libraries.push(vec![name.clone(), what.to_owned(), or_dash(old).to_owned(), or_dash(new).to_owned()]);
+        }
+    }
+    push_table(&mut text, &head(["library", "where", "old", "new"]), libraries.into_iter());
     let sizes = size_rows(diff).into_iter().map(|(arch, old, new)| vec![arch, old, new]);
     push_table(&mut text, &head(["GPU code", "old", "new"]), sizes);
     let guard = diff

@@ -52,6 +52,12 @@ pub(super) struct ReleaseFacts {
 }
 
 impl ReleaseFacts {
+    /// Returns its state on a GPU. A release without any GPU code has no code for it.
+    pub(super) fn gpu_state(&self, cc: (u8, u8)) -> ComparedGpu {
+        let none = ComparedGpu { service: Service::None, driver: None };
+        self.gpus.iter().find(|(own, _)| *own == cc).map_or(none, |(_, state)| *state)
+    }
+
     pub(super) fn read(path: &Path) -> Result<Self, CliError> {
         let mut artifact = ArtifactReport::open(path)?;
         let components = artifact.components_with_packages(&[])?;
@@ -62,14 +68,14 @@ impl ReleaseFacts {
         ccs.dedup();
         let newer = (ccs.last().map_or(1, |(major, _)| major + 1), 0);
         ccs.push(newer);
-        let state = |cc: &(u8, u8)| {
+        let gpus = ccs.iter().filter_map(|cc| {
             let service = worst_service(&distinct, *cc)?;
             // The first driver of a GPU that no table has is newer than any of these.
             let needs_driver = service != Service::None && *cc != newer;
             let driver = needs_driver.then(|| oldest_driver(&distinct, Some(*cc))).flatten();
             Some((*cc, ComparedGpu { service, driver }))
-        };
-        let gpus = ccs.iter().filter_map(state).collect();
+        });
+        let gpus = gpus.collect();
         let mut sizes: BTreeMap<String, u64> = BTreeMap::new();
         let (mut inside, mut elsewhere) = (BTreeMap::new(), BTreeMap::new());
         let mut guarded = BTreeMap::new();
@@ -99,13 +105,13 @@ impl ReleaseFacts {
         for (name, range) in artifact.package_requirements() {
             insert(&mut requires, &name, range);
         }
-        let rows = || components.manifests.iter().flat_map(|manifest| &manifest.requires);
+        let rows = components.manifests.iter().flat_map(|manifest| &manifest.requires);
         Ok(Self {
             file: path.to_string_lossy().into_owned(),
             title: artifact.title(),
             gpus,
             driver: oldest_driver(&distinct, None),
-            cudnn: rows()
+            cudnn: rows
                 .filter_map(|row| if let Requirement::Library { min, .. } = row { Some(*min) } else { None })
                 .max(),
             processor: components.processor,

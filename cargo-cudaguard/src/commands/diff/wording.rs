@@ -33,9 +33,8 @@ pub(super) fn or_dash(text: &str) -> &str {
 pub(super) fn group_changes(changes: &[GpuChange]) -> Vec<Vec<&GpuChange>> {
     let mut groups: Vec<Vec<&GpuChange>> = Vec::new();
     for change in changes {
-        let same = |last: &&GpuChange| (last.old, last.new) == (change.old, change.new);
         match groups.last_mut() {
-            Some(group) if group.last().is_some_and(same) => group.push(change),
+            Some(group) if (group[0].old, group[0].new) == (change.old, change.new) => group.push(change),
             _ => groups.push(vec![change]),
         }
     }
@@ -57,14 +56,13 @@ pub(super) fn describe_state(state: ComparedGpu) -> String {
 
 /// The result in one sentence.
 pub(super) fn summary(diff: &ReleaseDiff) -> String {
-    let count = |allowed: bool| {
+    let [lost, allowed] = [false, true].map(|allowed| {
         let counts = LossKind::ALL.into_iter().filter_map(|kind| {
             let number = diff.losses.iter().filter(|loss| loss.kind == kind && loss.allowed == allowed).count();
             (number > 0).then(|| format!("{}: {number}", kind.name()))
         });
         counts.collect::<Vec<_>>().join(", ")
-    };
-    let (lost, allowed) = (count(false), count(true));
+    });
     let allowed = if allowed.is_empty() { allowed } else { format!("; allowed by the policy: {allowed}") };
     if !lost.is_empty() {
         format!("support is lost ({lost}){allowed}")
@@ -77,8 +75,8 @@ pub(super) fn summary(diff: &ReleaseDiff) -> String {
 
 /// Rows for the size of GPU code: archs whose size differs, and the sum.
 pub(super) fn size_rows(diff: &ReleaseDiff) -> Vec<(String, String, String)> {
-    let sum = |side: fn(&(String, u64, u64)) -> u64| diff.sizes.iter().map(side).sum::<u64>();
-    let all = ("all".to_owned(), sum(|(_, old, _)| *old), sum(|(.., new)| *new));
+    let old = diff.sizes.iter().map(|(_, old, _)| old).sum();
+    let all = ("all".to_owned(), old, diff.sizes.iter().map(|(.., new)| new).sum());
     let rows = diff.sizes.iter().chain((!diff.sizes.is_empty()).then_some(&all));
     let rows = rows.map(|(arch, old, new)| (arch.clone(), describe_size(*old), describe_size(*new)));
     rows.filter(|(arch, old, new)| old != new || arch == "all").collect()
