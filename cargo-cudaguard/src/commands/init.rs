@@ -2,6 +2,7 @@
 
 mod cmake;
 
+use std::borrow::Cow;
 use std::ffi::OsString;
 use std::fmt::Write as _;
 use std::fs;
@@ -19,6 +20,7 @@ use cudaguard::internal::toolchain::Toolchain;
 use cudaguard::internal::vendor::CUDNN;
 use cudaguard::internal::version::Version;
 
+use crate::binary::mapped_file::file_error;
 use crate::cargo::graph::CrateGraph;
 use crate::cargo::guards;
 use crate::cargo::project::{Package, Project, absolute_path, repository_root};
@@ -127,9 +129,9 @@ pub(crate) fn run_init(env: &Env, arguments: &[OsString]) -> Result<ExitCode, Cl
 /// Returns true if a crate, or the build script of the package, mentions cuDNN. A cuDNN that is only installed is no reason to
 /// require it.
 fn uses_cudnn(package: &Path, crates: &[Crate]) -> bool {
-    let names = |one: &Crate| one.name.contains("cudnn") || one.features.iter().any(|name| name.contains("cudnn"));
     let script = files::read_text(&package.join("build.rs")).unwrap_or_default();
-    crates.iter().any(names) || script.to_ascii_lowercase().contains("cudnn")
+    let mut names = crates.iter().flat_map(|one| std::iter::once(&one.name).chain(&one.features));
+    names.any(|name| name.contains("cudnn")) || script.to_ascii_lowercase().contains("cudnn")
 }
 
 /// Returns true if a package contains device code, or a build script that mentions CUDA.
@@ -187,15 +189,15 @@ impl DependencySource {
     /// Returns the shell command that installs this release of `cargo cudaguard` in the project directory `top`, or `None`
     /// for a registry: the command is not published yet.
     fn install_command(&self, top: &Path) -> Option<String> {
-        let quote = |text: &str| shlex::try_quote(text).map_or_else(|_| text.to_owned(), std::borrow::Cow::into_owned);
         match self {
             Self::Directory { directory, .. } => {
                 let path = relative(top, &directory.with_file_name("cargo-cudaguard"));
-                Some(format!("cargo install --locked --path {}", quote(&path.to_string_lossy())))
+                Some(format!("cargo install --locked --path {}", shell_quote(&path.to_string_lossy())))
             }
             Self::Repository { url, revision, .. } => {
-                let revision = if revision.is_empty() { String::new() } else { format!(" --rev {}", quote(revision)) };
-                Some(format!("cargo install --locked --git {}{revision} cargo-cudaguard", quote(url)))
+                let revision =
+                    if revision.is_empty() { String::new() } else { format!(" --rev {}", shell_quote(revision)) };
+                Some(format!("cargo install --locked --git {}{revision} cargo-cudaguard", shell_quote(url)))
             }
             Self::Registry => None,
         }
@@ -209,10 +211,13 @@ impl DependencySource {
     }
 }
 
+fn shell_quote(text: &str) -> Cow<'_, str> {
+    shlex::try_quote(text).unwrap_or(Cow::Borrowed(text))
+}
+
 /// Returns the path of `to` as seen from the directory `from`.
 fn relative(from: &Path, to: &Path) -> PathBuf {
-    let real = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
-    let (from, to) = (real(from), real(to));
+    let [from, to] = [from, to].map(|path| path.canonicalize().unwrap_or_else(|_| path.to_owned()));
     let common = from.components().zip(to.components()).take_while(|(one, other)| one == other).count();
     let up = from.components().skip(common).map(|_| Path::new(".."));
     let down = to.components().skip(common).map(|component| Path::new(component.as_os_str()));
@@ -271,11 +276,14 @@ enum Origin {
     },
 }
 
+fn library_of_checkout(checkout: &Path) -> Option<PathBuf> {
+    Some(checkout.join("guard-core")).filter(|dir| holds_the_library(dir))
+}
+
 /// Returns the origin of this command if it does not come from a registry. Cargo records what it has installed, and a
 /// program of a checkout is in its target directory.
 fn came_from(exe: &Path) -> Option<Origin> {
-    let library = |checkout: &Path| Some(checkout.join("guard-core")).filter(|dir| holds_the_library(dir));
-    let built = [3, 4].into_iter().find_map(|above| library(exe.ancestors().nth(above)?));
+    let built = [3, 4].into_iter().find_map(|above| library_of_checkout(exe.ancestors().nth(above)?));
     if built.is_some() {
         return built.map(Origin::Dir);
     }
@@ -288,7 +296,7 @@ fn came_from(exe: &Path) -> Option<Origin> {
         record.get("installs")?.as_object()?.keys().find_map(|key| key.strip_prefix(ours)?.strip_suffix(')'))?;
     if let Some(dir) = installed.strip_prefix("path+file://") {
         let dir = PathBuf::from(percent_decode(dir.split(['#', '?']).next()?)?);
-        return library(dir.parent()?).map(Origin::Dir);
+        return library_of_checkout(dir.parent()?).map(Origin::Dir);
     }
     let (url, revision) = installed.strip_prefix("git+")?.split_once('#')?;
     let url = url.split('?').next()?.to_owned();
@@ -316,13 +324,12 @@ fn percent_decode(path: &str) -> Option<String> {
 /// it.
 fn add_embed(changes: &mut Changes, package: &Package, source: &DependencySource) -> Result<(), CliError> {
     let manifest = package.dir.join("Cargo.toml");
-    let fail = |error: &dyn std::fmt::Display| CliError::operational(format_args!("{}: {error}", manifest.display()));
-    let text = files::read_text(&manifest).map_err(|error| fail(&error))?;
-    let table: toml::Table = text.parse().map_err(|error| fail(&error))?;
+    let text = files::read_text(&manifest).map_err(|error| file_error(&manifest, error))?;
+    let table: toml::Table = text.parse().map_err(|error| file_error(&manifest, error))?;
     let named = table.get("package").and_then(|table| table.get("build"));
     let script = package.dir.join(named.and_then(toml::Value::as_str).unwrap_or("build.rs"));
-    let library = |key: &str| table.get("lib").and_then(|library| library.get(key)?.as_bool());
-    if library("proc-macro").or(library("proc_macro")) == Some(true) {
+    let [marked, also_marked] = ["proc-macro", "proc_macro"].map(|key| table.get("lib")?.get(key)?.as_bool());
+    if marked.or(also_marked) == Some(true) {
         changes.line(format_args!("{}: skipped, because a procedural macro runs in the compiler", manifest.display()));
         return Ok(());
     }
@@ -375,7 +382,7 @@ fn add_embed(changes: &mut Changes, package: &Package, source: &DependencySource
         };
         // Written in place, because the file may be a symbolic link or have special permissions.
         if !changes.dry_run {
-            fs::write(&manifest, text).map_err(|error| fail(&error))?;
+            fs::write(&manifest, text).map_err(|error| file_error(&manifest, error))?;
         }
         let because = source.because();
         changes.done(
@@ -441,9 +448,10 @@ fn add_dependency(text: &str, table: &toml::Table, source: &str) -> Option<Strin
 /// Returns a policy that matches the detected toolchain.
 fn policy_text(policy: &Policy, toolchain: &Toolchain, uses_cudnn: bool) -> String {
     let pins = Pins::from_toolchain(policy, toolchain, LockScope::WHOLE);
-    let version = |text: &Option<String>| text.as_deref().and_then(|text| text.parse::<Version>().ok());
+    let [toolkit, library]: [Option<Version>; 2] =
+        [&pins.toolkit, &pins.library].map(|text| text.as_deref()?.parse().ok());
     let mut text = format!("#:schema {SCHEMA}\n{INTRODUCTION}");
-    match version(&pins.toolkit) {
+    match toolkit {
         Some(Version { major, minor, .. }) => {
             let _ = write!(text, "\n[toolkit]\nrequire = \">={major}.{minor}, <{}\"\n", major + 1);
         }
@@ -451,7 +459,7 @@ fn policy_text(policy: &Policy, toolchain: &Toolchain, uses_cudnn: bool) -> Stri
             "\n# No CUDA toolkit was in use when this was written.\n# [toolkit]\n# require = \">=12.4, <14\"\n",
         ),
     }
-    if let Some(Version { major, minor, .. }) = version(&pins.library).filter(|_| uses_cudnn) {
+    if let Some(Version { major, minor, .. }) = library.filter(|_| uses_cudnn) {
         let _ = write!(text, "\n[{}]\nrequire = \"^{major}.{minor}\"\n", CUDNN.key);
     }
     let archs: Vec<String> = pins.archs.iter().map(|arch| format!("\"{arch}\"")).collect();
@@ -513,20 +521,23 @@ fn write_workflow(
 
 /// Writes a file if it does not exist.
 fn write_new_file(changes: &mut Changes, path: &Path, content: &str) -> Result<(), CliError> {
-    let fail = |error: std::io::Error| CliError::operational(format_args!("cannot write {}: {error}", path.display()));
     if path.symlink_metadata().is_ok() {
         changes.line(format_args!("kept {}", path.display()));
         return Ok(());
     }
     if !changes.dry_run {
-        if let Some(dir) = path.parent() {
-            fs::create_dir_all(dir).map_err(fail)?;
-        }
-        let mut file = fs::File::options().write(true).create_new(true).open(path).map_err(fail)?;
-        file.write_all(content.as_bytes()).map_err(fail)?;
+        create_file(path, content)
+            .map_err(|error| CliError::operational(format_args!("cannot write {}: {error}", path.display())))?;
     }
     changes.done("wrote", "write", path.display());
     Ok(())
+}
+
+fn create_file(path: &Path, content: &str) -> std::io::Result<()> {
+    if let Some(dir) = path.parent() {
+        fs::create_dir_all(dir)?;
+    }
+    fs::File::create_new(path)?.write_all(content.as_bytes())
 }
 
 #[cfg(test)]

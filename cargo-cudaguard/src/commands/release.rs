@@ -171,22 +171,19 @@ impl Gate {
 
     /// Reports exceptions that matched none of these files.
     pub(crate) fn stale_exceptions(&self, reports: &[(&Path, &GateReport)]) -> Vec<Finding> {
-        let names = |report: &GateReport| {
-            let of_files = report.files.iter().map(|file| file.name.clone());
-            of_files.chain(report.not_examined.iter().map(|part| part.name.clone())).collect::<Vec<_>>()
-        };
-        let is_used = |glob: &&String| {
-            reports.iter().any(|(path, report)| {
-                matches_glob(glob, path, "") || names(report).iter().any(|name| matches_glob(glob, path, name))
-            })
-        };
-        let stale = self.requirements.except.iter().filter(|glob| !is_used(glob));
-        stale
-            .map(|glob| {
+        let mut findings = Vec::new();
+        for glob in &self.requirements.except {
+            let is_used = reports.iter().any(|(path, report)| {
+                let names = report.files.iter().map(|file| &file.name);
+                let mut names = names.chain(report.not_examined.iter().map(|part| &part.name));
+                matches_glob(glob, path, "") || names.any(|name| matches_glob(glob, path, name))
+            });
+            if !is_used {
                 let values = Values::default().with("value", glob);
-                MessageTemplate::ReleaseStaleException.to_finding(&values)
-            })
-            .collect()
+                findings.push(MessageTemplate::ReleaseStaleException.to_finding(&values));
+            }
+        }
+        findings
     }
 
     /// Checks one file, package, directory or image, or these packages of it.
@@ -206,10 +203,11 @@ impl Gate {
         let unlinked_need_guard = artifact.archive.is_file() && !has_linked;
         let groups = artifact.variant_groups();
         let of_developers = artifact.files_of_developers();
-        let is_excepted = |name: &str| wanted.except.iter().any(|glob| matches_glob(glob, &artifact.archive, name));
-        let is_released = |part: &&ArtifactMember| uses_cuda(part) && !of_developers.contains(part.name.as_str());
-        for part in artifact.released_parts().filter(is_released) {
-            let excepted = is_excepted(&part.name);
+        for part in artifact.released_parts() {
+            if !uses_cuda(part) || of_developers.contains(part.name.as_str()) {
+                continue;
+            }
+            let excepted = is_excepted(wanted, &artifact.archive, &part.name);
             let guarded = part.is_guarded();
             let archs: Vec<(Target, ArchPresence)> = if part.kernels.has_kernels() {
                 wanted.archs.iter().map(|target| (*target, presence_of(&part.kernels, *target))).collect()
@@ -231,13 +229,14 @@ impl Gate {
         }
         // A file that opens CUDA when it runs needs a guard and a driver, too.
         if wanted.guarded || wanted.driver_floor.is_some() {
-            let openers = artifact.unexamined_openers().filter(|opener| !is_excepted(&opener.name));
+            let openers =
+                artifact.unexamined_openers().filter(|opener| !is_excepted(wanted, &artifact.archive, &opener.name));
             for opener in openers.filter(|opener| files.iter().all(|file| file.name != opener.name)) {
                 let values = file_values(&opener.name).with("why", &opener.reason);
                 findings.push(MessageTemplate::ReleaseCannotTell.to_finding(&values));
             }
         }
-        if !wanted.archs.is_empty() && !is_excepted("") {
+        if !wanted.archs.is_empty() && !is_excepted(wanted, &artifact.archive, "") {
             findings.extend(findings_without_kernels(artifact, &wanted.archs));
         }
         if let Some(floor) = wanted.driver_floor {
@@ -249,18 +248,19 @@ impl Gate {
             findings.extend(cudnn_findings(artifact, floor));
         }
         let asks_kernels = !wanted.archs.is_empty() || wanted.driver_floor.is_some();
-        let is_relevant = |finding: &&Finding| match finding.code {
+        let relevant = components.findings.iter().filter(|finding| match finding.code {
             Code::CudartInsideUnknown => wanted.driver_floor.is_some(),
             Code::KernelsCannotTell => asks_kernels,
             code => code.effect() == Effect::Open,
-        };
-        findings.extend(components.findings.iter().filter(is_relevant).cloned());
+        });
+        findings.extend(relevant.cloned());
         finding::sort_findings(&mut findings);
         findings.dedup();
         let mut not_examined = artifact.judged_not_examined();
         let knows_all_files = examined::is_complete(&not_examined) && artifact.unexamined_openers().next().is_none();
         for part in &mut not_examined {
-            part.may_contradict = !is_excepted(&part.name) && (wanted.strict || part.may_contradict);
+            part.may_contradict =
+                (wanted.strict || part.may_contradict) && !is_excepted(wanted, &artifact.archive, &part.name);
         }
         Ok(GateReport { findings, not_examined, files, knows_all_files })
     }
@@ -304,9 +304,9 @@ fn fulfils(found: Target, required: Target) -> bool {
         // A suffix allows instructions that other code of the same number does not use.
         return found == required;
     }
-    let runs = |target: Target, cc| target.compatibility_with(cc) == Compatibility::Yes;
     let ccs = tables::arch_rows().iter().map(|row| row.cc).chain([required.base_arch().cc()]);
-    found == required || ccs.into_iter().all(|cc| !runs(required, cc) || runs(found, cc))
+    let mut running = ccs.filter(|cc| required.compatibility_with(*cc) == Compatibility::Yes);
+    found == required || running.all(|cc| found.compatibility_with(cc) == Compatibility::Yes)
 }
 
 /// Returns the targets in a file: the code that counts, and relocatable code that no device linker has linked yet.
@@ -341,11 +341,12 @@ fn join_targets(targets: impl IntoIterator<Item = Target>) -> String {
 }
 
 fn arch_findings(part: &ArtifactMember, archs: &[(Target, ArchPresence)], strict: bool) -> Vec<Finding> {
-    let with = |wanted: ArchPresence| {
-        archs.iter().filter(move |(_, presence)| *presence == wanted).map(|(target, _)| *target).collect::<Vec<_>>()
-    };
+    let [missing, partial, unknown] =
+        [ArchPresence::Missing, ArchPresence::Partial, ArchPresence::Unknown].map(|wanted| {
+            let with = archs.iter().filter(|(_, presence)| *presence == wanted);
+            with.map(|(target, _)| *target).collect::<Vec<_>>()
+        });
     let mut findings = Vec::new();
-    let missing = with(ArchPresence::Missing);
     if !missing.is_empty() {
         let built = join_targets(targets_of(&part.kernels));
         let built = if built.is_empty() { "nothing that a GPU runs without a further link".to_owned() } else { built };
@@ -353,11 +354,11 @@ fn arch_findings(part: &ArtifactMember, archs: &[(Target, ArchPresence)], strict
         findings.push(MessageTemplate::ReleaseArchMissing.to_finding(&values));
     }
     // Machine code and PTX of the same number share a finding.
-    let mut partial: BTreeMap<(u8, u8), Vec<Target>> = BTreeMap::new();
-    for target in with(ArchPresence::Partial) {
-        partial.entry(target.base_arch().cc()).or_default().push(target);
+    let mut partial_by_cc: BTreeMap<(u8, u8), Vec<Target>> = BTreeMap::new();
+    for target in partial {
+        partial_by_cc.entry(target.base_arch().cc()).or_default().push(target);
     }
-    for ((major, minor), targets) in partial {
+    for ((major, minor), targets) in partial_by_cc {
         let without: Vec<_> = part.kernels.containers_without((major, minor)).collect();
         let origins: BTreeSet<&str> = without.iter().filter_map(|container| container.origin.as_deref()).collect();
         let count = format!("{} of {} containers", without.len(), part.kernels.container_count());
@@ -367,7 +368,6 @@ fn arch_findings(part: &ArtifactMember, archs: &[(Target, ArchPresence)], strict
         let finding = MessageTemplate::ReleaseArchPartial.to_finding(&values.with("targets", join_targets(targets)));
         findings.push(if strict { finding } else { finding.with_severity(Severity::Warning) });
     }
-    let unknown = with(ArchPresence::Unknown);
     if !unknown.is_empty() {
         let why = format!("it is unknown whether a part of its GPU code runs on {}", join_targets(unknown));
         findings.push(MessageTemplate::ReleaseCannotTell.to_finding(&file_values(&part.name).with("why", why)));
@@ -382,23 +382,33 @@ fn archs_without_variants(
     groups: &[Vec<&ArtifactMember>],
 ) -> Vec<(Target, ArchPresence)> {
     let group = groups.iter().find(|group| group.iter().any(|other| other.name == part.name));
-    let has_code = |target: Target| {
-        group.into_iter().flatten().any(|other| presence_of(&other.kernels, target) != ArchPresence::Missing)
-    };
-    let is_required =
-        |(target, presence): &&(Target, ArchPresence)| *presence != ArchPresence::Missing || !has_code(*target);
-    archs.iter().filter(is_required).copied().collect()
+    let mut required = archs.to_vec();
+    required.retain(|(target, presence)| {
+        let mut variants = group.into_iter().flatten();
+        *presence != ArchPresence::Missing
+            || !variants.any(|other| presence_of(&other.kernels, *target) != ArchPresence::Missing)
+    });
+    required
+}
+
+/// Returns true if `--except` or the policy excludes a file of the artifact.
+fn is_excepted(wanted: &ReleaseRequirements, archive: &Path, name: &str) -> bool {
+    wanted.except.iter().any(|glob| matches_glob(glob, archive, name))
 }
 
 /// Returns the components of these that are variants of one that is not among them.
 fn components_with_variant(refused: &BTreeSet<String>, groups: &[Vec<&ArtifactMember>]) -> BTreeSet<String> {
     let mut replaced = BTreeSet::new();
     for group in groups {
-        let names = |part: &&ArtifactMember| {
-            part.components.manifests.iter().map(|one| one.component.to_string()).collect::<Vec<_>>()
-        };
-        if group.iter().any(|part| !names(part).iter().any(|name| refused.contains(name))) {
-            replaced.extend(group.iter().flat_map(names));
+        let mut is_sufficient = false;
+        let mut names = Vec::new();
+        for part in group {
+            let own = names.len();
+            names.extend(part.components.manifests.iter().map(|one| one.component.to_string()));
+            is_sufficient |= !names[own..].iter().any(|name| refused.contains(name));
+        }
+        if is_sufficient {
+            replaced.extend(names);
         }
     }
     replaced
@@ -444,11 +454,11 @@ fn driver_findings(
         let driver = Driver { user: Some(release), ..Driver::default() };
         let machine = Machine { driver: Some(driver), ..machine_with_gpu(cc) };
         let found = components.check_on(&machine, "a machine with the oldest driver");
-        let is_too_old = |finding: &&Finding| {
-            let is_driver = matches!(finding.code, Code::DriverTooOld | Code::DriverTooOldForCode);
-            is_driver && finding.severity == Severity::Error
-        };
-        let refused: BTreeSet<String> = found.iter().filter(is_too_old).map(|one| one.component.clone()).collect();
+        let refused = found
+            .iter()
+            .filter(|finding| matches!(finding.code, Code::DriverTooOld | Code::DriverTooOldForCode))
+            .filter(|finding| finding.severity == Severity::Error);
+        let refused: BTreeSet<String> = refused.map(|finding| finding.component.clone()).collect();
         let replaced = components_with_variant(&refused, groups);
         for finding in found {
             let refuses = finding.severity == Severity::Error && !replaced.contains(&finding.component);
@@ -470,16 +480,10 @@ fn driver_findings(
             place.entry(finding.component).or_default().extend(cc);
         }
     }
-    let owner = |component: &str| {
-        let owns = |part: &&ArtifactMember| {
-            part.components.manifests.iter().any(|manifest| manifest.component.to_string() == component)
-        };
-        artifact.judged_parts().find(owns)
-    };
     finding::sort_findings(&mut findings);
     findings.dedup();
     for (component, ccs) in &too_old {
-        let part = owner(component);
+        let part = owner_of(artifact, component);
         let values = file_values(part.map_or(component, |part| &part.name)).with("floor", floor_text(floor));
         let manifests = part.map_or(&components.manifests, |part| &part.components.manifests);
         let causes: Vec<Cause> = manifests.iter().flat_map(|manifest| driver_causes(manifest, ccs)).collect();
@@ -497,7 +501,7 @@ fn driver_findings(
         findings.push(MessageTemplate::ReleaseDriverFloor.to_finding(&values));
     }
     for (component, ccs) in unknown.iter().filter(|(component, _)| !too_old.contains_key(*component)) {
-        let name = owner(component).map_or(component.as_str(), |part| &part.name);
+        let name = owner_of(artifact, component).map_or(component.as_str(), |part| &part.name);
         let gpus = if ccs.is_empty() { String::new() } else { format!(" on GPUs {}", join_ccs(ccs)) };
         let why = format!("no document says whether driver {} loads its code{gpus}", floor_text(floor));
         findings.push(MessageTemplate::ReleaseCannotTell.to_finding(&file_values(name).with("why", why)));
@@ -543,12 +547,19 @@ struct Cause {
     of_gpu: bool,
 }
 
+/// The file that contains a component.
+fn owner_of<'a>(artifact: &'a ArtifactReport, component: &str) -> Option<&'a ArtifactMember> {
+    artifact
+        .judged_parts()
+        .find(|part| part.components.manifests.iter().any(|manifest| manifest.component.to_string() == component))
+}
+
 /// The driver requirements of a component on these GPUs.
 fn driver_causes(manifest: &Manifest, ccs: &[(u8, u8)]) -> Vec<Cause> {
-    let cause = |row: &Requirement| match row {
+    let causes = manifest.requires.iter().filter_map(|row| match row {
         Requirement::Driver { cuda, because, .. } => Some(Cause { cuda: *cuda, why: because.clone(), of_gpu: false }),
         Requirement::Gpu { from, to, by, code, cuda: Some(cuda), .. } if *by != GpuCoverage::Nothing => {
-            let concerned = |cc: &(u8, u8)| *cc >= *from && to.is_none_or(|to| *cc <= to);
+            let is_concerned = ccs.iter().any(|cc| cc >= from && to.is_none_or(|to| *cc <= to));
             let why = if code.contains("PTX text") {
                 format!("PTX text that the driver compiles ({code})")
             } else if code.starts_with("compute_") {
@@ -556,11 +567,11 @@ fn driver_causes(manifest: &Manifest, ccs: &[(u8, u8)]) -> Vec<Cause> {
             } else {
                 format!("the compression of its code ({code})")
             };
-            ccs.iter().any(concerned).then_some(Cause { cuda: *cuda, why, of_gpu: true })
+            is_concerned.then_some(Cause { cuda: *cuda, why, of_gpu: true })
         }
         _ => None,
-    };
-    manifest.requires.iter().filter_map(cause).collect()
+    });
+    causes.collect()
 }
 
 /// Reports members that need another cuDNN than the floor, because of their code or of the requirements of their package.
@@ -618,8 +629,7 @@ impl GateReport {
             Verdict::Refused => "does not meet the requirements of the release",
         };
         let source = gate.source.as_ref().map(|path| format!(" ({})", path.display())).unwrap_or_default();
-        let line = |text: String| sanitize::sanitize_line(&text).into_owned() + "\n";
-        let mut text = line(format!("{}: {answer}{source}", file.display()));
+        let mut text = sanitize::sanitize_line(&format!("{}: {answer}{source}", file.display())).into_owned() + "\n";
         for file in self.files.iter().take(LISTED) {
             let mut facts: Vec<String> = Vec::new();
             for (presence, label) in [
@@ -644,7 +654,8 @@ impl GateReport {
             if file.excepted {
                 facts.push("excluded from archs and guard".to_owned());
             }
-            text += &line(format!("  {}: {}", file.name, facts.join("; ")));
+            text += &sanitize::sanitize_line(&format!("  {}: {}", file.name, facts.join("; ")));
+            text += "\n";
         }
         if self.files.len() > LISTED {
             let _ = writeln!(text, "  and {} more (--json has all)", self.files.len() - LISTED);

@@ -14,6 +14,11 @@ use cudaguard::internal::finding::Finding;
 /// The directory of records, below the build directory.
 const DIR: &str = "CMakeFiles/cudaguard-said";
 
+/// Returns the modification time of a file.
+pub(super) fn modified(path: &Path) -> Option<SystemTime> {
+    fs::metadata(path).and_then(|facts| facts.modified()).ok()
+}
+
 /// Returns the findings that were not reported for this configuration since the inputs changed, and records them as
 /// reported.
 pub(super) fn retain_unreported(
@@ -26,8 +31,7 @@ pub(super) fn retain_unreported(
     // A finding about a property of the target, such as `CUDA_ARCHITECTURES of app`, counts as the same for each
     // target.
     let own = format!(" of {target}");
-    let time = |path: &Path| fs::metadata(path).and_then(|facts| facts.modified()).ok();
-    let newest = inputs.iter().filter_map(|path| time(path)).max().unwrap_or(SystemTime::UNIX_EPOCH);
+    let newest = inputs.iter().filter_map(|path| modified(path)).max().unwrap_or(SystemTime::UNIX_EPOCH);
     let dir = build.join(DIR);
     findings
         .into_iter()
@@ -36,7 +40,7 @@ pub(super) fn retain_unreported(
             let mut digest = Digest::new();
             digest.push_text(configuration).push_text(&text);
             let record = dir.join(format!("{}-{digest}", finding.code));
-            if time(&record).is_some_and(|reported_at| reported_at < newest) {
+            if modified(&record).is_some_and(|reported_at| reported_at < newest) {
                 let _ = fs::remove_file(&record);
             }
             // If several targets are checked in parallel, only one creates the record. If it cannot be created, all

@@ -61,12 +61,15 @@ impl CmakeJob {
     }
 
     pub(crate) fn from_facts(facts: TargetDescription) -> Result<Self, CliError> {
-        let asked = || match target_triple(&facts.tool) {
-            // The guard of this target is not compiled.
-            Err(_) if facts.unguarded.is_some() => Ok("unknown".to_owned()),
-            asked => asked,
+        let triple = match &facts.triple {
+            Some(triple) => triple.clone(),
+            None => match target_triple(&facts.tool) {
+                // The guard of this target is not compiled.
+                Err(_) if facts.unguarded.is_some() => "unknown".to_owned(),
+                asked => asked?,
+            },
         };
-        let (triple, profile) = (facts.triple.clone().map_or_else(asked, Ok)?, facts.profile_name());
+        let profile = facts.profile_name();
         Ok(Self { facts, triple, profile })
     }
 

@@ -115,17 +115,13 @@ fn compile_guard(env: &Env, job: &CmakeJob, dir: &Path, depfile: Option<&Path>) 
         let target_properties::TargetDescription { target, binary, configuration, .. } = &job.facts;
         job.report_findings(&dedup::retain_unreported(findings, target, binary, configuration, &inputs))?;
     }
-    let cannot = |what: &str, path: &Path, error: std::io::Error| {
-        CliError::operational(format_args!("cannot {what} {}: {error}", path.display()))
-    };
     let marker = dir.join(NO_GUARD);
     let made = if let Some(why) = &job.facts.unguarded {
         GuardObjects::Unguarded(why.clone())
     } else {
         let descriptor = judged.encode_note(&facts)?;
         let delayed = dir.join(linking::DELAYED);
-        linking::write_delayed(&delayed, &judged.to_manifest(&facts))
-            .map_err(|error| cannot("write", &delayed, error))?;
+        linking::write_delayed(&delayed, &judged.to_manifest(&facts)).map_err(|error| write_error(&delayed, &error))?;
         guard::compile_with(&job.facts.tool, &descriptor, &facts.component, facts.target, dir)?
     };
     let first = match made {
@@ -149,14 +145,18 @@ fn compile_guard(env: &Env, job: &CmakeJob, dir: &Path, depfile: Option<&Path>) 
             if job.facts.unguarded.is_none() {
                 write_empty_objects(&job.facts.tool, dir)?;
             }
-            fs::write(&marker, why).map_err(|error| cannot("write", &marker, error))?;
+            fs::write(&marker, why).map_err(|error| write_error(&marker, &error))?;
             if job.facts.unguarded.is_some() { marker } else { dir.join(NOTE) }
         }
     };
     if let Some(depfile) = depfile {
-        fs::write(depfile, make_rule(&first, &files)).map_err(|error| cannot("write", depfile, error))?;
+        fs::write(depfile, make_rule(&first, &files)).map_err(|error| write_error(depfile, &error))?;
     }
     Ok(ExitCode::SUCCESS)
+}
+
+fn write_error(path: &Path, error: &std::io::Error) -> CliError {
+    CliError::operational(format_args!("cannot write {}: {error}", path.display()))
 }
 
 /// Deletes the outputs of an earlier build if a target is refused before it is linked.
@@ -220,8 +220,9 @@ fn run_link_step(env: &Env, facts: Option<&Path>, judge: bool, words: &[OsString
     let (program, arguments) = words.split_first().expect("at least one word");
     let made = words.windows(2).find_map(|pair| (pair[0] == "-o").then(|| Path::new(&pair[1])));
     // The linkers of Windows.
-    let named = |word: &OsString| word.to_str()?.strip_prefix(['/', '-'])?.strip_prefix("out:").map(PathBuf::from);
-    let of_windows = words.iter().find_map(named);
+    let of_windows = words
+        .iter()
+        .find_map(|word| Some(PathBuf::from(word.to_str()?.strip_prefix(['/', '-'])?.strip_prefix("out:")?)));
     let made = made.or(of_windows.as_deref());
     // Separately linked device code is an object, and not the file of a target.
     let made = made.filter(|made| !made.extension().is_some_and(|ending| ending == "o" || ending == "obj"));
@@ -280,13 +281,16 @@ fn library_jobs(
 /// there are several configurations.
 fn job_of(facts: &Path, made: &Path) -> Result<Option<(PathBuf, CmakeJob)>, CliError> {
     let made = same_place(made);
-    let below = || fs::read_dir(facts).into_iter().flatten().flatten().map(|entry| entry.path());
-    let is_facts = |path: &Path| path.file_name().is_some_and(|name| name.as_encoded_bytes().starts_with(b"facts."));
-    let dirs: Vec<PathBuf> = if below().any(|path| is_facts(&path)) {
-        vec![facts.to_owned()]
-    } else {
-        below().filter(|path| path.is_dir()).collect()
-    };
+    let mut dirs = Vec::new();
+    for entry in fs::read_dir(facts).into_iter().flatten().flatten() {
+        if entry.file_name().as_encoded_bytes().starts_with(b"facts.") {
+            dirs = vec![facts.to_owned()];
+            break;
+        }
+        if entry.path().is_dir() {
+            dirs.push(entry.path());
+        }
+    }
     let several = dirs.len() > 1;
     for dir in dirs {
         let job = match CmakeJob::from_dir(&dir) {
@@ -414,9 +418,8 @@ fn verify_linked_file(
     };
     let dirs =
         [(facts.binary.clone(), "the build directory"), (facts.top.clone(), "the source directory of the project")];
-    let path =
-        |written: &Option<String>| Some(without_harmless_stubs(written.as_ref()?, facts.install_rpath, &binary.needed));
-    let (rpath, runpath) = (path(&binary.rpath), path(&binary.runpath));
+    let [rpath, runpath] = [&binary.rpath, &binary.runpath]
+        .map(|written| Some(without_harmless_stubs(written.as_ref()?, facts.install_rpath, &binary.needed)));
     let name = facts.linked_name();
     let linked = Linked {
         name: &name,
@@ -451,14 +454,13 @@ fn verify_linked_file(
     // The findings were deferred because nothing indicated CUDA, or because the policy requires a cuDNN that was not
     // specified. They apply if the linked file shows otherwise.
     let asked = policy.library.is_some() || policy.library_linkage.is_some();
-    let about_cuda = || Ok::<_, String>(kernels.has_kernels() || binary.reaches_cuda()?);
-    // The lock contains a library, and none is linked.
-    let locked = || {
-        manifest.library.is_some()
-            && seen.cudnn_version().is_none()
-            && Lock::lock_path(&facts.top).is_some_and(|lock| lock.exists())
+    let applies = if manifest.library.is_some() {
+        // The lock contains a library, and none is linked.
+        seen.cudnn_version().is_none() && Lock::lock_path(&facts.top).is_some_and(|lock| lock.exists())
+    } else {
+        asked || manifest.toolkit.is_none() && (kernels.has_kernels() || binary.reaches_cuda()?)
     };
-    if locked() || manifest.library.is_none() && (asked || manifest.toolkit.is_none() && about_cuda()?) {
+    if applies {
         let mut deferred = pipeline::deferred_findings(&check_build(&job.build_inputs(), &[], env)?, seen, binary);
         project_lock::name_build_dir(&mut deferred, job);
         findings.extend(deferred);
@@ -496,11 +498,11 @@ fn kernel_places<'a>(
 /// file in such a directory, so CMake adds the directory to the runtime path of its users and removes it when
 /// installing. The dynamic linker finds only libcuda.so there, not libcuda.so.1, and continues.
 fn without_harmless_stubs(path: &str, installed: bool, needed: &[String]) -> String {
-    let harmless = |entry: &&str| {
+    let kept = path.split(':').filter(|entry| {
         let dir = Path::new(entry);
-        dir.ends_with("stubs") && !installed && !needed.iter().any(|name| dir.join(name).exists())
-    };
-    path.split(':').filter(|entry| !harmless(entry)).collect::<Vec<_>>().join(":")
+        installed || !dir.ends_with("stubs") || needed.iter().any(|name| dir.join(name).exists())
+    });
+    kept.collect::<Vec<_>>().join(":")
 }
 
 /// Returns the directories in which the file searches for libraries.
@@ -528,13 +530,16 @@ fn linked_library(
     binary: &Binary,
     dirs: &[Sourced<PathBuf>],
 ) -> Vec<Finding> {
-    let detect = |dirs: &[Sourced<PathBuf>]| job.build_inputs().detect_toolchain(env, policy, dirs);
-    let toolchain = detect(dirs);
+    let toolchain = job.build_inputs().detect_toolchain(env, policy, dirs);
     let Some(library) = toolchain.library_used() else { return Vec::new() };
     let dir = library.path.parent();
     let is_the_one = binary.needed.contains(&format!("{}.{}", CUDNN.link_name(), library.major))
         && dirs.iter().chain(&job.facts.given.libraries).any(|known| dir == Some(&known.value));
-    if is_the_one { checks::build::recheck_linked_cudnn(policy, &detect(&[]), &toolchain) } else { Vec::new() }
+    if !is_the_one {
+        return Vec::new();
+    }
+    let before = job.build_inputs().detect_toolchain(env, policy, &[]);
+    checks::build::recheck_linked_cudnn(policy, &before, &toolchain)
 }
 
 /// Returns the object with separately linked device code (`CUDA_SEPARABLE_COMPILATION`). CMake stores it in the object

@@ -18,6 +18,7 @@ use cudaguard::internal::toolchain::Toolchain;
 use cudaguard::internal::vendor::CUDNN;
 
 use super::NOTE;
+use super::dedup::modified;
 use super::job::CmakeJob;
 use crate::cli::report::CliError;
 use crate::commands::lock::{describe_changes, write_lock};
@@ -104,11 +105,13 @@ impl Common {
 
     /// Combines the targets. The most frequent archs apply to every component that is not listed.
     fn into_pins(mut self) -> (Pins, Toolchain) {
-        let all = || self.archs.values().map(|(_, archs)| archs);
-        let mut usual: Vec<&Vec<String>> = all().collect();
-        usual
-            .sort_by_key(|archs| (std::cmp::Reverse(all().filter(|other| *other == *archs).count()), (*archs).clone()));
-        let usual = usual.first().map(|archs| (*archs).clone()).unwrap_or_default();
+        let mut counts: BTreeMap<&Vec<String>, usize> = BTreeMap::new();
+        for (_, archs) in self.archs.values() {
+            *counts.entry(archs).or_default() += 1;
+        }
+        // The first of several, in the order of their names.
+        let usual = counts.into_iter().rev().max_by_key(|(_, count)| *count);
+        let usual = usual.map(|(archs, _)| archs.clone()).unwrap_or_default();
         let others = self.archs.into_iter().filter(|(_, (_, archs))| *archs != usual);
         self.pins.packages = others.map(|(name, (_, archs))| (name, archs)).collect();
         self.pins.archs = usual;
@@ -144,16 +147,14 @@ fn last_linked_manifest(env: &Env, dir: &Path, job: &CmakeJob) -> Option<Manifes
     if !Binary::notes_of(&guard).ok()?.iter().any(|note| note.descriptor[..] == now[..]) {
         return None;
     }
-    let time = |path: &Path| fs::metadata(path).and_then(|about| about.modified()).ok();
     let made_of = std::iter::once(&guard).chain(&job.facts.objects).chain(&job.facts.inside);
-    let newest = made_of.filter_map(|path| time(path)).max()?;
-    let is_of_it = |path: &&Path| time(path).is_some_and(|made| newest <= made);
-    if is_of_it(&output.as_path()) {
+    let newest = made_of.filter_map(|path| modified(path)).max()?;
+    if modified(output).is_some_and(|made| newest <= made) {
         return Binary::notes_of(output).ok()?.iter().find_map(|note| sealed_manifest(job, note));
     }
     let refused = dir.join(REFUSED);
-    let bytes = fs::read(Some(refused.as_path()).filter(is_of_it)?).ok()?;
-    Some(decode(&bytes).ok()?.manifest)
+    modified(&refused).filter(|made| newest <= *made)?;
+    Some(decode(&fs::read(refused).ok()?).ok()?.manifest)
 }
 
 /// Writes the lock of a project. `list` contains one line for each guarded target: the directory of its facts.

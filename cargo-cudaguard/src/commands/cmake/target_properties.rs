@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use crate::binary::mapped_file::file_error;
 use crate::guard::Tool;
 use cudaguard::internal::files;
 use cudaguard::internal::manifest::Component;
@@ -88,8 +89,9 @@ impl TargetDescription {
             })
             .collect();
         // The facts of CUDA come first, because the include path of nvcc is the relevant one for kernels.
-        let rank = |language: &str| ["CUDA", "CXX", "C"].iter().position(|known| *known == language).unwrap_or(3);
-        files.sort_by_key(|(language, path)| (rank(language), path.clone()));
+        files.sort_by_key(|(language, path)| {
+            (["CUDA", "CXX", "C"].iter().position(|known| known == language).unwrap_or(3), path.clone())
+        });
         let (mut all, paths) = (Vec::new(), files.iter().map(|(_, path)| path.clone()).collect());
         for (language, path) in files {
             let text =
@@ -105,19 +107,17 @@ impl TargetDescription {
 
     /// Reads the facts file that `embed` has written from its options.
     pub(crate) fn from_options_file(path: &Path) -> Result<Self, String> {
-        let fail = |error: String| format!("{}: {error}", path.display());
-        let text = files::read_text(path).map_err(|error| fail(format!("cannot be read: {error}")))?;
-        let lines = Lines::parse(&text).map_err(fail)?;
+        let text = files::read_text(path).map_err(|error| format!("{}: cannot be read: {error}", path.display()))?;
+        let lines = Lines::parse(&text).map_err(|error| file_error(path, error))?;
         let language = if lines.0.contains_key("cuda-source") { "CUDA" } else { "C" };
-        let mut read = Self::from_lines(&[(language.to_owned(), lines)]).map_err(fail)?;
+        let mut read = Self::from_lines(&[(language.to_owned(), lines)]).map_err(|error| file_error(path, error))?;
         read.tool.kept = None;
         Ok(Self { files: vec![path.to_owned()], ..read })
     }
 
     fn from_lines(all: &[(String, Lines)]) -> Result<Self, String> {
         let lines = Merged(all);
-        let one = |key: &str| lines.single_value(key).ok_or_else(|| format!("`{key}` is missing"));
-        let target = one("target")?;
+        let target = lines.required_value("target")?;
         let configuration = lines.single_value("configuration").unwrap_or_default();
         let debug = lines.all_values("debug-configuration");
         let is_debug = debug.iter().any(|name| name.eq_ignore_ascii_case(&configuration));
@@ -126,26 +126,29 @@ impl TargetDescription {
         flags.extend(lines.all_values("compiler-flag"));
         flags.extend(lines.single_value("sysroot").map(|dir| format!("--sysroot={dir}")));
         let given = Self::build_system_facts(&lines, &target);
-        let binary = PathBuf::from(one("binary")?);
+        let binary = PathBuf::from(lines.required_value("binary")?);
         // `$<TARGET_OBJECTS:…>` among the sources, except objects that this build did not create.
         let as_source = lines.all_values("source-file").into_iter().map(PathBuf::from);
         let as_source =
             as_source.filter(|file| file.starts_with(&binary) && file.extension().is_some_and(|ending| ending == "o"));
         let inside = lines.all_values("inside-object").into_iter().map(PathBuf::from).chain(as_source).collect();
         Ok(Self {
-            kind: one("type")?,
-            component: Component { name: one("component")?, version: one("version")? },
+            kind: lines.required_value("type")?,
+            component: Component {
+                name: lines.required_value("component")?,
+                version: lines.required_value("version")?,
+            },
             release: !configuration.is_empty() && !is_debug,
             configuration,
             output: lines.single_value("output").map(PathBuf::from),
             archive: lines.single_value("archive").map(PathBuf::from),
             linked_into: lines.all_values("linked-into").into_iter().map(PathBuf::from).collect(),
             link_command: None,
-            source: one("source")?.into(),
-            top: one("top")?.into(),
+            source: lines.required_value("source")?.into(),
+            top: lines.required_value("top")?.into(),
             policy: lines.single_value("policy").map(PathBuf::from),
             triple: lines.single_value("triple"),
-            tool: Tool { program: one("compiler")?.into(), flags, kept: Some(binary.join(KEPT)) },
+            tool: Tool { program: lines.required_value("compiler")?.into(), flags, kept: Some(binary.join(KEPT)) },
             binary,
             unguarded: lines.single_value("unguarded"),
             locked: lines.single_value("locked").is_some_and(|value| is_true(&value)),
@@ -164,39 +167,32 @@ impl TargetDescription {
         } else {
             BuildSystem::CMake
         };
-        let named = |cmake: &str, option: &str| by.choose("", cmake, option).to_owned();
         let of_target =
             |cmake: &str, option: &str| by.choose(String::new(), format!("{cmake} of {target}"), option.to_owned());
-        let path = |key: &str, source: &str| Some(Sourced::new(PathBuf::from(lines.single_value(key)?), source));
-        let paths = |key: &str, source: &str| -> Vec<Sourced<PathBuf>> {
-            lines.all_values(key).into_iter().map(|directory| Sourced::new(PathBuf::from(directory), source)).collect()
-        };
-        let is_cuda = |source: &String| Path::new(source).extension().is_some_and(|ending| ending == "cu");
+        let mut sources = lines.all_values("source-file").into_iter();
         let kernels = lines.has_language("CUDA")
-            && (lines.single_value("cuda-source").is_some() || lines.all_values("source-file").iter().any(is_cuda));
+            && (lines.single_value("cuda-source").is_some() || sources.any(|source| source.ends_with(".cu")));
         let compiles = kernels
             // clang compiles CUDA too, with the headers of the toolkit, but nvcc's rules do not apply to it.
             && lines.single_value("cuda-compiler-id").is_none_or(|id| id == "NVIDIA");
-        let nvcc = path("cuda-compiler", &named("CMAKE_CUDA_COMPILER", "--nvcc"))
+        let compiler_source = by.choose("", "CMAKE_CUDA_COMPILER", "--nvcc");
+        let nvcc = lines
+            .path("cuda-compiler", compiler_source)
             .filter(|_| lines.single_value("cuda-compiler-id").is_some_and(|id| id == "NVIDIA"))
-            .or_else(|| path("toolkit-nvcc", "CUDAToolkit_NVCC_EXECUTABLE"))
-            .or_else(|| path("findcuda-nvcc", "CUDA_NVCC_EXECUTABLE"))
+            .or_else(|| lines.path("toolkit-nvcc", "CUDAToolkit_NVCC_EXECUTABLE"))
+            .or_else(|| lines.path("findcuda-nvcc", "CUDA_NVCC_EXECUTABLE"))
             .filter(|nvcc| nvcc.value.is_file());
         let options = lines.all_of("CUDA", "flags").into_iter().chain(lines.all_of("CUDA", "option"));
         let flags = options.map(|flag| flag.strip_prefix("SHELL:").unwrap_or(&flag).to_owned()).collect();
-        // An option is one argument, even with blanks, unless it is marked as a piece of a command line.
-        let words_of = |option: String| match option.strip_prefix("SHELL:") {
-            Some(piece) => split_words(piece),
-            None => vec![option],
-        };
         let of_flags = lines.all_values("flags").into_iter().flat_map(|flags| split_words(&flags));
-        let of_flags: Vec<String> = of_flags.chain(lines.all_values("option").into_iter().flat_map(words_of)).collect();
-        let mut includes = paths("include", &of_target("an include directory", "--include"));
+        let of_flags: Vec<String> =
+            of_flags.chain(lines.all_values("option").into_iter().flat_map(words_of_option)).collect();
+        let mut includes = lines.paths("include", &of_target("an include directory", "--include"));
         let flag = of_target("a compile option", "--nvcc-flags");
         includes.extend(include_flags(&of_flags).into_iter().map(|directory| Sourced::new(directory, &flag)));
         // Code of a library that is linked into the target. Its headers are not visible to the target itself.
-        includes.extend(paths("inside-include", &format!("an include directory of a library in {target}")));
-        let options: Vec<String> = lines.all_values("inside-option").into_iter().flat_map(words_of).collect();
+        includes.extend(lines.paths("inside-include", &format!("an include directory of a library in {target}")));
+        let options: Vec<String> = lines.all_values("inside-option").into_iter().flat_map(words_of_option).collect();
         let flag = format!("a compile option of a library in {target}");
         includes.extend(include_flags(&options).into_iter().map(|directory| Sourced::new(directory, &flag)));
         let host_known = ["CXX", "C"].iter().find_map(|language| {
@@ -206,26 +202,25 @@ impl TargetDescription {
             let version = lines.single_value(&format!("{language}-compiler-version"))?;
             Some(HostCompiler::from_cmake(compiler.into(), &named, &id, &version))
         });
-        let archs = |key: &str, name: &str| {
-            lines.single_value(key).map(|text| Sourced::new(text, format!("{name} of {target}")))
-        };
+        let [named_archs, archs] = [("named-architectures", "ARCHITECTURES"), ("architectures", "CUDA_ARCHITECTURES")]
+            .map(|(key, name)| lines.single_value(key).map(|text| Sourced::new(text, format!("{name} of {target}"))));
         BuildSystemFacts {
             by,
             nvcc,
             compiles,
             flags,
-            toolkit: path("toolkit", &named("CUDAToolkit_ROOT", "--toolkit"))
-                .or_else(|| path("cuda-toolkit", &named("CMAKE_CUDA_COMPILER", "--nvcc")))
-                .or_else(|| path("findcuda-toolkit", "CUDA_TOOLKIT_ROOT_DIR")),
-            host: path("cuda-host-compiler", "CMAKE_CUDA_HOST_COMPILER"),
+            toolkit: lines
+                .path("toolkit", by.choose("", "CUDAToolkit_ROOT", "--toolkit"))
+                .or_else(|| lines.path("cuda-toolkit", compiler_source))
+                .or_else(|| lines.path("findcuda-toolkit", "CUDA_TOOLKIT_ROOT_DIR")),
+            host: lines.path("cuda-host-compiler", "CMAKE_CUDA_HOST_COMPILER"),
             host_known,
             includes,
             own_includes: lines.all_values("own-include").into_iter().map(PathBuf::from).collect(),
-            libraries: paths("link-directory", &of_target("a link directory", "--library-dir")),
-            archs: archs("named-architectures", "ARCHITECTURES")
-                .or_else(|| archs("architectures", "CUDA_ARCHITECTURES").filter(|_| kernels)),
+            libraries: lines.paths("link-directory", &of_target("a link directory", "--library-dir")),
+            archs: named_archs.or(archs.filter(|_| kernels)),
             native: lines.single_value("native").map(|text| Sourced::new(text, "CMAKE_CUDA_ARCHITECTURES_NATIVE")),
-            library_include: path(&format!("{}-include", CUDNN.key), CUDNN.names.include),
+            library_include: lines.path(&format!("{}-include", CUDNN.key), CUDNN.names.include),
         }
     }
 
@@ -245,6 +240,14 @@ impl TargetDescription {
     /// Returns the configuration as the manifest contains it. CMake treats `Release` and `release` as equal.
     pub(crate) fn profile_name(&self) -> String {
         if self.configuration.is_empty() { "none".to_owned() } else { self.configuration.to_lowercase() }
+    }
+}
+
+/// An option is one argument, even with blanks, unless it is marked as a piece of a command line.
+fn words_of_option(option: String) -> Vec<String> {
+    match option.strip_prefix("SHELL:") {
+        Some(piece) => split_words(piece),
+        None => vec![option],
     }
 }
 
@@ -293,6 +296,18 @@ impl Merged<'_> {
 
     fn single_value(&self, key: &str) -> Option<String> {
         self.0.iter().find_map(|(_, lines)| lines.0.get(key)?.first().cloned())
+    }
+
+    fn path(&self, key: &str, source: &str) -> Option<Sourced<PathBuf>> {
+        Some(Sourced::new(self.single_value(key)?.into(), source))
+    }
+
+    fn paths(&self, key: &str, source: &str) -> Vec<Sourced<PathBuf>> {
+        self.all_values(key).into_iter().map(|directory| Sourced::new(directory.into(), source)).collect()
+    }
+
+    fn required_value(&self, key: &str) -> Result<String, String> {
+        self.single_value(key).ok_or_else(|| format!("`{key}` is missing"))
     }
 
     /// Returns the values of all languages, without duplicates.

@@ -11,6 +11,7 @@ use cudaguard::internal::policy::{FILE, Policy};
 use cudaguard::internal::toolchain::{DetectOptions, Toolchain};
 
 use super::{Changes, DependencySource, Workflow, policy_text, write_new_file, write_workflow};
+use crate::binary::mapped_file::file_error;
 use crate::cli::report::CliError;
 
 const LISTS: &str = "CMakeLists.txt";
@@ -23,7 +24,6 @@ const WORKFLOW: Workflow = Workflow {
 pub(super) fn init_cmake(env: &Env, changes: &mut Changes, source: &DependencySource) -> Result<(), CliError> {
     let dir = env.current_dir();
     let lists = dir.join(LISTS);
-    let fail = |error: std::io::Error| CliError::operational(format_args!("{}: {error}", lists.display()));
     let bytes = match files::read_bytes(&lists) {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
             return Err(CliError::operational(format_args!(
@@ -31,7 +31,7 @@ pub(super) fn init_cmake(env: &Env, changes: &mut Changes, source: &DependencySo
                 lists.display()
             )));
         }
-        read => read.map_err(fail)?,
+        read => read.map_err(|error| file_error(&lists, error))?,
     };
     let calls = String::from_utf8(bytes).map_err(|_| "is not UTF-8 text".to_owned()).and_then(|text| {
         Ok((parse_commands(&text)?, if text.contains("\r\n") { "\r\n" } else { "\n" }, text.ends_with('\n')))
@@ -41,8 +41,8 @@ pub(super) fn init_cmake(env: &Env, changes: &mut Changes, source: &DependencySo
         Ok(EmbedPlan::Done) => changes.line(format_args!("kept {}: it already calls cudaguard_embed", lists.display())),
         Ok(EmbedPlan::Append(lines)) => {
             if !changes.dry_run {
-                let mut file = fs::File::options().append(true).open(&lists).map_err(fail)?;
-                file.write_all(lines.as_bytes()).map_err(fail)?;
+                let file = fs::File::options().append(true).open(&lists);
+                file.and_then(|mut file| file.write_all(lines.as_bytes())).map_err(|error| file_error(&lists, error))?;
             }
             changes.done("added", "add", format_args!("to {}:\n{}", lists.display(), indent_lines(lines.trim())));
         }
@@ -108,11 +108,10 @@ enum EmbedPlan {
 }
 
 fn plan_edits(commands: &[Command], end: &str, ended: bool) -> EmbedPlan {
-    let ours = |command: &Command| {
+    if commands.iter().any(|command| {
         command.name == "cudaguard_embed"
             || command.arguments.iter().any(|word| word == "CudaGuard" || word.ends_with("CudaGuard.cmake"))
-    };
-    if commands.iter().any(ours) {
+    }) {
         return EmbedPlan::Done;
     }
     let (mut depth, mut sure, mut targets) = (0_usize, true, Vec::new());
@@ -125,11 +124,12 @@ fn plan_edits(commands: &[Command], end: &str, ended: bool) -> EmbedPlan {
             // CMake may never read the commands after it.
             "return" => sure = false,
             "add_executable" | "add_library" => {
-                let is = |word: &str| command.arguments.iter().skip(1).any(|other| other == word);
-                let makes = command.name == "add_executable" || is("SHARED") || is("MODULE");
-                let Some(name) = command.arguments.first().filter(|_| makes && !is("IMPORTED") && !is("ALIAS")) else {
+                let Some((name, words)) = command.arguments.split_first() else { continue };
+                let makes =
+                    command.name == "add_executable" || words.iter().any(|word| word == "SHARED" || word == "MODULE");
+                if !makes || words.iter().any(|word| word == "IMPORTED" || word == "ALIAS") {
                     continue;
-                };
+                }
                 sure &= depth == 0 && !name.contains(['$', '@', '"', '\\', ';']);
                 targets.push(name.clone());
             }
@@ -156,12 +156,9 @@ struct Command {
 impl Command {
     /// Returns true if CMake knows a CUDA toolkit after this call.
     fn enables_cuda(&self) -> bool {
-        let has = |word: &str| self.arguments.iter().any(|other| other == word);
-        match self.name.as_str() {
-            "project" | "enable_language" => has("CUDA"),
-            "find_package" => has("CUDAToolkit") || has("CUDA"),
-            _ => false,
-        }
+        let finds = self.name == "find_package";
+        (finds || self.name == "project" || self.name == "enable_language")
+            && self.arguments.iter().any(|word| word == "CUDA" || finds && word == "CUDAToolkit")
     }
 }
 
