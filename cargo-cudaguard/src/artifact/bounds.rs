@@ -176,21 +176,22 @@ pub(super) fn normalize_member_path(name: &str) -> Result<String, &'static str> 
 /// Resolves the target of the link `member`, relative to the root of the archive. If `rooted` is set, this root is the
 /// root of a file system.
 pub(super) fn resolve_link(member: &str, target: &str, rooted: bool) -> Result<String, String> {
-    let out = || format!("is a link to a target outside of the archive: {target}");
     let mut at: Vec<&str> = member.split('/').collect();
     at.pop();
+    let mut is_outside = false;
     if target.starts_with('/') {
-        if !rooted {
-            return Err(out());
-        }
+        is_outside = true;
         at.clear();
     }
     for part in target.split('/').filter(|part| !part.is_empty() && *part != ".") {
-        if part != ".." {
+        if part == ".." {
+            is_outside |= at.pop().is_none();
+        } else {
             at.push(part);
-        } else if at.pop().is_none() && !rooted {
-            return Err(out());
         }
+    }
+    if is_outside && !rooted {
+        return Err(format!("is a link to a target outside of the archive: {target}"));
     }
     Ok(at.join("/"))
 }

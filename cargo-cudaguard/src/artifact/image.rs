@@ -95,8 +95,9 @@ fn read_json(name: &str, open: Open<'_>, of: &ArchivePlace<'_>) -> Result<Value,
 /// Returns the path of the blob with a digest such as `sha256:0123…`.
 fn blob_path(descriptor: &Value) -> Option<String> {
     let (kind, digest) = descriptor["digest"].as_str()?.split_once(':')?;
-    let plain = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_alphanumeric());
-    (plain(kind) && plain(digest)).then(|| format!("blobs/{kind}/{digest}"))
+    let is_plain =
+        [kind, digest].iter().all(|text| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_alphanumeric()));
+    is_plain.then(|| format!("blobs/{kind}/{digest}"))
 }
 
 /// The paths of the parts of an image.
@@ -108,27 +109,29 @@ struct ContainerImage {
 }
 
 fn image_of_layout(open: Open<'_>, of: &ArchivePlace<'_>) -> Result<ContainerImage, String> {
-    let missing = |what: &str| of.error_for("index.json", format!("has no {what}"));
     let mut value = read_json("index.json", open, of)?;
     // An index may refer to another index; a manifest lists layers.
     for _ in 0..super::MOST_NESTED {
         if let Some(layers) = value["layers"].as_array() {
-            let layers = layers.iter().map(|layer| blob_path(layer).ok_or_else(|| missing("digest of a layer")));
+            let layers = layers
+                .iter()
+                .map(|layer| blob_path(layer).ok_or_else(|| of.error_for("index.json", "has no digest of a layer")));
             return Ok(ContainerImage {
                 layers: layers.collect::<Result<_, _>>()?,
                 config: blob_path(&value["config"]),
             });
         }
-        let manifests = value["manifests"].as_array().ok_or_else(|| missing("manifest"))?;
+        let manifests = value["manifests"].as_array().ok_or_else(|| of.error_for("index.json", "has no manifest"))?;
         // An index may also contain attestations of the build.
         let images: Vec<&Value> =
             manifests.iter().filter(|one| one["annotations"]["vnd.docker.reference.type"].is_null()).collect();
         let [one] = images[..] else {
             return Err(of.error_for("index.json", format!("contains {} images: expected one", images.len())));
         };
-        value = read_json(&blob_path(one).ok_or_else(|| missing("digest of a manifest"))?, open, of)?;
+        let path = blob_path(one).ok_or_else(|| of.error_for("index.json", "has no digest of a manifest"))?;
+        value = read_json(&path, open, of)?;
     }
-    Err(missing("image"))
+    Err(of.error_for("index.json", "has no image"))
 }
 
 fn image_of_docker(open: Open<'_>, of: &ArchivePlace<'_>) -> Result<ContainerImage, String> {
@@ -139,11 +142,9 @@ fn image_of_docker(open: Open<'_>, of: &ArchivePlace<'_>) -> Result<ContainerIma
         return Err(of.error_for(FILE, format!("contains {images} images: expected one")));
     }
     let layers = value[0]["Layers"].as_array().ok_or_else(|| of.error_for(FILE, "has no layers"))?;
-    let name = |layer: &Value| layer.as_str().map(str::to_owned);
-    let layers = layers
-        .iter()
-        .map(|layer| name(layer).ok_or_else(|| of.error_for(FILE, "contains a layer that is not a string")));
-    Ok(ContainerImage { layers: layers.collect::<Result<_, _>>()?, config: name(&value[0]["Config"]) })
+    let layers: Option<Vec<String>> = layers.iter().map(|layer| layer.as_str().map(str::to_owned)).collect();
+    let layers = layers.ok_or_else(|| of.error_for(FILE, "contains a layer that is not a string"))?;
+    Ok(ContainerImage { layers, config: value[0]["Config"].as_str().map(str::to_owned) })
 }
 
 /// The files that upper layers hide in lower layers.
@@ -157,20 +158,20 @@ struct Hidden {
 
 impl Hidden {
     fn hides(&self, name: &str) -> bool {
-        let above = name.match_indices('/').map(|(at, _)| &name[..at]);
-        let name = name.as_bytes();
-        let in_any = |dir: &str| self.gone.contains(dir.as_bytes()) || self.opaque.contains(dir.as_bytes());
-        self.gone.contains(name) || self.opaque.contains(b"") || above.into_iter().any(in_any)
+        let mut above = name.match_indices('/').map(|(at, _)| &name.as_bytes()[..at]);
+        self.gone.contains(name.as_bytes())
+            || self.opaque.contains(b"")
+            || above.any(|dir| self.gone.contains(dir) || self.opaque.contains(dir))
     }
 
     /// Records what an entry of a layer hides in lower layers. Returns true if the entry itself is a file or a
     /// directory.
     fn add_entry(&mut self, name: &str, dir: bool) -> bool {
         let (parent, own) = name.rsplit_once('/').unwrap_or(("", name));
-        let in_parent = |own: &str| if parent.is_empty() { own.to_owned() } else { format!("{parent}/{own}") };
         match own.strip_prefix(".wh.") {
             Some(".wh..opq") => drop(self.opaque.insert(parent.as_bytes())),
-            Some(deleted) => drop(self.gone.insert(in_parent(deleted).as_bytes())),
+            Some(deleted) if parent.is_empty() => drop(self.gone.insert(deleted.as_bytes())),
+            Some(deleted) => drop(self.gone.insert(format!("{parent}/{deleted}").as_bytes())),
             None if dir => return true,
             None => {
                 self.gone.insert(name.as_bytes());

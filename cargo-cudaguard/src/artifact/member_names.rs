@@ -83,8 +83,8 @@ pub(super) fn unexamined_by_name(member: &str, is_executable: bool, head: &[u8])
 /// Returns true for PTX that begins with a byte order mark: UTF-8 or UTF-16.
 fn is_marked_ptx(head: &[u8]) -> bool {
     let marks: [&[u8]; 3] = [b"\xef\xbb\xbf", b"\xff\xfe", b"\xfe\xff"];
-    let text = || head.iter().copied().filter(u8::is_ascii).filter(|byte| *byte != 0).collect::<Vec<_>>();
-    marks.iter().any(|mark| head.starts_with(mark)) && kernels::are_bare(&text())
+    let text = head.iter().copied().filter(|byte| byte.is_ascii() && *byte != 0);
+    marks.iter().any(|mark| head.starts_with(mark)) && kernels::are_bare(&text.collect::<Vec<_>>())
 }
 
 /// Returns true if a member with this name describes a package.
@@ -101,10 +101,9 @@ pub(super) fn is_package_metadata(member: &str) -> bool {
 /// Returns true for a file that configures the dynamic linker: its cache, and those with directories and libraries.
 pub(super) fn is_loader_setting(member: &str) -> bool {
     let Some(name) = member.strip_prefix("etc/") else { return false };
-    let is_of_musl = || name.starts_with("ld-musl-") && name.ends_with(".path");
     matches!(name, "ld.so.cache" | "ld.so.conf" | "ld.so.preload")
         || name.strip_prefix("ld.so.conf.d/").is_some_and(|rest| rest.ends_with(".conf") && !rest.contains('/'))
-        || is_of_musl()
+        || name.starts_with("ld-musl-") && name.ends_with(".path")
 }
 
 #[cfg(test)]

@@ -22,7 +22,7 @@ use std::sync::Arc;
 
 use crate::binary::examined::{self, Reason};
 use crate::binary::kernels;
-use crate::binary::mapped_file::{Contents, open_regular};
+use crate::binary::mapped_file::{Contents, file_error, open_regular};
 use crate::binary::pe::Pe;
 use cudaguard::internal::elf::Elf;
 
@@ -170,18 +170,16 @@ impl Handling {
 /// # Errors
 /// Returns the path and the reason why it cannot be read.
 pub(crate) fn open(path: &Path) -> Result<Opened, String> {
-    let archive = |source| Ok(Opened::Archive(Archive { path: path.to_owned(), source }));
     if path == Path::new("-") {
-        return archive(Source::Stdin);
+        return Ok(Opened::Archive(Archive { path: path.to_owned(), source: Source::Stdin }));
     }
     if path.is_dir() {
-        return archive(Source::Dir);
+        return Ok(Opened::Archive(Archive { path: path.to_owned(), source: Source::Dir }));
     }
     let file = open_regular(path).map_err(|why| why + &platform::hint_of_path(path))?;
-    let fail = |error: &io::Error| format!("{}: {error}", path.display());
-    let start = read_head(&mut ReadAt { file: &file, at: 0 }).map_err(|error| fail(&error))?;
-    if let Some(form) = form_of(&file, &start).map_err(|error| fail(&error))? {
-        return archive(Source::File(file, form));
+    let start = read_head(&mut ReadAt { file: &file, at: 0 }).map_err(|error| file_error(path, error))?;
+    if let Some(form) = form_of(&file, &start).map_err(|error| file_error(path, error))? {
+        return Ok(Opened::Archive(Archive { path: path.to_owned(), source: Source::File(file, form) }));
     }
     let contents = Contents::from_file(file, path)?;
     match examined::kind_from_head(&start) {
@@ -344,8 +342,7 @@ impl ArchivePlace<'_> {
         reader: &mut impl Read,
         stated: u64,
     ) -> Result<(), String> {
-        let fails = |error: io::Error| self.error_for(member, describe_io_error(&error));
-        let head = read_head(reader).map_err(fails)?;
+        let head = read_head(reader).map_err(|error| self.error_for(member, describe_io_error(&error)))?;
         let rest = &mut io::Read::chain(&head[..], reader);
         match Handling::from_head(member, is_executable, &head) {
             Handling::Ignored => self.ignore(member),
@@ -353,7 +350,8 @@ impl ArchivePlace<'_> {
             Handling::Text => self.text(member, rest),
             Handling::LoaderSettings => self.loader_settings(member, rest),
             Handling::Whole => {
-                let file = spool_to_temp_file(rest, self.budget).map_err(fails)?;
+                let file = spool_to_temp_file(rest, self.budget)
+                    .map_err(|error| self.error_for(member, describe_io_error(&error)))?;
                 let length = file.metadata().map_err(|error| self.error_for(member, error))?.len();
                 if length != stated {
                     let why = format!("has {length} bytes, but the archive specifies {stated}");
@@ -377,20 +375,18 @@ impl ArchivePlace<'_> {
 
     /// Examines a whole file that begins with `head`.
     fn examine_file(&self, member: &str, file: File, head: &[u8]) -> Result<(), String> {
-        let fails = |error: io::Error| self.error_for(member, error);
-        if let Some(form) = form_of(&file, head).map_err(fails)? {
+        if let Some(form) = form_of(&file, head).map_err(|error| self.error_for(member, error))? {
             return self.archive(member, file, form);
         }
-        let has_code = || {
-            let mut text = Vec::new();
-            let read = kernels::may_be_ptx(head)
-                && ReadAt { file: &file, at: 0 }.take(LONGEST_TEXT).read_to_end(&mut text)? > 0;
-            Ok(read && kernels::are_bare(&text))
-        };
-        if is_code(head) || has_code().map_err(fails)? {
+        let mut text = Vec::new();
+        if !is_code(head) && kernels::may_be_ptx(head) {
+            let read = ReadAt { file: &file, at: 0 }.take(LONGEST_TEXT).read_to_end(&mut text);
+            read.map_err(|error| self.error_for(member, error))?;
+        }
+        if is_code(head) || !text.is_empty() && kernels::are_bare(&text) {
             return self.hand_on(member, Content::Code(file));
         }
-        match packed_script(&file, head).map_err(fails)? {
+        match packed_script(&file, head).map_err(|error| self.error_for(member, error))? {
             Some(why) => self.hand_on(member, Content::NotExamined(why.into())),
             None => self.ignore(member),
         }

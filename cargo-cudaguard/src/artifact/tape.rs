@@ -225,21 +225,24 @@ impl<R: Read> Read for Bounded<R> {
     }
 }
 
+fn damaged_tar(of: &ArchivePlace<'_>, error: &io::Error) -> String {
+    of.error_for("", format!("is cut off or damaged: {error}"))
+}
+
 /// Visits each member of a tar for which `wanted` returns true, given its path and whether it is a directory.
 pub(super) fn for_each_member(
     reader: Box<dyn Read + '_>,
     of: &ArchivePlace<'_>,
     wanted: &mut dyn FnMut(&str, bool) -> bool,
 ) -> Result<(), String> {
-    let damaged = |error: &io::Error| of.error_for("", format!("is cut off or damaged: {error}"));
     let header = HeaderLimit::default();
     let mut archive = Archive::new(Bounded { reader, header: header.clone() });
     let mut known = Names::default();
     let mut any = false;
-    let entries = archive.entries().map_err(|error| damaged(&error))?;
+    let entries = archive.entries().map_err(|error| damaged_tar(of, &error))?;
     header.allow(0);
     for entry in entries {
-        let mut entry = entry.map_err(|error| damaged(&error))?;
+        let mut entry = entry.map_err(|error| damaged_tar(of, &error))?;
         header.end();
         any = true;
         let raw_path = bounds::shown(&entry.path_bytes());
@@ -272,9 +275,9 @@ pub(super) fn for_each_member(
         }
         // The tar reader skips the rest of a sparse file, whose length in the archive is the length in its header.
         let left = if kind == EntryType::GNUSparse {
-            entry.header().entry_size().map_err(|error| damaged(&error))?
+            entry.header().entry_size().map_err(|error| damaged_tar(of, &error))?
         } else {
-            io::copy(&mut entry, &mut io::sink()).map_err(|error| damaged(&error))?;
+            io::copy(&mut entry, &mut io::sink()).map_err(|error| damaged_tar(of, &error))?;
             0
         };
         header.allow(left);
@@ -282,7 +285,7 @@ pub(super) fn for_each_member(
     header.end();
     // The end of the compressed data contains the checksum.
     let mut rest = archive.into_inner();
-    io::copy(&mut rest, &mut io::sink()).map_err(|error| damaged(&error))?;
+    io::copy(&mut rest, &mut io::sink()).map_err(|error| damaged_tar(of, &error))?;
     if !any {
         return Err(of.error_for("", "is an empty tar archive, or not an archive"));
     }

@@ -62,11 +62,12 @@ pub(super) fn walk_zip(file: File, of: &ArchivePlace<'_>) -> Result<&'static str
     if let Some((_, why)) = failed.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner) {
         return Err(why);
     }
-    let has = |name: &str| records.iter().any(|record| record.name == name);
-    Ok(match (has("PEX-INFO"), has("__main__.py")) {
-        (true, _) => "PEX file",
-        (false, true) => "Python zip application",
-        (false, false) => "zip archive",
+    Ok(if records.iter().any(|record| record.name == "PEX-INFO") {
+        "PEX file"
+    } else if records.iter().any(|record| record.name == "__main__.py") {
+        "Python zip application"
+    } else {
+        "zip archive"
     })
 }
 

@@ -88,8 +88,10 @@ pub(crate) fn build_start_time(env: &Env) -> Option<SystemTime> {
 /// tool calls cargo, the start of the build is unknown. A new key then gets an earlier time. Another key gets the current
 /// time (`None`), because files that were linked with its older content must look older.
 pub(crate) fn key_time(env: &Env, is_new: bool) -> Option<SystemTime> {
-    let earlier = || fs::metadata(env.var_os(BUILD)?).ok()?.modified().ok();
-    build_start_time(env).or_else(|| earlier().filter(|_| is_new))
+    build_start_time(env).or_else(|| {
+        let earlier = fs::metadata(env.var_os(BUILD)?).ok()?.modified().ok();
+        earlier.filter(|_| is_new)
+    })
 }
 
 impl BuildContext {
@@ -166,10 +168,10 @@ impl BuildContext {
         if self.members.is_empty() {
             return BuildRecords::for_target(&self.own, &self.host, &self.profile).read_all();
         }
-        let known = |(target, package, artifact): &(String, String, Artifact)| {
+        let known = self.made.iter().filter_map(|(target, package, artifact)| {
             BuildRecords::for_target(&self.own, target, &self.profile).read_if_current(package, artifact)
-        };
-        self.made.iter().filter_map(known).collect()
+        });
+        known.collect()
     }
 }
 

@@ -133,12 +133,13 @@ pub(crate) fn read_stored_findings(file: &Path) -> Vec<Finding> {
 }
 
 fn finding_from_json(value: &Value) -> Option<Finding> {
-    let text = |key: &str| value[key].as_str().map(str::to_owned);
-    let severity = text("severity")?;
+    let severity = value["severity"].as_str()?;
     let severity =
         [Severity::Info, Severity::Warning, Severity::Error].into_iter().find(|one| one.name() == severity)?;
-    let texts = [text("component")?, text("subject")?, text("message")?, text("hint")?];
-    Some(Finding::from_record(text("code")?.parse().ok()?, severity, texts))
+    let [component, subject, message, hint] =
+        ["component", "subject", "message", "hint"].map(|key| value[key].as_str().map(str::to_owned));
+    let code = value["code"].as_str()?.parse().ok()?;
+    Some(Finding::from_record(code, severity, [component?, subject?, message?, hint?]))
 }
 
 /// Removes files that cargo would treat as fresh although the wrapper did not build them. `cargo build` and `cargo

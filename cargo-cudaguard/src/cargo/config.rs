@@ -100,15 +100,15 @@ impl Config {
 
     /// Returns the expansion of an alias if the configuration defines it.
     pub(crate) fn alias_words(&self, name: &str) -> Option<Vec<String>> {
-        let split = |text: &str| text.split_whitespace().map(str::to_owned).collect();
-        match self.find_value(&["alias", name])?.1 {
-            ConfigValue::Variable(text) => Some(split(&text)),
-            ConfigValue::Value(Value::String(text)) => Some(split(text)),
+        let text = match self.find_value(&["alias", name])?.1 {
+            ConfigValue::Variable(text) => text,
+            ConfigValue::Value(Value::String(text)) => text.clone(),
             ConfigValue::Value(Value::Array(items)) => {
-                items.iter().map(|item| item.as_str().map(str::to_owned)).collect()
+                return items.iter().map(|item| item.as_str().map(str::to_owned)).collect();
             }
-            ConfigValue::Value(_) => None,
-        }
+            ConfigValue::Value(_) => return None,
+        };
+        Some(text.split_whitespace().map(str::to_owned).collect())
     }
 
     /// Returns a program without arguments (a compiler or a wrapper) by its dotted key. As in cargo, blanks are part of
@@ -162,8 +162,9 @@ impl Config {
                     Value::String(value) => (value, false, false),
                     Value::Table(table) => {
                         let Some(Value::String(value)) = table.get("value") else { continue };
-                        let is = |key: &str| table.get(key).and_then(Value::as_bool).unwrap_or(false);
-                        (value, is("force"), is("relative"))
+                        let [force, relative] =
+                            ["force", "relative"].map(|key| table.get(key).and_then(Value::as_bool).unwrap_or(false));
+                        (value, force, relative)
                     }
                     _ => continue,
                 };

@@ -98,33 +98,32 @@ impl CrateGraph {
     /// Resolves a project that has no lock and must not get one. Cargo resolves a copy in another directory, whose lock
     /// is discarded. The result is not cached, because cargo may select other versions later.
     fn resolve_in_copy(asked: &GraphQuery<'_>) -> Self {
-        let unchecked =
-            |why: String| Self { unchecked: Some(format!("there is no Cargo.lock, and {why}")), ..Self::default() };
         if asked.call.locked {
-            return unchecked("--locked prevents cargo from creating it".to_owned());
+            return Self::unchecked("--locked prevents cargo from creating it");
         }
         // Windows allows links to directories only to administrators and developers.
         let copy = match ScratchCopy::copy_project(asked.project) {
             Ok(copy) => copy,
             Err(error) => {
-                return unchecked(format!(
+                return Self::unchecked(&format!(
                     "no copy of the project can be made to create one in ({error}): run `cargo generate-lockfile`, then check again"
                 ));
             }
         };
-        let resolved = || {
-            let asked =
-                GraphQuery { top: &copy.path_in_copy(&asked.project.top), copy: Some(&copy.0), builds: true, ..*asked };
-            let mut graph = Self::default();
-            for target in &asked.project.targets {
-                let metadata = asked.resolve_metadata(target)?;
-                graph.crates.insert(target.clone(), crates_by_package(&metadata, asked.project, asked.call));
-            }
-            Some(graph)
-        };
-        resolved().unwrap_or_else(|| {
-            unchecked("cargo cannot create one: run `cargo generate-lockfile` to see why".to_owned())
-        })
+        let asked =
+            GraphQuery { top: &copy.path_in_copy(&asked.project.top), copy: Some(&copy.0), builds: true, ..*asked };
+        let mut graph = Self::default();
+        for target in &asked.project.targets {
+            let Some(metadata) = asked.resolve_metadata(target) else {
+                return Self::unchecked("cargo cannot create one: run `cargo generate-lockfile` to see why");
+            };
+            graph.crates.insert(target.clone(), crates_by_package(&metadata, asked.project, asked.call));
+        }
+        graph
+    }
+
+    fn unchecked(why: &str) -> Self {
+        Self { unchecked: Some(format!("there is no Cargo.lock, and {why}")), ..Self::default() }
     }
 }
 
@@ -174,13 +173,11 @@ fn crates_by_package(metadata: &Metadata, project: &Project, call: &Call) -> BTr
             project.members.iter().any(|member| dir.is_some_and(|dir| dir.as_std_path() == member.dir))
         })
         .collect();
-    let selected = |package: &&&Package| {
-        project
-            .selected
-            .iter()
-            .any(|at| package.manifest_path.parent().is_some_and(|dir| dir.as_std_path() == project.members[*at].dir))
-    };
-    let seeds: Vec<&Package> = members.iter().filter(selected).copied().collect();
+    let mut seeds = members.clone();
+    seeds.retain(|package| {
+        let dir = package.manifest_path.parent();
+        project.selected.iter().any(|at| dir.is_some_and(|dir| dir.as_std_path() == project.members[*at].dir))
+    });
     walk.turn_on(&seeds, call);
     let top = project.top.as_path();
     let mut files: BTreeSet<PathBuf> = BTreeSet::from([top.join("Cargo.toml")]);
@@ -327,9 +324,8 @@ impl<'a> GraphWalk<'a> {
         let mut seen: BTreeSet<&PackageId> = BTreeSet::from([&root.id]);
         let mut open: VecDeque<(&Package, Vec<String>)> = VecDeque::from([(root, vec![root.name.to_string()])]);
         while let Some((package, path)) = open.pop_front() {
-            let is_relevant = |one: &Package| Crate::is_relevant(&one.name, one.links.as_deref());
             let on = self.on.get(&package.id).cloned().unwrap_or_default();
-            if is_relevant(package) {
+            if Crate::is_relevant(&package.name, package.links.as_deref()) {
                 found.push(crate_from_package(package, on.features, path.clone(), false, manifests));
             } else if let Some(evidence) = package_evidence(package, &on.features).filter(|_| package.id != root.id) {
                 let found_crate = crate_from_package(package, on.features, path.clone(), false, manifests);
@@ -345,8 +341,9 @@ impl<'a> GraphWalk<'a> {
             for edge in self.dependency_edges(&package.id, DependencyKind::Build) {
                 let runs = edge.to.name != package.name && self.is_on(&package.id, &edge);
                 let row = find_row(&edge.to.name, &edge.to.version.to_string());
-                let by_name = || (is_cuda_name(&edge.to.name) && row.is_none()).then(|| "its name".to_owned());
-                let assumed = if is_relevant(edge.to) { None } else { by_name() };
+                let is_named = is_cuda_name(&edge.to.name) && row.is_none();
+                let is_relevant = Crate::is_relevant(&edge.to.name, edge.to.links.as_deref());
+                let assumed = (is_named && !is_relevant).then(|| "its name".to_owned());
                 if runs && (assumed.is_some() || row.is_some_and(|row| row.works_for(&package.name))) {
                     let path = extend_path(&path, edge.to);
                     let found_crate = crate_from_package(edge.to, BTreeSet::new(), path, true, manifests);
@@ -408,8 +405,10 @@ fn crate_from_package(
 ) -> Crate {
     // First the nearest manifest on the path, then the manifest of the workspace, from which members inherit
     // dependencies.
-    let of = |name: &str| manifests.iter().find(|manifest| manifest.package_name() == Some(name));
-    let on_the_way = path.iter().rev().skip(1).filter_map(|step| of(step.split(' ').next()?));
+    let on_the_way = path.iter().rev().skip(1).filter_map(|step| {
+        let name = step.split(' ').next();
+        manifests.iter().find(|manifest| manifest.package_name() == name)
+    });
     let shared = manifests.iter().filter(|manifest| manifest.table.get("workspace").is_some());
     let (mut named_in, mut inherited): (Vec<String>, Vec<String>) = Default::default();
     for manifest in on_the_way.chain(shared) {
@@ -452,22 +451,19 @@ impl CargoManifest {
     fn declaration_line(&self, name: &str, version: &Version) -> Option<(usize, bool)> {
         let mut keys = Vec::new();
         declared_keys(&self.table, name, version, &mut keys);
-        let is = |text: &str| {
-            let text = text.trim().trim_matches('"');
-            keys.iter().find(|(key, _)| key == text).map(|(_, inherits)| *inherits)
-        };
         let mut within = false;
         for (number, line) in self.text.lines().enumerate() {
             let line = line.trim();
-            if let Some(section) = line.strip_prefix('[') {
+            let declared = if let Some(section) = line.strip_prefix('[') {
                 within = section.contains("dependencies");
                 // A table header such as `[dependencies.cudarc]`.
-                let own = section.trim_end_matches(']').rsplit('.').next().unwrap_or_default();
-                if let Some(inherits) = is(own).filter(|_| within) {
-                    return Some((number + 1, inherits));
-                }
-            } else if let Some(inherits) = is(line.split(['=', '.']).next().unwrap_or_default()).filter(|_| within) {
-                return Some((number + 1, inherits));
+                section.trim_end_matches(']').rsplit('.').next()
+            } else {
+                line.split(['=', '.']).next()
+            };
+            let declared = declared.unwrap_or_default().trim().trim_matches('"');
+            if let Some((_, inherits)) = keys.iter().find(|(key, _)| within && key == declared) {
+                return Some((number + 1, *inherits));
             }
         }
         None
@@ -485,9 +481,9 @@ fn declared_keys(table: &Toml, name: &str, version: &Version, keys: &mut Vec<(St
             continue;
         }
         for (key, value) in inner {
-            let text = |field: &str| value.get(field).and_then(Toml::as_str);
-            let package = text("package").unwrap_or(key);
-            let required = value.as_str().or_else(|| text("version"));
+            let [package, required] = ["package", "version"].map(|field| value.get(field).and_then(Toml::as_str));
+            let package = package.unwrap_or(key);
+            let required = value.as_str().or(required);
             let fits = required
                 .and_then(|text| text.parse::<VersionReq>().ok())
                 .is_none_or(|required| required.matches(version));

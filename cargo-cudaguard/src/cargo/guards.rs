@@ -211,10 +211,9 @@ impl Plan {
         fs::create_dir_all(&workshop).map_err(|error| format!("cannot create {}: {error}", workshop.display()))?;
         let made = shims.guard(facts, &judged.env, &descriptor, &workshop).and_then(|guarded| {
             if let GuardObjects::Objects { note, shim } = &guarded {
-                let place = |from: &Path, to: PathBuf| {
-                    fs::rename(from, &to).map_err(|error| format!("cannot write {}: {error}", to.display()))
-                };
-                place(note, dir.join(NOTE)).and_then(|()| place(shim, dir.join(SHIM)))?;
+                for (from, to) in [(note, dir.join(NOTE)), (shim, dir.join(SHIM))] {
+                    fs::rename(from, &to).map_err(|error| format!("cannot write {}: {error}", to.display()))?;
+                }
             }
             Ok(guarded)
         });

@@ -169,8 +169,8 @@ impl Project {
             .collect();
         members.sort_by(|a, b| a.dir.cmp(&b.dir));
         let selected = selected_packages(&metadata, &members, call);
-        let unexpected = |spec: &&String| !members.iter().any(|member| spec_matches(spec, member));
-        if let Some(spec) = call.packages.iter().find(unexpected).filter(|_| verb.is_none()) {
+        let unexpected = call.packages.iter().find(|spec| !members.iter().any(|member| spec_matches(spec, member)));
+        if let Some(spec) = unexpected.filter(|_| verb.is_none()) {
             let suggestion =
                 closest_match(spec, &members.iter().map(|member| member.name.as_str()).collect::<Vec<_>>());
             let suggestion = suggestion.map(|suggestion| format!("; did you mean `{suggestion}`?")).unwrap_or_default();
@@ -309,44 +309,39 @@ fn package_from_metadata(
     call: &Call,
     features: &BTreeSet<String>,
 ) -> Package {
-    // A feature of a dependency (`name/feature`) is not resolved: it counts as on.
-    let lacks = |feature: &String| package.features.contains_key(feature) && !features.contains(feature);
-    let is_named = |patterns: &[String], name: &str| patterns.iter().any(|pattern| glob_matches(pattern, name));
     let named = call.all_bins || call.all_examples || call.all_targets || call.others;
     let named = named || !call.bins.is_empty() || !call.examples.is_empty();
     let tests = verb == Some(CargoVerb::Test);
     let (mut artifacts, mut rust_libraries, mut static_libraries) = (Vec::new(), Vec::new(), Vec::new());
     for target in &package.targets {
         let named_types = if target.kind.contains(&TargetKind::Lib) { &call.crate_types[..] } else { &[] };
-        let is_made_as = |wanted: &str| {
-            target
-                .crate_types
-                .iter()
-                .map(ToString::to_string)
-                .chain(named_types.iter().cloned())
-                .any(|kind| kind == wanted)
-        };
-        if is_made_as("dylib") && !target.kind.contains(&TargetKind::Example) {
+        let types: Vec<String> =
+            target.crate_types.iter().map(ToString::to_string).chain(named_types.to_vec()).collect();
+        let [dylib, staticlib, c_library, program] =
+            ["dylib", "staticlib", "cdylib", "bin"].map(|wanted| types.iter().any(|kind| kind == wanted));
+        if dylib && !target.kind.contains(&TargetKind::Example) {
             rust_libraries.push(format!("lib{}.so", target.name.replace('-', "_")));
         }
-        if is_made_as("staticlib") {
+        if staticlib {
             let directory = if target.kind.contains(&TargetKind::Example) { "examples/" } else { "" };
             static_libraries.push(format!("{directory}lib{}.a", target.name.replace('-', "_")));
         }
-        let (c_library, program) = (is_made_as("cdylib"), is_made_as("bin"));
-        let is = |kind: &TargetKind| target.kind.contains(kind);
-        let (kind, made) = if is(&TargetKind::Bin) {
+        let (kind, made) = if target.kind.contains(&TargetKind::Bin) {
             // An integration test may start any program of the package, so cargo builds them too.
-            let made = !named || call.all_bins || call.all_targets || is_named(&call.bins, &target.name);
+            let is_named = call.bins.iter().any(|pattern| glob_matches(pattern, &target.name));
+            let made = !named || call.all_bins || call.all_targets || is_named;
             (ArtifactKind::Bin, made || tests && call.others)
-        } else if is(&TargetKind::Example) {
-            let made = call.all_examples || call.all_targets || is_named(&call.examples, &target.name);
+        } else if target.kind.contains(&TargetKind::Example) {
+            let is_named = call.examples.iter().any(|pattern| glob_matches(pattern, &target.name));
+            let made = call.all_examples || call.all_targets || is_named;
             let kind = if c_library { ArtifactKind::ExampleCdylib } else { ArtifactKind::Example };
             (kind, (c_library || program) && (made || tests && !named))
         } else {
             (ArtifactKind::Cdylib, c_library)
         };
-        if made && !target.required_features.iter().any(lacks) {
+        // A feature of a dependency (`name/feature`) is not resolved: it counts as on.
+        let mut required = target.required_features.iter();
+        if made && required.all(|feature| features.contains(feature) || !package.features.contains_key(feature)) {
             artifacts.push(Artifact::from_target(kind, &target.name));
         }
     }
@@ -372,14 +367,15 @@ fn package_from_metadata(
 
 /// Returns true if this is a build script that calls `embed!()` and never names the type of its options.
 fn calls_embed_macro(target: &cargo_metadata::Target) -> bool {
-    let text = || files::read_text(target.src_path.as_std_path()).unwrap_or_default();
-    target.kind.contains(&TargetKind::CustomBuild)
-        && text().lines().any(|line| line.trim_start().trim_start_matches("cudaguard::").starts_with("embed!()"))
-        && !text().contains("Embed")
+    if !target.kind.contains(&TargetKind::CustomBuild) {
+        return false;
+    }
+    let text = files::read_text(target.src_path.as_std_path()).unwrap_or_default();
+    text.lines().any(|line| line.trim_start().trim_start_matches("cudaguard::").starts_with("embed!()"))
+        && !text.contains("Embed")
 }
 
 fn selected_packages(metadata: &Metadata, members: &[Package], call: &Call) -> Vec<usize> {
-    let at = |dir: &Path| members.iter().position(|package| package.dir == dir);
     let all = 0..members.len();
     if call.workspace {
         return all.filter(|one| !call.excluded.iter().any(|spec| spec_matches(spec, &members[*one]))).collect();
@@ -391,7 +387,8 @@ fn selected_packages(metadata: &Metadata, members: &[Package], call: &Call) -> V
         return all.collect();
     }
     let defaults = metadata.workspace_default_packages();
-    defaults.iter().filter_map(|package| at(&parent_dir(package.manifest_path.as_std_path()))).collect()
+    let dirs = defaults.iter().map(|package| parent_dir(package.manifest_path.as_std_path()));
+    dirs.filter_map(|dir| members.iter().position(|package| package.dir == dir)).collect()
 }
 
 /// Returns true if a package ID specification (`name`, `name@1.2.3`, `path+file:///…#name@1.2.3`) or a pattern matches
@@ -456,8 +453,10 @@ fn is_release(name: &str, config: &Config, top: &Path) -> Option<bool> {
             "test" => "dev".clone_into(&mut root),
             _ => {}
         }
-        let in_manifest = || manifest.get("profile")?.get(&root)?.get("inherits")?.as_str().map(str::to_owned);
-        match config.string_value(&["profile", &root, "inherits"]).or_else(in_manifest) {
+        let parent = config
+            .string_value(&["profile", &root, "inherits"])
+            .or_else(|| manifest.get("profile")?.get(&root)?.get("inherits")?.as_str().map(str::to_owned));
+        match parent {
             Some(parent) => root = parent,
             None => break,
         }
@@ -542,13 +541,18 @@ impl HostQuery {
     }
 
     fn wait_for_triple(self) -> Result<String, CliError> {
-        let fail = |why: &dyn std::fmt::Display| {
-            CliError::operational(format_args!("{} -vV does not print the host: {why}", Path::new(&self.0).display()))
+        let why = match self.1.wait_with_output() {
+            Err(error) => error.to_string(),
+            Ok(output) => {
+                let text = String::from_utf8_lossy(&output.stdout);
+                if let Some(host) = text.lines().find_map(|line| line.strip_prefix("host: ")) {
+                    return Ok(host.to_owned());
+                }
+                String::from_utf8_lossy(&output.stderr).trim().to_owned()
+            }
         };
-        let output = self.1.wait_with_output().map_err(|error| fail(&error))?;
-        let text = String::from_utf8_lossy(&output.stdout);
-        let host = text.lines().find_map(|line| line.strip_prefix("host: "));
-        host.map(str::to_owned).ok_or_else(|| fail(&String::from_utf8_lossy(&output.stderr).trim()))
+        let program = Path::new(&self.0).display();
+        Err(CliError::operational(format_args!("{program} -vV does not print the host: {why}")))
     }
 }
 

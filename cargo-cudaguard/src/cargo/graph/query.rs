@@ -31,8 +31,8 @@ impl ScratchCopy {
         // An unreadable `Cargo.lock` may be a symbolic link to a missing file.
         link_entries(&project.top, &top, "Cargo.lock".as_ref())?;
         // Files next to the workspace must be reachable from the copy, too.
-        let outside = |path: &PathBuf| !path.starts_with(&project.top);
-        if project.members.iter().flat_map(|member| &member.paths).any(outside) {
+        let mut paths = project.members.iter().flat_map(|member| &member.paths);
+        if paths.any(|path| !path.starts_with(&project.top)) {
             for below in project.top.ancestors() {
                 if let Some((above, name)) = below.parent().zip(below.file_name()) {
                     link_entries(above, &copy.path_in_copy(above), name)?;

@@ -34,8 +34,8 @@ pub(crate) fn stale_crates(
     judged: &[StaleCheck],
 ) -> Vec<Finding> {
     let own_form = arguments.iter().any(|word| word.to_string_lossy().starts_with("--message-format"));
-    let tell = |one: &CrateUse| one.of.table_row().is_some_and(|row| !row.tells.is_empty());
-    if own_form || !judged.iter().flat_map(|one| &one.uses).any(tell) {
+    let mut rows = judged.iter().flat_map(|one| &one.uses).filter_map(|used| used.of.table_row());
+    if own_form || rows.all(|row| row.tells.is_empty()) {
         return Vec::new();
     }
     let uses: Vec<&Vec<CrateUse>> = judged.iter().map(|one| &one.uses).collect();
@@ -54,14 +54,13 @@ pub(crate) fn stale_crates(
 
 /// Checks the output of the build scripts.
 fn stale_by(ran: &[Ran], release: bool, judged: &[StaleCheck]) -> Vec<Finding> {
-    let of = |one: &StaleCheck| -> Vec<Finding> {
-        let found = one
-            .policy
-            .apply_to(crate::knowledge::crates::check_stale_builds(&one.uses, ran, release), release)
-            .findings;
-        found.into_iter().map(|finding| finding.with_component(&one.component)).collect()
-    };
-    judged.iter().flat_map(of).collect()
+    let mut findings = Vec::new();
+    for one in judged {
+        let found = crate::knowledge::crates::check_stale_builds(&one.uses, ran, release);
+        let found = one.policy.apply_to(found, release).findings;
+        findings.extend(found.into_iter().map(|finding| finding.with_component(&one.component)));
+    }
+    findings
 }
 
 /// Checks the messages of the build itself.
