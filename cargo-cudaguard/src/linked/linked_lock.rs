@@ -40,27 +40,19 @@ fn linked_library(manifest: &Manifest) -> Option<Version> {
 /// Returns true if the linked file decides about a drift, if it is examined: only objects show the host compiler, cuDNN can
 /// differ from its headers, and the detected facts can leave the toolkit open if no build system selects it.
 pub fn is_decided_by_linked(finding: &Finding, toolchain: &Toolchain) -> bool {
-    if finding.code != Code::LockDrift {
-        return false;
-    }
-    match finding.subject.as_str() {
-        TOOLKIT if toolchain.by == BuildSystem::Cargo => {
-            toolchain.sourced_toolkit_version().is_none() || toolchain.named_releases().len() > 1
-        }
-        subject => subject == HOST_COMPILER || subject == CUDNN.name,
-    }
+    let is_toolkit = finding.subject == TOOLKIT && toolchain.by == BuildSystem::Cargo;
+    let by_objects = finding.subject == HOST_COMPILER || finding.subject == CUDNN.name;
+    finding.code == Code::LockDrift
+        && (by_objects
+            || is_toolkit && (toolchain.sourced_toolkit_version().is_none() || toolchain.named_releases().len() > 1))
 }
 
 /// Returns true if a linked file supersedes this drift, whose report was deferred until after linking.
 pub fn is_superseded(finding: &Finding, seen: &LinkEvidence) -> bool {
-    if finding.code != Code::LockDrift {
-        return false;
-    }
-    match finding.subject.as_str() {
-        TOOLKIT => seen.built_with(None).is_some(),
-        HOST_COMPILER => true,
-        subject => subject == CUDNN.name && seen.cudnn_version().is_some(),
-    }
+    finding.code == Code::LockDrift
+        && (finding.subject == HOST_COMPILER
+            || finding.subject == TOOLKIT && seen.built_with(None).is_some()
+            || finding.subject == CUDNN.name && seen.cudnn_version().is_some())
 }
 
 /// Compares a linked file with the locked toolchain. `recorded` is the record from before linking, and `deferred`

@@ -90,28 +90,16 @@ pub(super) fn parse_dryrun(text: &str) -> Dryrun {
 /// Returns the program that a wrapper script calls: the last absolute path of an `nvcc` in its text. Used only if nvcc
 /// does not print its root: without an accepted host compiler, `--dryrun` fails before that.
 pub(super) fn parse_wrapper(script: &str) -> Option<PathBuf> {
+    const AROUND_PATH: [char; 7] = ['\'', '"', ';', '=', '`', '(', ')'];
     if !script.starts_with("#!") {
         return None;
     }
-    for line in script.lines().rev() {
-        for word in split_words(line).iter().rev() {
-            // A quoted path may contain blanks; in a quoted command, blanks surround the path.
-            let whole = word.split(AROUND_PATH).rfind(|part| is_nvcc_path(part));
-            let path = whole.or_else(|| {
-                word.split(|c: char| AROUND_PATH.contains(&c) || c.is_whitespace()).rfind(|part| is_nvcc_path(part))
-            });
-            if let Some(path) = path {
-                return Some(PathBuf::from(path));
-            }
-        }
-    }
-    None
-}
-
-const AROUND_PATH: [char; 7] = ['\'', '"', ';', '=', '`', '(', ')'];
-
-fn is_nvcc_path(word: &str) -> bool {
-    word.starts_with('/') && word.ends_with("/nvcc")
+    let words = script.lines().flat_map(split_words).collect::<Vec<_>>();
+    words.iter().rev().find_map(|word| {
+        // A quoted path may contain blanks; in a quoted command, blanks surround the path.
+        let mut parts = word.split(AROUND_PATH).flat_map(str::split_whitespace).chain(word.split(AROUND_PATH)).rev();
+        parts.find(|part| part.starts_with('/') && part.ends_with("/nvcc")).map(PathBuf::from)
+    })
 }
 
 /// Returns `compiler-bindir` of an `nvcc.profile` (Debian's is a directory with an older gcc).

@@ -144,53 +144,50 @@ impl OpenDriver {
     }
 
     fn describe_device(&self, device: c_int) -> String {
-        type Attribute = unsafe extern "C" fn(*mut c_int, c_int, c_int) -> c_int;
-        type Text = unsafe extern "C" fn(*mut c_char, c_int, c_int) -> c_int;
-        type Uuid = unsafe extern "C" fn(*mut [u8; 16], c_int) -> c_int;
-        let attribute = |which: c_int| {
-            // SAFETY: every cuda.h declares the function with this type; the pointer refers to an int, the device comes
-            // from cuDeviceGet.
-            unsafe {
-                let ask = std::mem::transmute::<*mut c_void, Attribute>(self.load_symbol(c"cuDeviceGetAttribute")?);
-                let mut value = 0;
-                (ask(&raw mut value, which, device) == 0).then_some(value)
-            }
-        };
-        let text = |name: &CStr| {
-            let mut buffer = [0_u8; 256];
-            // SAFETY: cuDeviceGetName and cuDeviceGetPCIBusId have this type (text, its size, device); they write at
-            // most as many bytes as the size argument, which is one less than the buffer, so that the buffer always
-            // ends with NUL.
-            unsafe {
-                let ask = std::mem::transmute::<*mut c_void, Text>(self.load_symbol(name)?);
-                (ask(buffer.as_mut_ptr().cast(), 255, device) == 0).then_some(())?;
-            }
-            let text = CStr::from_bytes_until_nul(&buffer).ok()?.to_string_lossy();
-            let text: String = text.chars().filter(|c| !c.is_control()).collect();
-            (!text.trim().is_empty()).then(|| text.trim().to_owned())
-        };
-        let uuid = || {
-            let mut bytes = [0_u8; 16];
-            // SAFETY: CUuuid has 16 bytes, the size of the buffer.
-            unsafe {
-                let ask = std::mem::transmute::<*mut c_void, Uuid>(self.load_symbol(c"cuDeviceGetUuid")?);
-                (ask(&raw mut bytes, device) == 0).then_some(())?;
-            }
-            Some(format_uuid(bytes))
-        };
-        let known = |value: Option<String>| value.unwrap_or_else(|| "-".to_owned());
-        let number = |which| known(attribute(which).map(|value| value.to_string()));
+        let [major, minor] =
+            [CC_MAJOR, CC_MINOR].map(|which| self.attribute(device, which).map(|value| value.to_string()));
         // The fields of the line are separated by blanks, so the id must not contain one.
-        let pci = text(c"cuDeviceGetPCIBusId").map(|id| id.to_ascii_lowercase().replace(' ', ""));
-        let word = if attribute(COMPUTE_MODE) == Some(PROHIBITED) { "prohibited" } else { "gpu" };
-        format!(
-            "{word} {} {} {} {} {}",
-            number(CC_MAJOR),
-            number(CC_MINOR),
-            known(pci),
-            known(uuid()),
-            known(text(c"cuDeviceGetName"))
-        )
+        let pci = self.text(device, c"cuDeviceGetPCIBusId").map(|id| id.to_ascii_lowercase().replace(' ', ""));
+        let word = if self.attribute(device, COMPUTE_MODE) == Some(PROHIBITED) { "prohibited" } else { "gpu" };
+        let facts = [major, minor, pci, self.uuid(device), self.text(device, c"cuDeviceGetName")];
+        format!("{word} {}", facts.map(|fact| fact.unwrap_or_else(|| "-".to_owned())).join(" "))
+    }
+
+    fn attribute(&self, device: c_int, which: c_int) -> Option<c_int> {
+        type Attribute = unsafe extern "C" fn(*mut c_int, c_int, c_int) -> c_int;
+        // SAFETY: every cuda.h declares the function with this type; the pointer refers to an int, the device comes
+        // from cuDeviceGet.
+        unsafe {
+            let ask = std::mem::transmute::<*mut c_void, Attribute>(self.load_symbol(c"cuDeviceGetAttribute")?);
+            let mut value = 0;
+            (ask(&raw mut value, which, device) == 0).then_some(value)
+        }
+    }
+
+    fn text(&self, device: c_int, name: &CStr) -> Option<String> {
+        type Text = unsafe extern "C" fn(*mut c_char, c_int, c_int) -> c_int;
+        let mut buffer = [0_u8; 256];
+        // SAFETY: cuDeviceGetName and cuDeviceGetPCIBusId have this type (text, its size, device); they write at
+        // most as many bytes as the size argument, which is one less than the buffer, so that the buffer always
+        // ends with NUL.
+        unsafe {
+            let ask = std::mem::transmute::<*mut c_void, Text>(self.load_symbol(name)?);
+            (ask(buffer.as_mut_ptr().cast(), 255, device) == 0).then_some(())?;
+        }
+        let text = CStr::from_bytes_until_nul(&buffer).ok()?.to_string_lossy();
+        let text: String = text.chars().filter(|c| !c.is_control()).collect();
+        (!text.trim().is_empty()).then(|| text.trim().to_owned())
+    }
+
+    fn uuid(&self, device: c_int) -> Option<String> {
+        type Uuid = unsafe extern "C" fn(*mut [u8; 16], c_int) -> c_int;
+        let mut bytes = [0_u8; 16];
+        // SAFETY: CUuuid has 16 bytes, the size of the buffer.
+        unsafe {
+            let ask = std::mem::transmute::<*mut c_void, Uuid>(self.load_symbol(c"cuDeviceGetUuid")?);
+            (ask(&raw mut bytes, device) == 0).then_some(())?;
+        }
+        Some(format_uuid(bytes))
     }
 }
 
