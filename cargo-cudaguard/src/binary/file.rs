@@ -14,7 +14,7 @@ use crate::binary::dlopen_note;
 use crate::binary::examined::{self, Reason};
 use crate::binary::kernels::{self, Kernels};
 use crate::binary::manifest_decoder;
-use crate::binary::mapped_file::Contents;
+use crate::binary::mapped_file::{Contents, file_error};
 use crate::binary::pe::{CoffObject, ImportedDll, Pe, VersionResource};
 use crate::binary::symbols::{self, Bound};
 use cudaguard::internal::elf::{self, Elf, tag};
@@ -266,7 +266,7 @@ impl Binary {
 
     /// Reads only the notes of a linked file or an object, which is faster than [`Binary::read`].
     pub fn notes_of(path: &Path) -> Result<Vec<FoundNote>, String> {
-        notes_in(&Contents::open(path)?).map_err(|error| format!("{}: {error}", path.display()))
+        notes_in(&Contents::open(path)?).map_err(|error| file_error(path, error))
     }
 
     /// Returns the contents of the file.

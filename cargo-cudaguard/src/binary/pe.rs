@@ -86,8 +86,7 @@ fn machine_number(machine: pe::Machine) -> u16 {
 
 /// Returns the offset of the PE header that a DOS header states.
 fn header_offset(data: &[u8]) -> Option<usize> {
-    let offset = u32::from_le_bytes(data.get(60..64)?.try_into().ok()?);
-    data.starts_with(b"MZ").then(|| usize::try_from(offset).ok())?
+    u32_at(data, 60).filter(|_| data.starts_with(b"MZ")).map(|offset| offset as usize)
 }
 
 impl<'data> Pe<'data> {
@@ -389,9 +388,7 @@ impl<'data> Pe<'data> {
         let (at, count) = self.symbols;
         if at != 0 && count != 0 {
             let strings = u64::from(at) + u64::from(count) * pe::IMAGE_SIZEOF_SYMBOL as u64;
-            let size = self
-                .data_at(strings..strings.saturating_add(4))
-                .and_then(|size| Some(u32::from_le_bytes(size.try_into().ok()?)));
+            let size = self.data_at(strings..strings.saturating_add(4)).and_then(|size| u32_at(size, 0));
             end = end.max(size.map_or(strings, |size| strings + u64::from(size)));
         }
         // The address of this directory is an offset in the file.

@@ -7,7 +7,7 @@
 use memchr::memmem;
 
 use super::version::operand_of_x86;
-use cudaguard::internal::elf::{Elf, SHF_ALLOC, SHT_PROGBITS, read_before};
+use cudaguard::internal::elf::{Elf, SHF_ALLOC, SHT_PROGBITS, read_before, u32_at};
 use cudaguard::internal::vendor::NCCL;
 use cudaguard::internal::version::Version;
 
@@ -34,8 +34,8 @@ fn versions_in(part: &[u8], major: u32) -> impl Iterator<Item = Version> {
         let behind = &part[at + MAGIC.len()..];
         // Constants and 8-byte operands have it next to the magic number. Without optimization, gcc uses a
         // separate instruction for each field.
-        let next = behind.first_chunk().map(|bytes| u32::from_le_bytes(*bytes));
-        next.and_then(|number| version(number, major))
+        u32_at(behind, 0)
+            .and_then(|number| version(number, major))
             .or_else(|| version(operand_of_x86(behind).filter(|_| behind[0] == 0xc7)?, major))
     })
 }

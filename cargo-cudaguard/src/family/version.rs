@@ -3,7 +3,7 @@
 use super::descriptors::{Descriptor, TOOLS, VersionSource};
 use crate::binary::file::{only_value, versions_after};
 use crate::binary::pe::Pe;
-use cudaguard::internal::elf::{Elf, Symbol, machine};
+use cudaguard::internal::elf::{Elf, Symbol, machine, u32_at};
 use cudaguard::internal::vendor::{self, VersionGetter};
 use cudaguard::internal::version::{CudaVersion, Version};
 use serde::{Serialize, Serializer};
@@ -185,14 +185,13 @@ pub(super) fn operand_of_x86(code: &[u8]) -> Option<u32> {
         }
         _ => return None,
     };
-    Some(u32::from_le_bytes(code.get(skip..skip + 4)?.try_into().ok()?))
+    u32_at(code, skip)
 }
 
 /// Returns the constants that `mov w, #imm16` and a following `movk w, #imm16, lsl #16` put into a register. At most two
 /// other instructions are between them.
 fn constants_of_aarch64(code: &[u8]) -> Vec<u32> {
-    let words: Vec<u32> =
-        code.chunks_exact(4).map(|word| u32::from_le_bytes([word[0], word[1], word[2], word[3]])).collect();
+    let words: Vec<u32> = code.chunks_exact(4).filter_map(|word| u32_at(word, 0)).collect();
     let mut constants = Vec::new();
     for (at, word) in words.iter().enumerate().filter(|(_, word)| **word & 0x7fe0_0000 == 0x5280_0000) {
         let upper = words[at + 1..].iter().take(3).find(|next| **next & 0x7fe0_001f == 0x72a0_0000 | word & 0x1f);

@@ -6,6 +6,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use cudaguard::internal::digest::Digest;
+use cudaguard::internal::elf::{u16_at, u32_at, u64_at};
 use cudaguard::internal::guard::shared::SharedDir;
 use cudaguard::internal::guard::{
     GuardCompiler, GuardObjects, Keep, NoteSource, guard_objects, note_assembly, note_group,
@@ -97,28 +98,27 @@ const SYMBOLS: u32 = 2;
 const SECTION_HEADER: usize = 64;
 const SYMBOL: usize = 24;
 
+fn wide_at(object: &[u8], at: usize) -> Option<usize> {
+    usize::try_from(u64_at(object, at)?).ok()
+}
+
 /// Replaces the descriptor and the group name in the blank note's object. `None` if its format is unexpected.
 ///
 /// The group name is appended to the string table, which is moved to the end of the object for this.
 fn fill_note(mut object: Vec<u8>, descriptor: &[u8; SIZE], group_name: &str) -> Option<Vec<u8>> {
     let at = memchr::memmem::find(&object, &blank_descriptor())?;
     object[at..at + SIZE].copy_from_slice(descriptor);
-    let half =
-        |object: &[u8], at: usize| Some(usize::from(u16::from_le_bytes(object.get(at..at + 2)?.try_into().ok()?)));
-    let word = |object: &[u8], at: usize| Some(u32::from_le_bytes(object.get(at..at + 4)?.try_into().ok()?));
-    let wide =
-        |object: &[u8], at: usize| usize::try_from(u64::from_le_bytes(object.get(at..at + 8)?.try_into().ok()?)).ok();
-    let (headers, count) = (wide(&object, 0x28)?, half(&object, 0x3c)?);
+    let (headers, count) = (wide_at(&object, 0x28)?, usize::from(u16_at(&object, 0x3c)?));
     // All later writes are within this range.
     let within = |start: usize, length: usize| start.checked_add(length).is_some_and(|end| end <= object.len());
     if !within(headers, count * SECTION_HEADER) {
         return None;
     }
-    let header = |number: usize| headers + number * SECTION_HEADER;
-    let table = (0..count).map(header).find(|at| word(&object, at + 4) == Some(SYMBOLS))?;
-    let names = header(half(&object, table + 40).filter(|number| *number < count)?);
-    let (start, length) = (wide(&object, names + 24)?, wide(&object, names + 32)?);
-    let (first, size) = (wide(&object, table + 24)?, wide(&object, table + 32)?);
+    let mut tables = (0..count).map(|number| headers + number * SECTION_HEADER);
+    let table = tables.clone().find(|at| u32_at(&object, at + 4) == Some(SYMBOLS))?;
+    let names = tables.nth(u16_at(&object, table + 40)?.into())?;
+    let (start, length) = (wide_at(&object, names + 24)?, wide_at(&object, names + 32)?);
+    let (first, size) = (wide_at(&object, table + 24)?, wide_at(&object, table + 32)?);
     if !within(start, length) || !within(first, size) || size % SYMBOL != 0 {
         return None;
     }
@@ -126,7 +126,7 @@ fn fill_note(mut object: Vec<u8>, descriptor: &[u8; SIZE], group_name: &str) -> 
     let blank_name = [note_group(&blank_component()).as_bytes(), b"\0"].concat();
     let mut found = false;
     for symbol in (first..first + size).step_by(SYMBOL) {
-        let name = usize::try_from(word(&object, symbol)?).ok()?;
+        let name = u32_at(&object, symbol)? as usize;
         if moved.get(name..)?.starts_with(&blank_name) {
             object[symbol..symbol + 4].copy_from_slice(&u32::try_from(length).ok()?.to_le_bytes());
             found = true;

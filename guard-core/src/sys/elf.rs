@@ -9,7 +9,7 @@ mod dynamic;
 mod note;
 mod symbol;
 
-pub use bytes::{LONGEST_TEXT, read_before, text_at, text_is, u16_at, u32_at, word_at};
+pub use bytes::{LONGEST_TEXT, read_before, text_at, text_is, u16_at, u32_at, u64_at, word_at};
 use bytes::{StringTable, slice_at};
 pub use dynamic::{MOST_VERSIONS, linked_records, tag};
 pub use note::ElfNote;

@@ -4,16 +4,12 @@
 //! length is read from the file, and unknown kinds are accepted, because NVIDIA adds new ones.
 
 use cudaguard::internal::arch::{Arch, Suffix};
-pub(super) use cudaguard::internal::elf::{u16_at, u32_at};
+pub(super) use cudaguard::internal::elf::{u16_at, u32_at, u64_at};
 
 /// Magic bytes at the start of a container.
 pub(super) const MAGIC: [u8; 4] = [0x50, 0xed, 0x55, 0xba];
 const CONTAINER_HEADER: usize = 16;
 const ENTRY_HEADER: usize = 64;
-
-pub(super) fn u64_at(data: &[u8], at: usize) -> Option<u64> {
-    Some(u64::from_le_bytes(data.get(at..at.checked_add(8)?)?.try_into().ok()?))
-}
 
 /// Converts a length from the file to an index. A value that does not fit is outside of any file.
 fn to_index(value: u64) -> usize {

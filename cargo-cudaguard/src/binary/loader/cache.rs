@@ -2,6 +2,8 @@
 //!
 //! Source of the rules: glibc, `elf/cache.c`, `elf/dl-cache.c` and `sysdeps/generic/dl-cache.h`.
 
+use cudaguard::internal::elf::u32_at;
+
 const MAGIC: &[u8] = b"glibc-ld.so.cache1.1";
 const OLD_MAGIC: &[u8] = b"ld.so-1.7.0";
 const HEADER: usize = 48;
@@ -22,10 +24,6 @@ pub(super) struct CacheEntry<'data> {
     pub(super) hwcaps: Option<&'data [u8]>,
     /// Bits of the hardware directories of the old kind.
     pub(super) legacy: u64,
-}
-
-fn u32_at(data: &[u8], at: usize) -> Option<u32> {
-    Some(u32::from_le_bytes(data.get(at..at.checked_add(4)?)?.try_into().ok()?))
 }
 
 fn text_at(data: &[u8], at: u32) -> Option<&[u8]> {

@@ -21,7 +21,8 @@ pub fn u32_at(data: &[u8], at: usize) -> Option<u32> {
     Some(u32::from_le_bytes(data.get(at..at.checked_add(4)?)?.try_into().ok()?))
 }
 
-pub(super) fn u64_at(data: &[u8], at: usize) -> Option<u64> {
+/// Reads eight bytes.
+pub fn u64_at(data: &[u8], at: usize) -> Option<u64> {
     Some(u64::from_le_bytes(data.get(at..at.checked_add(8)?)?.try_into().ok()?))
 }
 
