@@ -353,7 +353,7 @@ fn add_embed(changes: &mut Changes, package: &Package, source: &DependencySource
     let there = match files::read_text(&script) {
         Ok(text) => Some(["cudaguard::", "use cudaguard"].iter().any(|word| text.contains(word))),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => None,
-        Err(error) => return Err(CliError::operational(format_args!("{}: {error}", script.display()))),
+        Err(error) => return Err(file_error(&script, error).into()),
     };
     let dependency = source.dependency(&package.dir);
     let add = if by_version {
@@ -416,7 +416,7 @@ fn replace_registry_dependency(
     };
     if !changes.dry_run {
         fs::write(manifest, text.replacen(line, &format!("cudaguard = {dependency}"), 1))
-            .map_err(|error| CliError::operational(format_args!("{}: {error}", manifest.display())))?;
+            .map_err(|error| file_error(manifest, error))?;
     }
     changes.done(
         "changed",

@@ -1,7 +1,7 @@
 //! The DLLs that Windows loads for a program or a library, as far as their directories are known.
 
 use std::collections::BTreeSet;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use super::absent_libraries::{absent_library, is_of_program};
 use super::components::components_together;
@@ -94,6 +94,12 @@ pub(crate) fn start_on_windows(file: &Binary, env: &Env, probe: &DriverProbe) ->
     findings
 }
 
+fn damaged_dll(request: &DllRequest, path: &Path, why: &str) -> Finding {
+    let values = Values::default().with("library", &request.name).with("path", path.display());
+    let values = values.with("why", why).with("needed_by", request.needed_by.display());
+    MessageTemplate::LibraryDamaged.to_finding(&values.with("picked_by", SEARCH))
+}
+
 /// Returns the file of a library in the first directory outside of Windows that contains it.
 fn find_own<'a>(dirs: &'a SearchedDirs, name: &str) -> Option<&'a PathBuf> {
     let wanted = vendor::plain_name(name);
@@ -159,8 +165,6 @@ impl<'a> DllFiles<'a> {
             let Some(path) = request.own_file() else { continue };
             // The files with a trace of CUDA report their damage themselves.
             let is_reported = self.libraries.iter().any(|(index, _)| *index == at + 1);
-            let values = Values::default().with("library", &request.name).with("path", path.display());
-            let values = values.with("needed_by", request.needed_by.display()).with("picked_by", SEARCH);
             let contents = files.open(path);
             let finding = match contents.as_deref().map(|data| Pe::parse(data)) {
                 Ok(Ok(image)) => {
@@ -169,11 +173,9 @@ impl<'a> DllFiles<'a> {
                     }
                     finding_of_processor((&request.name, image.processor()), (&program, self.file.machine))
                 }
-                Ok(Err(why)) => {
-                    Some(MessageTemplate::LibraryDamaged.to_finding(&values.with("why", format_args!("it {why}"))))
-                }
-                Err(why) if why.ends_with(": is empty") => {
-                    Some(MessageTemplate::LibraryDamaged.to_finding(&values.with("why", "it is empty")))
+                Ok(Err(why)) => Some(damaged_dll(request, path, &format!("it {why}"))),
+                Err(_) if std::fs::metadata(path).is_ok_and(|about| about.is_file() && about.len() == 0) => {
+                    Some(damaged_dll(request, path, "it is empty"))
                 }
                 Err(why) => {
                     all.not_examined.push(NotExamined::new(request.name.as_str(), why.as_str()));
