@@ -60,7 +60,7 @@ fn start_program(env: &Env, program: &OsStr, command: &mut Command) -> Result<Ex
 /// Returns the errors with which `verify` refuses this program here, except those that its policy defers.
 fn errors_of_start(env: &Env, program: &Path) -> Vec<Finding> {
     match OpenArtifact::open(program) {
-        Ok(mut artifact) if artifact.is_foreign() => {
+        Ok(mut artifact) if artifact.is_never_loaded_here() => {
             let mut findings = artifact.check_here(env, &[]).map_or_else(|_| Vec::new(), |answer| answer.findings);
             findings.retain(|finding| finding.severity == Severity::Error);
             findings

@@ -433,4 +433,10 @@ fn object_file_is_not_linked() {
     let answer: Value = serde_json::from_str(&outcome.stdout).unwrap_or_else(|error| panic!("{error}: {outcome}"));
     assert_eq!(answer["verdict"], "unknown", "{outcome}");
     assert!(ReportedFinding::list(&answer["findings"]).iter().any(|reported| reported.code == "CG514"), "{outcome}");
+    let verdicts = ["verify", "doctor"].map(|verb| {
+        let outcome = command::call([verb, "--json"]).arg(&object).run();
+        let answer: Value = serde_json::from_str(&outcome.stdout).unwrap_or_else(|error| panic!("{error}: {outcome}"));
+        (answer["verdict"].clone(), outcome.status())
+    });
+    assert_eq!(verdicts[0], verdicts[1], "verify and doctor");
 }

@@ -80,10 +80,10 @@ impl<'a> OpenArtifact<'a> {
         }
     }
 
-    /// Returns true for a single file that another operating system loads.
-    pub(crate) fn is_foreign(&self) -> bool {
+    /// Returns true for a single file that no dynamic linker loads, or that of another operating system.
+    pub(crate) fn is_never_loaded_here(&self) -> bool {
         let Self::File(path, contents) = self else { return false };
-        Binary::from_contents(path, contents.clone()).is_ok_and(|binary| is_foreign(&binary))
+        Binary::from_contents(path, contents.clone()).is_ok_and(|binary| is_foreign(&binary) || is_unlinked(&binary))
     }
 
     /// Checks it on each of these machines; it must run on all of them. Findings name `place` as their origin.
@@ -141,9 +141,11 @@ fn is_foreign(binary: &Binary) -> bool {
 
 /// Returns true for programs and libraries that the dynamic linker of this machine may load.
 fn is_loaded_here(binary: &Binary) -> bool {
-    !cfg!(windows)
-        && !is_foreign(binary)
-        && !matches!(binary.kind, BinaryKind::Object | BinaryKind::Archive | BinaryKind::GpuCode)
+    !cfg!(windows) && !is_foreign(binary) && !is_unlinked(binary)
+}
+
+const fn is_unlinked(binary: &Binary) -> bool {
+    matches!(binary.kind, BinaryKind::Object | BinaryKind::Archive | BinaryKind::GpuCode)
 }
 
 /// Adds the requirements of the packages that installed the files, as far as the other installed packages do not fulfil them.
