@@ -14,6 +14,7 @@ mod stale;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fs;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use crate::knowledge::crates::Crate;
@@ -58,6 +59,10 @@ impl CrateGraph {
         // with any name may link CUDA.
         if builds && lock.as_ref().is_ok_and(|text| !speaks_of_cuda(text)) {
             return Self::default();
+        }
+        // Cargo reports it in its own build.
+        if let Some(error) = lock.as_ref().err().filter(|error| !builds && error.kind() != ErrorKind::NotFound) {
+            return Self { unchecked: Some(format!("Cargo.lock cannot be read: {error}")), ..Self::default() };
         }
         let asked =
             GraphQuery { env: &config.env, project, call, top: &project.top, copy: None, locked: lock.is_ok(), builds };

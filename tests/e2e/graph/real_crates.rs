@@ -102,6 +102,9 @@ fn project_without_lock_is_checked() {
     tree.write("Cargo.lock", "version = 4\n\n[[package]]\nname = \"cudarc\"\nversion = \"0.19.999\"\n");
     let outcome = tree.call("13.0", &["check", "--offline"]).run().expect(2);
     assert!(outcome.stderr.contains("cannot be checked: `cargo metadata` fails"), "{outcome}");
+    std::fs::write(&lock, b"\xff").expect("it can be written");
+    let outcome = tree.call("13.0", &["check", "--offline"]).run().expect(2);
+    assert!(outcome.stderr.contains("cannot be checked: Cargo.lock cannot be read: is not UTF-8 text"), "{outcome}");
 }
 
 const BOTH: &str = "old = { package = \"cudarc\", version = \"=0.17.8\", features = [\"cuda-12080\"] }\n\

@@ -106,7 +106,7 @@ impl ReleaseRequirements {
         for directory in dir.ancestors() {
             for name in &[super::FILE, PYPROJECT] {
                 let path = directory.join(name);
-                if path.is_file() {
+                if path.exists() {
                     if let Some(found) = Self::from_file(&path)? {
                         return Ok(Some((path, found)));
                     }
