@@ -661,8 +661,11 @@ impl GateReport {
             let _ = writeln!(text, "  and {} more (--json has all)", self.files.len() - LISTED);
         }
         if self.files.is_empty() {
-            let none =
-                if self.knows_all_files { "no file uses CUDA" } else { "it is unknown whether a file uses CUDA" };
+            let none = if self.knows_all_files {
+                "no program or library uses CUDA"
+            } else {
+                "it is unknown whether a program or library uses CUDA"
+            };
             let _ = writeln!(text, "  {none}");
         }
         text

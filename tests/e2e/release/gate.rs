@@ -251,6 +251,8 @@ fn each_status_has_a_reason() {
     };
     let opens = "#include <dlfcn.h>\nint main(void) { return !dlopen(\"libcuda.so.1\", RTLD_NOW); }";
     compiled("opens", opens, &["-ldl"]);
+    compiled("opens-cufft", &opens.replace("libcuda.so.1", "libcufft.so.11"), &["-ldl"]);
+    fs::create_dir_all(scratch.join("directory")).expect("a directory");
     fs::create_dir_all(scratch.join("mixed")).expect("a directory");
     compiled("mixed/opens-cudnn", &opens.replace("libcuda.so.1", "libcudnn.so.9"), &["-ldl"]);
     compiled("host", "int main(void) { return 0; }", &[]);
@@ -300,9 +302,11 @@ fn each_status_has_a_reason() {
         ("opens", &format!("{options} --strict"), 1, "error[CG608]: opens: --strict requires an answer"),
         ("opens", "--guarded", 2, "info[CG606]: opens: it cannot be determined"),
         ("opens", "--guarded --strict", 1, "error[CG608]"),
+        ("opens-cufft", "--guarded --strict", 1, "libcufft.so.11, which it may open, are unknown"),
+        ("host", "--archs 80 --policy directory", 2, "is a directory; expected a policy file"),
         ("opens", "--driver-floor 535", 2, "info[CG606]"),
-        ("opens", "--guarded --except opens", 0, "it is unknown whether a file uses CUDA"),
-        ("opens", "--archs 80", 1, "it is unknown whether a file uses CUDA"),
+        ("opens", "--guarded --except opens", 0, "it is unknown whether a program or library uses CUDA"),
+        ("opens", "--archs 80", 1, "it is unknown whether a program or library uses CUDA"),
         (
             "mixed",
             options,
@@ -311,7 +315,7 @@ fn each_status_has_a_reason() {
         ),
         ("mixed", &format!("{options} --strict"), 1, "error[CG608]: mixed: --strict requires an answer"),
         ("host", options, 2, "nothing to check: it has no manifest"),
-        ("host", "--guarded --strict", 0, "no file uses CUDA"),
+        ("host", "--guarded --strict", 0, "no program or library uses CUDA"),
         ("gone", options, 2, "gone"),
         ("linked", "--host gone.json", 2, "gone.json"),
     ] {

@@ -10,7 +10,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use cargo_cudaguard::binary::loader::DllSearch;
-use cudaguard_tests::{Call, Scratch, command, e2e, tools};
+use cudaguard_tests::{Call, Scratch, command, e2e, parts, tools};
 
 use self::wine::Wine;
 
@@ -192,6 +192,22 @@ fn answers_about_pe_files() {
     for option in ["--host", "--fleet"] {
         let _ = command::call(["verify", option]).arg(&wide).arg(&program).run().success();
     }
+    // A program that opens the driver by name, and its guard, which does so, too.
+    for (load, expected) in
+        [("LoadLibraryA(\"nvcuda.dll\")", 2), ("LoadLibraryW(L\"nvcuda.dll\")", 2), ("LoadLibraryA(\"x\")", 0)]
+    {
+        let source = format!("#include <windows.h>\nint main(void) {{ return {load} == 0; }}");
+        let (opener, object, guard) = (scratch.join("opener.exe"), scratch.join("opener.o"), scratch.join("guard.o"));
+        let source = scratch.file("opener.c", source);
+        let _ = Call::new(COMPILER).args(["-c", "-o"]).args([&object, &source]).run().success();
+        let embed =
+            command::call(["embed", "--name", "app", "--compiler", COMPILER, "--toolkit"]).arg(parts::cuda("13.0"));
+        let _ = embed.arg("-o").arg(&guard).run().success();
+        let _ = Call::new(COMPILER).arg("-o").args([&opener, &object, &guard]).run().success();
+        let _ = command::call(["seal"]).args([&opener, &object, &guard]).run().success();
+        let _ = command::call(["verify", "--driver", "580", "--gpu", "A100"]).arg(&opener).run().expect(expected);
+    }
+    fs::remove_file(scratch.join("opener.exe")).unwrap();
     for (verb, status) in [("verify", 1), ("doctor", 1), ("exec", 78)] {
         let here = command::call([verb]).arg(&program).run().expect(status);
         assert!(format!("{}{}", here.stdout, here.stderr).contains("is for x86_64-windows"), "{here}");
