@@ -95,7 +95,7 @@ pub(crate) fn run_init(env: &Env, arguments: &[OsString]) -> Result<ExitCode, Cl
             add_embed(&mut changes, package, &source)?;
         } else {
             changes.line(format_args!(
-                "skipped {}: it has no CUDA source file, build script or known crate. To guard it anyway, run `cargo cudaguard init -p {}`",
+                "skipped {}: it has no CUDA source file, build script or known crate. To guard it anyway, add `-p {}` to this command",
                 package.dir.join("Cargo.toml").display(),
                 package.name
             ));

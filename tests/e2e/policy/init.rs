@@ -354,7 +354,7 @@ fn packages_without_cuda_are_skipped() {
     let again = tree.call("12.4", &["init"]).run().success().stdout;
     assert_eq!(there(), [false, true, true, true], "the policy of the workspace guards no further member: {again}");
     assert!(
-        printed.contains("plain/Cargo.toml: it has no CUDA source file") && printed.contains("init -p plain`"),
+        printed.contains("plain/Cargo.toml: it has no CUDA source file") && printed.contains("add `-p plain`"),
         "{printed}"
     );
     assert!(printed.contains("script/build.rs: exists, but does not call embed!()"), "{printed}");
