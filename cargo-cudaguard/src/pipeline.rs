@@ -75,7 +75,8 @@ pub fn check_build(facts: &BuildInputs<'_>, crates: &[Crate], env: &Env) -> Resu
     Ok(CheckedBuild { of_crates: facts.apply_policy(&build.policy, of_crates).findings, uses, build })
 }
 
-fn uses_cudnn(one: &Crate) -> bool {
+/// Returns true if a crate uses cuDNN.
+pub fn uses_cudnn(one: &Crate) -> bool {
     one.library_stems().contains(&CUDNN.key)
 }
 

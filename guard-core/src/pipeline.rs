@@ -22,7 +22,7 @@ use crate::sys::env::Env;
 use crate::toolchain::{BuildSystem, Toolchain};
 
 use inputs::ProjectLock;
-pub use inputs::{BuildInputs, CudaIntent, is_library_absent, needs_use_of_cudnn};
+pub use inputs::{BuildInputs, CudaIntent, is_library_absent, names_cudnn, needs_use_of_cudnn};
 
 /// The result of the checks of a build: the toolchain, and the findings with their severity in this build.
 #[derive(Debug)]
@@ -88,6 +88,11 @@ impl BuildInputs<'_> {
         let mut findings = checks::build::check_build(policy, toolchain);
         if intent == CudaIntent::Owner {
             checks::build::downgrade_env_only_archs(toolchain, &mut findings);
+        }
+        if !self.sees_linked && toolchain.by == BuildSystem::Cargo && !self.shows_use_of_cudnn() {
+            for finding in findings.iter_mut().filter(|finding| needs_use_of_cudnn(finding, policy)) {
+                finding.severity = Severity::Info;
+            }
         }
         if !self.sees_linked {
             findings.extend(checks::fleet::check_declared_fleet(policy, toolchain));

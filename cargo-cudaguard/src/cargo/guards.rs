@@ -47,6 +47,7 @@ pub(crate) fn build_inputs<'a>(project: &'a Project, package: &'a Package, targe
         headers: None,
         given: None,
         reaches_cuda: false,
+        uses_cudnn: false,
     }
 }
 

@@ -9,7 +9,7 @@ use crate::cli::json_output::{self, FindingView, VersionView, texts};
 use crate::cli::toolchain_json::ToolchainView;
 use crate::cli::toolchain_report;
 use crate::knowledge::crates::Crate;
-use crate::pipeline::CheckedBuild;
+use crate::pipeline::{CheckedBuild, uses_cudnn};
 use cudaguard::internal::env::Env;
 use cudaguard::internal::finding::{self, Code, Finding, MessageTemplate, Severity, Values};
 use cudaguard::internal::pipeline::{self, BuildCheck, BuildInputs, CudaIntent};
@@ -40,6 +40,7 @@ pub(crate) fn run_check(env: &Env, arguments: &[OsString]) -> Result<ExitCode, C
                 sees_linked: false,
                 intent,
                 reaches_cuda,
+                uses_cudnn: crates.iter().any(uses_cudnn),
                 ..guards::build_inputs(&project, member, target)
             };
             let judged = guards::check_package(env, &facts, crates, &variables)?;

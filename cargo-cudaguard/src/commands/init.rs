@@ -15,6 +15,7 @@ use cudaguard::internal::env::Env;
 use cudaguard::internal::files;
 use cudaguard::internal::json;
 use cudaguard::internal::lock::{LockScope, Pins};
+use cudaguard::internal::pipeline::names_cudnn;
 use cudaguard::internal::policy::{FILE, Policy};
 use cudaguard::internal::toolchain::Toolchain;
 use cudaguard::internal::vendor::CUDNN;
@@ -129,9 +130,8 @@ pub(crate) fn run_init(env: &Env, arguments: &[OsString]) -> Result<ExitCode, Cl
 /// Returns true if a crate, or the build script of the package, mentions cuDNN. A cuDNN that is only installed is no reason to
 /// require it.
 fn uses_cudnn(package: &Path, crates: &[Crate]) -> bool {
-    let script = files::read_text(&package.join("build.rs")).unwrap_or_default();
     let mut names = crates.iter().flat_map(|one| std::iter::once(&one.name).chain(&one.features));
-    names.any(|name| name.contains("cudnn")) || script.to_ascii_lowercase().contains("cudnn")
+    names.any(|name| name.contains("cudnn")) || names_cudnn(package)
 }
 
 /// Returns true if a package contains device code, or a build script that mentions CUDA.

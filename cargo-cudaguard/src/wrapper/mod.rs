@@ -245,6 +245,7 @@ impl CratePackage<'_> {
             headers: None,
             given: None,
             reaches_cuda: self.crates().iter().any(Crate::reaches_cuda),
+            uses_cudnn: false,
         }
     }
 }

@@ -220,6 +220,7 @@ impl Embed {
             headers: self.cudnn_include.as_ref().map(|dir| package.dir.join(dir)),
             given: None,
             reaches_cuda: false,
+            uses_cudnn: false,
         }
     }
 }

@@ -8,6 +8,7 @@ use crate::finding::{Code, Finding, Severity};
 use crate::knowledge::vendor::CUDNN;
 use crate::manifest::model::{Component, Linkage};
 use crate::sys::env::Env;
+use crate::sys::files;
 use crate::toolchain::{BuildSystem, BuildSystemFacts, DetectOptions, Sourced, Toolchain};
 
 /// Evidence that a package uses CUDA.
@@ -24,6 +25,7 @@ pub enum CudaIntent {
 
 /// The facts that a front end knows about a build.
 #[derive(Clone, Debug)]
+#[allow(clippy::struct_excessive_bools, reason = "front ends know each of these by itself")]
 pub struct BuildInputs<'a> {
     /// The component that findings and note refer to.
     pub component: Component,
@@ -57,6 +59,8 @@ pub struct BuildInputs<'a> {
     pub given: Option<BuildSystemFacts>,
     /// Set if a crate in the build reaches CUDA.
     pub reaches_cuda: bool,
+    /// Set if a crate in the build uses cuDNN.
+    pub uses_cudnn: bool,
 }
 
 /// The lock of a project.
@@ -203,6 +207,11 @@ impl BuildInputs<'_> {
         }
     }
 
+    /// Returns true if the project shows that the build uses cuDNN.
+    pub(super) fn shows_use_of_cudnn(&self) -> bool {
+        self.uses_cudnn || self.headers.is_some() || names_cudnn(self.dir) || names_cudnn(self.top)
+    }
+
     /// Returns true if only the linked file shows whether this finding applies.
     pub(super) fn awaits_linked(
         &self,
@@ -225,6 +234,14 @@ impl BuildInputs<'_> {
             toolchain.by == BuildSystem::Cargo && self.headers.is_none() && needs_use_of_cudnn(finding, policy);
         is_one_of_several || is_library_open || is_unused
     }
+}
+
+/// Returns true if the manifest or the build script of a package names cuDNN.
+pub fn names_cudnn(package: &Path) -> bool {
+    ["Cargo.toml", "build.rs"].iter().any(|name| {
+        let text = files::read_text(&package.join(name)).unwrap_or_default();
+        text.to_ascii_lowercase().contains(CUDNN.key)
+    })
 }
 
 /// Returns true if the finding applies only to a build that uses cuDNN, and the policy does not mention cuDNN: a variable that

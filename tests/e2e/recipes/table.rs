@@ -110,7 +110,7 @@ pub(crate) fn fleets() -> Vec<Recipe> {
     ]
 }
 
-/// Fleets that do not refuse a program without CUDA.
+/// Fleets and machines that do not refuse a program without CUDA.
 pub(crate) fn without_cuda() -> Vec<Recipe> {
     vec![
         Recipe {
@@ -126,6 +126,11 @@ pub(crate) fn without_cuda() -> Vec<Recipe> {
                 machine.set("CUDAARCHS", "80");
             })
         },
+        recipe("cudnn-that-nothing-uses", &[], "", |machine| {
+            machine.cuda_in_use("13.0");
+            machine.cudnn("cudnn", "8.9.7");
+            machine.set_at("CUDNN_PATH", "cudnn");
+        }),
     ]
 }
 

@@ -124,7 +124,7 @@ impl Bench {
 
     fn in_dir(name: &'static str, root: Scratch) -> Self {
         let mut bench = Self { name, root, variables: BTreeMap::new(), target: None };
-        bench.file("home/app/Cargo.toml", project::package("app"));
+        bench.file("home/app/Cargo.toml", project::package("app") + "[features]\ncudnn = []\n");
         bench.file("home/app/src/main.rs", "fn main() {}\n");
         bench.gcc("usr/bin/gcc", "12.2.0");
         let path = bench.at("usr/bin");

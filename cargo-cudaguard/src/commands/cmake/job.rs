@@ -92,6 +92,7 @@ impl CmakeJob {
             headers: None,
             given: Some(given.clone()),
             reaches_cuda: false,
+            uses_cudnn: false,
         }
     }
 
