@@ -192,6 +192,16 @@ impl Row {
     }
 }
 
+/// Waits for a component. Nothing if a part of its name is in a variable of the script.
+fn need_part(name: &str) {
+    if !name.is_empty()
+        && !name.ends_with('-')
+        && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-.".contains(&byte))
+    {
+        let _ = parts::part(name);
+    }
+}
+
 /// The directory of a row. Its file `variables` has the exported variables, and `machine`, if it exists, the options of a simulated one.
 struct Place {
     scratch: Scratch,
@@ -200,17 +210,26 @@ struct Place {
 
 impl Place {
     fn new(row: &Row) -> Self {
-        for line in row.scene.lines().chain(row.fix.lines()) {
-            match *line.split(' ').collect::<Vec<_>>() {
-                ["cuda", _, version] => _ = parts::cuda(version),
-                ["cudnn", _, version] => _ = parts::cudnn(version),
+        // The prelude builds with this toolkit.
+        let _ = parts::cuda("13.0");
+        let lines = format!("{}{}\n{}", row.scene, row.command, row.fix);
+        for statement in lines.split(['\n', ';']) {
+            match *statement.split_whitespace().collect::<Vec<_>>() {
+                ["cuda", _, version] => need_part(&format!("cuda-{version}")),
+                ["cudnn" | "cudnn_files", _, version] | ["cudnn_build", version] => {
+                    need_part(&format!("cudnn-{version}"));
+                }
                 ["machine", ..] => world::need(),
-                ["kernels", ..] => _ = (parts::cuda("13.0"), tools::need("g++")),
-                ["locked;" | "locked", ..] => parts::crates(),
+                ["kernels", ..] => _ = tools::need("g++"),
+                ["locked", ..] => parts::crates(),
                 [windows::COMPILER, ..] => _ = tools::need(windows::COMPILER),
                 ["guarded" | "library" | "program", ..] => _ = tools::need("gcc"),
                 _ => {}
             }
+        }
+        for text in lines.split("$PARTS").skip(1) {
+            let text = text.trim_start_matches(['"', '/']);
+            need_part(text.split(|c: char| c.is_whitespace() || "/\"';:)}".contains(c)).next().unwrap_or_default());
         }
         let wine = row.command.contains("wine64").then(|| Wine::new(row.name));
         Self { scratch: Scratch::without_blanks(row.name), wine }

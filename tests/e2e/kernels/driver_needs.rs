@@ -62,7 +62,7 @@ fn ptx_text() {
     bench.write("main.c", b"int go(void); extern char text[]; int main(void) { return go() + text[0]; }\n");
     let lib = parts::cuda("13.5").join("lib64").display().to_string();
     let link = "-lcudart_static -lstdc++ -ldl -lrt -lpthread";
-    bench.tool(&format!("gcc -w -z noexecstack main.c text.s k.o -L{lib} {link} -o layout"));
+    bench.tool(&format!("gcc -w -z noexecstack main.c text.s k.o -L'{lib}' {link} -o layout"));
     for (driver, expected) in [("580.95.05", "refused"), ("620.70.06", "runs")] {
         let (word, text) = verdict(&bench, "layout", driver, "H100");
         assert_eq!(word, expected, "{text}");
@@ -81,7 +81,7 @@ fn ptx_text() {
     let plain = std::fs::read_to_string(bench.path("text.ptx")).expect("PTX");
     let extern_function = ".address_size 64\n.extern .func cudaGraphSetConditional(.param .b64 a, .param .b32 b);\n";
     bench.write("text.ptx", plain.replace(".address_size 64\n", extern_function).as_bytes());
-    bench.tool(&format!("gcc -w -z noexecstack main.c text.s k.o -L{lib} {link} -o graphs"));
+    bench.tool(&format!("gcc -w -z noexecstack main.c text.s k.o -L'{lib}' {link} -o graphs"));
     let (word, text) = verdict(&bench, "graphs", "580.95.05", "H100");
     assert_eq!(word, "runs", "{text}");
 }
