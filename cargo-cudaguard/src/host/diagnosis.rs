@@ -13,8 +13,8 @@ use crate::binary::loader::{Inspection, LoadGraph, sorted_entries};
 use crate::binary::mapped_file::{Contents, OpenFiles};
 use crate::family::named_libraries;
 use crate::host::dry_run::{self, DryRun};
-use crate::host::facts::LoaderVersion;
-use crate::host::judge::missing_parts;
+use crate::host::facts::{CudnnState, LoaderVersion};
+use crate::host::judge::{self, missing_parts};
 use crate::host::libcuda_fix;
 use crate::host::library_version::{file_version, numbers_in_name};
 use crate::host::machine::{DriverProbe, Gpu, HostLibrary, HostLibraryPart, Machine, MachineKind, detect, redact};
@@ -456,16 +456,9 @@ fn diagnose_host(machine: &Machine, signs: &HostSymptoms) -> Vec<Finding> {
         };
         found.push(words.to_finding(&values.clone().with("devices", signs.on_bus.join(", "))));
     }
-    match driver.init {
-        Some(803) => found.push(MessageTemplate::DriverMismatch.to_finding(&values)),
-        // To a module that an update left loaded, the new libcuda looks like cuda-compat.
-        Some(804) if driver.ordinary && kernel.is_some() => {
-            found.push(MessageTemplate::DriverMismatch.to_finding(&values));
-        }
-        Some(804) => found.push(MessageTemplate::ForwardCompatUnsupported.to_finding(&values)),
-        Some(34) => found.push(MessageTemplate::StubDriver.to_finding(&values)),
-        Some(answer) if !matches!(answer, 0 | 100) => found.push(init_failure(answer, machine, signs, &values)),
-        _ => {}
+    if let Some(answer) = driver.init.filter(|answer| !matches!(answer, 0 | 100)) {
+        let refusal = judge::init_refusal(&machine.host_with(CudnnState::Unknown));
+        found.push(refusal.unwrap_or_else(|| init_failure(answer, machine, signs, &values)));
     }
     if machine.kind == Some(MachineKind::Wsl2) && signs.libcuda.as_deref().is_some_and(|path| !path.contains("/wsl/")) {
         found.push(MessageTemplate::WslShadowed.to_finding(&values));

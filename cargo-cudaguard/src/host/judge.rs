@@ -11,11 +11,12 @@ mod tests;
 
 use std::path::Path;
 
-use cudaguard::internal::finding::{self, Finding, MessageTemplate, Severity, Values};
-use cudaguard::internal::manifest::{GpuCoverage, Manifest, Requirement};
+use cudaguard::internal::finding::{self, Effect, Finding, MessageTemplate, Severity, Values};
+use cudaguard::internal::manifest::{Component, GpuCoverage, Manifest, Requirement};
 use cudaguard::internal::note::layout::{GPU_AUTO, GPU_OPTIONAL, GPU_REQUIRED, PARTIAL_REFUSES, PARTIAL_SILENT};
-use cudaguard::internal::policy::GpuNeed;
+use cudaguard::internal::policy::{GpuNeed, Policy};
 use cudaguard::internal::tables;
+use cudaguard::internal::toolchain::Toolchain;
 use cudaguard::internal::version::{CudaVersion, Version};
 
 use crate::host::facts::{CudartState, CudnnState, DriverState, Host, HostDriver, Inner, LoaderVersion};
@@ -114,6 +115,15 @@ pub fn judge(manifest: &Manifest, host: &Host) -> Vec<Finding> {
     let mut findings: Vec<Finding> = judged.findings.iter().map(|found| call.write(found, judged.unknown)).collect();
     finding::sort_findings(&mut findings);
     findings
+}
+
+/// Returns the error because of which no program that requires a GPU starts if `cuInit` has this result; `None` if the result alone
+/// does not decide.
+pub fn init_refusal(host: &Host) -> Option<Finding> {
+    let (component, policy) = (Component::unrecorded(""), Policy::default());
+    let mut manifest = Manifest::from_build(component, "", "", &policy, &Toolchain::default());
+    manifest.runtime.gpu = GpuNeed::Required;
+    judge(&manifest, host).into_iter().find(|finding| finding.code.effect() == Effect::Refuses)
 }
 
 /// Returns the warning about two components that no GPU can run both. The first of them is its owner.
