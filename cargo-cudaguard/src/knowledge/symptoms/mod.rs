@@ -35,12 +35,9 @@ pub struct Symptom {
     /// Patterns of the message, in the syntax of the data file.
     #[serde(default, skip_serializing)]
     pub texts: Vec<String>,
-    /// Patterns of names that a toolkit no longer declares: those that the headers of CUDA 11.8, 12.9 and 13.5 differ by.
+    /// Patterns of names, by the key of the messages about them.
     #[serde(default, skip_serializing)]
-    pub removed: Vec<String>,
-    /// Patterns of the functions that these headers declare with other arguments.
-    #[serde(default, skip_serializing)]
-    pub changed: Vec<String>,
+    pub about: BTreeMap<String, Vec<String>>,
     /// The most frequent one first.
     #[serde(rename(deserialize = "cause"))]
     pub causes: Vec<Cause>,
@@ -111,6 +108,8 @@ struct SymptomTable {
     harmless: Vec<Pattern>,
     /// English texts, with their patterns in other languages.
     translated: BTreeMap<String, Vec<Pattern>>,
+    /// The messages about a name, by kind; `NAME` stands for it.
+    messages: BTreeMap<String, Vec<String>>,
     #[serde(rename = "symptom")]
     symptoms: Vec<Symptom>,
 }
@@ -280,38 +279,22 @@ fn find_numbered(text: &NormalizedText) -> Vec<&'static Symptom> {
     found
 }
 
-/// Returns the messages of nvcc, GCC, clang and MSVC about a name without a declaration.
-fn undeclared(name: &str) -> [String; 6] {
-    [
-        format!("identifier {name} is undefined"),
-        format!("{name} was not declared"),
-        format!("{name} does not name a type"),
-        format!("undeclared identifier {name}"),
-        format!("unknown type name {name}"),
-        format!("{name}: identifier not found"),
-    ]
-}
-
-/// Returns the messages of nvcc, GCC, clang and MSVC about a call with other arguments than the declaration.
-fn miscalled(name: &str) -> [String; 7] {
-    [
-        format!("arguments in function call ... {name}("),
-        format!("arguments to function ... {name}("),
-        format!("arguments to function {name}"),
-        format!("no matching function for call to {name}"),
-        format!("initializing argument # of ... {name}("),
-        format!("{name}: function does not take"),
-        format!("{name}: no overloaded function"),
-    ]
+/// Returns the messages of one kind about these names.
+fn messages_about<'a>(
+    messages: &'a BTreeMap<String, Vec<String>>,
+    kind: &str,
+    names: &'a [String],
+) -> impl Iterator<Item = String> + use<'a> {
+    let forms = messages.get(kind).into_iter().flatten();
+    forms.flat_map(move |form| names.iter().map(move |name| form.replace("NAME", name)))
 }
 
 /// Parses the table.
 fn parse_table(text: &str) -> Result<SymptomTable, toml::de::Error> {
     let mut table: SymptomTable = toml::from_str(text)?;
     for symptom in &mut table.symptoms {
-        let removed = symptom.removed.iter().flat_map(|name| undeclared(name));
-        let changed = symptom.changed.iter().flat_map(|name| miscalled(name));
-        let texts = symptom.names.iter().chain(&symptom.texts).cloned().chain(removed).chain(changed);
+        let messages = symptom.about.iter().flat_map(|(kind, names)| messages_about(&table.messages, kind, names));
+        let texts = symptom.names.iter().chain(&symptom.texts).cloned().chain(messages);
         symptom.patterns = texts.map(|text| Pattern::new(&text)).collect();
     }
     Ok(table)
@@ -362,7 +345,7 @@ mod tests {
     fn rows_are_complete_and_unique() {
         let mut seen = BTreeSet::new();
         for symptom in all_symptoms() {
-            let Symptom { name, texts, names, numbers, causes, sources, means, title, .. } = symptom;
+            let Symptom { name, texts, about, names, numbers, causes, sources, means, title, .. } = symptom;
             let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
             assert!(name.chars().all(plain) && name.contains(char::is_alphabetic), "{name}");
             assert!(seen.insert(name.clone()), "duplicate {name}");
@@ -378,6 +361,7 @@ mod tests {
             for text in texts.iter().chain(names) {
                 assert!(seen.insert(text.to_ascii_lowercase()), "{name}: duplicate `{text}`");
             }
+            assert!(about.keys().all(|kind| compiled_in().messages.contains_key(kind)), "{name}: {about:?}");
             for cause in causes {
                 assert!(cause.why.ends_with(['.', ')']) && !cause.fix.ends_with('.'), "{name}: {cause:?}");
             }
@@ -416,9 +400,9 @@ mod tests {
                 assert_eq!(first(name), symptom.name, "{name}");
                 assert_eq!(first(&format!("x: Error {name}(\"…\")")).is_empty(), *name == symptom.name, "{name}");
             }
-            let removed = symptom.removed.iter().map(|name| undeclared(name)[0].clone());
-            let changed = symptom.changed.iter().map(|name| miscalled(name)[0].clone());
-            for text in symptom.texts.iter().cloned().chain(removed).chain(changed) {
+            let about = symptom.about.iter();
+            let messages = about.flat_map(|(kind, names)| messages_about(&compiled_in().messages, kind, names));
+            for text in symptom.texts.iter().cloned().chain(messages) {
                 let (start, end) = if text.starts_with("= ") { ("\n", "\n") } else { ("/a/b.rs:12: ", ": c") };
                 let text = text
                     .trim_start_matches("= ")

@@ -1,5 +1,7 @@
 //! Statuses without a symptom of their own (`data/statuses.toml`). Each one becomes a [`Symptom`] with the cause of its group.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Deserializer};
 
 use super::pattern::Pattern;
@@ -66,8 +68,7 @@ fn parse_status(group: &StatusGroup, row: &str) -> Result<Symptom, String> {
         numbers: vec![Number { family: family.to_owned(), number }],
         names,
         texts: Vec::new(),
-        removed: Vec::new(),
-        changed: Vec::new(),
+        about: BTreeMap::new(),
         means: group.means.clone(),
         sources: group.sources.clone(),
         causes: vec![Cause {
