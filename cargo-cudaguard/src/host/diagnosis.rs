@@ -456,9 +456,11 @@ fn diagnose_host(machine: &Machine, signs: &HostSymptoms) -> Vec<Finding> {
         };
         found.push(words.to_finding(&values.clone().with("devices", signs.on_bus.join(", "))));
     }
-    if let Some(answer) = driver.init.filter(|answer| !matches!(answer, 0 | 100)) {
-        let refusal = judge::init_refusal(&machine.host_with(CudnnState::Unknown));
-        found.push(refusal.unwrap_or_else(|| init_failure(answer, machine, signs, &values)));
+    // 100 has causes of its own, below.
+    if let Some(answer) = driver.init.filter(|answer| *answer != 100) {
+        let refusal = judge::refusal_of_all(&machine.host_with(CudnnState::Unknown));
+        let refusal = refusal.filter(|finding| answer != 0 || finding.code == Code::GpuNotForDriver);
+        found.extend(refusal.or_else(|| (answer != 0).then(|| init_failure(answer, machine, signs, &values))));
     }
     if machine.kind == Some(MachineKind::Wsl2) && signs.libcuda.as_deref().is_some_and(|path| !path.contains("/wsl/")) {
         found.push(MessageTemplate::WslShadowed.to_finding(&values));
@@ -558,23 +560,35 @@ fn is_virtual(gpu: &Gpu) -> bool {
     name.contains("GRID") || (!size.is_empty() && size.bytes().all(|byte| byte.is_ascii_digit()))
 }
 
+/// Returns the machine without the answer of its driver, so that the release decides which GPUs it supports. `on_bus`: the compute
+/// capabilities of the GPUs on the bus, which count if the driver names none.
+fn without_answer(machine: &Machine, on_bus: &[(u8, u8)]) -> Machine {
+    let mut described = machine.clone();
+    if let Some(driver) = &mut described.driver {
+        driver.init = None;
+    }
+    if described.known_gpus().iter().all(|gpu| gpu.cc.is_none()) {
+        described.gpus = Some(on_bus.iter().map(|cc| Gpu { cc: Some(*cc), ..Gpu::default() }).collect());
+    }
+    for gpu in described.gpus.iter_mut().flatten() {
+        (gpu.listed, gpu.visible) = (false, None);
+    }
+    described
+}
+
 /// Returns why this driver can never use the GPUs on the bus: its branch dropped them, or its kernel module is not for them.
 fn undriven_finding(machine: &Machine, signs: &HostSymptoms, values: &Values) -> Option<Finding> {
-    let listed: Vec<(u8, u8)> = machine.known_gpus().iter().filter_map(|gpu| gpu.cc).collect();
-    let all = if listed.is_empty() { &signs.capabilities } else { &listed };
-    let newest = all.iter().max()?;
-    let kernel = machine.driver.as_ref()?.kernel?;
-    if let Some(branch) = tables::last_branch(*newest).filter(|last| kernel.branch > *last) {
-        let mut gpus: Vec<String> = all.iter().copied().map(tables::dotted_cc).collect();
-        gpus.dedup();
-        let values = values.clone().with("gpus", gpus.join(", ")).with("branch", branch);
-        return Some(MessageTemplate::GpuNotForDriver.to_finding(&values));
+    let described = without_answer(machine, &signs.capabilities);
+    let newest = described.known_gpus().iter().filter_map(|gpu| gpu.cc).max()?;
+    let refusal = judge::refusal_of_all(&described.host_with(CudnnState::Unknown));
+    if let Some(finding) = refusal.filter(|finding| finding.code == Code::GpuNotForDriver) {
+        return Some(finding);
     }
     // Blackwell and later GPUs work with the open kernel modules only, and GPUs before Turing with the other ones only.
-    if signs.closed_module && *newest >= (10, 0) {
+    if signs.closed_module && newest >= (10, 0) {
         return Some(MessageTemplate::DriverNotWorkingClosedModule.to_finding(values));
     }
-    let is_too_old = signs.open_module && *newest < (7, 5) && !tables::is_tegra(*newest);
+    let is_too_old = signs.open_module && newest < (7, 5) && !tables::is_tegra(newest);
     is_too_old.then(|| MessageTemplate::DriverNotWorkingOpenModule.to_finding(values))
 }
 
@@ -685,6 +699,7 @@ mod tests {
     fn problems_are_diagnosed() {
         let bus = || HostSymptoms { on_bus: vec!["0000:01:00.0".to_owned()], ..HostSymptoms::default() };
         let libcuda = |path: &str| HostSymptoms { libcuda: Some(path.to_owned()), ..bus() };
+        let of = |cc| HostSymptoms { capabilities: vec![cc], ..bus() };
         let denied = HostSymptoms { denied: vec!["/dev/nvidia0".to_owned()], ..bus() };
         let no_uvm = || HostSymptoms { lacking: vec!["/dev/nvidia-uvm".to_owned()], usable: true, ..bus() };
         for (host, signs, expected) in [
@@ -727,6 +742,14 @@ mod tests {
                 &["CG325 info"],
             ),
             (r#"{"driver": {"kernel": "535.1", "init": 100}}"#, denied, &["CG321 warning"]),
+            (
+                r#"{"driver": {"user": "595.58.03", "kernel": "595.58.03", "init": 0}, "gpus": [{"cc": "7.0"}]}"#,
+                bus(),
+                &["CG317 error"],
+            ),
+            (r#"{"driver": {"user": "595.58.03", "kernel": "595.58.03", "init": 100}}"#, of((7, 0)), &["CG317 error"]),
+            (r#"{"driver": {"user": "535.1", "kernel": "535.1", "init": 100}}"#, of((12, 0)), &["CG317 error"]),
+            (r#"{"driver": {"user": "535.1", "kernel": "535.1", "init": 100}}"#, of((9, 0)), &["CG324 warning"]),
             (r#"{"driver": {"kernel": "535.1", "init": 100}}"#, no_uvm(), &["CG321 warning"]),
             (r#"{"driver": {"kernel": "535.1", "init": 999}}"#, no_uvm(), &["CG324 error", "CG321 warning"]),
             (r#"{"driver": {"kernel": "535.1", "init": 0}}"#, no_uvm(), &[]),

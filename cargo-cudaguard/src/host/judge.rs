@@ -117,9 +117,8 @@ pub fn judge(manifest: &Manifest, host: &Host) -> Vec<Finding> {
     findings
 }
 
-/// Returns the error because of which no program that requires a GPU starts if `cuInit` has this result; `None` if the result alone
-/// does not decide.
-pub fn init_refusal(host: &Host) -> Option<Finding> {
+/// Returns the error because of which this host refuses every program that requires a GPU.
+pub fn refusal_of_all(host: &Host) -> Option<Finding> {
     let (component, policy) = (Component::unrecorded(""), Policy::default());
     let mut manifest = Manifest::from_build(component, "", "", &policy, &Toolchain::default());
     manifest.runtime.gpu = GpuNeed::Required;
@@ -197,9 +196,10 @@ impl<'a> JudgeCall<'a> {
         judge_start(&rows, requirements, (cudnn, &parts), cudart, driver)
     }
 
-    /// Values about the component.
+    /// Values about the component; none if it has no name.
     fn component(&self) -> Values {
-        Values::default().with("component", &self.manifest.component)
+        let component = &self.manifest.component;
+        Values::default().with_known("component", Some(component).filter(|component| !component.name.is_empty()))
     }
 
     /// The compute capabilities of these GPUs, each once; of all that the driver drives.
