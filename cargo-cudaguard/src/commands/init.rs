@@ -391,32 +391,36 @@ fn add_embed(changes: &mut Changes, package: &Package, source: &DependencySource
             format_args!("cudaguard to [build-dependencies] of {}{because}", manifest.display()),
         );
     } else if !by_version {
-        replace_registry_dependency(changes, &manifest, &text, &table, &dependency)?;
+        let is_named = source.because().is_empty();
+        replace_dependency(changes, &manifest, &text, &table, (&dependency, is_named))?;
     }
     write_new_file(changes, &script, BUILD_RS).map(drop)
 }
 
-/// Replaces a build-dependency on a release of cudaguard, which a registry may not have, by this one.
-fn replace_registry_dependency(
+/// Replaces a build-dependency on a release of cudaguard, which a registry may not have, by this one. `is_named`: the user named the
+/// source, so that it replaces another one, too.
+fn replace_dependency(
     changes: &mut Changes,
     manifest: &Path,
     text: &str,
     table: &toml::Table,
-    dependency: &str,
+    (dependency, is_named): (&str, bool),
 ) -> Result<(), CliError> {
-    let written = table.get("build-dependencies").and_then(|table| table.get("cudaguard")?.as_str());
-    let Some(line) = written.and_then(|version| {
-        text.lines().find(|line| {
-            line.split_once('=').is_some_and(|(key, value)| {
-                key.trim() == "cudaguard" && value.trim().trim_matches(['"', '\'']) == version
-            })
-        })
-    }) else {
+    let Some(written) = table.get("build-dependencies").and_then(|table| table.get("cudaguard")) else { return Ok(()) };
+    let new = format!("cudaguard = {dependency}");
+    if value_of_line(&new).as_ref() == Some(written) || !(written.is_str() || is_named) {
+        return Ok(());
+    }
+    let names_source_only = written.as_table().is_none_or(|table| {
+        table.keys().all(|key| ["path", "git", "rev", "branch", "tag", "version"].contains(&key.as_str()))
+    });
+    let line = text.lines().find(|line| value_of_line(line).as_ref() == Some(written));
+    let Some(line) = line.filter(|_| names_source_only) else {
+        changes.line(format_args!("{}: not changed: write `{new}`, with your options", manifest.display()));
         return Ok(());
     };
     if !changes.dry_run {
-        fs::write(manifest, text.replacen(line, &format!("cudaguard = {dependency}"), 1))
-            .map_err(|error| file_error(manifest, error))?;
+        fs::write(manifest, text.replacen(line, &new, 1)).map_err(|error| file_error(manifest, error))?;
     }
     changes.done(
         "changed",
@@ -424,6 +428,11 @@ fn replace_registry_dependency(
         format_args!("cudaguard in [build-dependencies] of {} from {line}", manifest.display()),
     );
     Ok(())
+}
+
+/// Returns the value of a line `cudaguard = VALUE`.
+fn value_of_line(line: &str) -> Option<toml::Value> {
+    line.parse::<toml::Table>().ok()?.remove("cudaguard")
 }
 
 /// Returns the manifest with the dependency added; `None` if its table is not an ordinary `[build-dependencies]` table.

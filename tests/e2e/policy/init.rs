@@ -146,13 +146,26 @@ fn init_works_from_other_directory() {
     let _ = installed(&project, &["init"]).run().success();
     let written = "cudaguard = { git = \"https://example.invalid/cudaguard\", rev = \"0123456\", version = \"0.1\" }\n";
     assert!(read(&project, "Cargo.toml").ends_with(written));
-    // A dependency on a release that no registry has is repaired.
-    let project = bare("init-repaired");
-    project.write("Cargo.toml", project::package("init-repaired") + "\n[build-dependencies]\ncudaguard = \"0.1\"\n");
-    project.write("build.rs", "fn main() {\n    cudaguard::embed!();\n}\n");
-    let printed = call(&project, &["init", "--path", &guard_core]).success().stdout;
-    assert!(printed.contains("changed cudaguard in [build-dependencies]"), "{printed}");
-    let _ = with(project.cargo(["build"]), project.sibling(), "12.4").run().success();
+    // A dependency on a release that no registry has, or on another checkout, is repaired; one with options is reported.
+    let other = &format!("{{ path = \"{guard_core}/../guard-core\", version = \"0.1\" }}");
+    let with_options = &format!("{{ path = \"{guard_core}/../guard-core\", features = [] }}");
+    for (written, answer) in [
+        ("\"0.1\"", "changed cudaguard in [build-dependencies]"),
+        (other.as_str(), "changed cudaguard in [build-dependencies]"),
+        (with_options, "not changed: write `cudaguard = {"),
+    ] {
+        let project = bare("init-repaired");
+        let manifest = format!("{}\n[build-dependencies]\ncudaguard = {written}\n", project::package("init-repaired"));
+        project.write("Cargo.toml", &manifest);
+        project.write("build.rs", "fn main() {\n    cudaguard::embed!();\n}\n");
+        let printed = call(&project, &["init", "--path", &guard_core]).success().stdout;
+        assert!(printed.contains(answer), "{printed}");
+        let printed = call(&project, &["init", "--path", &guard_core]).success().stdout;
+        assert!(written == with_options || !printed.contains("[build-dependencies]"), "{printed}");
+        if written == "\"0.1\"" {
+            let _ = with(project.cargo(["build"]), project.sibling(), "12.4").run().success();
+        }
+    }
     let project = bare("init-git");
     let _ = call(&project, &["init", "--git", "https://example.invalid/cudaguard"]).success();
     assert!(
