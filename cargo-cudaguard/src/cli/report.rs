@@ -206,6 +206,16 @@ pub(crate) fn note_unknown_branch(flag: &str, release: DriverRelease) {
     }
 }
 
+/// Prints a note if no table contains the GPU in an option: it may be new, or a mistake.
+pub(crate) fn note_unknown_gpu(flag: &str, cc: tables::Cc) {
+    if tables::arch_rows().iter().all(|row| row.cc != cc) {
+        let (cc, date) = (tables::dotted_cc(cc), tables::date());
+        note(&format!(
+            "info: {flag}: this cudaguard knows no GPU of compute capability {cc} ({date}): the general rules are applied"
+        ));
+    }
+}
+
 /// Returns true if the findings refuse a start. For a build, [`cudaguard::internal::pipeline::fails_build`] decides, which also
 /// considers the policy and the lock.
 pub(crate) fn has_errors(findings: &[Finding]) -> bool {

@@ -200,6 +200,7 @@ fn parse_gpu(text: &str) -> Result<Gpu, String> {
     let cc = tables::gpu_typed(text).ok_or_else(|| {
         format!("--gpu {text}: expected a compute capability such as 8.6, sm_86, or a GPU's name such as A100")
     })?;
+    report::note_unknown_gpu("--gpu", cc);
     let name = tables::gpu_cc(text).is_some().then(|| text.to_owned());
     Ok(Gpu { name, cc: Some(cc), visible: Some(true), ..Gpu::default() })
 }

@@ -71,7 +71,7 @@ pub fn gpu_typed(text: &str) -> Option<Cc> {
         None => text.split_once('.'),
     };
     let cc = numbers.and_then(|(major, minor)| Some((major.parse().ok()?, minor.parse().ok()?)));
-    cc.or_else(|| gpu_cc(text))
+    cc.or_else(|| gpu_cc(text)).filter(|(major, _)| *major > 0)
 }
 
 /// Returns every product and chip that [`gpu_cc`] knows by name.
