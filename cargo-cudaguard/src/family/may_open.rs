@@ -11,8 +11,8 @@ use cudaguard::internal::elf::Elf;
 use cudaguard::internal::manifest::Linkage;
 use cudaguard::internal::vendor;
 
-/// The libraries beside those of the toolkit, up to `.so`.
-const BESIDE_TOOLKIT: [&str; 6] = ["libcuda", "libcudnn", "libcupti", "libcutensor", "libnccl", "libnvidia-ml"];
+/// The libraries beside those that are listed in [`vendor`], up to `.so`.
+const OTHERS: [&str; 4] = ["libcuda", "libcudnn", "libnccl", "libnvidia-ml"];
 /// The start of the names of the DLLs, which end with a version, and of the driver.
 const DLLS: [&str; 10] = [
     "cublas64_",
@@ -49,7 +49,7 @@ pub(crate) fn named_libraries(binary: &Binary) -> Vec<String> {
     // A linker or strip may have removed the note, but not the guard.
     let is_guarded = is_guarded || !constants_after(binary.data(), "guard:libcuda.so").is_empty();
     let mut found = BTreeSet::new();
-    let stems = [&BESIDE_TOOLKIT[..], &vendor::OF_TOOLKIT].concat();
+    let stems = [&OTHERS[..], &vendor::OF_TOOLKIT, &vendor::BESIDE_TOOLKIT].concat();
     // Most files contain none of them.
     if Searcher::new(&stems).find(binary.data(), 0).is_none() {
         return Vec::new();

@@ -13,7 +13,6 @@ const OF_NVIDIA: &[&str] = &[
     "nvonnxparser",
     "nvparsers",
     "nvshmem",
-    "nvToolsExt",
     "nvblas",
     "nvperf",
     "nvrtc",
@@ -23,7 +22,8 @@ const OF_NVIDIA: &[&str] = &[
     "nvvm",
     "nvcuvid",
     "nvrm_",
-    "nvbufsurf",
+    "nvbufsurface",
+    "nvbufsurftransform",
     "cudss",
 ];
 
@@ -57,7 +57,7 @@ pub(crate) fn is_of_nvidia(name: &str) -> bool {
     let is_known =
         vendor::is_nvidia_name(stem) || vendor::is_nvidia_soname(&plain) || Descriptor::named(&plain).is_some();
     let is_plugin = PLUGINS_OF_NVIDIA.iter().any(|start| plain.starts_with(start));
-    let is_it = is_known || OF_NVIDIA.iter().any(|start| stem.starts_with(start));
+    let is_it = is_known || OF_NVIDIA.iter().any(|start| vendor::is_part_name(stem, start));
     is_plugin || is_it && (!stem.contains(['_', '-']) || COMPOSED.iter().any(|start| stem.starts_with(start)))
 }
 
@@ -108,7 +108,7 @@ pub(crate) fn oldest_driver_of(soname: &str) -> Option<u32> {
     }
     match cuda_majors_with(&plain).filter(|_| plain.starts_with("libcurand.")) {
         Some(majors) => Some(*majors.start()),
-        None => STARTS.iter().any(|start| plain.starts_with(start)).then_some(1),
+        None => STARTS.iter().any(|start| vendor::is_part_name(&plain, start)).then_some(1),
     }
 }
 
@@ -235,6 +235,9 @@ mod tests {
             "libcuda_kernels.so",
             "libc.so.6",
             "libtorch_cuda.so",
+            "libcufftplus.so",
+            "libnvrtcache.so.1",
+            "libnvinfermine.so",
             "KERNEL32.dll",
         ] {
             assert!(!is_installed(other), "{other}");

@@ -272,7 +272,9 @@ fn vendor_library_is_guarded() {
 fn opened_name_stays_unknown() {
     let main = "extern \"C\" {\n    fn dlopen(name: *const u8, flags: i32) -> *const u8;\n}\nfn main() {\n    \
                 println!(\"{:?}\", unsafe { dlopen(\"NAME\\0\".as_ptr(), 1) });\n}\n";
-    for name in ["libcuda.so.1", "libcuda.so", "libcublas.so.12", "libnccl.so.2", "libcudart.so.13"] {
+    for name in
+        ["libcuda.so.1", "libcuda.so", "libcublas.so.12", "libnccl.so.2", "libcudart.so.13", "libnvToolsExt.so.1"]
+    {
         let fixture = one("once-opened-name", &main.replace("NAME", name));
         let built = fixture.guard(["build"]).run().success();
         let line = format!("cudaguard: 1 of 1 target guarded (may open {name})");

@@ -40,7 +40,7 @@ pub fn library_for_key(key: &str) -> Option<&'static Library> {
 pub const NVML: &str = "nvidia-ml";
 
 /// Libraries of the toolkit, by their file names.
-pub const OF_TOOLKIT: [&str; 14] = [
+pub const OF_TOOLKIT: [&str; 15] = [
     "libcudart",
     "libcublas",
     "libcublasLt",
@@ -54,11 +54,12 @@ pub const OF_TOOLKIT: [&str; 14] = [
     "libnppc",
     "libnvrtc",
     "libnvJitLink",
+    "libnvToolsExt",
     "libnvjpeg",
 ];
 
 /// NVIDIA's other libraries with kernels, by their file names.
-const BESIDE_TOOLKIT: [&str; 19] = [
+pub const BESIDE_TOOLKIT: [&str; 19] = [
     "libcublasMp",
     "libcudss",
     "libcufftMp",
@@ -98,16 +99,27 @@ pub fn is_nvidia_soname(soname: &str) -> bool {
 }
 
 /// Returns true if a name, in a `links` key or between `lib` and `.so`, denotes a library of the toolkit, of the driver
-/// or with separate releases. Compares prefixes, so that libraries that are not in the tables are detected, too.
+/// or with separate releases. Compares prefixes, so that parts that are not in the tables are detected, too.
 pub fn is_nvidia_name(name: &str) -> bool {
-    const WHOLE: [&str; 6] = ["cuda", "nvrtc", "nvml", NVML, "nvjpeg", "nvjitlink"];
-    const STARTS: [&str; 12] = [
-        "cublas", "cufft", "cufile", "cupti", "curand", "cusolver", "cusparse", "cutensor", "nvtx", "npp", "cuda_",
-        "cuda-",
+    const WHOLE: [&str; 5] = ["cuda", "nvml", NVML, "cublasmp", "cusolvermp"];
+    const STARTS: [&str; 13] = [
+        "cublas", "cufft", "cufile", "cupti", "curand", "cusolver", "cusparse", "cutensor", "nvrtc", "nvtx", "npp",
+        "cuda_", "cuda-",
     ];
-    let stem = name.to_ascii_lowercase();
-    let stem = stem.strip_prefix("lib").unwrap_or(&stem);
-    library_for_key(stem).is_some() || WHOLE.contains(&stem) || STARTS.iter().any(|start| stem.starts_with(start))
+    let stem = name.strip_prefix("lib").unwrap_or(name);
+    let mut known = OF_TOOLKIT.iter().chain(&BESIDE_TOOLKIT);
+    library_for_key(stem).is_some()
+        || WHOLE.contains(&stem)
+        || known.any(|library| library["lib".len()..].eq_ignore_ascii_case(stem))
+        || STARTS.iter().any(|start| is_part_name(stem, start))
+        || is_nvidia_soname(&format!("lib{stem}"))
+}
+
+/// Returns true if a name is this one, or that of a part of it: `cublasLt`, `nvinfer_plugin`. A name that continues with a
+/// lowercase letter, such as `cublasplus`, is another one.
+pub fn is_part_name(name: &str, start: &str) -> bool {
+    let is_word = start.ends_with(|last: char| last.is_ascii_alphanumeric());
+    name.strip_prefix(start).is_some_and(|rest| !is_word || !rest.starts_with(|next: char| next.is_ascii_lowercase()))
 }
 
 /// A library of NVIDIA.
