@@ -429,6 +429,14 @@ fn one_loose_gpu_code_suffices() {
     answers(&[("A100", 0, "partial, sm_80"), ("T4", 0, "partial, sm_75"), ("V100", 1, "none")]);
     let outcome = command::call(["requirements"]).arg(scratch.join("tree")).run().success();
     assert!(outcome.stdout.contains("7.5 and newer (Tesla T4, A100, A40, L4, …): partial"), "{outcome}");
+    // Neither the machine code nor the PTX is for this driver and GPU.
+    fs::create_dir_all(scratch.join("text")).expect("a folder");
+    nvcc(&["-cubin", "-arch=sm_80", "k.cu", "-o", "text/k80.cubin"]);
+    nvcc(&["-ptx", "-arch=compute_80", "k.cu", "-o", "text/k.ptx"]);
+    for (driver, status) in [("580.65.06", 0), ("570.26", 1)] {
+        let call = command::call(["verify", "--driver", driver, "--gpu", "H100"]);
+        let _ = call.arg(scratch.join("text")).run().expect(status);
+    }
 }
 
 /// A package contains one library for each of two CUDA majors, of which a program loads one. It also contains an unused

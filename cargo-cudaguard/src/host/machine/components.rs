@@ -647,7 +647,7 @@ impl Alternatives {
     pub(crate) fn downgrade_optional(&self, findings: &mut [Vec<Finding>], manifests: &[Manifest]) {
         let served = self.serving.iter().any(|at| {
             manifests[*at].requires.iter().any(|row| matches!(row, Requirement::Gpu { .. }))
-                && !findings[*at].iter().any(lacks_code)
+                && Verdict::from_findings(&findings[*at]) != Verdict::Refused
         });
         for at in self.in_part.iter().filter(|_| served) {
             for finding in findings[*at].iter_mut().filter(|finding| lacks_code(finding)) {
