@@ -306,6 +306,20 @@ fn packages_are_judged_one_by_one() {
     install(&site, "newer", "2.0", "", &newer);
     install(&site, "broken", "3.0", "", &with_nccl("broken"));
     install(&site, "pure", "4.0", "", "pure/__init__.py");
+    // A library of NVIDIA's that links the driver, for one of two modules.
+    let driver = scratch.join("libcuda.so.1");
+    link("int cuInit(unsigned flags) { return 0; }\n", &driver, &["-Wl,-soname,libcuda.so.1"]);
+    let nvshmem = site.join("nvidia/lib/libnvshmem_host.so.3");
+    let soname = "-Wl,-soname,libnvshmem_host.so.3";
+    link(
+        "int cuInit(unsigned);\nint run(void) { return cuInit(0); }\n",
+        &nvshmem,
+        &[soname, &driver.display().to_string()],
+    );
+    let core = module("driven", "core", old.0, old.1);
+    let fast = "driven/fast.cpython-312-x86_64-linux-gnu.so";
+    link("int run(void);\nint use(void) { return run(); }\n", &site.join(fast), &[&nvshmem.display().to_string()]);
+    install(&site, "driven", "5.0", "", &format!("{core},,\n{fast}"));
     install(&site, "nvidia_cuda_runtime", "13.0", "", &format!("nvidia/lib/{},,\nnvidia/lib/{}", old.1, new.1));
     let host = scratch.file(
         "host.json",
@@ -327,7 +341,9 @@ fn packages_are_judged_one_by_one() {
         (
             &["absent"],
             2,
-            &["no package absent; its packages: broken 3.0, newer 2.0, nvidia_cuda_runtime 13.0, older 1.0"],
+            &[
+                "no package absent; its packages: broken 3.0, driven 5.0, newer 2.0, nvidia_cuda_runtime 13.0, older 1.0",
+            ],
         ),
     ] {
         let options = named.iter().flat_map(|name| ["--package", name]);
@@ -342,6 +358,9 @@ fn packages_are_judged_one_by_one() {
         let json = verify().arg("--json").run().expect(status);
         assert_eq!(json.stdout.matches("\"name\": ").count(), if status < 2 { rows } else { 0 }, "{named:?}: {json}");
     }
+    let without_driver =
+        command::call(["verify", "--package", "driven", "--driver", "none"]).arg(scratch.join("lib")).run().expect(2);
+    assert!(without_driver.stdout.contains("driven  5.0  unknown  CG504"), "{without_driver}");
     // The release gate and a fleet answer for the packages that they name.
     let fleet = scratch.file("fleet.jsonl", format!("{}\n", fs::read_to_string(&host).expect("a host")));
     for (named, gate, of_fleet) in

@@ -125,7 +125,11 @@ impl ArtifactReport {
             if is_module && part.is_listed_under_cuda() {
                 own.needed.retain(|needed| !is_idle || needed.is_of_driver());
                 own.bound.retain(|_| !is_idle);
-                own.needed.iter_mut().for_each(|needed| needed.has_search_path = true);
+                for needed in &mut own.needed {
+                    needed.has_search_path = true;
+                    // A part of cuDNN links the driver, and a module that loads cuDNN works without that part.
+                    needed.module = needed.is_of_driver().then(|| part.name.clone());
+                }
             }
             let needs_cudnn = own.manifests.iter().any(|manifest| manifest.requires.iter().any(is_cudnn_row));
             if needs_cudnn {

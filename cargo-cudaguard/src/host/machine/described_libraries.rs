@@ -177,7 +177,7 @@ impl Components {
             }
         }
         for (needed, finding) in missing {
-            let is_optional = is_usable && needed.module.is_some() && !is_driver(&needed.soname);
+            let is_optional = is_usable && needed.module.is_some();
             all.findings.push(if is_optional { finding.with_severity(Severity::Warning) } else { finding });
         }
     }
@@ -320,7 +320,7 @@ fn absent_from_module(soname: &str, file: &str, values: Values) -> Finding {
 fn absent_finding(needed: &Needed, by: &str) -> Finding {
     let soname = &needed.soname;
     let values = Values::default().with("library", soname).with("cure", install_hint(soname));
-    match needed.module.as_ref().filter(|_| !is_driver(soname)) {
+    match &needed.module {
         Some(file) => absent_from_module(soname, file, values),
         None => MessageTemplate::LibraryAbsent.to_finding(&values.with("needed_by", by)),
     }
