@@ -169,6 +169,11 @@ impl Gate {
         !archs.is_empty() || driver_floor.is_some() || cudnn_floor.is_some() || *guarded
     }
 
+    /// Returns true if an exception excludes a file of the artifact.
+    pub(crate) fn excludes(&self, artifact: &Path, name: &str) -> bool {
+        is_excepted(&self.requirements, artifact, name)
+    }
+
     /// Reports exceptions that matched none of these files.
     pub(crate) fn stale_exceptions(&self, reports: &[(&Path, &GateReport)]) -> Vec<Finding> {
         let mut findings = Vec::new();

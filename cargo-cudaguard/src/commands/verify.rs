@@ -74,8 +74,8 @@ fn check_file<'a>(
     let requirements = gate.filter(|gate| gate.has_requirements());
     let mut release = requirements.map(|gate| artifact.check_release(gate, packages)).transpose()?;
     let mut unasked = machines.codes_not_asked();
-    if gate.is_some_and(|gate| gate.requirements.strict) {
-        add_strict_errors(file, on_machine.as_mut(), release.as_mut());
+    if let Some(gate) = gate.filter(|gate| gate.requirements.strict) {
+        add_strict_errors(file, gate, on_machine.as_mut(), release.as_mut());
         unasked.clear();
     }
     Ok(FileAnswer { file, on_machine, release, unasked })

@@ -269,6 +269,13 @@ fn each_status_has_a_reason() {
     );
     link(&scratch, "whole.so", &[&both]);
     link(&scratch, "part.so", &[&both, &old]);
+    for dir in ["amd", "tested/tests"] {
+        fs::create_dir_all(scratch.join(dir)).expect("a directory");
+    }
+    for copy in ["amd/whole.so", "tested/whole.so", "tested/tests/whole.so"] {
+        fs::copy(scratch.join("whole.so"), scratch.join(copy)).expect("a copy");
+    }
+    scratch.file("amd/gpu.co", b"__CLANG_OFFLOAD_BUNDLE__\x02\0\0\0\0\0\0\0");
     let machine = r#"{"driver": {"user": "580.95.05", "kernel": "580.95.05"}, "gpus": [{"name": "H100"}], "cudnn": []"#;
     let cudart = r#""cudart": [{"version": "13.0", "soname": "libcudart.so.13"}]"#;
     scratch.file("whole.json", format!("{machine}, {cudart}, \"libraries\": []}}"));
@@ -298,6 +305,25 @@ fn each_status_has_a_reason() {
             "error[CG608]: part.so has code for compute capability 9.0 in some of its containers only",
         ),
         ("whole.so", "--host whole.json --strict", 0, "whole.so: runs"),
+        (
+            "whole.so",
+            "--driver 620 --gpu 99.0",
+            1,
+            "info: --gpu: this cudaguard knows no GPU of compute capability 99.0",
+        ),
+        ("whole.so", "--driver 620 --gpu 0.0", 2, "--gpu 0.0: expected a compute capability"),
+        // No code for other vendors or of tests contradicts the answer, but --strict accepts nothing that was not examined.
+        ("amd", "--host whole.json", 0, "not checked: gpu.co: GPU code for AMD"),
+        (
+            "amd",
+            "--host whole.json --strict",
+            1,
+            "error[CG608]: amd: --strict requires an answer, and this is unknown: gpu.co",
+        ),
+        ("amd", "--host whole.json --strict --except *.co", 0, "amd: runs"),
+        ("tested", "--host whole.json", 0, "not checked: tests/whole.so: it is among tests"),
+        ("tested", "--host whole.json --strict", 1, "this is unknown: tests/whole.so: it is among tests"),
+        ("tested", "--host whole.json --strict --except tests/*", 0, "tested: runs"),
         ("opens", options, 2, "not checked: opens: its requirements on libcuda.so.1, which it may open, are unknown"),
         ("opens", &format!("{options} --strict"), 1, "error[CG608]: opens: --strict requires an answer"),
         ("opens", "--guarded", 2, "info[CG606]: opens: it cannot be determined"),

@@ -10,7 +10,7 @@ use serde::Serialize;
 use super::examine::{MachineAnswer, PackageAnswer};
 use crate::binary::examined::{self, NotExamined};
 use crate::commands::artifact_report::PackageId;
-use crate::commands::release::GateReport;
+use crate::commands::release::{Gate, GateReport};
 use crate::host::judge::gpu_answer::Service;
 use crate::verdict::Verdict;
 
@@ -141,15 +141,23 @@ impl<'a> FileAnswer<'a> {
     }
 }
 
-/// Adds an error for each unknown of these answers, and for each GPU that only a part of the code serves: nothing unknown is accepted.
-pub(super) fn add_strict_errors(file: &Path, on_machine: Option<&mut MachineAnswer>, release: Option<&mut GateReport>) {
+/// Adds an error for each unknown of these answers, and for each GPU that only a part of the code serves: nothing unknown is accepted,
+/// except in files that the gate excludes.
+pub(super) fn add_strict_errors(
+    file: &Path,
+    gate: &Gate,
+    on_machine: Option<&mut MachineAnswer>,
+    release: Option<&mut GateReport>,
+) {
     let mut unknown = Vec::new();
     if let Some(answer) = on_machine {
+        let excepted = answer.not_examined.iter().filter(|part| gate.excludes(file, &part.name));
+        let excepted: Vec<String> = excepted.map(ToString::to_string).collect();
         for package in &mut answer.packages {
-            add_strict_errors_on_machine(&package.name(file), &mut package.answer, &mut unknown);
+            add_strict_errors_on_machine(&package.name(file), &mut package.answer, &excepted, &mut unknown);
         }
         if answer.packages.is_empty() {
-            add_strict_errors_on_machine(&file.display().to_string(), answer, &mut unknown);
+            add_strict_errors_on_machine(&file.display().to_string(), answer, &excepted, &mut unknown);
         } else {
             *answer = MachineAnswer::from_packages(std::mem::take(&mut answer.packages));
         }
@@ -164,14 +172,16 @@ pub(super) fn add_strict_errors(file: &Path, on_machine: Option<&mut MachineAnsw
     }
 }
 
-/// Adds the errors for one answer, and what is unknown to `unknown`.
-fn add_strict_errors_on_machine(name: &str, answer: &mut MachineAnswer, unknown: &mut Vec<String>) {
+/// Adds the errors for one answer, and what is unknown to `unknown`. `excepted` describes the parts that the gate excludes.
+fn add_strict_errors_on_machine(
+    name: &str,
+    answer: &mut MachineAnswer,
+    excepted: &[String],
+    unknown: &mut Vec<String>,
+) {
     let values = Values::default().with("file", name);
     let mut own = Vec::new();
-    // Code for GPUs of other vendors is no unknown.
-    let others = answer.not_examined.iter().filter(|part| !part.may_contradict).map(ToString::to_string);
-    let others: Vec<String> = others.collect();
-    own.extend(answer.open.iter().filter(|part| !others.contains(part)).cloned());
+    own.extend(answer.open.iter().filter(|part| !excepted.contains(part)).cloned());
     add_unknown_facts(&mut own, open_findings(&answer.findings));
     let partial = answer.gpus.iter().filter(|gpu| gpu.service == Service::Partial);
     let gpus: BTreeSet<String> = partial.map(|gpu| tables::dotted_cc(gpu.cc)).collect();
