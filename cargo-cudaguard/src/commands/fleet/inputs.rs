@@ -212,7 +212,7 @@ pub(super) fn parse_cuda_version(text: &str) -> Result<CudaVersion, String> {
 pub(super) fn parse_cc(text: &str) -> Option<(u8, u8)> {
     let mut numbers = text.split('.');
     let number = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit()).then(|| text.parse().ok())?;
-    Some((number(numbers.next()?)?, number(numbers.next()?)?))
+    Some((number(numbers.next()?)?, number(numbers.next()?)?)).filter(|(major, _)| *major > 0)
 }
 
 /// Reads the CSV output of nvidia-smi, one line for each GPU. If a column names the host, consecutive lines of one host

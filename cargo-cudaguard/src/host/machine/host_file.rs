@@ -93,7 +93,7 @@ pub fn parse_release(text: &str) -> Option<DriverRelease> {
 /// Parses a compute capability such as `8.6`.
 pub(super) fn parse_cc(text: &str) -> Option<(u8, u8)> {
     let (major, minor) = text.split_once('.').filter(|_| text.bytes().all(|b| b.is_ascii_digit() || b == b'.'))?;
-    Some((major.parse().ok()?, minor.parse().ok()?))
+    Some((major.parse().ok()?, minor.parse().ok()?)).filter(|(major, _)| *major > 0)
 }
 
 /// Parses the version of a loader library: two numbers come from its code, three from its file name.

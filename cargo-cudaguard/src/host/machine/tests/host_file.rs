@@ -150,6 +150,10 @@ fn errors_name_key_and_expectation() {
             "`gpus[1].cc`: invalid type: floating point `8.6`, expected a compute capability in quotes such as \"8.6\"",
         ),
         (
+            r#"{"gpus": [{"cc": "0.0"}]}"#,
+            "`gpus[0].cc`: invalid value: string \"0.0\", expected a compute capability in quotes such as \"8.6\"",
+        ),
+        (
             r#"{"cudnn": [{"version": "nine"}]}"#,
             "`cudnn[0].version`: invalid value: string \"nine\", expected a version in quotes such as \"9.15.1\"",
         ),
