@@ -37,7 +37,15 @@ const LONGEST_NOTE: usize = 2 * note::SIZE;
 const DF_1_PIE: u64 = 0x0800_0000;
 /// Functions of the driver and NVRTC that every program needs to run code on a GPU. The shim contains none of these
 /// names.
-const CALLED: [&str; 4] = ["cuLaunchKernel", "cuModuleLoad", "cuLibraryLoad", "nvrtcCompileProgram"];
+const CALLED: [&str; 7] = [
+    "cuLaunchKernel",
+    "cuModuleLoad",
+    "cuLibraryLoad",
+    "cuDevicePrimaryCtxRetain",
+    "cuCtxCreate",
+    "cuMemAlloc",
+    "nvrtcCompileProgram",
+];
 
 /// The operating system whose loader takes a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -388,6 +396,14 @@ impl Binary {
         if names.any(is_library_of_nvidia) || self.reaches.iter().any(|linkage| *linkage != Linkage::None) {
             return Ok(true);
         }
+        self.names_functions()
+    }
+
+    /// Returns true if the file names functions of the driver or of NVRTC, which it may look up in a library that it opens.
+    ///
+    /// # Errors
+    /// The reason why the file cannot be parsed.
+    pub(crate) fn names_functions(&self) -> Result<bool, String> {
         Ok(self.strings()?.find_first_of_each(&CALLED).iter().any(Option::is_some))
     }
 

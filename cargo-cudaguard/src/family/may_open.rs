@@ -43,7 +43,7 @@ pub(crate) fn named_libraries(binary: &Binary) -> Vec<String> {
         return named_dlls(&image, binary.data());
     }
     let Ok(elf) = Elf::parse(binary.data()) else { return Vec::new() };
-    if elf.is_dynamic() && !elf.undefined_symbols().any(|name| name == "dlopen" || name == "dlmopen") {
+    if !can_open(&elf) {
         return Vec::new();
     }
     // A linker or strip may have removed the note, but not the guard.
@@ -70,6 +70,21 @@ pub(crate) fn named_libraries(binary: &Binary) -> Vec<String> {
     }
     found.retain(|name| !is_guarded || !NAMES_OF_GUARD.contains(&name.as_str()));
     found.into_iter().collect()
+}
+
+fn can_open(elf: &Elf<'_>) -> bool {
+    !elf.is_dynamic() || elf.undefined_symbols().any(|name| name == "dlopen" || name == "dlmopen")
+}
+
+/// Returns the same names. A file that puts the name together when it runs, as cudarc does, names functions of the driver instead.
+fn opened_names(binary: &Binary) -> Vec<String> {
+    let mut all = named_libraries(binary);
+    let lists_opened = binary.manifests().any(|note| note.is_ok_and(|note| !note.manifest.opens.is_empty()));
+    let opens = Elf::parse(binary.data()).is_ok_and(|elf| can_open(&elf));
+    if all.is_empty() && !lists_opened && opens && binary.names_functions() == Ok(true) {
+        all.push("libcuda.so".to_owned());
+    }
+    all
 }
 
 /// Returns the names of NVIDIA's DLLs in the constants of a file that can load DLLs by name, as bytes or as UTF-16.
@@ -106,7 +121,7 @@ pub(crate) fn opened_without_requirement(binary: &Binary) -> Vec<String> {
     if is_known {
         return Vec::new();
     }
-    let mut all = named_libraries(binary);
+    let mut all = opened_names(binary);
     // Tools that open only NVML run no GPU code.
     all.retain(|name| !name.starts_with("libnvidia-ml.so"));
     // The parts of a name may be joined when the program runs (XLA).
@@ -121,6 +136,6 @@ pub(crate) fn opened_without_requirement(binary: &Binary) -> Vec<String> {
 
 /// Describes the libraries of CUDA that a file without any needed one uses.
 pub(crate) fn describe_no_needed_library(binary: &Binary) -> String {
-    let named = named_libraries(binary);
+    let named = opened_names(binary);
     if named.is_empty() { "none needed".to_owned() } else { format!("none needed; may open {}", named.join(", ")) }
 }

@@ -252,6 +252,10 @@ fn each_status_has_a_reason() {
     let opens = "#include <dlfcn.h>\nint main(void) { return !dlopen(\"libcuda.so.1\", RTLD_NOW); }";
     compiled("opens", opens, &["-ldl"]);
     compiled("opens-cufft", &opens.replace("libcuda.so.1", "libcufft.so.11"), &["-ldl"]);
+    // The name of the library is put together when the program runs.
+    let assembles = "#include <dlfcn.h>\n#include <stdio.h>\nint main(void) { char name[32]; sprintf(name, \"lib%s.so\", \"cuda\");\n\
+                     return !dlsym(dlopen(name, RTLD_NOW), \"cuDevicePrimaryCtxRetain\"); }";
+    compiled("assembles", assembles, &["-ldl"]);
     fs::create_dir_all(scratch.join("directory")).expect("a directory");
     fs::create_dir_all(scratch.join("mixed")).expect("a directory");
     compiled("mixed/opens-cudnn", &opens.replace("libcuda.so.1", "libcudnn.so.9"), &["-ldl"]);
@@ -328,6 +332,7 @@ fn each_status_has_a_reason() {
         ("opens", &format!("{options} --strict"), 1, "error[CG608]: opens: --strict requires an answer"),
         ("opens", "--guarded", 2, "info[CG606]: opens: it cannot be determined"),
         ("opens", "--guarded --strict", 1, "error[CG608]"),
+        ("assembles", "--guarded --strict", 1, "its requirements on libcuda.so, which it may open, are unknown"),
         ("opens-cufft", "--guarded --strict", 1, "libcufft.so.11, which it may open, are unknown"),
         ("host", "--archs 80 --policy directory", 2, "is a directory; expected a policy file"),
         ("opens", "--driver-floor 535", 2, "info[CG606]"),
