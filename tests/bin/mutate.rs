@@ -1,23 +1,36 @@
-//! `cargo mutate`: changes one operator, condition or constant of the source at a time, runs tests, and prints how many changes fail a
-//! test.
+//! `cargo mutate`: changes one operator, condition or constant of the source at a time, runs tests until one fails, and prints how
+//! many changes fail a test.
 //!
 //! `cargo mutate [--seed N] [--number N] [--tests FILTER]... [FILE]...`. Without files, the C files of the shim are changed: in a copy of
 //! `templates`, which the tests compile instead of the original. A file of Rust is changed in place and restored; its tests are compiled for
 //! each change. A change that does not compile, or of C that gives the same object, does not count.
 
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fs;
+use std::io::{BufRead as _, BufReader};
 use std::ops::Range;
-use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitCode, Stdio};
+use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use cudaguard_tests::{Scratch, places};
+use cudaguard_tests::{Scratch, command, places};
+use rustix::process::{Pid, Signal, WaitOptions, kill_process, set_child_subreaper, waitpid};
 
 /// A test run that takes this many times as long as without a change has failed: a change can make a loop endless.
-const SLOWER: u32 = 4;
+const SLOWER: u32 = 3;
+/// The tests that start guarded programs.
+const SUITES: [&str; 6] = [
+    "judge_equal::",
+    "unsealed::",
+    "driver::",
+    "loading::arrangements::",
+    "loading::start::",
+    "loading::empty_slots::",
+];
 /// The limit of the run without a change.
 const FIRST_LIMIT: Duration = Duration::from_secs(1800);
 
@@ -36,9 +49,9 @@ struct Mutant {
     replacement: String,
 }
 
-#[derive(PartialEq)]
 enum Outcome {
-    Killed,
+    /// By this test, or by the time limit.
+    Killed(String),
     Survived,
     /// It does not compile, or gives the same object.
     NotCounted,
@@ -57,12 +70,14 @@ fn main() -> ExitCode {
     println!("{} places, seed {}, {} mutants", mutants.len(), arguments.seed, arguments.number);
     let copy = Scratch::new("mutants");
     let templates = copy.path().join("templates");
-    let mut runner = Runner { templates, filters: arguments.filters, program: None, limit: FIRST_LIMIT };
+    let mut runner =
+        Runner { templates, filters: arguments.filters, program: None, limit: FIRST_LIMIT, killers: Vec::new() };
     copy_templates(&runner.templates);
+    set_child_subreaper(Pid::from_raw(1)).expect("a process can adopt orphans");
     runner.build();
     let start = Instant::now();
-    if !runner.passes() {
-        eprintln!("error: the tests fail without a change");
+    if let Some(test) = runner.find_failure(Path::new("")) {
+        eprintln!("error: without a change, this fails: {test}");
         return ExitCode::from(2);
     }
     runner.limit = SLOWER * start.elapsed();
@@ -71,14 +86,19 @@ fn main() -> ExitCode {
         if counted == arguments.number {
             break;
         }
+        let start = Instant::now();
         let outcome = runner.test(mutant);
-        if outcome == Outcome::NotCounted {
-            continue;
+        let seconds = start.elapsed().as_secs();
+        match outcome {
+            Outcome::NotCounted => continue,
+            Outcome::Survived => println!("SURVIVED {} ({seconds} s)", mutant.describe()),
+            Outcome::Killed(test) => {
+                println!("killed   {} ({seconds} s, {test})", mutant.describe());
+                killed += 1;
+                runner.killers.push((mutant.file.clone(), test));
+            }
         }
         counted += 1;
-        killed += usize::from(outcome == Outcome::Killed);
-        let word = if outcome == Outcome::Killed { "killed  " } else { "SURVIVED" };
-        println!("{word} {}", mutant.describe());
     }
     println!("killed {killed} of {counted} (seed {})", arguments.seed);
     if killed == counted { ExitCode::SUCCESS } else { ExitCode::from(1) }
@@ -98,7 +118,7 @@ fn parse_arguments() -> Result<Arguments, String> {
         }
     }
     if arguments.filters.is_empty() {
-        arguments.filters.extend(["judge_equal::", "unsealed::", "driver::", "loading::"].map(str::to_owned));
+        arguments.filters.extend(SUITES.map(str::to_owned));
     }
     if arguments.files.is_empty() {
         arguments.files = c_files();
@@ -270,6 +290,8 @@ struct Runner {
     program: Option<PathBuf>,
     /// The longest time for the tests of a change.
     limit: Duration,
+    /// For each change that was found: its file, and the test that failed.
+    killers: Vec<(PathBuf, String)>,
 }
 
 impl Runner {
@@ -286,16 +308,8 @@ impl Runner {
         let before = compile_shim(&self.templates);
         fs::write(&file, mutant.apply(&text)).expect("the copy can be written");
         let after = compile_shim(&self.templates);
-        let outcome = match after {
-            Some(object) if Some(&object) != before.as_ref() => {
-                if self.passes() {
-                    Outcome::Survived
-                } else {
-                    Outcome::Killed
-                }
-            }
-            _ => Outcome::NotCounted,
-        };
+        let counts = after.is_some() && after != before;
+        let outcome = if counts { self.run_tests(mutant) } else { Outcome::NotCounted };
         fs::write(&file, text).expect("the copy can be written");
         outcome
     }
@@ -305,56 +319,92 @@ impl Runner {
         let text = fs::read_to_string(&file).expect("a source file");
         fs::write(&file, mutant.apply(&text)).expect("a source file can be written");
         self.program = None;
-        let outcome = if !cargo(&["check", "--quiet", "--workspace"]) {
-            Outcome::NotCounted
-        } else if self.passes() {
-            Outcome::Survived
-        } else {
-            Outcome::Killed
-        };
+        let counts = cargo(&["check", "--quiet", "--workspace"]);
+        let outcome = if counts { self.run_tests(mutant) } else { Outcome::NotCounted };
         fs::write(&file, text).expect("a source file can be written");
         outcome
     }
 
-    /// Compiles the tests, unless they are.
+    fn run_tests(&mut self, mutant: &Mutant) -> Outcome {
+        self.find_failure(&mutant.file).map_or(Outcome::Survived, Outcome::Killed)
+    }
+
+    /// Compiles the tests and the command, unless they are. Some tests compile another command at the same path.
     fn build(&mut self) {
-        if self.program.is_none() {
+        if self.program.is_none() && cargo(&["build", "--quiet", "--workspace", "--bin", "cargo-cudaguard"]) {
+            fs::copy(places::target().join("debug/cargo-cudaguard"), self.command()).expect("the command is there");
             self.program = build_tests();
         }
     }
 
-    /// Returns true if all tests pass.
-    fn passes(&mut self) -> bool {
+    fn command(&self) -> PathBuf {
+        self.templates.with_file_name("cargo-cudaguard")
+    }
+
+    /// Runs the tests until one fails, and returns its name. Tests that failed after earlier changes of this file run first.
+    fn find_failure(&mut self, file: &Path) -> Option<String> {
         self.build();
-        let Some(program) = &self.program else { return false };
-        self.filters.iter().all(|filter| {
-            let mut command = Command::new(program);
-            command.arg(filter).env("CUDAGUARD_TEMPLATES", &self.templates).env("CUDAGUARD_FIRST_FAILURE", "1");
-            command.env("CARGO_MANIFEST_DIR", places::workspace().join("tests"));
-            command
-                .current_dir(places::workspace().join("tests"))
-                .stdout(Stdio::null())
-                .stderr(Stdio::null())
-                .process_group(0);
-            succeeds_in_time(&mut command.spawn().expect("the test program can be started"), self.limit)
-        })
+        let Some(program) = &self.program else { return Some("the tests do not compile".to_owned()) };
+        let words = [self.list_killers(file), self.filters.clone()].concat();
+        let mut call = Command::new(program);
+        call.env("CUDAGUARD_TESTS", words.join(",")).env("CUDAGUARD_TEMPLATES", &self.templates);
+        call.env("CARGO_MANIFEST_DIR", places::workspace().join("tests")).env(command::GIVEN, self.command());
+        call.current_dir(places::workspace().join("tests")).stdout(Stdio::null()).stderr(Stdio::piped());
+        let mut child = call.spawn().expect("the test program can be started");
+        let failure = first_failure(&mut child, self.limit);
+        end_all_children();
+        failure
+    }
+
+    /// Returns the tests that found changes, ordered by the number of changes: first of this file, then of all.
+    fn list_killers(&self, file: &Path) -> Vec<String> {
+        let mut found: BTreeMap<&str, (usize, usize)> = BTreeMap::new();
+        for (of, test) in &self.killers {
+            let (here, everywhere) = found.entry(test).or_default();
+            *here += usize::from(of == file);
+            *everywhere += 1;
+        }
+        let mut found: Vec<_> = found.into_iter().collect();
+        found.sort_by_key(|(_, numbers)| Reverse(*numbers));
+        found.into_iter().map(|(test, _)| test.to_owned()).collect()
     }
 }
 
-/// Waits for a process; ends it at the time limit.
-fn succeeds_in_time(child: &mut Child, limit: Duration) -> bool {
-    let start = Instant::now();
-    while start.elapsed() < limit {
-        if let Ok(Some(status)) = child.try_wait() {
-            return status.success();
+/// Waits until a test fails, and returns its name; `None` if all pass.
+fn first_failure(child: &mut Child, limit: Duration) -> Option<String> {
+    let stderr = BufReader::new(child.stderr.take().expect("it is piped"));
+    let (sender, lines) = mpsc::channel();
+    thread::spawn(move || stderr.lines().map_while(Result::ok).try_for_each(|line| sender.send(line)));
+    let end = Instant::now() + limit;
+    loop {
+        match lines.recv_timeout(end.saturating_duration_since(Instant::now())) {
+            Ok(line) => {
+                if let Some(rest) = line.strip_prefix("FAILED: ") {
+                    return Some(rest.split_once(": ").map_or(rest, |(test, _)| test).to_owned());
+                }
+            }
+            Err(RecvTimeoutError::Timeout) => return Some("the time limit".to_owned()),
+            Err(RecvTimeoutError::Disconnected) => {
+                let passed = child.wait().is_ok_and(|status| status.success());
+                return (!passed).then(|| "the test program".to_owned());
+            }
         }
-        thread::sleep(Duration::from_millis(100));
     }
-    // The programs that the tests started are in the same group.
-    let group = rustix::process::Pid::from_child(child);
-    let _ = rustix::process::kill_process_group(group, rustix::process::Signal::KILL);
-    let _ = child.wait();
-    false
+}
+
+/// Ends the test program and all programs that it started. This process adopts those whose parent has ended.
+fn end_all_children() {
+    let list = format!("/proc/self/task/{}/children", std::process::id());
+    loop {
+        let children = fs::read_to_string(&list).unwrap_or_default();
+        let children = children.split_whitespace().filter_map(|number| number.parse().ok()).filter_map(Pid::from_raw);
+        for child in children {
+            let _ = kill_process(child, Signal::KILL);
+        }
+        if waitpid(None, WaitOptions::empty()).is_err() {
+            return;
+        }
+    }
 }
 
 /// Compiles the test program and returns its path, or `None` if it does not compile.

@@ -29,6 +29,7 @@ const INHERITED: &[&str] = &[
     "RUSTUP_HOME",
     "RUSTUP_TOOLCHAIN",
     "CUDAGUARD_PARTS",
+    "CUDAGUARD_TEMPLATES",
     "SSL_CERT_FILE",
     "SSL_CERT_DIR",
     "HTTP_PROXY",

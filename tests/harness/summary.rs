@@ -115,10 +115,6 @@ impl Summary {
         heading.to_owned() + &all.iter().map(line).collect::<String>()
     }
 
-    pub(crate) fn has_failure(&self) -> bool {
-        self.0.iter().any(|(_, _, _, end)| matches!(end, End::Failed(_)))
-    }
-
     /// Returns the shortened failures. Each was printed in full when it happened.
     pub(crate) fn failures(&self) -> String {
         let mut text = String::new();
