@@ -91,10 +91,12 @@ fn ptx_text_alone_needs_driver() {
     assert!(outcome.stdout.contains(STATIC_CUDART), "{outcome}");
 }
 
-/// Text about PTX, and templates whose numbers are filled in at run time, are not PTX.
-#[e2e(slow)]
+/// Text about PTX, and templates whose numbers are filled in at run time, are not PTX. Modules that set conditions of CUDA graphs require
+/// nothing.
+#[e2e]
 fn ptx_header_is_strict() {
     const KERNEL: &str = ".address_size 64\n.visible .entry q() { ret; }\n";
+    const CONDITION: &str = ".extern .func cudaGraphSetConditional (.param .b64 handle, .param .b32 value);\n";
     let rows = [
         (format!(".version 9.5\n.target sm_80\n{KERNEL}"), true),
         (format!("//\n// Generated\n//\n.version 9.5 // newest\n.target sm_80, debug\n{KERNEL}"), true),
@@ -105,10 +107,14 @@ fn ptx_header_is_strict() {
         (format!(".version 9.5\n.address_size 64\n{KERNEL}"), false),
         (".version 9.5\n.target sm_80\n.address_size 64\n".to_owned(), false),
         (format!(".version 9.5 is followed by .target sm_80\n{KERNEL}"), false),
+        (format!(".version 9.5\n.target sm_80\n{KERNEL}{CONDITION}"), false),
+        (format!(".version 9.5\n.target sm_80\n{KERNEL}.version 7.0\n.target sm_80\n{KERNEL}{CONDITION}"), true),
     ];
+    let made = Scratch::without_blanks("unsealed");
+    let kernel = object(made.path(), "k", "-gencode arch=compute_80,code=sm_80");
     for (text, refused) in rows {
         let scratch = Scratch::without_blanks("unsealed");
-        let [unsealed, _] = twins(&scratch, &[text_object(scratch.path(), &text, 0)]);
+        let [unsealed, _] = twins(&scratch, &[kernel.clone(), text_object(scratch.path(), &text, 0)]);
         let _ = started(&unsealed, "580.95.05", 13000, refused);
     }
 }
