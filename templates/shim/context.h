@@ -148,7 +148,6 @@ SHIM_API void read_process(struct context *cx, int all);
 SHIM_API void close_elf(struct context *cx);
 SHIM_API enum lookup open_elf(struct context *cx, const char *path);
 SHIM_API enum lookup open_found(struct context *cx, const char *path);
-SHIM_API int is_file_of_image(struct context *cx, const char *path, const struct image *im);
 SHIM_API const char *read_elf_string(const struct elf *e, int tag, char *to, size_t size);
 SHIM_API uint32_t read_elf_word(const struct elf *e, const char *name);
 SHIM_API uint32_t read_returned_constant(struct context *cx, const struct elf *e, const char *name);

@@ -490,7 +490,7 @@ SHIM_FN void probe_driver(struct context *cx) {
     if (ask_child(cx, cx->libcuda_names, 0) == ANSWERED) {
       if (get_answer(cx, 'N')) d->is.state = ABSENT;
       text = get_answer(cx, 'T');
-      if (text) copy_untrusted(d->error, sizeof d->error, text);
+      if (text) copy_text(d->error, sizeof d->error, text);
       d->is.cannot_load = text != 0;
       text = get_answer(cx, 'I');
       if (text) {

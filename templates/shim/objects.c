@@ -336,14 +336,6 @@ SHIM_API enum lookup open_found(struct context *cx, const char *path) {
   return cx->is_elf_open ? IS_THERE : open_elf(cx, path);
 }
 
-/* Returns whether the file has the program headers of a loaded image. */
-SHIM_API int is_file_of_image(struct context *cx, const char *path, const struct image *im) {
-  struct elf *e = &cx->elf;
-  if (open_elf(cx, path) != IS_THERE) return 0;
-  close_elf(cx);
-  return e->n <= im->file.n && bytes_are_equal(e->ph, im->file.ph, (size_t)e->n * sizeof *e->ph);
-}
-
 /* Reads a string of the dynamic table, truncated to `size`. Returns null if the table has none. */
 SHIM_API const char *read_elf_string(const struct elf *e, int tag, char *to, size_t size) {
   ElfW(Addr) at = e->tags.at[tag], left = e->tags.at[DT_STRSZ] - at;

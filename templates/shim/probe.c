@@ -248,28 +248,6 @@ SHIM_FN int reap_child(long child, int milliseconds) {
   return 0;
 }
 
-SHIM_FN int stop_at_first(struct dl_phdr_info *info, size_t size, void *unused) {
-  (void)info;
-  (void)size;
-  (void)unused;
-  return 1;
-}
-
-/* Returns whether the lock of the dynamic linker can be acquired. A forked child inherits a lock
- * that is never released if another thread of the parent held it. Tests this in a new process. */
-SHIM_FN int is_loader_free(void) {
-  long child = start_child();
-  if (child < 0) return 0;
-  if (child == 0) {
-    dl_iterate_phdr(stop_at_first, 0);
-    exit_now(0);
-  }
-  if (reap_child(child, REAP_MS)) return 1;
-  sys2(SYS_kill, child, SIGKILL);
-  reap_child(child, REAP_MS);
-  return 0;
-}
-
 /* Reads the answers of a child until it ends, sends E, or the time limit expires. */
 SHIM_FN void read_answers(struct context *cx, int from) {
   struct pollfd p;

@@ -153,26 +153,15 @@ SHIM_API int is_started_by_loader(const struct image *program) {
   return find_interpreter(program) && !getauxval(AT_BASE);
 }
 
-/* Returns whether cx->self is the path of the program. */
-SHIM_FN int is_program(struct context *cx) {
-  return cx->self[0] && is_file_of_image(cx, cx->self, &cx->first);
-}
-
-/* Returns the path of the program. The path from the kernel may be that of the dynamic linker
- * (`ld.so program`), and the file at a path may have changed. So this returns the first known path
- * whose file has the same program headers as the image in memory. */
+/* Returns the path of the program. If it was started as `ld.so program`, /proc/self/exe is the
+ * dynamic linker, which names the program, or corrects the auxiliary vector. */
 SHIM_API const char *find_program(struct context *cx) {
-  const char *by_kernel = (const char *)getauxval(AT_EXECFN);
+  const char *given = (const char *)getauxval(AT_EXECFN);
+  const int by_loader = is_started_by_loader(&cx->first);
   if (cx->self[0]) return cx->self;
-  if (cx->loader_name) copy_absolute(&cx->self, cx->loader_name);
-  if (is_program(cx)) return cx->self;
-  read_link("/proc/self/exe", &cx->self);
-  if (is_program(cx)) return cx->self;
-  if (by_kernel) copy_absolute(&cx->self, by_kernel);
-  if (is_program(cx)) return cx->self;
-  if (cx->loader_name) copy_absolute(&cx->self, cx->loader_name);
-  else if (read_link("/proc/self/exe", &cx->self) <= 0)
-    copy_path(&cx->self, by_kernel && *by_kernel ? by_kernel : "this program");
+  if (by_loader && cx->loader_name) given = cx->loader_name;
+  if ((by_loader || read_link("/proc/self/exe", &cx->self) <= 0) && given)
+    copy_absolute(&cx->self, given);
   return cx->self;
 }
 

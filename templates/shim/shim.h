@@ -188,7 +188,6 @@ SHIM_API void put_cuda(struct text *t, uint32_t n);
 SHIM_API void put_version(struct text *t, uint32_t packed);
 SHIM_API void put_release(struct text *t, uint32_t n);
 SHIM_API void put_untrusted(struct text *t, const char *s);
-SHIM_API void copy_untrusted(char *to, size_t size, const char *s);
 SHIM_API void put_next(struct text *t, const char *s);
 SHIM_API void put_key(struct text *t, const char *key);
 SHIM_API void put_member(struct text *t, const char *key, const char *value);

@@ -180,12 +180,6 @@ SHIM_API void put_untrusted(struct text *t, const char *s) {
   put_sanitized(t, s, 0);
 }
 
-/* Copies an untrusted string as put_outside() does. */
-SHIM_API void copy_untrusted(char *to, size_t size, const char *s) {
-  struct text t = start_text(to, size);
-  put_untrusted(&t, s);
-}
-
 /* ---- JSON ---- */
 
 SHIM_FN void put_json(struct text *t, const char *s) {

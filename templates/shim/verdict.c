@@ -177,7 +177,7 @@ SHIM_FN void add_driver_finding(struct context *cx, const struct judge_finding *
   set_driver_values(cx, f);
   f->needs_cuda = from->needs_cuda;
   f->needs_release = from->needs_release;
-  f->why = store_text(cx, cx->driver.error);
+  f->why = store_untrusted_text(cx, cx->driver.error);
   if (from->code == JUDGE_GPU_NOT_FOR_DRIVER) {
     struct text t = start_stored_text(cx);
     put_number(&t, from->version);

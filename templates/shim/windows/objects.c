@@ -76,12 +76,6 @@ SHIM_FN const unsigned char *find_section(const unsigned char *image, const char
 
 SHIM_API char to_lower(char c) { return c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c; }
 
-/* Compares names of files, whose case Windows ignores. */
-SHIM_FN int names_match(const char *a, const char *b) {
-  for (; *a && to_lower(*a) == to_lower(*b); a++) b++;
-  return to_lower(*a) == to_lower(*b);
-}
-
 /* Returns the part after the last separator. */
 SHIM_API const char *file_name(const char *path) {
   const char *name = path;
