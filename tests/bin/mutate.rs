@@ -9,7 +9,7 @@ use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fs;
-use std::io::{BufRead as _, BufReader};
+use std::io::{BufRead as _, BufReader, PipeReader};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitCode, Stdio};
@@ -20,8 +20,8 @@ use std::time::{Duration, Instant};
 use cudaguard_tests::{Scratch, command, places};
 use rustix::process::{Pid, Signal, WaitOptions, kill_process, set_child_subreaper, waitpid};
 
-/// A test run that takes this many times as long as without a change has failed: a change can make a loop endless.
-const SLOWER: u32 = 3;
+/// Tests that print nothing for this many times as long as without a change have failed: a change can make a loop endless.
+const SLOWER: u32 = 2;
 /// The tests that start guarded programs.
 const SUITES: [&str; 6] = [
     "judge_equal::",
@@ -31,7 +31,7 @@ const SUITES: [&str; 6] = [
     "loading::start::",
     "loading::empty_slots::",
 ];
-/// The limit of the run without a change.
+/// The limit for the tests without a change.
 const FIRST_LIMIT: Duration = Duration::from_secs(1800);
 
 struct Arguments {
@@ -70,17 +70,24 @@ fn main() -> ExitCode {
     println!("{} places, seed {}, {} mutants", mutants.len(), arguments.seed, arguments.number);
     let copy = Scratch::new("mutants");
     let templates = copy.path().join("templates");
-    let mut runner =
-        Runner { templates, filters: arguments.filters, program: None, limit: FIRST_LIMIT, killers: Vec::new() };
+    let mut runner = Runner {
+        templates,
+        filters: arguments.filters,
+        program: None,
+        original: None,
+        limit: FIRST_LIMIT,
+        silence: Duration::ZERO,
+        killers: Vec::new(),
+    };
     copy_templates(&runner.templates);
+    runner.original = compile_shim(&runner.templates);
     set_child_subreaper(Pid::from_raw(1)).expect("a process can adopt orphans");
     runner.build();
-    let start = Instant::now();
     if let Some(test) = runner.find_failure(Path::new("")) {
         eprintln!("error: without a change, this fails: {test}");
         return ExitCode::from(2);
     }
-    runner.limit = SLOWER * start.elapsed();
+    runner.limit = SLOWER * runner.silence;
     let (mut killed, mut counted) = (0, 0);
     for mutant in &mutants {
         if counted == arguments.number {
@@ -289,8 +296,12 @@ struct Runner {
     filters: Vec<String>,
     /// The test program, if the changes need no new one.
     program: Option<PathBuf>,
-    /// The longest time for the tests of a change.
+    /// The shim without a change, compiled.
+    original: Option<Vec<u8>>,
+    /// The longest time in which the tests of a change print nothing.
     limit: Duration,
+    /// The longest time in which the tests printed nothing.
+    silence: Duration,
     /// For each change that was found: its file, and the test that failed.
     killers: Vec<(PathBuf, String)>,
 }
@@ -306,10 +317,9 @@ impl Runner {
     fn test_c(&mut self, mutant: &Mutant, part: &Path) -> Outcome {
         let file = self.templates.join(part);
         let text = fs::read_to_string(&file).expect("a copy");
-        let before = compile_shim(&self.templates);
         fs::write(&file, mutant.apply(&text)).expect("the copy can be written");
         let after = compile_shim(&self.templates);
-        let counts = after.is_some() && after != before;
+        let counts = after.is_some() && after != self.original;
         let outcome = if counts { self.run_tests(mutant) } else { Outcome::NotCounted };
         fs::write(&file, text).expect("the copy can be written");
         outcome
@@ -350,11 +360,36 @@ impl Runner {
         let mut call = Command::new(program);
         call.env("CUDAGUARD_TESTS", words.join(",")).env("CUDAGUARD_TEMPLATES", &self.templates);
         call.env("CARGO_MANIFEST_DIR", places::workspace().join("tests")).env(command::GIVEN, self.command());
-        call.current_dir(places::workspace().join("tests")).stdout(Stdio::null()).stderr(Stdio::piped());
+        let (output, input) = std::io::pipe().expect("a pipe");
+        call.current_dir(places::workspace().join("tests")).stderr(input.try_clone().expect("a pipe")).stdout(input);
         let mut child = call.spawn().expect("the test program can be started");
-        let failure = first_failure(&mut child, self.limit);
+        drop(call); // which has the other end of the pipe
+        let failure = self.first_failure(&mut child, output);
         end_all_children();
         failure
+    }
+
+    /// Waits until a test fails, and returns its name; `None` if all pass.
+    fn first_failure(&mut self, child: &mut Child, output: PipeReader) -> Option<String> {
+        let (sender, lines) = mpsc::channel();
+        let output = BufReader::new(output);
+        thread::spawn(move || output.lines().map_while(Result::ok).try_for_each(|line| sender.send(line)));
+        loop {
+            let start = Instant::now();
+            match lines.recv_timeout(self.limit) {
+                Ok(line) => {
+                    self.silence = self.silence.max(start.elapsed());
+                    if let Some(rest) = line.strip_prefix("FAILED: ") {
+                        return Some(rest.split_once(": ").map_or(rest, |(test, _)| test).to_owned());
+                    }
+                }
+                Err(RecvTimeoutError::Timeout) => return Some("the time limit".to_owned()),
+                Err(RecvTimeoutError::Disconnected) => {
+                    let passed = child.wait().is_ok_and(|status| status.success());
+                    return (!passed).then(|| "the test program".to_owned());
+                }
+            }
+        }
     }
 
     /// Returns the tests that found changes, ordered by the number of changes: first of this file, then of all.
@@ -368,28 +403,6 @@ impl Runner {
         let mut found: Vec<_> = found.into_iter().collect();
         found.sort_by_key(|(_, numbers)| Reverse(*numbers));
         found.into_iter().map(|(test, _)| test.to_owned()).collect()
-    }
-}
-
-/// Waits until a test fails, and returns its name; `None` if all pass.
-fn first_failure(child: &mut Child, limit: Duration) -> Option<String> {
-    let stderr = BufReader::new(child.stderr.take().expect("it is piped"));
-    let (sender, lines) = mpsc::channel();
-    thread::spawn(move || stderr.lines().map_while(Result::ok).try_for_each(|line| sender.send(line)));
-    let end = Instant::now() + limit;
-    loop {
-        match lines.recv_timeout(end.saturating_duration_since(Instant::now())) {
-            Ok(line) => {
-                if let Some(rest) = line.strip_prefix("FAILED: ") {
-                    return Some(rest.split_once(": ").map_or(rest, |(test, _)| test).to_owned());
-                }
-            }
-            Err(RecvTimeoutError::Timeout) => return Some("the time limit".to_owned()),
-            Err(RecvTimeoutError::Disconnected) => {
-                let passed = child.wait().is_ok_and(|status| status.success());
-                return (!passed).then(|| "the test program".to_owned());
-            }
-        }
     }
 }
 
