@@ -19,7 +19,7 @@ fn tests() -> Vec<Test> {
     all.extend(BUILDS.iter().map(|(what, objects)| {
         let test =
             test(format!("matches_sealed_twin::{}", what.replace([',', ' '], "_")), move || sealed_twin(objects));
-        if *what == "sm_80" { test } else { test.slow() }
+        if ["sm_80", "sm_80 and PTX", "partial"].contains(what) { test } else { test.slow() }
     }));
     let counts = [("one_container", 1), ("200_containers", 200)];
     all.extend(rows("linkers_agree", counts, linkers_agree).map(Test::slow));
