@@ -205,28 +205,27 @@ SHIM_API const char *get_answer(struct context *cx, char kind) {
   return 0;
 }
 
-/* Returns whether new children are in the PID namespace of this process. The link of a namespace
- * without a process is dangling; kernels before 4.12 have no link. */
-SHIM_FN int keeps_namespace(void) {
+/* Returns whether the PID namespace of new children has a process. The link of one without a
+ * process is dangling; kernels before 4.12 have no link. */
+SHIM_FN int is_namespace_alive(void) {
   static const char children[] = "/proc/self/ns/pid_for_children";
-  struct stat here, there;
-  if (stat_at(AT_FDCWD, children, &there, AT_SYMLINK_NOFOLLOW)) return 1;
-  if (stat_at(AT_FDCWD, children, &there, 0)) return 0;
-  return !stat_at(AT_FDCWD, "/proc/self/ns/pid", &here, 0) && here.st_ino == there.st_ino;
+  struct stat is;
+  return stat_at(AT_FDCWD, children, &is, AT_SYMLINK_NOFOLLOW) ||
+         !stat_at(AT_FDCWD, children, &is, 0);
 }
 
 /* Creates a process that is invisible to the program and to debuggers: no SIGCHLD, no result of
  * wait(), no pthread_atfork handlers. A debugger would treat it as a thread. Emulators support only
- * the call with SIGCHLD. Returns 0 in the child. Returns an error if children are in another PID
- * namespace, because the child would be its first process and the namespace would end with it. */
+ * the call with SIGCHLD. Returns 0 in the child. Returns an error if the child would be the first
+ * process of a PID namespace, which would end with it. */
 SHIM_FN long start_child(void) {
 #ifdef __GLIBC__
   long child;
-  if (!keeps_namespace()) return -EPERM;
+  if (!is_namespace_alive()) return -EPERM;
   child = sys2(SYS_clone, CLONE_UNTRACED, 0);
   return child < 0 ? sys2(SYS_clone, SIGCHLD, 0) : child;
 #else
-  if (!keeps_namespace()) return -EPERM;
+  if (!is_namespace_alive()) return -EPERM;
   /* abort() of musl signals the thread that its last fork recorded: after a system call alone, one
    * of the program. */
   return _Fork ? _Fork() : -ENOSYS;
