@@ -143,7 +143,7 @@ fn gpus_of(machine: &Machine, extras: &Extras) -> Vec<Gpu> {
             Gpu {
                 mig: extras.mig && gpu.state.is_none() && cc >= (8, 0),
                 node: !hidden && !is_tegra,
-                listed: !is_tegra,
+                listed: !is_tegra && seen.undriven.is_none(),
                 driven: !hidden && seen.undriven.is_none(),
                 uuid: gpu.uuid.clone().map(Into::into),
                 pci: gpu.pci.clone().map(Into::into),
