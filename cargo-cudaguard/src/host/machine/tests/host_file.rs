@@ -38,7 +38,7 @@ prop_compose! {
 
 prop_compose! {
     fn gpu()(
-        name in label(), cc: Option<(u8, u8)>, uuid in label(), pci in label(), visible: Option<bool>,
+        name in label(), cc in proptest::option::of((1..=u8::MAX, any::<u8>())), uuid in label(), pci in label(), visible: Option<bool>,
         state in proptest::option::of(proptest::sample::select(&GpuState::ALL[..])),
     ) -> Gpu {
         let listed = uuid.is_some() || pci.is_some();
