@@ -559,7 +559,7 @@ pub(crate) struct Options {
     #[arg(long, value_name = "FILE")]
     pub(crate) nvcc: Option<PathBuf>,
     /// Options of this nvcc, such as -gencode, -arch, -ccbin and -I
-    #[arg(long, value_name = "FLAGS", allow_hyphen_values = true)]
+    #[arg(long, value_name = "FLAGS", allow_hyphen_values = true, requires = "nvcc")]
     pub(crate) nvcc_flags: Vec<String>,
     /// Root of the CUDA toolkit, if no nvcc is used
     #[arg(long, value_name = "DIR")]

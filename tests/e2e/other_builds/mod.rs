@@ -325,6 +325,8 @@ fn wrong_arguments_are_rejected() {
         2,
         &["--nvcc no-such-nvcc: is not in PATH"],
     );
+    let without_nvcc = "cargo-cudaguard embed --name a -o guard.o --nvcc-flags -arch=sm_80";
+    seen(&project.shell(without_nvcc), 2, &["required arguments were not provided", "--nvcc <FILE>"]);
     for named in ["--nvcc ./no/nvcc", "--toolkit no/toolkit", "--source no-folder"] {
         let call = format!("cargo-cudaguard embed --name a -o guard.o {named}");
         seen(&project.shell(&call), 2, &[named, "No such file or directory"]);
