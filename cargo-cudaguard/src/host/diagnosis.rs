@@ -456,9 +456,9 @@ fn diagnose_host(machine: &Machine, signs: &HostSymptoms) -> Vec<Finding> {
         };
         found.push(words.to_finding(&values.clone().with("devices", signs.on_bus.join(", "))));
     }
-    // 100 has causes of its own, below.
+    // For 100, no device, the GPUs and device files of the machine decide, below.
     if let Some(answer) = driver.init.filter(|answer| *answer != 100) {
-        let refusal = judge::refusal_of_all(&machine.host_with(CudnnState::Unknown));
+        let refusal = judge::refusal_of_every_gpu_program(&machine.host_with(CudnnState::Unknown));
         let refusal = refusal.filter(|finding| answer != 0 || finding.code == Code::GpuNotForDriver);
         found.extend(refusal.or_else(|| (answer != 0).then(|| init_failure(answer, machine, signs, &values))));
     }
@@ -580,7 +580,7 @@ fn without_answer(machine: &Machine, on_bus: &[(u8, u8)]) -> Machine {
 fn undriven_finding(machine: &Machine, signs: &HostSymptoms, values: &Values) -> Option<Finding> {
     let described = without_answer(machine, &signs.capabilities);
     let newest = described.known_gpus().iter().filter_map(|gpu| gpu.cc).max()?;
-    let refusal = judge::refusal_of_all(&described.host_with(CudnnState::Unknown));
+    let refusal = judge::refusal_of_every_gpu_program(&described.host_with(CudnnState::Unknown));
     if let Some(finding) = refusal.filter(|finding| finding.code == Code::GpuNotForDriver) {
         return Some(finding);
     }

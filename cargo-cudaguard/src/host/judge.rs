@@ -118,7 +118,7 @@ pub fn judge(manifest: &Manifest, host: &Host) -> Vec<Finding> {
 }
 
 /// Returns the error because of which this host refuses every program that requires a GPU.
-pub fn refusal_of_all(host: &Host) -> Option<Finding> {
+pub fn refusal_of_every_gpu_program(host: &Host) -> Option<Finding> {
     let (component, policy) = (Component::unrecorded(""), Policy::default());
     let mut manifest = Manifest::from_build(component, "", "", &policy, &Toolchain::default());
     manifest.runtime.gpu = GpuNeed::Required;

@@ -108,7 +108,7 @@ struct SymptomTable {
     harmless: Vec<Pattern>,
     /// English texts, with their patterns in other languages.
     translated: BTreeMap<String, Vec<Pattern>>,
-    /// The messages about a name, by kind; `NAME` stands for it.
+    /// The messages of compilers and linkers about a name, by kind. `NAME` is the placeholder for the name.
     messages: BTreeMap<String, Vec<String>>,
     #[serde(rename = "symptom")]
     symptoms: Vec<Symptom>,
