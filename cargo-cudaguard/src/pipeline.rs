@@ -5,10 +5,11 @@ use std::path::Path;
 
 use cudaguard::internal::checks;
 use cudaguard::internal::env::Env;
+use cudaguard::internal::file_error::FileError;
 use cudaguard::internal::finding::{Code, Finding, MessageTemplate, Values};
 use cudaguard::internal::lock::{self, Lock};
 use cudaguard::internal::manifest::{BuiltWith, FactSource, Linkage, Manifest};
-use cudaguard::internal::note::{self, SIZE};
+use cudaguard::internal::note::{self, EncodeError, SIZE};
 use cudaguard::internal::pipeline::{BuildCheck, BuildInputs, CudaIntent, is_library_absent, needs_use_of_cudnn};
 use cudaguard::internal::policy::Policy;
 use cudaguard::internal::toolchain::{BuildSystem, LibraryHeaders, Toolchain};
@@ -21,7 +22,7 @@ use crate::knowledge::crates::{self, Crate, CrateUse};
 use crate::linked::check::{self, Linked};
 use crate::linked::evidence::{Included, LinkEvidence};
 use crate::linked::linked_lock;
-use crate::linked::seal::{self, LinkObservation, ResolvedCudnn};
+use crate::linked::seal::{self, LinkObservation, ResolvedCudnn, SealError};
 
 /// The reason that a file is reported as unguarded if the linker, or a later step, removed its note.
 pub const NOTE_MISSING: &str = "it is not in the file";
@@ -91,8 +92,8 @@ impl CheckedBuild {
     /// Encodes the descriptor of the note.
     ///
     /// # Errors
-    /// Returns a message that names the entry that is too long.
-    pub fn encode_note(&self, facts: &BuildInputs<'_>) -> Result<Box<[u8; SIZE]>, String> {
+    /// The entry that is too long.
+    pub fn encode_note(&self, facts: &BuildInputs<'_>) -> Result<Box<[u8; SIZE]>, EncodeError> {
         note::encode(&self.to_manifest(facts))
     }
 }
@@ -107,7 +108,7 @@ pub fn has_nothing(
     policy: &Policy,
     binary: &Binary,
     kernels: &Kernels,
-) -> Result<bool, String> {
+) -> Result<bool, FileError> {
     let is_plain = facts.cuda_intent(policy) == CudaIntent::Unstated && !kernels.has_kernels();
     Ok(is_plain && !binary.reaches_cuda()? && opened_without_requirement(binary).is_empty())
 }
@@ -252,10 +253,18 @@ pub fn lock_drift(
     Ok(applied)
 }
 
+/// A linked file after its notes are sealed.
+#[derive(Debug)]
+pub enum SealedFile {
+    /// The manifests in it.
+    Guarded(Vec<Manifest>),
+    /// The reason why it does not contain the guard of its package, although the linker received one; [`not_guarded`] reports it.
+    Unguarded(String),
+}
+
 /// Writes the observed facts of the link into the notes of the file, or of its copy `to`, and returns the manifests in it. `seen`
 /// is the evidence of the link step; `None` if it shows no use of CUDA. `judged` is the check of the build, if its crates and
-/// variables apply to this file. The inner error is the reason why the file does not contain the guard of this package, although
-/// the linker received one; [`not_guarded`] reports it.
+/// variables apply to this file.
 ///
 /// # Errors
 /// Why the file cannot be read or written.
@@ -267,7 +276,7 @@ pub fn seal_file(
     judged: Option<&CheckedBuild>,
     seen: Option<LinkEvidence>,
     taken: Option<ResolvedCudnn>,
-) -> Result<Result<Vec<Manifest>, String>, String> {
+) -> Result<SealedFile, SealError> {
     let uses = judged.map_or(&[][..], |judged| &judged.uses);
     let mut looked_up = Vec::new();
     for floors in crates::driver_floors(uses) {
@@ -297,9 +306,10 @@ pub fn seal_file(
     };
     let (sealed, manifests) = seal::seal_open(binary, to, &observed)?;
     if sealed.written + sealed.same == 0 {
-        return Ok(Err(sealed.left.into_iter().next().unwrap_or_else(|| NOTE_MISSING.to_owned())));
+        let why = sealed.left.into_iter().next().unwrap_or_else(|| NOTE_MISSING.to_owned());
+        return Ok(SealedFile::Unguarded(why));
     }
-    Ok(Ok(manifests))
+    Ok(SealedFile::Guarded(manifests))
 }
 
 /// Returns the finding about a file without the guard that was passed to the linker, with the policy applied.

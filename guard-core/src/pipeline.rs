@@ -17,7 +17,7 @@ use crate::coverage::requirements;
 use crate::finding::{Code, Finding, Severity};
 use crate::knowledge::tables;
 use crate::manifest::model::{Manifest, Requirement};
-use crate::manifest::note::{self, SIZE};
+use crate::manifest::note::{self, EncodeError, SIZE};
 use crate::sys::env::Env;
 use crate::toolchain::{BuildSystem, Toolchain};
 
@@ -144,7 +144,7 @@ impl BuildCheck {
     ///
     /// # Errors
     /// Returns a message that names the entry that is too long.
-    pub fn encode_note(&self, facts: &BuildInputs<'_>) -> Result<Box<[u8; SIZE]>, String> {
+    pub fn encode_note(&self, facts: &BuildInputs<'_>) -> Result<Box<[u8; SIZE]>, EncodeError> {
         note::encode(&self.to_manifest(facts))
     }
 }

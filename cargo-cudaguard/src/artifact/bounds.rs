@@ -7,6 +7,8 @@ use std::io::{self, Read};
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, LazyLock};
 
+use cudaguard::internal::file_error::FileProblem;
+
 /// Maximum nesting of archives, for example an image, its layer, a tar in the layer and a wheel in the tar.
 pub(super) const MOST_NESTED: usize = 4;
 /// Maximum number of members, including those of inner archives.
@@ -35,12 +37,12 @@ pub(super) struct Budget {
 
 impl Budget {
     /// Counts a member.
-    pub(super) fn count_member(&self) -> Result<(), String> {
+    pub(super) fn count_member(&self) -> Result<(), FileProblem> {
         if self.members.fetch_add(1, Ordering::Relaxed) < MOST_MEMBERS {
             return Ok(());
         }
         self.exceeded.store(true, Ordering::Relaxed);
-        Err(format!("has more than {MOST_MEMBERS} members"))
+        Err(FileProblem::too_large(format!("has more than {MOST_MEMBERS} members")))
     }
 
     /// Returns true if a limit is exceeded.
@@ -53,13 +55,13 @@ impl Budget {
     }
 
     /// Counts the memory for a stored name or text of this length.
-    pub(super) fn keep(&self, bytes: usize) -> Result<(), String> {
+    pub(super) fn keep(&self, bytes: usize) -> Result<(), FileProblem> {
         let bytes = bytes.saturating_add(PER_NAME);
         if self.kept.fetch_add(bytes, Ordering::Relaxed).saturating_add(bytes) <= MOST_KEPT {
             return Ok(());
         }
         self.exceeded.store(true, Ordering::Relaxed);
-        Err(format!("has more than {} MiB of names and texts", MOST_KEPT >> 20))
+        Err(FileProblem::too_large(format!("has more than {} MiB of names and texts", MOST_KEPT >> 20)))
     }
 
     /// Adds the size of an archive that is not inside of another one.
@@ -68,10 +70,10 @@ impl Budget {
     }
 
     /// Counts unpacked bytes, those of nested archives included, against the size of the archives on disk.
-    pub(super) fn count_unpacked(&self, bytes: u64) -> io::Result<()> {
+    pub(super) fn count_unpacked(&self, bytes: u64) -> Result<(), FileProblem> {
         let unpacked = self.unpacked.fetch_add(bytes, Ordering::Relaxed) + bytes;
         let within = if unpacked > MOST_UNPACKED {
-            Err(io::Error::other(format!("unpacks to more than {} GiB in all", MOST_UNPACKED >> 30)))
+            Err(FileProblem::too_large(format!("unpacks to more than {} GiB in all", MOST_UNPACKED >> 30)))
         } else {
             check_ratio(self.packed.load(Ordering::Relaxed), unpacked)
         };
@@ -81,11 +83,12 @@ impl Budget {
 }
 
 /// Checks the compression ratio of a stream.
-pub(super) fn check_ratio(packed: u64, unpacked: u64) -> io::Result<()> {
+pub(super) fn check_ratio(packed: u64, unpacked: u64) -> Result<(), FileProblem> {
     if unpacked <= SMALL || unpacked / MOST_TIMES <= packed {
         return Ok(());
     }
-    Err(io::Error::other(format!("unpacks to more than {MOST_TIMES} times its size: possibly a decompression bomb")))
+    let what = format!("unpacks to more than {MOST_TIMES} times its size: possibly a decompression bomb");
+    Err(FileProblem::too_large(what))
 }
 
 /// Reader for unpacked data that checks its length against the length of the packed data.
@@ -157,17 +160,16 @@ pub(super) fn shown(name: &[u8]) -> String {
     text
 }
 
-/// Normalizes the path of a member: without `./`, and without the `/` at the end of a directory. An error contains the
-/// reason why the path is invalid.
-pub(super) fn normalize_member_path(name: &str) -> Result<String, &'static str> {
+/// Normalizes the path of a member: without `./`, and without the `/` at the end of a directory.
+pub(super) fn normalize_member_path(name: &str) -> Result<String, FileProblem> {
     if name.contains('\0') {
-        return Err("its path contains a NUL byte");
+        return Err(FileProblem::damaged("its path contains a NUL byte"));
     }
     if name.starts_with(['/', '\\']) || name.as_bytes().get(1) == Some(&b':') && name[2..].starts_with(['/', '\\']) {
-        return Err("its path is absolute");
+        return Err(FileProblem::unsupported("its path is absolute"));
     }
     if name.split(['/', '\\']).any(|part| part == "..") {
-        return Err("its path is outside of the archive (`..`)");
+        return Err(FileProblem::unsupported("its path is outside of the archive (`..`)"));
     }
     let parts: Vec<&str> = name.split('/').filter(|part| !part.is_empty() && *part != ".").collect();
     Ok(parts.join("/"))
@@ -175,7 +177,7 @@ pub(super) fn normalize_member_path(name: &str) -> Result<String, &'static str> 
 
 /// Resolves the target of the link `member`, relative to the root of the archive. If `rooted` is set, this root is the
 /// root of a file system.
-pub(super) fn resolve_link(member: &str, target: &str, rooted: bool) -> Result<String, String> {
+pub(super) fn resolve_link(member: &str, target: &str, rooted: bool) -> Result<String, FileProblem> {
     let mut at: Vec<&str> = member.split('/').collect();
     at.pop();
     let mut is_outside = false;
@@ -191,7 +193,7 @@ pub(super) fn resolve_link(member: &str, target: &str, rooted: bool) -> Result<S
         }
     }
     if is_outside && !rooted {
-        return Err(format!("is a link to a target outside of the archive: {target}"));
+        return Err(FileProblem::unsupported(format!("is a link to a target outside of the archive: {target}")));
     }
     Ok(at.join("/"))
 }

@@ -5,10 +5,11 @@ use std::io::{self, ErrorKind};
 use std::path::Path;
 
 use crate::cli::platform;
+use cudaguard::internal::file_error::FileError;
 
 use super::{ArchivePlace, Content, Handling, bounds, image, read_head};
 
-pub(super) fn walk_dir(dir: &Path, of: &ArchivePlace<'_>) -> Result<&'static str, String> {
+pub(super) fn walk_dir(dir: &Path, of: &ArchivePlace<'_>) -> Result<&'static str, FileError> {
     if image::is_layout(dir) {
         return image::walk_layout(dir, of);
     }
@@ -16,7 +17,7 @@ pub(super) fn walk_dir(dir: &Path, of: &ArchivePlace<'_>) -> Result<&'static str
     Ok("directory")
 }
 
-fn visit_child(entries: fs::ReadDir, name: &str, of: &ArchivePlace<'_>) -> Result<(), String> {
+fn visit_child(entries: fs::ReadDir, name: &str, of: &ArchivePlace<'_>) -> Result<(), FileError> {
     let mut entries = entries.collect::<Result<Vec<_>, _>>().map_err(|error| of.error_for(name, error))?;
     entries.sort_by_key(fs::DirEntry::file_name);
     for entry in entries {
@@ -49,7 +50,7 @@ fn visit_child(entries: fs::ReadDir, name: &str, of: &ArchivePlace<'_>) -> Resul
 /// Handles a symbolic link. A link within the directory refers to another member. A file outside is read as a member,
 /// because environments of uv, Bazel and Nix consist of such links. Other targets outside do not belong to the
 /// directory.
-fn link(path: &Path, name: &str, of: &ArchivePlace<'_>) -> Result<(), String> {
+fn link(path: &Path, name: &str, of: &ArchivePlace<'_>) -> Result<(), FileError> {
     let target = match fs::read_link(path) {
         Ok(target) => target,
         Err(error) => return not_read(name, &error, of),
@@ -68,14 +69,14 @@ fn link(path: &Path, name: &str, of: &ArchivePlace<'_>) -> Result<(), String> {
 }
 
 /// Reports a file or a directory that cannot be read. One that was deleted after its parent was read is ignored.
-fn not_read(name: &str, error: &io::Error, of: &ArchivePlace<'_>) -> Result<(), String> {
+fn not_read(name: &str, error: &io::Error, of: &ArchivePlace<'_>) -> Result<(), FileError> {
     match error.kind() {
         ErrorKind::NotFound => Ok(()),
         _ => of.hand_on(name, Content::NotExamined(format!("it cannot be read: {error}").into())),
     }
 }
 
-fn visit_file(path: &Path, name: &str, of: &ArchivePlace<'_>) -> Result<(), String> {
+fn visit_file(path: &Path, name: &str, of: &ArchivePlace<'_>) -> Result<(), FileError> {
     let mut file = match fs::File::open(path) {
         Ok(file) => file,
         Err(error) => return not_read(name, &error, of),
@@ -96,9 +97,8 @@ fn visit_file(path: &Path, name: &str, of: &ArchivePlace<'_>) -> Result<(), Stri
     };
     match outcome {
         // Only this archive is skipped: the rest of the directory is examined.
-        Err(why) if !of.budget.is_exceeded() => {
-            let whole = of.error_for(name, "");
-            let why = why.strip_prefix(&whole).unwrap_or(&why).to_owned();
+        Err(error) if !of.budget.is_exceeded() => {
+            let why = if error.file == of.full_name(name) { error.problem.to_string() } else { error.to_string() };
             of.hand_on(name, Content::NotExamined(why.into()))
         }
         outcome => outcome,

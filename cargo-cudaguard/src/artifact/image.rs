@@ -12,6 +12,8 @@ use std::sync::Arc;
 use serde_json::Value;
 use tar::Archive;
 
+use cudaguard::internal::file_error::{FileError, FileProblem};
+
 use super::bounds::Names;
 use super::{ArchiveFormat, ArchivePlace, LONGEST_TEXT, ReadAt, tape};
 
@@ -59,10 +61,12 @@ fn has_listed_layers(file: &mut File, files: &Files) -> bool {
 /// Maximum number of files, far more than an image has layers.
 const MOST_FILES: usize = 10_000;
 
-pub(super) fn walk_tar(file: &File, files: &Files, of: &ArchivePlace<'_>) -> Result<&'static str, String> {
+pub(super) fn walk_tar(file: &File, files: &Files, of: &ArchivePlace<'_>) -> Result<&'static str, FileError> {
     let file = Arc::new(file.try_clone().map_err(|error| of.error_for("", error))?);
-    let open = |name: &str| -> Result<Box<dyn Read>, String> {
-        let (at, size) = files.get(name).ok_or_else(|| of.error_for(name, "is missing: the image refers to it"))?;
+    let open = |name: &str| -> Result<Box<dyn Read>, FileError> {
+        let (at, size) = files
+            .get(name)
+            .ok_or_else(|| of.error_for(name, FileProblem::damaged("is missing: the image refers to it")))?;
         Ok(Box::new(ReadAt { file: Arc::clone(&file), at: *at }.take(*size)))
     };
     let image =
@@ -75,8 +79,8 @@ pub(super) fn is_layout(dir: &Path) -> bool {
     dir.join("oci-layout").is_file() && dir.join("index.json").is_file()
 }
 
-pub(super) fn walk_layout(dir: &Path, of: &ArchivePlace<'_>) -> Result<&'static str, String> {
-    let open = |name: &str| -> Result<Box<dyn Read>, String> {
+pub(super) fn walk_layout(dir: &Path, of: &ArchivePlace<'_>) -> Result<&'static str, FileError> {
+    let open = |name: &str| -> Result<Box<dyn Read>, FileError> {
         let file = File::open(dir.join(name)).map_err(|error| of.error_for(name, error))?;
         of.budget.add_packed(file.metadata().map_err(|error| of.error_for(name, error))?.len());
         Ok(Box::new(file))
@@ -84,12 +88,13 @@ pub(super) fn walk_layout(dir: &Path, of: &ArchivePlace<'_>) -> Result<&'static 
     walk_image(&image_of_layout(&open, of)?, &open, of)
 }
 
-type Open<'a> = &'a dyn Fn(&str) -> Result<Box<dyn Read>, String>;
+type Open<'a> = &'a dyn Fn(&str) -> Result<Box<dyn Read>, FileError>;
 
-fn read_json(name: &str, open: Open<'_>, of: &ArchivePlace<'_>) -> Result<Value, String> {
+fn read_json(name: &str, open: Open<'_>, of: &ArchivePlace<'_>) -> Result<Value, FileError> {
     let mut text = Vec::new();
     open(name)?.take(LONGEST_TEXT).read_to_end(&mut text).map_err(|error| of.error_for(name, error))?;
-    serde_json::from_slice(&text).map_err(|error| of.error_for(name, format!("is not the JSON of an image: {error}")))
+    serde_json::from_slice(&text)
+        .map_err(|error| of.error_for(name, FileProblem::damaged(format!("is not the JSON of an image: {error}"))))
 }
 
 /// Returns the path of the blob with a digest such as `sha256:0123…`.
@@ -108,42 +113,52 @@ struct ContainerImage {
     config: Option<String>,
 }
 
-fn image_of_layout(open: Open<'_>, of: &ArchivePlace<'_>) -> Result<ContainerImage, String> {
+fn several_images(count: usize) -> FileProblem {
+    FileProblem::unsupported(format!("contains {count} images: expected one"))
+}
+
+fn image_of_layout(open: Open<'_>, of: &ArchivePlace<'_>) -> Result<ContainerImage, FileError> {
     let mut value = read_json("index.json", open, of)?;
     // An index may refer to another index; a manifest lists layers.
     for _ in 0..super::MOST_NESTED {
         if let Some(layers) = value["layers"].as_array() {
-            let layers = layers
-                .iter()
-                .map(|layer| blob_path(layer).ok_or_else(|| of.error_for("index.json", "has no digest of a layer")));
+            let layers = layers.iter().map(|layer| {
+                blob_path(layer)
+                    .ok_or_else(|| of.error_for("index.json", FileProblem::damaged("has no digest of a layer")))
+            });
             return Ok(ContainerImage {
                 layers: layers.collect::<Result<_, _>>()?,
                 config: blob_path(&value["config"]),
             });
         }
-        let manifests = value["manifests"].as_array().ok_or_else(|| of.error_for("index.json", "has no manifest"))?;
+        let manifests = value["manifests"]
+            .as_array()
+            .ok_or_else(|| of.error_for("index.json", FileProblem::damaged("has no manifest")))?;
         // An index may also contain attestations of the build.
         let images: Vec<&Value> =
             manifests.iter().filter(|one| one["annotations"]["vnd.docker.reference.type"].is_null()).collect();
         let [one] = images[..] else {
-            return Err(of.error_for("index.json", format!("contains {} images: expected one", images.len())));
+            return Err(of.error_for("index.json", several_images(images.len())));
         };
-        let path = blob_path(one).ok_or_else(|| of.error_for("index.json", "has no digest of a manifest"))?;
+        let path = blob_path(one)
+            .ok_or_else(|| of.error_for("index.json", FileProblem::damaged("has no digest of a manifest")))?;
         value = read_json(&path, open, of)?;
     }
-    Err(of.error_for("index.json", "has no image"))
+    Err(of.error_for("index.json", FileProblem::damaged("has no image")))
 }
 
-fn image_of_docker(open: Open<'_>, of: &ArchivePlace<'_>) -> Result<ContainerImage, String> {
+fn image_of_docker(open: Open<'_>, of: &ArchivePlace<'_>) -> Result<ContainerImage, FileError> {
     const FILE: &str = "manifest.json";
     let value = read_json(FILE, open, of)?;
     let images = value.as_array().map_or(0, Vec::len);
     if images != 1 {
-        return Err(of.error_for(FILE, format!("contains {images} images: expected one")));
+        return Err(of.error_for(FILE, several_images(images)));
     }
-    let layers = value[0]["Layers"].as_array().ok_or_else(|| of.error_for(FILE, "has no layers"))?;
+    let layers =
+        value[0]["Layers"].as_array().ok_or_else(|| of.error_for(FILE, FileProblem::damaged("has no layers")))?;
     let layers: Option<Vec<String>> = layers.iter().map(|layer| layer.as_str().map(str::to_owned)).collect();
-    let layers = layers.ok_or_else(|| of.error_for(FILE, "contains a layer that is not a string"))?;
+    let layers =
+        layers.ok_or_else(|| of.error_for(FILE, FileProblem::damaged("contains a layer that is not a string")))?;
     Ok(ContainerImage { layers, config: value[0]["Config"].as_str().map(str::to_owned) })
 }
 
@@ -182,7 +197,7 @@ impl Hidden {
     }
 }
 
-fn walk_image(image: &ContainerImage, open: Open<'_>, of: &ArchivePlace<'_>) -> Result<&'static str, String> {
+fn walk_image(image: &ContainerImage, open: Open<'_>, of: &ArchivePlace<'_>) -> Result<&'static str, FileError> {
     let inner = ArchivePlace { archive: of.archive.clone(), prefix: of.prefix.clone(), rooted: true, ..*of };
     // If the configuration cannot be read, it is ignored.
     if let Some(mut config) = image.config.as_ref().and_then(|name| open(name).ok()) {
@@ -201,8 +216,9 @@ fn walk_image(image: &ContainerImage, open: Open<'_>, of: &ArchivePlace<'_>) -> 
         }
         let form = ArchiveFormat::from_magic(&start)
             .filter(|form| !matches!(form, ArchiveFormat::Zip | ArchiveFormat::Deb | ArchiveFormat::Rpm));
-        let form =
-            form.ok_or_else(|| of.error_for(layer, "is not a layer: expected a tar archive, compressed or not"))?;
+        let form = form.ok_or_else(|| {
+            of.error_for(layer, FileProblem::unsupported("is not a layer: expected a tar archive, compressed or not"))
+        })?;
         let mut below = Hidden::default();
         tape::for_each_member(tape::decompress(open(layer)?, form, &inner), &inner, &mut |name, dir| {
             below.add_entry(name, dir) && !hidden.hides(name)

@@ -22,9 +22,10 @@ use std::sync::Arc;
 
 use crate::binary::examined::{self, Reason};
 use crate::binary::kernels;
-use crate::binary::mapped_file::{Contents, file_error, open_regular};
+use crate::binary::mapped_file::{Contents, open_regular};
 use crate::binary::pe::Pe;
 use cudaguard::internal::elf::Elf;
+use cudaguard::internal::file_error::{FileError, FileProblem};
 
 use bounds::{Budget, MOST_NESTED};
 pub(crate) use member_names::is_library;
@@ -90,7 +91,7 @@ pub(crate) struct Walked {
 }
 
 /// Callback for members. Several threads may call it at a time, in any order.
-pub(crate) type MemberCallback<'a> = &'a (dyn Fn(ArchiveMember) -> Result<(), String> + Sync);
+pub(crate) type MemberCallback<'a> = &'a (dyn Fn(ArchiveMember) -> Result<(), FileError> + Sync);
 
 /// Format of an archive, detected from its first bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -168,22 +169,30 @@ impl Handling {
 /// Opens the input of a subcommand: a file, an archive, a directory, or stdin for the name `-`.
 ///
 /// # Errors
-/// Returns the path and the reason why it cannot be read.
-pub(crate) fn open(path: &Path) -> Result<Opened, String> {
+/// If it cannot be read.
+pub(crate) fn open(path: &Path) -> Result<Opened, FileError> {
     if path == Path::new("-") {
         return Ok(Opened::Archive(Archive { path: path.to_owned(), source: Source::Stdin }));
     }
     if path.is_dir() {
         return Ok(Opened::Archive(Archive { path: path.to_owned(), source: Source::Dir }));
     }
-    let file = open_regular(path).map_err(|why| why + &platform::hint_of_path(path))?;
-    let start = read_head(&mut ReadAt { file: &file, at: 0 }).map_err(|error| file_error(path, error))?;
-    if let Some(form) = form_of(&file, &start).map_err(|error| file_error(path, error))? {
+    let file = open_regular(path).map_err(|mut error| {
+        if let FileProblem::Io(_, text) = &mut error.problem {
+            text.push_str(&platform::hint_of_path(path));
+        }
+        error
+    })?;
+    let start = read_head(&mut ReadAt { file: &file, at: 0 }).map_err(|error| FileError::read(path, error))?;
+    if let Some(form) = form_of(&file, &start).map_err(|error| FileError::read(path, error))? {
         return Ok(Opened::Archive(Archive { path: path.to_owned(), source: Source::File(file, form) }));
     }
     let contents = Contents::from_file(file, path)?;
     match examined::kind_from_head(&start) {
-        Some(format) => Err(format!("{}: is {format}, which cudaguard does not read", path.display())),
+        Some(format) => {
+            let what = format!("is {format}, which cudaguard does not read");
+            Err(FileError::read(path, FileProblem::unsupported(what)))
+        }
         None => Ok(Opened::File(Arc::new(contents))),
     }
 }
@@ -229,7 +238,7 @@ fn read_head(reader: &mut impl Read) -> io::Result<Vec<u8>> {
 ///
 /// # Errors
 /// Returns an error that names the archive and the affected member.
-pub(crate) fn walk_artifact(Archive { path, source }: Archive, each: MemberCallback<'_>) -> Result<Walked, String> {
+pub(crate) fn walk_artifact(Archive { path, source }: Archive, each: MemberCallback<'_>) -> Result<Walked, FileError> {
     let budget = Budget::default();
     let archive = if matches!(source, Source::Stdin) { "stdin".to_owned() } else { path.display().to_string() };
     let of = ArchivePlace {
@@ -250,8 +259,10 @@ pub(crate) fn walk_artifact(Archive { path, source }: Archive, each: MemberCallb
             budget.add_packed(file.metadata().map_err(|error| of.error_for("", error))?.len());
             let start = read_head(&mut ReadAt { file: &file, at: 0 }).map_err(|error| of.error_for("", error))?;
             let form = form_of(&file, &start).map_err(|error| of.error_for("", error))?;
-            let form = form
-                .ok_or_else(|| of.error_for("", "is not a known archive format: expected zip, tar, Debian or conda"))?;
+            let form = form.ok_or_else(|| {
+                let what = "is not a known archive format: expected zip, tar, Debian or conda";
+                of.error_for("", FileProblem::unsupported(what))
+            })?;
             walk_open_file(file, form, &path, &of)?
         }
         Source::File(file, form) => {
@@ -261,7 +272,7 @@ pub(crate) fn walk_artifact(Archive { path, source }: Archive, each: MemberCallb
     };
     let members = budget.member_count();
     if members == 0 {
-        return Err(format!("{archive}: is an empty {kind}"));
+        return Err(of.error_for("", FileProblem::unsupported(format!("is an empty {kind}"))));
     }
     Ok(Walked { kind, members })
 }
@@ -282,22 +293,26 @@ struct ArchivePlace<'a> {
 
 impl ArchivePlace<'_> {
     /// Returns an error for a member, or for the archive itself if the name is empty.
-    fn error_for(&self, member: &str, why: impl std::fmt::Display) -> String {
-        let whole = format!("{}{member}", self.prefix);
-        let whole = whole.trim_end_matches('!');
-        if whole.is_empty() { format!("{}: {why}", self.archive) } else { format!("{}!{whole}: {why}", self.archive) }
+    fn error_for(&self, member: &str, problem: impl Into<FileProblem>) -> FileError {
+        FileError::new(self.full_name(member), problem)
     }
 
-    fn hand_on(&self, member: &str, content: Content) -> Result<(), String> {
+    /// Returns the name of a member after that of the archive, or the archive itself if the name is empty.
+    fn full_name(&self, member: &str) -> String {
+        let whole = format!("{}!{}{member}", self.archive, self.prefix);
+        whole.trim_end_matches('!').to_owned()
+    }
+
+    fn hand_on(&self, member: &str, content: Content) -> Result<(), FileError> {
         self.budget.keep(self.prefix.len() + member.len()).map_err(|why| self.error_for("", why))?;
         (self.each)(ArchiveMember { name: format!("{}{member}", self.prefix), content })
     }
 
     /// Returns the position of the members of the inner archive `member`.
-    fn nested_in(&self, member: &str) -> Result<ArchivePlace<'_>, String> {
+    fn nested_in(&self, member: &str) -> Result<ArchivePlace<'_>, FileError> {
         if self.nested == MOST_NESTED {
             let why = format!("is nested in {MOST_NESTED} archives: cudaguard does not read deeper ones");
-            return Err(self.error_for(member, why));
+            return Err(self.error_for(member, FileProblem::too_large(why)));
         }
         // Both tars of a conda package together are the package.
         let of_conda = member.contains(".tar.") && ["pkg-", "info-"].iter().any(|start| member.starts_with(start));
@@ -306,16 +321,16 @@ impl ArchivePlace<'_> {
         Ok(ArchivePlace { archive, prefix, nested: self.nested + 1, rooted, budget: self.budget, each: self.each })
     }
 
-    fn add_link(&self, member: &str, target: &str) -> Result<(), String> {
+    fn add_link(&self, member: &str, target: &str) -> Result<(), FileError> {
         let target = bounds::resolve_link(member, target, self.rooted).map_err(|why| self.error_for(member, why))?;
         self.hand_on(member, Content::Link(format!("{}{target}", self.prefix)))
     }
 
     /// Passes on a text that describes a package.
-    fn text(&self, member: &str, reader: &mut impl Read) -> Result<(), String> {
+    fn text(&self, member: &str, reader: &mut impl Read) -> Result<(), FileError> {
         let mut text = Vec::new();
         let read = reader.take(LONGEST_TEXT).read_to_end(&mut text);
-        read.map_err(|error| self.error_for(member, describe_io_error(&error)))?;
+        read.map_err(|error| self.error_for(member, read_problem(error)))?;
         self.budget.keep(text.len()).map_err(|why| self.error_for("", why))?;
         if text.len() as u64 == LONGEST_TEXT {
             let why = format!("package metadata after the first {} MiB", LONGEST_TEXT >> 20);
@@ -325,10 +340,10 @@ impl ArchivePlace<'_> {
     }
 
     /// Passes on a file that configures the dynamic linker.
-    fn loader_settings(&self, member: &str, reader: &mut impl Read) -> Result<(), String> {
+    fn loader_settings(&self, member: &str, reader: &mut impl Read) -> Result<(), FileError> {
         let mut contents = Vec::new();
         let read = reader.take(LONGEST_TEXT).read_to_end(&mut contents);
-        read.map_err(|error| self.error_for(member, describe_io_error(&error)))?;
+        read.map_err(|error| self.error_for(member, read_problem(error)))?;
         self.budget.keep(contents.len()).map_err(|why| self.error_for("", why))?;
         self.hand_on(member, Content::LoaderSettings(contents))
     }
@@ -341,8 +356,8 @@ impl ArchivePlace<'_> {
         is_executable: bool,
         reader: &mut impl Read,
         stated: u64,
-    ) -> Result<(), String> {
-        let head = read_head(reader).map_err(|error| self.error_for(member, describe_io_error(&error)))?;
+    ) -> Result<(), FileError> {
+        let head = read_head(reader).map_err(|error| self.error_for(member, read_problem(error)))?;
         let rest = &mut io::Read::chain(&head[..], reader);
         match Handling::from_head(member, is_executable, &head) {
             Handling::Ignored => self.ignore(member),
@@ -351,11 +366,11 @@ impl ArchivePlace<'_> {
             Handling::LoaderSettings => self.loader_settings(member, rest),
             Handling::Whole => {
                 let file = spool_to_temp_file(rest, self.budget)
-                    .map_err(|error| self.error_for(member, describe_io_error(&error)))?;
+                    .map_err(|error| self.error_for(member, read_problem(error)))?;
                 let length = file.metadata().map_err(|error| self.error_for(member, error))?.len();
                 if length != stated {
                     let why = format!("has {length} bytes, but the archive specifies {stated}");
-                    return Err(self.error_for(member, why));
+                    return Err(self.error_for(member, FileProblem::damaged(why)));
                 }
                 self.examine_file(member, file, &head)
             }
@@ -363,18 +378,18 @@ impl ArchivePlace<'_> {
     }
 
     /// Passes on a member that is not examined. One with the name of a library cannot be loaded.
-    fn not_examined(&self, member: &str, why: Reason) -> Result<(), String> {
+    fn not_examined(&self, member: &str, why: Reason) -> Result<(), FileError> {
         self.ignore(member)?;
         self.hand_on(member, Content::NotExamined(why))
     }
 
     /// Passes on a member without code if its name suggests a library, because links and metadata may name it.
-    fn ignore(&self, member: &str) -> Result<(), String> {
+    fn ignore(&self, member: &str) -> Result<(), FileError> {
         if is_library(member) { self.hand_on(member, Content::NoCode) } else { Ok(()) }
     }
 
     /// Examines a whole file that begins with `head`.
-    fn examine_file(&self, member: &str, file: File, head: &[u8]) -> Result<(), String> {
+    fn examine_file(&self, member: &str, file: File, head: &[u8]) -> Result<(), FileError> {
         if let Some(form) = form_of(&file, head).map_err(|error| self.error_for(member, error))? {
             return self.archive(member, file, form);
         }
@@ -393,7 +408,7 @@ impl ArchivePlace<'_> {
     }
 
     /// Reads a member that is an archive of this format, or compressed.
-    fn archive(&self, member: &str, file: File, form: ArchiveFormat) -> Result<(), String> {
+    fn archive(&self, member: &str, file: File, form: ArchiveFormat) -> Result<(), FileError> {
         let path = Path::new(member);
         if form.is_packed() {
             let inner = tape::name_of_contents(path);
@@ -426,7 +441,7 @@ fn walk_open_file(
     form: ArchiveFormat,
     path: &Path,
     of: &ArchivePlace<'_>,
-) -> Result<&'static str, String> {
+) -> Result<&'static str, FileError> {
     file.rewind().map_err(|error| of.error_for("", error))?;
     match form {
         ArchiveFormat::Zip => {
@@ -436,7 +451,8 @@ fn walk_open_file(
         }
         ArchiveFormat::Deb => tape::walk_deb(file, of),
         ArchiveFormat::Rpm => {
-            Err(of.error_for("", "is an RPM package, which cudaguard does not read: convert it with `rpm2archive`"))
+            let what = "is an RPM package, which cudaguard does not read: convert it with `rpm2archive`";
+            Err(of.error_for("", FileProblem::unsupported(what)))
         }
         ArchiveFormat::Tar => {
             if let Some(files) = image::image_from_tar(&mut file) {
@@ -475,11 +491,11 @@ fn spool_to_temp_file(reader: &mut impl Read, budget: &Budget) -> io::Result<Fil
     Ok(file)
 }
 
-/// Describes a read error for the user.
-fn describe_io_error(error: &io::Error) -> String {
+/// Returns the problem of an archive that cannot be read.
+fn read_problem(error: io::Error) -> FileProblem {
     match error.kind() {
-        io::ErrorKind::UnexpectedEof => "is cut off".to_owned(),
-        _ => error.to_string(),
+        io::ErrorKind::UnexpectedEof => FileProblem::damaged("is cut off"),
+        _ => error.into(),
     }
 }
 

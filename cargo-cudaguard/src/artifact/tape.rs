@@ -14,6 +14,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use crate::binary::mapped_file::Contents;
 use crate::cli::platform::is_executable;
 use bzip2::bufread::MultiBzDecoder;
+use cudaguard::internal::file_error::{FileError, FileProblem};
 use flate2::bufread::MultiGzDecoder;
 use lzma_rust2::XzReader;
 use ruzstd::decoding::StreamingDecoder;
@@ -22,7 +23,7 @@ use tar::{Archive, EntryType};
 use super::bounds::{self, Names, Packed, Unpacked};
 use super::{ArchiveFormat, ArchivePlace, ReadAt};
 
-pub(super) fn walk_tar(file: &File, form: ArchiveFormat, of: &ArchivePlace<'_>) -> Result<&'static str, String> {
+pub(super) fn walk_tar(file: &File, form: ArchiveFormat, of: &ArchivePlace<'_>) -> Result<&'static str, FileError> {
     for_each_member(decompress(file, form, of), of, &mut |_, _| true)?;
     Ok("tar archive")
 }
@@ -33,11 +34,11 @@ pub(super) fn walk_single(
     form: ArchiveFormat,
     path: &Path,
     of: &ArchivePlace<'_>,
-) -> Result<&'static str, String> {
+) -> Result<&'static str, FileError> {
     let name = name_of_contents(path);
     of.budget.count_member().map_err(|why| of.error_for("", why))?;
     let mut spooled = super::spool_to_temp_file(&mut decompress(file, form, of), of.budget)
-        .map_err(|error| of.error_for("", format!("is cut off or damaged: {error}")))?;
+        .map_err(|error| damaged_archive(of, &error))?;
     let length = spooled.metadata().map_err(|error| of.error_for("", error))?.len();
     of.read_member(&name, false, &mut spooled, length)?;
     Ok(match form {
@@ -140,7 +141,7 @@ impl<R: BufRead> Read for Frames<R> {
             }
             if window(start) > MOST_MEMORY {
                 let most = MOST_MEMORY >> 20;
-                return Err(io::Error::other(format!("its window is larger than {most} MiB")));
+                return Err(FileProblem::too_large(format!("its window is larger than {most} MiB")).into());
             }
             let frame = StreamingDecoder::new(source).map_err(|error| io::Error::other(error.to_string()))?;
             self.frame = Some(Box::new(frame));
@@ -219,14 +220,14 @@ impl<R: Read> Read for Bounded<R> {
         let length = self.reader.read(buffer)?;
         let left = self.header.0.get().checked_sub(length as u64);
         self.header.0.set(left.ok_or_else(|| {
-            io::Error::other(format!("the header of a member is larger than {} MiB", LONGEST_HEADER >> 20))
+            FileProblem::too_large(format!("the header of a member is larger than {} MiB", LONGEST_HEADER >> 20))
         })?);
         Ok(length)
     }
 }
 
-fn damaged_tar(of: &ArchivePlace<'_>, error: &io::Error) -> String {
-    of.error_for("", format!("is cut off or damaged: {error}"))
+fn damaged_archive(of: &ArchivePlace<'_>, error: &io::Error) -> FileError {
+    of.error_for("", FileProblem::damaged(format!("is cut off or damaged: {error}")))
 }
 
 /// Visits each member of a tar for which `wanted` returns true, given its path and whether it is a directory.
@@ -234,15 +235,15 @@ pub(super) fn for_each_member(
     reader: Box<dyn Read + '_>,
     of: &ArchivePlace<'_>,
     wanted: &mut dyn FnMut(&str, bool) -> bool,
-) -> Result<(), String> {
+) -> Result<(), FileError> {
     let header = HeaderLimit::default();
     let mut archive = Archive::new(Bounded { reader, header: header.clone() });
     let mut known = Names::default();
     let mut any = false;
-    let entries = archive.entries().map_err(|error| damaged_tar(of, &error))?;
+    let entries = archive.entries().map_err(|error| damaged_archive(of, &error))?;
     header.allow(0);
     for entry in entries {
-        let mut entry = entry.map_err(|error| damaged_tar(of, &error))?;
+        let mut entry = entry.map_err(|error| damaged_archive(of, &error))?;
         header.end();
         any = true;
         let raw_path = bounds::shown(&entry.path_bytes());
@@ -251,7 +252,7 @@ pub(super) fn for_each_member(
         let kind = entry.header().entry_type();
         let skipped = kind == EntryType::XGlobalHeader || !wanted(&name, kind.is_dir()) || kind.is_dir();
         if !skipped && !name.is_empty() && !known.insert(name.as_bytes()) {
-            return Err(of.error_for(&name, "occurs twice in the archive"));
+            return Err(of.error_for(&name, FileProblem::damaged("occurs twice in the archive")));
         }
         let target = entry.link_name_bytes().map(|target| bounds::shown(&target));
         // The stored bytes differ from the content of the file, because holes are omitted.
@@ -263,7 +264,8 @@ pub(super) fn for_each_member(
             // The target is relative to the root of the archive, like the path of a member.
             (EntryType::Link, Some(target)) => {
                 let target = bounds::normalize_member_path(&target).map_err(|_| {
-                    of.error_for(&name, format!("is a link to a target outside of the archive: {target}"))
+                    let what = format!("is a link to a target outside of the archive: {target}");
+                    of.error_for(&name, FileProblem::unsupported(what))
                 })?;
                 of.hand_on(&name, super::Content::Link(format!("{}{target}", of.prefix)))?;
             }
@@ -275,9 +277,9 @@ pub(super) fn for_each_member(
         }
         // The tar reader skips the rest of a sparse file, whose length in the archive is the length in its header.
         let left = if kind == EntryType::GNUSparse {
-            entry.header().entry_size().map_err(|error| damaged_tar(of, &error))?
+            entry.header().entry_size().map_err(|error| damaged_archive(of, &error))?
         } else {
-            io::copy(&mut entry, &mut io::sink()).map_err(|error| damaged_tar(of, &error))?;
+            io::copy(&mut entry, &mut io::sink()).map_err(|error| damaged_archive(of, &error))?;
             0
         };
         header.allow(left);
@@ -285,16 +287,17 @@ pub(super) fn for_each_member(
     header.end();
     // The end of the compressed data contains the checksum.
     let mut rest = archive.into_inner();
-    io::copy(&mut rest, &mut io::sink()).map_err(|error| damaged_tar(of, &error))?;
+    io::copy(&mut rest, &mut io::sink()).map_err(|error| damaged_archive(of, &error))?;
     if !any {
-        return Err(of.error_for("", "is an empty tar archive, or not an archive"));
+        let what = "is an empty tar archive, or not an archive";
+        return Err(of.error_for("", FileProblem::unsupported(what)));
     }
     Ok(())
 }
 
 /// Reads a Debian package: an `ar` archive with the files in `data.tar`, and the scripts or programs of the installation in
 /// `control.tar`.
-pub(super) fn walk_deb(file: File, of: &ArchivePlace<'_>) -> Result<&'static str, String> {
+pub(super) fn walk_deb(file: File, of: &ArchivePlace<'_>) -> Result<&'static str, FileError> {
     let data = Contents::from_file(file, Path::new(&of.archive))?;
     let mut has_data = false;
     for member in ar::archive_members(&data).map_err(|error| of.error_for("", error))? {
@@ -307,10 +310,12 @@ pub(super) fn walk_deb(file: File, of: &ArchivePlace<'_>) -> Result<&'static str
         };
         let form = ArchiveFormat::from_magic(&bytes[..bytes.len().min(super::HEAD)]);
         let form = form.filter(|form| !matches!(form, ArchiveFormat::Zip | ArchiveFormat::Deb | ArchiveFormat::Rpm));
-        let form = form.ok_or_else(|| of.error_for(&name, "is not a known kind of tar archive"))?;
+        let form =
+            form.ok_or_else(|| of.error_for(&name, FileProblem::unsupported("is not a known kind of tar archive")))?;
         has_data |= prefix == of.prefix;
         let inner = ArchivePlace { archive: of.archive.clone(), prefix, rooted: true, ..*of };
         for_each_member(decompress(bytes, form, &inner), &inner, &mut |_, _| true)?;
     }
-    if has_data { Ok("Debian package") } else { Err(of.error_for("", "is a Debian package without data.tar")) }
+    let missing = FileProblem::damaged("is a Debian package without data.tar");
+    if has_data { Ok("Debian package") } else { Err(of.error_for("", missing)) }
 }

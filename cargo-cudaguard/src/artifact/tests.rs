@@ -63,7 +63,9 @@ fn walked(data: &[u8]) -> Result<Vec<String>, String> {
 
 fn walked_at(path: &Path) -> Result<Vec<String>, String> {
     let names = Mutex::new(Vec::new());
-    let Opened::Archive(archive) = open(path)? else { return Err("no archive".to_owned()) };
+    let Opened::Archive(archive) = open(path).map_err(|error| error.to_string())? else {
+        return Err("no archive".to_owned());
+    };
     walk_artifact(archive, &|member| {
         names.lock().unwrap().push(match &member.content {
             Content::Code(file) => {
@@ -78,7 +80,8 @@ fn walked_at(path: &Path) -> Result<Vec<String>, String> {
             Content::NotExamined(why) => format!("{}: not examined: {why}", member.name),
         });
         Ok(())
-    })?;
+    })
+    .map_err(|error| error.to_string())?;
     let mut names = names.into_inner().unwrap();
     names.sort();
     Ok(names)

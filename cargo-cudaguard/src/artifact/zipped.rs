@@ -12,6 +12,7 @@ use rawzip::{
 };
 
 use crate::cli::platform::is_executable;
+use cudaguard::internal::file_error::{FileError, FileProblem};
 
 use super::ArchivePlace;
 use super::bounds::{self, Names};
@@ -34,11 +35,11 @@ struct Record {
     is_executable: bool,
 }
 
-pub(super) fn walk_zip(file: File, of: &ArchivePlace<'_>) -> Result<&'static str, String> {
+pub(super) fn walk_zip(file: File, of: &ArchivePlace<'_>) -> Result<&'static str, FileError> {
     let (archive, records) = read_directory(file, of)?;
     let next = AtomicUsize::new(0);
     // The error of the first unreadable member, so that the same archive always gives the same error.
-    let failed: Mutex<Option<(usize, String)>> = Mutex::new(None);
+    let failed: Mutex<Option<(usize, FileError)>> = Mutex::new(None);
     let work = || {
         loop {
             let index = next.fetch_add(1, Ordering::Relaxed);
@@ -73,9 +74,9 @@ pub(super) fn walk_zip(file: File, of: &ArchivePlace<'_>) -> Result<&'static str
 
 /// Reads the central directory. Rejects names that occur twice and members that share bytes: an unpacker could see other
 /// files than this reader.
-fn read_directory(file: File, of: &ArchivePlace<'_>) -> Result<(ZipArchive<FileReader>, Vec<Record>), String> {
-    let describe = |error: rawzip::Error| of.error_for("", describe_zip_error(&error));
-    let length = file.metadata().map_err(|error| of.error_for("", super::describe_io_error(&error)))?.len();
+fn read_directory(file: File, of: &ArchivePlace<'_>) -> Result<(ZipArchive<FileReader>, Vec<Record>), FileError> {
+    let describe = |error: rawzip::Error| of.error_for("", zip_problem(error));
+    let length = file.metadata().map_err(|error| of.error_for("", super::read_problem(error)))?.len();
     let mut buffer = vec![0; MAX_CENTRAL_DIRECTORY_RECORD_SIZE];
     let archive = ZipLocator::new()
         .locate_in_reader(FileReader::from(file), &mut buffer, length)
@@ -87,12 +88,12 @@ fn read_directory(file: File, of: &ArchivePlace<'_>) -> Result<(ZipArchive<FileR
         let path = entry.file_path();
         let name = bounds::shown(path.as_bytes());
         if !names.insert(path.as_bytes()) {
-            return Err(of.error_for(&name, "occurs twice in the archive"));
+            return Err(of.error_for(&name, FileProblem::damaged("occurs twice in the archive")));
         }
         names_length += name.len();
         if records.len() == MOST_MEMBERS || names_length > MOST_NAMES {
             let why = format!("has more than {MOST_MEMBERS} members, or {} MiB of names", MOST_NAMES >> 20);
-            return Err(of.error_for("", why));
+            return Err(of.error_for("", FileProblem::too_large(why)));
         }
         let place = entry.wayfinder();
         let (_, end) = archive.get_entry(place).map_err(describe)?.compressed_data_range();
@@ -107,41 +108,44 @@ fn read_directory(file: File, of: &ArchivePlace<'_>) -> Result<(ZipArchive<FileR
         });
     }
     if (records.len() as u64) < archive.entries_hint() {
-        return Err(of.error_for("", "is cut off or damaged: its directory has too few members"));
+        let what = "is cut off or damaged: its directory has too few members";
+        return Err(of.error_for("", FileProblem::damaged(what)));
     }
     ranges.sort_unstable();
     if ranges.windows(2).any(|pair| pair[0].1 > pair[1].0) {
-        return Err(of.error_for("", "has overlapping members: possibly a decompression bomb"));
+        let what = "has overlapping members: possibly a decompression bomb";
+        return Err(of.error_for("", FileProblem::damaged(what)));
     }
     Ok((archive, records))
 }
 
-fn read_member(archive: &ZipArchive<FileReader>, record: &Record, of: &ArchivePlace<'_>) -> Result<(), String> {
-    let fails = |why: &dyn std::fmt::Display| of.error_for(&record.name, why);
+fn read_member(archive: &ZipArchive<FileReader>, record: &Record, of: &ArchivePlace<'_>) -> Result<(), FileError> {
+    let fails = |problem: FileProblem| of.error_for(&record.name, problem);
     of.budget.count_member().map_err(|why| of.error_for("", why))?;
-    let name = bounds::normalize_member_path(&record.name).map_err(|why| fails(&why))?;
+    let name = bounds::normalize_member_path(&record.name).map_err(fails)?;
     if record.name.ends_with('/') || name.is_empty() {
         return Ok(());
     }
     if record.is_encrypted {
-        return Err(fails(&"is encrypted"));
+        return Err(fails(FileProblem::unsupported("is encrypted")));
     }
     let (packed, stated) = (record.place.compressed_size_hint(), record.place.uncompressed_size_hint());
-    bounds::check_ratio(packed, stated).map_err(|error| fails(&error))?;
-    let entry = archive.get_entry(record.place).map_err(|error| fails(&describe_zip_error(&error)))?;
+    bounds::check_ratio(packed, stated).map_err(fails)?;
+    let entry = archive.get_entry(record.place).map_err(|error| fails(zip_problem(error)))?;
     let unpacked: Box<dyn Read + '_> = match record.method {
         CompressionMethod::STORE => Box::new(entry.reader()),
         CompressionMethod::DEFLATE => Box::new(DeflateDecoder::new(entry.reader())),
         other => {
             let method = other.as_u16();
-            return Err(fails(&format_args!("is compressed with method {method}, which cudaguard does not support")));
+            let what = format!("is compressed with method {method}, which cudaguard does not support");
+            return Err(fails(FileProblem::unsupported(what)));
         }
     };
     let mut member = entry.verifying_reader(unpacked);
     if record.is_link {
         let mut target = String::new();
         let read = member.take(super::LONGEST_TEXT).read_to_string(&mut target);
-        read.map_err(|error| fails(&super::describe_io_error(&error)))?;
+        read.map_err(|error| fails(super::read_problem(error)))?;
         return of.add_link(&name, &target);
     }
     of.read_member(&name, record.is_executable, &mut BoundedEntry { reader: &mut member, packed, length: 0 }, stated)
@@ -163,9 +167,9 @@ impl<R: std::io::Read> std::io::Read for BoundedEntry<'_, R> {
     }
 }
 
-fn describe_zip_error(error: &rawzip::Error) -> String {
-    match error.kind() {
-        ErrorKind::IO(error) => super::describe_io_error(error),
-        kind => format!("is cut off or damaged: {kind}"),
+fn zip_problem(error: rawzip::Error) -> FileProblem {
+    match error.into_kind() {
+        ErrorKind::IO(error) => super::read_problem(error),
+        kind => FileProblem::damaged(format!("is cut off or damaged: {kind}")),
     }
 }

@@ -2,6 +2,8 @@
 
 use std::borrow::Cow;
 
+use cudaguard::internal::file_error::FileProblem;
+
 /// A member of an `ar` archive.
 #[derive(Clone, Debug)]
 pub struct ArMember<'data> {
@@ -23,9 +25,11 @@ const LONGEST_NAME: usize = 4096;
 
 /// Returns the members of an `ar` archive, in order, without the archive's symbol and name tables. Supports the long
 /// names of GNU and BSD. Damage ends the iteration with an error that contains its position.
-pub fn archive_members(data: &[u8]) -> Result<impl Iterator<Item = Result<ArMember<'_>, String>> + use<'_>, String> {
+pub fn archive_members(
+    data: &[u8],
+) -> Result<impl Iterator<Item = Result<ArMember<'_>, FileProblem>> + use<'_>, FileProblem> {
     if !is_archive(data) {
-        return Err("is not an archive".to_owned());
+        return Err(FileProblem::unsupported("is not an archive"));
     }
     Ok(ArArchive { data, at: 8, thin: data.starts_with(b"!<thin>\n"), names: &[] })
 }
@@ -39,7 +43,7 @@ struct ArArchive<'data> {
 
 impl<'data> ArArchive<'data> {
     /// Reads the next member. `Ok(None)` if it is one of the archive's own tables.
-    fn next_member(&mut self) -> Result<Option<ArMember<'data>>, String> {
+    fn next_member(&mut self) -> Result<Option<ArMember<'data>>, FileProblem> {
         let at = self.at;
         let header = self.data.get(at..at + 60).ok_or_else(|| damaged_at(at, "the header of a member"))?;
         if &header[58..] != b"`\n" {
@@ -89,8 +93,8 @@ impl<'data> ArArchive<'data> {
     }
 }
 
-fn damaged_at(at: usize, what: &str) -> String {
-    format!("is damaged or cut off: {what} at byte {at}")
+fn damaged_at(at: usize, what: &str) -> FileProblem {
+    FileProblem::damaged(format!("is damaged or cut off: {what} at byte {at}"))
 }
 
 fn parse_number(field: &[u8]) -> Option<usize> {
@@ -98,7 +102,7 @@ fn parse_number(field: &[u8]) -> Option<usize> {
 }
 
 impl<'data> Iterator for ArArchive<'data> {
-    type Item = Result<ArMember<'data>, String>;
+    type Item = Result<ArMember<'data>, FileProblem>;
 
     fn next(&mut self) -> Option<Self::Item> {
         while self.at < self.data.len() {
@@ -171,12 +175,12 @@ mod tests {
 
         let cut = archive_members(&data[..data.len() - 1]).unwrap().collect::<Vec<_>>();
         assert!(cut[0].is_ok());
-        assert!(cut[1].as_ref().unwrap_err().contains("ends after the end"), "{cut:?}");
+        assert!(cut[1].as_ref().unwrap_err().to_string().contains("ends after the end"), "{cut:?}");
         let mut bad = data.clone();
         bad[8 + 58] = b'x';
         let bad = archive_members(&bad).unwrap().collect::<Vec<_>>();
         assert_eq!(bad.len(), 1, "damage ends the walk");
-        assert!(bad[0].as_ref().unwrap_err().contains("at byte 8"));
+        assert!(bad[0].as_ref().unwrap_err().to_string().contains("at byte 8"));
         assert!(archive_members(b"!<arch>").is_err());
         assert_eq!(archive_members(b"!<arch>\n").unwrap().count(), 0);
     }

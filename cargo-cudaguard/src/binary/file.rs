@@ -13,11 +13,12 @@ use std::sync::Arc;
 use crate::binary::dlopen_note;
 use crate::binary::examined::{self, Reason};
 use crate::binary::kernels::{self, Kernels};
-use crate::binary::manifest_decoder;
-use crate::binary::mapped_file::{Contents, file_error};
+use crate::binary::manifest_decoder::{self, DamagedNote};
+use crate::binary::mapped_file::Contents;
 use crate::binary::pe::{CoffObject, ImportedDll, Pe, VersionResource};
 use crate::binary::symbols::{self, Bound};
 use cudaguard::internal::elf::{self, Elf, tag};
+use cudaguard::internal::file_error::{FileError, FileProblem};
 use cudaguard::internal::manifest::Linkage;
 use cudaguard::internal::note;
 use cudaguard::internal::vendor::{self, CodeMark, Library, NVML, is_nvidia_name};
@@ -108,7 +109,7 @@ pub struct FoundNote {
 
 impl FoundNote {
     /// Decodes the note. The error describes the damage.
-    pub fn decode(&self) -> Result<manifest_decoder::Note, String> {
+    pub fn decode(&self) -> Result<manifest_decoder::Note, DamagedNote> {
         manifest_decoder::decode(&self.descriptor)
     }
 }
@@ -121,7 +122,7 @@ pub struct Binary {
     /// Contents of the file.
     data: Arc<Contents>,
     /// GPU code of the file, read on first use.
-    kernels: OnceCell<Result<Kernels, String>>,
+    kernels: OnceCell<Result<Kernels, FileError>>,
     /// Kind of the file.
     pub kind: BinaryKind,
     /// For which operating system; `None` for GPU code.
@@ -161,24 +162,24 @@ pub struct Binary {
 }
 
 impl Binary {
-    /// Opens and reads a file. The error contains the path and the reason.
-    pub fn read(path: &Path) -> Result<Self, String> {
+    /// Opens and reads a file.
+    pub fn read(path: &Path) -> Result<Self, FileError> {
         Self::from_contents(path, Arc::new(Contents::open(path)?))
     }
 
     /// Reads a file that is already open.
-    pub fn from_contents(path: &Path, data: Arc<Contents>) -> Result<Self, String> {
+    pub fn from_contents(path: &Path, data: Arc<Contents>) -> Result<Self, FileError> {
         let mut binary = Self::empty(path, data);
-        binary.parse().map_err(|error| format!("{}: {error}", path.display()))?;
+        binary.parse().map_err(|problem| FileError::read(path, problem))?;
         Ok(binary)
     }
 
     /// Reads a file that is already open, and its GPU code. The search for GPU code maps large parts of the file at
     /// once, so it runs first.
-    pub fn with_kernels(path: &Path, data: Arc<Contents>) -> Result<Self, String> {
+    pub fn with_kernels(path: &Path, data: Arc<Contents>) -> Result<Self, FileError> {
         let mut binary = Self::empty(path, data);
         let _ = binary.kernels.set(Ok(kernels::read_contents(path, &binary.data)?));
-        binary.parse().map_err(|error| format!("{}: {error}", path.display()))?;
+        binary.parse().map_err(|problem| FileError::read(path, problem))?;
         Ok(binary)
     }
 
@@ -208,7 +209,7 @@ impl Binary {
         }
     }
 
-    fn parse(&mut self) -> Result<(), String> {
+    fn parse(&mut self) -> Result<(), FileProblem> {
         let data = &*Arc::clone(&self.data);
         if ar::is_archive(data) {
             self.os = Some(TargetOs::Linux);
@@ -235,8 +236,11 @@ impl Binary {
             elf::kind::SHARED if is_program(&elf) => BinaryKind::Executable,
             elf::kind::SHARED => BinaryKind::SharedLibrary,
             elf::kind::OBJECT => BinaryKind::Object,
-            elf::kind::CORE => return Err("is a core dump".to_owned()),
-            other => return Err(format!("is an ELF file of type {other}; expected a program, a library or an object")),
+            elf::kind::CORE => return Err(FileProblem::unsupported("is a core dump")),
+            other => {
+                let what = format!("is an ELF file of type {other}; expected a program, a library or an object");
+                return Err(FileProblem::unsupported(what));
+            }
         };
         (self.machine, self.class64) = (elf.machine(), elf.is_64_bit());
         self.needed = elf.dynamic_texts(tag::NEEDED).map(|name| String::from_utf8_lossy(name).into_owned()).collect();
@@ -273,8 +277,8 @@ impl Binary {
     }
 
     /// Reads only the notes of a linked file or an object, which is faster than [`Binary::read`].
-    pub fn notes_of(path: &Path) -> Result<Vec<FoundNote>, String> {
-        notes_in(&Contents::open(path)?).map_err(|error| file_error(path, error))
+    pub fn notes_of(path: &Path) -> Result<Vec<FoundNote>, FileError> {
+        notes_in(&Contents::open(path)?).map_err(|problem| FileError::read(path, problem))
     }
 
     /// Returns the contents of the file.
@@ -286,7 +290,7 @@ impl Binary {
     ///
     /// # Errors
     /// The path and the reason, if the format of the file cannot contain GPU code.
-    pub fn kernels(&self) -> Result<&Kernels, String> {
+    pub fn kernels(&self) -> Result<&Kernels, FileError> {
         self.kernels.get_or_init(|| kernels::read_contents(&self.path, &self.data)).as_ref().map_err(Clone::clone)
     }
 
@@ -310,7 +314,7 @@ impl Binary {
 
     /// Returns true if the constants of this file contain these bytes, as they do for a function that the file looks up by
     /// name.
-    pub fn holds_constant(&self, bytes: &[u8]) -> Result<bool, String> {
+    pub fn holds_constant(&self, bytes: &[u8]) -> Result<bool, FileError> {
         Ok(self.strings()?.contains_bytes(bytes))
     }
 
@@ -324,13 +328,13 @@ impl Binary {
         self.data = Arc::new(Contents::from(Vec::new()));
     }
 
-    fn read_archive(&mut self, data: &[u8]) -> Result<(), String> {
+    fn read_archive(&mut self, data: &[u8]) -> Result<(), FileProblem> {
         let mut objects = 0;
         for member in ar::archive_members(data)? {
             let member = match member {
                 Ok(member) => member,
                 Err(error) => {
-                    self.damage = Some(error);
+                    self.damage = Some(error.to_string());
                     break;
                 }
             };
@@ -348,7 +352,7 @@ impl Binary {
                 Ok(elf) => elf,
                 Err(error) => {
                     if examined::has_trace_of_cuda(bytes) {
-                        self.unread.push((name, error.into()));
+                        self.unread.push((name, error.to_string().into()));
                     }
                     continue;
                 }
@@ -390,7 +394,7 @@ impl Binary {
     ///
     /// # Errors
     /// The reason why the file cannot be parsed.
-    pub fn reaches_cuda(&self) -> Result<bool, String> {
+    pub fn reaches_cuda(&self) -> Result<bool, FileError> {
         let bound = self.bound.iter().map(|bound| bound.soname.as_str());
         let mut names = self.imported().map(String::as_str).chain(bound);
         if names.any(is_library_of_nvidia) || self.reaches.iter().any(|linkage| *linkage != Linkage::None) {
@@ -403,7 +407,7 @@ impl Binary {
     ///
     /// # Errors
     /// The reason why the file cannot be parsed.
-    pub(crate) fn names_functions(&self) -> Result<bool, String> {
+    pub(crate) fn names_functions(&self) -> Result<bool, FileError> {
         Ok(self.strings()?.find_first_of_each(&CALLED).iter().any(Option::is_some))
     }
 
@@ -418,12 +422,12 @@ impl Binary {
             && self.kernels().is_ok_and(|kernels| kernels.entries().is_empty())
     }
 
-    fn strings(&self) -> Result<FileStrings<'_>, String> {
-        FileStrings::from_bytes(&self.data).map_err(|error| format!("{}: {error}", self.path.display()))
+    fn strings(&self) -> Result<FileStrings<'_>, FileError> {
+        FileStrings::from_bytes(&self.data).map_err(|problem| FileError::read(&self.path, problem))
     }
 
     /// Decodes each note. An item is an error if the note is damaged.
-    pub fn manifests(&self) -> impl Iterator<Item = Result<manifest_decoder::Note, String>> + '_ {
+    pub fn manifests(&self) -> impl Iterator<Item = Result<manifest_decoder::Note, DamagedNote>> + '_ {
         self.notes.iter().map(FoundNote::decode)
     }
 }
@@ -592,7 +596,7 @@ pub(crate) fn constants_after<'data>(data: &'data [u8], text: &str) -> Vec<&'dat
 }
 
 /// Returns the notes of a linked file or an object.
-pub(crate) fn notes_in(data: &[u8]) -> Result<Vec<FoundNote>, String> {
+pub(crate) fn notes_in(data: &[u8]) -> Result<Vec<FoundNote>, FileProblem> {
     if Pe::is_pe(data) {
         return Ok(find_pe_notes(&Pe::parse(data)?));
     }

@@ -1,5 +1,6 @@
 //! Reads the manifest from the descriptor of a note: the bytes of MANIFEST.md.
 
+use std::fmt;
 use std::str::FromStr;
 
 use serde_json::Value;
@@ -16,7 +17,7 @@ use cudaguard::internal::policy::GpuNeed;
 use cudaguard::internal::policy::Runtime;
 use cudaguard::internal::vendor::CUDNN;
 use cudaguard::internal::version::CudaVersion;
-use cudaguard::internal::version::{DriverRelease, Version};
+use cudaguard::internal::version::{DriverRelease, ParseVersionError, Version};
 
 /// A decoded descriptor.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -31,22 +32,101 @@ pub struct Note {
     pub json: String,
 }
 
+/// The damage of a descriptor, with its position.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum DamagedNote {
+    /// It has another magic number.
+    Magic,
+    /// Its revision is 0.
+    Revision,
+    /// It ends before these bytes.
+    CutOff {
+        /// The offset of the bytes.
+        at: usize,
+        /// Their number.
+        length: usize,
+    },
+    /// A text is not within the descriptor, or is not UTF-8.
+    Text {
+        /// The field.
+        what: String,
+        /// The offset of the text.
+        start: usize,
+        /// Its length in bytes.
+        length: usize,
+    },
+    /// A text is longer than the format allows.
+    LongText {
+        /// The field.
+        what: String,
+        /// Its length in bytes.
+        length: usize,
+    },
+    /// A field has a value without a meaning.
+    Choice {
+        /// The field.
+        what: &'static str,
+        /// Its offset.
+        at: usize,
+        /// The value.
+        number: u8,
+    },
+    /// The rows are smaller than the format requires.
+    RowSize(usize),
+    /// A row for GPUs contains no compute capability.
+    ComputeCapability {
+        /// The offset of the row.
+        row: usize,
+    },
+    /// The JSON text cannot be parsed.
+    Json(String),
+    /// The version of the toolkit cannot be parsed.
+    Toolkit(ParseVersionError),
+}
+
+impl fmt::Display for DamagedNote {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        const DAMAGED: &str = "the manifest is damaged";
+        match self {
+            Self::Magic => f.write_str("it does not begin with `cudagrd`"),
+            Self::Revision => write!(f, "{DAMAGED}: its revision (at byte 8) is 0"),
+            Self::CutOff { at, length } => write!(f, "{DAMAGED}: {length} bytes at {at} are after its end"),
+            Self::Text { what, start, length } => {
+                write!(f, "{DAMAGED}: {what} ({length} bytes at {start}) is not a text within it")
+            }
+            Self::LongText { what, length } => {
+                write!(f, "{DAMAGED}: {what} has {length} bytes, but the maximum is {LONGEST_TEXT}")
+            }
+            Self::Choice { what, at, number } => write!(f, "{DAMAGED}: {what} (at byte {at}) is {number}"),
+            Self::RowSize(size) => {
+                write!(f, "{DAMAGED}: its rows (at byte 14) have {size} bytes, but need at least {ROW_SIZE}")
+            }
+            Self::ComputeCapability { row } => {
+                write!(f, "{DAMAGED}: the row at byte {row} has no compute capability")
+            }
+            Self::Json(error) => write!(f, "the manifest's JSON text is damaged: {error}"),
+            Self::Toolkit(error) => write!(f, "the manifest's toolkit version is damaged: {error}"),
+        }
+    }
+}
+
+impl std::error::Error for DamagedNote {}
+
 /// Decodes a descriptor.
 ///
 /// # Errors
-/// Returns a message with the damage and its position.
-pub fn decode(bytes: &[u8]) -> Result<Note, String> {
+/// The damage and its position.
+pub fn decode(bytes: &[u8]) -> Result<Note, DamagedNote> {
     let note = Bytes(bytes);
     if bytes.get(..8) != Some(MAGIC) {
-        return Err("it does not begin with `cudagrd`".to_owned());
+        return Err(DamagedNote::Magic);
     }
     let revision = note.read_u16(head::REVISION)?;
     if revision == 0 {
-        return Err("the manifest is damaged: its revision (at byte 8) is 0".to_owned());
+        return Err(DamagedNote::Revision);
     }
     let json = note.unlimited_text(head::JSON_AT, "the JSON text")?;
-    let facts: Value =
-        serde_json::from_str(json).map_err(|error| format!("the manifest's JSON text is damaged: {error}"))?;
+    let facts: Value = serde_json::from_str(json).map_err(|error| DamagedNote::Json(error.to_string()))?;
     let (requires, unknown_rows) = decode_rows(note)?;
     let mut manifest = from_json(&facts);
     manifest.requires = requires;
@@ -70,7 +150,7 @@ pub fn decode(bytes: &[u8]) -> Result<Note, String> {
         note.read_text(head::CUDAGUARD, "cudaguard's version")?.clone_into(&mut manifest.cudaguard);
         manifest.toolkit = match note.read_text(head::TOOLKIT, "the toolkit's version")? {
             "" => None,
-            text => Some(text.parse().map_err(|error| format!("the manifest's toolkit version is damaged: {error}"))?),
+            text => Some(text.parse().map_err(DamagedNote::Toolkit)?),
         };
     }
     Ok(Note { revision, manifest, unknown_rows, json: json.to_owned() })
@@ -81,64 +161,53 @@ pub fn decode(bytes: &[u8]) -> Result<Note, String> {
 struct Bytes<'a>(&'a [u8]);
 
 impl<'a> Bytes<'a> {
-    fn read_array<const N: usize>(self, at: usize) -> Result<[u8; N], String> {
+    fn read_array<const N: usize>(self, at: usize) -> Result<[u8; N], DamagedNote> {
         let bytes = at.checked_add(N).and_then(|end| self.0.get(at..end));
-        bytes
-            .and_then(|bytes| bytes.try_into().ok())
-            .ok_or_else(|| format!("the manifest is damaged: {N} bytes at {at} are after its end"))
+        bytes.and_then(|bytes| bytes.try_into().ok()).ok_or(DamagedNote::CutOff { at, length: N })
     }
 
-    fn read_u16(self, at: usize) -> Result<u16, String> {
+    fn read_u16(self, at: usize) -> Result<u16, DamagedNote> {
         self.read_array(at).map(u16::from_le_bytes)
     }
 
-    fn read_u32(self, at: usize) -> Result<u32, String> {
+    fn read_u32(self, at: usize) -> Result<u32, DamagedNote> {
         self.read_array(at).map(u32::from_le_bytes)
     }
 
-    fn read_text(self, at: usize, what: &str) -> Result<&'a str, String> {
+    fn read_text(self, at: usize, what: &str) -> Result<&'a str, DamagedNote> {
         let text = self.unlimited_text(at, what)?;
         if text.len() > LONGEST_TEXT {
-            return Err(format!(
-                "the manifest is damaged: {what} has {} bytes, but the maximum is {LONGEST_TEXT}",
-                text.len()
-            ));
+            return Err(DamagedNote::LongText { what: what.to_owned(), length: text.len() });
         }
         Ok(text)
     }
 
     /// Reads the text at an offset in a row.
-    fn read_row_text(self, row: usize, offset: usize, what: &str) -> Result<String, String> {
+    fn read_row_text(self, row: usize, offset: usize, what: &str) -> Result<String, DamagedNote> {
         self.read_text(row + offset, &format!("{what} of the row at byte {row}")).map(str::to_owned)
     }
 
-    fn unlimited_text(self, at: usize, what: &str) -> Result<&'a str, String> {
+    fn unlimited_text(self, at: usize, what: &str) -> Result<&'a str, DamagedNote> {
         let (start, length) = (usize::from(self.read_u16(at)?), usize::from(self.read_u16(at + 2)?));
         let bytes = self.0.get(start..start + length);
-        bytes.and_then(|bytes| std::str::from_utf8(bytes).ok()).ok_or_else(|| {
-            format!("the manifest is damaged: {what} ({length} bytes at {start}) is not a text within it")
-        })
+        let text = bytes.and_then(|bytes| std::str::from_utf8(bytes).ok());
+        text.ok_or_else(|| DamagedNote::Text { what: what.to_owned(), start, length })
     }
 
-    fn read_choice<T: Copy>(self, at: usize, what: &str, choices: &[T]) -> Result<T, String> {
+    fn read_choice<T: Copy>(self, at: usize, what: &'static str, choices: &[T]) -> Result<T, DamagedNote> {
         let [number] = self.read_array(at)?;
-        choices
-            .get(usize::from(number))
-            .copied()
-            .ok_or_else(|| format!("the manifest is damaged: {what} (at byte {at}) is {number}"))
+        choices.get(usize::from(number)).copied().ok_or(DamagedNote::Choice { what, at, number })
     }
 }
 
-fn decode_rows(note: Bytes<'_>) -> Result<(Vec<Requirement>, Vec<u16>), String> {
+fn decode_rows(note: Bytes<'_>) -> Result<(Vec<Requirement>, Vec<u16>), DamagedNote> {
     let (count, start, size) = (
         note.read_u16(head::ROWS)?,
         usize::from(note.read_u16(head::ROWS_AT)?),
         usize::from(note.read_u16(head::ROW_SIZE)?),
     );
     if count > 0 && size < ROW_SIZE {
-        return Err(format!(
-            "the manifest is damaged: its rows (at byte 14) have {size} bytes, but need at least {ROW_SIZE}"
-        ));
+        return Err(DamagedNote::RowSize(size));
     }
     let (mut known, mut unknown) = (Vec::new(), Vec::new());
     for index in 0..usize::from(count) {
@@ -157,14 +226,14 @@ fn decode_rows(note: Bytes<'_>) -> Result<(Vec<Requirement>, Vec<u16>), String> 
     Ok((known, unknown))
 }
 
-fn decode_cc(packed: u32, row: usize) -> Result<(u8, u8), String> {
+fn decode_cc(packed: u32, row: usize) -> Result<(u8, u8), DamagedNote> {
     match packed.to_le_bytes() {
         [minor, major, 0, 0] => Ok((major, minor)),
-        _ => Err(format!("the manifest is damaged: the row at byte {row} has no compute capability")),
+        _ => Err(DamagedNote::ComputeCapability { row }),
     }
 }
 
-fn decode_row(note: Bytes<'_>, at: usize, kind: u16) -> Result<Option<Requirement>, String> {
+fn decode_row(note: Bytes<'_>, at: usize, kind: u16) -> Result<Option<Requirement>, DamagedNote> {
     let _whole: [u8; ROW_SIZE] = note.read_array(at)?;
     // The flags have the same offset in all kinds of rows with flags.
     let flags = note.read_u16(at + library_row::FLAGS)?;

@@ -10,6 +10,8 @@ use std::path::Path;
 use std::rc::Rc;
 use std::sync::Arc;
 
+use cudaguard::internal::file_error::{FileError, FileProblem};
+
 /// The bytes of a file: mapped if possible, read otherwise.
 pub struct Contents(MappedBytes);
 
@@ -23,21 +25,21 @@ impl Contents {
     /// end.
     ///
     /// # Errors
-    /// Returns a message with the path.
-    pub fn open(path: &Path) -> Result<Self, String> {
+    /// If the file cannot be read, or is empty.
+    pub fn open(path: &Path) -> Result<Self, FileError> {
         Self::from_file(open_regular(path)?, path)
     }
 
     /// Reads the bytes of an open file; `path` names it in errors.
-    pub fn from_file(mut file: File, path: &Path) -> Result<Self, String> {
-        if file.metadata().map_err(|error| file_error(path, error))?.len() == 0 {
-            return Err(file_error(path, "is empty"));
+    pub fn from_file(mut file: File, path: &Path) -> Result<Self, FileError> {
+        if file.metadata().map_err(|error| FileError::read(path, error))?.len() == 0 {
+            return Err(FileError::read(path, FileProblem::Empty));
         }
         if let Some(map) = map_file(&file) {
             return Ok(Self(MappedBytes::Mapped(map)));
         }
         let mut data = Vec::new();
-        file.read_to_end(&mut data).map_err(|error| file_error(path, error))?;
+        file.read_to_end(&mut data).map_err(|error| FileError::read(path, error))?;
         Ok(Self(MappedBytes::Read(data)))
     }
 
@@ -77,26 +79,23 @@ impl Deref for Contents {
 /// Opens a regular file for reading.
 ///
 /// # Errors
-/// Returns a message with the path if the file cannot be opened or is not a regular file.
-pub fn open_regular(path: &Path) -> Result<File, String> {
+/// If the file cannot be opened or is not a regular file.
+pub fn open_regular(path: &Path) -> Result<File, FileError> {
     check_regular(path, std::fs::metadata(path))?;
-    let file = File::open(path).map_err(|error| file_error(path, error))?;
+    let file = File::open(path).map_err(|error| FileError::read(path, error))?;
     check_regular(path, file.metadata())?;
     Ok(file)
 }
 
-fn check_regular(path: &Path, metadata: std::io::Result<Metadata>) -> Result<(), String> {
+fn check_regular(path: &Path, metadata: std::io::Result<Metadata>) -> Result<(), FileError> {
     match metadata {
-        Err(error) => Err(file_error(path, error)),
-        Ok(metadata) if metadata.is_dir() => Err(file_error(path, "is a directory")),
-        Ok(metadata) if !metadata.is_file() => Err(file_error(path, "is not a regular file")),
+        Err(error) => Err(FileError::read(path, error)),
+        Ok(metadata) if metadata.is_dir() => Err(FileError::read(path, FileProblem::unsupported("is a directory"))),
+        Ok(metadata) if !metadata.is_file() => {
+            Err(FileError::read(path, FileProblem::unsupported("is not a regular file")))
+        }
         Ok(_) => Ok(()),
     }
-}
-
-/// Describes a problem of a file.
-pub(crate) fn file_error(path: &Path, why: impl fmt::Display) -> String {
-    format!("{}: {why}", path.display())
 }
 
 /// The files that a command reads. Each is opened once, even if several paths refer to it.
@@ -108,7 +107,7 @@ type FileId = (u64, u64);
 
 impl OpenFiles {
     /// Returns the bytes of the file at this path. Errors are those of [`Contents::open`].
-    pub fn open(&self, path: &Path) -> Result<Arc<Contents>, String> {
+    pub fn open(&self, path: &Path) -> Result<Arc<Contents>, FileError> {
         let Some(id) = id(path) else { return Contents::open(path).map(Arc::new) };
         if let Some(known) = self.0.borrow().get(&id) {
             return Ok(Arc::clone(known));

@@ -18,6 +18,7 @@ use object::read::pe::{
 };
 
 use cudaguard::internal::elf::{machine, u32_at};
+use cudaguard::internal::file_error::FileProblem;
 
 pub use object_file::CoffObject;
 pub use version_resource::{VersionResource, version_in_resource};
@@ -103,18 +104,24 @@ impl<'data> Pe<'data> {
     /// Parses the headers.
     ///
     /// # Errors
-    /// If the file is no PE image, or its headers are not within the file. The text continues after the file name.
-    pub fn parse(data: &'data [u8]) -> Result<Self, String> {
+    /// If the file is no PE image, or its headers are not within the file.
+    pub fn parse(data: &'data [u8]) -> Result<Self, FileProblem> {
         let parsed = match object::read::pe::optional_header_magic(data) {
             Ok(pe::IMAGE_NT_OPTIONAL_HDR64_MAGIC) => Self::parse_headers::<pe::ImageNtHeaders64>(data),
             Ok(pe::IMAGE_NT_OPTIONAL_HDR32_MAGIC) => Self::parse_headers::<pe::ImageNtHeaders32>(data),
-            Ok(other) => return Err(format!("is a PE file with the unknown optional header {other:#x}")),
+            Ok(other) => {
+                let what = format!("is a PE file with the unknown optional header {other:#x}");
+                return Err(FileProblem::unsupported(what));
+            }
             Err(error) => Err(error),
         };
-        let parsed = parsed.map_err(|error| format!("is a damaged or truncated PE file: {error}"))?;
+        let parsed =
+            parsed.map_err(|error| FileProblem::damaged(format!("is a damaged or truncated PE file: {error}")))?;
         match parsed.sections.len() {
             0..=MOST_SECTIONS => Ok(parsed),
-            count => Err(format!("is a damaged PE file: {count} sections, and Windows loads at most {MOST_SECTIONS}")),
+            count => Err(FileProblem::damaged(format!(
+                "is a damaged PE file: {count} sections, and Windows loads at most {MOST_SECTIONS}"
+            ))),
         }
     }
 

@@ -8,9 +8,12 @@ use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 use std::thread;
 use std::time::Duration;
 
+use crate::linked::seal::SealError;
 use cudaguard::internal::env::Env;
+use cudaguard::internal::file_error::FileError;
 use cudaguard::internal::finding::render::annotated_error;
 use cudaguard::internal::finding::{Finding, Severity};
+use cudaguard::internal::note::EncodeError;
 use cudaguard::internal::sanitize;
 use cudaguard::internal::tables;
 use cudaguard::internal::version::DriverRelease;
@@ -139,6 +142,17 @@ impl CliError {
         self.status
     }
 }
+
+macro_rules! operational_errors {
+    ($($error:ty),*) => {$(
+        impl From<$error> for CliError {
+            fn from(error: $error) -> Self {
+                Self::operational(error)
+            }
+        }
+    )*};
+}
+operational_errors!(FileError, SealError, EncodeError);
 
 /// A text of a lower layer says why the input could not be examined.
 impl From<String> for CliError {

@@ -279,7 +279,7 @@ impl ArtifactReport {
                             let reasons = reasons.into_iter().map(|reason| NotExamined::new(name.as_str(), reason));
                             read.not_examined.extend(reasons);
                         }
-                        Err(why) => read.not_examined.push(NotExamined::new(name.as_str(), why)),
+                        Err(problem) => read.not_examined.push(NotExamined::new(name.as_str(), problem.to_string())),
                     }
                     read.files.insert(name);
                 }

@@ -12,6 +12,7 @@ use std::process::ExitCode;
 
 use cudaguard::internal::PUBLISHED;
 use cudaguard::internal::env::Env;
+use cudaguard::internal::file_error::{FileError, FileProblem};
 use cudaguard::internal::files;
 use cudaguard::internal::json;
 use cudaguard::internal::lock::{LockScope, Pins};
@@ -21,7 +22,6 @@ use cudaguard::internal::toolchain::Toolchain;
 use cudaguard::internal::vendor::CUDNN;
 use cudaguard::internal::version::Version;
 
-use crate::binary::mapped_file::file_error;
 use crate::cargo::graph::CrateGraph;
 use crate::cargo::guards;
 use crate::cargo::project::{Package, Project, absolute_path, repository_root};
@@ -324,8 +324,10 @@ fn percent_decode(path: &str) -> Option<String> {
 /// it.
 fn add_embed(changes: &mut Changes, package: &Package, source: &DependencySource) -> Result<(), CliError> {
     let manifest = package.dir.join("Cargo.toml");
-    let text = files::read_text(&manifest).map_err(|error| file_error(&manifest, error))?;
-    let table: toml::Table = text.parse().map_err(|error| file_error(&manifest, error))?;
+    let text = files::read_text(&manifest).map_err(|error| FileError::read(&manifest, error))?;
+    let table: toml::Table = text
+        .parse()
+        .map_err(|error: toml::de::Error| FileError::read(&manifest, FileProblem::damaged(error.to_string())))?;
     let named = table.get("package").and_then(|table| table.get("build"));
     let script = package.dir.join(named.and_then(toml::Value::as_str).unwrap_or("build.rs"));
     let [marked, also_marked] = ["proc-macro", "proc_macro"].map(|key| table.get("lib")?.get(key)?.as_bool());
@@ -353,7 +355,7 @@ fn add_embed(changes: &mut Changes, package: &Package, source: &DependencySource
     let there = match files::read_text(&script) {
         Ok(text) => Some(["cudaguard::", "use cudaguard"].iter().any(|word| text.contains(word))),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => None,
-        Err(error) => return Err(file_error(&script, error).into()),
+        Err(error) => return Err(FileError::read(&script, error).into()),
     };
     let dependency = source.dependency(&package.dir);
     let add = if by_version {
@@ -382,7 +384,7 @@ fn add_embed(changes: &mut Changes, package: &Package, source: &DependencySource
         };
         // Written in place, because the file may be a symbolic link or have special permissions.
         if !changes.dry_run {
-            fs::write(&manifest, text).map_err(|error| file_error(&manifest, error))?;
+            fs::write(&manifest, text).map_err(|error| FileError::read(&manifest, error))?;
         }
         let because = source.because();
         changes.done(
@@ -420,7 +422,7 @@ fn replace_dependency(
         return Ok(());
     };
     if !changes.dry_run {
-        fs::write(manifest, text.replacen(line, &new, 1)).map_err(|error| file_error(manifest, error))?;
+        fs::write(manifest, text.replacen(line, &new, 1)).map_err(|error| FileError::read(manifest, error))?;
     }
     changes.done(
         "changed",

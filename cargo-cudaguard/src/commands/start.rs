@@ -16,6 +16,7 @@ use crate::host::libcuda_fix;
 use crate::host::machine::{Components, DriverProbe, HERE, Machine, detect_for_graph};
 use crate::verdict::{Verdict, is_about_driver_or_gpu, is_reported_by_loader};
 use cudaguard::internal::env::Env;
+use cudaguard::internal::file_error::{FileError, FileProblem};
 use cudaguard::internal::finding::{self, Finding, Severity};
 use cudaguard::internal::manifest::Manifest;
 use cudaguard::internal::policy::{GpuNeed, Runtime};
@@ -30,9 +31,10 @@ pub fn simulate_and_check(
     env: &Env,
     files: &OpenFiles,
     probe: Option<&DriverProbe>,
-) -> Result<DryRun, String> {
+) -> Result<DryRun, FileError> {
     if program.os == Some(TargetOs::Windows) {
-        return Err(format!("{}: is for Windows, and this machine does not run it", program.path.display()));
+        let problem = FileProblem::unsupported("is for Windows, and this machine does not run it");
+        return Err(FileError::read(&program.path, problem));
     }
     files.insert(&program.path, program.data());
     let mut predicted = simulate_closure(program, env, files, probe)?;
@@ -123,7 +125,7 @@ fn simulate_closure(
     env: &Env,
     files: &OpenFiles,
     probe: Option<&DriverProbe>,
-) -> Result<DryRun, String> {
+) -> Result<DryRun, FileError> {
     let graph = loader::resolve_with(&program.path, env, files)?;
     let (mut components, mut graph) = read_components(program, graph);
     if components.manifests.is_empty() {

@@ -7,6 +7,7 @@ use std::time::UNIX_EPOCH;
 
 use cudaguard::internal::digest::Digest;
 use cudaguard::internal::env::Env;
+use cudaguard::internal::file_error::FileError;
 use cudaguard::internal::files;
 use cudaguard::internal::files::write_where_new;
 use cudaguard::internal::policy::Policy;
@@ -57,7 +58,7 @@ impl Stamp {
 
     /// Writes the stamp if the file is missing or has other contents, and creates its parent directories. Returns
     /// true if it wrote the file, so that cargo will detect a change.
-    pub fn write_if_changed(self, file: &Path) -> Result<bool, String> {
+    pub fn write_if_changed(self, file: &Path) -> Result<bool, FileError> {
         write_where_new(file, format!("{self}\n").as_bytes())
     }
 }

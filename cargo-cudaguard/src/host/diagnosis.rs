@@ -22,6 +22,7 @@ use crate::knowledge::symptoms::{MachineFact, likeliest_cause};
 use crate::verdict::Verdict;
 use cudaguard::Status;
 use cudaguard::internal::env::Env;
+use cudaguard::internal::file_error::FileError;
 use cudaguard::internal::finding::{self, Code, Effect, Finding, MessageTemplate, Severity, Values};
 use cudaguard::internal::manifest::{Manifest, Requirement};
 use cudaguard::internal::policy::GpuNeed;
@@ -104,9 +105,9 @@ pub fn examine_host(
     program: Option<(&Path, Arc<Contents>)>,
     env: &Env,
     probe: &DriverProbe,
-    simulate: impl FnOnce(&Binary, &Env, &OpenFiles, Option<&DriverProbe>) -> Result<DryRun, String>,
+    simulate: impl FnOnce(&Binary, &Env, &OpenFiles, Option<&DriverProbe>) -> Result<DryRun, FileError>,
     check_packages: impl FnOnce(&[PathBuf]) -> (Vec<Finding>, Vec<NotExamined>),
-) -> Result<Checkup, String> {
+) -> Result<Checkup, FileError> {
     let (machine, own) = detect::with_graph(env, Some(probe));
     let (mut not_judged, mut not_covered) = (Vec::new(), Vec::new());
     let (mut needs_gpu, mut files_of_program, mut needs_cuda) = (None, Vec::new(), None);

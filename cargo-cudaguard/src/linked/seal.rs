@@ -4,6 +4,7 @@
 //! written to the same directory under a hidden name and renamed over the old one. A running program, another hard link
 //! and a process that is killed meanwhile keep the old file. File capabilities are copied, or sealing fails. Nothing is synced to disk, as linkers do not do it either.
 
+use std::fmt;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Seek as _, SeekFrom, Write as _};
 use std::path::{Path, PathBuf};
@@ -18,8 +19,9 @@ use crate::binary::file::{Binary, BinaryKind};
 use crate::linked::evidence::LinkEvidence;
 use cudaguard::internal::arch::Target;
 use cudaguard::internal::elf::Elf;
+use cudaguard::internal::file_error::FileError;
 use cudaguard::internal::manifest::{BuiltWith, FactSource, Linkage, Manifest, RecordedCudart, Requirement};
-use cudaguard::internal::note;
+use cudaguard::internal::note::{self, EncodeError};
 use cudaguard::internal::tables;
 use cudaguard::internal::vendor::{CUDART, CUDNN, cudart_named, plain_name};
 use cudaguard::internal::version::{CudaVersion, DriverRelease, Version};
@@ -129,12 +131,44 @@ pub struct SealResult {
     pub left: Vec<String>,
 }
 
+/// A file that cannot be sealed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum SealError {
+    /// It cannot be read or written.
+    File(FileError),
+    /// The sealed manifest does not fit into the note.
+    Manifest(EncodeError),
+}
+
+impl fmt::Display for SealError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::File(error) => error.fmt(f),
+            Self::Manifest(error) => error.fmt(f),
+        }
+    }
+}
+
+impl std::error::Error for SealError {}
+
+impl From<FileError> for SealError {
+    fn from(error: FileError) -> Self {
+        Self::File(error)
+    }
+}
+
+impl From<EncodeError> for SealError {
+    fn from(error: EncodeError) -> Self {
+        Self::Manifest(error)
+    }
+}
+
 /// Seals the notes of a file, in place or into a new file `to`, which replaces an existing one. In place, a file
 /// without notes or with up-to-date notes is not modified.
 ///
 /// # Errors
-/// Returns a message with the cause; both files are unchanged then.
-pub fn seal_file(file: &Path, to: Option<&Path>, observed: &LinkObservation) -> Result<SealResult, String> {
+/// Both files are unchanged then.
+pub fn seal_file(file: &Path, to: Option<&Path>, observed: &LinkObservation) -> Result<SealResult, SealError> {
     seal_open(&Binary::read(file)?, to, observed).map(|(sealed, _)| sealed)
 }
 
@@ -143,9 +177,9 @@ pub(crate) fn seal_open(
     binary: &Binary,
     to: Option<&Path>,
     observed: &LinkObservation,
-) -> Result<(SealResult, Vec<Manifest>), String> {
+) -> Result<(SealResult, Vec<Manifest>), SealError> {
     // If the path is a link, its target is replaced, not the link.
-    let file = fs::canonicalize(&binary.path).map_err(|error| format!("{}: {error}", binary.path.display()))?;
+    let file = fs::canonicalize(&binary.path).map_err(|error| FileError::read(&binary.path, error))?;
     let mut sealed = SealResult::default();
     let mut manifests = Vec::new();
     if matches!(binary.kind, BinaryKind::Object | BinaryKind::Archive) {
@@ -198,13 +232,14 @@ pub(crate) fn seal_open(
         changes.extend(slots::slot_changes(binary.data()));
     }
     if let Some(to) = to {
-        replace_file(to, &file, &changes).map_err(|error| format!("cannot write {}: {error}", to.display()))?;
+        replace_file(to, &file, &changes).map_err(|error| FileError::write(to, error))?;
     } else if !changes.is_empty() {
         // Windows does not replace a file that this process has mapped.
         let may_patch = cfg!(windows) || observed.fresh && has_one_name(&file);
         let in_place = may_patch && write_changes(&file, &changes).is_ok();
-        let done = if in_place { Ok(()) } else { replace_file(&file, &file, &changes) };
-        done.map_err(|error| format!("{}: cannot be sealed: {error}", file.display()))?;
+        if !in_place {
+            replace_file(&file, &file, &changes).map_err(|error| FileError::write(&file, error))?;
+        }
     }
     Ok((sealed, manifests))
 }
@@ -226,9 +261,9 @@ fn linked_manifest(manifest: &Manifest, observed: &LinkObservation) -> Option<Ma
 /// Copies a file that has no note to seal to `to`.
 ///
 /// # Errors
-/// Returns a message with the path that cannot be written.
-pub fn copy_file(file: &Path, to: &Path) -> Result<(), String> {
-    replace_file(to, file, &[]).map_err(|error| format!("cannot write {}: {error}", to.display()))
+/// If it cannot be written.
+pub fn copy_file(file: &Path, to: &Path) -> Result<(), FileError> {
+    replace_file(to, file, &[]).map_err(|error| FileError::write(to, error))
 }
 
 /// Deletes a refused file. If the path is a symbolic link, deletes both the link and the file, because sealing follows the link.

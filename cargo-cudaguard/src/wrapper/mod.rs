@@ -18,7 +18,7 @@ use crate::binary::file::Binary;
 use crate::binary::kernels::Kernels;
 use crate::binary::mapped_file::OpenFiles;
 use crate::knowledge::crates::Crate;
-use crate::pipeline::{self, CheckedBuild};
+use crate::pipeline::{self, CheckedBuild, SealedFile};
 use cudaguard::internal::env::Env;
 use cudaguard::internal::finding::{self, Finding, MessageTemplate, Severity, Values};
 use cudaguard::internal::guard::{self, GuardObjects};
@@ -455,7 +455,7 @@ impl<'a> CrateBuild<'a> {
             self.check_acceptable(&file, &findings)?;
             let about_cuda = seen.is_some();
             match pipeline::seal_file(&facts, &binary, None, kernels, Some(judged), seen, taken)? {
-                Ok(components) => {
+                SealedFile::Guarded(components) => {
                     let opened = opened_without_requirement(&binary).join(", ");
                     let is_opener = components.iter().all(|one| one.requires.is_empty()) && !opened.is_empty();
                     built_with = if is_opener {
@@ -464,7 +464,7 @@ impl<'a> CrateBuild<'a> {
                         components.iter().map(inspect::built_with).collect()
                     };
                 }
-                Err(why) => {
+                SealedFile::Unguarded(why) => {
                     // If the guard is not required, a file without CUDA may have none.
                     if self.unit.embeds || about_cuda {
                         let new_findings = pipeline::not_guarded(&facts, &judged.policy, &self.unit.name, &file, &why);

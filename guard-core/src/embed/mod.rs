@@ -142,7 +142,7 @@ impl Embed {
         for finding in with_severity(&judged.findings) {
             warn_of(&mut cargo_lines, finding);
         }
-        let guarded = judged.encode_note(&facts).and_then(|note| {
+        let guarded = judged.encode_note(&facts).map_err(|error| error.to_string()).and_then(|note| {
             // `cargo cudaguard` names the directory that it owns in the target directory. With plain cargo, the next run
             // of this build script finds the shim in its own directory: to compile it takes seconds.
             let shims = env

@@ -2,12 +2,12 @@
 
 pub mod layout;
 
-use std::fmt::Display;
+use std::fmt::{self, Display};
 
 use crate::config::policy::GpuNeed;
 use crate::knowledge::tables;
 use crate::knowledge::vendor::CUDNN;
-use crate::manifest::model::{GpuCoverage, Linkage, Manifest, PtxFallback, REVISION, Requirement};
+use crate::manifest::model::{Component, GpuCoverage, Linkage, Manifest, PtxFallback, REVISION, Requirement};
 use crate::manifest::windows;
 use crate::model::version::{CudaVersion, DriverRelease, Version};
 use crate::text::json::Value;
@@ -39,12 +39,63 @@ pub const NO_END: u32 = 0xffff;
 /// a longer string as damaged. The JSON text has no such limit.
 pub const LONGEST_TEXT: usize = 255;
 
+/// A manifest that does not fit into a note.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum EncodeError {
+    /// The note is too small for all entries.
+    Size {
+        /// The component.
+        component: Component,
+        /// The required number of bytes.
+        needed: usize,
+        /// The largest entry and its size in bytes.
+        largest: (String, usize),
+    },
+    /// A text is longer than a field can be.
+    Text {
+        /// The entry to shorten.
+        entry: &'static str,
+        /// The beginning of the text.
+        start: String,
+        /// Its length in bytes.
+        length: usize,
+    },
+    /// A number of a release is too large for its field.
+    Release {
+        /// The component.
+        component: Component,
+        /// The name of what is released, and its release.
+        release: String,
+    },
+}
+
+impl Display for EncodeError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Size { component, needed, largest: (entry, size) } => write!(
+                f,
+                "the manifest of {component} needs {needed} bytes, but a note has {SIZE}: shorten {entry}, which needs \
+                 {size} bytes"
+            ),
+            Self::Text { entry, start, length } => write!(
+                f,
+                "the manifest cannot contain `{start}...`, which has {length} bytes: shorten {entry} to {LONGEST_TEXT} bytes"
+            ),
+            Self::Release { component, release } => {
+                write!(f, "the manifest of {component} cannot contain {release}: a number in it is too large")
+            }
+        }
+    }
+}
+
+impl std::error::Error for EncodeError {}
+
 /// Encodes the descriptor. If the JSON text does not fit with `requires`, that key is omitted, since the rows contain
 /// the same data.
 ///
 /// # Errors
-/// Returns a message that names the entry to shorten.
-pub fn encode(manifest: &Manifest) -> Result<Box<[u8; SIZE]>, String> {
+/// The entry to shorten.
+pub fn encode(manifest: &Manifest) -> Result<Box<[u8; SIZE]>, EncodeError> {
     let manifest = &*windows::with_releases_of_target(manifest);
     let mut json = manifest.to_json();
     let bytes = assemble_note(manifest, &json.to_string())?;
@@ -66,8 +117,8 @@ fn pad_to_size(mut bytes: Vec<u8>) -> Box<[u8]> {
     bytes.into()
 }
 
-/// Returns the message for a manifest that is too large. It names the largest entry, because shortening it helps most.
-fn does_not_fit(manifest: &Manifest, needed: usize) -> String {
+/// Returns the error of a manifest that is too large. It names the largest entry, because shortening it helps most.
+fn does_not_fit(manifest: &Manifest, needed: usize) -> EncodeError {
     let component = &manifest.component;
     let mut entries = vec![
         ("the package's name".to_owned(), component.name.len()),
@@ -82,32 +133,25 @@ fn does_not_fit(manifest: &Manifest, needed: usize) -> String {
         ("the requirements (fewer archs need fewer)".to_owned(), manifest.requires.len() * ROW_SIZE),
     ];
     entries.extend(manifest.allow.iter().map(|(code, reason)| (format!("the reason of [allow] {code}"), reason.len())));
-    let (entry, size) = entries.into_iter().max_by_key(|(_, size)| *size).unwrap_or_default();
-    format!(
-        "the manifest of {component} needs {needed} bytes, but a note has {SIZE}: shorten {entry}, which needs \
-         {size} bytes"
-    )
+    let largest = entries.into_iter().max_by_key(|(_, size)| *size).unwrap_or_default();
+    EncodeError::Size { component: component.clone(), needed, largest }
 }
 
-fn too_long(manifest: &Manifest, text: &str) -> String {
+fn too_long(manifest: &Manifest, text: &str) -> EncodeError {
     let component = &manifest.component;
     let entry = match text {
         _ if text == component.name => "the package's name",
         _ if text == component.version => "the package's version",
         _ => "it",
     };
-    let start: String = text.chars().take(40).collect();
-    format!(
-        "the manifest cannot contain `{start}...`, which has {} bytes: shorten {entry} to {LONGEST_TEXT} bytes",
-        text.len()
-    )
+    EncodeError::Text { entry, start: text.chars().take(40).collect(), length: text.len() }
 }
 
 /// Encodes the note without padding.
 ///
 /// # Errors
-/// Returns a message if a number or a string does not fit into its field.
-fn assemble_note(manifest: &Manifest, json: &str) -> Result<Vec<u8>, String> {
+/// If a number or a string does not fit into its field.
+fn assemble_note(manifest: &Manifest, json: &str) -> Result<Vec<u8>, EncodeError> {
     let has_unknown_cudart = manifest.has_unknown_cudart();
     let rows = manifest.requires.len() + usize::from(has_unknown_cudart);
     let rows_end = head::SIZE + ROW_SIZE * rows;
@@ -157,7 +201,7 @@ struct Writer<'a> {
 }
 
 impl Writer<'_> {
-    fn write_u16(&mut self, at: usize, value: usize) -> Result<(), String> {
+    fn write_u16(&mut self, at: usize, value: usize) -> Result<(), EncodeError> {
         let value = u16::try_from(value).map_err(|_| does_not_fit(self.manifest, self.bytes.len().max(value)))?;
         self.bytes[at..at + 2].copy_from_slice(&value.to_le_bytes());
         Ok(())
@@ -168,7 +212,7 @@ impl Writer<'_> {
     }
 
     /// Writes a string. If the string table already contains it, the existing one is used.
-    fn write_text(&mut self, at: usize, text: &str) -> Result<(), String> {
+    fn write_text(&mut self, at: usize, text: &str) -> Result<(), EncodeError> {
         if text.is_empty() {
             return Ok(());
         }
@@ -186,16 +230,14 @@ impl Writer<'_> {
     }
 
     /// Returns an error if a row cannot contain this release.
-    fn check_fits(&self, name: &str, release: &dyn Display, packed: Option<u32>) -> Result<(), String> {
-        packed.map(drop).ok_or_else(|| {
-            format!(
-                "the manifest of {} cannot contain {name} {release}: a number in it is too large",
-                self.manifest.component
-            )
+    fn check_fits(&self, name: &str, release: &dyn Display, packed: Option<u32>) -> Result<(), EncodeError> {
+        packed.map(drop).ok_or_else(|| EncodeError::Release {
+            component: self.manifest.component.clone(),
+            release: format!("{name} {release}"),
         })
     }
 
-    fn write_row(&mut self, at: usize, row: &Requirement) -> Result<(), String> {
+    fn write_row(&mut self, at: usize, row: &Requirement) -> Result<(), EncodeError> {
         visit_numbers(row, &mut |offset, number, size| {
             let field = at + offset..at + offset + size;
             self.bytes[field].copy_from_slice(&number.to_le_bytes()[..size]);

@@ -15,6 +15,8 @@ pub use dynamic::{MOST_VERSIONS, linked_records, tag};
 pub use note::ElfNote;
 pub use symbol::{HAS_VERSION, MADE_WEAK, Symbol};
 
+use super::file_error::FileProblem;
+
 /// File types: `e_type`.
 pub mod kind {
     /// A relocatable object.
@@ -199,37 +201,40 @@ impl<'data> Elf<'data> {
     }
 
     /// Parses the headers.
-    pub fn parse(data: &'data [u8]) -> Result<Self, String> {
+    pub fn parse(data: &'data [u8]) -> Result<Self, FileProblem> {
         if data.is_empty() {
-            return Err("is empty".to_owned());
+            return Err(FileProblem::Empty);
         }
         if !Self::is_elf(data) {
-            return Err("is not an ELF file".to_owned());
+            return Err(FileProblem::unsupported("is not an ELF file"));
         }
         let Some(&[class, order, version, os_abi, abi_version]) = data.get(4..9) else {
-            return Err(format!("is cut off within the ELF header: {} bytes", data.len()));
+            return Err(FileProblem::damaged(format!("is cut off within the ELF header: {} bytes", data.len())));
         };
         let class64 = match class {
             1 => false,
             2 => true,
             other => {
-                return Err(format!("is an ELF file of the unknown class {other}; expected 1 (32-bit) or 2 (64-bit)"));
+                return Err(FileProblem::unsupported(format!(
+                    "is an ELF file of the unknown class {other}; expected 1 (32-bit) or 2 (64-bit)"
+                )));
             }
         };
         match order {
             1 => {}
-            2 => return Err("is a big-endian ELF file, which cudaguard does not read".to_owned()),
+            2 => return Err(FileProblem::unsupported("is a big-endian ELF file, which cudaguard does not read")),
             other => {
-                return Err(format!(
+                return Err(FileProblem::unsupported(format!(
                     "is an ELF file of the unknown byte order {other}; expected 1 (little) or 2 (big)"
-                ));
+                )));
             }
         }
         if version != 1 {
-            return Err(format!("is an ELF file of version {version}; only version 1 exists"));
+            let what = format!("is an ELF file of version {version}; only version 1 exists");
+            return Err(FileProblem::unsupported(what));
         }
         let Some(header) = data.get(..if class64 { 64 } else { 52 }) else {
-            return Err(format!("is cut off within the ELF header: {} bytes", data.len()));
+            return Err(FileProblem::damaged(format!("is cut off within the ELF header: {} bytes", data.len())));
         };
         let (phoff, shoff, rest) = if class64 { (32, 40, 48) } else { (28, 32, 36) };
         let [phoff, shoff] = [phoff, shoff].map(|at| word_at(header, at, class64).unwrap_or_default());
@@ -275,10 +280,10 @@ impl<'data> Elf<'data> {
         if phoff != 0 && segment_count != 0 {
             let stride = u64::from(half_at(header, rest + 6));
             elf.segments = HeaderTable::new(data, phoff, segment_count, stride, segment_least).ok_or_else(|| {
-                format!(
+                FileProblem::damaged(format!(
                     "is damaged or cut off: {segment_count} program headers of {stride} bytes at {phoff}, and the file has {} bytes",
                     data.len()
-                )
+                ))
             })?;
         }
         Ok(elf)

@@ -5,6 +5,8 @@ use std::fs::{self, File};
 use std::io::{self, Read as _};
 use std::path::Path;
 
+use super::file_error::{FileError, FileProblem};
+
 /// Maximum size of a file in bytes.
 const LARGEST: u64 = 16 << 20;
 
@@ -27,7 +29,7 @@ pub fn read_bytes(path: &Path) -> io::Result<Vec<u8>> {
     let (bytes, read) = read_at_most(open_regular(path)?, LARGEST + 1);
     read?;
     if bytes.len() as u64 > LARGEST {
-        return Err(io::Error::other("is larger than 16 MiB: this is another kind of file"));
+        return Err(FileProblem::too_large("is larger than 16 MiB: this is another kind of file").into());
     }
     Ok(bytes)
 }
@@ -71,19 +73,19 @@ fn is_fifo(about: &fs::Metadata) -> bool {
 }
 
 fn no_file() -> io::Error {
-    io::Error::other("is not a regular file")
+    FileProblem::unsupported("is not a regular file").into()
 }
 
 /// Writes the file atomically unless it already has this content, and returns true if it wrote. Creates missing parent
 /// directories.
 ///
 /// # Errors
-/// The path and the reason.
-pub fn write_where_new(path: &Path, content: &[u8]) -> Result<bool, String> {
+/// If the file cannot be written.
+pub fn write_where_new(path: &Path, content: &[u8]) -> Result<bool, FileError> {
     if read_bytes(path).is_ok_and(|old| old == content) {
         return Ok(false);
     }
-    replace_file(path, content).map_err(|error| format!("cannot write {}: {error}", path.display()))?;
+    replace_file(path, content).map_err(|error| FileError::write(path, error))?;
     Ok(true)
 }
 
@@ -115,7 +117,7 @@ mod tests {
         assert_eq!(write_where_new(&file, b"two"), Ok(true));
         assert_eq!(fs::read(&file).unwrap(), b"two");
         assert_eq!(fs::read_dir(dir.join("new")).unwrap().count(), 1, "no temporary file remains");
-        let why = write_where_new(&file.join("below"), b"").unwrap_err();
+        let why = write_where_new(&file.join("below"), b"").unwrap_err().to_string();
         assert!(why.starts_with(&format!("cannot write {}: ", file.join("below").display())), "{why}");
         assert!(write_where_new(Path::new("/"), b"").is_err());
     }

@@ -3,5 +3,6 @@
 pub mod digest;
 pub mod elf;
 pub mod env;
+pub mod file_error;
 pub mod files;
 pub mod subprocess;

@@ -2,10 +2,11 @@
 //! MB, of which a query needs some hundred KB.
 
 use std::fs::File;
-use std::io::Read;
+use std::io::{self, Read};
 use std::path::Path;
 
 use crate::sys::elf::{Elf, tag};
+use crate::sys::file_error::FileProblem;
 use crate::sys::files;
 
 /// Size limit for a search in `.rodata`: only one of the queried libraries exceeds it (24 MB).
@@ -22,14 +23,13 @@ impl LibraryImage {
     /// Reads the headers and the tables of names.
     ///
     /// # Errors
-    /// Returns a message that describes the problem of the file.
-    pub(super) fn open(path: &Path) -> Result<Self, String> {
-        let file = files::open_regular(path).map_err(|error| error.to_string())?;
-        let length = file.metadata().map_err(|error| error.to_string())?.len();
-        let length = usize::try_from(length).map_err(|_| "is too large".to_owned())?;
+    /// If the file is not a complete ELF file.
+    pub(super) fn open(path: &Path) -> Result<Self, FileProblem> {
+        let file = files::open_regular(path)?;
+        let length = usize::try_from(file.metadata()?.len()).map_err(|_| FileProblem::too_large("is too large"))?;
         let mut image = Self { file, bytes: vec![0; length] };
         image.load_range(0, 4096)?;
-        let elf = Elf::parse(&image.bytes).map_err(|_| "is not an ELF file".to_owned());
+        let elf = Elf::parse(&image.bytes).map_err(|_| FileProblem::unsupported("is not an ELF file"));
         // The section table is at the end of the file; its offset is in the header.
         let at = u64::from_le_bytes(image.bytes.get(40..48).and_then(|at| at.try_into().ok()).unwrap_or_default());
         if elf?.is_64_bit() {
@@ -55,11 +55,11 @@ impl LibraryImage {
         Elf::parse(&self.bytes).ok()
     }
 
-    fn load_range(&mut self, at: u64, size: u64) -> Result<(), String> {
+    fn load_range(&mut self, at: u64, size: u64) -> io::Result<()> {
         let Ok(from) = usize::try_from(at) else { return Ok(()) };
         let to = usize::try_from(at.saturating_add(size)).unwrap_or(usize::MAX).min(self.bytes.len());
         if from < to {
-            read_at(&mut self.file, at, &mut self.bytes[from..to]).map_err(|error| error.to_string())?;
+            read_at(&mut self.file, at, &mut self.bytes[from..to])?;
         }
         Ok(())
     }

@@ -518,5 +518,5 @@ fn missing_interpreter_is_reported() {
     let graph = scene.predicted(&scene.at("prog"));
     assert!(graph.interpreter.is_none() && graph.interpreter_problem.is_none() && graph.requests.is_empty());
     let error = loader::resolve_program(&scene.at("main.c"), &Env::without_variables()).unwrap_err();
-    assert!(error.contains("main.c") && error.contains("is not an ELF file"), "{error}");
+    assert!(error.to_string().contains("main.c") && error.to_string().contains("is not an ELF file"), "{error}");
 }

@@ -7,6 +7,7 @@ use memchr::memmem;
 use crate::binary::pe::Pe;
 use crate::binary::searcher::Searcher;
 use cudaguard::internal::elf::{self, Elf, SHF_ALLOC, SHT_PROGBITS};
+use cudaguard::internal::file_error::FileProblem;
 use cudaguard::internal::vendor::{self, CodeMark, Traces};
 
 const SHF_EXECINSTR: u64 = 4;
@@ -41,7 +42,7 @@ impl<'data> FileStrings<'data> {
 
     /// # Errors
     /// If the file is neither an ELF nor a PE file.
-    pub(super) fn from_bytes(data: &'data [u8]) -> Result<Self, String> {
+    pub(super) fn from_bytes(data: &'data [u8]) -> Result<Self, FileProblem> {
         if Pe::is_pe(data) {
             Pe::parse(data).map(|image| Self::from_pe(&image))
         } else {

@@ -59,7 +59,7 @@ fn non_binary_is_rejected_with_reason() {
         (PathBuf::from("/dev/zero"), "is not a regular file"),
     ] {
         let error = Binary::read(&path).unwrap_err();
-        assert!(error.contains(why) && error.contains(&path.display().to_string()), "{error}");
+        assert!(error.to_string().contains(why) && error.to_string().contains(&path.display().to_string()), "{error}");
     }
 }
 

@@ -26,6 +26,7 @@ use std::path::Path;
 use crate::binary::mapped_file::Contents;
 use cudaguard::internal::arch::{Arch, Target};
 use cudaguard::internal::elf;
+use cudaguard::internal::file_error::{FileError, FileProblem};
 use cudaguard::internal::tables;
 use cudaguard::internal::version::CudaVersion;
 
@@ -290,15 +291,15 @@ impl Role {
 /// Reads the GPU code of the file at this path.
 ///
 /// # Errors
-/// Returns a message with the path if the file cannot be read or its format cannot contain GPU code. A file without GPU
+/// If the file cannot be read or its format cannot contain GPU code. A file without GPU
 /// code is not an error.
-pub fn read_kernels(path: &Path) -> Result<Kernels, String> {
+pub fn read_kernels(path: &Path) -> Result<Kernels, FileError> {
     read_contents(path, &Contents::open(path)?)
 }
 
 /// Reads the GPU code of an open file. Errors are those of [`read_kernels`].
-pub fn read_contents(path: &Path, data: &Contents) -> Result<Kernels, String> {
-    read::read_data(data, data.as_mapping()).map_err(|error| format!("{}: {error}", path.display()))
+pub fn read_contents(path: &Path, data: &Contents) -> Result<Kernels, FileError> {
+    read::read_data(data, data.as_mapping()).map_err(|problem| FileError::read(path, problem))
 }
 
 /// Returns true if the data begins like a bare file of GPU code: a fatbin, a cubin, PTX or LTO-IR.
@@ -317,8 +318,8 @@ pub fn may_be_ptx(head: &[u8]) -> bool {
 /// Reads the GPU code in these bytes. Does no I/O and never panics.
 ///
 /// # Errors
-/// Returns a message if the format cannot contain GPU code; it is written to follow the file's name.
-pub fn read_bytes(data: &[u8]) -> Result<Kernels, String> {
+/// If the format cannot contain GPU code.
+pub fn read_bytes(data: &[u8]) -> Result<Kernels, FileProblem> {
     read::read_data(data, None)
 }
 

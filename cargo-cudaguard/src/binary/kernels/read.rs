@@ -17,6 +17,7 @@ use memmap2::Mmap;
 use super::fatbin;
 use super::{Container, ImageForm, ImageKind, KernelImage, KernelPlace, Kernels, Role, cover, cubin, lto, ptx, scan};
 use cudaguard::internal::elf::{self, Elf};
+use cudaguard::internal::file_error::FileProblem;
 use cudaguard::internal::vendor;
 use parallel::{Task, WORTH_THREADS, at_once, remove_overlaps, section_tasks};
 
@@ -36,10 +37,10 @@ const RECORD: usize = 24;
 const LINKED: u32 = 2;
 
 /// Returns the error for a file that no reader recognises.
-pub(crate) fn describe_unknown_form(data: &[u8]) -> String {
+pub(crate) fn describe_unknown_form(data: &[u8]) -> FileProblem {
     let known = "is not an ELF file, an archive of ELF files, a PE file, a fatbin, a cubin, PTX or LTO-IR";
     let advice = if data.starts_with(b"#!") { ": name the program that this script starts" } else { "" };
-    format!("{known}{advice}")
+    FileProblem::unsupported(format!("{known}{advice}"))
 }
 
 /// Section of whole programs and of device linkers' results.
@@ -63,19 +64,19 @@ const MOST_IMAGES: usize = if cfg!(test) { 1 << 12 } else { 1 << 18 };
 const MAX_WARNINGS: usize = 64;
 
 /// Reads the bytes of a file; `map` is their mapping, if they come from one.
-pub(super) fn read_data(data: &[u8], map: Option<&Mmap>) -> Result<Kernels, String> {
+pub(super) fn read_data(data: &[u8], map: Option<&Mmap>) -> Result<Kernels, FileProblem> {
     let mut reader = KernelReader { map, ..KernelReader::default() };
     if ar::is_archive(data) {
         for member in ar::archive_members(data)? {
             let member = match member {
                 Ok(member) => member,
                 Err(error) => {
-                    reader.push_warning(error);
+                    reader.push_warning(error.to_string());
                     break;
                 }
             };
             let Some(bytes) = member.data else {
-                return Err("is a thin archive, which does not contain its objects".to_owned());
+                return Err(FileProblem::unsupported("is a thin archive, which does not contain its objects"));
             };
             // Rust libraries contain metadata, and archives other files, next to their objects.
             if let Err(error) = reader.read_image(bytes, member.offset, Some(&member.name))
@@ -88,7 +89,8 @@ pub(super) fn read_data(data: &[u8], map: Option<&Mmap>) -> Result<Kernels, Stri
         reader.read_image(data, 0, None)?;
     }
     if reader.is_full() {
-        return Err(format!("contains more than {MOST_IMAGES} images of GPU code, which no real program does"));
+        let what = format!("contains more than {MOST_IMAGES} images of GPU code, which no real program does");
+        return Err(FileProblem::too_large(what));
     }
     let soname = match Elf::parse(data) {
         Ok(elf) => elf.soname(),
@@ -126,18 +128,20 @@ struct SectionPiece<'data> {
 
 impl<'data> KernelReader<'data> {
     /// Reads one file, or one member of an archive.
-    fn read_image(&mut self, data: &'data [u8], base: u64, member: Option<&str>) -> Result<(), String> {
+    fn read_image(&mut self, data: &'data [u8], base: u64, member: Option<&str>) -> Result<(), FileProblem> {
         if data.starts_with(&fatbin::MAGIC) {
             let place = self.add_place(member, "");
             self.walk_containers(SectionPiece { data, base, place });
             return match self.warnings.first() {
-                Some(warning) if self.entries.is_empty() => Err(format!("is damaged or cut off: {warning}")),
+                Some(warning) if self.entries.is_empty() => {
+                    Err(FileProblem::damaged(format!("is damaged or cut off: {warning}")))
+                }
                 _ => Ok(()),
             };
         }
         if data.starts_with(&lto::MAGIC) {
-            let arch =
-                lto::read_lto_arch(data).ok_or("is damaged or cut off: LTO-IR for an arch that does not exist")?;
+            let arch = lto::read_lto_arch(data)
+                .ok_or(FileProblem::Damaged("is damaged or cut off: LTO-IR for an arch that does not exist".into()))?;
             let place = self.add_place(member, "");
             self.add_lto(SectionPiece { data, base, place }, arch);
             return Ok(());
@@ -151,7 +155,7 @@ impl<'data> KernelReader<'data> {
             let place = self.add_place(member, "");
             let Ok(cubin) = cubin::read_cubin(data) else {
                 let damage = elf.find_damage().unwrap_or_else(|| "is a damaged cubin".to_owned());
-                return Err(damage);
+                return Err(FileProblem::damaged(damage));
             };
             self.add_cubin(SectionPiece { data, base, place }, 0, &cubin);
             return Ok(());
@@ -165,13 +169,13 @@ impl<'data> KernelReader<'data> {
             return Ok(());
         }
         if let Some(at) = ptx::find_version(data) {
-            let text =
-                ptx::read_module(data, at).ok_or("begins like PTX, but has no `.target sm_NN` after `.version`")?;
+            let text = ptx::read_module(data, at)
+                .ok_or(FileProblem::Damaged("begins like PTX, but has no `.target sm_NN` after `.version`".into()))?;
             let place = self.add_place(member, "");
             self.add_ptx(SectionPiece { data, base, place }, &text);
             return Ok(());
         }
-        Err(if data.is_empty() { "is empty".to_owned() } else { describe_unknown_form(data) })
+        Err(if data.is_empty() { FileProblem::Empty } else { describe_unknown_form(data) })
     }
 
     fn push_warning(&mut self, warning: String) {

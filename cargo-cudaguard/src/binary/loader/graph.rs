@@ -12,8 +12,9 @@ use super::loader_facts::{ElfFacts, LoadFacts, ProgramKind, Requirement};
 use super::system::{self, System};
 use super::tree::{Disk, Entry, FileId, Tree};
 use super::{Environment, Inspection, LibraryCandidate, SearchSource, bytes_of};
-use crate::binary::mapped_file::{Contents, OpenFiles, file_error};
+use crate::binary::mapped_file::{Contents, OpenFiles};
 use cudaguard::internal::elf::{self, machine};
+use cudaguard::internal::file_error::{FileError, FileProblem};
 use search::expand_tokens;
 
 /// A file that is loaded into the process.
@@ -97,9 +98,9 @@ impl Object {
         name: &[u8],
         wanted_by: Option<usize>,
         place: SearchSource,
-    ) -> Result<Self, String> {
+    ) -> Result<Self, FileError> {
         let facts = tree.facts(&path)?;
-        let elf = facts.elf().map_err(|error| format!("{}: {error}", path.display()))?;
+        let elf = facts.elf().map_err(|problem| FileError::read(&path, problem))?;
         let id = match tree.entry(&path) {
             Entry::File(id, _) => id,
             _ => None,
@@ -146,7 +147,11 @@ impl Object {
 }
 
 impl LoadGraph {
-    pub(super) fn new_for_program(program: &Path, environment: Environment, files: OpenFiles) -> Result<Self, String> {
+    pub(super) fn new_for_program(
+        program: &Path,
+        environment: Environment,
+        files: OpenFiles,
+    ) -> Result<Self, FileError> {
         Self::new_in_tree(program, environment, Rc::new(Disk::new(files.clone())), files)
     }
 
@@ -155,17 +160,17 @@ impl LoadGraph {
         mut environment: Environment,
         tree: Rc<dyn Tree>,
         files: OpenFiles,
-    ) -> Result<Self, String> {
+    ) -> Result<Self, FileError> {
         // Removes the `./` in the path of the program.
         let path: PathBuf = environment.dir.join(program).components().collect();
         let facts = tree.facts(&path)?;
-        let elf = facts.elf().map_err(|error| file_error(&path, error))?;
+        let elf = facts.elf().map_err(|problem| FileError::read(&path, problem))?;
         if !matches!(elf.kind, elf::kind::EXECUTABLE | elf::kind::SHARED) {
-            return Err(file_error(&path, "is not a program"));
+            return Err(FileError::read(&path, FileProblem::unsupported("is not a program")));
         }
         let mut main = Object::from_file(&*tree, path.clone(), b"", None, SearchSource::Program)?;
         // `$ORIGIN` starts from the kernel's link to the program, not from the path under which it was started.
-        let real = tree.real_path(&path).map_err(|error| file_error(&path, error))?;
+        let real = tree.real_path(&path)?;
         main.origin = real.parent().map(Path::to_owned).unwrap_or_default();
         main.names = vec![Vec::new()];
         if tree.is_privileged(&path) {
@@ -213,7 +218,7 @@ impl LoadGraph {
             _ if is_elsewhere && musl => self.rules = Rules::Musl(system::musl_dirs(loader, &*self.tree)),
             Err(_) if is_elsewhere => {}
             Err(error) => {
-                self.interpreter_problem = self.interpreter.is_some().then_some(error);
+                self.interpreter_problem = self.interpreter.is_some().then(|| error.to_string());
                 if musl || self.interpreter.is_some() {
                     return;
                 }
@@ -241,7 +246,7 @@ impl LoadGraph {
         }
         let mut queue = VecDeque::from([0]);
         for (name, from) in self.preload_names() {
-            if let Err(why) = self.preload_library(&name, &mut queue) {
+            if let Some(why) = self.preload_library(&name, &mut queue) {
                 self.ignored.push((format!("{} ({from})", String::from_utf8_lossy(&name)), why));
             }
         }
@@ -266,11 +271,12 @@ impl LoadGraph {
         }
     }
 
-    fn preload_library(&mut self, name: &[u8], queue: &mut VecDeque<usize>) -> Result<(), String> {
+    /// Loads a library before all others. Returns the reason if the loader ignores it.
+    fn preload_library(&mut self, name: &[u8], queue: &mut VecDeque<usize>) -> Option<String> {
         match self.load_library(0, name, queue) {
-            LoadOutcome::Object(..) => Ok(()),
-            LoadOutcome::Absent(_) => Err("not found".to_owned()),
-            LoadOutcome::Broken(candidate) => Err(candidate.problem()),
+            LoadOutcome::Object(..) => None,
+            LoadOutcome::Absent(_) => Some("not found".to_owned()),
+            LoadOutcome::Broken(candidate) => Some(candidate.problem()),
         }
     }
 
@@ -317,9 +323,10 @@ impl LoadGraph {
                 queue.push_back(self.objects.len() - 1);
                 LoadOutcome::Object(self.objects.len() - 1, taken.place.clone())
             }
-            Err(error) => {
-                LoadOutcome::Broken(LibraryCandidate { inspection: Inspection::Broken(error), ..taken.clone() })
-            }
+            Err(error) => LoadOutcome::Broken(LibraryCandidate {
+                inspection: Inspection::Broken(error.to_string()),
+                ..taken.clone()
+            }),
         }
     }
 

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use super::path_of;
 use crate::binary::mapped_file::Contents;
 use cudaguard::internal::elf::{self, Elf, machine, tag};
+use cudaguard::internal::file_error::FileProblem;
 
 const PT_LOAD: u32 = 1;
 const PT_DYNAMIC: u32 = 2;
@@ -47,7 +48,7 @@ pub(crate) struct LoadFacts {
     /// The byte of the ELF header with the class.
     class: u8,
     has_current_version: bool,
-    elf: Result<ElfFacts, String>,
+    elf: Result<ElfFacts, FileProblem>,
     contents: Arc<Contents>,
 }
 
@@ -104,7 +105,7 @@ impl LoadFacts {
     }
 
     /// Returns the facts of an ELF file.
-    pub(super) fn elf(&self) -> Result<&ElfFacts, String> {
+    pub(super) fn elf(&self) -> Result<&ElfFacts, FileProblem> {
         self.elf.as_ref().map_err(Clone::clone)
     }
 
@@ -138,7 +139,7 @@ impl LoadFacts {
         }
         let elf = match &self.elf {
             Ok(elf) => elf,
-            Err(error) => return Some((false, error.clone())),
+            Err(problem) => return Some((false, problem.to_string())),
         };
         if !program.is_of_musl && !self.has_current_version {
             return Some((false, "ELF file version does not match current one".to_owned()));

@@ -20,6 +20,7 @@ use std::rc::Rc;
 
 use crate::binary::mapped_file::OpenFiles;
 use cudaguard::internal::env::Env;
+use cudaguard::internal::file_error::FileError;
 
 pub use dll::{DllClosure, DllRequest, DllSearch, DllSource, FoundDll};
 pub(crate) use dll::{SearchedDirs, sorted_entries};
@@ -129,17 +130,21 @@ pub struct LibraryCandidate {
 
 /// Returns everything that the loader would load to start this program in this environment. For a static program, that
 /// is only the program. The error is the reason why the file cannot be read as a program.
-pub fn resolve_program(program: &Path, env: &Env) -> Result<LoadGraph, String> {
+pub fn resolve_program(program: &Path, env: &Env) -> Result<LoadGraph, FileError> {
     resolve_with(program, env, &OpenFiles::default())
 }
 
 /// Does the same as [`resolve_program`] with files that the command has opened.
-pub(crate) fn resolve_with(program: &Path, env: &Env, files: &OpenFiles) -> Result<LoadGraph, String> {
+pub(crate) fn resolve_with(program: &Path, env: &Env, files: &OpenFiles) -> Result<LoadGraph, FileError> {
     LoadGraph::new_for_program(program, Environment::from_env(env), files.clone())
 }
 
 /// Does the same as [`resolve_program`] in another file system. `library_path`: `LD_LIBRARY_PATH`.
-pub(crate) fn resolve_in(tree: Rc<dyn Tree>, program: &Path, library_path: Option<&str>) -> Result<LoadGraph, String> {
+pub(crate) fn resolve_in(
+    tree: Rc<dyn Tree>,
+    program: &Path,
+    library_path: Option<&str>,
+) -> Result<LoadGraph, FileError> {
     let environment = Environment {
         library_path: library_path.map(OsString::from),
         preload: None,

@@ -1,5 +1,6 @@
 //! The file systems in which the loader searches: the disk of this machine, or the members of an archive.
 
+use cudaguard::internal::file_error::FileError;
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::fmt;
@@ -35,13 +36,13 @@ pub(crate) trait Tree: fmt::Debug {
     fn list(&self, dir: &Path) -> Vec<String>;
 
     /// Returns the path without links.
-    fn real_path(&self, path: &Path) -> Result<PathBuf, String>;
+    fn real_path(&self, path: &Path) -> Result<PathBuf, FileError>;
 
     /// Returns the facts that the loader reads in a file.
-    fn facts(&self, path: &Path) -> Result<Arc<LoadFacts>, String>;
+    fn facts(&self, path: &Path) -> Result<Arc<LoadFacts>, FileError>;
 
     /// Returns the contents of a loader, or of a file that configures it.
-    fn settings(&self, path: &Path) -> Result<Arc<Contents>, String>;
+    fn settings(&self, path: &Path) -> Result<Arc<Contents>, FileError>;
 
     /// Returns true if the kernel starts this program with more privileges than the user has, because of its owner, its
     /// group or its capabilities.
@@ -97,11 +98,11 @@ impl Tree for Disk {
         entries.filter_map(|entry| entry.file_name().into_string().ok()).collect()
     }
 
-    fn real_path(&self, path: &Path) -> Result<PathBuf, String> {
-        std::fs::canonicalize(path).map_err(|error| error.to_string())
+    fn real_path(&self, path: &Path) -> Result<PathBuf, FileError> {
+        std::fs::canonicalize(path).map_err(|error| FileError::read(path, error))
     }
 
-    fn facts(&self, path: &Path) -> Result<Arc<LoadFacts>, String> {
+    fn facts(&self, path: &Path) -> Result<Arc<LoadFacts>, FileError> {
         let id = std::fs::metadata(path).ok().as_ref().and_then(file_id);
         if let Some(known) = id.and_then(|id| self.facts.borrow().get(&id).cloned()) {
             return Ok(known);
@@ -113,7 +114,7 @@ impl Tree for Disk {
         Ok(facts)
     }
 
-    fn settings(&self, path: &Path) -> Result<Arc<Contents>, String> {
+    fn settings(&self, path: &Path) -> Result<Arc<Contents>, FileError> {
         self.files.open(path)
     }
 

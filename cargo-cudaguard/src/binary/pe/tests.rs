@@ -9,6 +9,7 @@ use crate::binary::kernels::tests::writer::{cubin, fatbin};
 use crate::binary::kernels::tests::{compute, sm};
 use crate::binary::kernels::{self, Kernels};
 use crate::binary::mapped_file::Contents;
+use cudaguard::internal::file_error::FileError;
 use cudaguard::internal::manifest::Linkage;
 use cudaguard::internal::vendor::{CUDART, CUDNN};
 
@@ -161,7 +162,7 @@ impl Written<'_> {
     }
 }
 
-fn read(bytes: Vec<u8>) -> Result<Binary, String> {
+fn read(bytes: Vec<u8>) -> Result<Binary, FileError> {
     Binary::from_contents(Path::new("a.dll"), Arc::new(Contents::from(bytes)))
 }
 
@@ -320,7 +321,7 @@ fn damaged_headers_are_rejected() {
         (b"MZ".to_vec(), "is not an ELF file"),
     ] {
         let error = read(bytes).unwrap_err();
-        assert!(error.contains(why), "{error}");
+        assert!(error.to_string().contains(why), "{error}");
     }
     let cut = read(image[..image.len() - 0x200].to_vec()).unwrap();
     assert!(

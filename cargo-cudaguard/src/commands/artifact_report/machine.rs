@@ -91,7 +91,7 @@ impl ArtifactReport {
                 Some(self.loaders.len() - 1)
             }
             Err(why) => {
-                self.not_examined.push(NotExamined::new(name, why));
+                self.not_examined.push(NotExamined::new(name, why.to_string()));
                 None
             }
         }

@@ -24,6 +24,7 @@ use crate::host::library_version::version_of_part;
 use crate::host::machine::Components;
 use crate::host::machine::oldest_driver::{driver_needs, machine_with_gpu};
 use crate::linked::evidence::Evidence;
+use cudaguard::internal::file_error::FileProblem;
 use cudaguard::internal::finding::Code;
 use cudaguard::internal::manifest::Linkage;
 use cudaguard::internal::vendor::{self, CUDART, CUDNN, Library, major_of, plain_name};
@@ -141,11 +142,10 @@ impl ArtifactMember {
         name: &str,
         mut file: File,
         digests: bool,
-    ) -> Result<(Option<Self>, MemberLoader, Vec<Reason>), String> {
-        let sha256 = if digests { Some(sha256_of(&mut file).map_err(|error| error.to_string())?) } else { None };
-        let contents = Contents::from_file(file, Path::new(name));
-        let (part, loader, reasons) =
-            Self::from_contents(name, Arc::new(contents.map_err(|error| without_name(name, &error))?), false)?;
+    ) -> Result<(Option<Self>, MemberLoader, Vec<Reason>), FileProblem> {
+        let sha256 = if digests { Some(sha256_of(&mut file)?) } else { None };
+        let contents = Contents::from_file(file, Path::new(name)).map_err(|error| error.problem)?;
+        let (part, loader, reasons) = Self::from_contents(name, Arc::new(contents), false)?;
         Ok((part.map(Self::into_member), MemberLoader { sha256, ..loader }, reasons))
     }
 
@@ -154,11 +154,10 @@ impl ArtifactMember {
         name: &str,
         contents: Arc<Contents>,
         is_root: bool,
-    ) -> Result<(Option<Self>, MemberLoader, Vec<Reason>), String> {
+    ) -> Result<(Option<Self>, MemberLoader, Vec<Reason>), FileProblem> {
         let path = Path::new(name);
-        let plain = |error: String| without_name(name, &error);
-        let mut binary = Binary::with_kernels(path, contents).map_err(plain)?;
-        let kernels = binary.kernels().map_err(plain)?.clone();
+        let mut binary = Binary::with_kernels(path, contents).map_err(|error| error.problem)?;
+        let kernels = binary.kernels().map_err(|error| error.problem)?.clone();
         let evidence = Evidence::from_binary(&binary, &kernels);
         let not_examined = binary.not_examined();
         let reached = vendor::ALL.iter().any(|library| binary.linkage(library) != Linkage::None);
@@ -309,11 +308,6 @@ pub(crate) fn sha256_of(file: &mut File) -> std::io::Result<String> {
     }
     file.rewind()?;
     Ok(digest.finalize().iter().fold(String::new(), |text, byte| text + &format!("{byte:02x}")))
-}
-
-/// An error without the name of the file that it begins with.
-fn without_name(name: &str, error: &str) -> String {
-    error.strip_prefix(&format!("{name}: ")).unwrap_or(error).to_owned()
 }
 
 /// Returns a file name as the dynamic linker compares it. Windows ignores case.

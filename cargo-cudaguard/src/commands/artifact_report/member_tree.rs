@@ -1,5 +1,6 @@
 //! The members of an artifact as a file system, in which the dynamic linker searches.
 
+use cudaguard::internal::file_error::{FileError, FileProblem};
 use std::cell::RefCell;
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::{Path, PathBuf};
@@ -201,19 +202,20 @@ impl Tree for MemberTree {
         below.filter(|name| !name.contains('/')).map(str::to_owned).collect()
     }
 
-    fn real_path(&self, path: &Path) -> Result<PathBuf, String> {
-        self.follow(path).map(|real| Path::new("/").join(real)).ok_or_else(|| "cannot be followed".to_owned())
+    fn real_path(&self, path: &Path) -> Result<PathBuf, FileError> {
+        let real = self.follow(path).map(|real| Path::new("/").join(real));
+        real.ok_or_else(|| FileError::read(path, FileProblem::unsupported("cannot be followed")))
     }
 
-    fn facts(&self, path: &Path) -> Result<Arc<LoadFacts>, String> {
+    fn facts(&self, path: &Path) -> Result<Arc<LoadFacts>, FileError> {
         let known = self.loader_at(path).and_then(|at| self.facts.get(&at));
         Ok(known.map_or_else(|| Arc::new(LoadFacts::read(&[])), Arc::clone))
     }
 
-    fn settings(&self, path: &Path) -> Result<Arc<Contents>, String> {
+    fn settings(&self, path: &Path) -> Result<Arc<Contents>, FileError> {
         let real = self.follow(path);
         let known = real.and_then(|real| self.settings.get(&real)).map(Arc::clone);
-        known.ok_or_else(|| format!("{}: is not in the artifact", path.display()))
+        known.ok_or_else(|| FileError::read(path, FileProblem::unsupported("is not in the artifact")))
     }
 
     fn is_partial(&self) -> bool {

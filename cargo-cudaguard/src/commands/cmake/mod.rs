@@ -31,7 +31,7 @@ use crate::guard::{self, Tool};
 use crate::linked::check::Linked;
 use crate::linked::evidence::{HostCode, LinkEvidence};
 use crate::linked::seal::{self, ResolvedCudnn};
-use crate::pipeline::{self, check_build};
+use crate::pipeline::{self, SealedFile, check_build};
 use cudaguard::internal::checks;
 use cudaguard::internal::env::Env;
 use cudaguard::internal::finding::{Finding, MessageTemplate, Values};
@@ -377,8 +377,8 @@ pub(crate) fn verify_and_seal(env: &Env, job: &CmakeJob, file: &Path, to: Option
     let noted = pipeline::seal_file(&facts, &binary, to, kernels, None, Some(seen), taken)?;
     job.report_findings(&findings)?;
     match noted {
-        Err(why) => refuse(&why),
-        Ok(_) => Ok(()),
+        SealedFile::Unguarded(why) => refuse(&why),
+        SealedFile::Guarded(_) => Ok(()),
     }
 }
 

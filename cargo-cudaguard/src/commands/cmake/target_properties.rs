@@ -9,8 +9,8 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::binary::mapped_file::file_error;
 use crate::guard::Tool;
+use cudaguard::internal::file_error::{FileError, FileProblem};
 use cudaguard::internal::files;
 use cudaguard::internal::manifest::Component;
 use cudaguard::internal::shell_words::split_words;
@@ -79,8 +79,8 @@ pub(crate) struct TargetDescription {
 
 impl TargetDescription {
     /// Reads the facts files in a directory.
-    pub(crate) fn read_dir(dir: &Path) -> Result<Self, String> {
-        let entries = fs::read_dir(dir).map_err(|error| format!("{}: cannot be read: {error}", dir.display()))?;
+    pub(crate) fn read_dir(dir: &Path) -> Result<Self, FileError> {
+        let entries = fs::read_dir(dir).map_err(|error| FileError::read(dir, error))?;
         let mut files: Vec<(String, PathBuf)> = entries
             .filter_map(|entry| {
                 let path = entry.ok()?.path();
@@ -94,28 +94,27 @@ impl TargetDescription {
         });
         let (mut all, paths) = (Vec::new(), files.iter().map(|(_, path)| path.clone()).collect());
         for (language, path) in files {
-            let text =
-                files::read_text(&path).map_err(|error| format!("{}: cannot be read: {error}", path.display()))?;
-            all.push((language, Lines::parse(&text).map_err(|error| format!("{}: {error}", path.display()))?));
+            all.push((language, Lines::read(&path)?));
         }
         if all.is_empty() {
-            return Err(format!("{}: contains no data from CMake; run cmake again", dir.display()));
+            let problem = FileProblem::damaged("contains no data from CMake; run cmake again");
+            return Err(FileError::read(dir, problem));
         }
-        let read = Self::from_lines(&all).map_err(|error| format!("{}: {error}", dir.display()))?;
+        let read = Self::from_lines(&all).map_err(|problem| FileError::read(dir, problem))?;
         Ok(Self { files: paths, ..read })
     }
 
     /// Reads the facts file that `embed` has written from its options.
-    pub(crate) fn from_options_file(path: &Path) -> Result<Self, String> {
-        let text = files::read_text(path).map_err(|error| format!("{}: cannot be read: {error}", path.display()))?;
-        let lines = Lines::parse(&text).map_err(|error| file_error(path, error))?;
+    pub(crate) fn from_options_file(path: &Path) -> Result<Self, FileError> {
+        let lines = Lines::read(path)?;
         let language = if lines.0.contains_key("cuda-source") { "CUDA" } else { "C" };
-        let mut read = Self::from_lines(&[(language.to_owned(), lines)]).map_err(|error| file_error(path, error))?;
+        let read = Self::from_lines(&[(language.to_owned(), lines)]);
+        let mut read = read.map_err(|problem| FileError::read(path, problem))?;
         read.tool.kept = None;
         Ok(Self { files: vec![path.to_owned()], ..read })
     }
 
-    fn from_lines(all: &[(String, Lines)]) -> Result<Self, String> {
+    fn from_lines(all: &[(String, Lines)]) -> Result<Self, FileProblem> {
         let lines = Merged(all);
         let target = lines.required_value("target")?;
         let configuration = lines.single_value("configuration").unwrap_or_default();
@@ -263,21 +262,27 @@ fn is_true(value: &str) -> bool {
 struct Lines(BTreeMap<String, Vec<String>>);
 
 impl Lines {
-    fn parse(text: &str) -> Result<Self, String> {
+    fn read(path: &Path) -> Result<Self, FileError> {
+        let text = files::read_text(path).map_err(|error| FileError::read(path, error))?;
+        Self::parse(&text).map_err(|problem| FileError::read(path, problem))
+    }
+
+    fn parse(text: &str) -> Result<Self, FileProblem> {
         let mut lines = text.lines();
         match lines.next() {
             Some(HEAD) => {}
             other => {
-                return Err(format!(
+                return Err(FileProblem::unsupported(format!(
                     "the first line is `{}`, not `{HEAD}`: the CMake package and the command are from different releases",
                     other.unwrap_or_default()
-                ));
+                )));
             }
         }
         let mut all: BTreeMap<String, Vec<String>> = BTreeMap::new();
         for (number, line) in lines.enumerate().filter(|(_, line)| !line.is_empty()) {
-            let (key, value) =
-                line.split_once(' ').ok_or_else(|| format!("line {}: expected a key and a value", number + 2))?;
+            let Some((key, value)) = line.split_once(' ') else {
+                return Err(FileProblem::damaged(format!("line {}: expected a key and a value", number + 2)));
+            };
             if !value.is_empty() {
                 all.entry(key.to_owned()).or_default().push(value.to_owned());
             }
@@ -306,8 +311,8 @@ impl Merged<'_> {
         self.all_values(key).into_iter().map(|directory| Sourced::new(directory.into(), source)).collect()
     }
 
-    fn required_value(&self, key: &str) -> Result<String, String> {
-        self.single_value(key).ok_or_else(|| format!("`{key}` is missing"))
+    fn required_value(&self, key: &str) -> Result<String, FileProblem> {
+        self.single_value(key).ok_or_else(|| FileProblem::damaged(format!("`{key}` is missing")))
     }
 
     /// Returns the values of all languages, without duplicates.
@@ -335,8 +340,8 @@ mod tests {
                          binary /b\npolicy \ncompiler /usr/bin/cc\nconfiguration Release\ndebug-configuration Debug\n\
                          include /a b/ü\ninclude /c;d\n\n";
 
-    fn facts(files: &[(&str, &str)]) -> Result<TargetDescription, String> {
-        let all: Result<Vec<_>, String> =
+    fn facts(files: &[(&str, &str)]) -> Result<TargetDescription, FileProblem> {
+        let all: Result<Vec<_>, FileProblem> =
             files.iter().map(|(language, text)| Ok(((*language).to_owned(), Lines::parse(text)?))).collect();
         TargetDescription::from_lines(&all?)
     }
@@ -384,10 +389,13 @@ mod tests {
 
     #[test]
     fn missing_or_outdated_facts_are_reported() {
-        assert_eq!(facts(&[("C", &LINES.replace("compiler", "other"))]).unwrap_err(), "`compiler` is missing");
+        assert_eq!(
+            facts(&[("C", &LINES.replace("compiler", "other"))]).unwrap_err().to_string(),
+            "`compiler` is missing"
+        );
         let newer = facts(&[("C", "cudaguard-facts 2\n")]).unwrap_err();
-        assert!(newer.contains("cudaguard-facts 2") && newer.contains("releases"), "{newer}");
-        assert!(facts(&[("C", "cudaguard-facts 1\nkey\n")]).unwrap_err().contains("line 2"));
+        assert!(newer.to_string().contains("cudaguard-facts 2") && newer.to_string().contains("releases"), "{newer}");
+        assert!(facts(&[("C", "cudaguard-facts 1\nkey\n")]).unwrap_err().to_string().contains("line 2"));
         assert!(Lines::parse("").is_err());
     }
 

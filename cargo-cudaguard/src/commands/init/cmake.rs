@@ -6,12 +6,12 @@ use std::fs;
 use std::io::Write as _;
 
 use cudaguard::internal::env::Env;
+use cudaguard::internal::file_error::FileError;
 use cudaguard::internal::files;
 use cudaguard::internal::policy::{FILE, Policy};
 use cudaguard::internal::toolchain::{DetectOptions, Toolchain};
 
 use super::{Changes, DependencySource, Workflow, policy_text, write_new_file, write_workflow};
-use crate::binary::mapped_file::file_error;
 use crate::cli::report::CliError;
 
 const LISTS: &str = "CMakeLists.txt";
@@ -31,7 +31,7 @@ pub(super) fn init_cmake(env: &Env, changes: &mut Changes, source: &DependencySo
                 lists.display()
             )));
         }
-        read => read.map_err(|error| file_error(&lists, error))?,
+        read => read.map_err(|error| FileError::read(&lists, error))?,
     };
     let calls = String::from_utf8(bytes).map_err(|_| "is not UTF-8 text".to_owned()).and_then(|text| {
         Ok((parse_commands(&text)?, if text.contains("\r\n") { "\r\n" } else { "\n" }, text.ends_with('\n')))
@@ -42,7 +42,7 @@ pub(super) fn init_cmake(env: &Env, changes: &mut Changes, source: &DependencySo
         Ok(EmbedPlan::Append(lines)) => {
             if !changes.dry_run {
                 let file = fs::File::options().append(true).open(&lists);
-                file.and_then(|mut file| file.write_all(lines.as_bytes())).map_err(|error| file_error(&lists, error))?;
+                file.and_then(|mut file| file.write_all(lines.as_bytes())).map_err(|error| FileError::read(&lists, error))?;
             }
             changes.done("added", "add", format_args!("to {}:\n{}", lists.display(), indent_lines(lines.trim())));
         }

@@ -8,6 +8,7 @@ use crate::host::dry_run;
 use crate::host::machine::windows::NVCUDA;
 use crate::host::machine::{Machine, detect};
 use cudaguard::internal::env::Env;
+use cudaguard::internal::file_error::FileError;
 use cudaguard::internal::finding::Finding;
 use cudaguard::internal::manifest::Manifest;
 use cudaguard::internal::vendor::{self, CUDART};
@@ -23,7 +24,7 @@ pub(super) struct ProgramCheck {
 }
 
 /// Checks a program with its DLLs on this machine.
-pub(super) fn check_program(program: &Path, env: &Env, machine: &Machine) -> Result<ProgramCheck, String> {
+pub(super) fn check_program(program: &Path, env: &Env, machine: &Machine) -> Result<ProgramCheck, FileError> {
     let program = Binary::read(program)?;
     let components = dry_run::components_of_dlls(&program, Some(env));
     let names: Vec<String> = program.imported().filter(|name| vendor::is_nvidia_soname(name)).cloned().collect();

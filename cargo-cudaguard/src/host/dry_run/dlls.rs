@@ -19,6 +19,7 @@ use crate::host::machine::{Components, DriverProbe, HostLibrary, detect_machine}
 use crate::verdict::{Verdict, is_reported_by_loader};
 use cudaguard::internal::elf::machine::machine_name;
 use cudaguard::internal::env::Env;
+use cudaguard::internal::file_error::{FileError, FileProblem};
 use cudaguard::internal::finding::{Finding, MessageFragment, MessageTemplate, Values};
 use cudaguard::internal::manifest::Requirement;
 use cudaguard::internal::vendor::{self, CUDNN};
@@ -174,11 +175,9 @@ impl<'a> DllFiles<'a> {
                     finding_of_processor((&request.name, image.processor()), (&program, self.file.machine))
                 }
                 Ok(Err(why)) => Some(damaged_dll(request, path, &format!("it {why}"))),
-                Err(_) if std::fs::metadata(path).is_ok_and(|about| about.is_file() && about.len() == 0) => {
-                    Some(damaged_dll(request, path, "it is empty"))
-                }
+                Err(FileError { problem: FileProblem::Empty, .. }) => Some(damaged_dll(request, path, "it is empty")),
                 Err(why) => {
-                    all.not_examined.push(NotExamined::new(request.name.as_str(), why.as_str()));
+                    all.not_examined.push(NotExamined::new(request.name.as_str(), why.to_string()));
                     continue;
                 }
             };

@@ -273,7 +273,7 @@ fn rows_for_all_archs_fit() {
         because: String::new(),
     };
     let error = note::encode(&Manifest { requires: vec![row], ..sealed }).unwrap_err();
-    assert!(error.contains("driver 580.300.01"), "{error}");
+    assert!(error.to_string().contains("driver 580.300.01"), "{error}");
 }
 
 #[test]

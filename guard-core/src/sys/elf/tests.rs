@@ -133,7 +133,7 @@ fn non_elf_is_rejected_with_reason() {
         (&library()[..80], "program headers"),
     ] {
         let error = Elf::parse(data).unwrap_err();
-        assert!(error.contains(why), "{error}: {why}");
+        assert!(error.to_string().contains(why), "{error}: {why}");
     }
     let cut = &library()[..library().len() - 100];
     let elf = Elf::parse(cut).unwrap();

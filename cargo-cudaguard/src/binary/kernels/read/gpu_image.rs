@@ -6,6 +6,7 @@ use super::{KernelReader, SMALL_CONCATENATED, SMALL_CUBIN, SMALL_PTX, SectionPie
 use crate::binary::kernels::fatbin::{self, Compression};
 use crate::binary::kernels::{Container, ImageForm, ImageKind, KernelImage, Role, cubin, provenance, ptx, unpack};
 use cudaguard::internal::arch::{Arch, Suffix};
+use cudaguard::internal::file_error::FileProblem;
 
 impl<'data> KernelReader<'data> {
     /// Reads the fatbin at this offset. Returns its available length, 1 at least.
@@ -37,7 +38,7 @@ impl<'data> KernelReader<'data> {
                         compiled_by = provenance::compiled_by(&entry);
                     }
                     if let Err(why) = self.read_entry(&entry, base + header.length as u64) {
-                        damaged.get_or_insert(why);
+                        damaged.get_or_insert_with(|| why.to_string());
                     }
                 }
                 Err(at) => {
@@ -107,13 +108,15 @@ impl<'data> KernelReader<'data> {
     /// Adds an entry, or the images in it.
     ///
     /// # Errors
-    /// Returns a description of the problem of the entry.
-    fn read_entry(&mut self, entry: &fatbin::FatbinEntry, base: u64) -> Result<(), String> {
+    /// If the entry is damaged.
+    fn read_entry(&mut self, entry: &fatbin::FatbinEntry, base: u64) -> Result<(), FileProblem> {
         if entry.kind != fatbin::kind::CONCATENATED {
             return self.read_entry_image(entry, entry.compression(), base);
         }
         for image in entry.images() {
-            let image = image.map_err(|at| format!("no header of an image at byte {at} of a fatbin's table"))?;
+            let image = image.map_err(|at| {
+                FileProblem::damaged(format!("no header of an image at byte {at} of a fatbin's table"))
+            })?;
             self.read_entry_image(&image, entry.compression(), base)?;
         }
         Ok(())
@@ -124,14 +127,16 @@ impl<'data> KernelReader<'data> {
         image: &fatbin::FatbinEntry,
         compression: Compression,
         base: u64,
-    ) -> Result<(), String> {
+    ) -> Result<(), FileProblem> {
         let kind = ImageKind::from_number(image.kind);
         let tile = (kind == ImageKind::TileIr).then(|| tile_version(image, compression)).flatten();
         let oldest = tile.map_or(0, |_| OLDEST_TILE_ARCH);
         let unknown = matches!(kind, ImageKind::Other(_) | ImageKind::TileIr)
             .then_some(Arch { number: oldest, suffix: Suffix::None });
-        let arch =
-            image.arch().or(unknown).ok_or_else(|| format!("{kind} for arch {}, which no GPU has", image.arch))?;
+        let arch = image
+            .arch()
+            .or(unknown)
+            .ok_or_else(|| FileProblem::damaged(format!("{kind} for arch {}, which no GPU has", image.arch)))?;
         self.add_entry(KernelImage {
             kind,
             arch,

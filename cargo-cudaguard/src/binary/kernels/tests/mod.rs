@@ -321,7 +321,7 @@ fn archives_and_bare_files_are_read() {
         (b".version 8.0 // and no more", "has no `.target"),
     ] {
         let error = read_bytes(bytes).unwrap_err();
-        assert!(error.contains(expected_error), "{error}");
+        assert!(error.to_string().contains(expected_error), "{error}");
     }
 }
 
