@@ -135,12 +135,16 @@ fn read_source(source: &Path) -> Option<Vec<u8>> {
     Some(text)
 }
 
+/// Returns true for the source of the shim, alone or after the note of a guard for another build system.
+fn is_shim(path: &Path) -> bool {
+    path == places::templates().join("shim.c")
+        || path.extension() == Some("c".as_ref())
+            && fs::read_to_string(path).is_ok_and(|text| text.contains("CUDAGUARD_ONE_FILE"))
+}
+
 /// Returns the output path and the path in the cache, if these arguments compile the shim.
 fn kept(compiler: &Path, arguments: &[OsString]) -> Option<(PathBuf, PathBuf)> {
-    let is_shim = |one: &OsString| {
-        Path::new(one).ends_with("cudaguard-shim.c") || **one == *places::templates().join("shim.c").as_os_str()
-    };
-    let source = arguments.iter().position(is_shim)?;
+    let source = arguments.iter().position(|one| is_shim(Path::new(one)))?;
     let output = arguments.iter().position(|one| one == "-o")? + 1;
     if FROM_OUTSIDE.iter().any(|name| std::env::var_os(name).is_some()) || !arguments.iter().any(|one| one == "-c") {
         return None;

@@ -1,7 +1,7 @@
 //! Hints: each row of `rows.txt` builds a fault, applies the hint of the output literally, and runs the command again. The finding must
 //! be gone, and no error may take its place.
 //!
-//! A row begins with `= NAME TEMPLATE`, and with `slow` if it compiles kernels, `cmake` or `options` if another tool than cargo builds.
+//! A row begins with `= NAME TEMPLATE`, and with `slow` if it needs more than a second, `cmake` or `options` if another tool than cargo builds.
 //! TEMPLATE is the message template of `findings.toml` whose hint the output must have; `explain:SYMPTOM` is a command of another tool
 //! that fails, and the answer of `explain` to its output. Its lines are a shell script, for which `prelude.sh` has functions: lines that build the fault, `$ COMMAND`,
 //! `> TEXT` for a part of the hint, and lines that apply it. `{name}` in a `>` line is text that the output determines, and the variable

@@ -197,7 +197,7 @@ fn documented_commands_build_guarded_program() {
 }
 
 /// The new file replaces the destination atomically, and the linked file stays unchanged.
-#[e2e]
+#[e2e(slow)]
 fn seal_writes_another_file() {
     let project = Project::new();
     let lib = parts::cuda("13.0").join("lib64");
@@ -431,7 +431,7 @@ fn setuptools_recipe_guards_module() {
 }
 
 /// A symbolic link to a refused program is deleted with the program.
-#[e2e]
+#[e2e(slow)]
 fn refused_link_is_deleted_with_target() {
     let project = Project::new();
     let _ = project.compiled().embed("--release -o guard.o").success();
@@ -450,7 +450,7 @@ fn refused_link_is_deleted_with_target() {
 }
 
 /// `embed` can run in each build: it replaces the guard only if an input has changed, also one that the guard does not contain.
-#[e2e]
+#[e2e(slow)]
 fn unchanged_guard_is_kept() {
     let project = Project::new();
     let time =

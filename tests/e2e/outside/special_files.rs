@@ -60,7 +60,7 @@ fn call(words: &[&str], scratch: &Scratch) -> Call {
     project::LEAD_ELSEWHERE.iter().fold(call, Call::env_remove)
 }
 
-#[e2e]
+#[e2e(slow)]
 fn only_named_files_are_opened() {
     let scratch = Scratch::new("odd-named");
     let odd = scratch.join("odd");

@@ -74,7 +74,7 @@ fn github_action_verifies() {
 
 /// The version that pre-commit and the action install is this one.
 /// The command comes from a tarball; if that cannot be installed, cargo builds the checkout that contains the action.
-#[e2e]
+#[e2e(slow)]
 fn github_action_installs() {
     let action = template("action.yml");
     let (_, step) = action.split_once("- name: Install\n").expect("the step");
