@@ -1,7 +1,6 @@
 //! The names of members: which belong to libraries and packages, and what is not examined under its name.
 
 use crate::binary::kernels;
-use crate::family;
 use cudaguard::internal::vendor;
 
 /// Formats that can contain programs and that are not read, by the endings of names.
@@ -69,7 +68,7 @@ pub(super) fn unexamined_by_name(member: &str, is_executable: bool, head: &[u8])
         return None;
     }
     // The container runtime of NVIDIA creates empty files for the libraries of the driver, which it mounts from the machine.
-    let is_of_driver = family::is_of_nvidia(name) && !family::is_installed(name);
+    let is_of_driver = vendor::is_of_driver(name);
     let is_of_vendor = vendor::ALL.into_iter().any(|library| library.is_named(name));
     match head {
         [] if is_of_vendor || !is_of_driver => Some("is empty"),

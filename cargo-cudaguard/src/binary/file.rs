@@ -21,7 +21,7 @@ use cudaguard::internal::elf::{self, Elf, tag};
 use cudaguard::internal::file_error::{FileError, FileProblem};
 use cudaguard::internal::manifest::Linkage;
 use cudaguard::internal::note;
-use cudaguard::internal::vendor::{self, CodeMark, Library, NVML, is_nvidia_name};
+use cudaguard::internal::vendor::{self, CodeMark, Library};
 use cudaguard::internal::version::Version;
 use memchr::memmem;
 use strings::FileStrings;
@@ -397,7 +397,9 @@ impl Binary {
     pub fn reaches_cuda(&self) -> Result<bool, FileError> {
         let bound = self.bound.iter().map(|bound| bound.soname.as_str());
         let mut names = self.imported().map(String::as_str).chain(bound);
-        if names.any(is_library_of_nvidia) || self.reaches.iter().any(|linkage| *linkage != Linkage::None) {
+        if names.any(|name| vendor::is_beside_driver(name) || vendor::is_libcuda(name))
+            || self.reaches.iter().any(|linkage| *linkage != Linkage::None)
+        {
             return Ok(true);
         }
         self.names_functions()
@@ -430,13 +432,6 @@ impl Binary {
     pub fn manifests(&self) -> impl Iterator<Item = Result<manifest_decoder::Note, DamagedNote>> + '_ {
         self.notes.iter().map(FoundNote::decode)
     }
-}
-
-/// Returns true if a name of a needed file is that of a library of NVIDIA that computes.
-fn is_library_of_nvidia(name: &str) -> bool {
-    let name = vendor::plain_name(name);
-    let stem = name.split(".so").next().and_then(|stem| stem.strip_prefix("lib")).unwrap_or(&name);
-    stem != NVML && is_nvidia_name(stem)
 }
 
 fn stronger_linkage(one: Linkage, other: Linkage) -> Linkage {

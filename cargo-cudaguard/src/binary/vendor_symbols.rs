@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use cudaguard::internal::elf::Elf;
-use cudaguard::internal::vendor;
+use cudaguard::internal::vendor::{self, is_beside_driver};
 
 use crate::binary::elf_links::dynamic_links;
 use crate::binary::file::Binary;
@@ -33,7 +33,7 @@ pub(crate) struct VendorImport {
 impl VendorImport {
     /// Returns the library that is not of NVIDIA's and has to define the symbol.
     pub(crate) fn other_library(&self) -> Option<&str> {
-        self.version.as_ref().map(|(_, of)| of.as_str()).filter(|of| !is_vendors(of))
+        self.version.as_ref().map(|(_, of)| of.as_str()).filter(|of| !is_beside_driver(of))
     }
 }
 
@@ -63,7 +63,8 @@ impl VendorSymbols {
         }
         let Ok(elf) = Elf::parse(binary.data()) else { return Self::default() };
         let Some(links) = dynamic_links(&elf) else { return Self::default() };
-        let needed: Vec<&str> = binary.needed.iter().map(String::as_str).filter(|name| is_vendors(name)).collect();
+        let needed: Vec<&str> =
+            binary.needed.iter().map(String::as_str).filter(|name| is_beside_driver(name)).collect();
         let mut imports = Vec::new();
         for wish in links.symbol_imports(false).into_iter().filter(|wish| !wish.weak) {
             let name = String::from_utf8_lossy(wish.name).into_owned();
@@ -80,7 +81,7 @@ impl VendorSymbols {
             }
         }
         // A file finds a symbol with a version in no other library.
-        let own = binary.soname.as_deref().is_some_and(is_vendors)
+        let own = binary.soname.as_deref().is_some_and(is_beside_driver)
             || links.exports().nth(MOST_WITH_VERSIONS).is_none()
                 && links.exports().any(|(_, version, _)| version.is_some());
         let mut exports = Exports::new();
@@ -100,7 +101,7 @@ impl VendorSymbols {
     }
 
     fn from_pe(image: &Pe<'_>) -> Self {
-        let imports = image.imports().into_iter().filter(|dll| is_vendors(dll.name)).flat_map(|dll| {
+        let imports = image.imports().into_iter().filter(|dll| is_beside_driver(dll.name)).flat_map(|dll| {
             dll.functions.into_iter().map(move |name| VendorImport {
                 name: name.to_owned(),
                 version: None,
@@ -108,7 +109,7 @@ impl VendorSymbols {
                 lazy: dll.is_delayed,
             })
         });
-        let is_own = image.dll_name().is_some_and(is_vendors);
+        let is_own = image.dll_name().is_some_and(is_beside_driver);
         let names = image.exported_names().filter(|_| is_own).take(MOST);
         let exports: Exports = names.map(|name| (name.as_bytes().into(), vec![(None, true)])).collect();
         // The name in the file may differ from the name of the file.
@@ -152,11 +153,4 @@ fn is_compared(soname: &str) -> bool {
     ];
     let name = vendor::plain_name(soname);
     !name.starts_with("ld-") && !SYSTEM.contains(&name.split(".so").next().unwrap_or_default())
-}
-
-/// Returns true for a library of NVIDIA that is not a part of the driver.
-fn is_vendors(soname: &str) -> bool {
-    let name = vendor::plain_name(soname);
-    let stem = name.split(".so").next().unwrap_or_default();
-    !matches!(stem, "libcuda" | "libnvidia-ml") && vendor::is_nvidia_name(stem)
 }

@@ -28,7 +28,7 @@ use crate::binary::loader::LoadGraph;
 use crate::binary::mapped_file::{Contents, open_regular};
 use crate::host::machine::Components;
 use cudaguard::internal::finding::Finding;
-use cudaguard::internal::vendor::{CUDART, CUDNN, plain_name};
+use cudaguard::internal::vendor::{CUDART, CUDNN, is_of_driver, plain_name};
 use cudaguard::internal::version::{CudaVersion, Version};
 
 use crate::artifact::{self, Archive, ArchiveMember, Content, Opened, Walked};
@@ -36,7 +36,7 @@ use crate::cli::arguments::Output;
 use crate::cli::findings;
 use crate::cli::report::{self, CliError};
 use crate::commands::inspect;
-use crate::family::is_listed_under_cuda;
+use crate::family::is_of_nvidia;
 
 use by_package::Scope;
 use closure::MemberClosure;
@@ -229,7 +229,7 @@ impl ArtifactReport {
         let parts: BTreeMap<&str, &ArtifactMember> = self.parts.iter().map(|part| (part.name.as_str(), part)).collect();
         let mut members = Vec::new();
         for loader in &self.loaders {
-            if !loader.is_loadable() && !is_listed_under_cuda(file_name(&loader.name)) {
+            if !loader.is_loadable() && !is_of_nvidia(file_name(&loader.name)) {
                 continue;
             }
             let owner = self.packages.iter().find(|package| package.owns_member(&loader.name));
@@ -323,7 +323,7 @@ impl ArtifactReport {
         }
         for package in &packages {
             let Some(major) = package.required_cudart() else { continue };
-            let owned = parts.iter_mut().filter(|part| package.owns_member(&part.name) && !part.is_listed_under_cuda());
+            let owned = parts.iter_mut().filter(|part| package.owns_member(&part.name) && !part.is_of_nvidia());
             owned.for_each(|part| part.components.require_cudart_of_package(CudaVersion::new(major, 0)));
         }
         let archive = path.to_owned();
@@ -336,7 +336,7 @@ impl ArtifactReport {
             loaders: &loaders,
             links: &links,
             // The container runtime mounts the driver over its files.
-            others: others.filter(|name| !is_read.contains(name) && !is_driver_file(file_name(name))).collect(),
+            others: others.filter(|name| !is_read.contains(name) && !is_of_driver(file_name(name))).collect(),
             settings,
             is_root: matches!(walked.kind, "container image" | "Debian package"),
         });
@@ -452,7 +452,7 @@ impl ArtifactReport {
     fn does_without(&self, part: &ArtifactMember) -> bool {
         let own = file_name(&part.name);
         let soname = part.binary.soname.as_deref().unwrap_or(own);
-        part.is_listed_under_cuda() || !self.needed.contains(own) && !self.needed.contains(soname)
+        part.is_of_nvidia() || !self.needed.contains(own) && !self.needed.contains(soname)
     }
 
     /// Returns the program or library that a chain of links ends at.
@@ -522,7 +522,7 @@ impl ArtifactReport {
     fn externally_needed(&self) -> BTreeMap<String, ExternalLibrary<'_>> {
         let mut all: BTreeMap<String, ExternalLibrary<'_>> = BTreeMap::new();
         for part in &self.parts {
-            for soname in part.binary.imported().filter(|name| is_listed_under_cuda(name)) {
+            for soname in part.binary.imported().filter(|name| is_of_nvidia(name)) {
                 let inside = match self.find_library(part, soname) {
                     LibraryPlace::Inside(_) => continue,
                     LibraryPlace::OutOfReach(name) => Some(name),
@@ -576,11 +576,6 @@ fn covers_of(parts: &[&ArtifactMember]) -> Vec<((u8, u8), Coverage)> {
     let with: Vec<&Kernels> = parts.iter().map(|part| &part.kernels).filter(|kernels| kernels.has_kernels()).collect();
     let ccs: BTreeSet<_> = with.iter().flat_map(|kernels| kernels.coverage_by_cc()).map(|cover| cover.cc).collect();
     ccs.into_iter().map(|cc| (cc, merge_coverage(with.iter().map(|kernels| kernels.gpu_support(cc).by)))).collect()
-}
-
-/// Returns true for the name of a library of the driver.
-fn is_driver_file(name: &str) -> bool {
-    ["libcuda.so", "libcudadebugger.so", "libnvidia-"].iter().any(|part| name.starts_with(part))
 }
 
 /// Returns the operating system that all of these members are for.

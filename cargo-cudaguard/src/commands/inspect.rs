@@ -15,7 +15,7 @@ use crate::binary::file::{Binary, BinaryKind};
 use crate::binary::kernels::{self, Cover, Coverage, Kernels, Known};
 use crate::binary::manifest_decoder::Note;
 use crate::binary::mapped_file::Contents;
-use crate::family::{Member, Release, describe_no_needed_library, is_listed_under_cuda, named_libraries};
+use crate::family::{Member, Release, describe_no_needed_library, is_of_nvidia, named_libraries};
 use crate::host::machine::Components;
 use crate::linked::evidence::Evidence;
 use cudaguard::internal::arch::Target;
@@ -80,7 +80,7 @@ struct InspectedFile<'a> {
 impl InspectedFile<'_> {
     fn to_json(&self) -> String {
         let Self { file, binary, notes, kernels, evidence, drivers } = self;
-        let is_linked_to_cuda = binary.imported().any(|name| is_listed_under_cuda(name));
+        let is_linked_to_cuda = binary.imported().any(|name| is_of_nvidia(name));
         let opened = if is_linked_to_cuda { Vec::new() } else { named_libraries(binary) };
         let linkage = |library: &Library| binary.linkage(library).name().filter(|_| binary.kind != BinaryKind::GpuCode);
         let linkages = vendor::ALL.into_iter().filter_map(|library| Some((library.key, linkage(library)?)));
@@ -146,8 +146,8 @@ impl InspectedFile<'_> {
             }
             page.push_title("libraries");
             let (of_cuda, others): (Vec<&str>, Vec<&str>) =
-                binary.needed.iter().map(String::as_str).partition(|name| is_listed_under_cuda(name));
-            let delays = binary.delay_loaded.iter().any(|name| is_listed_under_cuda(name));
+                binary.needed.iter().map(String::as_str).partition(|name| is_of_nvidia(name));
+            let delays = binary.delay_loaded.iter().any(|name| is_of_nvidia(name));
             let none =
                 || if delays { "delay-loaded, as listed below".to_owned() } else { describe_no_needed_library(binary) };
             page.push_line("CUDA", &if of_cuda.is_empty() { none() } else { of_cuda.join(" ") });

@@ -2,17 +2,17 @@
 
 use std::collections::BTreeSet;
 
-use super::descriptors::{Descriptor, NVJITLINK, NVRTC, PTXAS};
 use super::fit_facts::Member;
 use cudaguard::internal::arch::Target;
 use cudaguard::internal::finding::{Finding, MessageTemplate, Values};
 use cudaguard::internal::tables::{self, CcSupport};
+use cudaguard::internal::vendor::{self, KnownLibrary, NVJITLINK, NVRTC, PTXAS};
 use cudaguard::internal::version::{CudaVersion, Version};
 
 /// A compiler that runs with a program.
 #[derive(Clone, Debug)]
 pub struct RuntimeCompiler {
-    of: &'static Descriptor,
+    of: &'static KnownLibrary,
     version: Version,
     /// True if only the soname is known: the compiler is this release or a newer one of the same soname.
     or_newer: bool,
@@ -27,7 +27,7 @@ impl RuntimeCompiler {
     }
 }
 
-const COMPILERS: [&Descriptor; 3] = [&NVRTC, &NVJITLINK, &PTXAS];
+const COMPILERS: [&KnownLibrary; 3] = [&NVRTC, &NVJITLINK, &PTXAS];
 
 /// Returns the compilers among these members whose versions are known.
 pub(crate) fn compilers<'a>(members: impl IntoIterator<Item = &'a Member>) -> Vec<RuntimeCompiler> {
@@ -45,12 +45,12 @@ pub(crate) fn compilers<'a>(members: impl IntoIterator<Item = &'a Member>) -> Ve
 
 /// Returns true if this is a soname of NVRTC, with which a program compiles GPU code.
 pub(crate) fn is_nvrtc(soname: &str) -> bool {
-    Descriptor::named(soname).is_some_and(|of| of.is(&NVRTC))
+    vendor::released_library(soname).is_some_and(|of| of.is(&NVRTC))
 }
 
 /// Returns the oldest release of a compiler that has this soname: `libnvrtc.so.13` is 13.0 or newer.
 pub(crate) fn compiler_of_soname(soname: &str) -> Option<RuntimeCompiler> {
-    let of = Descriptor::named(soname).filter(|of| COMPILERS.iter().any(|known| of.is(known)))?;
+    let of = vendor::released_library(soname).filter(|of| COMPILERS.iter().any(|known| of.is(known)))?;
     let (_, release) = soname.split_once(".so.")?;
     let (major, minor) = release.split_once('.').unwrap_or((release, "0"));
     let version = Version::new(major.parse().ok()?, minor.parse().ok()?, 0);
@@ -134,7 +134,7 @@ fn compiler_values(compiler: &RuntimeCompiler) -> Values {
 mod tests {
     use super::*;
 
-    fn compiler(of: &'static Descriptor, version: &str) -> RuntimeCompiler {
+    fn compiler(of: &'static KnownLibrary, version: &str) -> RuntimeCompiler {
         RuntimeCompiler { of, version: version.parse().expect("a version"), or_newer: false, name: "lib".to_owned() }
     }
 

@@ -1,6 +1,5 @@
 //! The facts about a file that decide if it fits the other files of a set.
 
-use super::descriptors::{BUILTINS, CUBLAS, Descriptor, NVRTC};
 use super::driver_functions::{DriverFunctions, driver_functions};
 use super::headers::nccl_headers;
 use super::looked_up::{LookedUp, exported_functions, looked_up};
@@ -9,7 +8,7 @@ use crate::binary::file::{only_value, texts_starting_with};
 use crate::binary::pe::Pe;
 use crate::binary::symbols;
 use cudaguard::internal::elf::{Elf, Symbol, tag};
-use cudaguard::internal::vendor::{self, CUDART, CUDNN, NCCL};
+use cudaguard::internal::vendor::{self, BUILTINS, CUBLAS, CUDART, CUDNN, KnownLibrary, NCCL, NVRTC};
 use cudaguard::internal::version::{CudaVersion, Version};
 use std::collections::BTreeSet;
 
@@ -63,7 +62,7 @@ impl Member {
             if member.soname.starts_with(CUDNN.stem) {
                 member.cudnn_for = CUDNN.made_with.and_then(|getter| cuda_of_getter(&elf, getter));
             }
-            if Descriptor::named(&member.soname).is_some_and(|library| library.is(&CUBLAS)) {
+            if vendor::released_library(&member.soname).is_some_and(|library| library.is(&CUBLAS)) {
                 member.cublas_range = range_of_exports(&elf, &member.soname);
             }
             member.exports = exported_functions(&elf, &member.soname);
@@ -84,12 +83,12 @@ impl Member {
         let is_library = member.release.is_some() || member.cudnn_for.is_some() || CUDART.is_named(&member.soname);
         let matters = is_library || !member.exports.is_empty() || !member.looks_up.is_empty();
         let matters = matters || !member.driver_functions.is_empty();
-        (matters || member.needed.iter().any(|name| vendor::is_nvidia_soname(name))).then_some(member)
+        (matters || member.needed.iter().any(|name| vendor::is_beside_driver(name))).then_some(member)
     }
 
     fn named(name: &str, soname: Option<&str>) -> Self {
         // Programs with an embedded list of exports state a soname too, so that of a library decides only if it is known.
-        let known = soname.filter(|soname| vendor::is_nvidia_soname(soname) || Descriptor::named(soname).is_some());
+        let known = soname.filter(|soname| vendor::is_beside_driver(soname));
         let soname = vendor::plain_name(known.unwrap_or_else(|| file_name(name))).into_owned();
         Self { name: name.to_owned(), soname, ..Self::default() }
     }
@@ -102,7 +101,7 @@ impl Member {
         needed: &[String],
     ) -> Option<Self> {
         let version = version.map(|version| FileVersion::exact(version, "description"));
-        let release = Release { of: Descriptor::named(soname)?, version };
+        let release = Release { of: vendor::released_library(soname)?, version };
         Some(Self { release: Some(release), needed: needed.to_vec(), ..Self::named(name, Some(soname)) })
     }
 
@@ -112,7 +111,7 @@ impl Member {
     }
 
     /// Returns true if this is the library of a descriptor.
-    pub(crate) fn is(&self, library: &Descriptor) -> bool {
+    pub(crate) fn is(&self, library: &KnownLibrary) -> bool {
         self.release.as_ref().is_some_and(|release| release.of.is(library))
     }
 
@@ -127,7 +126,7 @@ impl Member {
             format!("nvrtc-builtins64_{major}{minor}.dll")
         } else {
             let stem = self.soname.split(".so").next().unwrap_or_default();
-            format!("{}.so.{major}.{minor}", stem.replacen(NVRTC.stems[0], BUILTINS.stems[0], 1))
+            format!("{}.so.{major}.{minor}", stem.replacen(NVRTC.stem(), BUILTINS.stem(), 1))
         })
     }
 

@@ -7,6 +7,7 @@ use crate::binary::symbols;
 use crate::knowledge::crates::table::{self, CrateRow, Mode, Symbols};
 use cudaguard::internal::elf::{Elf, Symbol};
 use cudaguard::internal::manifest::Opens;
+use cudaguard::internal::vendor;
 
 /// The functions that a crate looks up in one library.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -26,30 +27,16 @@ impl LookedUp {
     }
 }
 
-/// Libraries without `lib`, and the start of the names of their functions.
-const PREFIXES: [(&str, &str); 12] = [
-    ("cublas", "cublas"),
-    ("cublasLt", "cublasLt"),
-    ("cudart", "cuda"),
-    ("cudnn", "cudnn"),
-    ("cufft", "cufft"),
-    ("curand", "curand"),
-    ("cusolver", "cusolver"),
-    ("cusolverMg", "cusolverMg"),
-    ("cusparse", "cusparse"),
-    ("cutensor", "cutensor"),
-    ("nccl", "nccl"),
-    ("nvrtc", "nvrtc"),
-];
-
 /// Other libraries have the functions with these prefixes.
 const OF_OTHERS: [&str; 4] = ["cublasLt", "cublasXt", "cusolverMg", "cusparseLt"];
 
 /// The start of the names of functions after the prefix. The names of types differ.
 const VERBS: [&str; 4] = ["Create", "Destroy", "Get", "Set"];
 
+/// Returns the start of the names of the functions of a library, if crates look them up.
 fn prefix_of(stem: &str) -> Option<&'static str> {
-    PREFIXES.iter().find(|(known, _)| *known == stem).map(|(_, prefix)| *prefix)
+    let library = vendor::nvidia_library(&format!("lib{stem}.so"))?;
+    Some(library.functions).filter(|prefix| !prefix.is_empty())
 }
 
 /// Returns the crates that open libraries by name according to the manifests of a file, each with its row in the table.
@@ -129,13 +116,13 @@ pub(super) fn exported_functions(elf: &Elf<'_>, soname: &str) -> BTreeSet<String
 #[cfg(test)]
 mod tests {
     use super::*;
-    use cudaguard::internal::vendor;
 
     #[test]
     fn prefixes_belong_to_known_libraries() {
-        for (stem, prefix) in PREFIXES {
+        for library in vendor::CATALOGUE.iter().filter(|library| !library.functions.is_empty()) {
+            let (stem, prefix) = (&library.stem()["lib".len()..], library.functions);
             let soname = format!("lib{stem}.so.12");
-            assert!(vendor::is_nvidia_soname(&soname), "{soname}");
+            assert!(vendor::is_beside_driver(&soname), "{soname}");
             let known: Vec<&str> = symbols::functions_of_stem(stem).collect();
             let is_own = |name: &&str| name.starts_with(prefix) || name.starts_with('_') || name.starts_with('p');
             assert!(known.iter().all(is_own), "{stem}: {known:?}");

@@ -2,7 +2,6 @@
 
 use super::fit_facts::Member;
 use super::looked_up::LookedUp;
-use super::names::cuda_majors_with;
 use super::rules::Resolve;
 use crate::binary::symbols;
 use crate::knowledge::crates::table::Symbols;
@@ -54,7 +53,7 @@ pub(crate) fn described_library_finding(
         return Some(lookup_finding(lookup, name, &missing, Values::default().with_known("path", path)));
     }
     let bindings = lookup.cuda_major();
-    let is_other_major = bindings.zip(cuda_majors_with(name)).is_some_and(|(cuda, all)| !all.contains(&cuda));
+    let is_other_major = bindings.zip(vendor::cuda_majors_with(name)).is_some_and(|(cuda, all)| !all.contains(&cuda));
     let is_unknown = is_other_major
         || version.is_none()
             && lookup.functions.iter().any(|function| symbols::releases_with(name, function).is_some());

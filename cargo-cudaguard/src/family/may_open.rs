@@ -2,30 +2,13 @@
 
 use std::collections::BTreeSet;
 
-use super::names::is_of_nvidia;
 use crate::binary::file::{Binary, constants_after};
 use crate::binary::kernels::Kernels;
 use crate::binary::pe::Pe;
 use crate::binary::searcher::Searcher;
 use cudaguard::internal::elf::Elf;
 use cudaguard::internal::manifest::Linkage;
-use cudaguard::internal::vendor;
-
-/// The libraries beside those that are listed in [`vendor`], up to `.so`.
-const OTHERS: [&str; 4] = ["libcuda", "libcudnn", "libnccl", "libnvidia-ml"];
-/// The start of the names of the DLLs, which end with a version, and of the driver.
-const DLLS: [&str; 10] = [
-    "cublas64_",
-    "cublasLt64_",
-    "cudart64_",
-    "cudnn64_",
-    "cufft64_",
-    "curand64_",
-    "cusolver64_",
-    "cusparse64_",
-    "nvcuda.dll",
-    "nvrtc64_",
-];
+use cudaguard::internal::vendor::{self, KnownLibrary, is_of_nvidia};
 
 /// What precedes a name in the constants of a guard: a mark in the shim, or a word of a message.
 const BEFORE_NAMES_OF_GUARD: [&str; 2] = ["guard:", " "];
@@ -49,7 +32,8 @@ pub(crate) fn named_libraries(binary: &Binary) -> Vec<String> {
     // A linker or strip may have removed the note, but not the guard.
     let is_guarded = is_guarded || !constants_after(binary.data(), "guard:libcuda.so").is_empty();
     let mut found = BTreeSet::new();
-    let stems = [&OTHERS[..], &vendor::OF_TOOLKIT, &vendor::BESIDE_TOOLKIT].concat();
+    let stems: Vec<&str> =
+        opened_by_programs().flat_map(|library| library.stems).filter(|stem| !stem.ends_with('*')).copied().collect();
     // Most files contain none of them.
     if Searcher::new(&stems).find(binary.data(), 0).is_none() {
         return Vec::new();
@@ -70,6 +54,10 @@ pub(crate) fn named_libraries(binary: &Binary) -> Vec<String> {
     }
     found.retain(|name| !is_guarded || !NAMES_OF_GUARD.contains(&name.as_str()));
     found.into_iter().collect()
+}
+
+fn opened_by_programs() -> impl Iterator<Item = &'static KnownLibrary> {
+    vendor::CATALOGUE.into_iter().filter(|library| library.is_opened)
 }
 
 fn can_open(elf: &Elf<'_>) -> bool {
@@ -93,11 +81,11 @@ fn named_dlls(image: &Pe<'_>, data: &[u8]) -> Vec<String> {
         return Vec::new();
     }
     let mut found = BTreeSet::new();
-    for start in DLLS {
+    for start in opened_by_programs().flat_map(KnownLibrary::dll_starts) {
         let wide: String = start.chars().flat_map(|letter| [letter, '\0']).collect();
         let of_guard = constants_after(data, &format!("guard:{start}"));
         let is_own = |behind: &&[u8]| !of_guard.iter().any(|own| std::ptr::eq(*own, *behind));
-        let narrow = constants_after(data, start).into_iter().filter(is_own).map(|behind| text_until_nul(behind, 1));
+        let narrow = constants_after(data, &start).into_iter().filter(is_own).map(|behind| text_until_nul(behind, 1));
         let all = narrow.chain(constants_after(data, &wide).into_iter().map(|behind| text_until_nul(behind, 2)));
         found.extend(all.map(|rest| format!("{start}{rest}")).filter(|name| name.ends_with(".dll")));
     }
@@ -123,7 +111,7 @@ pub(crate) fn opened_without_requirement(binary: &Binary) -> Vec<String> {
     }
     let mut all = opened_names(binary);
     // Tools that open only NVML run no GPU code.
-    all.retain(|name| !name.starts_with("libnvidia-ml.so"));
+    all.retain(|name| !vendor::plain_name(name).starts_with("libnvidia-ml.so"));
     // The parts of a name may be joined when the program runs (XLA).
     let opened = vendor::ALL.into_iter().filter(|library| binary.linkage(library) == Linkage::Dlopened);
     for library in opened.filter(|_| binary.notes.is_empty()) {

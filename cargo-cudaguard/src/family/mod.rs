@@ -1,7 +1,6 @@
 //! NVIDIA's libraries that are released together: their versions, and findings about a set of them that runs together.
 
 mod compilers;
-mod descriptors;
 mod driver_functions;
 mod driver_rules;
 mod fit_facts;
@@ -16,14 +15,16 @@ mod version;
 
 pub use compilers::RuntimeCompiler;
 pub(crate) use compilers::{compiler_findings, compiler_of_soname, compilers, compilers_without_version, is_nvrtc};
-pub(crate) use descriptors::{BUILTINS, Descriptor, NVRTC};
+pub(crate) use cudaguard::internal::vendor::{
+    BUILTINS, NVRTC, cuda_major_of, is_installed, is_of_nvidia, oldest_driver_of,
+};
 pub use driver_functions::DriverFunctions;
 pub(crate) use driver_rules::{driver_function_findings, functions_of_driver};
 pub(crate) use fit_facts::Member;
 pub use looked_up::LookedUp;
 pub(crate) use lookup_rules::{described_library_finding, looked_up_findings, lookups};
 pub(crate) use may_open::{describe_no_needed_library, named_libraries, opened_without_requirement};
-pub(crate) use names::{cuda_major_of, is_installed, is_listed_under_cuda, is_of_nvidia, misnamed, oldest_driver_of};
-pub(crate) use opened::{LIBRARIES_OF_PACKAGES, OpenedLibrary, opened_libraries};
+pub(crate) use names::misnamed;
+pub(crate) use opened::{OpenedLibrary, opened_libraries};
 pub(crate) use rules::{MembersOfProcess, findings, older_nccl_finding, wanted_nccl};
 pub(crate) use version::{FileVersion, Release};

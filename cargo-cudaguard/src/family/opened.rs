@@ -6,39 +6,6 @@ use cudaguard::internal::vendor;
 use crate::binary::file::texts_starting_with;
 use crate::binary::pe::Pe;
 
-/// NVIDIA packages that contain libraries, with the libraries: the pip packages without `nvidia-` and the CUDA major
-/// version, and the conda packages.
-pub(crate) const LIBRARIES_OF_PACKAGES: &[(&str, &[&str])] = &[
-    ("cublas", &["cublas", "cublasLt"]),
-    ("cuda-cudart", &["cudart"]),
-    ("cuda-cudart-linux-64", &["cudart"]),
-    ("cuda-cupti", &["cupti"]),
-    ("cuda-nvrtc", &["nvrtc"]),
-    ("cuda-runtime", &["cudart"]),
-    // Each of these packages selects the CUDA version of all other conda packages.
-    ("cuda-libraries", &["cudart"]),
-    ("cuda-toolkit", &["cudart"]),
-    ("cuda-version", &["cudart"]),
-    ("cudatoolkit", &["cudart"]),
-    ("pytorch-cuda", &["cudart"]),
-    ("cudnn", &["cudnn"]),
-    ("cufft", &["cufft"]),
-    ("cufile", &["cufile"]),
-    ("curand", &["curand"]),
-    ("cusolver", &["cusolver"]),
-    ("cusparse", &["cusparse"]),
-    ("cusparselt", &["cusparseLt"]),
-    ("nccl", &["nccl"]),
-    ("npp", &["nppc", "nppial", "nppicc", "nppidei", "nppif", "nppig", "nppim", "nppist", "nppisu", "nppitc", "npps"]),
-    ("nvjitlink", &["nvJitLink"]),
-    ("nvjpeg", &["nvjpeg"]),
-    ("nvshmem", &["nvshmem_host"]),
-    ("nvtx", &["nvToolsExt"]),
-];
-
-/// Libraries that programs open by name because they cannot work without them, if the whole name is a text in the program.
-const OPENED_BY_TEXT: [&str; 6] = ["cublas", "cublasLt", "cufft", "curand", "cusolver", "cusparse"];
-
 /// A library that a file opens by name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct OpenedLibrary {
@@ -74,7 +41,7 @@ pub(crate) fn opened_libraries(data: &[u8]) -> Vec<OpenedLibrary> {
         return opened_dlls(&image, data);
     }
     let Ok(elf) = Elf::parse(data) else { return Vec::new() };
-    if elf.soname().is_some_and(vendor::is_nvidia_soname) || !elf.is_dynamic() {
+    if elf.soname().is_some_and(vendor::is_beside_driver) || !elf.is_dynamic() {
         return Vec::new();
     }
     let needed: Vec<String> =
@@ -83,10 +50,10 @@ pub(crate) fn opened_libraries(data: &[u8]) -> Vec<OpenedLibrary> {
         needed.iter().filter_map(|name| Some(vendor::plain_name(name).split(".so").next()?.to_owned())).collect();
     let mut found: Vec<OpenedLibrary> = Vec::new();
     // A file that links some of NVIDIA's libraries has search paths for these.
-    let links = needed.iter().any(|name| vendor::is_nvidia_soname(name));
+    let links = needed.iter().any(|name| vendor::is_beside_driver(name));
     if !links && elf.sections().any(|section| section.name == ".nv_fatbin") {
         for dir in elf.runpath().or_else(|| elf.rpath()).unwrap_or_default().split(':') {
-            for stem in libraries_of_dir(dir).map(|stem| format!("lib{stem}")) {
+            for stem in libraries_of_dir(dir).into_iter().map(|stem| format!("lib{stem}")) {
                 if needed_stems.contains(&stem) {
                     continue;
                 }
@@ -100,7 +67,7 @@ pub(crate) fn opened_libraries(data: &[u8]) -> Vec<OpenedLibrary> {
     let opens = elf.undefined_symbols().any(|name| name == "dlopen" || name == "dlmopen");
     for name in opens.then(|| texts_starting_with(data, "libcu")).into_iter().flatten() {
         let Some((stem, _)) = name.split_once(".so.") else { continue };
-        let is_known = stem.strip_prefix("lib").is_some_and(|stem| OPENED_BY_TEXT.contains(&stem));
+        let is_known = vendor::nvidia_library(stem).is_some_and(|library| library.is_essential);
         if !is_known || vendor::major_of(&name).is_none() || needed_stems.iter().any(|needed| needed == stem) {
             continue;
         }
@@ -117,27 +84,26 @@ pub(crate) fn opened_libraries(data: &[u8]) -> Vec<OpenedLibrary> {
 fn opened_dlls(image: &Pe<'_>, data: &[u8]) -> Vec<OpenedLibrary> {
     let imports = image.imports();
     let opens = imports.iter().flat_map(|dll| &dll.functions).any(|function| function.starts_with("LoadLibrary"));
-    if !opens || image.dll_name().is_some_and(vendor::is_nvidia_soname) {
+    if !opens || image.dll_name().is_some_and(vendor::is_beside_driver) {
         return Vec::new();
     }
     let mut found = Vec::new();
-    for stem in OPENED_BY_TEXT {
-        let mut names = texts_starting_with(data, &format!("{stem}64_"));
+    for library in vendor::CATALOGUE.iter().filter(|library| library.is_essential) {
+        let starts = library.dll_starts();
+        let mut names: Vec<String> = starts.flat_map(|start| texts_starting_with(data, &start)).collect();
         names.retain(|name| name.ends_with(".dll") && vendor::major_of(name).is_some());
         names.retain(|name| !imports.iter().any(|dll| dll.name.eq_ignore_ascii_case(name)));
         if !names.is_empty() {
-            found.push(OpenedLibrary { stem: format!("lib{stem}"), names, dirs: Vec::new() });
+            found.push(OpenedLibrary { stem: library.stem().to_owned(), names, dirs: Vec::new() });
         }
     }
     found
 }
 
 /// Returns the libraries of the package of NVIDIA that this entry of a search path names: `$ORIGIN/../nvidia/cublas/lib`.
-fn libraries_of_dir(dir: &str) -> impl Iterator<Item = &'static str> {
+fn libraries_of_dir(dir: &str) -> Vec<&'static str> {
     let package = dir.trim_end_matches('/').strip_suffix("/lib").and_then(|dir| dir.rsplit_once("nvidia/"));
-    let package = package.map(|(_, package)| package.replace('_', "-"));
-    let stems = LIBRARIES_OF_PACKAGES.iter().find(|(known, _)| package.as_deref() == Some(*known));
-    stems.into_iter().flat_map(|(_, stems)| stems.iter().copied())
+    package.map(|(_, package)| vendor::libraries_of_package(&package.replace('_', "-"))).unwrap_or_default()
 }
 
 #[cfg(test)]
@@ -154,7 +120,7 @@ mod tests {
             ("$ORIGIN/../tensorrt", &[]),
             ("/usr/lib", &[]),
         ] {
-            assert_eq!(libraries_of_dir(dir).collect::<Vec<_>>(), expected, "{dir}");
+            assert_eq!(libraries_of_dir(dir), expected, "{dir}");
         }
         let opened = OpenedLibrary { stem: "libcublas".to_owned(), names: Vec::new(), dirs: vec!["x".to_owned()] };
         assert!(opened.is_named("libcublas.so.12") && opened.is_named("libcublas.so"));

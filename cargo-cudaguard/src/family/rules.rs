@@ -4,10 +4,9 @@
 
 use std::collections::BTreeSet;
 
-use super::descriptors::{BUILTINS, CUBLAS, CUBLAS_LT, NVRTC};
 use super::fit_facts::{Member, file_name};
 use cudaguard::internal::finding::{Finding, MessageTemplate, Values};
-use cudaguard::internal::vendor::{self, CUDART, NCCL};
+use cudaguard::internal::vendor::{self, BUILTINS, CUBLAS, CUBLAS_LT, CUDART, NCCL, NVRTC};
 use cudaguard::internal::version::Version;
 
 /// Returns the member (an index) that the dynamic linker loads for another member under a soname. The builtins of NVRTC count, although it
@@ -80,7 +79,7 @@ impl<'a> Set<'a> {
         if !cublas.is(&CUBLAS) {
             return None;
         }
-        let soname = cublas.needed.iter().find(|name| vendor::plain_name(name).starts_with(CUBLAS_LT.stems[0]))?;
+        let soname = cublas.needed.iter().find(|name| vendor::plain_name(name).starts_with(CUBLAS_LT.stem()))?;
         let light = self.provider(at, soname).filter(|light| light.is(&CUBLAS_LT))?;
         let part = light.version()?;
         let values = pair(cublas, CUBLAS.name, light, CUBLAS_LT.name).with("part", part);
@@ -183,11 +182,11 @@ impl<'a> Set<'a> {
             }
             let mut absent = Vec::new();
             for library in [&CUBLAS_LT, &NVRTC] {
-                let wanted = format!("{}.so.{}", library.stems[0], cuda.major);
+                let wanted = format!("{}.so.{}", library.stem(), cuda.major);
                 let mut all = self.members.iter().filter(|member| member.is(library)).peekable();
                 let Some(other) = all.peek().copied() else {
                     // If the name with the major is absent, cuDNN opens the one of the files for development.
-                    let names = [wanted, format!("{}.so", library.stems[0])];
+                    let names = [wanted, format!("{}.so", library.stem())];
                     if names.iter().all(|name| (self.absent)(at, name)) {
                         absent.extend(names.into_iter().take(1));
                     }
@@ -266,13 +265,13 @@ fn stem(soname: &str) -> &str {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::family::{Descriptor, FileVersion, Release};
+    use crate::family::{FileVersion, Release};
     use cudaguard::internal::finding::{Code, Severity};
     use cudaguard::internal::version::CudaVersion;
 
     /// A member with this name, and with a version if it is in the family. `needs` are sonames, separated by spaces.
     fn member(name: &str, version: &str, needs: &str) -> Member {
-        let of = Descriptor::named(file_name(name));
+        let of = vendor::released_library(file_name(name));
         let version = version.parse().ok().map(|number: Version| FileVersion {
             version: number,
             is_exact: true,

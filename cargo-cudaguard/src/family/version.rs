@@ -1,10 +1,9 @@
 //! Reads the version of a library from its file, without running it.
 
-use super::descriptors::{Descriptor, TOOLS, VersionSource};
 use crate::binary::file::{only_value, versions_after};
 use crate::binary::pe::Pe;
 use cudaguard::internal::elf::{Elf, Symbol, machine, u32_at};
-use cudaguard::internal::vendor::{self, VersionGetter};
+use cudaguard::internal::vendor::{self, KnownLibrary, TOOLS, VersionGetter, VersionSource};
 use cudaguard::internal::version::{CudaVersion, Version};
 use serde::{Serialize, Serializer};
 
@@ -12,7 +11,7 @@ use serde::{Serialize, Serializer};
 #[derive(Clone, Debug)]
 pub(crate) struct Release {
     /// The library.
-    pub(crate) of: &'static Descriptor,
+    pub(crate) of: &'static KnownLibrary,
     /// The version; `None` if the file does not contain it.
     pub(crate) version: Option<FileVersion>,
 }
@@ -71,7 +70,7 @@ impl Release {
     /// Returns the library that this file is, with its version; `None` for other files. `file` is the file name without its
     /// directory.
     pub(crate) fn read(file: &str, soname: &str, data: &[u8]) -> Option<Self> {
-        let of = Descriptor::named(soname)?;
+        let of = vendor::released_library(soname)?;
         let image = if Pe::is_pe(data) {
             LibraryImage::Pe(Pe::parse(data).ok()?)
         } else {

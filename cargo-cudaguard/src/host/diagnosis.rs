@@ -312,12 +312,7 @@ fn asked_for(graph: &LoadGraph, manifests: &[Manifest]) -> Vec<String> {
     });
     let loaded = graph.objects.iter().map(|object| object.name.clone());
     let requests = graph.requests.iter().map(|request| request.name.clone());
-    loaded.chain(requests).filter(|name| is_cuda_library(name)).chain(rows).collect()
-}
-
-fn is_cuda_library(name: &str) -> bool {
-    let others = ["libcu", "libnv", "libnpp"];
-    others.iter().any(|start| name.starts_with(start)) || vendor::ALL.iter().any(|library| library.is_named(name))
+    loaded.chain(requests).filter(|name| vendor::is_of_nvidia(name)).chain(rows).collect()
 }
 
 fn driver_candidates(env: &Env, graph: &LoadGraph, name: &str) -> Vec<DriverCandidate> {

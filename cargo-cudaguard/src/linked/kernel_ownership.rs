@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 
 use crate::binary::kernels::{self, Container, ImageForm, Kernels};
 use crate::binary::mapped_file::OpenFiles;
+use cudaguard::internal::vendor::is_nvidia_word;
 
 /// Maximum number of files that are examined. It suffices for the kernels of any package, and it limits the walk
 /// through a directory of data sets.
@@ -132,8 +133,8 @@ fn holds_code(path: &Path) -> bool {
 
 /// Returns true for a static library of NVIDIA, even if a package contains it.
 fn is_nvidia_archive(name: &str) -> bool {
-    ["libcu", "libnccl", "libnpp", "libnv", "libcal", "libcaffe2_nv"].iter().any(|start| name.starts_with(start))
-        && (name.contains("_static") || name.contains("devrt") || name.starts_with("libnccl"))
+    let word = ["_static", "devrt"].iter().find_map(|mark| Some(name.split_once(mark)?.0));
+    word.is_some_and(is_nvidia_word) || name.starts_with("libnccl")
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use crate::binary::file::Binary;
 use crate::linked::torch;
-use cudaguard::internal::vendor::{CUDART, CUDNN, NVML, is_nvidia_name};
+use cudaguard::internal::vendor::{CUDART, CUDNN, NVML, is_nvidia_word};
 
 /// Directories in the order of the linker.
 #[derive(Debug, Default)]
@@ -49,7 +49,7 @@ impl Dirs {
 /// Returns true if a library with this name, as `-l` accepts it, uses CUDA. NVML alone does not.
 pub(crate) fn is_cuda(name: &str) -> bool {
     let name = name.strip_suffix("_static").unwrap_or(name);
-    name != NVML && is_nvidia_name(name)
+    name != NVML && is_nvidia_word(name)
 }
 
 /// Returns true if an argument of the linker names such a library: `-lcudart`, `-Wl,-lcuda`, `/opt/cuda/lib64/libcublas.so`.

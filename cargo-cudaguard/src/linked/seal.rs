@@ -23,7 +23,7 @@ use cudaguard::internal::file_error::FileError;
 use cudaguard::internal::manifest::{BuiltWith, FactSource, Linkage, Manifest, RecordedCudart, Requirement};
 use cudaguard::internal::note::{self, EncodeError};
 use cudaguard::internal::tables;
-use cudaguard::internal::vendor::{CUDART, CUDNN, cudart_named, plain_name};
+use cudaguard::internal::vendor::{CUDART, CUDNN, cudart_named, is_libcuda};
 use cudaguard::internal::version::{CudaVersion, DriverRelease, Version};
 
 /// The facts observed in a linked file.
@@ -90,9 +90,9 @@ impl LinkObservation {
             bound: binary
                 .bound
                 .iter()
-                .find(|bound| plain_name(&bound.soname) == "libcuda.so.1")
+                .find(|bound| is_libcuda(&bound.soname))
                 .map(|bound| (CudaVersion::from(bound.first), bound.name.clone())),
-            libcuda: binary.needed.iter().find(|name| plain_name(name) == "libcuda.so.1").cloned(),
+            libcuda: binary.needed.iter().find(|name| is_libcuda(name)).cloned(),
         }
     }
 }

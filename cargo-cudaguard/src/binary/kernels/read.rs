@@ -96,7 +96,7 @@ pub(super) fn read_data(data: &[u8], map: Option<&Mmap>) -> Result<Kernels, File
         Ok(elf) => elf.soname(),
         Err(_) => Pe::parse(data).ok().and_then(|image| image.dll_name()),
     };
-    Ok(Kernels { published: soname.is_some_and(vendor::is_nvidia_soname), ..reader.into_kernels() })
+    Ok(Kernels { published: soname.is_some_and(vendor::is_beside_driver), ..reader.into_kernels() })
 }
 
 #[derive(Default)]

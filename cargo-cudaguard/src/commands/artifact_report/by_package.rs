@@ -90,8 +90,7 @@ impl ArtifactReport {
 
     /// Returns the packages with files that use CUDA and are not libraries of NVIDIA's: those are judged with the files that load them.
     fn packages_with_cuda(&self) -> BTreeSet<usize> {
-        let is_of_vendor =
-            |part: &&ArtifactMember| part.is_listed_under_cuda() || part.is_of_vendor() || part.is_driver();
+        let is_of_vendor = |part: &&ArtifactMember| part.is_of_nvidia() || part.is_of_vendor() || part.is_driver();
         // A static library is for the programs that link it, as is loose code without kernels.
         let is_linked = |part: &&ArtifactMember| match part.binary.kind {
             BinaryKind::Archive => false,

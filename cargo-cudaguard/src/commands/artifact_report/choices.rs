@@ -39,7 +39,7 @@ impl ArtifactReport {
     pub(super) fn file_choices(&self) -> Vec<FileChoice<'_>> {
         let loaded = self.loaded_names();
         let mut groups: BTreeMap<(bool, String), Vec<&str>> = BTreeMap::new();
-        for part in self.judged_parts().filter(|part| !part.is_listed_under_cuda() && !part.is_driver()) {
+        for part in self.judged_parts().filter(|part| !part.is_of_nvidia() && !part.is_driver()) {
             let is_loose = part.binary.kind == BinaryKind::GpuCode;
             let is_always_loaded = loaded.iter().any(|names| names[1..].contains(&part.name.as_str()));
             if !part.components.manifests.is_empty() && !is_always_loaded {

@@ -16,9 +16,8 @@ use crate::binary::loader::LoadFacts;
 use crate::binary::mapped_file::Contents;
 use crate::binary::pe::Pe;
 use crate::binary::vendor_symbols::VendorSymbols;
-use crate::family::is_listed_under_cuda;
 use crate::family::opened_without_requirement;
-use crate::family::{Member, Release, is_of_nvidia};
+use crate::family::{self, Member, Release, is_of_nvidia};
 use crate::host::dry_run::{FileOpens, is_dll_name, is_of_program, reaches_cuda};
 use crate::host::library_version::version_of_part;
 use crate::host::machine::Components;
@@ -77,7 +76,7 @@ impl MemberLoader {
             may_open: Vec::new(),
             delay_loaded: binary.delay_loaded.clone(),
             loads_other_code: !is_of_nvidia
-                && binary.imported().any(|name| is_listed_under_cuda(name))
+                && binary.imported().any(|name| family::is_of_nvidia(name))
                 && binary.loads_other_code(),
             kind: binary.kind,
             is_for_windows,
@@ -162,12 +161,12 @@ impl ArtifactMember {
         let not_examined = binary.not_examined();
         let reached = vendor::ALL.iter().any(|library| binary.linkage(library) != Linkage::None);
         let (own, mut loader) = (file_name(name), MemberLoader::from_binary(name, &binary));
-        let needs = binary.imported().any(|name| is_listed_under_cuda(name));
+        let needs = binary.imported().any(|name| is_of_nvidia(name));
         let family = Member::read(name, binary.data());
         let released = family.as_ref().is_some_and(|member| member.release.is_some());
         let soname = binary.soname.as_deref().unwrap_or(own);
         let matters = released || !kernels.entries().is_empty() || !binary.notes.is_empty() || reached || needs;
-        let matters = matters || is_root || is_listed_under_cuda(own);
+        let matters = matters || is_root || is_of_nvidia(own);
         loader.opens = FileOpens::read(soname, binary.data(), matters);
         if !matters {
             loader.may_open = opened_without_requirement(&binary);
@@ -237,7 +236,7 @@ impl ArtifactMember {
 
     /// Returns true for a library that NVIDIA publishes, which no project compiles.
     pub(crate) fn is_of_vendor(&self) -> bool {
-        self.kernels.is_published() || !self.kernels.has_kernels() && self.is_listed_under_cuda()
+        self.kernels.is_published() || !self.kernels.has_kernels() && self.is_of_nvidia()
     }
 
     /// Returns the CUDA version that a driver must support for it on any GPU.
@@ -251,8 +250,8 @@ impl ArtifactMember {
     }
 
     /// Returns true for a library of NVIDIA, by its name. A copy may have another one than the library.
-    pub(crate) fn is_listed_under_cuda(&self) -> bool {
-        is_listed_under_cuda(file_name(&self.name)) || self.binary.soname.as_deref().is_some_and(is_listed_under_cuda)
+    pub(crate) fn is_of_nvidia(&self) -> bool {
+        is_of_nvidia(file_name(&self.name)) || self.binary.soname.as_deref().is_some_and(is_of_nvidia)
     }
 
     /// Describes the member briefly.
@@ -271,7 +270,7 @@ impl ArtifactMember {
             reported.push(release.to_string());
         }
         let needed: Vec<&str> =
-            self.binary.needed.iter().map(String::as_str).filter(|name| is_listed_under_cuda(name)).collect();
+            self.binary.needed.iter().map(String::as_str).filter(|name| is_of_nvidia(name)).collect();
         if !needed.is_empty() {
             reported.push(format!("needs {}", needed.join(" ")));
         }

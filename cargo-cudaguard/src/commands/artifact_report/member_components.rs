@@ -114,15 +114,15 @@ impl ArtifactReport {
             if is_installed && is_searched_inside(&part.name, &part.binary) || whole.is_searched_in_environment(part) {
                 own.needed.iter_mut().for_each(|needed| needed.has_search_path = false);
             }
-            if is_module && !part.is_listed_under_cuda() {
+            if is_module && !part.is_of_nvidia() {
                 own.needed.iter_mut().for_each(|needed| needed.module = Some(part.name.clone()));
             }
             // A library that no member loads stops none.
             let is_idle = is_module
-                && part.is_listed_under_cuda()
+                && part.is_of_nvidia()
                 && (whole.is_rest() || !of_others.is_empty())
                 && !of_others.contains(part.name.as_str());
-            if is_module && part.is_listed_under_cuda() {
+            if is_module && part.is_of_nvidia() {
                 own.needed.retain(|needed| !is_idle || needed.is_of_driver());
                 own.bound.retain(|_| !is_idle);
                 for needed in &mut own.needed {
@@ -155,7 +155,7 @@ impl ArtifactReport {
             }
             all.own_libcuda = all.own_libcuda.or_else(|| whole.copy_of_libcuda(part));
             let offset = all.manifests.len();
-            if is_module && !part.is_listed_under_cuda() {
+            if is_module && !part.is_of_nvidia() {
                 let linked = part.binary.needed.iter().filter(|name| needs_cudnn && CUDNN.is_named(name));
                 let cudnn = linked.flat_map(|soname| {
                     let linked = |manifest| LinkedCudnn { manifest, file: part.name.clone(), soname: soname.clone() };
@@ -169,7 +169,7 @@ impl ArtifactReport {
             let unrecorded = own.manifests.iter().all(|manifest| manifest.target.is_empty());
             // A program picks one of several loose files with GPU code.
             let is_loose = part.binary.kind == BinaryKind::GpuCode;
-            let is_of_vendor = part.is_listed_under_cuda() && !is_root(part);
+            let is_of_vendor = part.is_of_nvidia() && !is_root(part);
             // The functions of NVIDIA's libraries need a GPU only when they are called.
             let is_called = whole.is_file() && is_of_vendor;
             if is_loose && !is_root(part) || is_called || is_package && unrecorded && whole.does_without(part) {
@@ -313,7 +313,7 @@ impl ArtifactReport {
     /// Returns those without the libraries about which the other members show something: they contain or need them, or need a driver.
     fn unexplained_openers(&self) -> impl Iterator<Item = NotExamined> {
         let with_rows =
-            |part: &&ArtifactMember| part.has_requirements() && !part.is_listed_under_cuda() && !self.is_of_cupti(part);
+            |part: &&ArtifactMember| part.has_requirements() && !part.is_of_nvidia() && !self.is_of_cupti(part);
         let requiring: Vec<&ArtifactMember> = self.judged_parts().filter(with_rows).collect();
         let mut known: BTreeSet<&str> =
             requiring.iter().flat_map(|part| part.binary.imported()).map(|name| stem(name)).collect();

@@ -12,7 +12,7 @@ use crate::cli::counts::{count_of, join_some};
 use crate::cli::findings::to_text;
 use crate::cli::json_output::{self, FindingView, Members, texts};
 use crate::commands::inspect::{self, InspectPage, Needs};
-use crate::family::{Descriptor, Release};
+use crate::family::Release;
 use cudaguard::internal::tables;
 use cudaguard::internal::vendor;
 use serde::Serialize;
@@ -223,7 +223,7 @@ impl ArtifactReport {
                 name = "";
             }
         }
-        for library in Descriptor::all().filter(|library| vendor::library_for_key(library.key).is_none()) {
+        for library in vendor::CATALOGUE.into_iter().filter(|library| vendor::library_for_key(library.key).is_none()) {
             let mut listed: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
             let is_it = |release: &&Release| release.of.is(library);
             let found = self.parts.iter().filter_map(|part| Some((part, part.release().filter(is_it)?)));

@@ -13,7 +13,7 @@ use crate::binary::file::{Binary, TargetOs};
 use crate::host::machine::Components;
 use cudaguard::internal::finding::{Finding, MessageTemplate, Severity, Values};
 use cudaguard::internal::manifest::Requirement;
-use cudaguard::internal::vendor::{CUDART, CUDNN, Library, major_of, plain_name};
+use cudaguard::internal::vendor::{CUDART, CUDNN, Library, is_libcuda, major_of, plain_name};
 use cudaguard::internal::version::{CudaVersion, Version};
 use serde::Serialize;
 use serde_json::Value;
@@ -574,7 +574,7 @@ pub(super) fn member_wants(own: &Components, needed: &[String], is_inside: impl 
 /// Reports a member that is the driver library or its stub.
 pub(super) fn bundled_driver_finding(name: &str, own: &str) -> Option<Finding> {
     let values = Values::default().with("path", name);
-    plain_name(own).starts_with("libcuda.so").then(|| MessageTemplate::PackageUnfit.to_finding(&values))
+    is_libcuda(own).then(|| MessageTemplate::PackageUnfit.to_finding(&values))
 }
 
 /// Reports directories of the build machine in the RPATH or RUNPATH of members; on most other machines they contain

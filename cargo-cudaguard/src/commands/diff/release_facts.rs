@@ -87,7 +87,7 @@ impl ReleaseFacts {
                 let version = version.clone().unwrap_or_else(|| UNKNOWN_VERSION.to_owned());
                 insert(&mut inside, library.name, version);
             }
-            if part.is_listed_under_cuda() && part.holds.is_empty() {
+            if part.is_of_nvidia() && part.holds.is_empty() {
                 let name = vendor::plain_name(part.name.rsplit(['/', '!']).next().unwrap_or_default());
                 insert(&mut inside, stem(&name), name.to_string());
             }

@@ -36,7 +36,7 @@ pub(super) struct BundledLibrary {
 impl BundledLibrary {
     fn from_member(member: &BilledMember<'_>, has_packages: bool) -> Self {
         let own = member.name.rsplit(['/', '!']).next().unwrap_or_default();
-        let part = member.part.filter(|part| part.is_listed_under_cuda());
+        let part = member.part.filter(|part| part.is_of_nvidia());
         let (mut name, mut version) = (own.to_owned(), version_in_name(own));
         let package_purl = member.package.as_ref().map(|package| package.purl.as_str());
         let purl = if let Some(part) = part {

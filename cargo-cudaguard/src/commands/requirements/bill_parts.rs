@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use cudaguard::internal::manifest::{Linkage, Manifest, Requirement};
-use cudaguard::internal::vendor::{CUDART, CUDNN, plain_name};
+use cudaguard::internal::vendor::{CUDART, CUDNN, is_libcuda};
 
 use super::bill::{BilledFile, generic_purl};
 use super::text::jetpack_of;
@@ -70,7 +70,7 @@ pub(super) fn family_of(asked: &RequirementsQuery<'_>, bill: &[BilledFile]) -> R
         };
         for needed in &file.needed {
             let soname = needed.soname.as_str();
-            if plain_name(soname).starts_with("libcuda.so") {
+            if is_libcuda(soname) {
                 put(DRIVER, "needed library (DT_NEEDED)", None, driver_part(asked));
                 continue;
             }

@@ -18,7 +18,7 @@ use crate::commands::artifact_report::{self, ArtifactReport, PackageId};
 use crate::commands::inspect::built_with;
 use crate::commands::release::{Gate, GateReport};
 use crate::commands::start;
-use crate::family::{is_listed_under_cuda, opened_without_requirement};
+use crate::family::{is_of_nvidia, opened_without_requirement};
 use crate::host::dry_run::{self, Loaded, has_dlls};
 use crate::host::judge::gpu_answer::{GpuAnswer, Service, answers};
 use crate::host::machine::oldest_driver::add_driver_needs;
@@ -182,7 +182,7 @@ fn nothing_to_judge(binary: &Binary) -> CliError {
         let why = "its GPU code contains no kernels, only input for the device linker";
         return CliError::operational(format_args!("{}: nothing to check: {why}", file.display()));
     }
-    let needed: Vec<&str> = binary.imported().map(String::as_str).filter(|name| is_listed_under_cuda(name)).collect();
+    let needed: Vec<&str> = binary.imported().map(String::as_str).filter(|name| is_of_nvidia(name)).collect();
     let rest = if needed.is_empty() {
         "contains no GPU code and needs no CUDA library".to_owned()
     } else {

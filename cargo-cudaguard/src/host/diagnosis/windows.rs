@@ -27,7 +27,7 @@ pub(super) struct ProgramCheck {
 pub(super) fn check_program(program: &Path, env: &Env, machine: &Machine) -> Result<ProgramCheck, FileError> {
     let program = Binary::read(program)?;
     let components = dry_run::components_of_dlls(&program, Some(env));
-    let names: Vec<String> = program.imported().filter(|name| vendor::is_nvidia_soname(name)).cloned().collect();
+    let names: Vec<String> = program.imported().filter(|name| vendor::is_beside_driver(name)).cloned().collect();
     let mut not_judged: Vec<String> = describe_unguarded(&components.manifests, &names).into_iter().collect();
     not_judged.extend(components.manifests.iter().filter_map(Manifest::not_judged).map(str::to_owned));
     let (open, others): (Vec<_>, Vec<_>) = components.not_examined.iter().partition(|part| part.may_contradict);

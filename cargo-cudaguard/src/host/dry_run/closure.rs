@@ -4,6 +4,7 @@ use crate::binary::loader::{Object, SearchSource};
 use crate::verdict::is_reported_by_loader;
 use cudaguard::internal::finding::{Code, Effect, Finding, Severity};
 use cudaguard::internal::manifest::Manifest;
+use cudaguard::internal::vendor;
 
 /// Marks the errors and warnings that neither the guard of a program nor the dynamic linker reports when it starts. Does
 /// nothing if no file has a guard.
@@ -37,7 +38,5 @@ pub(crate) fn is_in_own_search_path(place: &SearchSource) -> bool {
 
 /// Returns true for a library of the driver, which every machine has in the release of its kernel module.
 pub(crate) fn is_part_of_driver(object: &Object) -> bool {
-    const PARTS: [&str; 3] = ["libcuda.so", "libcudadebugger.so", "libnvidia-"];
-    let name = object.soname.as_deref().unwrap_or(&object.name);
-    PARTS.iter().any(|part| name.starts_with(part))
+    vendor::is_of_driver(object.soname.as_deref().unwrap_or(&object.name))
 }

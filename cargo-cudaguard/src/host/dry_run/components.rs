@@ -97,5 +97,5 @@ fn is_guarded(object: &Object) -> bool {
 /// Returns true for a library that NVIDIA publishes.
 pub(super) fn is_of_vendor(object: &Object) -> bool {
     let own = object.path.file_name().and_then(|name| name.to_str());
-    [object.soname.as_deref(), own].into_iter().flatten().any(vendor::is_nvidia_soname)
+    [object.soname.as_deref(), own].into_iter().flatten().any(vendor::is_beside_driver)
 }

@@ -46,7 +46,7 @@ pub(crate) fn components_of_dlls(file: &Binary, here: Option<&Env>) -> Component
     let (objects, mut all) = components_together(
         file,
         &closure.libraries,
-        &|index| vendor::is_nvidia_soname(&closure.requests[index - 1].name),
+        &|index| vendor::is_beside_driver(&closure.requests[index - 1].name),
         &|_, name| closure.file_of(name).is_some(),
     );
     closure.check_cudnn(&dirs, &objects, &mut all, files);
@@ -113,8 +113,7 @@ fn find_own<'a>(dirs: &'a SearchedDirs, name: &str) -> Option<&'a PathBuf> {
 impl<'a> DllFiles<'a> {
     fn new(file: &'a Binary, requests: DllClosure, files: &OpenFiles) -> Self {
         let libraries = requests.iter().enumerate().filter_map(|(at, request)| {
-            let is_driver = matches!(&*vendor::plain_name(&request.name), "libcuda.so.1" | "libnvidia-ml.so.1");
-            let path = request.own_file().filter(|_| !is_driver)?;
+            let path = request.own_file().filter(|_| !vendor::is_of_driver(&request.name))?;
             let data = files.open(path).ok().filter(|data| examined::has_trace_of_cuda(data))?;
             Some((at + 1, Binary::from_contents(path, data).ok()?))
         });
@@ -226,7 +225,7 @@ impl<'a> DllFiles<'a> {
     fn missing_dlls(&self) -> impl Iterator<Item = &DllRequest> {
         self.requests.iter().filter(|request| request.found.is_none() && !request.is_delayed).filter(|request| {
             let name = &request.name;
-            let is_checked = vendor::plain_name(name) == "libcuda.so.1" || CUDNN.is_named(name) || is_installed(name);
+            let is_checked = vendor::is_libcuda(name) || CUDNN.is_named(name) || is_installed(name);
             !is_checked && !is_side_by_side(&name.to_ascii_lowercase())
         })
     }

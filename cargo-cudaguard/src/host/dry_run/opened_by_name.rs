@@ -242,7 +242,7 @@ pub(crate) fn builtins_beside(nvrtc: &Path) -> Vec<PathBuf> {
     let mut files: Vec<PathBuf> = entries.into_iter().flatten().flatten().map(|entry| entry.path()).collect();
     files.retain(|path| {
         let name = path.file_name().and_then(|name| name.to_str());
-        name.is_some_and(|name| name.starts_with(BUILTINS.stems[0]))
+        name.is_some_and(|name| name.starts_with(BUILTINS.stem()))
     });
     files
 }

@@ -187,7 +187,7 @@ impl BroughtCudnn {
 impl Needed {
     /// Returns true for the driver's library.
     pub(crate) fn is_of_driver(&self) -> bool {
-        is_driver(&self.soname)
+        vendor::is_libcuda(&self.soname)
     }
 }
 
@@ -715,11 +715,6 @@ pub(crate) fn is_cudnn_row(row: &Requirement) -> bool {
     matches!(row, Requirement::Library { .. } | Requirement::Part { .. })
 }
 
-/// Returns true for the driver's library, `libcuda.so.1` or `nvcuda.dll`.
-pub(super) fn is_driver(name: &str) -> bool {
-    vendor::plain_name(name).starts_with("libcuda.so")
-}
-
 /// Returns the libraries of NVIDIA that the file needs, except cuDNN. Libraries that wheel repair renamed are omitted, because they
 /// are next to the file that needs them.
 fn needed_libraries(binary: &Binary) -> Vec<Needed> {
@@ -732,7 +727,7 @@ fn needed_libraries(binary: &Binary) -> Vec<Needed> {
         .filter(|name| {
             // A DLL is found by its name whether or not a tool renamed it.
             let is_plain = binary.os == Some(TargetOs::Windows) || vendor::plain_name(name) == name.as_str();
-            is_installed(name) && is_plain || is_driver(name)
+            is_installed(name) && is_plain || vendor::is_libcuda(name)
         })
         .map(|name| Needed { soname: name.clone(), by: None, has_search_path, module: None, foreign: None })
         .collect()
@@ -754,7 +749,7 @@ fn uses_cuda(binary: &Binary, kernels: Option<&Kernels>) -> bool {
     kernels.is_some_and(Kernels::has_kernels)
         || binary.linkage(&CUDART) != Linkage::None
         || vendor::ALL.iter().any(|library| binary.linkage(library) == Linkage::Linked)
-        || binary.needed.iter().any(|name| is_driver(name) || is_installed(name))
+        || binary.needed.iter().any(|name| vendor::is_libcuda(name) || is_installed(name))
 }
 
 /// Returns the manifest of a file without a note, before its code is examined. For a linked library, the soname shows

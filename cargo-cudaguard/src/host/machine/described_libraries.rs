@@ -2,12 +2,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::components::is_driver;
 use super::{Components, HostLibrary, Machine, Needed, OpenedByName};
 use crate::binary::symbols::Bound;
 use crate::family::{self, Member, MembersOfProcess, RuntimeCompiler, described_library_finding};
 use cudaguard::internal::finding::{Code, Finding, MessageFragment, MessageTemplate, Severity, Values};
-use cudaguard::internal::vendor::{self, CUDNN};
+use cudaguard::internal::vendor::{self, CUDNN, Owner};
 
 /// The key of NVIDIA's libraries that have no key of their own, in host files and in [`Machine::libraries`].
 pub(crate) const OTHER_LIBRARIES: &str = "libraries";
@@ -135,7 +134,7 @@ impl Components {
         let mut queue: Vec<(Needed, String)> =
             self.needed.iter().rev().map(|needed| (needed.clone(), self.owner_of(needed))).collect();
         while let Some((needed, by)) = queue.pop() {
-            if is_driver(&needed.soname) {
+            if vendor::is_libcuda(&needed.soname) {
                 let is_absent = machine.driver.as_ref().is_some_and(|driver| driver.absent);
                 missing.extend(is_absent.then(|| (needed.clone(), absent_finding(&needed, &by))));
                 continue;
@@ -232,7 +231,8 @@ impl Components {
         });
         let all = self.bound.iter().map(|bound| (self.file.as_str(), None, bound)).chain(of_libraries);
         let mut newest: BTreeMap<(&str, &str), (Option<&str>, &Bound)> = BTreeMap::new();
-        for (by, dir, bound) in all.filter(|(_, _, bound)| !CUDNN.is_named(&bound.soname) && !is_driver(&bound.soname))
+        for (by, dir, bound) in
+            all.filter(|(_, _, bound)| !CUDNN.is_named(&bound.soname) && !vendor::is_libcuda(&bound.soname))
         {
             let known = newest.entry((by, &bound.soname)).or_insert((dir, bound));
             *known = if known.1.first < bound.first { (dir, bound) } else { *known };
@@ -328,13 +328,11 @@ fn absent_finding(needed: &Needed, by: &str) -> Finding {
 
 /// Returns the instruction to install a library.
 pub(crate) fn install_hint(soname: &str) -> String {
-    let plain = vendor::plain_name(soname);
-    let cure = match plain.split(['.', '-']).next().unwrap_or_default() {
-        "libcudnn" => MessageFragment::InstallCudnn,
-        "libnvidia" => MessageFragment::InstallDriver,
-        _ if is_driver(soname) => MessageFragment::InstallDriver,
-        stem if vendor::OF_TOOLKIT.contains(&stem) => MessageFragment::InstallToolkit,
-        _ => MessageFragment::InstallPackage,
+    let cure = match vendor::nvidia_library(soname).map(|library| library.owner) {
+        Some(Owner::Cudnn) => MessageFragment::InstallCudnn,
+        Some(Owner::Driver) => MessageFragment::InstallDriver,
+        Some(Owner::Toolkit | Owner::Tool) => MessageFragment::InstallToolkit,
+        Some(Owner::Product) | None => MessageFragment::InstallPackage,
     };
-    cure.render(&Values::default().with_known("major", CUDNN.major(&plain)))
+    cure.render(&Values::default().with_known("major", CUDNN.major(soname)))
 }

@@ -20,7 +20,7 @@ pub use crate_use::{
     ArchUse, Chosen, CrateCompiler, CrateHeaders, CrateUse, DetectedLevel, Level, LibraryLevel, Stopped, detect_crates,
 };
 
-use cudaguard::internal::vendor::{CUDNN, NVML, is_nvidia_name};
+use cudaguard::internal::vendor::{CUDNN, NVML, is_nvidia_word};
 use serde::{Deserialize, Serialize};
 use table::{CrateRow, Mode};
 
@@ -72,7 +72,7 @@ impl Crate {
 
     /// Returns true if the table has its name, or its `links` key names an NVIDIA library.
     pub fn is_relevant(name: &str, links: Option<&str>) -> bool {
-        table::is_known(name) || links.is_some_and(is_nvidia_name)
+        table::is_known(name) || links.is_some_and(is_nvidia_word)
     }
 
     /// Returns true if these features make it reach CUDA by itself. A crate that many programs use without a GPU reaches CUDA
@@ -80,7 +80,7 @@ impl Crate {
     pub fn reaches_cuda(&self) -> bool {
         let Some(row) = self.table_row() else { return self.assumed.is_none() };
         let linked = self.link_mode() != Mode::None
-            && self.library_stems().into_iter().any(|stem| stem != NVML && is_nvidia_name(stem));
+            && self.library_stems().into_iter().any(|stem| stem != NVML && is_nvidia_word(stem));
         linked || !row.nvcc.is_empty() || self.features.iter().any(|feature| feature.starts_with("cuda"))
     }
 

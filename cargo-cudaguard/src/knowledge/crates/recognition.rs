@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use cudaguard::internal::vendor::{CUDNN, is_nvidia_name};
+use cudaguard::internal::vendor::{CUDNN, is_nvidia_word};
 
 /// The name of cudaguard's own packages contains this.
 const OWN_NAME: &str = "cudaguard";
@@ -10,7 +10,7 @@ const OWN_NAME: &str = "cudaguard";
 /// Returns true if the name of a package suggests that it uses CUDA. cudaguard itself does not count.
 pub fn is_cuda_name(name: &str) -> bool {
     !name.contains(OWN_NAME)
-        && (name.contains("cuda") || name.contains(CUDNN.key) || name.split(['-', '_']).any(is_nvidia_name))
+        && (name.contains("cuda") || name.contains(CUDNN.key) || name.split(['-', '_']).any(is_nvidia_word))
 }
 
 /// Returns the reason to assume that a crate uses CUDA: its build script links libraries of NVIDIA, or its name.
@@ -46,7 +46,7 @@ pub fn enables_cuda(features: &BTreeSet<String>) -> bool {
 }
 
 fn is_cuda_feature(feature: &str) -> bool {
-    is_nvidia_name(feature) || feature.split(['-', '_']).any(is_nvidia_name)
+    is_nvidia_word(feature) || feature.split(['-', '_']).any(is_nvidia_word)
 }
 
 /// Returns the reason to assume that a crate uses CUDA: attributes of its source link libraries of NVIDIA.
@@ -55,7 +55,7 @@ pub fn linked_by_attributes<'a>(sources: impl IntoIterator<Item = &'a str>) -> O
     for line in sources.into_iter().flat_map(str::lines).map(str::trim_start) {
         let attribute = if line.starts_with("#[link") || line.starts_with("#[cfg_attr") { line } else { continue };
         let name = attribute.split_once("link(name").and_then(|(_, rest)| rest.split('"').nth(1));
-        found.extend(name.filter(|name| is_nvidia_name(name)).map(|name| format!("lib{name}")));
+        found.extend(name.filter(|name| is_nvidia_word(name)).map(|name| format!("lib{name}")));
     }
     let names: Vec<String> = found.into_iter().collect();
     (!names.is_empty()).then(|| format!("its source links {}", names.join(", ")))
@@ -80,7 +80,7 @@ fn linked_libraries(script: &str) -> Vec<&str> {
             let stem = stem.strip_prefix("lib").unwrap_or(stem);
             // A variable such as CUDA_PATH, or a message, is no library.
             let is_name = stem.starts_with(|first: char| first.is_ascii_lowercase()) && !stem.contains(' ');
-            if is_name && is_nvidia_name(stem) && !found.contains(&stem) {
+            if is_name && is_nvidia_word(stem) && !found.contains(&stem) {
                 found.push(stem);
             }
         }

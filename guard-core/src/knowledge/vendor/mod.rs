@@ -4,8 +4,10 @@
 //! All code uses the descriptors. Facts about a single library are in that library's file in this directory and in its
 //! table in `data/`; to support another library, add a file.
 
+mod catalogue;
 mod cudart;
 mod cudnn;
+mod names;
 mod nccl;
 mod table;
 mod windows;
@@ -14,9 +16,11 @@ use std::borrow::Cow;
 use std::ops::RangeInclusive;
 
 use crate::model::version::Version;
+pub use catalogue::*;
 pub use cudart::CUDART;
 pub use cudart::HYBRID as HYBRID_CUDART;
 pub use cudart::{cudart_in_paths, cudart_named};
+pub use names::*;
 pub use nccl::NCCL;
 pub use table::LibraryTable;
 pub(crate) use table::serves_later;
@@ -38,89 +42,6 @@ pub fn library_for_key(key: &str) -> Option<&'static Library> {
 
 /// The driver's management library: it requires no toolkit and runs no GPU code.
 pub const NVML: &str = "nvidia-ml";
-
-/// Libraries of the toolkit, by their file names.
-pub const OF_TOOLKIT: [&str; 15] = [
-    "libcudart",
-    "libcublas",
-    "libcublasLt",
-    "libcufft",
-    "libcufftw",
-    "libcufile",
-    "libcurand",
-    "libcusolver",
-    "libcusolverMg",
-    "libcusparse",
-    "libnppc",
-    "libnvrtc",
-    "libnvJitLink",
-    "libnvToolsExt",
-    "libnvjpeg",
-];
-
-/// NVIDIA's other libraries with kernels, by their file names.
-pub const BESIDE_TOOLKIT: [&str; 19] = [
-    "libcublasMp",
-    "libcudss",
-    "libcufftMp",
-    "libcupti",
-    "libcusolverMp",
-    "libcusparseLt",
-    "libcustatevec",
-    "libcutensor",
-    "libcutensorMg",
-    "libcutensornet",
-    "libnvcomp",
-    "libnvimgcodec",
-    "libnvinfer",
-    "libnvinfer_dispatch",
-    "libnvinfer_lean",
-    "libnvinfer_plugin",
-    "libnvjpeg2k",
-    "libnvshmem_host",
-    "libnvtiff",
-];
-
-/// Returns true if NVIDIA publishes a library of this soname. Compares complete names, because other projects may use
-/// the same prefix. Parts of a library with its major at the end count, including those that are not in the tables.
-pub fn is_nvidia_soname(soname: &str) -> bool {
-    let name = plain_name(soname);
-    let stem = name.split(".so").next().unwrap_or_default();
-    let is_part = ALL.iter().any(|library| match stem.strip_prefix(library.stem) {
-        Some("") => true,
-        Some(part) if part.starts_with('_') && !library.parts.is_empty() => {
-            major_of(&name).is_some_and(|major| library.majors.contains(&major))
-        }
-        _ => false,
-    });
-    // NPP is divided into several libraries: `libnppial`, `libnppist`.
-    let npp = stem.strip_prefix("libnpp").is_some_and(|rest| rest.len() <= 4 && rest.starts_with(['c', 'i', 's']));
-    OF_TOOLKIT.contains(&stem) || BESIDE_TOOLKIT.contains(&stem) || npp || is_part
-}
-
-/// Returns true if a name, in a `links` key or between `lib` and `.so`, denotes a library of the toolkit, of the driver
-/// or with separate releases. Compares prefixes, so that parts that are not in the tables are detected, too.
-pub fn is_nvidia_name(name: &str) -> bool {
-    const WHOLE: [&str; 5] = ["cuda", "nvml", NVML, "cublasmp", "cusolvermp"];
-    const STARTS: [&str; 13] = [
-        "cublas", "cufft", "cufile", "cupti", "curand", "cusolver", "cusparse", "cutensor", "nvrtc", "nvtx", "npp",
-        "cuda_", "cuda-",
-    ];
-    let stem = name.strip_prefix("lib").unwrap_or(name);
-    let mut known = OF_TOOLKIT.iter().chain(&BESIDE_TOOLKIT);
-    library_for_key(stem).is_some()
-        || WHOLE.contains(&stem)
-        || known.any(|library| library["lib".len()..].eq_ignore_ascii_case(stem))
-        || STARTS.iter().any(|start| is_part_name(stem, start))
-        || is_nvidia_soname(&format!("lib{stem}"))
-}
-
-/// Returns true if a name is this one, or that of a part of it: `cublasLt`, `nvinfer_plugin`. A name that continues with a
-/// lowercase letter, such as `cublasplus`, is another one.
-pub fn is_part_name(name: &str, start: &str) -> bool {
-    let is_word = start.ends_with(|last: char| last.is_ascii_alphanumeric());
-    name.strip_prefix(start).is_some_and(|rest| !is_word || !rest.starts_with(|next: char| next.is_ascii_lowercase()))
-}
 
 /// A library of NVIDIA.
 #[derive(Debug)]
@@ -240,7 +161,7 @@ impl CodeMark {
 }
 
 /// A function that returns the version as one number: `major * scale + minor * 100 + patch`.
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug)]
 pub struct VersionGetter {
     /// The function.
     pub function: &'static str,

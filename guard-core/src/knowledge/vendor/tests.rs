@@ -64,24 +64,30 @@ fn nvidia_libraries_are_recognized() {
         "libcudnn_engines_precompiled.so.9",
         "libcudnn_ops_infer-1a2b3c4d.so.8",
         "libcudnn_engines_tensor_ir.so.9",
+        "libcudnn_graph.so",
+        "libnvrtc-builtins.alt.so.12.8",
+        "cupti64_2025.1.0.dll",
         "libnccl.so.2",
         "libnvJitLink.so.12",
         "libcupti.so.12",
         "libnvinfer_plugin.so.10",
     ] {
-        assert!(is_nvidia_soname(soname), "{soname}");
+        assert!(is_beside_driver(soname), "{soname}");
     }
     for soname in [
         "libcublas_of_mine.so",
         "libcudnn_wrapper.so",
         "libcudnn_wrapper.so.1",
+        "libcublas12.so",
+        "libcurl.so.4",
         "libnccl-net.so",
+        "libnvcompress.so",
         "libnppextra.so",
         "libtorch_cuda.so",
         "libnpp.so",
         "",
     ] {
-        assert!(!is_nvidia_soname(soname), "{soname}");
+        assert!(!is_beside_driver(soname), "{soname}");
     }
 }
 
@@ -234,4 +240,87 @@ fn soname_numbers_are_parsed() {
     assert_eq!(numbers_of("libcudart.so.13.0.96"), [13, 0, 96]);
     assert_eq!(numbers_of("libcudnn.so"), Vec::<u32>::new());
     assert_eq!(numbers_of("libx.so.1.x"), [1]);
+}
+
+#[test]
+fn sonames_show_the_oldest_cuda() {
+    for (soname, expected) in [
+        ("libcublas.so.12", Some(12)),
+        ("libnppial.so.13", Some(13)),
+        ("libcufft.so.10", Some(10)),
+        ("libcufft.so.11", Some(12)),
+        ("libcusolver.so.11", Some(11)),
+        ("libcusolver.so.12", Some(13)),
+        ("libcusparse.so.12", Some(12)),
+        ("libcufft.so.13", None),
+        ("libcurand.so.10", None),
+        ("libcudart.so.12", None),
+        ("libnvrtc.so.12", None),
+        ("libnccl.so.2", None),
+        ("cufft64_11.dll", Some(12)),
+    ] {
+        assert_eq!(cuda_major_of(soname), expected, "{soname}");
+    }
+    for (soname, expected) in [
+        ("libnvrtc.so.11.2", Some(11..=11)),
+        ("libcusolver.so.11", Some(11..=12)),
+        ("libcusparse.so.12", Some(12..=13)),
+        ("libcurand.so.10", Some(10..=13)),
+        ("libnccl.so.2", None),
+    ] {
+        assert_eq!(cuda_majors_with(soname), expected, "{soname}");
+    }
+}
+
+#[test]
+fn oldest_drivers_of_libraries() {
+    for (soname, expected) in [
+        ("libcublas.so.12", Some(12)),
+        ("libcudnn.so.9", Some(11)),
+        ("libcudnn_ops_infer.so.8", Some(10)),
+        ("libcurand.so.10", Some(10)),
+        ("libnccl.so.2", Some(1)),
+        ("libcudart.so.12", None),
+        ("libnvrtc.so.12", None),
+        ("libnvToolsExt.so.1", None),
+        ("libmine.so", None),
+    ] {
+        assert_eq!(oldest_driver_of(soname), expected, "{soname}");
+    }
+}
+
+#[test]
+fn installed_libraries_are_distinguished() {
+    for installed in [
+        "libcudart.so.13",
+        "libcublas.so.12",
+        "libnvrtc.so",
+        "libnvrtc-builtins.so.13.0",
+        "libnppial.so.12",
+        "libnccl.so.2",
+        "libnvinfer.so.10",
+        "libnvToolsExt.so.1",
+        "cublas64_13.dll",
+        "nvrtc64_130_0.dll",
+    ] {
+        assert!(is_installed(installed), "{installed}");
+    }
+    for other in [
+        "libcuda.so.1",
+        "nvcuda.dll",
+        "libcudadebugger.so.1",
+        "libnvidia-ml.so.1",
+        "libnvcuvid.so.1",
+        "libcudnn.so.9",
+        "libcudnn_graph.so.9",
+        "libcuda_kernels.so",
+        "libc.so.6",
+        "libtorch_cuda.so",
+        "libcufftplus.so",
+        "libnvrtcache.so.1",
+        "libnvinfermine.so",
+        "KERNEL32.dll",
+    ] {
+        assert!(!is_installed(other), "{other}");
+    }
 }

@@ -1,99 +1,61 @@
 //! Names of NVIDIA's libraries on Windows, and the soname that each has on Linux. Every table uses the soname.
 
-/// DLL names that follow no rule.
-const IRREGULAR: [(&str, &str); 7] = [
-    ("nvcuda", "libcuda.so.1"),
-    ("nvml", "libnvidia-ml.so.1"),
-    ("nvcuvid", "libnvcuvid.so.1"),
-    ("nvencodeapi64", "libnvidia-encode.so.1"),
-    ("cutensor", "libcutensor.so.2"),
-    ("cutensormg", "libcutensorMg.so.2"),
-    ("cusparselt", "libcusparseLt.so.0"),
-];
-
-/// Stems of the other DLL names, before the number: `cublasLt64_13.dll` is `libcublasLt.so.13`.
-const STEMS: [&str; 41] = [
-    "cublas",
-    "cublasLt",
-    "cudart",
-    "cudnn",
-    "cudnn_adv",
-    "cudnn_adv_infer",
-    "cudnn_adv_train",
-    "cudnn_cnn",
-    "cudnn_cnn_infer",
-    "cudnn_cnn_train",
-    "cudnn_engines_precompiled",
-    "cudnn_engines_runtime_compiled",
-    "cudnn_engines_tensor_ir",
-    "cudnn_ext",
-    "cudnn_graph",
-    "cudnn_heuristic",
-    "cudnn_ops",
-    "cudnn_ops_infer",
-    "cudnn_ops_train",
-    "cufft",
-    "cufftw",
-    "cupti",
-    "curand",
-    "cusolver",
-    "cusolverMg",
-    "cusparse",
-    "nvblas",
-    "nvfatbin",
-    "nvinfer",
-    "nvinfer_plugin",
-    "nvJitLink",
-    "nvjpeg",
-    "nvonnxparser",
-    "nvrtc",
-    "nvrtc-builtins",
-    "nvToolsExt",
-    "nvvm",
-    "nppc",
-    "npps",
-    "nppi",
-    "nvptxcompiler",
-];
+use super::catalogue::{CATALOGUE, Dll, KnownLibrary};
 
 /// Returns the Linux soname of a DLL of NVIDIA's: `cudart64_110.dll` is `libcudart.so.11.0`, `cudnn_ops64_9.dll` is
 /// `libcudnn_ops.so.9`. Windows ignores case, and `delvewheel` adds a hash.
 pub(super) fn soname_of_dll(file: &str) -> Option<String> {
-    let lower = file.to_ascii_lowercase();
-    let name = strip_hash(lower.strip_suffix(".dll")?);
-    if let Some((_, soname)) = IRREGULAR.iter().find(|(dll, _)| *dll == name) {
-        return Some((*soname).to_owned());
+    find_dll(file)?.1
+}
+
+/// Returns the library of NVIDIA's whose DLL has this name.
+pub(super) fn library_of_dll(file: &str) -> Option<&'static KnownLibrary> {
+    Some(find_dll(file)?.0)
+}
+
+fn find_dll(file: &str) -> Option<(&'static KnownLibrary, Option<String>)> {
+    let ending = file.len().checked_sub(".dll".len())?;
+    if !file.get(ending..)?.eq_ignore_ascii_case(".dll") {
+        return None;
     }
-    let (stem, number) = split_number(name)?;
-    let known = STEMS.iter().find(|known| known.eq_ignore_ascii_case(stem));
-    // `nppial64_13.dll`, `nppist64_13.dll`: NPP consists of a library for each group of functions.
-    let is_npp = stem.strip_prefix("nppi").is_some_and(|rest| matches!(rest.len(), 1..=3) && rest.is_ascii());
-    let stem = known.copied().or(is_npp.then_some(stem))?;
-    Some(format!("lib{stem}.so.{}", soname_number(stem, number)?))
+    let lower = file[..ending].to_ascii_lowercase();
+    let name = strip_hash(&lower);
+    for library in CATALOGUE {
+        match library.dll {
+            Dll::Named(dll, number) if dll == name => {
+                return Some((library, Some(format!("{}.so.{number}", library.stem()))));
+            }
+            _ => {}
+        }
+    }
+    let (word, number) = split_number(name)?;
+    let (library, stem) = CATALOGUE.into_iter().find_map(|library| Some((library, stem_of_dll(library, word)?)))?;
+    Some((library, soname_number(&stem, number).map(|number| format!("{stem}.so.{number}"))))
+}
+
+/// Returns the stem on Linux of a DLL name without its number, if it is this library.
+fn stem_of_dll(library: &KnownLibrary, word: &str) -> Option<String> {
+    if matches!(library.dll, Dll::None | Dll::Named(..)) {
+        return None;
+    }
+    let stem = format!("lib{word}");
+    library.stems.iter().find_map(|known| match known.strip_suffix('*') {
+        Some(start) => stem.starts_with(start).then(|| stem.clone()),
+        None => known.eq_ignore_ascii_case(&stem).then(|| (*known).to_owned()),
+    })
 }
 
 /// Returns the DLL of a soname, as the guard names it: `libcudnn_ops.so.9` is `cudnn_ops64_9.dll`, `libcudart.so.11.0` is
 /// `cudart64_110.dll`.
 pub(crate) fn dll_of_soname(soname: &str) -> Option<String> {
-    /// Stems of DLLs whose names have another form.
-    const OTHERS: [&str; 9] = [
-        "cupti",
-        "nvJitLink",
-        "nvfatbin",
-        "nvinfer",
-        "nvinfer_plugin",
-        "nvonnxparser",
-        "nvptxcompiler",
-        "nvrtc",
-        "nvvm",
-    ];
-    if let Some((dll, _)) = IRREGULAR.iter().find(|(_, name)| *name == soname) {
-        return Some(format!("{dll}.dll"));
-    }
-    let (stem, number) = soname.strip_prefix("lib")?.split_once(".so.")?;
+    let (stem, number) = soname.split_once(".so.")?;
     let is_number = !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');
-    (is_number && STEMS.contains(&stem) && !OTHERS.contains(&stem))
-        .then(|| format!("{stem}64_{}.dll", number.replace('.', "")))
+    let library = CATALOGUE.into_iter().find(|library| library.has_stem(stem, soname)).filter(|_| is_number)?;
+    match library.dll {
+        Dll::Numbered => Some(format!("{}64_{}.dll", stem.strip_prefix("lib")?, number.replace('.', ""))),
+        Dll::Named(name, own) if own == number => Some(format!("{name}.dll")),
+        _ => None,
+    }
 }
 
 /// Splits `cublas64_13`, `nvjitlink_130_0` or `nvinfer_10` before the number.
@@ -122,7 +84,7 @@ fn soname_number(stem: &str, number: &str) -> Option<String> {
     };
     Some(match release {
         // From CUDA 12 on, sonames consist of the major.
-        Some((major, _)) if major >= 12 && stem != "nvrtc-builtins" => major.to_string(),
+        Some((major, _)) if major >= 12 && stem != "libnvrtc-builtins" => major.to_string(),
         Some((major, minor)) => format!("{major}.{minor}"),
         None => value.to_string(),
     })

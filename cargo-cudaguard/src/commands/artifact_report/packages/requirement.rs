@@ -3,15 +3,14 @@
 use super::marker::MarkerPlatform;
 use super::package_version::clauses_allow;
 use super::{ArtifactPackage, PackageKind};
-use crate::family::LIBRARIES_OF_PACKAGES as BRING;
-use cudaguard::internal::vendor::{CUDNN, major_of};
+use cudaguard::internal::vendor::{CUDNN, libraries_of_package, major_of};
 use cudaguard::internal::version::{CudaVersion, Version};
 
 /// A requirement: a range of releases of an NVIDIA package.
 pub(super) struct Promise<'a> {
     pub(super) text: &'a str,
     /// The libraries of the package, without `lib` and without the part from `.so` on.
-    pub(super) stems: &'static [&'static str],
+    pub(super) stems: Vec<&'static str>,
     /// The oldest allowed release.
     pub(super) least: Option<Version>,
     /// The first release above the allowed range.
@@ -46,8 +45,8 @@ pub(super) fn normalize_name(name: &str) -> String {
     name.to_lowercase().split(['-', '_', '.']).filter(|part| !part.is_empty()).collect::<Vec<_>>().join("-")
 }
 
-/// Returns the libraries that a package contains, with its name without the CUDA suffix.
-pub(super) fn bundled_libraries(kind: PackageKind, name: &str) -> Option<(&'static str, &'static [&'static str])> {
+/// Returns the libraries that a package contains, and true if its release is related to their sonames.
+pub(super) fn bundled_libraries(kind: PackageKind, name: &str) -> Option<(bool, Vec<&'static str>)> {
     let name = normalize_name(name);
     let name = match kind {
         PackageKind::Wheel => name.strip_prefix("nvidia-")?,
@@ -59,7 +58,8 @@ pub(super) fn bundled_libraries(kind: PackageKind, name: &str) -> Option<(&'stat
         .map_or(name, |(name, _)| name);
     // The conda package of NVTX is named `cuda-nvtx`.
     let name = name.strip_prefix("cuda-").filter(|name| NUMBERED_OTHERWISE.contains(name)).unwrap_or(name);
-    BRING.iter().find(|(known, _)| *known == name).copied()
+    let stems = libraries_of_package(name);
+    (!stems.is_empty()).then(|| (!NUMBERED_OTHERWISE.contains(&name), stems))
 }
 
 /// Returns true if a requirement of a wheel applies only with an extra: `nvidia-cudnn-cu12>=9.1; extra == "with-cuda"`.
@@ -78,9 +78,9 @@ impl<'a> Promise<'a> {
         let (least, below) = version_range(kind, &text[name.len()..]);
         let extras = text[name.len()..].split(['[', ']']).nth(1).unwrap_or_default();
         let of_extra = |extra: &str| {
-            let is = |known: &str| known == extra || known.strip_prefix("cuda-") == Some(extra);
-            let (_, stems) = BRING.iter().find(|(known, _)| is(known))?;
-            let (least, below) = if *stems == ["cudart"] { (least, below) } else { (None, None) };
+            let names = [extra.to_owned(), format!("cuda-{extra}")];
+            let stems = names.iter().map(|name| libraries_of_package(name)).find(|stems| !stems.is_empty())?;
+            let (least, below) = if stems == ["cudart"] { (least, below) } else { (None, None) };
             Some(Self { text, stems, least, below })
         };
         extras.split(',').filter_map(|extra| of_extra(extra.trim())).collect()
@@ -101,8 +101,8 @@ impl<'a> Promise<'a> {
             return None;
         }
         let name = name_of(text);
-        let (package, stems) = bundled_libraries(kind, name)?;
-        if NUMBERED_OTHERWISE.contains(&package) {
+        let (is_numbered, stems) = bundled_libraries(kind, name)?;
+        if !is_numbered {
             return Some(Self { text, stems, least: None, below: None });
         }
         let (least, below) = version_range(kind, &text[name.len()..]);

@@ -1,0 +1,105 @@
+//! Questions about the names of NVIDIA's libraries, which [`CATALOGUE`] answers.
+
+use super::catalogue::{CATALOGUE, CudaMajors, DriverNeed, KnownLibrary, Owner};
+use super::windows::library_of_dll;
+use super::{NVML, major_of, plain_name};
+use std::ops::RangeInclusive;
+
+/// Returns the library of NVIDIA's that a file with this name is: a soname, a DLL or a tool. Compares complete names, because other
+/// projects use the same prefixes.
+pub fn nvidia_library(name: &str) -> Option<&'static KnownLibrary> {
+    if let Some(library) = library_of_dll(name) {
+        return Some(library);
+    }
+    let plain = plain_name(name);
+    let stem = plain.split(".so").next().unwrap_or_default();
+    let stem = stem.strip_suffix(".alt").or_else(|| stem.strip_suffix(".exe")).unwrap_or(stem);
+    CATALOGUE.into_iter().find(|library| library.has_stem(stem, &plain))
+}
+
+/// Returns the library or tool with this name, if its file shows its version.
+pub fn released_library(name: &str) -> Option<&'static KnownLibrary> {
+    nvidia_library(name).filter(|library| !library.key.is_empty())
+}
+
+/// Returns true for the name of a library of NVIDIA's. What it needs is a part of the machine.
+pub fn is_of_nvidia(name: &str) -> bool {
+    nvidia_library(name).is_some()
+}
+
+/// Returns true for the name of a library that is a part of the driver.
+pub fn is_of_driver(name: &str) -> bool {
+    nvidia_library(name).is_some_and(|library| library.owner == Owner::Driver)
+}
+
+/// Returns true for the name of a library of NVIDIA's that is no part of the driver.
+pub fn is_beside_driver(name: &str) -> bool {
+    nvidia_library(name).is_some_and(|library| library.owner != Owner::Driver)
+}
+
+/// Returns true for a library of NVIDIA's that a machine has only if it is installed there. Drivers bring their own libraries, and
+/// cuDNN has its own rules.
+pub fn is_installed(name: &str) -> bool {
+    let library = nvidia_library(name.rsplit('/').next().unwrap_or_default());
+    library.is_some_and(|library| matches!(library.owner, Owner::Toolkit | Owner::Product))
+}
+
+/// Returns true for the driver's library, `libcuda.so.1` or `nvcuda.dll`.
+pub fn is_libcuda(name: &str) -> bool {
+    plain_name(name).starts_with("libcuda.so")
+}
+
+/// Returns true if a word in a `links` key, in a feature or after `-l` denotes a library that is no part of the driver, libcuda or NVML.
+/// Parts that are not in the catalogue count.
+pub fn is_nvidia_word(word: &str) -> bool {
+    const STARTS: [&str; 4] = ["cuda_", "cuda-", "npp", "nvtx"];
+    let word = word.strip_prefix("lib").unwrap_or(word);
+    let known = CATALOGUE.into_iter().filter(|library| library.owner != Owner::Driver);
+    matches!(word, "cuda" | "nvml" | NVML)
+        || known.flat_map(KnownLibrary::words).any(|own| own.eq_ignore_ascii_case(word) || is_part_name(word, own))
+        || STARTS.iter().any(|start| is_part_name(word, start))
+}
+
+/// Returns true if a name is this one, or that of a part of it: `cublasLt`, `nvinfer_plugin`. A name that continues with a
+/// lowercase letter, such as `cublasplus`, is another one.
+fn is_part_name(name: &str, start: &str) -> bool {
+    let is_word = start.ends_with(|last: char| last.is_ascii_alphanumeric());
+    name.strip_prefix(start).is_some_and(|rest| !is_word || !rest.starts_with(|next: char| next.is_ascii_lowercase()))
+}
+
+/// Returns the libraries of an NVIDIA package, without `lib`.
+pub fn libraries_of_package(package: &str) -> Vec<&'static str> {
+    let contained = CATALOGUE.into_iter().filter(|library| library.packages.contains(&package));
+    contained.flat_map(KnownLibrary::words).collect()
+}
+
+/// Returns the CUDA majors from 10 to 13 whose toolkits contain a library of this soname.
+pub fn cuda_majors_with(soname: &str) -> Option<RangeInclusive<u32>> {
+    let major = major_of(soname)?;
+    match nvidia_library(soname)?.cuda {
+        CudaMajors::Unknown => None,
+        CudaMajors::Same => Some(major..=major),
+        CudaMajors::Listed(all) => all.iter().find(|(own, ..)| *own == major).map(|(_, first, last)| *first..=*last),
+    }
+}
+
+/// Returns the oldest CUDA major with a library of this soname, if the library contains a CUDA runtime. Drivers of an older major do not
+/// run it.
+pub fn cuda_major_of(soname: &str) -> Option<u32> {
+    let has_runtime = nvidia_library(soname).is_some_and(|library| library.driver == DriverNeed::Runtime);
+    cuda_majors_with(soname).filter(|_| has_runtime).map(|majors| *majors.start())
+}
+
+/// Returns the oldest CUDA major of a driver that can serve a library of this soname; 1 if that is any driver. `None` for libraries
+/// that work without a driver, and for cudart, which has its own rules.
+pub fn oldest_driver_of(soname: &str) -> Option<u32> {
+    match nvidia_library(soname)?.driver {
+        DriverNeed::None => None,
+        DriverNeed::Any => Some(1),
+        DriverNeed::OfCuda | DriverNeed::Runtime => Some(*cuda_majors_with(soname)?.start()),
+        DriverNeed::Listed(all) => {
+            let major = major_of(soname)?;
+            Some(all.iter().find(|(own, _)| *own == major).map_or(1, |(_, oldest)| *oldest))
+        }
+    }
+}
