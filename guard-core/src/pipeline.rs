@@ -89,15 +89,21 @@ impl BuildInputs<'_> {
         if intent == CudaIntent::Owner {
             checks::build::downgrade_env_only_archs(toolchain, &mut findings);
         }
-        if !self.sees_linked && toolchain.by == BuildSystem::Cargo && !self.shows_use_of_cudnn() {
-            for finding in findings.iter_mut().filter(|finding| needs_use_of_cudnn(finding, policy)) {
-                finding.severity = Severity::Info;
-            }
-        }
         if !self.sees_linked {
             findings.extend(checks::fleet::check_declared_fleet(policy, toolchain));
         } else if toolchain.by == BuildSystem::CMake {
             findings.extend(checks::fleet::check_target_archs(policy, toolchain));
+        }
+        let lacks_cudnn = !self.sees_linked && toolchain.by == BuildSystem::Cargo && !self.shows_use_of_cudnn();
+        for finding in &mut findings {
+            let is_unused = match intent {
+                CudaIntent::Unstated => !self.sees_linked,
+                CudaIntent::RunTime => inputs::needs_use_of_toolkit(finding),
+                _ => false,
+            };
+            if is_unused || lacks_cudnn && needs_use_of_cudnn(finding, policy) {
+                finding.severity = Severity::Info;
+            }
         }
         findings
     }

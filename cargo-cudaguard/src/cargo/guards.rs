@@ -23,7 +23,7 @@ use cudaguard::internal::policy::Policy;
 use cudaguard::internal::rebuild_stamp;
 
 use crate::cargo::build_context::key_time;
-use crate::cargo::project::{Package, Project};
+use crate::cargo::project::{Package, Project, shows_use_of_cuda};
 use crate::cli::platform::symlink;
 use crate::cli::report::{self, CliError, Level};
 
@@ -46,8 +46,19 @@ pub(crate) fn build_inputs<'a>(project: &'a Project, package: &'a Package, targe
         ptx_isa: None,
         headers: None,
         given: None,
-        reaches_cuda: false,
+        by_crates: CudaIntent::Unstated,
         uses_cudnn: false,
+    }
+}
+
+/// Returns what the crates of the package in this directory show about its use of CUDA.
+pub(crate) fn intent_of_crates(crates: &[Crate], package: &Path) -> CudaIntent {
+    if !crates.iter().any(Crate::reaches_cuda) {
+        CudaIntent::Unstated
+    } else if crates.iter().any(Crate::may_use_toolkit) || shows_use_of_cuda(package) {
+        CudaIntent::Build
+    } else {
+        CudaIntent::RunTime
     }
 }
 
@@ -65,9 +76,10 @@ pub(crate) fn check_package(
     let judged = check_build(facts, crates, &env)?;
     report::log(Level::Info, || {
         let policy = judged.policy.path.as_ref().map_or("default policy".to_owned(), |path| path.display().to_string());
-        let reason = match facts.intent {
+        let reason = match facts.intent.max(facts.by_crates) {
             CudaIntent::Owner => "its build.rs calls embed!()",
-            CudaIntent::Build => "`check` selected it",
+            CudaIntent::Build => "its sources or crates use CUDA",
+            CudaIntent::RunTime => "its crates load CUDA at run time",
             CudaIntent::Unstated => "the toolchain counts only if the package reaches CUDA",
         };
         let toolkit = judged.toolchain.sourced_toolkit_version();

@@ -3,6 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::{OsStr, OsString};
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
@@ -37,6 +38,25 @@ pub(crate) struct Package {
     pub(crate) paths: Vec<PathBuf>,
     /// The package data that cargo adds to each message: `package_id`, `manifest_path` and a target.
     pub(crate) about: serde_json::Value,
+}
+
+/// Returns true if a package contains device code, or a build script that mentions CUDA.
+pub(crate) fn shows_use_of_cuda(package: &Path) -> bool {
+    const WORDS: [&str; 5] = ["cuda", "cudnn", "nvcc", "nvrtc", "cublas"];
+    let script = files::read_text(&package.join("build.rs")).unwrap_or_default().to_ascii_lowercase();
+    WORDS.iter().any(|word| script.contains(word)) || has_device_code(package, 6)
+}
+
+fn has_device_code(directory: &Path, depth: usize) -> bool {
+    const ENDINGS: [&str; 5] = ["cu", "cuh", "ptx", "cubin", "fatbin"];
+    fs::read_dir(directory).into_iter().flatten().flatten().map(|entry| entry.path()).any(|path| {
+        let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+        if path.is_dir() {
+            depth > 0 && name != "target" && !name.starts_with('.') && has_device_code(&path, depth - 1)
+        } else {
+            path.extension().and_then(|ending| ending.to_str()).is_some_and(|ending| ENDINGS.contains(&ending))
+        }
+    })
 }
 
 /// Kind of a file that can contain a guard.

@@ -9,7 +9,6 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
 use std::time::SystemTime;
 
-use crate::knowledge::crates::Crate;
 use crate::pipeline::CheckedBuild;
 use cudaguard::internal::env::{self, Env};
 use cudaguard::internal::finding::{Code, Finding, Severity};
@@ -324,8 +323,8 @@ fn prepare_build(
     for target in &project.targets {
         for (package, artifacts) in project.built_packages() {
             let crates = graph.crates_of(target, &package.name);
-            let reaches_cuda = crates.iter().any(Crate::reaches_cuda);
-            let facts = BuildInputs { reaches_cuda, ..guards::build_inputs(&project, package, target) };
+            let by_crates = guards::intent_of_crates(crates, &package.dir);
+            let facts = BuildInputs { by_crates, ..guards::build_inputs(&project, package, target) };
             of_build.extend(artifacts.iter().map(|one| (target.clone(), package.name.clone(), (*one).clone())));
             made.files.extend(artifacts.iter().map(|one| project.handed_over(target, &one.file)));
             made.about.insert(facts.component.to_string(), package.about.clone());
@@ -360,7 +359,7 @@ fn prepare_build(
             if package.embeds && package.artifacts.is_empty() {
                 let crates = graph.crates_of(target, &package.name);
                 let facts = BuildInputs {
-                    reaches_cuda: crates.iter().any(Crate::reaches_cuda),
+                    by_crates: guards::intent_of_crates(crates, &package.dir),
                     ..guards::build_inputs(&project, package, target)
                 };
                 let judged = guards::check_package(&config.env, &facts, crates, &variables)?;

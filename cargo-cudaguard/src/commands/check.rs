@@ -8,7 +8,6 @@ use crate::cli::crates_report::{self, CrateView};
 use crate::cli::json_output::{self, FindingView, VersionView, texts};
 use crate::cli::toolchain_json::ToolchainView;
 use crate::cli::toolchain_report;
-use crate::knowledge::crates::Crate;
 use crate::pipeline::{CheckedBuild, uses_cudnn};
 use cudaguard::internal::env::Env;
 use cudaguard::internal::finding::{self, Code, Finding, MessageTemplate, Severity, Values};
@@ -21,7 +20,7 @@ use serde_json::Value;
 
 use crate::cargo::graph::CrateGraph;
 use crate::cargo::guards;
-use crate::cargo::project::{Project, repository_root};
+use crate::cargo::project::{Project, repository_root, shows_use_of_cuda};
 use crate::cli::findings::{self as render, SarifResult};
 use crate::cli::report::{self, CliError, REFUSED};
 
@@ -34,14 +33,13 @@ pub(crate) fn run_check(env: &Env, arguments: &[OsString]) -> Result<ExitCode, C
         for target in &project.targets {
             let member = &project.members[*at];
             let crates = graph.crates_of(target, &member.name);
-            let reaches_cuda = crates.iter().any(Crate::reaches_cuda);
-            let intent = CudaIntent::Build;
+            let inputs = guards::build_inputs(&project, member, target);
             let facts = BuildInputs {
                 sees_linked: false,
-                intent,
-                reaches_cuda,
+                intent: if shows_use_of_cuda(&member.dir) { CudaIntent::Build } else { inputs.intent },
+                by_crates: guards::intent_of_crates(crates, &member.dir),
                 uses_cudnn: crates.iter().any(uses_cudnn),
-                ..guards::build_inputs(&project, member, target)
+                ..inputs
             };
             let judged = guards::check_package(env, &facts, crates, &variables)?;
             let (line, value) = describe_toolchain(&facts, &judged, graph.unchecked.as_deref());

@@ -24,7 +24,7 @@ use cudaguard::internal::version::Version;
 
 use crate::cargo::graph::CrateGraph;
 use crate::cargo::guards;
-use crate::cargo::project::{Package, Project, absolute_path, repository_root};
+use crate::cargo::project::{Package, Project, absolute_path, repository_root, shows_use_of_cuda};
 use crate::cli::arguments::Call;
 use crate::cli::report::{self, CliError};
 use crate::knowledge::crates::Crate;
@@ -90,7 +90,7 @@ pub(crate) fn run_init(env: &Env, arguments: &[OsString]) -> Result<ExitCode, Cl
             || package.embeds
             || !graph.crates_of(target, &package.name).is_empty()
             || policy.is_ok_and(|policy| inputs.wants_guard(&policy))
-            || uses_cuda(&package.dir)
+            || shows_use_of_cuda(&package.dir)
         {
             guards_one = true;
             add_embed(&mut changes, package, &source)?;
@@ -132,23 +132,6 @@ pub(crate) fn run_init(env: &Env, arguments: &[OsString]) -> Result<ExitCode, Cl
 fn uses_cudnn(package: &Path, crates: &[Crate]) -> bool {
     let mut names = crates.iter().flat_map(|one| std::iter::once(&one.name).chain(&one.features));
     names.any(|name| name.contains("cudnn")) || names_cudnn(package)
-}
-
-/// Returns true if a package contains device code, or a build script that mentions CUDA.
-fn uses_cuda(package: &Path) -> bool {
-    const DEVICE_CODE: [&str; 5] = ["cu", "cuh", "ptx", "cubin", "fatbin"];
-    fn has_device_code(directory: &Path, depth: usize) -> bool {
-        fs::read_dir(directory).into_iter().flatten().flatten().map(|entry| entry.path()).any(|path| {
-            let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
-            if path.is_dir() {
-                depth > 0 && name != "target" && !name.starts_with('.') && has_device_code(&path, depth - 1)
-            } else {
-                path.extension().and_then(|ending| ending.to_str()).is_some_and(|ending| DEVICE_CODE.contains(&ending))
-            }
-        })
-    }
-    let script = files::read_text(&package.join("build.rs")).unwrap_or_default().to_ascii_lowercase();
-    ["cuda", "cudnn", "nvcc", "nvrtc", "cublas"].iter().any(|word| script.contains(word)) || has_device_code(package, 6)
 }
 
 /// The `cudaguard` library that packages will depend on.

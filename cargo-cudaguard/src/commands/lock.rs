@@ -8,7 +8,6 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use crate::binary::file::Binary;
-use crate::knowledge::crates::Crate;
 use crate::linked::linked_lock::observe_manifest;
 use cudaguard::internal::env::Env;
 use cudaguard::internal::files::write_where_new;
@@ -95,8 +94,8 @@ fn last_built_pins(
                 continue;
             }
             let crates = graph.crates_of(target, &member.name);
-            let reaches_cuda = crates.iter().any(Crate::reaches_cuda);
-            let facts = BuildInputs { reaches_cuda, profile, release, ..guards::build_inputs(project, member, target) };
+            let by_crates = guards::intent_of_crates(crates, &member.dir);
+            let facts = BuildInputs { by_crates, profile, release, ..guards::build_inputs(project, member, target) };
             if !guards::is_current(&facts, &guards::check_package(env, &facts, crates, variables)?, &own) {
                 continue;
             }

@@ -244,7 +244,7 @@ impl CratePackage<'_> {
             ptx_isa: None,
             headers: None,
             given: None,
-            reaches_cuda: self.crates().iter().any(Crate::reaches_cuda),
+            by_crates: guards::intent_of_crates(self.crates(), &self.dir),
             uses_cudnn: false,
         }
     }

@@ -219,7 +219,7 @@ impl Embed {
             archs: declared.or_else(|| compiled.map(|ptx| ptx.archs)),
             headers: self.cudnn_include.as_ref().map(|dir| package.dir.join(dir)),
             given: None,
-            reaches_cuda: false,
+            by_crates: CudaIntent::Unstated,
             uses_cudnn: false,
         }
     }

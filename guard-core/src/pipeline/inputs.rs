@@ -12,11 +12,13 @@ use crate::sys::files;
 use crate::toolchain::{BuildSystem, BuildSystemFacts, DetectOptions, Sourced, Toolchain};
 
 /// Evidence that a package uses CUDA.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum CudaIntent {
     /// No evidence: the installed toolchain is not checked, unless the linked file uses CUDA.
     #[default]
     Unstated,
+    /// Its crates load CUDA at run time, and nothing shows that the build uses a toolkit.
+    RunTime,
     /// The user declared that it uses CUDA, but not whether anything is compiled for GPUs.
     Owner,
     /// The build shows it: kernels among the sources, a crate that uses CUDA, or a build system that knows.
@@ -57,8 +59,8 @@ pub struct BuildInputs<'a> {
     pub headers: Option<PathBuf>,
     /// Facts that the build system has determined.
     pub given: Option<BuildSystemFacts>,
-    /// Set if a crate in the build reaches CUDA.
-    pub reaches_cuda: bool,
+    /// Evidence of the crates in the build.
+    pub by_crates: CudaIntent,
     /// Set if a crate in the build uses cuDNN.
     pub uses_cudnn: bool,
 }
@@ -75,13 +77,11 @@ impl BuildInputs<'_> {
     /// Returns the evidence that this build uses CUDA: from the front end, a crate of the graph, or the package's own
     /// policy. A policy for an entire workspace applies to the members that use CUDA.
     pub fn cuda_intent(&self, policy: &Policy) -> CudaIntent {
-        if self.reaches_cuda {
-            return CudaIntent::Build;
-        }
-        if self.intent == CudaIntent::Unstated && self.owns(policy) && policy.constrains_cuda() {
+        let evident = self.intent.max(self.by_crates);
+        if evident == CudaIntent::Unstated && self.owns(policy) && policy.constrains_cuda() {
             CudaIntent::Owner
         } else {
-            self.intent
+            evident
         }
     }
 
@@ -221,7 +221,7 @@ impl BuildInputs<'_> {
         intent: CudaIntent,
     ) -> bool {
         if intent == CudaIntent::Unstated || !self.sees_linked {
-            return intent == CudaIntent::Unstated;
+            return self.sees_linked;
         }
         // The linked file may show which of several toolkits the build used.
         let is_declared = self.intent == CudaIntent::Unstated && intent == CudaIntent::Owner;
@@ -234,6 +234,18 @@ impl BuildInputs<'_> {
             toolchain.by == BuildSystem::Cargo && self.headers.is_none() && needs_use_of_cudnn(finding, policy);
         is_one_of_several || is_library_open || is_unused
     }
+}
+
+/// Returns true if the finding applies only to a build that uses a toolkit.
+pub(super) const fn needs_use_of_toolkit(finding: &Finding) -> bool {
+    matches!(
+        finding.code,
+        Code::ToolkitUnreadable
+            | Code::ToolkitMixed
+            | Code::CudartMixed
+            | Code::HostCompilerRejected
+            | Code::MathHeadersConflict
+    )
 }
 
 /// Returns true if the manifest or the build script of a package names cuDNN.

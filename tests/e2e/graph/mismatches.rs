@@ -4,6 +4,7 @@
 use cudaguard_tests::{e2e, snapshot};
 
 use super::fixture::Tree;
+use super::real_crates;
 use cudaguard_tests::scratch::program;
 
 const FLEET: &str = "[gpu]\nfleet = [\"T4\", \"H100\"]\n";
@@ -145,5 +146,28 @@ fn listed_crates_have_no_findings() {
         let tree = Tree::recorded("known", graph);
         let printed = tree.passes(|arguments| tree.call("13.0", arguments));
         assert!(!printed.contains("[CG15"), "{graph}: {printed}");
+    }
+}
+
+/// A crate that only opens libraries at run time does not use the toolkit of the machine.
+#[e2e]
+fn toolkit_is_checked_if_crates_use_it() {
+    let rows = [
+        ("\"dynamic-loading\", \"cuda-13000\"", "info"),
+        ("\"dynamic-loading\", \"cuda-version-from-build-system\"", "warning"),
+        ("\"dynamic-linking\", \"cuda-13000\"", "warning"),
+    ];
+    for (features, severity) in rows {
+        let tree = real_crates::tree(
+            "used-toolkit",
+            &format!(
+                "cudarc = {{ version = \"=0.19.10\", default-features = false, features = [\"driver\", {features}] }}\n"
+            ),
+        );
+        let checked = tree.call("13.0", &["check"]).env("CUDA_HOME", "/nowhere").run().success();
+        assert!(
+            checked.stderr.contains(&format!("{severity}[CG104]: CUDA_HOME names a path")),
+            "{features}: {checked}"
+        );
     }
 }

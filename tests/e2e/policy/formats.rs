@@ -1,6 +1,6 @@
 //! Machine-readable findings.
 
-use cudaguard_tests::{Outcome, Project, e2e};
+use cudaguard_tests::{Outcome, Project, e2e, scratch};
 use serde_json::Value;
 
 use super::fixture::{Tree, equipped, with};
@@ -184,18 +184,36 @@ fn unknown_packages_are_reported() {
     assert!(printed.contains("tree/cudaguard.toml:3\n"), "{printed}");
 }
 
-/// A variable that names a missing directory, or one with nothing in it, is reported by its name, and not ignored.
+/// A variable that names a missing directory, or one with nothing in it, is reported by its name, and not ignored. It is a finding
+/// only if the package uses what the variable names, like a host compiler that nvcc does not accept.
 #[e2e]
-fn variables_of_missing_directories_are_named() {
+fn variables_are_findings_if_used() {
     let tree = Tree::package("gone-directories");
     tree.write("empty/file", "");
     let empty = tree.sibling().join("tree/empty").display().to_string();
-    let variables = [("CUDA_PATH", "warning"), ("CUDNN_PATH", "info")];
-    for ((variable, severity), path) in variables.iter().flat_map(|one| [(one, "/nowhere"), (one, empty.as_str())]) {
-        let checked = tree.call("13.0", &["check"]).env(variable, path).run().success();
-        let text = format!("{}{}", checked.stdout, checked.stderr);
-        let expected = format!("{severity}[CG104]: {variable} names a path without any part of CUDA or cuDNN.");
-        assert!(text.contains(&expected), "{checked}");
+    let newer = tree.sibling().join("g++-99");
+    scratch::program(&newer, "#!/bin/sh\necho 'g++-99 (a fake) 99.1.0'\necho '(C) Free Software Foundation, Inc.'\n");
+    let newer = newer.display().to_string();
+    let none = "names a path without any part of CUDA or cuDNN.";
+    let rows = [
+        ("CUDA_PATH", "/nowhere", "CG104", none, "warning"),
+        ("CUDA_PATH", &empty, "CG104", none, "warning"),
+        ("NVCC", "/nowhere", "CG104", none, "warning"),
+        ("NVCC_CCBIN", &newer, "CG105", "does not accept gcc 99", "error"),
+        ("CUDNN_PATH", "/nowhere", "CG104", none, "info"),
+        ("CUDNN_PATH", &empty, "CG104", none, "info"),
+    ];
+    for uses_cuda in [false, true] {
+        if uses_cuda {
+            tree.write("src/k.cu", "");
+        }
+        for (variable, value, code, problem, severity) in rows {
+            let checked = tree.call("13.0", &["check", "--release"]).env(variable, value).run();
+            let severity = if uses_cuda { severity } else { "info" };
+            let line = checked.stderr.lines().find(|line| line.starts_with(&format!("{severity}[{code}]: ")));
+            assert!(line.is_some_and(|line| line.contains(problem)), "{variable} {value} {uses_cuda}: {checked}");
+            assert_eq!(checked.status(), Some(i32::from(severity == "error")), "{checked}");
+        }
     }
     tree.write("cudaguard.toml", "[cudnn]\nrequire = \"^9.1\"\n");
     let missing = tree.call("13.0", &["check"]).env("CUDNN_PATH", "/nowhere").run().success();

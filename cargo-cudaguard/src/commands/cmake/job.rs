@@ -91,7 +91,7 @@ impl CmakeJob {
             ptx_isa: None,
             headers: None,
             given: Some(given.clone()),
-            reaches_cuda: false,
+            by_crates: CudaIntent::Unstated,
             uses_cudnn: false,
         }
     }

@@ -84,6 +84,15 @@ impl Crate {
         linked || !row.nvcc.is_empty() || self.features.iter().any(|feature| feature.starts_with("cuda"))
     }
 
+    /// Returns true if its build may use a toolkit: it links, or searches nvcc, headers or libraries. A crate that no table describes
+    /// may do all of that.
+    pub fn may_use_toolkit(&self) -> bool {
+        let Some(row) = self.table_row() else { return true };
+        let asks_nvcc = row.level.as_ref().is_some_and(|level| self.features.contains(&level.nvcc));
+        let searches = asks_nvcc || !row.nvcc.is_empty() || row.header_level.is_some() || row.download.is_some();
+        searches || !matches!(self.link_mode(), Mode::Loaded | Mode::None)
+    }
+
     /// Returns true if a list of the crates that reach CUDA contains it: also if only NVML, a framework with CUDA in it or
     /// a build script does.
     pub fn is_listed(&self) -> bool {
