@@ -109,13 +109,16 @@ fn ptx_header_is_strict() {
         (format!(".version 9.5 is followed by .target sm_80\n{KERNEL}"), false),
         (format!(".version 9.5\n.target sm_80\n{KERNEL}{CONDITION}"), false),
         (format!(".version 9.5\n.target sm_80\n{KERNEL}.version 7.0\n.target sm_80\n{KERNEL}{CONDITION}"), true),
+        (format!(".version 7.0\n.target sm_80\n{KERNEL}.version 9.5\n.target sm_80\n{KERNEL}{CONDITION}"), false),
     ];
     let made = Scratch::without_blanks("unsealed");
     let kernel = object(made.path(), "k", "-gencode arch=compute_80,code=sm_80");
     for (text, refused) in rows {
-        let scratch = Scratch::without_blanks("unsealed");
-        let [unsealed, _] = twins(&scratch, &[kernel.clone(), text_object(scratch.path(), &text, 0)]);
-        let _ = started(&unsealed, "580.95.05", 13000, refused);
+        for others in [&[kernel.clone()][..], &[]] {
+            let scratch = Scratch::without_blanks("unsealed");
+            let [unsealed, _] = twins(&scratch, &[others, &[text_object(scratch.path(), &text, 0)]].concat());
+            let _ = started(&unsealed, "580.95.05", 13000, refused);
+        }
     }
 }
 

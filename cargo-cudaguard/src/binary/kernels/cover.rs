@@ -145,7 +145,9 @@ fn container_codes(kernels: &Kernels, container: &Container, majors: &Majors) ->
     let compiled_by = stated.filter(|major| *major > 12).or(in_header);
     let mut codes = Vec::new();
     for entry in kernels.entries_of(container) {
-        let code = match entry.runnable_target().filter(|_| !entry.has_unknown_abi()) {
+        // A program uses kernels that set conditions only if the driver has such graphs.
+        let is_certain = !entry.has_unknown_abi() && !container.sets_conditions;
+        let code = match entry.runnable_target().filter(|_| is_certain) {
             Some(target) => {
                 let zstd = (entry.compression == Compression::Zstd).then(|| stated.unwrap_or(majors.file));
                 let wrote = compiled_by.filter(|_| matches!(target, Target::Cubin(_)));

@@ -399,13 +399,14 @@ impl<'data> KernelReader<'data> {
                 container.role = Role::LinkTime;
             }
         }
-        if self.containers.iter().any(|container| {
+        let has_fatbins = self.containers.iter().any(|container| {
             container.form == ImageForm::Fatbin && matches!(container.role, Role::Kernels | Role::Linked | Role::Input)
-        }) {
-            for container in self.containers.iter_mut().filter(|container| container.form != ImageForm::Fatbin) {
-                if container.role == Role::Kernels {
-                    container.role = Role::Aside;
-                }
+        });
+        let has_others = self.containers.iter().any(|one| one.role == Role::Kernels && !one.sets_conditions);
+        for container in self.containers.iter_mut().filter(|container| container.role == Role::Kernels) {
+            let is_helper = has_others && container.sets_conditions;
+            if is_helper || has_fatbins && container.form != ImageForm::Fatbin {
+                container.role = Role::Aside;
             }
         }
         let mut kernels = Kernels {
