@@ -499,6 +499,30 @@ fn names_of_opened_libraries_are_reported() {
     }
 }
 
+/// Every library of NVIDIA's that a program names and that is absent is named, with or without a version.
+#[e2e]
+fn absent_opened_libraries_are_named() {
+    let fixture = Fixture::new("bare absent");
+    for name in ["libcudnn.so", "libcudnn.so.9", "libcublas.so", "libcublas.so.12", "libnvrtc.so", "libnccl.so.2"] {
+        let source = format!("#include <dlfcn.h>\nint main(void) {{ return !dlopen(\"{name}\", RTLD_NOW); }}\n");
+        let program = fixture.gcc(&format!("opens {name}"), &source, &[]);
+        let arguments = ["-shared", "-fPIC", "-nostdlib", &format!("-Wl,-soname,{name}")].map(str::to_owned);
+        let library = fixture.gcc(&format!("dir {name}/{name}"), "int answer(void) { return 42; }", &arguments);
+        let absent =
+            format!("info[CG519]: it is unknown whether opens {name} works without {name}, which it opens by name");
+        let open =
+            format!("info[CG519]: it is unknown whether the machine has {name}, which opens {name} opens by name");
+        let described = call(["verify", "--driver", "580", "--gpu", "A100"]).arg(&program).run().expect(2);
+        assert!(described.stderr.contains(&open), "{described}");
+        for verb in ["verify", "doctor"] {
+            let here = call([verb]).arg(&program).env_remove("LD_LIBRARY_PATH").run().expect(2);
+            assert!(format!("{}{}", here.stdout, here.stderr).contains(&absent), "{here}");
+            let found = call([verb]).arg(&program).env("LD_LIBRARY_PATH", library.parent().unwrap()).run();
+            assert!(!format!("{}{}", found.stdout, found.stderr).contains("CG519"), "{found}");
+        }
+    }
+}
+
 /// The kernels of NVIDIA's profiler are not those of the program that comes with it (triton 3.2 has no others).
 #[e2e]
 fn profiler_is_no_requirement() {
@@ -547,9 +571,11 @@ fn stub_of_cudart_is_unknown() {
     };
     let whole = stub("whole/lib/libstub_cudart.so", r#"sprintf(name, "libcudart.so")"#);
     let joined = stub("joined/lib/joined.so", r#"sprintf(name, "lib%s.so", "cudart")"#);
-    for target in [whole, joined].iter().flat_map(|file| [file.as_path(), file.parent().unwrap()]) {
+    let dirs = [&whole, &joined].map(|file| (file.parent().unwrap(), vec![]));
+    let files = [(whole.as_path(), vec!["CG519 info".to_owned()]), (joined.as_path(), vec![])];
+    for (target, codes) in files.into_iter().chain(dirs) {
         let value = json(&call(["verify", "--json", "--driver", "535", "--gpu", "T4"]).arg(target).run());
-        assert_eq!(result(&value), ("unknown".to_owned(), Vec::new()), "{value}");
+        assert_eq!(result(&value), ("unknown".to_owned(), codes), "{value}");
         assert!(value["not_judged"].to_string().contains("libcudart.so, which it may open"), "{value}");
     }
 }

@@ -5,7 +5,7 @@ use std::ops::Range;
 use std::path::Path;
 
 use super::closure::MemberGraph;
-use super::member::file_name;
+use super::member::{MemberLoader, file_name};
 use super::not_inside::AbsentLibrary;
 use super::packages::{ArtifactPackage, Unfulfilled, unfulfilled_requirements};
 use super::{ArtifactMember, ArtifactReport, LibraryPlace, common_os, common_processor};
@@ -312,6 +312,11 @@ impl ArtifactReport {
 
     /// Returns those without the libraries about which the other members show something: they contain or need them, or need a driver.
     fn unexplained_openers(&self) -> impl Iterator<Item = NotExamined> {
+        self.unexplained_names().filter_map(|(loader, names)| NotExamined::opener(&loader.name, &names))
+    }
+
+    /// Returns the members that may open libraries of NVIDIA's about which nothing else shows anything, with the names.
+    pub(super) fn unexplained_names(&self) -> impl Iterator<Item = (&MemberLoader, Vec<String>)> {
         let with_rows =
             |part: &&ArtifactMember| part.has_requirements() && !part.is_of_nvidia() && !self.is_of_cupti(part);
         let requiring: Vec<&ArtifactMember> = self.judged_parts().filter(with_rows).collect();
@@ -322,9 +327,8 @@ impl ArtifactReport {
             known.extend(self.files.iter().chain(self.links.keys()).map(|name| stem(file_name(name))));
             known.extend(requiring.iter().flat_map(|part| &part.holds).map(|(library, _)| library.stem));
         }
-        self.judged_loaders().filter_map(move |loader| {
-            let open = loader.may_open.iter().filter(|name| !known.contains(stem(name))).cloned();
-            NotExamined::opener(&loader.name, &open.collect::<Vec<_>>())
+        self.judged_loaders().map(move |loader| {
+            (loader, loader.may_open.iter().filter(|name| !known.contains(stem(name))).cloned().collect())
         })
     }
 

@@ -1,12 +1,14 @@
 //! Libraries that members open by name.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 
 use super::member::{MemberLoader, file_name};
 use super::{ArtifactReport, ExternalLibrary};
 use crate::binary::examined::NotExamined;
 use crate::family::OpenedLibrary;
 use crate::host::machine::OpenedByName;
+use cudaguard::internal::vendor::is_libcuda;
 
 impl ArtifactReport {
     /// Returns each member that opens libraries by name which are not in the artifact, with these libraries.
@@ -47,9 +49,11 @@ impl ArtifactReport {
         self.wheels.is_empty() && is_environment && !self.is_file()
     }
 
-    /// Returns the libraries that members of a package open by name and that no requirement of the package provides.
+    /// Returns the libraries that members of a package open by name, or may open, and that no requirement of the package provides.
     pub(super) fn opened_on_machine(&self) -> impl Iterator<Item = OpenedByName> {
-        self.opened_elsewhere().filter(|_| !self.is_complete()).flat_map(|(loader, absent)| {
+        let opened = self.opened_elsewhere().map(|(loader, absent)| (loader, absent.into_iter().cloned().collect()));
+        let possible = self.unexplained_names().map(|(loader, names)| (loader, self.possibly_absent(loader, &names)));
+        opened.chain(possible).filter(|_| !self.is_complete()).flat_map(|(loader, absent): (_, Vec<OpenedLibrary>)| {
             let is_provided = |opened: &OpenedLibrary| {
                 let mut packages = self.packages.iter().filter(|package| package.owns_member(&loader.name));
                 packages.any(|package| package.any_requirement_for(&format!("{}.so", opened.stem)).is_some())
@@ -57,10 +61,40 @@ impl ArtifactReport {
             let named = absent.into_iter().filter(move |opened| !opened.names.is_empty() && !is_provided(opened));
             named.map(|opened| OpenedByName {
                 by: if self.is_file() { file_name(&loader.name) } else { &loader.name }.to_owned(),
-                names: opened.names.clone(),
+                names: opened.names,
                 is_by_crate: false,
             })
         })
+    }
+
+    /// Returns the libraries with these names that are not in the artifact and that the dynamic linker does not find. Other rules
+    /// report those of the driver, and those that the member cannot work without.
+    fn possibly_absent(&self, loader: &MemberLoader, names: &[String]) -> Vec<OpenedLibrary> {
+        let mut absent: Vec<OpenedLibrary> = Vec::new();
+        // Of this machine, only the dynamic linker shows it.
+        if self.is_joined && self.disk.is_none() {
+            return absent;
+        }
+        // A name that is no text of the file may be incomplete.
+        for name in names.iter().filter(|name| !is_libcuda(name) && loader.opens.includes(name)) {
+            let stem = name.split(".so").next().unwrap_or_default().to_owned();
+            match absent.iter_mut().find(|known| known.stem == stem) {
+                Some(known) => known.names.push(name.clone()),
+                None => absent.push(OpenedLibrary { stem, names: vec![name.clone()], dirs: Vec::new() }),
+            }
+        }
+        absent.retain(|library| !loader.opens.libraries.iter().any(|known| known.stem == library.stem));
+        let graph = self.disk.as_ref().filter(|_| self.is_joined);
+        let at =
+            self.disk.iter().flat_map(|graph| &graph.objects).position(|object| object.path == Path::new(&loader.name));
+        absent.retain(|library| {
+            !library.names.iter().any(|name| {
+                // The root may be named by a relative path.
+                let found = graph.and_then(|graph| graph.resolve_file(at.unwrap_or(0), name));
+                found.is_some() || self.has_file_named(name)
+            })
+        });
+        absent
     }
 
     /// Reports libraries that members open by name, if everything that runs with them should be in the artifact.
