@@ -271,6 +271,31 @@ fn variable_of_an_image_is_a_search_path() {
     }
 }
 
+/// A root, its tar and an image of it have one answer about a program whose library is found, is elsewhere or is absent.
+#[e2e]
+fn root_and_image_have_one_answer() {
+    for (library, status) in [("usr/lib/libmine.so.1", 0), ("opt/lib/libmine.so.1", 2), ("", 1)] {
+        let scratch = Scratch::new("root and image");
+        let (root, mine, driver) = (scratch.join("root"), scratch.join("libmine.so"), scratch.join("libcuda.so"));
+        link("int mine(void) { return 0; }\n", &mine, &["-Wl,-soname,libmine.so.1"]);
+        link("int cuInit(unsigned flags) { return 0; }\n", &driver, &["-Wl,-soname,libcuda.so.1"]);
+        scratch.file("app.c", "int mine(void), cuInit(unsigned);\nint main(void) { return mine() + cuInit(0); }\n");
+        scratch::write(&root.join("etc/ld.so.conf"), "/usr/lib\n");
+        let build = Call::new("cc").dir(&root).args(["-o", "app", "../app.c", "../libmine.so", "../libcuda.so"]);
+        let _ = build.run().success();
+        if !library.is_empty() {
+            scratch::write(&root.join(library), fs::read(&mine).expect("a library"));
+        }
+        let [tar, image] = ["root.tar", "image.tar"].map(|name| scratch.join(name));
+        let _ = Call::new("tar").arg("-C").arg(&root).arg("-cf").arg(&tar).arg(".").run().success();
+        let _ = Call::new("python3").args(["-c", PACK_IMAGE]).args([&root, &image]).run().success();
+        for form in [root, tar, image] {
+            let (found, text) = verify(&form, &NEWEST_DRIVER);
+            assert_eq!(found, status, "{} {library}: {text}", form.display());
+        }
+    }
+}
+
 /// Each package has a row, with the libraries of the environment; the status is the worst of the packages that are named.
 #[e2e]
 fn packages_are_judged_one_by_one() {

@@ -30,7 +30,7 @@ impl ArtifactReport {
     /// run together with the members.
     pub(crate) fn join_libraries_of_machine(&mut self, env: &Env) {
         let Ok(top) = fs::canonicalize(&self.archive) else { return };
-        if self.walked.kind != "directory" || cfg!(windows) {
+        if self.walked.kind != "directory" || cfg!(windows) || self.is_image() {
             return;
         }
         let (files, mut known) = (OpenFiles::default(), BTreeMap::new());
@@ -133,7 +133,7 @@ impl ArtifactReport {
         if self.is_file() {
             return loader::resolve_with(Path::new(name), env, files).ok();
         }
-        let is_here = self.walked.kind == "directory" && !name.contains('!') && !self.trees.has_own_loader(name);
+        let is_here = self.walked.kind == "directory" && !name.contains('!') && !self.is_image();
         let path = is_here.then(|| self.archive.join(name))?;
         loader::resolve_with(&path, env, files).ok()
     }

@@ -101,6 +101,12 @@ impl MemberTrees {
 }
 
 impl MemberTrees {
+    /// Returns true if the top of the artifact configures the dynamic linker: it is the file system of a machine.
+    pub(super) fn has_settings_of_loader(&self) -> bool {
+        let known = ["etc/ld.so.cache", "etc/ld.so.conf"];
+        self.0.get("").is_some_and(|tree| known.iter().any(|name| tree.settings.contains_key(*name)))
+    }
+
     /// Returns true if the tree of a program contains its dynamic linker: it is the file system of a machine.
     pub(super) fn has_own_loader(&self, program: &str) -> bool {
         let Some((tree, path)) = self.place_of(program) else { return false };

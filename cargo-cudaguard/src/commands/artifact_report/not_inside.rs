@@ -88,8 +88,10 @@ impl ArtifactReport {
         let mut absent: BTreeMap<String, AbsentLibrary<'_>> = BTreeMap::new();
         for (at, wanted) in wanted.iter().enumerate().filter(|(at, _)| !any_counts || counts(*at)) {
             let Some(root) = closure(at).next() else { continue };
+            // The dynamic linker does not start a program without each of its libraries.
+            let is_started = is_program(at) && (!is_for_cuda || closure(at).any(uses_cuda));
             // Python loads libraries of other packages before the modules that need them. Nothing does so for a program.
-            let must_be_found = self.is_file() || is_program(at) && !is_image;
+            let must_be_found = self.is_file() || is_program(at) && (!is_image || is_started);
             let is_absent = |by: &str, name: &str| {
                 // The error about a damaged library names it.
                 let is_present = if must_be_found {
@@ -101,14 +103,14 @@ impl ArtifactReport {
             };
             let wanted: Vec<_> =
                 wanted.iter().filter(|(by, soname)| is_absent(&self.loaders[*by].name, soname)).collect();
-            // The dynamic linker does not start a program without each of its libraries.
-            let is_started = is_program(at) && (!is_for_cuda || closure(at).any(uses_cuda));
             let needs_all = self.is_joined && is_started;
             let mut add = |soname: &str, by| {
                 let library = absent.entry(soname.to_owned()).or_default();
                 library.needed_by.insert(by);
                 // Another finding reports that a library of NVIDIA's is absent.
-                library.ends_start |= (needs_all || is_image && is_started) && is_of_program(soname);
+                // A script that starts the program may set LD_LIBRARY_PATH.
+                let is_elsewhere = self.is_installed_with(&root.name, soname);
+                library.ends_start |= (needs_all || is_image && is_started && !is_elsewhere) && is_of_program(soname);
             };
             if wanted.is_empty() && !needs_all {
                 continue;

@@ -103,9 +103,13 @@ impl ArtifactReport {
         self.walked.kind == "file"
     }
 
-    /// Returns true for a container image, which contains everything that its programs load except the driver's libraries.
+    /// Returns true for a container image, or the root of one as a directory or a tar. It contains everything that its programs load
+    /// except the driver's libraries.
     pub(super) fn is_image(&self) -> bool {
+        let mut programs = self.loaders.iter().filter(|loader| loader.is_program() && !loader.name.contains('!'));
         self.walked.kind == "container image"
+            || self.trees.has_settings_of_loader()
+            || programs.any(|program| self.trees.has_own_loader(&program.name))
     }
 
     /// Returns the index of the loader of a single file, or of a library that comes with it.
