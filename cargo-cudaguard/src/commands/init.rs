@@ -16,9 +16,8 @@ use cudaguard::internal::file_error::{FileError, FileProblem};
 use cudaguard::internal::files;
 use cudaguard::internal::json;
 use cudaguard::internal::lock::{LockScope, Pins};
-use cudaguard::internal::pipeline::names_cudnn;
+use cudaguard::internal::pipeline::{CudaIntent, names_cudnn};
 use cudaguard::internal::policy::{FILE, Policy};
-use cudaguard::internal::toolchain::Toolchain;
 use cudaguard::internal::vendor::CUDNN;
 use cudaguard::internal::version::Version;
 
@@ -58,6 +57,15 @@ impl Changes {
         let _ = writeln!(self.report, "{text}");
     }
 
+    /// Prints the report. `unchecked`: why the crates of a package that was skipped are not known.
+    fn finish(&self, unchecked: Option<&String>) -> Result<ExitCode, CliError> {
+        report::print_result(&self.report)?;
+        match unchecked {
+            Some(why) => Err(CliError::operational(format_args!("the dependencies cannot be checked: {why}"))),
+            None => Ok(ExitCode::SUCCESS),
+        }
+    }
+
     /// Reports a change, in a dry run as a change that would be made.
     fn done(&mut self, verb: &str, infinitive: &str, what: impl std::fmt::Display) {
         if self.dry_run {
@@ -81,7 +89,7 @@ pub(crate) fn run_init(env: &Env, arguments: &[OsString]) -> Result<ExitCode, Cl
     let variables = config.env_table();
     let target = &project.targets[0];
     let graph = CrateGraph::from_project(&project, &call, &config, &project.target_dir.join("cudaguard"), false);
-    let mut guards_one = false;
+    let (mut guards_one, mut unchecked) = (false, None);
     for at in &project.selected {
         let package = &project.members[*at];
         let policy = Policy::for_package(&package.dir, &project.top, &package.name);
@@ -94,6 +102,13 @@ pub(crate) fn run_init(env: &Env, arguments: &[OsString]) -> Result<ExitCode, Cl
         {
             guards_one = true;
             add_embed(&mut changes, package, &source)?;
+        } else if let Some(why) = &graph.unchecked {
+            unchecked = Some(why);
+            changes.line(format_args!(
+                "skipped {}: its crates are not known. To guard it anyway, add `-p {}` to this command",
+                package.dir.join("Cargo.toml").display(),
+                package.name
+            ));
         } else {
             changes.line(format_args!(
                 "skipped {}: it has no CUDA source file, build script or known crate. To guard it anyway, add `-p {}` to this command",
@@ -106,8 +121,7 @@ pub(crate) fn run_init(env: &Env, arguments: &[OsString]) -> Result<ExitCode, Cl
     let first = first.ok_or_else(|| CliError::operational("no package is selected: pass -p PACKAGE or --workspace"))?;
     if !guards_one {
         // A policy would make each package use CUDA.
-        report::print_result(&changes.report)?;
-        return Ok(ExitCode::SUCCESS);
+        return changes.finish(unchecked);
     }
     let found = Policy::candidate_paths(&first.dir, &project.top).into_iter().find(|place| place.exists());
     let requires_toolkit = if let Some(found) = found {
@@ -118,13 +132,18 @@ pub(crate) fn run_init(env: &Env, arguments: &[OsString]) -> Result<ExitCode, Cl
         let judged =
             guards::check_package(&config.env, &guards::build_inputs(&project, first, target), &[], &variables)?;
         let crates = graph.crates_of(target, &first.name);
-        let text = policy_text(&judged.policy, &judged.toolchain, uses_cudnn(&first.dir, crates));
-        write_new_file(&mut changes, &project.top.join(FILE), &text)?;
-        judged.toolchain.sourced_toolkit_version().is_some()
+        let pins = Pins::from_toolchain(&judged.policy, &judged.toolchain, LockScope::WHOLE);
+        let uses_toolkit = guards::intent_of_crates(crates, &first.dir) != CudaIntent::RunTime;
+        let pins = Pins {
+            toolkit: pins.toolkit.filter(|_| uses_toolkit),
+            library: pins.library.filter(|_| uses_cudnn(&first.dir, crates)),
+            ..pins
+        };
+        write_new_file(&mut changes, &project.top.join(FILE), &policy_text(&pins))?;
+        pins.toolkit.is_some()
     };
     write_workflow(&mut changes, &project.top, &WORKFLOW, requires_toolkit, &source)?;
-    report::print_result(&changes.report)?;
-    Ok(ExitCode::SUCCESS)
+    changes.finish(unchecked)
 }
 
 /// Returns true if a crate, or the build script of the package, mentions cuDNN. A cuDNN that is only installed is no reason to
@@ -439,9 +458,8 @@ fn add_dependency(text: &str, table: &toml::Table, source: &str) -> Option<Strin
     Some(updated)
 }
 
-/// Returns a policy that matches the detected toolchain.
-fn policy_text(policy: &Policy, toolchain: &Toolchain, uses_cudnn: bool) -> String {
-    let pins = Pins::from_toolchain(policy, toolchain, LockScope::WHOLE);
+/// Returns a policy that matches the toolchain in use.
+fn policy_text(pins: &Pins) -> String {
     let [toolkit, library]: [Option<Version>; 2] =
         [&pins.toolkit, &pins.library].map(|text| text.as_deref()?.parse().ok());
     let mut text = format!("#:schema {SCHEMA}\n{INTRODUCTION}");
@@ -453,7 +471,7 @@ fn policy_text(policy: &Policy, toolchain: &Toolchain, uses_cudnn: bool) -> Stri
             "\n# No CUDA toolkit was in use when this was written.\n# [toolkit]\n# require = \">=12.4, <14\"\n",
         ),
     }
-    if let Some(Version { major, minor, .. }) = library.filter(|_| uses_cudnn) {
+    if let Some(Version { major, minor, .. }) = library {
         let _ = write!(text, "\n[{}]\nrequire = \"^{major}.{minor}\"\n", CUDNN.key);
     }
     let archs: Vec<String> = pins.archs.iter().map(|arch| format!("\"{arch}\"")).collect();

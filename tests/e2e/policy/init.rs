@@ -383,6 +383,11 @@ fn init_writes_nothing_without_cuda() {
         let printed = tree.call("12.4", &["init"]).run().success().stdout;
         assert!(printed.lines().count() == 1 && printed.contains("it has no CUDA source file"), "{printed}");
     }
+    // Crates that cannot be read are no evidence that there are none.
+    tree.write("Cargo.toml", &format!("{}[dependencies]\nno-such-crate = \"1\"\n", project::package("plain")));
+    let printed = tree.call("12.4", &["init"]).run().expect(2);
+    assert!(printed.stdout.contains("its crates are not known"), "{printed}");
+    assert!(printed.stderr.contains("the dependencies cannot be checked: "), "{printed}");
     assert!(!tree.sibling().join("tree/cudaguard.toml").exists());
 }
 

@@ -8,6 +8,7 @@ use std::io::Write as _;
 use cudaguard::internal::env::Env;
 use cudaguard::internal::file_error::FileError;
 use cudaguard::internal::files;
+use cudaguard::internal::lock::{LockScope, Pins};
 use cudaguard::internal::policy::{FILE, Policy};
 use cudaguard::internal::toolchain::{DetectOptions, Toolchain};
 
@@ -67,7 +68,8 @@ pub(super) fn init_cmake(env: &Env, changes: &mut Changes, source: &DependencySo
         Policy::for_package(dir, dir, "").is_ok_and(|policy| policy.toolkit.is_some())
     } else {
         let toolchain = if cuda { detect_toolchain(env) } else { Toolchain::default() };
-        write_new_file(changes, &file, &policy_text(&Policy::default(), &toolchain, false))?;
+        let pins = Pins::from_toolchain(&Policy::default(), &toolchain, LockScope::WHOLE);
+        write_new_file(changes, &file, &policy_text(&Pins { library: None, ..pins }))?;
         toolchain.sourced_toolkit_version().is_some()
     };
     write_workflow(changes, dir, &WORKFLOW, requires_toolkit, source)
