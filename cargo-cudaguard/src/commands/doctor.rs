@@ -28,8 +28,8 @@ pub(crate) fn run_doctor(
     packages: &[String],
     format: TextOrJson,
 ) -> Result<ExitCode, CliError> {
-    // A name without a slash denotes what `exec` starts.
-    let is_name = |file: &&Path| file.file_name() == Some(file.as_os_str());
+    // A name without a slash denotes what `exec` starts, unless it is that of a directory, such as `env`.
+    let is_name = |file: &&Path| file.file_name() == Some(file.as_os_str()) && !file.is_dir();
     let program = program.map(|file| {
         let found = Some(file).filter(is_name).and_then(|name| platform::find_program(name.as_os_str()));
         found.unwrap_or_else(|| file.to_owned())
