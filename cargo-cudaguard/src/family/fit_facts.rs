@@ -8,7 +8,7 @@ use crate::binary::file::{only_value, texts_starting_with};
 use crate::binary::pe::Pe;
 use crate::binary::symbols;
 use cudaguard::internal::elf::{Elf, Symbol, tag};
-use cudaguard::internal::vendor::{self, BUILTINS, CUBLAS, CUDART, CUDNN, KnownLibrary, NCCL, NVRTC};
+use cudaguard::internal::vendor::{self, BUILTINS, CUBLAS, CUDART, CUDNN, KnownLibrary, NCCL, NVJITLINK, NVRTC};
 use cudaguard::internal::version::{CudaVersion, Version};
 use std::collections::BTreeSet;
 
@@ -41,9 +41,6 @@ pub(crate) struct Member {
     pub(super) exports: BTreeSet<String>,
 }
 
-/// The start of the sonames of run-time compilers.
-const OPENED: [&str; 2] = ["libnvrtc.so.", "libnvJitLink.so."];
-
 /// The start of the names of NVRTC's builtins.
 const BUILTINS_NAMES: [&str; 2] = ["libnvrtc-builtins", "nvrtc-builtins64_"];
 
@@ -72,7 +69,8 @@ impl Member {
         };
         member.release = Release::read(file_name(name), &member.soname, data);
         if member.release.is_some() {
-            let opened = OPENED.iter().flat_map(|start| texts_starting_with(data, start));
+            let starts = [&NVRTC, &NVJITLINK].map(|compiler| format!("{}.so.", compiler.stem()));
+            let opened = starts.iter().flat_map(|start| texts_starting_with(data, start));
             member.opens = opened.filter(|name| *name != member.soname && vendor::major_of(name).is_some()).collect();
         }
         if member.is(&NVRTC) {

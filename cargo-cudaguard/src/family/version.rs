@@ -84,7 +84,7 @@ impl Release {
         let version = version
             .map(|version| FileVersion::exact(version, "version resource"))
             .or_else(|| of.versions.iter().find_map(|source| image.read(source, major, data)))
-            .or_else(|| Some(FileVersion::exact(version_in_name(file)?, "file name")));
+            .or_else(|| Some(FileVersion::exact(vendor::version_in_name(file)?, "file name")));
         Some(Self { of, version })
     }
 
@@ -211,12 +211,6 @@ fn described_version(image: &Pe<'_>) -> Option<Version> {
     image.version()?.description.rsplit_once("Version ")?.1.trim().parse().ok()
 }
 
-/// Parses the version in a complete file name: `libcublas.so.12.4.5.8`.
-fn version_in_name(file: &str) -> Option<Version> {
-    let (_, numbers) = file.split_once(".so.")?;
-    (numbers.split('.').count() >= 3).then(|| numbers.parse().ok())?
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -278,7 +272,7 @@ mod tests {
         assert_eq!(numbers_after("__nvJitLinkCreate_12_4", "__nvJitLinkCreate_"), Some(Version::new(12, 4, 0)));
         assert_eq!(numbers_after("__nvrtc_builtins__13_5_getArch", "__nvrtc_builtins__"), Some(Version::new(13, 5, 0)));
         assert_eq!(numbers_after("__nvJitLinkCreate_x", "__nvJitLinkCreate_"), None);
-        assert_eq!(version_in_name("libcublas.so.12.4.5.8"), Some(Version::new(12, 4, 5)));
-        assert_eq!(version_in_name("libcublas.so.12"), None);
+        assert_eq!(vendor::version_in_name("libcublas.so.12.4.5.8"), Some(Version::new(12, 4, 5)));
+        assert_eq!(vendor::version_in_name("libcublas.so.12"), None);
     }
 }

@@ -11,7 +11,7 @@ use crate::binary::pe::{Pe, version_in_resource};
 use crate::host::facts::LoaderVersion;
 use crate::host::judge::find_returned_constant;
 use cudaguard::internal::elf::{Elf, machine};
-use cudaguard::internal::vendor::{InCode, Library, Part, VersionGetter, plain_name};
+use cudaguard::internal::vendor::{InCode, Library, Part, VersionGetter, plain_name, version_in_name};
 use cudaguard::internal::version::{CudaVersion, Version};
 
 /// Returns the version of this library file: from its real file name, otherwise from one of its parts in the same
@@ -48,12 +48,8 @@ pub(crate) fn in_name(library: &Library, file: &Path) -> Option<Version> {
 /// Returns the version that follows this stem in the name of the file, after all links are resolved. `None` if it has
 /// fewer than three numbers.
 pub(crate) fn numbers_in_name(file: &Path, stem: &str) -> Option<Version> {
-    version_after(std::fs::canonicalize(file).ok()?.file_name()?.to_str()?, stem)
-}
-
-fn version_after(name: &str, stem: &str) -> Option<Version> {
-    let numbers = name.strip_prefix(stem)?;
-    (numbers.split('.').count() >= 3).then(|| numbers.parse().ok()).flatten()
+    let real = std::fs::canonicalize(file).ok()?;
+    real.file_name()?.to_str().filter(|name| name.starts_with(stem)).and_then(version_in_name)
 }
 
 /// Returns the version of an inner library: from its exported number, otherwise from its real file name, otherwise from
@@ -67,7 +63,7 @@ pub(crate) fn part_version(files: &OpenFiles, library: &Library, file: &Path, pa
 pub(crate) fn version_of_part(library: &Library, part: &Part, data: &[u8], name: &str) -> Option<Version> {
     let exported = if part.symbol.is_empty() { None } else { file::exported_version(data, part.symbol) };
     exported
-        .or_else(|| version_after(name, &format!("{}.so.", part.file.split_once(".so")?.0)))
+        .or_else(|| version_in_name(name).filter(|_| part.file.split(".so").next() == name.split(".so").next()))
         .or_else(|| in_code(library, part, data))
 }
 

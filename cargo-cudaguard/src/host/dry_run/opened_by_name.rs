@@ -10,7 +10,7 @@ use crate::binary::loader::{LoadGraph, Object};
 use crate::family::{BUILTINS, OpenedLibrary, cuda_major_of, is_installed, is_of_nvidia, opened_libraries};
 use crate::host::machine::opened_cudnn;
 use cudaguard::internal::finding::{Finding, MessageTemplate, Values};
-use cudaguard::internal::vendor::{CUDNN, NVML};
+use cudaguard::internal::vendor::{CUDNN, NVJITLINK, NVML, NVRTC, is_of_driver, nvidia_library};
 
 /// The name of libcuda that the driver installs, and the link that comes with the files for development.
 const LIBCUDA: &str = "libcuda.so.1";
@@ -187,10 +187,7 @@ fn names_of_others(own: &str, data: &[u8]) -> Vec<Vec<String>> {
 /// Returns the texts in a file that are names of libraries which are no part of the driver.
 fn library_names_in(data: &[u8]) -> Vec<String> {
     let mut names = texts_starting_with(data, "lib");
-    names.retain(|name| {
-        let is_of_driver = name.starts_with("libcuda.so") || name.starts_with("libnvidia-");
-        name.contains(".so") && !name.contains('/') && !is_of_driver
-    });
+    names.retain(|name| name.contains(".so") && !name.contains('/') && !is_of_driver(name));
     names
 }
 
@@ -206,12 +203,12 @@ fn names_in_texts(graph: &LoadGraph, at: usize, texts: &[String]) -> Vec<Vec<Str
     let major = graph.objects.iter().filter_map(|object| cuda_major_of(object.soname.as_deref()?)).max();
     let mut names = Vec::new();
     for name in texts {
-        if ["libnvrtc.so.", "libnvJitLink.so."].contains(&name.as_str()) {
+        let compiler = nvidia_library(name).filter(|library| library.is(&NVRTC) || library.is(&NVJITLINK));
+        if compiler.is_some() && name.ends_with(".so.") {
             names.push(major.map(|major| format!("{name}{major}")).into_iter().collect());
             continue;
         }
-        let is_compiler = name.starts_with("libnvrtc.so.") || name.starts_with("libnvJitLink.so.");
-        if is_compiler || dirs.iter().any(|dir| graph.has_file(&dir.join(name))) {
+        if compiler.is_some() && name.contains(".so.") || dirs.iter().any(|dir| graph.has_file(&dir.join(name))) {
             names.push(vec![name.clone()]);
         }
     }

@@ -3,6 +3,7 @@
 use super::catalogue::{CATALOGUE, CudaMajors, DriverNeed, KnownLibrary, Owner};
 use super::windows::library_of_dll;
 use super::{NVML, major_of, plain_name};
+use crate::model::version::Version;
 use std::ops::RangeInclusive;
 
 /// Returns the library of NVIDIA's that a file with this name is: a soname, a DLL or a tool. Compares complete names, because other
@@ -71,6 +72,12 @@ fn is_part_name(name: &str, start: &str) -> bool {
 pub fn libraries_of_package(package: &str) -> Vec<&'static str> {
     let contained = CATALOGUE.into_iter().filter(|library| library.packages.contains(&package));
     contained.flat_map(KnownLibrary::words).collect()
+}
+
+/// Returns the version in a complete file name, `libcublas.so.12.4.5.8`; `None` if it has fewer than three numbers.
+pub fn version_in_name(file: &str) -> Option<Version> {
+    let (_, numbers) = file.split_once(".so.")?;
+    (numbers.split('.').count() >= 3).then(|| numbers.parse().ok())?
 }
 
 /// Returns the CUDA majors from 10 to 13 whose toolkits contain a library of this soname.
