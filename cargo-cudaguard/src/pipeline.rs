@@ -3,6 +3,7 @@
 use std::ops::{Deref, DerefMut};
 use std::path::Path;
 
+use cudaguard::internal::ConfigError;
 use cudaguard::internal::checks;
 use cudaguard::internal::env::Env;
 use cudaguard::internal::file_error::FileError;
@@ -10,7 +11,9 @@ use cudaguard::internal::finding::{Code, Finding, MessageTemplate, Values};
 use cudaguard::internal::lock::{self, Lock};
 use cudaguard::internal::manifest::{BuiltWith, FactSource, Linkage, Manifest};
 use cudaguard::internal::note::{self, EncodeError, SIZE};
-use cudaguard::internal::pipeline::{BuildCheck, BuildInputs, CudaIntent, is_library_absent, needs_use_of_cudnn};
+use cudaguard::internal::pipeline::{
+    BuildCheck, BuildError, BuildInputs, CudaIntent, is_library_absent, needs_use_of_cudnn,
+};
 use cudaguard::internal::policy::Policy;
 use cudaguard::internal::toolchain::{BuildSystem, LibraryHeaders, Toolchain};
 use cudaguard::internal::vendor::CUDNN;
@@ -56,7 +59,7 @@ impl DerefMut for CheckedBuild {
 ///
 /// # Errors
 /// Why it cannot be checked: see [`BuildInputs::check`].
-pub fn check_build(facts: &BuildInputs<'_>, crates: &[Crate], env: &Env) -> Result<CheckedBuild, String> {
+pub fn check_build(facts: &BuildInputs<'_>, crates: &[Crate], env: &Env) -> Result<CheckedBuild, BuildError> {
     let mut build = facts.check(env)?;
     if facts.sees_linked && build.toolchain.by != BuildSystem::Options {
         // nvcc's host compiler may be named by an option, and a library to the linker alone: the linked file shows them.
@@ -241,7 +244,7 @@ pub fn lock_drift(
     linked: &Linked<'_>,
     deferred: &[Finding],
     insist: bool,
-) -> Result<Vec<Finding>, String> {
+) -> Result<Vec<Finding>, ConfigError> {
     let Some(file) = Lock::lock_path(facts.top) else { return Ok(Vec::new()) };
     let Some(lock) = Lock::read(&file)? else { return Ok(Vec::new()) };
     let deferred = deferred.iter().any(|finding| finding.code == Code::LockDrift);

@@ -76,7 +76,7 @@ pub mod internal {
     /// The newest version in the registries. It is empty before the first release; `.ci/release` sets it.
     pub const PUBLISHED: &str = include_str!("../data/published.txt").trim_ascii();
 
-    pub use crate::config::{lock, policy};
+    pub use crate::config::{ConfigError, check_regular_file, lock, policy};
     pub use crate::embed::rebuild_stamp;
     pub use crate::knowledge::{tables, vendor};
     pub use crate::manifest::windows::use_windows_releases;

@@ -6,6 +6,7 @@
 //! checks and the severity of each finding are the same for all of them. After linking, the file is checked against the
 //! policy and its note is sealed.
 
+mod error;
 mod inputs;
 
 use std::path::PathBuf;
@@ -21,6 +22,7 @@ use crate::manifest::note::{self, EncodeError, SIZE};
 use crate::sys::env::Env;
 use crate::toolchain::{BuildSystem, Toolchain};
 
+pub use error::BuildError;
 use inputs::ProjectLock;
 pub use inputs::{BuildInputs, CudaIntent, is_library_absent, names_cudnn, needs_use_of_cudnn};
 
@@ -50,7 +52,7 @@ impl BuildInputs<'_> {
     /// # Errors
     /// Returns a message if the build cannot be checked: a policy or lock that cannot be read, a lock that `--locked` requires and
     /// that does not exist, or a specified directory without the headers.
-    pub fn check(&self, env: &Env) -> Result<BuildCheck, String> {
+    pub fn check(&self, env: &Env) -> Result<BuildCheck, BuildError> {
         let policy = self.read_policy()?;
         let toolchain = self.detect_toolchain(env, &policy, &[]);
         self.check_named_headers(&toolchain)?;

@@ -13,9 +13,10 @@ use crate::guard::stamp::Stamp;
 use crate::knowledge::crates::Crate;
 use crate::pipeline::{CheckedBuild, check_build};
 use cudaguard::internal::env::Env;
+use cudaguard::internal::file_error::FileError;
 use cudaguard::internal::files::write_where_new;
 use cudaguard::internal::finding::Severity;
-use cudaguard::internal::guard::{self, GuardObjects};
+use cudaguard::internal::guard::{self, GuardError, GuardObjects, NoGuard};
 use cudaguard::internal::manifest::Component;
 use cudaguard::internal::note::SIZE;
 use cudaguard::internal::pipeline::{BuildInputs, CudaIntent};
@@ -110,8 +111,8 @@ pub(crate) struct Guard {
 pub(crate) struct Shims {
     dir: PathBuf,
     quiet: bool,
-    /// The shim of each requested target. An error is the reason in one line.
-    by_target: BTreeMap<String, Result<Shim, String>>,
+    /// The shim of each requested target.
+    by_target: BTreeMap<String, Result<Shim, NoGuard>>,
 }
 
 impl Shims {
@@ -124,7 +125,7 @@ impl Shims {
     pub(crate) fn compile(&mut self, env: &Env, targets: &BTreeSet<&str>) -> Result<(), CliError> {
         for target in targets {
             if !self.by_target.contains_key(*target) {
-                let shim = Shim::new(env, target, &self.dir)?;
+                let shim = without_file_error(Shim::new(env, target, &self.dir))?;
                 self.by_target.insert((*target).to_owned(), shim);
             }
         }
@@ -143,7 +144,7 @@ impl Shims {
                 running.into_iter().map(|one| one.join().expect("compiling does not panic")).collect()
             });
             for ((target, _), compiled) in batch.iter().zip(compiled) {
-                if let Err(why) = compiled? {
+                if let Err(why) = without_file_error(compiled)? {
                     self.by_target.insert(target.clone(), Err(why));
                 }
             }
@@ -162,16 +163,32 @@ impl Shims {
         self.compile(env, &BTreeSet::from([facts.target]))?;
         let shim = match &self.by_target[facts.target] {
             Ok(shim) => shim,
-            Err(why) => return Ok(GuardObjects::Unguarded(why.clone())),
+            Err(why) => return Ok(GuardObjects::Unguarded(why.to_string())),
         };
-        let (object, note) = match (shim.compile()?, shim.note(descriptor, &facts.component, dir)?) {
-            (Ok(object), Ok(note)) => (object, note),
-            (Err(why), _) | (_, Err(why)) => return Ok(GuardObjects::Unguarded(why)),
-        };
-        let link = dir.join(SHIM);
-        let _ = fs::remove_file(&link);
-        symlink(&object, &link).map_err(|error| format!("cannot create {}: {error}", link.display()))?;
-        Ok(GuardObjects::Objects { note, shim: link })
+        Ok(GuardObjects::from_compiled(write_objects(shim, descriptor, &facts.component, dir))?)
+    }
+}
+
+/// Writes the note of this descriptor and the link to the shim.
+fn write_objects(
+    shim: &Shim,
+    descriptor: &[u8; SIZE],
+    component: &Component,
+    dir: &Path,
+) -> Result<(PathBuf, PathBuf), GuardError> {
+    let (object, note) = (shim.compile()?, shim.note(descriptor, component, dir)?);
+    let link = dir.join(SHIM);
+    let _ = fs::remove_file(&link);
+    symlink(&object, &link).map_err(|error| FileError::create(&link, error))?;
+    Ok((note, link))
+}
+
+/// Separates the reason why there is no guard, which fails no build.
+fn without_file_error<T>(outcome: Result<T, GuardError>) -> Result<Result<T, NoGuard>, FileError> {
+    match outcome {
+        Ok(value) => Ok(Ok(value)),
+        Err(GuardError::NoGuard(why)) => Ok(Err(why)),
+        Err(GuardError::File(error)) => Err(error),
     }
 }
 

@@ -9,11 +9,14 @@ use std::thread;
 use std::time::Duration;
 
 use crate::linked::seal::SealError;
+use cudaguard::internal::ConfigError;
 use cudaguard::internal::env::Env;
 use cudaguard::internal::file_error::FileError;
 use cudaguard::internal::finding::render::annotated_error;
 use cudaguard::internal::finding::{Finding, Severity};
+use cudaguard::internal::guard::{GuardError, NoGuard};
 use cudaguard::internal::note::EncodeError;
+use cudaguard::internal::pipeline::BuildError;
 use cudaguard::internal::sanitize;
 use cudaguard::internal::tables;
 use cudaguard::internal::version::DriverRelease;
@@ -152,7 +155,7 @@ macro_rules! operational_errors {
         }
     )*};
 }
-operational_errors!(FileError, SealError, EncodeError);
+operational_errors!(FileError, SealError, EncodeError, ConfigError, BuildError, GuardError, NoGuard);
 
 /// A text of a lower layer says why the input could not be examined.
 impl From<String> for CliError {

@@ -55,10 +55,10 @@ pub(crate) fn run_embed(env: &Env, options: &Options) -> Result<ExitCode, CliErr
         files = judged.toolchain.read_files();
         job.report_findings(&judged.findings)?;
         let descriptor = judged.encode_note(&inputs)?;
-        let mut made = check_target(inputs.target);
-        let text = match made {
-            Ok(()) => guard::guard_source(&descriptor, &inputs.component, inputs.target),
-            Err(_) => String::new(),
+        let mut unguarded = check_target(inputs.target).err();
+        let text = match unguarded {
+            None => guard::guard_source(&descriptor, &inputs.component, inputs.target),
+            Some(_) => String::new(),
         };
         // The guard of an earlier call keeps its time if nothing has changed, so that a build tool can run `embed` in each
         // build. A changed policy also counts if the guard does not contain the change, because `seal` applies it.
@@ -67,18 +67,18 @@ pub(crate) fn run_embed(env: &Env, options: &Options) -> Result<ExitCode, CliErr
         if before == facts && output.is_file() {
             return write_if_different(&known, &facts);
         }
-        made = if text_in_c {
+        if text_in_c {
             files::write_regular(&output, text.as_bytes()).map_err(|error| cannot_write(&output, &error))?;
-            made
         } else {
-            guard::compile_whole(&job.facts.tool, &descriptor, &inputs.component, inputs.target, &output)?
-        };
-        if let Err(why) = made {
+            let tool = &job.facts.tool;
+            unguarded = guard::compile_whole(tool, &descriptor, &inputs.component, inputs.target, &output)?;
+        }
+        if let Some(why) = unguarded {
             let values = Values::default().with("component", &inputs.component).with("why", &why);
             job.report_findings(
                 &inputs.apply_policy(&judged.policy, vec![MessageTemplate::Unguarded.to_finding(&values)]).findings,
             )?;
-            push_fact(&mut facts, NO_GUARD, &why)?;
+            push_fact(&mut facts, NO_GUARD, &why.to_string())?;
         }
         write_if_different(&known, &facts)
     })();

@@ -119,10 +119,10 @@ impl Gate {
         let found = match &options.policy {
             Some(path) if path.as_os_str() == NO_POLICY => None,
             Some(path) => {
-                let found = ReleaseRequirements::from_file(path).map_err(CliError::operational)?;
+                let found = ReleaseRequirements::from_file(path)?;
                 Some((path.clone(), found.ok_or_else(|| no_requirements(path))?))
             }
-            None => ReleaseRequirements::for_project(env.current_dir()).map_err(CliError::operational)?,
+            None => ReleaseRequirements::for_project(env.current_dir())?,
         };
         let (source, mut requirements) = match found {
             Some((path, requirements)) => (Some(path), requirements),

@@ -6,13 +6,14 @@ pub mod stamp;
 use std::ffi::OsString;
 use std::fmt::Write as _;
 use std::fs;
-use std::io;
 use std::path::{Path, PathBuf};
 
 use cudaguard::internal::env::Env;
+use cudaguard::internal::file_error::FileError;
 use cudaguard::internal::guard::shared::SharedDir;
 use cudaguard::internal::guard::{
-    GuardCompiler, GuardObjects, Keep, NoteSource, check_target, note_assembly, shim_source_for, windows,
+    GuardCompiler, GuardError, GuardObjects, Keep, NoGuard, NoteSource, check_target, note_assembly, shim_source_for,
+    windows,
 };
 use cudaguard::internal::manifest::Component;
 use cudaguard::internal::note::SIZE;
@@ -45,17 +46,14 @@ pub struct Shim {
 }
 
 impl Shim {
-    /// Finds the compiler for this target. `dir` is created if it does not exist. The inner error is why there can be no
-    /// guard, in one line.
+    /// Finds the compiler for this target. `dir` is created if it does not exist.
     ///
     /// # Errors
-    /// If the directory cannot be created.
-    pub fn new(env: &Env, target: &str, dir: &Path) -> Result<Result<Self, String>, String> {
-        if let Err(why) = check_target(target) {
-            return Ok(Err(why));
-        }
-        fs::create_dir_all(dir).map_err(|error| format!("cannot create {}: {error}", dir.display()))?;
-        Ok(GuardCompiler::detect(env, target, dir).map(|compiler| Self { compiler, dir: dir.to_owned() }))
+    /// If there can be no guard, or the directory cannot be created.
+    pub fn new(env: &Env, target: &str, dir: &Path) -> Result<Self, GuardError> {
+        check_target(target)?;
+        fs::create_dir_all(dir).map_err(|error| FileError::create(dir, error))?;
+        Ok(Self { compiler: GuardCompiler::detect(env, target, dir)?, dir: dir.to_owned() })
     }
 
     /// Returns true if the object exists.
@@ -63,24 +61,19 @@ impl Shim {
         SharedDir::new(&self.dir).shim_path(&self.compiler).is_file()
     }
 
-    /// Compiles the object unless it exists, and returns its path. The inner error is the compiler's, in one line.
+    /// Compiles the object unless it exists, and returns its path.
     ///
     /// # Errors
-    /// If the directory cannot be written to.
-    pub fn compile(&self) -> Result<Result<PathBuf, String>, String> {
+    /// If the compiler fails, or the directory cannot be written to.
+    pub fn compile(&self) -> Result<PathBuf, GuardError> {
         SharedDir::new(&self.dir).shim(&self.compiler)
     }
 
-    /// Writes the note of this descriptor into `dir`. The inner error is the compiler's, in one line.
+    /// Writes the note of this descriptor into `dir`.
     ///
     /// # Errors
-    /// If a directory cannot be written to.
-    pub fn note(
-        &self,
-        descriptor: &[u8; SIZE],
-        component: &Component,
-        dir: &Path,
-    ) -> Result<Result<PathBuf, String>, String> {
+    /// If the compiler fails, or a directory cannot be written to.
+    pub fn note(&self, descriptor: &[u8; SIZE], component: &Component, dir: &Path) -> Result<PathBuf, GuardError> {
         let json = dlopen_json(descriptor);
         GuardObjectCache::new(&self.dir).note_or_assemble(
             &self.compiler,
@@ -97,17 +90,17 @@ pub fn compile_with(
     component: &Component,
     target: &str,
     dir: &Path,
-) -> Result<GuardObjects, String> {
+) -> Result<GuardObjects, FileError> {
     if let Err(why) = check_target(target) {
-        return Ok(GuardObjects::Unguarded(why));
+        return Ok(GuardObjects::Unguarded(why.to_string()));
     }
     let compiler = tool.to_compiler(target);
     let json = dlopen_json(descriptor);
     let note = NoteSource { descriptor, component, dlopen: json.as_deref() };
-    if let Some(kept) = &tool.kept {
-        return GuardObjectCache::new(kept).cached_guard(&compiler, note, dir);
-    }
-    compiler.compile_guard(note, dir)
+    GuardObjects::from_compiled(match &tool.kept {
+        Some(kept) => GuardObjectCache::new(kept).cached_guard(&compiler, note, dir),
+        None => compiler.compile_guard(note, dir),
+    })
 }
 
 /// Returns the complete guard as one C source, the shim and the note of this descriptor, for users who compile it
@@ -132,8 +125,7 @@ fn full_source(descriptor: &[u8; SIZE], component: &Component, target: &str, kee
     text
 }
 
-/// Compiles the complete guard as one object. The inner error is the reason why there is no guard, in one line; the
-/// object is then empty.
+/// Compiles the complete guard as one object. Returns the reason if there is no guard; the object is then empty.
 ///
 /// # Errors
 /// If the directory cannot be written to, or the compiler cannot even compile an empty file.
@@ -143,29 +135,37 @@ pub fn compile_whole(
     component: &Component,
     target: &str,
     object: &Path,
-) -> Result<Result<(), String>, String> {
+) -> Result<Option<NoGuard>, GuardError> {
     let compiler = tool.to_compiler(target);
     let dir = object.with_extension(format!("making-{}", std::process::id()));
-    let fail = |path: &Path, error: io::Error| format!("cannot write {}: {error}", path.display());
-    fs::create_dir_all(&dir).map_err(|error| fail(&dir, error))?;
-    let made = (|| {
-        let one = |text: &str| compiler.compile_object(&dir, "guard", "c", text);
-        let made = match check_target(target) {
-            Err(why) => Err(why),
-            Ok(()) => match one(&full_source(descriptor, component, target, Keep::Retain))? {
-                Ok(made) => Ok(made),
-                Err(_) => one(&full_source(descriptor, component, target, Keep::Anchor))?,
-            },
-        };
-        let (made, outcome) = match made {
-            Ok(made) => (made, Ok(())),
-            Err(why) => (one("")??, Err(why)),
-        };
-        fs::rename(made, object).map_err(|error| fail(object, error))?;
-        Ok(outcome)
-    })();
+    fs::create_dir_all(&dir).map_err(|error| FileError::write(&dir, error))?;
+    let compiled = compile_whole_in(&dir, &compiler, descriptor, component);
+    let outcome = compiled.and_then(|(made, why)| {
+        fs::rename(made, object).map_err(|error| FileError::write(object, error))?;
+        Ok(why)
+    });
     let _ = fs::remove_dir_all(&dir);
-    made
+    outcome
+}
+
+/// Compiles the complete guard, or an empty file and returns the reason.
+fn compile_whole_in(
+    dir: &Path,
+    compiler: &GuardCompiler,
+    descriptor: &[u8; SIZE],
+    component: &Component,
+) -> Result<(PathBuf, Option<NoGuard>), GuardError> {
+    let target = &compiler.target;
+    let mut why = check_target(target).err();
+    let attempts: &[Keep] = if why.is_some() { &[] } else { &[Keep::Retain, Keep::Anchor] };
+    for keep in attempts {
+        match compiler.compile_object(dir, "guard", "c", &full_source(descriptor, component, target, *keep)) {
+            Ok(made) => return Ok((made, None)),
+            Err(GuardError::NoGuard(reason)) => why = Some(reason),
+            Err(error) => return Err(error),
+        }
+    }
+    Ok((compiler.compile_object(dir, "guard", "c", "")?, why))
 }
 
 impl Tool {

@@ -7,10 +7,9 @@ use std::path::{Path, PathBuf};
 
 use cudaguard::internal::digest::Digest;
 use cudaguard::internal::elf::{u16_at, u32_at, u64_at};
+use cudaguard::internal::file_error::FileError;
 use cudaguard::internal::guard::shared::SharedDir;
-use cudaguard::internal::guard::{
-    GuardCompiler, GuardObjects, Keep, NoteSource, guard_objects, note_assembly, note_group,
-};
+use cudaguard::internal::guard::{GuardCompiler, GuardError, Keep, NoteSource, note_assembly, note_group};
 use cudaguard::internal::manifest::Component;
 use cudaguard::internal::note::SIZE;
 
@@ -23,40 +22,37 @@ impl GuardObjectCache {
         Self(SharedDir::new(dir))
     }
 
-    /// Writes the guard of a component into `dir`, from the cache if possible.
+    /// Writes the note and the shim of a component into `dir`, from the cache if possible.
     pub(super) fn cached_guard(
         &self,
         compiler: &GuardCompiler,
         note: NoteSource<'_>,
         dir: &Path,
-    ) -> Result<GuardObjects, String> {
+    ) -> Result<(PathBuf, PathBuf), GuardError> {
         let shim = self.cached_shim(compiler, dir)?;
-        Ok(guard_objects(self.note_or_assemble(compiler, note, dir)?, shim))
+        Ok((self.note_or_assemble(compiler, note, dir)?, shim))
     }
 
-    /// Writes the note of this descriptor to `dir/cudaguard-note.o`. The inner error is the compiler's.
+    /// Writes the note of this descriptor to `dir/cudaguard-note.o`.
     pub(super) fn note_or_assemble(
         &self,
         compiler: &GuardCompiler,
         note: NoteSource<'_>,
         dir: &Path,
-    ) -> Result<Result<PathBuf, String>, String> {
+    ) -> Result<PathBuf, GuardError> {
         match self.cached_note(compiler, note, dir)? {
-            Some(note) => Ok(Ok(note)),
+            Some(note) => Ok(note),
             None => compiler.compile_note(note, dir),
         }
     }
 
-    /// Writes the shim to `dir/cudaguard-shim.o`. The inner error is the compiler's.
-    fn cached_shim(&self, compiler: &GuardCompiler, dir: &Path) -> Result<Result<PathBuf, String>, String> {
-        let made = match self.0.shim(compiler)? {
-            Ok(made) => made,
-            failed @ Err(_) => return Ok(failed),
-        };
+    /// Writes the shim to `dir/cudaguard-shim.o`.
+    fn cached_shim(&self, compiler: &GuardCompiler, dir: &Path) -> Result<PathBuf, GuardError> {
+        let made = self.0.shim(compiler)?;
         let shim = dir.join("cudaguard-shim.o");
         // A copy, not a link, because build tools compare its modification time.
-        fs::copy(&made, &shim).map_err(|error| format!("cannot write {}: {error}", shim.display()))?;
-        Ok(Ok(shim))
+        fs::copy(&made, &shim).map_err(|error| FileError::write(&shim, error))?;
+        Ok(shim)
     }
 
     /// Writes the note of this descriptor to `dir/cudaguard-note.o`. `None` if it must be assembled separately.
@@ -65,7 +61,7 @@ impl GuardObjectCache {
         compiler: &GuardCompiler,
         note: NoteSource<'_>,
         directory: &Path,
-    ) -> Result<Option<PathBuf>, String> {
+    ) -> Result<Option<PathBuf>, GuardError> {
         if note.dlopen.is_some() {
             return Ok(None);
         }
@@ -73,13 +69,14 @@ impl GuardObjectCache {
         let blank = NoteSource { descriptor: &blank.0, component: &blank.1, dlopen: None };
         let form = Digest::from_bytes(note_assembly(blank, Keep::Retain).as_bytes());
         let blank_note = self.0.path(compiler, "note", "s", form);
-        let Ok(made) = self.0.object(&blank_note, |dir| compiler.compile_note(blank, dir))? else {
-            return Ok(None);
+        let made = match self.0.object(&blank_note, |dir| compiler.compile_note(blank, dir)) {
+            Err(GuardError::NoGuard(_)) => return Ok(None),
+            made => made?,
         };
-        let bytes = fs::read(&made).map_err(|error| format!("cannot read {}: {error}", made.display()))?;
+        let bytes = fs::read(&made).map_err(|error| FileError::read(&made, error))?;
         let Some(filled) = fill_note(bytes, note.descriptor, &note_group(note.component)) else { return Ok(None) };
         let object = directory.join("cudaguard-note.o");
-        fs::write(&object, filled).map_err(|error| format!("cannot write {}: {error}", object.display()))?;
+        fs::write(&object, filled).map_err(|error| FileError::write(&object, error))?;
         Ok(Some(object))
     }
 }
@@ -149,6 +146,7 @@ mod tests {
     use crate::guard::{Tool, compile_with};
     use cudaguard::internal::elf::Elf;
     use cudaguard::internal::env::Env;
+    use cudaguard::internal::guard::GuardObjects;
 
     fn component(name: &str) -> Component {
         Component { name: name.to_owned(), version: "0.3.1".to_owned() }
@@ -174,7 +172,7 @@ mod tests {
             let made = compile_with(&tool, &descriptor, &component(name), &target, &shared);
             let Ok(GuardObjects::Objects { note, shim }) = made else { panic!("{made:?}") };
             let source = NoteSource { descriptor: &descriptor, component: &component(name), dlopen: None };
-            let other_note = tool.to_compiler(&target).compile_note(source, &alone).unwrap().unwrap();
+            let other_note = tool.to_compiler(&target).compile_note(source, &alone).unwrap();
             let (note_bytes, other_bytes) = (fs::read(&note).unwrap(), fs::read(&other_note).unwrap());
             let (one, other) = (Elf::parse(&note_bytes).unwrap(), Elf::parse(&other_bytes).unwrap());
             let notes = |elf: &Elf<'_>| elf.notes().map(|note| note.desc.to_vec()).collect::<Vec<_>>();

@@ -13,16 +13,17 @@ use std::path::{Path, PathBuf};
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-use crate::config::policy::{LARGEST, Policy, check_regular_file};
+use crate::config::policy::{LARGEST, Policy};
+use crate::config::{ConfigError, check_regular_file};
 use crate::finding::{Code, Finding, MessageTemplate, Severity, Values};
 use crate::knowledge::vendor::CUDNN;
 use crate::model::arch::Target;
 use crate::model::linkage::Linkage;
 use crate::model::version::Version;
 use crate::sys::env::Env;
+use crate::sys::file_error::FileError;
 use crate::text::json::quote;
 use crate::text::lists::IteratorExt as _;
-use crate::text::sanitize;
 use crate::text::toml_error::{count_newlines, kind_of, not_toml};
 use crate::toolchain::{HostCompiler, Toolchain};
 
@@ -133,18 +134,18 @@ impl Lock {
     ///
     /// # Errors
     /// One line for each mistake: file, line and expected value.
-    pub fn read(path: &Path) -> Result<Option<Self>, String> {
+    pub fn read(path: &Path) -> Result<Option<Self>, ConfigError> {
         let bytes = match fs::metadata(path) {
             Err(error) if error.kind() == ErrorKind::NotFound && fs::symlink_metadata(path).is_err() => {
                 return Ok(None);
             }
             Err(error) => Err(error),
-            Ok(metadata) => match check_regular_file(&metadata, "lock", LARGEST) {
-                Some(why) => return Err(format!("{}: {why}", path.display())),
-                None => fs::read(path),
-            },
+            Ok(metadata) => {
+                check_regular_file(&metadata, "lock", LARGEST).map_err(|problem| FileError::read(path, problem))?;
+                fs::read(path)
+            }
         };
-        let bytes = bytes.map_err(|error| format!("{}: cannot be read: {error}", path.display()))?;
+        let bytes = bytes.map_err(|error| FileError::read(path, error))?;
         Self::parse(path, &bytes).map(Some)
     }
 
@@ -152,19 +153,17 @@ impl Lock {
     ///
     /// # Errors
     /// As for [`Lock::read`].
-    pub fn parse(path: &Path, bytes: &[u8]) -> Result<Self, String> {
+    pub fn parse(path: &Path, bytes: &[u8]) -> Result<Self, ConfigError> {
         let text = std::str::from_utf8(bytes).map_err(|error| {
-            format!("{}:{}: is not UTF-8 text", path.display(), 1 + count_newlines(&bytes[..error.valid_up_to()]))
+            let line = 1 + count_newlines(&bytes[..error.valid_up_to()]);
+            ConfigError::mistake(path, line, "is not UTF-8 text")
         })?;
         let text = text.strip_prefix('\u{feff}').unwrap_or(text);
         // The error message of the TOML parser would not help.
         if let Some(line) = text.lines().position(is_conflict_marker) {
-            return Err(format!(
-                "{}:{}: contains merge conflict markers; keep one side of each, or restore the file of one branch and \
-                 run `cargo cudaguard lock`, or build CMake's target cudaguard-lock",
-                path.display(),
-                line + 1,
-            ));
+            let message = "contains merge conflict markers; keep one side of each, or restore the file of one branch and \
+                           run `cargo cudaguard lock`, or build CMake's target cudaguard-lock";
+            return Err(ConfigError::mistake(path, line + 1, message));
         }
         let mut reader = LockReader { text, errors: Vec::new() };
         let lock = match DeTable::parse(text) {
@@ -179,11 +178,7 @@ impl Lock {
             return Ok(lock);
         }
         reader.errors.sort();
-        let lines = reader.errors.iter();
-        let lines: Vec<String> = lines
-            .map(|(line, message)| format!("{}:{line}: {}", path.display(), sanitize::sanitize_line(message)))
-            .collect();
-        Err(lines.join("\n"))
+        Err(ConfigError::Mistakes { path: path.to_owned(), mistakes: reader.errors, more: false })
     }
 
     /// Formats the file: equal locks give equal bytes.

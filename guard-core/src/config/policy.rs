@@ -14,11 +14,13 @@ use std::path::{Path, PathBuf};
 
 use toml::de::DeTable;
 
+use crate::config::{ConfigError, check_regular_file};
 use crate::finding::{Code, Finding, Severity};
 use crate::knowledge::tables::{self, Cc};
 use crate::model::arch::{ArchRequest, Target};
 use crate::model::linkage::Linkage;
 use crate::model::version::{DriverRelease, Version};
+use crate::sys::file_error::FileError;
 use crate::text::toml_error::{count_newlines, not_toml};
 pub use release::{LossKind, PYPROJECT, ReleaseRequirements, parse_archs, parse_driver_floor};
 
@@ -135,18 +137,6 @@ impl GpuNeed {
     }
 }
 
-/// The policy cannot be read. One line for each mistake: file, line, key and expected value.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct PolicyError(pub String);
-
-impl fmt::Display for PolicyError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
-impl std::error::Error for PolicyError {}
-
 /// The findings of a build after the policy was applied.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PolicyResult {
@@ -187,11 +177,11 @@ impl Policy {
 
     /// Reads the policy of the package in `dir`: the first `cudaguard.toml` in `dir` and its parents up to `top` (the
     /// workspace's root), with `[package.NAME]` of `package` applied. Without a file, returns the default.
-    pub fn for_package(dir: &Path, top: &Path, package: &str) -> Result<Self, PolicyError> {
+    pub fn for_package(dir: &Path, top: &Path, package: &str) -> Result<Self, ConfigError> {
         for path in Self::candidate_paths(dir, top) {
             match fs::metadata(&path) {
                 Err(error) if is_absent(&path, &error) => {}
-                Err(error) => return Err(unreadable_error(&path, &error)),
+                Err(error) => return Err(ConfigError::unreadable(&path, error)),
                 Ok(_) => return Self::from_file(&path, package),
             }
         }
@@ -199,12 +189,10 @@ impl Policy {
     }
 
     /// Reads the policy in this file, for a package.
-    pub fn from_file(path: &Path, package: &str) -> Result<Self, PolicyError> {
-        let metadata = fs::metadata(path).map_err(|error| unreadable_error(path, &error))?;
-        if let Some(why) = check_regular_file(&metadata, "policy", LARGEST) {
-            return Err(PolicyError(format!("{}: {why}", path.display())));
-        }
-        let bytes = fs::read(path).map_err(|error| unreadable_error(path, &error))?;
+    pub fn from_file(path: &Path, package: &str) -> Result<Self, ConfigError> {
+        let metadata = fs::metadata(path).map_err(|error| ConfigError::unreadable(path, error))?;
+        check_regular_file(&metadata, "policy", LARGEST).map_err(|problem| FileError::read(path, problem))?;
+        let bytes = fs::read(path).map_err(|error| ConfigError::unreadable(path, error))?;
         Self::parse(path, &bytes, package)
     }
 
@@ -225,10 +213,10 @@ impl Policy {
     }
 
     /// Parses the bytes of a policy file for a package.
-    pub fn parse(path: &Path, bytes: &[u8], package: &str) -> Result<Self, PolicyError> {
+    pub fn parse(path: &Path, bytes: &[u8], package: &str) -> Result<Self, ConfigError> {
         let text = std::str::from_utf8(bytes).map_err(|error| {
             let line = 1 + count_newlines(&bytes[..error.valid_up_to()]);
-            PolicyError(format!("{}:{line}: is not UTF-8 text", path.display()))
+            ConfigError::mistake(path, line, "is not UTF-8 text")
         })?;
         let text = text.strip_prefix('\u{feff}').unwrap_or(text);
         let mut reader = PolicyReader::new(path, text);
@@ -317,31 +305,6 @@ impl Policy {
 fn is_absent(path: &Path, error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
         && fs::symlink_metadata(path).is_err()
-}
-
-fn unreadable_error(path: &Path, error: &io::Error) -> PolicyError {
-    let path_text = path.display();
-    PolicyError(match fs::read_link(path) {
-        Ok(to) if error.kind() == io::ErrorKind::NotFound => {
-            format!("{path_text}: is a link to {}, which does not exist", to.display())
-        }
-        _ => format!("{path_text}: cannot be read: {error}"),
-    })
-}
-
-/// Returns why this cannot be a text file of at most this size: a policy, a lock, a host file. A file that could
-/// block or never end is not opened.
-pub fn check_regular_file(metadata: &fs::Metadata, what: &str, largest: u64) -> Option<String> {
-    let size = metadata.len();
-    if metadata.is_dir() {
-        Some(format!("is a directory; expected a {what} file"))
-    } else if !metadata.is_file() {
-        Some(format!("is not a regular file; expected a {what} file"))
-    } else if size > largest {
-        Some(format!("has {size} bytes, but a {what} file has at most {largest}: this is another kind of file"))
-    } else {
-        None
-    }
 }
 
 #[cfg(test)]

@@ -22,6 +22,7 @@ use crate::guard::{self, GuardObjects, NoteSource};
 use crate::manifest::model::Component;
 use crate::pipeline::{self, BuildCheck, BuildInputs, CudaIntent};
 use crate::sys::env::{self, Env};
+use crate::sys::file_error::FileError;
 use crate::sys::files;
 use crate::text::sanitize;
 
@@ -110,16 +111,13 @@ impl Embed {
     /// }
     /// ```
     pub fn try_embed(self) -> Result<(), EmbedError> {
-        let directives = self
-            .cargo_directives(&Env::from_process())
-            .map_err(|why| EmbedError(sanitize::sanitize_text(&why).into_owned()))?;
-        print!("{directives}");
+        print!("{}", self.cargo_directives(&Env::from_process())?);
         Ok(())
     }
 
     /// Returns the `cargo:` directives, or the error that fails the build. Nothing is printed before the result is
     /// known, because cargo shows the stdout of a failed build script above the reason.
-    fn cargo_directives(&self, env: &Env) -> Result<String, String> {
+    fn cargo_directives(&self, env: &Env) -> Result<String, EmbedError> {
         let package = BuildScriptPackage::from_env(env)?;
         let component = self.component.clone().unwrap_or_else(|| package.component.clone());
         if env.var_os("DOCS_RS").is_some() {
@@ -133,30 +131,24 @@ impl Embed {
         }
         let own = package::package_files(&package.dir, &package.out_dir);
         let facts = self.build_inputs(env, &package, &component, own.kernels);
-        let judged = facts.check(env).map_err(|error| render_error(env, &error))?;
+        let judged = facts.check(env).map_err(|error| EmbedError::unchecked(env, &error))?;
         leave(env, &package.component, &judged.findings);
         if judged.is_refused() {
-            return Err(render_refusal(env, &judged.findings, &component, package.release));
+            return Err(EmbedError::refused(env, &judged.findings, &component, package.release));
         }
         let mut cargo_lines = String::new();
         for finding in with_severity(&judged.findings) {
             warn_of(&mut cargo_lines, finding);
         }
-        let guarded = judged.encode_note(&facts).map_err(|error| error.to_string()).and_then(|note| {
-            // `cargo cudaguard` names the directory that it owns in the target directory. With plain cargo, the next run
-            // of this build script finds the shim in its own directory: to compile it takes seconds.
-            let shims = env
-                .var_os(env::STAMP_DIR_VAR)
-                .map_or_else(|| package.out_dir.join("shims"), |stamps| Path::new(&stamps).with_file_name("shims"));
-            guard::compile_guard(
-                env,
-                NoteSource { descriptor: &note, component: &facts.component, dlopen: None },
-                facts.target,
-                &package.out_dir,
-                &shims,
-            )
-        });
-        match guarded.map_err(|error| render_error(env, &error))? {
+        let descriptor = judged.encode_note(&facts).map_err(|error| EmbedError::unchecked(env, &error))?;
+        // `cargo cudaguard` names the directory that it owns in the target directory. With plain cargo, the next run
+        // of this build script finds the shim in its own directory: to compile it takes seconds.
+        let shims = env
+            .var_os(env::STAMP_DIR_VAR)
+            .map_or_else(|| package.out_dir.join("shims"), |stamps| Path::new(&stamps).with_file_name("shims"));
+        let note = NoteSource { descriptor: &descriptor, component: &facts.component, dlopen: None };
+        let guarded = guard::compile_guard(env, note, facts.target, &package.out_dir, &shims);
+        match guarded.map_err(|error| EmbedError::unchecked(env, &error))? {
             GuardObjects::Objects { note, shim } => {
                 if let Some(archive) = archive_alone(&package) {
                     push_warning(
@@ -181,7 +173,7 @@ impl Embed {
             GuardObjects::Unguarded(why) => {
                 let applied = facts.apply_policy(&judged.policy, vec![not_guarded(&component, &why)]).findings;
                 if pipeline::fails_build(&applied) {
-                    return Err(render_refusal(env, &applied, &component, package.release));
+                    return Err(EmbedError::refused(env, &applied, &component, package.release));
                 }
                 for finding in with_severity(&applied) {
                     warn_of(&mut cargo_lines, finding);
@@ -227,15 +219,59 @@ impl Embed {
 
 /// Why [`Embed::try_embed`] fails: the findings that refuse the build, or the file that it cannot read or write.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct EmbedError(String);
+pub struct EmbedError(EmbedFailure);
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum EmbedFailure {
+    /// The caller is no build script: cargo has not set this variable.
+    NoBuildScript(String),
+    /// The message about the findings that refuse the build.
+    Refused(String),
+    /// The message about a build that cannot be checked.
+    Unchecked(String),
+    /// A path that cannot be passed to cargo.
+    Path(PathBuf),
+    /// A file that cannot be read or written.
+    File(FileError),
+}
+
+impl EmbedError {
+    /// Creates the error of a build that cannot be checked.
+    fn unchecked(env: &Env, why: &dyn fmt::Display) -> Self {
+        let why = why.to_string();
+        let annotation = if env.is_github_workflow() { format!("\n{}", annotated_error(&why)) } else { String::new() };
+        Self(EmbedFailure::Unchecked(format!("error: {why}{annotation}")))
+    }
+
+    /// Creates the error of a refused build: its findings and the other options of the user.
+    fn refused(env: &Env, findings: &[Finding], component: &Component, release: bool) -> Self {
+        Self(EmbedFailure::Refused(render_refusal(env, findings, component, release)))
+    }
+}
 
 impl fmt::Display for EmbedError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
+        let text = match &self.0 {
+            EmbedFailure::NoBuildScript(name) => {
+                format!("cudaguard::embed!() was called outside of a build.rs: cargo has not set {name}")
+            }
+            EmbedFailure::Path(path) => {
+                format!("a path that is passed to cargo must be UTF-8 without line breaks: {}", path.display())
+            }
+            EmbedFailure::File(error) => error.to_string(),
+            EmbedFailure::Refused(text) | EmbedFailure::Unchecked(text) => text.clone(),
+        };
+        f.write_str(&sanitize::sanitize_text(&text))
     }
 }
 
 impl Error for EmbedError {}
+
+impl From<FileError> for EmbedError {
+    fn from(error: FileError) -> Self {
+        Self(EmbedFailure::File(error))
+    }
+}
 
 /// The first release of Rust that accepts `cargo::` directives in a package with this `rust-version`.
 const NEW_DIRECTIVES: u32 = 77;
@@ -279,12 +315,6 @@ fn leave(env: &Env, component: &Component, findings: &[Finding]) {
     let _ = fs::write(rebuild_stamp::findings_path(Path::new(&dir), component), text);
 }
 
-/// Returns the error message for a build that cannot be checked.
-fn render_error(env: &Env, why: &str) -> String {
-    let annotation = if env.is_github_workflow() { format!("\n{}", annotated_error(why)) } else { String::new() };
-    format!("error: {why}{annotation}")
-}
-
 /// Returns the findings that are printed, in report order: warnings and errors.
 fn with_severity(findings: &[Finding]) -> Vec<&Finding> {
     let mut printed = finding::sorted_unique(findings);
@@ -313,7 +343,7 @@ struct BuildScriptPackage {
 }
 
 impl BuildScriptPackage {
-    fn from_env(env: &Env) -> Result<Self, String> {
+    fn from_env(env: &Env) -> Result<Self, EmbedError> {
         let out_dir = PathBuf::from(cargo_variable(env, "OUT_DIR")?);
         // cargo sets `PROFILE` to `release` for every profile that inherits from `release`.
         let release = cargo_variable(env, "PROFILE")? == "release";
@@ -363,9 +393,8 @@ fn workspace_root(package: &Path) -> PathBuf {
         .to_owned()
 }
 
-fn cargo_variable(env: &Env, name: &str) -> Result<OsString, String> {
-    env.var_os(name)
-        .ok_or_else(|| format!("cudaguard::embed!() was called outside of a build.rs: cargo has not set {name}"))
+fn cargo_variable(env: &Env, name: &str) -> Result<OsString, EmbedError> {
+    env.var_os(name).ok_or_else(|| EmbedError(EmbedFailure::NoBuildScript(name.to_owned())))
 }
 
 /// Returns true if this manifest defines a workspace that does not exclude the package. A listed member is never
@@ -452,7 +481,7 @@ fn push_link_directives(
     package: &BuildScriptPackage,
     note: &Path,
     shim: &Path,
-) -> Result<(), String> {
+) -> Result<(), EmbedError> {
     let BuildScriptPackage { out_dir, target, .. } = package;
     for object in &[note, shim] {
         push_directive(cargo_lines, "rustc-link-arg", utf8_path(object)?);
@@ -471,10 +500,9 @@ fn push_link_directives(
     }
     let name = guard::note_group(component);
     let archive = guard::windows::archive_path(out_dir, target, &name);
-    let [note, shim] =
-        [note, shim].map(|path| fs::read(path).map_err(|error| format!("cannot read {}: {error}", path.display())));
+    let [note, shim] = [note, shim].map(|path| fs::read(path).map_err(|error| FileError::read(path, error)));
     fs::write(&archive, guard::write_archive(&[("note.o", &note?), ("shim.o", &shim?)]))
-        .map_err(|error| format!("cannot write {}: {error}", archive.display()))?;
+        .map_err(|error| FileError::write(&archive, error))?;
     push_directive(cargo_lines, "rustc-link-search", &format!("native={}", utf8_path(out_dir)?));
     push_directive(cargo_lines, "rustc-link-lib", &format!("static:+whole-archive={name}"));
     Ok(())
@@ -488,7 +516,7 @@ fn announce_inputs(
     package: &BuildScriptPackage,
     mut files: Vec<PathBuf>,
     judged: &BuildCheck,
-) -> Result<(), String> {
+) -> Result<(), EmbedError> {
     files.extend(judged.policy.path.clone());
     files.extend(judged.lock.clone());
     files.extend(judged.toolchain.read_files());
@@ -510,10 +538,9 @@ fn announce_inputs(
     Ok(())
 }
 
-fn utf8_path(path: &Path) -> Result<&str, String> {
-    path.to_str()
-        .filter(|text| !text.contains('\n'))
-        .ok_or_else(|| format!("a path that is passed to cargo must be UTF-8 without line breaks: {}", path.display()))
+fn utf8_path(path: &Path) -> Result<&str, EmbedError> {
+    let text = path.to_str().filter(|text| !text.contains('\n'));
+    text.ok_or_else(|| EmbedError(EmbedFailure::Path(path.to_owned())))
 }
 
 /// Prints a directive as `cargo:`, not `cargo::`: cargo rejects the newer form if the package's rust-version is older
@@ -563,7 +590,7 @@ mod tests {
     #[test]
     fn missing_build_script_is_an_error() {
         let why = Embed::new().cargo_directives(&Env::without_variables()).unwrap_err();
-        assert_eq!(why, "cudaguard::embed!() was called outside of a build.rs: cargo has not set OUT_DIR");
+        assert_eq!(why, EmbedError(EmbedFailure::NoBuildScript("OUT_DIR".to_owned())));
     }
 
     #[test]

@@ -10,10 +10,13 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+pub use error::{GuardError, NoGuard};
+
 use crate::manifest::model::Component;
 use crate::manifest::note::{OWNER, SECTION, SIZE, TYPE};
 use crate::sys::digest::Digest;
 use crate::sys::env::{Env, STAMP_DIR_VAR};
+use crate::sys::file_error::FileError;
 use crate::text::lists::IteratorExt as _;
 
 /// Result of [`compile_guard`].
@@ -182,35 +185,46 @@ pub fn compile_guard(
     target: &str,
     directory: &Path,
     shared: &Path,
-) -> Result<GuardObjects, String> {
-    if let Err(why) = check_target(target) {
-        return Ok(GuardObjects::Unguarded(why));
-    }
-    let compiler = match GuardCompiler::detect(env, target, directory) {
-        Ok(compiler) => compiler,
-        Err(why) => return Ok(GuardObjects::Unguarded(why)),
-    };
+) -> Result<GuardObjects, FileError> {
+    GuardObjects::from_compiled(compile_objects(env, note, target, directory, shared))
+}
+
+fn compile_objects(
+    env: &Env,
+    note: NoteSource<'_>,
+    target: &str,
+    directory: &Path,
+    shared: &Path,
+) -> Result<(PathBuf, PathBuf), GuardError> {
+    check_target(target)?;
+    let compiler = GuardCompiler::detect(env, target, directory)?;
     // A shared directory that cannot be written to is no reason to fail: the shim is compiled here then.
-    if let Ok(Ok(compiled)) = shared::SharedDir::new(shared).shim(&compiler) {
+    if let Ok(compiled) = shared::SharedDir::new(shared).shim(&compiler) {
         let shim = directory.join("cudaguard-shim.o");
         // A copy: cargo keeps what this script printed longer than the shared object.
         if fs::copy(compiled, &shim).is_ok() {
-            return Ok(guard_objects(compiler.compile_note(note, directory)?, Ok(shim)));
+            return Ok((compiler.compile_note(note, directory)?, shim));
         }
     }
     compiler.compile_guard(note, directory)
 }
 
-/// Both objects, or why there are none.
-pub fn guard_objects(note: Result<PathBuf, String>, shim: Result<PathBuf, String>) -> GuardObjects {
-    match (note, shim) {
-        (Ok(note), Ok(shim)) => GuardObjects::Objects { note, shim },
-        (Err(why), _) | (_, Err(why)) => GuardObjects::Unguarded(why),
+impl GuardObjects {
+    /// Returns the note and the shim, or the reason why there are none.
+    ///
+    /// # Errors
+    /// If a file cannot be read or written.
+    pub fn from_compiled(objects: Result<(PathBuf, PathBuf), GuardError>) -> Result<Self, FileError> {
+        match objects {
+            Ok((note, shim)) => Ok(Self::Objects { note, shim }),
+            Err(GuardError::NoGuard(why)) => Ok(Self::Unguarded(why.to_string())),
+            Err(GuardError::File(error)) => Err(error),
+        }
     }
 }
 
-/// Checks whether files of this target can contain the guard. The error is the reason, in one line.
-pub fn check_target(target: &str) -> Result<(), String> {
+/// Checks whether files of this target can contain the guard.
+pub fn check_target(target: &str) -> Result<(), NoGuard> {
     const BIG_ENDIAN: [&str; 10] =
         ["s390", "powerpc-", "powerpc64-", "sparc", "mips-", "mips64-", "mipsisa32r6-", "mipsisa64r6-", "m68k", "hppa"];
     const BITS_32: [&str; 10] =
@@ -221,13 +235,13 @@ pub fn check_target(target: &str) -> Result<(), String> {
     let parts = target.split('-').collect::<Vec<_>>();
     let system = parts.last().copied().unwrap_or_default();
     if !parts.contains(&"linux") || system.starts_with("android") || system == "none" {
-        return Err(format!("the guard needs ELF files that start through a Linux C library; {target} has none"));
+        return Err(NoGuard::NoElf(target.to_owned()));
     }
     if parts[0].ends_with("_be") || parts[0].ends_with("eb") || BIG_ENDIAN.iter().any(|arch| target.starts_with(arch)) {
-        return Err(format!("CUDA does not exist for {target}, a big-endian machine"));
+        return Err(NoGuard::NoCuda(target.to_owned(), "big-endian"));
     }
     if BITS_32.iter().any(|arch| target.starts_with(arch)) || system.ends_with("x32") || system.ends_with("ilp32") {
-        return Err(format!("CUDA does not exist for {target}, a 32-bit machine"));
+        return Err(NoGuard::NoCuda(target.to_owned(), "32-bit"));
     }
     Ok(())
 }
@@ -343,8 +357,8 @@ pub struct GuardCompiler {
 }
 
 impl GuardCompiler {
-    /// Finds the compiler that the `cc` crate selects. The error is the reason why there is none, in one line.
-    pub fn detect(env: &Env, target: &str, dir: &Path) -> Result<Self, String> {
+    /// Finds the compiler that the `cc` crate selects.
+    pub fn detect(env: &Env, target: &str, dir: &Path) -> Result<Self, NoGuard> {
         announce_variables(env, target);
         if let Some(clang) = windows::detect_clang(env, target) {
             return clang;
@@ -368,7 +382,7 @@ impl GuardCompiler {
             .cargo_warnings(false)
             .cargo_debug(false)
             .try_get_compiler()
-            .map_err(|error| one_line(&format!("no C compiler for {target}: {error}")))?;
+            .map_err(|error| NoGuard::NoCompiler(target.to_owned(), error.to_string()))?;
         let flags =
             tool.args().iter().filter(|flag| !is_of_others(&flag.to_string_lossy())).cloned().collect::<Vec<_>>();
         let is_clang = tool.is_like_clang();
@@ -378,19 +392,21 @@ impl GuardCompiler {
     }
 
     /// Compiles the note and the shim into `dir`.
-    pub fn compile_guard(&self, note: NoteSource<'_>, dir: &Path) -> Result<GuardObjects, String> {
+    pub fn compile_guard(&self, note: NoteSource<'_>, dir: &Path) -> Result<(PathBuf, PathBuf), GuardError> {
         let shim = self.compile_object(dir, "cudaguard-shim", "c", &shim_source_for(&self.target))?;
-        Ok(guard_objects(self.compile_note(note, dir)?, shim))
+        Ok((self.compile_note(note, dir)?, shim))
     }
 
-    /// Compiles the note into `dir`. The inner error is the compiler's.
-    pub fn compile_note(&self, note: NoteSource<'_>, dir: &Path) -> Result<Result<PathBuf, String>, String> {
+    /// Compiles the note into `dir`.
+    pub fn compile_note(&self, note: NoteSource<'_>, dir: &Path) -> Result<PathBuf, GuardError> {
         if windows::is_windows(&self.target) {
             return self.compile_object(dir, "cudaguard-note", "c", &windows::note_in_c(note));
         }
-        match self.compile_object(dir, "cudaguard-note", "s", &note_assembly(note, Keep::Retain))? {
-            Ok(note) => Ok(Ok(note)),
-            Err(_) => self.compile_object(dir, "cudaguard-note", "s", &note_assembly(note, Keep::Anchor)),
+        match self.compile_object(dir, "cudaguard-note", "s", &note_assembly(note, Keep::Retain)) {
+            Err(GuardError::NoGuard(_)) => {
+                self.compile_object(dir, "cudaguard-note", "s", &note_assembly(note, Keep::Anchor))
+            }
+            compiled => compiled,
         }
     }
 
@@ -415,38 +431,29 @@ impl GuardCompiler {
         flags
     }
 
-    /// Compiles this text to `dir/name.o`. The inner error is the compiler's, in one line.
-    pub fn compile_object(
-        &self,
-        dir: &Path,
-        name: &str,
-        language: &str,
-        text: &str,
-    ) -> Result<Result<PathBuf, String>, String> {
+    /// Compiles this text to `dir/name.o`.
+    pub fn compile_object(&self, dir: &Path, name: &str, language: &str, text: &str) -> Result<PathBuf, GuardError> {
         let source = dir.join(format!("{name}.{language}"));
         let object = dir.join(format!("{name}.o"));
-        fs::write(&source, text).map_err(|error| format!("cannot write {}: {error}", source.display()))?;
+        fs::write(&source, text).map_err(|error| FileError::write(&source, error))?;
         let _ = fs::remove_file(&object);
-        let compiler = self.program.display();
         let mut command = Command::new(&self.program);
         command.args(&self.flags).args(self.own_flags(language)).arg(&source).arg("-o").arg(&object);
-        let output = match command.output() {
-            Ok(output) => output,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                return Ok(Err(format!("no C compiler for {}: `{compiler}` was not found", self.target)));
+        let output = command.output().map_err(|error| match error.kind() {
+            io::ErrorKind::NotFound => {
+                NoGuard::NoCompiler(self.target.clone(), format!("`{}` was not found", self.program.display()))
             }
-            Err(error) => {
-                return Ok(Err(format!("the C compiler `{compiler}` cannot be started: {error}")));
-            }
-        };
+            _ => NoGuard::NotStarted(self.program.clone(), error.to_string()),
+        })?;
         if output.status.success() {
             // Flags can make the compiler write something else: nothing, assembly, bitcode, or code for another
             // processor.
             let made = if text.is_empty() { object.is_file() } else { is_object(&object, &self.target) };
+            if made {
+                return Ok(object);
+            }
             let flags = self.flags.iter().map(|flag| flag.to_string_lossy()).join(" ");
-            let other =
-                || one_line(&format!("the C compiler `{compiler}` creates no object for {} with {flags}", self.target));
-            return Ok(if made { Ok(object) } else { Err(other()) });
+            return Err(NoGuard::NoObject { compiler: self.program.clone(), target: self.target.clone(), flags }.into());
         }
         let stated = String::from_utf8_lossy(&output.stderr);
         // The assembler's message starts with a capital letter.
@@ -455,7 +462,7 @@ impl GuardCompiler {
             .find(|line| line.contains("error") || line.contains("Error"))
             .or_else(|| stated.lines().next())
             .unwrap_or_default();
-        Ok(Err(one_line(&format!("the C compiler `{compiler}` failed on the guard ({}): {line}", output.status))))
+        Err(NoGuard::Failed(self.program.clone(), format!("({}): {line}", output.status)).into())
     }
 }
 
@@ -520,6 +527,7 @@ fn announce_variables(env: &Env, target: &str) {
     }
 }
 
+mod error;
 pub mod shared;
 pub mod windows;
 

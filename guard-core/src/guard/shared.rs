@@ -10,8 +10,9 @@ use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use super::{GuardCompiler, shim_source_for, source_digest};
+use super::{GuardCompiler, GuardError, shim_source_for, source_digest};
 use crate::sys::digest::Digest;
+use crate::sys::file_error::FileError;
 
 /// Maximum waiting time for another process that compiles the object; far longer than any compiler needs. After that,
 /// this process compiles its own.
@@ -32,8 +33,8 @@ impl SharedDir {
         self.path(compiler, "shim", "c", source_digest())
     }
 
-    /// Compiles the shim unless it exists. The inner error is the compiler's, in one line.
-    pub fn shim(&self, compiler: &GuardCompiler) -> Result<Result<PathBuf, String>, String> {
+    /// Compiles the shim unless it exists.
+    pub fn shim(&self, compiler: &GuardCompiler) -> Result<PathBuf, GuardError> {
         self.object(&self.shim_path(compiler), |dir| {
             compiler.compile_object(dir, "cudaguard-shim", "c", &shim_source_for(&compiler.target))
         })
@@ -49,25 +50,27 @@ impl SharedDir {
     pub fn object(
         &self,
         object: &Path,
-        compile: impl Fn(&Path) -> Result<Result<PathBuf, String>, String>,
-    ) -> Result<Result<PathBuf, String>, String> {
-        fs::create_dir_all(&self.0).map_err(|error| write_error(&self.0, &error))?;
+        compile: impl Fn(&Path) -> Result<PathBuf, GuardError>,
+    ) -> Result<PathBuf, GuardError> {
+        fs::create_dir_all(&self.0).map_err(|error| FileError::write(&self.0, error))?;
         let mark = object.with_extension("making");
         let began = Instant::now();
         loop {
             if object.is_file() {
-                return Ok(Ok(object.to_owned()));
+                return Ok(object.to_owned());
             }
             let own = std::process::id().to_string();
             match fs::File::create_new(&mark).and_then(|_| fs::write(&mark, &own)) {
                 Ok(()) => {}
-                Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(write_error(&self.0, &error)),
+                Err(error) if error.kind() != io::ErrorKind::AlreadyExists => {
+                    return Err(FileError::write(&self.0, error).into());
+                }
                 Err(_) if began.elapsed() < PATIENCE && is_at_work(&mark) => {
                     thread::sleep(Duration::from_millis(5));
                     continue;
                 }
                 // The process that began it has ended, or it hangs.
-                Err(_) => fs::write(&mark, &own).map_err(|error| write_error(&self.0, &error))?,
+                Err(_) => fs::write(&mark, &own).map_err(|error| FileError::write(&self.0, error))?,
             }
             let made = Self::compile(object, &compile);
             let _ = fs::remove_file(&mark);
@@ -75,18 +78,12 @@ impl SharedDir {
         }
     }
 
-    fn compile(
-        object: &Path,
-        compile: impl Fn(&Path) -> Result<Result<PathBuf, String>, String>,
-    ) -> Result<Result<PathBuf, String>, String> {
+    fn compile(object: &Path, compile: impl Fn(&Path) -> Result<PathBuf, GuardError>) -> Result<PathBuf, GuardError> {
         let workshop = object.with_extension(std::process::id().to_string());
-        fs::create_dir_all(&workshop).map_err(|error| write_error(&workshop, &error))?;
-        let made = compile(&workshop).and_then(|made| match made {
-            Ok(made) => match fs::rename(made, object) {
-                Ok(()) => Ok(Ok(object.to_owned())),
-                Err(error) => Err(write_error(&workshop, &error)),
-            },
-            Err(why) => Ok(Err(why)),
+        fs::create_dir_all(&workshop).map_err(|error| FileError::write(&workshop, error))?;
+        let made = compile(&workshop).and_then(|made| {
+            fs::rename(made, object).map_err(|error| FileError::write(&workshop, error))?;
+            Ok(object.to_owned())
         });
         let _ = fs::remove_dir_all(&workshop);
         made
@@ -112,23 +109,20 @@ fn key(compiler: &GuardCompiler, language: &str, text: Digest) -> Digest {
     digest
 }
 
-fn write_error(dir: &Path, error: &io::Error) -> String {
-    format!("cannot write in {}: {error}", dir.display())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::guard::NoGuard;
 
     fn compiler(flags: &[&str], target: &str) -> GuardCompiler {
         let flags = flags.iter().map(Into::into).collect();
         GuardCompiler { program: "/bin/true".into(), is_clang: false, flags, target: target.to_owned(), is_fast: false }
     }
 
-    fn compile(dir: &Path) -> Result<Result<PathBuf, String>, String> {
+    fn compile(dir: &Path) -> Result<PathBuf, GuardError> {
         let file = dir.join("made");
-        fs::write(&file, "made").map_err(|error| error.to_string())?;
-        Ok(Ok(file))
+        fs::write(&file, "made").map_err(|error| FileError::write(&file, error))?;
+        Ok(file)
     }
 
     #[test]
@@ -137,7 +131,7 @@ mod tests {
         let shared = SharedDir::new(scratch.path());
         let object = shared.path(&compiler(&[], "t"), "x", "c", Digest::from_bytes(b"text"));
         fs::write(object.with_extension("making"), u32::MAX.to_string()).unwrap();
-        let made = shared.object(&object, compile).unwrap().unwrap();
+        let made = shared.object(&object, compile).unwrap();
         assert_eq!(fs::read(&made).unwrap(), b"made");
         assert_eq!(fs::read_dir(scratch.path()).unwrap().count(), 1);
     }
@@ -146,8 +140,9 @@ mod tests {
     fn failed_compile_leaves_nothing() {
         let scratch = tempfile::tempdir().unwrap();
         let shared = SharedDir::new(scratch.path());
-        let failed = shared.object(&scratch.path().join("x.o"), |_| Ok(Err("why".to_owned()))).unwrap();
-        assert_eq!(failed, Err("why".to_owned()));
+        let why = NoGuard::NoClang("t".to_owned());
+        let failed = shared.object(&scratch.path().join("x.o"), |_| Err(why.clone().into()));
+        assert_eq!(failed, Err(why.into()));
         assert_eq!(fs::read_dir(scratch.path()).unwrap().count(), 0);
     }
 
@@ -165,7 +160,7 @@ mod tests {
                         thread::sleep(Duration::from_millis(50));
                         compile(dir)
                     };
-                    assert_eq!(shared.object(&object, slow), Ok(Ok(object.clone())));
+                    assert_eq!(shared.object(&object, slow), Ok(object.clone()));
                 });
             }
         });

@@ -40,7 +40,7 @@ fn supported_targets_are_recognized() {
         "",
     ] {
         let why = check_target(bad).unwrap_err();
-        assert!(why.contains(bad) && !why.contains('\n'), "{bad}: {why}");
+        assert!(why.to_string().contains(bad) && !why.to_string().contains('\n'), "{bad}: {why}");
     }
 }
 

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
-use super::{GuardCompiler, NoteSource, inline_includes_of};
+use super::{GuardCompiler, NoGuard, NoteSource, inline_includes_of};
 use crate::knowledge::vendor::dll_of_soname;
 use crate::manifest::model::{Linkage, Manifest, Requirement};
 use crate::manifest::note::{OWNER, SIZE, TYPE};
@@ -59,12 +59,10 @@ fn is_msvc(target: &str) -> bool {
     target.ends_with("-msvc")
 }
 
-/// Checks whether files of this target for Windows can contain the guard. The error is the reason, in one line.
-pub(super) fn check_target(target: &str) -> Result<(), String> {
+/// Checks whether files of this target for Windows can contain the guard.
+pub(super) fn check_target(target: &str) -> Result<(), NoGuard> {
     let is_supported = target.starts_with("x86_64-") && (target.ends_with("-gnu") || is_msvc(target));
-    is_supported.then_some(()).ok_or_else(|| {
-        format!("the guard for Windows supports x86_64 with the ABI of GNU or MSVC, and {target} is another target")
-    })
+    if is_supported { Ok(()) } else { Err(NoGuard::Windows(target.to_owned())) }
 }
 
 /// Returns the source of the shim: `templates/shim_windows.c` with its parts inserted.
@@ -131,7 +129,7 @@ pub(super) fn is_object(bytes: &[u8]) -> bool {
 
 /// Finds the compiler for MSVC's ABI. It must be a clang, because the shim has inline assembly. `CC_<target>` and `CC` may name one,
 /// also as `clang-cl`.
-pub(super) fn detect_clang(env: &Env, target: &str) -> Option<Result<GuardCompiler, String>> {
+pub(super) fn detect_clang(env: &Env, target: &str) -> Option<Result<GuardCompiler, NoGuard>> {
     if !is_msvc(target) {
         return None;
     }
@@ -156,7 +154,7 @@ pub(super) fn detect_clang(env: &Env, target: &str) -> Option<Result<GuardCompil
                 is_fast: false,
             })
         }
-        None => Err(format!("the guard for {target} needs clang, and there is none in PATH")),
+        None => Err(NoGuard::NoClang(target.to_owned())),
     })
 }
 
@@ -183,7 +181,7 @@ mod tests {
         for bad in
             ["i686-pc-windows-msvc", "aarch64-pc-windows-msvc", "x86_64-pc-windows-gnullvm", "x86_64-uwp-windows-x"]
         {
-            assert!(check_target(bad).unwrap_err().contains(bad), "{bad}");
+            assert!(check_target(bad).unwrap_err().to_string().contains(bad), "{bad}");
         }
     }
 

@@ -2,6 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
+use super::BuildError;
+use crate::config::ConfigError;
 use crate::config::lock::{self, Lock, LockScope};
 use crate::config::policy::Policy;
 use crate::finding::{Code, Finding, Severity};
@@ -101,12 +103,11 @@ impl BuildInputs<'_> {
     ///
     /// # Errors
     /// Returns a message with file and line if it cannot be read.
-    pub fn read_policy(&self) -> Result<Policy, String> {
-        let read = match &self.policy {
+    pub fn read_policy(&self) -> Result<Policy, ConfigError> {
+        match &self.policy {
             Some(file) => Policy::from_file(file, self.package),
             None => Policy::for_package(self.dir, self.top, self.package),
-        };
-        read.map_err(|error| error.to_string())
+        }
     }
 
     /// Detects the toolchain of the build. `libraries` are directories that the linker searches before all others.
@@ -133,7 +134,7 @@ impl BuildInputs<'_> {
     ///
     /// # Errors
     /// Returns a message if that directory contains no header.
-    pub(super) fn check_named_headers(&self, toolchain: &Toolchain) -> Result<(), String> {
+    pub(super) fn check_named_headers(&self, toolchain: &Toolchain) -> Result<(), BuildError> {
         let by_system = self.given.as_ref().and_then(|given| given.library_include.as_ref());
         let by_system = by_system.map(|named| (format!("{} of {}", named.source, self.component.name), &named.value));
         let by_script = self.headers.as_ref().map(|dir| (format!("{}_include of the build script", CUDNN.key), dir));
@@ -141,8 +142,7 @@ impl BuildInputs<'_> {
         if toolchain.library_headers_used().is_some_and(|headers| headers.path.starts_with(dir)) {
             return Ok(());
         }
-        let key = CUDNN.key;
-        Err(format!("{by} names {}, which contains no {key}_version.h or {key}.h", dir.display()))
+        Err(BuildError::NoHeaders { by, dir: dir.clone() })
     }
 
     /// Returns the parts of the lock that apply to this build.
@@ -170,7 +170,7 @@ impl BuildInputs<'_> {
     ///
     /// # Errors
     /// Returns a message if it cannot be read.
-    pub(super) fn read_lock(&self, path: Option<&Path>, env: &Env) -> Result<Option<ProjectLock>, String> {
+    pub(super) fn read_lock(&self, path: Option<&Path>, env: &Env) -> Result<Option<ProjectLock>, ConfigError> {
         let Some(path) = path else { return Ok(None) };
         let Some(lock) = Lock::read(path)? else { return Ok(None) };
         Ok(Some(ProjectLock { lock, path: path.to_owned(), is_enforced: self.is_lock_enforced(env) }))
@@ -185,13 +185,13 @@ impl BuildInputs<'_> {
     ///
     /// # Errors
     /// Returns a message with the commands that write the lock.
-    pub(super) fn check_no_lock_required(&self, path: Option<&Path>, env: &Env) -> Result<(), String> {
+    pub(super) fn check_no_lock_required(&self, path: Option<&Path>, env: &Env) -> Result<(), BuildError> {
         let Some(path) = path.filter(|_| self.is_lock_enforced(env)) else { return Ok(()) };
         let write = match &self.given {
             Some(_) => "configure with -DCUDAGUARD_LOCKED=OFF and build the target cudaguard-lock",
             None => "run `cargo cudaguard lock`",
         };
-        Err(format!("{} does not exist, but --locked requires it: {write}, and commit the file", path.display()))
+        Err(BuildError::NoLock { path: path.to_owned(), write })
     }
 
     /// Returns the evidence that this build uses CUDA, if the toolchain is known. A build system reports every target,

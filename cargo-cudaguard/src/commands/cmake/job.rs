@@ -5,6 +5,7 @@ use std::process::{Command, Stdio};
 
 use crate::guard::Tool;
 use cudaguard::internal::finding::{Finding, Severity};
+use cudaguard::internal::guard::NoGuard;
 use cudaguard::internal::pipeline::{self, CudaIntent};
 use cudaguard::internal::policy;
 
@@ -14,20 +15,16 @@ use crate::cli::report::{self, CliError, REFUSED};
 
 /// Queries the compiler and returns the target triple as rustc spells it: `x86_64-linux-gnu` becomes
 /// `x86_64-unknown-linux-gnu`.
-pub(crate) fn target_triple(tool: &Tool) -> Result<String, String> {
-    let shown = tool.program.display();
+pub(crate) fn target_triple(tool: &Tool) -> Result<String, NoGuard> {
     let compiler_output = Command::new(&tool.program)
         .args(tool.arguments())
         .arg("-dumpmachine")
         .stdin(Stdio::null())
         .output()
-        .map_err(|error| format!("the compiler {shown} cannot be started: {error}"))?;
+        .map_err(|error| NoGuard::NotStarted(tool.program.clone(), error.to_string()))?;
     let text = String::from_utf8_lossy(&compiler_output.stdout).trim().to_owned();
     if !compiler_output.status.success() || text.is_empty() {
-        return Err(format!(
-            "the compiler {shown} does not print its target (-dumpmachine): {}",
-            compiler_output.status
-        ));
+        return Err(NoGuard::NoTriple(tool.program.clone(), compiler_output.status.to_string()));
     }
     Ok(normalize_machine(&text))
 }

@@ -21,9 +21,9 @@ use release_facts::ReleaseFacts;
 
 pub(crate) fn run_diff(env: &Env, options: &DiffOptions) -> Result<ExitCode, CliError> {
     let policy = if let Some(path) = &options.policy {
-        ReleaseRequirements::from_file(path).map_err(CliError::operational)?
+        ReleaseRequirements::from_file(path)?
     } else {
-        let found = ReleaseRequirements::for_project(env.current_dir()).map_err(CliError::operational)?;
+        let found = ReleaseRequirements::for_project(env.current_dir())?;
         found.map(|(_, requirements)| requirements)
     };
     let mut policy = policy.unwrap_or_default();

@@ -5,8 +5,8 @@ use std::fs::{self, File};
 use std::io::{BufReader, Read as _};
 use std::path::Path;
 
+use cudaguard::internal::check_regular_file;
 use cudaguard::internal::finding::Code;
-use cudaguard::internal::policy::check_regular_file;
 use cudaguard::internal::tables;
 use cudaguard::internal::vendor::CUDNN;
 use cudaguard::internal::version::{DriverRelease, Version};
@@ -99,7 +99,7 @@ pub(crate) fn open_input(path: &Path, what: &str, largest: u64) -> Result<File, 
     let metadata = fs::metadata(path).map_err(|error| fail(&error))?;
     let nameless = platform::is_fifo(metadata.file_type()) && fs::canonicalize(path).is_err();
     match check_regular_file(&metadata, what, largest) {
-        Some(why) if !nameless => Err(fail(&why)),
+        Err(problem) if !nameless => Err(fail(&problem)),
         _ => File::open(path).map_err(|error| fail(&error)),
     }
 }

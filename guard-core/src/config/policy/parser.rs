@@ -4,7 +4,8 @@ use std::fmt::Write as _;
 use std::path::Path;
 use std::str::FromStr;
 
-use super::{BuildAction, GpuNeed, Policy, PolicyError, VersionRequirement};
+use super::{BuildAction, GpuNeed, Policy, VersionRequirement};
+use crate::config::ConfigError;
 use crate::finding::Code;
 use crate::knowledge::tables;
 use crate::knowledge::vendor::CUDNN;
@@ -12,7 +13,6 @@ use crate::model::arch::{self, ArchRequest, Dialect};
 use crate::model::linkage::Linkage;
 use crate::model::version::{DriverRelease, Version};
 use crate::text::lists::IteratorExt as _;
-use crate::text::sanitize;
 use crate::text::suggest::{closest_match, edit_distance};
 use crate::text::toml_error::kind_of;
 use toml::Spanned;
@@ -64,23 +64,15 @@ impl<'a> PolicyReader<'a> {
         1 + self.ends.partition_point(|end| *end < offset)
     }
 
-    pub(super) fn into_result(mut self) -> Result<(), PolicyError> {
+    pub(super) fn into_result(mut self) -> Result<(), ConfigError> {
         if self.errors.is_empty() {
             return Ok(());
         }
         self.errors.sort();
-        let mut lines = self
-            .errors
-            .iter()
-            .take(MOST)
-            .map(|(offset, message)| {
-                format!("{}:{}: {}", self.path.display(), self.line_at(*offset), sanitize::sanitize_line(message))
-            })
-            .collect::<Vec<_>>();
-        if self.errors.len() > MOST {
-            lines.push(format!("{}: and more errors, which are not listed", self.path.display()));
-        }
-        Err(PolicyError(lines.join("\n")))
+        let more = self.errors.len() > MOST;
+        let errors = std::mem::take(&mut self.errors).into_iter().take(MOST);
+        let mistakes = errors.map(|(offset, message)| (self.line_at(offset), message)).collect::<Vec<_>>();
+        Err(ConfigError::Mistakes { path: self.path.to_owned(), mistakes, more })
     }
 
     pub(super) fn push_error(&mut self, entry: PolicyEntry<'_>, expected: &str) {

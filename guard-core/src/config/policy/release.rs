@@ -9,9 +9,11 @@ use std::str::FromStr as _;
 use toml::de::DeTable;
 
 use super::parser::{PolicyEntry, PolicyReader, RELEASE_KEYS};
-use super::{LARGEST, Policy, PolicyError, check_regular_file, unreadable_error};
+use super::{LARGEST, Policy};
+use crate::config::{ConfigError, check_regular_file};
 use crate::model::arch::{self, ArchError, ArchRequest, Dialect, Target};
 use crate::model::version::{DriverRelease, Version};
+use crate::sys::file_error::FileError;
 use crate::text::toml_error::not_toml;
 
 /// The name of the file of a Python project that may contain the same keys in `[tool.cudaguard]`.
@@ -102,7 +104,7 @@ impl ReleaseRequirements {
     ///
     /// # Errors
     /// If the file contains a mistake.
-    pub fn for_project(dir: &Path) -> Result<Option<(PathBuf, Self)>, PolicyError> {
+    pub fn for_project(dir: &Path) -> Result<Option<(PathBuf, Self)>, ConfigError> {
         for directory in dir.ancestors() {
             for name in &[super::FILE, PYPROJECT] {
                 let path = directory.join(name);
@@ -123,15 +125,13 @@ impl ReleaseRequirements {
     ///
     /// # Errors
     /// If the file cannot be read or contains a mistake.
-    pub fn from_file(path: &Path) -> Result<Option<Self>, PolicyError> {
+    pub fn from_file(path: &Path) -> Result<Option<Self>, ConfigError> {
         if path.file_name().is_none_or(|name| name != PYPROJECT) {
             return Ok(Policy::from_file(path, "")?.release_gate);
         }
-        let metadata = fs::metadata(path).map_err(|error| unreadable_error(path, &error))?;
-        if let Some(why) = check_regular_file(&metadata, "project", LARGEST) {
-            return Err(PolicyError(format!("{}: {why}", path.display())));
-        }
-        let text = fs::read_to_string(path).map_err(|error| unreadable_error(path, &error))?;
+        let metadata = fs::metadata(path).map_err(|error| ConfigError::unreadable(path, error))?;
+        check_regular_file(&metadata, "project", LARGEST).map_err(|problem| FileError::read(path, problem))?;
+        let text = fs::read_to_string(path).map_err(|error| ConfigError::unreadable(path, error))?;
         let mut reader = PolicyReader::new(path, &text);
         let mut policy = Policy { path: Some(path.to_owned()), ..Policy::default() };
         match DeTable::parse(&text) {

@@ -117,7 +117,10 @@ fn schema_and_parser_accept_same_files() {
     let judge = |text: &str| {
         let table = DeTable::parse(text).expect("TOML");
         let parser = Policy::parse(Path::new("cudaguard.toml"), text.as_bytes(), "demo");
-        (parser.map(drop).map_err(|error| error.0), is_valid(&schema, &schema, &table_to_json(table.get_ref())))
+        (
+            parser.map(drop).map_err(|error| error.to_string()),
+            is_valid(&schema, &schema, &table_to_json(table.get_ref())),
+        )
     };
     for good in [
         "",

@@ -392,7 +392,7 @@ proptest! {
     #[test]
     fn parsing_bytes_never_panics(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
         if let Err(error) = Policy::parse(Path::new("p"), &bytes, "demo") {
-            prop_assert!(error.0.lines().all(|line| line.starts_with("p:")), "{error}");
+            prop_assert!(error.to_string().lines().all(|line| line.starts_with("p:")), "{error}");
         }
     }
 
