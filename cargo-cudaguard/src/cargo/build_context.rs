@@ -16,7 +16,7 @@ use cudaguard::internal::files::write_where_new;
 use cudaguard::internal::finding::{Finding, Severity};
 use serde::{Deserialize, Serialize};
 
-use crate::cargo::build_records::{BuildRecord, BuildRecords};
+use crate::cargo::build_records::{BuildRecord, BuildRecords, NotGuarded};
 use crate::cargo::graph::CrateGraph;
 use crate::cargo::project::Artifact;
 use crate::cli::report::{self, CliError, Level};
@@ -97,7 +97,7 @@ pub(crate) fn key_time(env: &Env, is_new: bool) -> Option<SystemTime> {
 impl BuildContext {
     /// Writes the build context to the file that the wrapper reads, and returns its path. Equal builds share one file.
     pub(crate) fn write(&self) -> Result<PathBuf, CliError> {
-        let text = serde_json::to_string(self).map_err(CliError::operational)?;
+        let text = serde_json::to_string(self)?;
         let file = self.own.join("builds").join(format!("{}.json", Digest::from_bytes(text.as_bytes())));
         write_where_new(&file, text.as_bytes())?;
         Ok(file)
@@ -175,9 +175,7 @@ impl BuildContext {
     }
 }
 
-/// Reason why a target of a package that does not use CUDA is not guarded.
-pub(crate) const NO_CUDA: &str = "does not use CUDA";
-/// Maximum number of such targets that the summary names without `-v`.
+/// Maximum number of targets without CUDA that the summary names without `-v`.
 const NAMED: usize = 4;
 
 fn summary_line(
@@ -196,7 +194,7 @@ fn summary_line(
         let built: Vec<&str> = built.into_iter().collect();
         let _ = write!(text, " ({})", built.join("; "));
     }
-    let mut reasons: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+    let mut reasons: BTreeMap<&NotGuarded, Vec<&str>> = BTreeMap::new();
     for entry in entries {
         if let Some(why) = &entry.unguarded {
             reasons.entry(why).or_default().push(&entry.name);
@@ -204,7 +202,7 @@ fn summary_line(
     }
     for (why, names) in reasons {
         let _ = match names.len().checked_sub(NAMED + 1) {
-            Some(_) if why == NO_CUDA && !verbose => {
+            Some(_) if *why == NotGuarded::NoCuda && !verbose => {
                 let (named, others) = names.split_at(NAMED);
                 write!(text, "\n  not guarded: {} and {} others (-v lists them): {why}", named.join(", "), others.len())
             }
@@ -250,7 +248,7 @@ pub(crate) fn clear_internal_env(env: &Env, command: &mut Command) {
 mod tests {
     use super::*;
 
-    fn entry(name: &str, unguarded: Option<&str>, built_with: &[&str]) -> BuildRecord {
+    fn entry(name: &str, unguarded: Option<NotGuarded>, built_with: &[&str]) -> BuildRecord {
         let file = std::env::current_exe().unwrap();
         BuildRecord {
             package: "p".into(),
@@ -258,7 +256,7 @@ mod tests {
             name: name.into(),
             mark: crate::cargo::build_records::FileFingerprint::from_path(&file).unwrap(),
             file,
-            unguarded: unguarded.map(str::to_owned),
+            unguarded,
             built_with: built_with.iter().map(|one| (*one).to_owned()).collect(),
             findings: Vec::new(),
         }
@@ -281,8 +279,9 @@ mod tests {
             summary_line(&[entry("a", None, &["no CUDA"])], &[], &[], false).unwrap(),
             "cudaguard: 1 of 1 target guarded (no CUDA)"
         );
+        let no_elf = Some(NotGuarded::Because("no ELF".to_owned()));
         assert_eq!(
-            summary_line(&[entry("a", Some("no ELF"), &[]), entry("b", Some("no ELF"), &[])], &[], &[], false).unwrap(),
+            summary_line(&[entry("a", no_elf.clone(), &[]), entry("b", no_elf, &[])], &[], &[], false).unwrap(),
             "cudaguard: 0 of 2 targets guarded\n  not guarded: a, b: no ELF"
         );
     }
@@ -290,7 +289,7 @@ mod tests {
     #[test]
     fn summary_names_few_without_cuda() {
         let names: Vec<String> = (0..6).map(|number| format!("p{number}")).collect();
-        let entries: Vec<BuildRecord> = names.iter().map(|name| entry(name, Some(NO_CUDA), &[])).collect();
+        let entries: Vec<BuildRecord> = names.iter().map(|name| entry(name, Some(NotGuarded::NoCuda), &[])).collect();
         assert_eq!(
             summary_line(&entries, &[], &[], false).unwrap(),
             "cudaguard: 0 of 6 targets guarded\n  not guarded: p0, p1, p2, p3 and 2 others (-v lists them): does not use CUDA"

@@ -2,6 +2,7 @@
 //! are not fresh, but the final summary covers all files.
 
 use crate::cli::report::CliError;
+use std::fmt;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -24,12 +25,30 @@ pub(crate) struct BuildRecord {
     /// Fingerprint of the file when the wrapper finished. Another file at this path has another fingerprint.
     pub(crate) mark: FileFingerprint,
     /// The reason why the file has no guard; `None` if it has one.
-    pub(crate) unguarded: Option<String>,
+    pub(crate) unguarded: Option<NotGuarded>,
     /// The toolchain of each component in the file, as its notes record it.
     pub(crate) built_with: Vec<String>,
     /// Findings that each build reports again.
     #[serde(serialize_with = "write_findings", deserialize_with = "read_findings")]
     pub(crate) findings: Vec<Finding>,
+}
+
+/// Why a built file has no guard.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub(crate) enum NotGuarded {
+    /// Its package does not use CUDA.
+    NoCuda,
+    /// Any other reason, in one line.
+    Because(String),
+}
+
+impl fmt::Display for NotGuarded {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NoCuda => f.write_str("does not use CUDA"),
+            Self::Because(why) => f.write_str(why),
+        }
+    }
 }
 
 /// Properties that change when a file changes.
@@ -96,7 +115,7 @@ impl BuildRecords {
 
     /// Writes the record of a file.
     pub(crate) fn write_entry(&self, entry: &BuildRecord) -> Result<(), CliError> {
-        let text = serde_json::to_string(entry).map_err(|error| error.to_string())?;
+        let text = serde_json::to_string(entry)?;
         write_where_new(&self.record_path(&entry.package, &entry.kind, &entry.name), format!("{text}\n").as_bytes())?;
         Ok(())
     }
@@ -162,7 +181,8 @@ pub(crate) fn remove_unexpected_copies(
     };
     match unexpected.map(|file| (fs::remove_file(&file), file)) {
         Some((Err(error), file)) if error.kind() != io::ErrorKind::NotFound => {
-            Err(format!("cannot remove {}, which was built without the guard: {error}", file.display()).into())
+            let file = file.display();
+            Err(CliError::operational(format_args!("cannot remove {file}, which was built without the guard: {error}")))
         }
         _ => Ok(()),
     }

@@ -238,11 +238,11 @@ impl Plan {
         // The files are written to another directory and moved into place, so that a linker that reads the old files is
         // not disturbed.
         let workshop = dir.join(format!(".{}", std::process::id()));
-        fs::create_dir_all(&workshop).map_err(|error| format!("cannot create {}: {error}", workshop.display()))?;
+        fs::create_dir_all(&workshop).map_err(|error| FileError::create(&workshop, error))?;
         let made = shims.guard(facts, &judged.env, &descriptor, &workshop).and_then(|guarded| {
             if let GuardObjects::Objects { note, shim } = &guarded {
                 for (from, to) in [(note, dir.join(NOTE)), (shim, dir.join(SHIM))] {
-                    fs::rename(from, &to).map_err(|error| format!("cannot write {}: {error}", to.display()))?;
+                    fs::rename(from, &to).map_err(|error| FileError::write(&to, error))?;
                 }
             }
             Ok(guarded)

@@ -8,6 +8,7 @@ pub(crate) mod json_output;
 pub(crate) mod markdown;
 pub(crate) mod memory;
 pub(crate) mod message;
+pub(crate) mod option_error;
 pub(crate) mod platform;
 pub(crate) mod report;
 pub(crate) mod shells;

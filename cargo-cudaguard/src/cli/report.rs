@@ -8,15 +8,9 @@ use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use crate::linked::seal::SealError;
-use cudaguard::internal::ConfigError;
 use cudaguard::internal::env::Env;
-use cudaguard::internal::file_error::FileError;
 use cudaguard::internal::finding::render::annotated_error;
 use cudaguard::internal::finding::{Finding, Severity};
-use cudaguard::internal::guard::{GuardError, NoGuard};
-use cudaguard::internal::note::EncodeError;
-use cudaguard::internal::pipeline::BuildError;
 use cudaguard::internal::sanitize;
 use cudaguard::internal::tables;
 use cudaguard::internal::version::DriverRelease;
@@ -146,21 +140,10 @@ impl CliError {
     }
 }
 
-macro_rules! operational_errors {
-    ($($error:ty),*) => {$(
-        impl From<$error> for CliError {
-            fn from(error: $error) -> Self {
-                Self::operational(error)
-            }
-        }
-    )*};
-}
-operational_errors!(FileError, SealError, EncodeError, ConfigError, BuildError, GuardError, NoGuard);
-
-/// A text of a lower layer says why the input could not be examined.
-impl From<String> for CliError {
-    fn from(text: String) -> Self {
-        Self::operational(text)
+/// The error of a lower layer says why the input could not be examined.
+impl<E: std::error::Error> From<E> for CliError {
+    fn from(error: E) -> Self {
+        Self::operational(error)
     }
 }
 

@@ -1,6 +1,7 @@
 //! `verify --fleet`: checks each machine of a list in any supported input format. The list is streamed, so its length
 //! is not limited. [`read_fleet`] reads such a list for other subcommands too.
 
+mod entry_error;
 mod inputs;
 mod kubernetes;
 mod smi_xml;
@@ -27,6 +28,7 @@ use crate::cli::report::{self, CliError, EXIT_ERROR, REFUSED};
 use crate::commands::verify::{self, VerdictView, add_unknown_facts, not_judged, read_components};
 use crate::host::formats::{self, InputKind, OPENING, decode_utf16};
 use crate::verdict::Verdict;
+use entry_error::EntryError;
 use inputs::HostFacts;
 
 /// A machine's label and the result of judging it.
@@ -101,12 +103,8 @@ pub(super) fn read_fleet<T>(
             let label = file.file_stem().map(|stem| stem.to_string_lossy().into_owned());
             let name = file.display().to_string();
             if file.is_dir() {
-                run.take(
-                    &name,
-                    None,
-                    InputPlace::EntireInput,
-                    Err("is a directory: its files are not read".to_owned()),
-                );
+                let why = EntryError::kind("is a directory: its files are not read");
+                run.take(&name, None, InputPlace::EntireInput, Err(why));
                 continue;
             }
             // The file is read line by line, so its length is not limited.
@@ -114,7 +112,7 @@ pub(super) fn read_fleet<T>(
             let before = run.found();
             run.input(&name, label.as_deref(), &mut input)?;
             if run.stopped.is_none() && run.found() == before {
-                run.take(&name, None, InputPlace::EntireInput, Err("contains no machine".to_owned()));
+                run.take(&name, None, InputPlace::EntireInput, Err(EntryError::kind("contains no machine")));
             }
         }
     } else {
@@ -191,13 +189,15 @@ impl<T, F: Fn(&Machine) -> T> Run<'_, T, F> {
                 let mut text = Vec::new();
                 input.take(LONGEST + 1).read_to_end(&mut text).map_err(fail)?;
                 let judged = match std::str::from_utf8(&text) {
-                    _ if text.len() as u64 > LONGEST => Err("is longer than 4 MiB: not a host file".to_owned()),
-                    Ok(text) => self.fleet.judge_line(text).map_err(|error| verify::position_text(&error)),
-                    Err(error) => Err(format!("byte {} is not UTF-8", error.valid_up_to())),
+                    _ if text.len() as u64 > LONGEST => Err(EntryError::kind("is longer than 4 MiB: not a host file")),
+                    Ok(text) => self.fleet.judge_line(text).map_err(EntryError::HostFileAt),
+                    Err(error) => Err(EntryError::NotUtf8(error.valid_up_to())),
                 };
                 self.take(name, label, InputPlace::EntireInput, judged);
             }
-            InputKind::Other(what) => drop(self.take(name, label, InputPlace::EntireInput, Err(what.to_owned()))),
+            InputKind::Other(what) => {
+                self.take(name, label, InputPlace::EntireInput, Err(EntryError::kind(what)));
+            }
             InputKind::Xml => self.xml(name, label, input, line),
             InputKind::Csv => {
                 inputs::read_csv(input, &mut |line, facts| self.facts(name, label, InputPlace::Line(line), facts))
@@ -262,7 +262,13 @@ impl<T, F: Fn(&Machine) -> T> Run<'_, T, F> {
     }
 
     /// Adds a machine that nvidia-smi describes, and prints which of its GPUs may be unusable.
-    fn facts(&mut self, name: &str, label: Option<&str>, place: InputPlace, facts: Result<HostFacts, String>) -> bool {
+    fn facts(
+        &mut self,
+        name: &str,
+        label: Option<&str>,
+        place: InputPlace,
+        facts: Result<HostFacts, EntryError>,
+    ) -> bool {
         for why in facts.iter().flat_map(|facts| &facts.remarks) {
             self.unusable += 1;
             if self.unusable <= TOLD {
@@ -286,9 +292,9 @@ impl<T, F: Fn(&Machine) -> T> Run<'_, T, F> {
                 continue;
             }
             let judged = match std::str::from_utf8(&line) {
-                _ if !is_whole => Err("is longer than 4 MiB: not a host file".to_owned()),
-                Ok(text) => self.fleet.judge_line(text).map_err(|mistake| mistake.to_string()),
-                Err(error) => Err(format!("byte {} is not UTF-8", error.valid_up_to())),
+                _ if !is_whole => Err(EntryError::kind("is longer than 4 MiB: not a host file")),
+                Ok(text) => self.fleet.judge_line(text).map_err(EntryError::HostFile),
+                Err(error) => Err(EntryError::NotUtf8(error.valid_up_to())),
             };
             if !self.take(name, None, InputPlace::Line(number), judged) {
                 return Ok(());
@@ -298,12 +304,19 @@ impl<T, F: Fn(&Machine) -> T> Run<'_, T, F> {
 
     /// Adds one machine, or the reason why it cannot be read. Returns false if the run must stop. `label` names a
     /// machine that has no name.
-    fn take(&mut self, name: &str, label: Option<&str>, place: InputPlace, judged: Result<Judged<T>, String>) -> bool {
+    fn take(
+        &mut self,
+        name: &str,
+        label: Option<&str>,
+        place: InputPlace,
+        judged: Result<Judged<T>, EntryError>,
+    ) -> bool {
         let (own, result) = match judged {
             Ok(judged) => judged,
             Err(why) => {
                 self.unread += 1;
                 if self.unread <= TOLD {
+                    let why = why.to_string();
                     let why = shorten(&why, LONGEST_REASON);
                     report::note(&format!("warning: {}: {why}", place.prefix(name)));
                 }

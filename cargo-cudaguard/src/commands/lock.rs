@@ -132,10 +132,10 @@ fn one_of_each(manifests: &[Manifest]) -> Result<(), CliError> {
         let mut all = shown.iter().filter_map(|(name, pins)| Some((name, fact(pins)?)));
         let Some((first, its)) = all.next() else { continue };
         if let Some((other, others)) = all.find(|(_, others)| *others != its) {
-            return Err(format!(
+            return Err(CliError::operational(format_args!(
                 "the packages of this workspace were last built with different {what}s, but a lock can contain only one: {its} ({first}), \
                  {others} ({other})"
-            ).into());
+            )));
         }
     }
     Ok(())

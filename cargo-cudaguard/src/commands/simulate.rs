@@ -31,7 +31,7 @@ pub(crate) fn run_simulate(env: &Env, options: &SimulateOptions) -> Result<ExitC
             "the fake driver has no directory: set HOME or XDG_CACHE_HOME to a directory that can be written",
         )
     })?;
-    let (library_path, programs) = enter(&world, &cache).map_err(CliError::operational)?;
+    let (library_path, programs) = enter(&world, &cache)?;
     let mut command = Command::new(&options.command[0]);
     command.args(&options.command[1..]);
     for (name, dirs) in [("LD_LIBRARY_PATH", library_path), ("PATH", programs)] {

@@ -20,14 +20,15 @@ use crate::binary::mapped_file::OpenFiles;
 use crate::knowledge::crates::Crate;
 use crate::pipeline::{self, CheckedBuild, SealedFile};
 use cudaguard::internal::env::Env;
+use cudaguard::internal::file_error::FileError;
 use cudaguard::internal::finding::{self, Finding, MessageTemplate, Severity, Values};
 use cudaguard::internal::guard::{self, GuardObjects};
 use cudaguard::internal::manifest::Component;
 use cudaguard::internal::pipeline::{BuildInputs, CudaIntent, fails_build};
 use cudaguard::internal::policy::{self, Policy};
 
-use crate::cargo::build_context::{BUILD, BuildContext, MARK, NO_CUDA, build_start_time};
-use crate::cargo::build_records::{BuildRecord, BuildRecords, FileFingerprint};
+use crate::cargo::build_context::{BUILD, BuildContext, MARK, build_start_time};
+use crate::cargo::build_records::{BuildRecord, BuildRecords, FileFingerprint, NotGuarded};
 use crate::cargo::guards::{self, Guard, Plan, Shims};
 use crate::cargo::project::{self, Artifact, ArtifactKind};
 use crate::cli::findings::{self, MessageFormat};
@@ -66,7 +67,8 @@ impl WrapperCall {
     }
 
     fn cannot_run(&self, program: &OsStr, error: &std::io::Error) -> ExitCode {
-        self.fail(&format!("cannot run {}: {error}", Path::new(program).display()).into())
+        let program = Path::new(program).display();
+        self.fail(&CliError::operational(format_args!("cannot run {program}: {error}")))
     }
 }
 
@@ -191,7 +193,8 @@ impl CratePackage<'_> {
             return Ok(());
         }
         self.report_findings(&found);
-        if refuses { Err(policy::not_built(&self.component, self.release).into()) } else { Ok(()) }
+        let refusal = CliError::operational(policy::not_built(&self.component, self.release));
+        if refuses { Err(refusal) } else { Ok(()) }
     }
 
     /// Returns true if the toolchain of this package was checked before cargo started.
@@ -258,12 +261,11 @@ impl<'a> CrateBuild<'a> {
         let build = &call.build;
         let Some(unit) = RustcArgs::parse(env, &call.words[1..]) else { return Ok(None) };
         if let Some(file) = call.lost.as_ref().filter(|_| unit.kind.is_some()) {
-            return Err(format!(
+            return Err(CliError::operational(format_args!(
                 "{} was removed during the build: run `cargo cudaguard` again, or `cargo cudaguard env` if \
                  you use its variables",
                 file.display()
-            )
-            .into());
+            )));
         }
         let Some(dir) = env.var_os("CARGO_MANIFEST_DIR").map(PathBuf::from) else { return Ok(None) };
         let is_ours = if build.members.is_empty() {
@@ -317,7 +319,8 @@ impl<'a> CrateBuild<'a> {
         let judged = guards::check_package(env, &facts, self.of.crates(), &build.variables)?;
         if build.members.is_empty() && judged.is_refused() {
             self.of.report_findings(&judged.findings);
-            return Err(format!("{} is not built with this toolchain", self.of.component.name).into());
+            let name = &self.of.component.name;
+            return Err(CliError::operational(format_args!("{name} is not built with this toolchain")));
         }
         if !build.members.is_empty() && self.unit.kind.is_some() {
             self.of.report_late_findings(&judged, build_start_time(env).is_some())?;
@@ -395,19 +398,18 @@ impl<'a> CrateBuild<'a> {
         self.unit.depend_on(&key, self.unit.extra.is_empty())?;
         self.unit
             .produced_file(kind)
-            .map_or(Ok(()), |file| self.record(kind, file, Some(NO_CUDA.to_owned()), Vec::new(), Vec::new()))
+            .map_or(Ok(()), |file| self.record(kind, file, Some(NotGuarded::NoCuda), Vec::new(), Vec::new()))
     }
 
     fn record(
         &self,
         kind: ArtifactKind,
         file: PathBuf,
-        unguarded: Option<String>,
+        unguarded: Option<NotGuarded>,
         built_with: Vec<String>,
         findings: Vec<Finding>,
     ) -> Result<(), CliError> {
-        let mark =
-            FileFingerprint::from_path(&file).map_err(|error| format!("cannot read {}: {error}", file.display()))?;
+        let mark = FileFingerprint::from_path(&file).map_err(|error| FileError::read(&file, error))?;
         BuildRecords::for_target(&self.of.build.own, &self.of.target, &self.of.profile).write_entry(&BuildRecord {
             package: self.of.component.name.clone(),
             kind: kind.name().to_owned(),
@@ -436,7 +438,7 @@ impl<'a> CrateBuild<'a> {
             return Ok(());
         };
         let mut unguarded = match (&guard.guarded, self.unit.embeds) {
-            (GuardObjects::Unguarded(why), false) => Some(why.clone()),
+            (GuardObjects::Unguarded(why), false) => Some(NotGuarded::Because(why.clone())),
             _ => None,
         };
         let (mut built_with, mut findings) = (Vec::new(), Vec::new());
@@ -471,7 +473,7 @@ impl<'a> CrateBuild<'a> {
                         self.check_acceptable(&file, &new_findings)?;
                         findings.extend(new_findings);
                     }
-                    unguarded = Some(format!("the guard was linked, but {why}"));
+                    unguarded = Some(NotGuarded::Because(format!("the guard was linked, but {why}")));
                 }
             }
         } else {
@@ -500,7 +502,7 @@ impl<'a> CrateBuild<'a> {
         for file in self.handed_over().unwrap_or_default() {
             let _ = fs::remove_file(file);
         }
-        Err(policy::not_built(&self.of.component, self.of.release).into())
+        Err(CliError::operational(policy::not_built(&self.of.component, self.of.release)))
     }
 
     /// Returns the final artifacts that cargo creates if this build succeeds, for the same target.

@@ -1,6 +1,7 @@
 //! Command-line arguments of rustc that the wrapper reads.
 
 use crate::cli::report::CliError;
+use cudaguard::internal::file_error::FileError;
 use std::ffi::OsString;
 use std::fmt::Write as _;
 use std::fs;
@@ -164,8 +165,7 @@ impl RustcArgs {
             return Ok(());
         }
         let path = self.out.join(format!("{}{}.d", self.name, self.extra));
-        let fail = |error: std::io::Error| format!("cannot add the guard to {}: {error}", path.display());
-        let text = fs::read_to_string(&path).map_err(fail)?;
+        let text = fs::read_to_string(&path).map_err(|error| FileError::read(&path, error))?;
         let key = key.to_string_lossy().replace(' ', "\\ ");
         let mut changed = String::with_capacity(text.len() + 2 * key.len());
         for line in text.lines() {
@@ -179,7 +179,7 @@ impl RustcArgs {
         if shared {
             let _ = write!(changed, "\n# env-dep:{MARK}=1\n");
         }
-        fs::write(&path, changed).map_err(fail)?;
+        fs::write(&path, changed).map_err(|error| FileError::write(&path, error))?;
         Ok(())
     }
 }

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::env::consts::EXE_SUFFIX;
 use std::ffi::{OsStr, OsString};
+use std::fmt;
 use std::fs::File;
 #[cfg(unix)]
 use std::os::fd::OwnedFd as Pipe;
@@ -31,17 +32,43 @@ pub struct ProcessOutput {
     pub failed: Option<String>,
 }
 
+/// Why a program gives no answer. The text follows the name of the program: `cannot be started: …`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum RunError {
+    /// It cannot be started, with the reason.
+    NotStarted(String),
+    /// It did not end in time, and was stopped.
+    Timeout(Duration),
+    /// It did not end in time, and cannot be stopped.
+    Stuck,
+    /// The system does not report its end, with the reason.
+    NotAwaited(String),
+}
+
+impl fmt::Display for RunError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NotStarted(why) => write!(f, "cannot be started: {why}"),
+            Self::Timeout(patience) => write!(f, "did not respond within {} s", patience.as_secs_f32()),
+            Self::Stuck => f.write_str("did not respond, and cannot be stopped"),
+            Self::NotAwaited(why) => write!(f, "cannot be waited for: {why}"),
+        }
+    }
+}
+
+impl std::error::Error for RunError {}
+
 /// Runs the program and waits at most `patience` for its end. `variables`: the environment, as from
 /// [`crate::sys::env::Env::for_child`].
 ///
 /// # Errors
-/// Returns a message to append to the program's name: `cannot be started: …`, `did not answer within 10 s`.
+/// If the program cannot be started, or does not end in time.
 pub fn run_with_timeout<A: AsRef<OsStr>>(
     program: &Path,
     arguments: &[A],
     variables: Option<&BTreeMap<String, OsString>>,
     patience: Duration,
-) -> Result<ProcessOutput, String> {
+) -> Result<ProcessOutput, RunError> {
     let until = Instant::now() + patience;
     let mut command = Command::new(program);
     command.args(arguments).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
@@ -56,12 +83,12 @@ pub fn run_with_timeout<A: AsRef<OsStr>>(
     // A separate process group, so that the timeout also ends children of a wrapper script.
     #[cfg(unix)]
     std::os::unix::process::CommandExt::process_group(&mut command, 0);
-    let mut child = spawn(&mut command).map_err(|error| format!("cannot be started: {error}"))?;
+    let mut child = spawn(&mut command).map_err(|error| RunError::NotStarted(error.to_string()))?;
     let out = read_in_thread(child.stdout.take().map(Pipe::from));
     let err = read_in_thread(child.stderr.take().map(Pipe::from));
     let (Some(out), Some(err)) = (receive_until(&out, until), receive_until(&err, until)) else {
         kill_and_wait(&mut child);
-        return Err(timeout_message(patience));
+        return Err(RunError::Timeout(patience));
     };
     // Nearly all programs end when they close their streams.
     let mut pause = Duration::from_micros(20);
@@ -77,15 +104,11 @@ pub fn run_with_timeout<A: AsRef<OsStr>>(
             }
             Ok(None) => {
                 kill_and_wait(&mut child);
-                return Err(timeout_message(patience));
+                return Err(RunError::Timeout(patience));
             }
-            Err(error) => return Err(format!("cannot be waited for: {error}")),
+            Err(error) => return Err(RunError::NotAwaited(error.to_string())),
         }
     }
-}
-
-fn timeout_message(patience: Duration) -> String {
-    format!("did not respond within {} s", patience.as_secs_f32())
 }
 
 /// Starts the program. Retries on `ETXTBSY`, which passes: if another thread has just written a script, a child that
@@ -163,7 +186,7 @@ mod tests {
 
     const LONG: Duration = Duration::from_secs(60);
 
-    fn run_shell(script: &str, patience: Duration) -> Result<ProcessOutput, String> {
+    fn run_shell(script: &str, patience: Duration) -> Result<ProcessOutput, RunError> {
         run_with_timeout(Path::new("/bin/sh"), &["-c", script], None, patience)
     }
 
@@ -191,7 +214,7 @@ mod tests {
     #[test]
     fn hanging_process_group_is_killed() {
         assert_eq!(
-            run_shell("sleep 600 & wait", Duration::from_millis(50)).unwrap_err(),
+            run_shell("sleep 600 & wait", Duration::from_millis(50)).unwrap_err().to_string(),
             "did not respond within 0.05 s"
         );
         // Closes its streams and continues to run.
@@ -207,7 +230,7 @@ mod tests {
     #[test]
     fn missing_program_is_reported() {
         let error = run_with_timeout::<&str>(Path::new("/nowhere/nvcc"), &[], None, LONG).unwrap_err();
-        assert!(error.starts_with("cannot be started: "), "{error}");
+        assert!(error.to_string().starts_with("cannot be started: "), "{error}");
     }
 
     #[test]

@@ -21,7 +21,8 @@ use super::{DetectOptions, Sourced, Toolchain, Toolkit, archs, host_compiler, nv
 use crate::knowledge::tables::{self, CcSupport};
 use crate::knowledge::vendor::CUDNN;
 use crate::model::version::Version;
-use crate::sys::{files, subprocess};
+use crate::sys::files;
+use crate::sys::subprocess::{self, ProcessOutput};
 
 use selection::NvccAnswers;
 
@@ -345,6 +346,15 @@ pub(super) fn same_file(one: &Path, other: &Path) -> bool {
     one == other || one.canonicalize().ok().is_some_and(|real| other.canonicalize().ok() == Some(real))
 }
 
+/// Returns why nvcc prints no release, to append to its name.
+fn describe_no_version(answer: &ProcessOutput) -> String {
+    let Some(failed) = &answer.failed else { return nvcc::describe_no_version(&answer.out) };
+    let output = format!("{}\n{}", answer.err, answer.out);
+    let first = output.lines().map(str::trim).find(|line| !line.is_empty());
+    let output = first.map_or("it prints nothing".to_owned(), nvcc::clip_line);
+    format!("fails with --version: {failed}: {output}")
+}
+
 /// Runs an nvcc to get its release and, with `top`, its root.
 pub(super) fn ask_nvcc(
     path: &Path,
@@ -353,22 +363,18 @@ pub(super) fn ask_nvcc(
     patience: Duration,
 ) -> Nvcc {
     let mut nvcc = Nvcc { path: path.to_owned(), ..Nvcc::default() };
-    let version = subprocess::run_with_timeout(path, &["--version"], variables, patience).and_then(|answer| {
-        nvcc::parse_version(&answer.out).map_err(|problem| {
-            let Some(failed) = &answer.failed else { return problem };
-            let output = format!("{}\n{}", answer.err, answer.out);
-            let first = output.lines().map(str::trim).find(|line| !line.is_empty());
-            let output = first.map_or("it prints nothing".to_owned(), nvcc::clip_line);
-            format!("fails with --version: {failed}: {output}")
-        })
-    });
-    match version {
-        Ok(version) => nvcc.version = Some(version),
-        // A program that does not answer is not run again.
-        Err(problem) => {
-            nvcc.problem = Some(problem);
-            return nvcc;
+    match subprocess::run_with_timeout(path, &["--version"], variables, patience) {
+        Ok(answer) => {
+            nvcc.version = nvcc::parse_version(&answer.out);
+            if nvcc.version.is_none() {
+                nvcc.problem = Some(describe_no_version(&answer));
+            }
         }
+        Err(error) => nvcc.problem = Some(error.to_string()),
+    }
+    // A program that does not answer is not run again.
+    if nvcc.problem.is_some() {
+        return nvcc;
     }
     if top {
         // The file need not exist: nothing is compiled, and the answer is on either stream.

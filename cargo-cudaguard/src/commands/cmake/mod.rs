@@ -34,6 +34,7 @@ use crate::linked::seal::{self, ResolvedCudnn};
 use crate::pipeline::{self, SealedFile, check_build};
 use cudaguard::internal::checks;
 use cudaguard::internal::env::Env;
+use cudaguard::internal::file_error::FileError;
 use cudaguard::internal::finding::{Finding, MessageTemplate, Values};
 use cudaguard::internal::guard::{self as core_guard, GuardObjects};
 use cudaguard::internal::lock::Lock;
@@ -170,7 +171,7 @@ fn remove_earlier(facts: &TargetDescription) {
 /// Writes empty objects if no guard is possible, because the module has added two files to the linker's arguments.
 fn write_empty_objects(tool: &Tool, out: &Path) -> Result<(), CliError> {
     let source = out.join("empty.c");
-    fs::write(&source, "").map_err(|error| format!("cannot write {}: {error}", source.display()))?;
+    fs::write(&source, "").map_err(|error| FileError::write(&source, error))?;
     for object in [NOTE, SHIM] {
         let status = Command::new(&tool.program)
             .args(tool.arguments())
@@ -180,9 +181,10 @@ fn write_empty_objects(tool: &Tool, out: &Path) -> Result<(), CliError> {
             .arg(out.join(object))
             .status();
         if !status.as_ref().is_ok_and(std::process::ExitStatus::success) {
-            return Err(
-                format!("the compiler {} cannot compile an empty file: {status:?}", tool.program.display()).into()
-            );
+            let compiler = tool.program.display();
+            return Err(CliError::operational(format_args!(
+                "the compiler {compiler} cannot compile an empty file: {status:?}"
+            )));
         }
     }
     Ok(())

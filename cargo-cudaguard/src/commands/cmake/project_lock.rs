@@ -75,10 +75,10 @@ impl Common {
                     }
                 }
                 (Some(known), Some(its)) => {
-                    return Err(format!(
+                    return Err(CliError::operational(format_args!(
                         "the targets of this project use different {what}, but a lock can contain only one: {known} ({by}), \
                          {its} ({target})"
-                    ).into());
+                    )));
                 }
                 (None, its) => (*ours, *by) = (its, target.clone()),
             }
@@ -87,10 +87,10 @@ impl Common {
             let name = &job.facts.component.name;
             match self.archs.get(name) {
                 Some((other, archs)) if *archs != own.archs => {
-                    return Err(format!(
+                    return Err(CliError::operational(format_args!(
                         "{other} and {target} belong to the component {name}, but are compiled for different archs: set \
                          another COMPONENT for one of them"
-                    ).into());
+                    )));
                 }
                 Some(_) => {}
                 None => drop(self.archs.insert(name.clone(), (target.clone(), own.archs))),

@@ -6,6 +6,7 @@ use crate::host::machine::{Driver, Gpu, GpuState, Machine, cc_of_pci_device, par
 use cudaguard::internal::tables;
 use cudaguard::internal::version::{CudaVersion, DriverRelease};
 
+use super::entry_error::EntryError;
 use super::{read_line, shorten};
 use crate::host::formats::{Column, parse_columns};
 
@@ -72,7 +73,7 @@ impl SmiGpu {
     }
 
     /// Adds a value; `column` is `None` if only errors in the value are of interest.
-    pub(super) fn set(&mut self, column: Option<Column>, value: &str) -> Result<(), String> {
+    pub(super) fn set(&mut self, column: Option<Column>, value: &str) -> Result<(), EntryError> {
         let bare = without_brackets(value);
         if is_one_of(bare, &["GPU is lost"]) {
             self.set_state(GpuState::Lost);
@@ -87,14 +88,15 @@ impl SmiGpu {
         Ok(())
     }
 
-    fn set_identity(&mut self, column: Column, value: &str) -> Result<(), String> {
+    fn set_identity(&mut self, column: Column, value: &str) -> Result<(), EntryError> {
         match column {
             Column::Name => self.gpu.name = Some(value.to_owned()),
             // The PCI device id is exact. A product name may be unknown, or missing (`Graphics Device`).
             Column::PciId => self.gpu.cc = self.gpu.cc.or_else(|| device_id(value).and_then(cc_of_pci_device)),
             Column::Cc => {
-                let wrong = || format!("compute_cap: expected a compute capability such as 8.6, found {value:?}");
-                self.gpu.cc = Some(parse_cc(value).ok_or_else(wrong)?);
+                let expected = "a compute capability such as 8.6";
+                let cc = parse_cc(value).ok_or_else(|| EntryError::value("compute_cap", expected, value))?;
+                self.gpu.cc = Some(cc);
             }
             Column::Mig => self.mig_enabled = value == "Enabled",
             _ => {}
@@ -151,9 +153,9 @@ pub(super) struct HostFacts {
 
 impl HostFacts {
     /// Adds a GPU. Equal GPUs are stored once, because they get the same verdict.
-    pub(super) fn add_gpu(&mut self, mut gpu: Gpu) -> Result<(), String> {
+    pub(super) fn add_gpu(&mut self, mut gpu: Gpu) -> Result<(), EntryError> {
         if self.gpus.len() == GPUS {
-            return Err(format!("more than {GPUS} GPUs in one machine"));
+            return Err(EntryError::TooManyGpus);
         }
         gpu.name = gpu.name.filter(|name| name.len() < LONGEST_NAME);
         if !self.gpus.contains(&gpu) {
@@ -163,7 +165,7 @@ impl HostFacts {
     }
 
     /// Adds a GPU after its values have been read.
-    pub(super) fn add_smi_gpu(&mut self, smi: SmiGpu) -> Result<(), String> {
+    pub(super) fn add_smi_gpu(&mut self, smi: SmiGpu) -> Result<(), EntryError> {
         let SmiGpu { mut gpu, mig_enabled, mig_instances, mut unknown } = smi;
         match mig_instances {
             Some(0) if mig_enabled => gpu.state = gpu.state.max(Some(GpuState::MigWithoutInstances)),
@@ -199,13 +201,13 @@ impl HostFacts {
     }
 }
 
-pub(super) fn parse_driver_release(text: &str) -> Result<DriverRelease, String> {
-    parse_release(text)
-        .ok_or_else(|| format!("driver_version: expected a driver's release such as 535.261.03, found {text:?}"))
+pub(super) fn parse_driver_release(text: &str) -> Result<DriverRelease, EntryError> {
+    let expected = "a driver's release such as 535.261.03";
+    parse_release(text).ok_or_else(|| EntryError::value("driver_version", expected, text))
 }
 
-pub(super) fn parse_cuda_version(text: &str) -> Result<CudaVersion, String> {
-    text.parse().map_err(|_| format!("cuda_version: expected a CUDA version such as 12.4, found {text:?}"))
+pub(super) fn parse_cuda_version(text: &str) -> Result<CudaVersion, EntryError> {
+    text.parse().map_err(|_| EntryError::value("cuda_version", "a CUDA version such as 12.4", text))
 }
 
 /// Parses a compute capability such as `8.0` or `8.0.0`.
@@ -219,7 +221,7 @@ pub(super) fn parse_cc(text: &str) -> Option<(u8, u8)> {
 /// are one machine.
 pub(super) fn read_csv(
     input: &mut dyn BufRead,
-    take: &mut dyn FnMut(usize, Result<HostFacts, String>) -> bool,
+    take: &mut dyn FnMut(usize, Result<HostFacts, EntryError>) -> bool,
 ) -> std::io::Result<()> {
     let (mut columns_of, mut machine, mut first) = (None, None::<HostFacts>, 0);
     let mut number = 0;
@@ -228,7 +230,7 @@ pub(super) fn read_csv(
         let line = read_line(input, LONGEST_ROW, &mut bytes)?;
         number += 1;
         if !line.is_whole {
-            if !take(number, Err("is longer than 64 KiB: not a line of nvidia-smi".to_owned())) {
+            if !take(number, Err(EntryError::kind("is longer than 64 KiB: not a line of nvidia-smi"))) {
                 return Ok(());
             }
             continue;
@@ -268,11 +270,7 @@ pub(super) fn read_csv(
             Some(Ok((next, _)))
                 if machine.as_ref().is_some_and(|facts| (facts.release, facts.cuda) != (next.release, next.cuda)) =>
             {
-                let why = match &next.name {
-                    Some(host) => format!("driver_version: differs from the other GPUs of {host}"),
-                    None => "driver_version: differs from the other GPUs of the machine; add a column `host` if these are several machines".to_owned(),
-                };
-                if !take(number, Err(why)) {
+                if !take(number, Err(EntryError::SeveralDrivers(next.name))) {
                     return Ok(());
                 }
             }
@@ -290,14 +288,10 @@ pub(super) fn read_csv(
 }
 
 /// Returns the facts of a line about its machine and about its GPU.
-fn parse_row(columns: &[Option<Column>], line: &str) -> Result<(HostFacts, SmiGpu), String> {
+fn parse_row(columns: &[Option<Column>], line: &str) -> Result<(HostFacts, SmiGpu), EntryError> {
     let values: Vec<&str> = line.split(',').map(str::trim).collect();
     if values.len() != columns.len() {
-        return Err(format!(
-            "expected {} values, one for each column of the first line, found {}",
-            columns.len(),
-            values.len()
-        ));
+        return Err(EntryError::Columns { expected: columns.len(), found: values.len() });
     }
     let (mut facts, mut gpu) = (HostFacts::default(), SmiGpu::default());
     for (column, value) in columns.iter().zip(values) {

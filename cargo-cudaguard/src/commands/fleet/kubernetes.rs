@@ -8,6 +8,7 @@ use cudaguard::internal::tables;
 use serde::Deserialize;
 use serde_json::Value;
 
+use super::entry_error::EntryError;
 use super::inputs::{HostFacts, parse_cc, parse_cuda_version, parse_driver_release};
 
 /// A list of nodes, or a single node.
@@ -43,12 +44,12 @@ struct Resources(BTreeMap<String, Value>);
 struct Labels(BTreeMap<String, String>);
 
 /// Reads the nodes of an input.
-pub(super) fn read_nodes(input: &mut dyn BufRead) -> Result<Vec<Node>, String> {
-    let node: Node = serde_json::from_reader(input).map_err(|error| error.to_string())?;
+pub(super) fn read_nodes(input: &mut dyn BufRead) -> Result<Vec<Node>, EntryError> {
+    let node: Node = serde_json::from_reader(input).map_err(|error| EntryError::kind(error.to_string()))?;
     match node {
         Node { items: Some(items), .. } => Ok(items),
         Node { kind: Some(_), .. } => Ok(vec![node]),
-        _ => Err("has no items: expected the output of kubectl get nodes -o json".to_owned()),
+        _ => Err(EntryError::kind("has no items: expected the output of kubectl get nodes -o json")),
     }
 }
 
@@ -58,17 +59,17 @@ impl Labels {
         names.iter().find_map(|name| self.0.get(*name)).map(String::as_str)
     }
 
-    fn number(&self, names: &[&str]) -> Result<Option<&str>, String> {
+    fn number(&self, names: &[&str]) -> Result<Option<&str>, EntryError> {
         let Some(found) = self.first(names) else { return Ok(None) };
         if found.is_empty() || found.len() > 9 || !found.bytes().all(|byte| byte.is_ascii_digit()) {
-            return Err(format!("label {}: expected a whole number, found {found:?}", names[0]));
+            return Err(EntryError::value(format!("label {}", names[0]), "a whole number", found));
         }
         Ok(Some(found))
     }
 
     /// Returns a version that has one label for each part. The newer label names are tried first; the third part may be
     /// missing or empty.
-    fn version(&self, newer: &[&str], older: &[&str]) -> Result<Option<String>, String> {
+    fn version(&self, newer: &[&str], older: &[&str]) -> Result<Option<String>, EntryError> {
         let mut all = Vec::new();
         for (newer, older) in newer.iter().zip(older) {
             match self.first(&[newer, older]) {
@@ -80,11 +81,11 @@ impl Labels {
         Ok(Some(all.join(".")))
     }
 
-    fn compute_capability(&self) -> Result<Option<(u8, u8)>, String> {
+    fn compute_capability(&self) -> Result<Option<(u8, u8)>, EntryError> {
         let Some(major) = self.number(&["nvidia.com/gpu.compute.major"])? else { return Ok(None) };
         let both = format!("{major}.{}", self.number(&["nvidia.com/gpu.compute.minor"])?.unwrap_or("0"));
-        let wrong = || format!("nvidia.com/gpu.compute.major: expected a compute capability, found {both:?}");
-        parse_cc(&both).map(Some).ok_or_else(wrong)
+        let cc = parse_cc(&both).map(Some);
+        cc.ok_or_else(|| EntryError::value("nvidia.com/gpu.compute.major", "a compute capability", &both))
     }
 
     /// Returns the name of the GPU from the node labels of NVIDIA, Google and Amazon.
@@ -160,16 +161,17 @@ impl Resources {
 impl Node {
     /// Reads the machine from the labels of GPU feature discovery (the older names are a fallback), the labels of cloud
     /// providers, and the offered resources. `None` if the node has no NVIDIA GPU.
-    pub(super) fn machine(&self) -> Result<Option<Machine>, String> {
+    pub(super) fn machine(&self) -> Result<Option<Machine>, EntryError> {
         let name = self.metadata.name.as_deref().unwrap_or("without a name");
-        match self.kind.as_deref() {
-            Some("Node") => self.labelled_machine().map_err(|why| format!("{name}: {why}")),
-            Some(kind) => Err(format!("{name}: expected a Node, found {kind:?}")),
-            None => Err(format!("{name}: kind: expected Node, found nothing")),
-        }
+        let machine = match self.kind.as_deref() {
+            Some("Node") => self.labelled_machine(),
+            Some(kind) => Err(EntryError::kind(format!("expected a Node, found {kind:?}"))),
+            None => Err(EntryError::kind("kind: expected Node, found nothing")),
+        };
+        machine.map_err(|why| EntryError::Node(name.to_owned(), Box::new(why)))
     }
 
-    fn labelled_machine(&self) -> Result<Option<Machine>, String> {
+    fn labelled_machine(&self) -> Result<Option<Machine>, EntryError> {
         let (labels, status) = (&self.metadata.labels, &self.status);
         let own = labels.compute_capability()?;
         let offers_gpu = [&status.allocatable, &status.capacity].iter().any(|list| list.quantity(is_gpu) > Some(0));

@@ -6,6 +6,7 @@ use crate::host::formats::{Column, InputKind};
 use quick_xml::Reader;
 use quick_xml::events::Event;
 
+use super::entry_error::EntryError;
 use super::inputs::{GPUS, HostFacts, LARGEST, SmiGpu, is_absent, parse_cuda_version, parse_driver_release};
 use super::shorten;
 
@@ -68,21 +69,21 @@ fn column(path: &[String]) -> Option<Column> {
 
 /// Returns why this text outside the logs may concern another machine: it is neither a command line nor a warning. The
 /// index is that of its line.
-pub(super) fn stray_text(text: &str) -> Option<(usize, String)> {
+pub(super) fn stray_text(text: &str) -> Option<(usize, EntryError)> {
     let is_remark = |line: &str| {
         let warning = line.get(..7).is_some_and(|start| start.eq_ignore_ascii_case("warning"));
         line.trim().is_empty() || line.contains("nvidia-smi -") || warning
     };
     let (at, line) = text.lines().enumerate().find(|(_, line)| !is_remark(line))?;
     let why = match InputKind::detect(line.as_bytes()) {
-        InputKind::Other(what) => what.to_owned(),
+        InputKind::Other(what) => EntryError::kind(what),
         _ => unexpected(line.trim()),
     };
     Some((at, why))
 }
 
-fn unexpected(found: &str) -> String {
-    format!("expected {ROOT}, as in the output of nvidia-smi -q -x, found {}", shorten(found, 40))
+fn unexpected(found: &str) -> EntryError {
+    EntryError::kind(format!("expected {ROOT}, as in the output of nvidia-smi -q -x, found {}", shorten(found, 40)))
 }
 
 /// Reads logs, and text outside them, until `take` returns false. `line` is the number of the first line of the input.
@@ -90,8 +91,8 @@ fn unexpected(found: &str) -> String {
 pub(super) fn read(
     input: &mut dyn BufRead,
     line: usize,
-    take: &mut dyn FnMut(usize, Result<HostFacts, String>) -> bool,
-) -> Result<(), (usize, String)> {
+    take: &mut dyn FnMut(usize, Result<HostFacts, EntryError>) -> bool,
+) -> Result<(), (usize, EntryError)> {
     let mut reader = Reader::from_reader(LogInput { input, line, left: LARGEST });
     let (mut buffer, mut path) = (Vec::new(), Vec::<String>::new());
     let (mut facts, mut gpu, mut machines) = (HostFacts::default(), None::<SmiGpu>, 0_usize);
@@ -99,18 +100,18 @@ pub(super) fn read(
         buffer.clear();
         let event = reader.read_event_into(&mut buffer);
         let line = reader.get_ref().line;
-        match event.map_err(|error| (line, error.to_string()))? {
+        match event.map_err(|error| (line, EntryError::kind(error.to_string())))? {
             Event::Start(tag) => {
                 let name = tag.name().as_ref().to_owned();
                 if path.is_empty() && name != ROOT {
                     return Err((line, unexpected(&name)));
                 }
                 if path.len() == DEEPEST {
-                    return Err((line, "is nested too deeply for the output of nvidia-smi".to_owned()));
+                    return Err((line, EntryError::kind("is nested too deeply for the output of nvidia-smi")));
                 }
                 if path.len() == 1 && name == "gpu" {
                     if facts.listed == GPUS {
-                        return Err((line, format!("more than {GPUS} GPUs in one machine")));
+                        return Err((line, EntryError::TooManyGpus));
                     }
                     gpu = Some(SmiGpu::with_instances());
                 }
@@ -130,7 +131,7 @@ pub(super) fn read(
                     let facts = std::mem::take(&mut facts);
                     if facts.release.is_none() && facts.gpus.is_empty() {
                         let why = "driver_version: expected a driver's release, found none, and no gpu";
-                        return Err((line, why.to_owned()));
+                        return Err((line, EntryError::kind(why)));
                     }
                     (machines, reader.get_mut().left) = (machines + 1, LARGEST);
                     if !take(line, Ok(facts)) {
@@ -163,7 +164,7 @@ pub(super) fn read(
                 }
             }
             Event::Eof if path.is_empty() && machines > 0 => return Ok(()),
-            Event::Eof => return Err((line, format!("ends too early: expected the end of {ROOT}"))),
+            Event::Eof => return Err((line, EntryError::kind(format!("ends too early: expected the end of {ROOT}")))),
             _ => {}
         }
     }
@@ -174,7 +175,7 @@ mod tests {
     use super::*;
     use crate::host::machine::GpuState;
 
-    fn logs(text: &str) -> Result<Vec<HostFacts>, (usize, String)> {
+    fn logs(text: &str) -> Result<Vec<HostFacts>, (usize, EntryError)> {
         let mut all = Vec::new();
         let mut push = |_, facts: Result<_, _>| {
             all.extend(facts);
@@ -239,7 +240,7 @@ mod tests {
     fn text_between_logs_is_reported() {
         let strays = |between: &str| {
             let (text, mut found) = (log("") + between + &log("") + between, Vec::new());
-            let mut push = |line, facts: Result<HostFacts, String>| {
+            let mut push = |line, facts: Result<HostFacts, EntryError>| {
                 found.extend(facts.err().map(|why| (line, why)));
                 true
             };

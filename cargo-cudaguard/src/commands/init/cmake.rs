@@ -1,7 +1,7 @@
 //! `init --cmake`: writes the files that guard a CMake project. If there is only one possible place, the lines are
 //! added to its CMakeLists.txt; otherwise they are printed.
 
-use std::fmt::Write as _;
+use std::fmt::{self, Write as _};
 use std::fs;
 use std::io::Write as _;
 
@@ -34,7 +34,7 @@ pub(super) fn init_cmake(env: &Env, changes: &mut Changes, source: &DependencySo
         }
         read => read.map_err(|error| FileError::read(&lists, error))?,
     };
-    let calls = String::from_utf8(bytes).map_err(|_| "is not UTF-8 text".to_owned()).and_then(|text| {
+    let calls = String::from_utf8(bytes).map_err(|_| ListsError::NotUtf8).and_then(|text| {
         Ok((parse_commands(&text)?, if text.contains("\r\n") { "\r\n" } else { "\n" }, text.ends_with('\n')))
     });
     let cuda = calls.as_ref().is_ok_and(|(calls, ..)| calls.iter().any(Command::enables_cuda));
@@ -148,6 +148,22 @@ fn plan_edits(commands: &[Command], end: &str, ended: bool) -> EmbedPlan {
     }
 }
 
+/// Why a CMakeLists.txt cannot be parsed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum ListsError {
+    NotUtf8,
+    Syntax { line: usize, what: &'static str },
+}
+
+impl fmt::Display for ListsError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NotUtf8 => f.write_str("is not UTF-8 text"),
+            Self::Syntax { line, what } => write!(f, "cannot parse line {line} ({what})"),
+        }
+    }
+}
+
 /// A command call in a CMakeLists.txt: its lowercase name, and its arguments without quotes.
 #[derive(Debug, PartialEq, Eq)]
 struct Command {
@@ -166,7 +182,7 @@ impl Command {
 
 /// Parses all calls in order (<https://cmake.org/cmake/help/latest/manual/cmake-language.7.html>, syntax). An error
 /// contains the line and the reason why the rest cannot be parsed.
-fn parse_commands(text: &str) -> Result<Vec<Command>, String> {
+fn parse_commands(text: &str) -> Result<Vec<Command>, ListsError> {
     let mut commands = Vec::new();
     let mut rest = Rest { text: text.strip_prefix('\u{feff}').unwrap_or(text), at: 0 };
     loop {
@@ -211,13 +227,12 @@ impl<'a> Rest<'a> {
         &here[..end]
     }
 
-    fn error_at(&self, what: &str) -> String {
-        let line = 1 + self.text[..self.at].matches('\n').count();
-        format!("cannot parse line {line} ({what})")
+    fn error_at(&self, what: &'static str) -> ListsError {
+        ListsError::Syntax { line: 1 + self.text[..self.at].matches('\n').count(), what }
     }
 
     /// Parses a bracket argument `[==[ … ]==]`; `None` if none begins here.
-    fn parse_bracket(&mut self) -> Result<Option<&'a str>, String> {
+    fn parse_bracket(&mut self) -> Result<Option<&'a str>, ListsError> {
         let here = self.remaining();
         let marks = here.strip_prefix('[').map_or(0, |inner| inner.len() - inner.trim_start_matches('=').len());
         if !here.starts_with('[') || !here[1 + marks..].starts_with('[') {
@@ -231,7 +246,7 @@ impl<'a> Rest<'a> {
     }
 
     /// Skips blanks, line ends and comments.
-    fn skip_blank(&mut self) -> Result<(), String> {
+    fn skip_blank(&mut self) -> Result<(), ListsError> {
         loop {
             self.take_while(char::is_whitespace);
             if !self.skip_word("#") {
@@ -244,7 +259,7 @@ impl<'a> Rest<'a> {
     }
 
     /// Parses arguments up to the parenthesis that closes the call. Inner parentheses are separate arguments.
-    fn parse_arguments(&mut self) -> Result<Vec<String>, String> {
+    fn parse_arguments(&mut self) -> Result<Vec<String>, ListsError> {
         let (mut arguments, mut depth) = (Vec::new(), 0_usize);
         loop {
             self.skip_blank()?;
@@ -275,7 +290,7 @@ impl<'a> Rest<'a> {
         }
     }
 
-    fn parse_quoted(&mut self) -> Result<String, String> {
+    fn parse_quoted(&mut self) -> Result<String, ListsError> {
         let mut escaped = false;
         let here = self.remaining();
         for (at, letter) in here.char_indices() {
@@ -399,7 +414,7 @@ mod tests {
             ("#[[ never closed\n", 3),
         ] {
             let why = parse_commands(&format!("{HEAD}{text}")).unwrap_err();
-            assert!(why.starts_with(&format!("cannot parse line {line} (")), "{text}: {why}");
+            assert!(why.to_string().starts_with(&format!("cannot parse line {line} (")), "{text}: {why}");
         }
     }
 

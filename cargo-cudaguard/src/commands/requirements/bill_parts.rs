@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use cudaguard::internal::manifest::{Linkage, Manifest, Requirement};
 use cudaguard::internal::vendor::{CUDART, CUDNN, is_libcuda};
 
+use super::Inexpressible;
 use super::bill::{BilledFile, generic_purl};
 use super::text::jetpack_of;
 use super::{RequirementsQuery, span_of};
@@ -45,7 +46,7 @@ pub(super) struct FamilyReport {
     pub(super) needs: Vec<(String, BTreeSet<String>)>,
 }
 
-pub(super) fn family_of(asked: &RequirementsQuery<'_>, bill: &[BilledFile]) -> Result<FamilyReport, String> {
+pub(super) fn family_of(asked: &RequirementsQuery<'_>, bill: &[BilledFile]) -> Result<FamilyReport, Inexpressible> {
     let mut parts: BTreeMap<String, FamilyPart> = BTreeMap::new();
     let mut needs: Vec<(String, BTreeSet<String>)> = Vec::new();
     for (at, (file, billed)) in asked.components.iter().zip(bill).enumerate() {
@@ -132,7 +133,7 @@ pub(super) fn family_of(asked: &RequirementsQuery<'_>, bill: &[BilledFile]) -> R
         needs.push((file.file.clone(), mine));
     }
     if !parts.values().any(|part| part.is_of_nvidia) {
-        return Err("no CUDA component is required".to_owned());
+        return Err(Inexpressible::NoComponent);
     }
     Ok(FamilyReport { parts, needs })
 }

@@ -13,9 +13,10 @@ use cudaguard::internal::tables;
 use cudaguard::internal::vendor::CUDNN;
 use cudaguard::internal::version::CudaVersion;
 
+use super::Inexpressible;
 use super::{RequirementsQuery, RequirementsRow, comment_lines, group_by_driver, processor_comes_with, variant_name};
 
-pub(super) fn write_conda(asked: &RequirementsQuery<'_>) -> Result<String, String> {
+pub(super) fn write_conda(asked: &RequirementsQuery<'_>) -> Result<String, Inexpressible> {
     let rows = asked.fit_rows()?;
     let mut heading =
         asked.comment_heading("Pins of a conda recipe (recipe.yaml of rattler-build; meta.yaml uses the same keys)");

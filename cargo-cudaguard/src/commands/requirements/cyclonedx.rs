@@ -6,12 +6,13 @@
 use serde::Serialize;
 use serde_json::{Value, json};
 
+use super::Inexpressible;
 use super::RequirementsQuery;
 use super::bill::BilledFile;
 use super::bill_parts::{self, FamilyPart, FamilyReport};
 use crate::cli::json_output;
 
-pub(super) fn write_cyclonedx(asked: &RequirementsQuery<'_>, bill: &[BilledFile]) -> Result<String, String> {
+pub(super) fn write_cyclonedx(asked: &RequirementsQuery<'_>, bill: &[BilledFile]) -> Result<String, Inexpressible> {
     let FamilyReport { parts, needs } = bill_parts::family_of(asked, bill)?;
     let files = bill.iter().enumerate().map(|(at, file)| ComponentView::of_file(at, file));
     let parts = parts.iter().map(|(reference, part)| ComponentView::of_part(reference, part));

@@ -9,6 +9,7 @@ use std::fmt::Write as _;
 use cudaguard::internal::vendor::CUDNN;
 use cudaguard::internal::version::CudaVersion;
 
+use super::Inexpressible;
 use super::{RequirementsQuery, RequirementsRow, comment_lines};
 
 const CC_MAJOR: &str = "nvidia.com/gpu.compute.major";
@@ -31,7 +32,7 @@ fn kubernetes_arch(processor: &str) -> Option<&'static str> {
     }
 }
 
-pub(super) fn write_affinity(asked: &RequirementsQuery<'_>) -> Result<String, String> {
+pub(super) fn write_affinity(asked: &RequirementsQuery<'_>) -> Result<String, Inexpressible> {
     let mut heading = asked.comment_heading("nodeAffinity (Kubernetes v1), a part of a pod's spec,");
     heading.push(
         "By the labels of GPU feature discovery (k8s-device-plugin 0.17 or newer); cuda.runtime-version is what the"
@@ -55,7 +56,7 @@ pub(super) fn write_affinity(asked: &RequirementsQuery<'_>) -> Result<String, St
 }
 
 /// Returns the alternative terms, one of which a node must match.
-fn all_terms(asked: &RequirementsQuery<'_>) -> Result<Vec<Vec<Factor>>, String> {
+fn all_terms(asked: &RequirementsQuery<'_>) -> Result<Vec<Vec<Factor>>, Inexpressible> {
     let architecture = kubernetes_arch(&asked.placement.processor);
     let architecture = architecture.map(|name| ("kubernetes.io/arch", "In", name.to_owned()));
     let with_numbers = |term: Vec<Numbered>| {

@@ -10,12 +10,13 @@ use std::fmt::Write as _;
 
 use cudaguard::internal::vendor::CUDNN;
 
+use super::Inexpressible;
 use super::{RequirementsQuery, RequirementsRow, comment_lines, processor_comes_with};
 
 /// CEL expression for the attributes of a device.
 const ATTRIBUTES: &str = "device.attributes[\"gpu.nvidia.com\"]";
 
-pub(super) fn write_device_class(asked: &RequirementsQuery<'_>) -> Result<String, String> {
+pub(super) fn write_device_class(asked: &RequirementsQuery<'_>) -> Result<String, Inexpressible> {
     let rows = asked.fit_rows()?;
     let mut heading = asked.comment_heading("ResourceClaimTemplate (resource.k8s.io/v1, Kubernetes 1.34 or newer)");
     heading.push("By the attributes of the DRA driver: github.com/kubernetes-sigs/dra-driver-nvidia-gpu 0.4, or NVIDIA's 25.3, or newer.".to_owned());

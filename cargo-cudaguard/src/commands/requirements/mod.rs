@@ -19,11 +19,12 @@ mod text;
 mod wheel_variant;
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
 use crate::host::machine::Components;
-use crate::host::machine::placement::{GpuRange, Placement};
+use crate::host::machine::placement::{GpuRange, Placement, PlacementError};
 use cudaguard::internal::env::Env;
 use cudaguard::internal::finding::Code;
 use cudaguard::internal::sanitize;
@@ -103,6 +104,44 @@ fn read_bill(files: &[PathBuf]) -> Result<Vec<BilledFile>, CliError> {
     files.iter().map(|file| BilledFile::read(file)).collect()
 }
 
+/// Why a format cannot express the requirements of files.
+#[derive(Debug)]
+enum Inexpressible {
+    /// The files run on any GPU with any driver.
+    AnyMachine,
+    /// Nothing is required, as far as the files were examined.
+    NoRequirement(String),
+    /// The files need no component of CUDA.
+    NoComponent,
+    /// No known driver release is sufficient.
+    NoDriver,
+    /// No value of `sm_arch` selects these GPUs only.
+    NoArch,
+    /// The GPUs have no requirement in common.
+    Placement(PlacementError),
+}
+
+impl fmt::Display for Inexpressible {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::AnyMachine => {
+                f.write_str("it runs on any GPU with any driver, so there is no requirement to express")
+            }
+            Self::NoRequirement(what) => write!(f, "it has {what}"),
+            Self::NoComponent => f.write_str("no CUDA component is required"),
+            Self::NoDriver => f.write_str("no known driver release is sufficient"),
+            Self::NoArch => f.write_str("no value of sm_arch selects these GPUs only"),
+            Self::Placement(error) => error.fmt(f),
+        }
+    }
+}
+
+impl From<PlacementError> for Inexpressible {
+    fn from(error: PlacementError) -> Self {
+        Self::Placement(error)
+    }
+}
+
 /// A range of compute capabilities with the CUDA version that the driver must support, which most formats can express.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct RequirementsRow {
@@ -122,7 +161,7 @@ impl RequirementsQuery<'_> {
 
     /// Returns the suitable GPUs, the oldest first, without the kind of support. Fails if the files require nothing of
     /// a driver or a GPU.
-    fn fit_rows(&self) -> Result<Vec<RequirementsRow>, String> {
+    fn fit_rows(&self) -> Result<Vec<RequirementsRow>, Inexpressible> {
         let mut rows: Vec<RequirementsRow> = Vec::new();
         for gpus in &self.placement.fit {
             let from = Some(gpus.from).filter(|from| *from != (0, 0));
@@ -135,9 +174,9 @@ impl RequirementsQuery<'_> {
         }
         if rows.iter().any(|row| row.from.is_none() && row.below.is_none() && row.cuda.is_none()) {
             return Err(if self.placement.needs_driver {
-                "it runs on any GPU with any driver, so there is no requirement to express".to_owned()
+                Inexpressible::AnyMachine
             } else {
-                format!("it has {}", self.no_requirement())
+                Inexpressible::NoRequirement(self.no_requirement())
             });
         }
         Ok(rows)

@@ -1,5 +1,6 @@
 //! The name of a program or image, as requirements use it.
 
+use crate::cli::option_error::OptionError;
 use std::path::Path;
 
 /// The name of a program: an image without tag and digest, or a file.
@@ -14,7 +15,7 @@ const LONGEST: usize = 57;
 
 impl ProgramName {
     /// Parses `--name`: an image as a pod names it, or any name.
-    pub(super) fn parse(text: &str) -> Result<Self, String> {
+    pub(super) fn parse(text: &str) -> Result<Self, OptionError> {
         let image = text.split('@').next().unwrap_or_default();
         // A colon before the last slash belongs to the port of a registry.
         let slash = image.rfind('/').map_or(0, |at| at + 1);
@@ -25,7 +26,7 @@ impl ProgramName {
         let is_valid = |c: char| c.is_ascii_alphanumeric() || "._-/:".contains(c);
         let own = image.rsplit('/').next().unwrap_or_default();
         if own.is_empty() || !image.chars().all(is_valid) || !own.starts_with(|c: char| c.is_ascii_alphanumeric()) {
-            return Err(format!("--name {text}: expected a name such as my-model or registry.example/team/my-model"));
+            return Err(OptionError::new("--name", text, "a name such as my-model or registry.example/team/my-model"));
         }
         Ok(Self { object: object_name(own) })
     }

@@ -11,6 +11,7 @@ use crate::host::machine::placement::LibraryRange;
 use cudaguard::internal::tables;
 use cudaguard::internal::vendor::CUDNN;
 
+use super::Inexpressible;
 use super::text::jetpack_of;
 use super::{RequirementsQuery, RequirementsRow, comment_lines, processor_comes_with, span_of};
 
@@ -25,7 +26,7 @@ const READERS: [&str; 3] = [
     "A machine is refused if one of its GPUs is not compatible.",
 ];
 
-pub(super) fn write_oci(asked: &RequirementsQuery<'_>) -> Result<String, String> {
+pub(super) fn write_oci(asked: &RequirementsQuery<'_>) -> Result<String, Inexpressible> {
     let rows = asked.fit_rows()?;
     let placement = asked.placement;
     let mut heading = asked.comment_heading("Labels (OCI image specification 1.1) and NVIDIA_REQUIRE_CUDA");

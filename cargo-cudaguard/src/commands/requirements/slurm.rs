@@ -12,6 +12,7 @@ use std::fmt::Write as _;
 use cudaguard::internal::sanitize;
 use cudaguard::internal::tables;
 
+use super::Inexpressible;
 use super::{RequirementsQuery, comment_lines};
 
 /// Prolog scripts have the job's id but no environment of the job; `SLURM_SCRIPT_CONTEXT` names the kind of script.
@@ -19,7 +20,7 @@ const HARMLESS: &str = "PATH=${PATH:-/usr/bin:/bin}:/usr/local/bin:/usr/bin:/bin
 case ${SLURM_SCRIPT_CONTEXT:-} in\n  prolog_slurmd | prolog_slurmctld | epilog_slurmd | epilog_slurmctld)\n    \
 echo \"this check is for a job script or TaskProlog: a failed Prolog drains the node\" >&2; exit 0 ;;\nesac\n";
 
-pub(super) fn write_slurm(asked: &RequirementsQuery<'_>) -> Result<String, String> {
+pub(super) fn write_slurm(asked: &RequirementsQuery<'_>) -> Result<String, Inexpressible> {
     let rows = asked.fit_rows()?;
     let mut heading = asked.comment_heading("Check for a Slurm job script or TaskProlog");
     heading.push("Call it first in the job script, with `|| exit`: sh check.sh || exit. Never use it as Prolog: a Prolog that fails drains the node.".to_owned());
@@ -61,7 +62,7 @@ pub(super) fn write_slurm(asked: &RequirementsQuery<'_>) -> Result<String, Strin
         lines += 1;
     }
     if lines == 0 {
-        return Err("no known driver release is sufficient".to_owned());
+        return Err(Inexpressible::NoDriver);
     }
     text.push_str("  return 1\n}\n");
     text.push_str("seen=$(nvidia-smi --query-gpu=compute_cap,driver_version --format=csv,noheader) || exit 2\n");

@@ -7,6 +7,7 @@ use cudaguard::internal::digest::Digest;
 use serde::Serialize;
 use serde_json::{Value, json};
 
+use super::Inexpressible;
 use super::RequirementsQuery;
 use super::bill::BilledFile;
 use super::bill_parts::{self, FamilyPart, FamilyReport};
@@ -14,7 +15,7 @@ use crate::cli::json_output;
 
 const NAMESPACE: &str = "https://github.com/cudaguard/cudaguard/spdx";
 
-pub(super) fn write_spdx(asked: &RequirementsQuery<'_>, bill: &[BilledFile]) -> Result<String, String> {
+pub(super) fn write_spdx(asked: &RequirementsQuery<'_>, bill: &[BilledFile]) -> Result<String, Inexpressible> {
     let FamilyReport { parts, needs } = bill_parts::family_of(asked, bill)?;
     let mut packages = Vec::new();
     let mut relationships = Vec::new();

@@ -13,6 +13,7 @@ use cudaguard::internal::tables;
 use cudaguard::internal::vendor::CUDNN;
 use cudaguard::internal::version::CudaVersion;
 
+use super::Inexpressible;
 use super::{RequirementsQuery, comment_lines, group_by_driver, processor_comes_with, variant_name};
 
 /// The oldest CUDA version for which the provider has a value.
@@ -21,7 +22,7 @@ const OLDEST_CUDA: CudaVersion = CudaVersion::new(11, 0);
 /// Minor versions of a compute capability have one digit.
 const MINORS: std::ops::RangeInclusive<u8> = 0..=9;
 
-pub(super) fn write_wheel_variant(asked: &RequirementsQuery<'_>) -> Result<String, String> {
+pub(super) fn write_wheel_variant(asked: &RequirementsQuery<'_>) -> Result<String, Inexpressible> {
     let rows = asked.fit_rows()?;
     let mut heading = asked.comment_heading("Properties of a wheel variant (PEP 825 and PEP 850, drafts)");
     heading.push("Uses the provider nvidia of January 2026, which reads the newest GPU of a machine.".to_owned());
@@ -38,7 +39,7 @@ pub(super) fn write_wheel_variant(asked: &RequirementsQuery<'_>) -> Result<Strin
         }
     }
     if variants.is_empty() {
-        return Err("no value of sm_arch selects these GPUs only".to_owned());
+        return Err(Inexpressible::NoArch);
     }
     if variants.len() > 1 {
         heading.push(format!(

@@ -12,10 +12,12 @@ use cudaguard::internal::vendor::CUDNN;
 use cudaguard::internal::version::{DriverRelease, Version};
 
 use crate::cli::arguments::Flags;
+use crate::cli::option_error::OptionError;
 use crate::cli::platform;
 use crate::cli::report::{self, CliError};
 use crate::host::formats;
 use crate::host::machine::{self, Driver, Gpu, HostLibrary, Machine, ParseError, REVISION};
+use serde::de::IgnoredAny;
 
 /// The place of a check on this machine, in findings and output.
 pub(crate) const HERE: &str = "here";
@@ -84,7 +86,7 @@ impl Machines {
 pub(crate) fn machine_from_options(host: Option<&Path>, flags: &Flags) -> Result<Machine, CliError> {
     match host {
         Some(file) => read_host(file),
-        None => describe_one(flags).map_err(CliError::operational),
+        None => Ok(describe_one(flags)?),
     }
 }
 
@@ -124,7 +126,7 @@ fn read_host(file: &Path) -> Result<Machine, CliError> {
         return Err(CliError::operational(format_args!("{name}: {what}")));
     }
     let (machine, revision) = Machine::read(text).map_err(|error| {
-        let several = if error.what == "trailing characters" { "; for several host files use --fleet" } else { "" };
+        let several = if has_several_values(text) { "; for several host files use --fleet" } else { "" };
         CliError::operational(format_args!("{name}:{}{several}", position_text(&error)))
     })?;
     if revision > REVISION {
@@ -138,13 +140,19 @@ fn read_host(file: &Path) -> Result<Machine, CliError> {
     Ok(machine)
 }
 
+/// Returns true if another JSON value follows the first one.
+fn has_several_values(text: &str) -> bool {
+    let mut values = serde_json::Deserializer::from_str(text).into_iter::<IgnoredAny>();
+    values.next().is_some_and(|first| first.is_ok()) && values.next().is_some()
+}
+
 /// Returns text such as `3:12: …`, with line and column as editors count them.
 pub(crate) fn position_text(error: &ParseError) -> String {
     format!("{}:{}: {error}", error.line, error.column)
 }
 
 /// Returns the machines that options describe: one for each GPU, or one machine with all GPUs.
-fn described_by(flags: &Flags) -> Result<Vec<Machine>, String> {
+fn described_by(flags: &Flags) -> Result<Vec<Machine>, OptionError> {
     let machine = describe_one(flags)?;
     Ok(match &machine.gpus {
         Some(gpus) if gpus.len() > 1 && !flags.together => {
@@ -155,7 +163,7 @@ fn described_by(flags: &Flags) -> Result<Vec<Machine>, String> {
 }
 
 /// Returns one machine with all GPUs that options describe. Properties without an option are unknown.
-fn describe_one(flags: &Flags) -> Result<Machine, String> {
+fn describe_one(flags: &Flags) -> Result<Machine, OptionError> {
     let mut driver = Driver::default();
     match flags.driver.as_deref() {
         Some("none") => driver.absent = true,
@@ -175,9 +183,9 @@ fn describe_one(flags: &Flags) -> Result<Machine, String> {
         None => {}
         Some("none") => drop(libraries.insert(CUDNN.key, Vec::new())),
         Some(text) => {
-            let version: Version = text
-                .parse()
-                .map_err(|_| format!("--{} {text}: expected a version such as 9.15.1, or `none`", CUDNN.key))?;
+            let option = format!("--{}", CUDNN.key);
+            let version: Version =
+                text.parse().map_err(|_| OptionError::new(&option, text, "a version such as 9.15.1, or `none`"))?;
             let path = Some(format!("option --{}", CUDNN.key));
             let library = HostLibrary { version: Some(version), path, taken: true, ..HostLibrary::default() };
             libraries.insert(CUDNN.key, vec![library]);
@@ -187,19 +195,17 @@ fn describe_one(flags: &Flags) -> Result<Machine, String> {
     Ok(Machine { driver: has_driver.then_some(driver), gpus, libraries, ..Machine::default() })
 }
 
-fn release_of_option(flag: &str, text: &str) -> Result<DriverRelease, String> {
-    let release = machine::parse_release(text).ok_or_else(|| {
-        format!("{flag} {text}: expected a driver release such as 535.261.03, or a branch such as 535")
-    })?;
+fn release_of_option(flag: &str, text: &str) -> Result<DriverRelease, OptionError> {
+    let expected = "a driver release such as 535.261.03, or a branch such as 535";
+    let release = machine::parse_release(text).ok_or_else(|| OptionError::new(flag, text, expected))?;
     report::note_unknown_branch(flag, release);
     Ok(release)
 }
 
 /// Parses a GPU such as `8.6`, `sm_86` or `A100`.
-fn parse_gpu(text: &str) -> Result<Gpu, String> {
-    let cc = tables::gpu_typed(text).ok_or_else(|| {
-        format!("--gpu {text}: expected a compute capability such as 8.6, sm_86, or a GPU's name such as A100")
-    })?;
+fn parse_gpu(text: &str) -> Result<Gpu, OptionError> {
+    let expected = "a compute capability such as 8.6, sm_86, or a GPU's name such as A100";
+    let cc = tables::gpu_typed(text).ok_or_else(|| OptionError::new("--gpu", text, expected))?;
     report::note_unknown_gpu("--gpu", cc);
     let name = tables::gpu_cc(text).is_some().then(|| text.to_owned());
     Ok(Gpu { name, cc: Some(cc), visible: Some(true), ..Gpu::default() })

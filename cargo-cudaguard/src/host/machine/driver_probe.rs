@@ -6,7 +6,7 @@ use std::sync::mpsc::channel;
 use std::time::Duration;
 
 use cudaguard::internal::env::Env;
-use cudaguard::internal::subprocess;
+use cudaguard::internal::subprocess::{self, RunError};
 use cudaguard::internal::version::CudaVersion;
 
 /// The first argument that makes a program act as the probe child: see [`super::run_probe_child`].
@@ -76,7 +76,7 @@ impl DriverProbe {
         });
         let answer = match hear.recv_timeout(PATIENCE + Duration::from_secs(4)) {
             Ok(answer) => answer,
-            Err(_) => Err("did not respond, and cannot be stopped".to_owned()),
+            Err(_) => Err(RunError::Stuck),
         };
         match answer {
             Ok(answer) => parse_answer(&answer.out),

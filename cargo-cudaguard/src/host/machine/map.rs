@@ -3,7 +3,7 @@
 //! Adds no rules: each cell is the result of the runtime checks for a machine with that GPU and driver,
 //! and with the oldest cuDNN release that the files accept and that supports the GPU.
 
-use super::placement::PlacementQuery;
+use super::placement::{PlacementError, PlacementQuery};
 use super::{Components, Driver, Gpu, Machine, worst_service};
 use crate::binary::file::TargetOs;
 use crate::host::judge::gpu_answer::Service;
@@ -88,8 +88,8 @@ impl Map {
     /// Checks these files together, and each package of an environment on its own.
     ///
     /// # Errors
-    /// Returns a message if the files cannot be checked together.
-    pub fn from_components(files: &[Components]) -> Result<Self, String> {
+    /// If the files cannot be checked together.
+    pub fn from_components(files: &[Components]) -> Result<Self, PlacementError> {
         let files: Vec<Components> =
             files.iter().flat_map(Components::units).map(Components::without_repeats).collect();
         let asked = PlacementQuery::from_components(&files)?;

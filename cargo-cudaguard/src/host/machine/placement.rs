@@ -9,6 +9,7 @@ mod unknown_cudnn;
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
 
 use super::oldest_driver::{OldestDriver, known_cuda_versions, needs_of_files};
 use super::{Components, Driver, Gpu, Machine, worst_service};
@@ -18,6 +19,7 @@ use crate::verdict::Verdict;
 use cudaguard::internal::finding::{Code, Finding};
 use cudaguard::internal::manifest::Requirement;
 use cudaguard::internal::tables;
+use cudaguard::internal::vendor::CUDNN;
 use cudaguard::internal::version::{CudaVersion, Version};
 pub use library::{LibraryRange, OfLibrary};
 use library::{library_map, no_library};
@@ -64,6 +66,52 @@ pub struct Unfit {
     pub why: Finding,
 }
 
+/// Why no machine is known to run files together.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum PlacementError {
+    /// A fact about a file is unknown on every machine.
+    Unknown {
+        /// The file.
+        file: String,
+        /// The first line of the finding about it.
+        finding: String,
+    },
+    /// A file brings a libcuda, which belongs to one driver.
+    OwnDriver {
+        /// The file.
+        file: String,
+        /// The name of the libcuda.
+        libcuda: String,
+    },
+    /// No known GPU runs the files, with the reason.
+    NoGpu(String),
+    /// Two files are for different processors: each file and its processor.
+    Processors([(String, String); 2]),
+    /// No release of cuDNN fits all files.
+    NoCudnn,
+    /// No release of cuDNN supports all GPUs.
+    NoCommonCudnn,
+}
+
+impl fmt::Display for PlacementError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Unknown { file, finding } => write!(f, "{file}: {finding}"),
+            Self::OwnDriver { file, libcuda } => {
+                write!(f, "{file}: brings {libcuda}, which only runs with the kernel module of its own driver")
+            }
+            Self::NoGpu(why) => write!(f, "no known GPU runs it with any known driver: {why}"),
+            Self::Processors([(one, processor), (other, others)]) => {
+                write!(f, "no machine runs both: {one} is for {processor}, {other} for {others}")
+            }
+            Self::NoCudnn => write!(f, "no release of {} fits all files", CUDNN.name),
+            Self::NoCommonCudnn => write!(f, "no release of {} supports all of these GPUs", CUDNN.name),
+        }
+    }
+}
+
+impl std::error::Error for PlacementError {}
+
 /// An interval of compute capabilities, from which a row is built.
 type Interval = ((u8, u8), Option<(u8, u8)>);
 
@@ -71,20 +119,18 @@ impl Placement {
     /// Derives the placement of these files together.
     ///
     /// # Errors
-    /// Returns a message if the requirements cannot be derived.
-    pub fn from_components(files: &[Components]) -> Result<Self, String> {
+    /// If the requirements cannot be derived.
+    pub fn from_components(files: &[Components]) -> Result<Self, PlacementError> {
         // A fact about a file that is unknown is unknown on every machine.
         for file in files.iter().flat_map(Components::units) {
             if let Some(warning) = file.findings.iter().find(|finding| {
                 finding.code != Code::LibraryNotStated && Verdict::from_findings([*finding]) != Verdict::Runs
             }) {
-                return Err(format!("{}: {}", file.file, first_line(warning)));
+                let (file, finding) = (file.file.clone(), first_line(warning).to_owned());
+                return Err(PlacementError::Unknown { file, finding });
             }
             if let Some((libcuda, _)) = &file.own_libcuda {
-                return Err(format!(
-                    "{}: brings {libcuda}, which only runs with the kernel module of its own driver",
-                    file.file
-                ));
+                return Err(PlacementError::OwnDriver { file: file.file.clone(), libcuda: libcuda.clone() });
             }
         }
         let units = files.iter().flat_map(Components::units);
@@ -110,7 +156,7 @@ impl Placement {
         if fit.is_empty() {
             let why = unfit.iter().find(|row| row.why.code != Code::NoCodeForGpu).map(|row| first_line(&row.why));
             let why = why.unwrap_or("it has no code for any of them");
-            return Err(format!("no known GPU runs it with any known driver: {why}"));
+            return Err(PlacementError::NoGpu(why.to_owned()));
         }
         let needs_driver = asked
             .verdict_on(&Machine { driver: Some(absent_driver()), ..asked.sample_machine(None, None) })
@@ -160,11 +206,11 @@ pub(super) struct PlacementQuery<'a> {
 }
 
 impl<'a> PlacementQuery<'a> {
-    pub(super) fn from_components(files: &'a [Components]) -> Result<Self, String> {
+    pub(super) fn from_components(files: &'a [Components]) -> Result<Self, PlacementError> {
         Ok(Self { files, library: library::cudnn_interval(files)?, oldest: RefCell::default() })
     }
 
-    pub(super) fn processor_name(&self) -> Result<String, String> {
+    pub(super) fn processor_name(&self) -> Result<String, PlacementError> {
         common_processor(self.files)
     }
 
@@ -229,16 +275,15 @@ fn absent_driver() -> Driver {
 /// Returns the only processor that the files are built for.
 ///
 /// # Errors
-/// Returns a message if the files are built for different processors.
-fn common_processor(files: &[Components]) -> Result<String, String> {
+/// If the files are built for different processors.
+fn common_processor(files: &[Components]) -> Result<String, PlacementError> {
     let mut named = files.iter().filter(|file| !file.processor.is_empty());
     let Some(first) = named.next() else { return Ok(String::new()) };
     match named.find(|file| file.processor != first.processor) {
         None => Ok(first.processor.clone()),
-        Some(other) => Err(format!(
-            "no machine runs both: {} is for {}, {} for {}",
-            first.file, first.processor, other.file, other.processor
-        )),
+        Some(other) => {
+            Err(PlacementError::Processors([first, other].map(|file| (file.file.clone(), file.processor.clone()))))
+        }
     }
 }
 

@@ -2,6 +2,7 @@
 //!
 //! `cargo cudaguard verify` checks files against it. No build reads it.
 
+use std::fmt;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::str::FromStr as _;
@@ -67,13 +68,24 @@ impl LossKind {
 }
 
 impl std::str::FromStr for LossKind {
-    type Err = String;
+    type Err = UnknownLossKind;
 
-    fn from_str(text: &str) -> Result<Self, String> {
-        let known = Self::ALL.iter().copied().find(|kind| kind.name() == text);
-        known.ok_or_else(|| "expected gpu, driver, cudnn or guard".to_owned())
+    fn from_str(text: &str) -> Result<Self, UnknownLossKind> {
+        Self::ALL.iter().copied().find(|kind| kind.name() == text).ok_or(UnknownLossKind)
     }
 }
+
+/// The error of a text that names no [`LossKind`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct UnknownLossKind;
+
+impl fmt::Display for UnknownLossKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("expected gpu, driver, cudnn or guard")
+    }
+}
+
+impl std::error::Error for UnknownLossKind {}
 
 /// Parses required archs: a plain number or `9.0` is machine code, `+PTX` in any case adds PTX.
 pub fn parse_archs(text: &str) -> Result<Vec<Target>, ArchError> {

@@ -298,7 +298,7 @@ fn other_files_are_not_policies() {
         assert_eq!(error(), format!("{}: is a link to {}, which does not exist", path.display(), gone.display()));
         fs::remove_file(&path).unwrap();
         std::os::unix::fs::symlink(&path, &path).unwrap();
-        assert!(error().starts_with(&format!("{}: cannot be read: Too many levels", path.display())), "{}", error());
+        assert!(error().starts_with(&format!("{}: Too many levels", path.display())), "{}", error());
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{GpuRange, Placement, PlacementQuery, known_cuda_versions};
+use super::{GpuRange, Placement, PlacementError, PlacementQuery, known_cuda_versions};
 use crate::host::machine::{Components, Driver, Gpu, HostLibrary, Machine};
 use crate::verdict::{Verdict, is_about_cudnn};
 use cudaguard::internal::finding::{Code, Finding};
@@ -51,8 +51,8 @@ impl Placement {
     /// Returns the releases that support all suitable GPUs.
     ///
     /// # Errors
-    /// Returns a message if the files need cuDNN and there is no such release.
-    pub fn common_library(&self) -> Result<Option<LibraryRange>, String> {
+    /// If the files need cuDNN and there is no such release.
+    pub fn common_library(&self) -> Result<Option<LibraryRange>, PlacementError> {
         let ranges = self.fit.iter().filter_map(|gpus| gpus.library);
         let min = ranges.clone().map(|range| range.min).max();
         let Some((min, below)) = min.zip(ranges.map(|range| range.below).min()) else { return Ok(None) };
@@ -60,7 +60,7 @@ impl Placement {
             return Ok(None);
         }
         if min >= below {
-            return Err(format!("no release of {} supports all of these GPUs", CUDNN.name));
+            return Err(PlacementError::NoCommonCudnn);
         }
         Ok(Some(LibraryRange { min, below }))
     }
@@ -147,7 +147,7 @@ fn runs_with_cudnn(files: &[Components], libraries: BTreeMap<&'static str, Vec<H
 }
 
 /// Returns the interval of suitable cuDNN releases. The checks run for every release at which a row changes.
-pub(super) fn cudnn_interval(files: &[Components]) -> Result<Option<OfLibrary>, String> {
+pub(super) fn cudnn_interval(files: &[Components]) -> Result<Option<OfLibrary>, PlacementError> {
     let (mut points, mut opened_below) = (BTreeSet::new(), None);
     for row in files.iter().flat_map(|file| &file.manifests).flat_map(|manifest| &manifest.requires) {
         if let Requirement::Library { min, below, built, linkage, .. } = row {
@@ -163,7 +163,7 @@ pub(super) fn cudnn_interval(files: &[Components]) -> Result<Option<OfLibrary>, 
     let runs = points.into_iter().map(|version| (version, runs_with_cudnn(files, library_map(version))));
     let runs: Vec<(Version, bool)> = runs.collect();
     let Some(first) = runs.iter().position(|(_, runs)| *runs) else {
-        return Err(format!("no release of {} fits all files", CUDNN.name));
+        return Err(PlacementError::NoCudnn);
     };
     let needed = !runs_with_cudnn(files, no_library());
     let refused = runs[first..].iter().find(|(_, runs)| !*runs).map(|(below, _)| *below);
