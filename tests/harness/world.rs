@@ -8,7 +8,9 @@ use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
 use cargo_cudaguard::simulation::Fakes;
-pub use cargo_cudaguard::simulation::{Gpu, Layout, Library, Manner, World};
+pub use cargo_cudaguard::simulation::{
+    DriverLibraries as Library, LibraryLayout as Layout, Manner, SimulatedGpu as Gpu, World,
+};
 
 use crate::{Call, Scratch, places, skip, tools};
 

@@ -88,9 +88,9 @@ pub(super) fn walk_layout(dir: &Path, of: &ArchivePlace<'_>) -> Result<&'static 
     walk_image(&image_of_layout(&open, of)?, &open, of)
 }
 
-type Open<'a> = &'a dyn Fn(&str) -> Result<Box<dyn Read>, FileError>;
+type OpenBlob<'a> = &'a dyn Fn(&str) -> Result<Box<dyn Read>, FileError>;
 
-fn read_json(name: &str, open: Open<'_>, of: &ArchivePlace<'_>) -> Result<Value, FileError> {
+fn read_json(name: &str, open: OpenBlob<'_>, of: &ArchivePlace<'_>) -> Result<Value, FileError> {
     let mut text = Vec::new();
     open(name)?.take(LONGEST_TEXT).read_to_end(&mut text).map_err(|error| of.error_for(name, error))?;
     serde_json::from_slice(&text)
@@ -117,7 +117,7 @@ fn several_images(count: usize) -> FileProblem {
     FileProblem::unsupported(format!("contains {count} images: expected one"))
 }
 
-fn image_of_layout(open: Open<'_>, of: &ArchivePlace<'_>) -> Result<ContainerImage, FileError> {
+fn image_of_layout(open: OpenBlob<'_>, of: &ArchivePlace<'_>) -> Result<ContainerImage, FileError> {
     let mut value = read_json("index.json", open, of)?;
     // An index may refer to another index; a manifest lists layers.
     for _ in 0..super::MOST_NESTED {
@@ -147,7 +147,7 @@ fn image_of_layout(open: Open<'_>, of: &ArchivePlace<'_>) -> Result<ContainerIma
     Err(of.error_for("index.json", FileProblem::damaged("has no image")))
 }
 
-fn image_of_docker(open: Open<'_>, of: &ArchivePlace<'_>) -> Result<ContainerImage, FileError> {
+fn image_of_docker(open: OpenBlob<'_>, of: &ArchivePlace<'_>) -> Result<ContainerImage, FileError> {
     const FILE: &str = "manifest.json";
     let value = read_json(FILE, open, of)?;
     let images = value.as_array().map_or(0, Vec::len);
@@ -197,7 +197,7 @@ impl Hidden {
     }
 }
 
-fn walk_image(image: &ContainerImage, open: Open<'_>, of: &ArchivePlace<'_>) -> Result<&'static str, FileError> {
+fn walk_image(image: &ContainerImage, open: OpenBlob<'_>, of: &ArchivePlace<'_>) -> Result<&'static str, FileError> {
     let inner = ArchivePlace { archive: of.archive.clone(), prefix: of.prefix.clone(), rooted: true, ..*of };
     // If the configuration cannot be read, it is ignored.
     if let Some(mut config) = image.config.as_ref().and_then(|name| open(name).ok()) {

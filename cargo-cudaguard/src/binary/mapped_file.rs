@@ -102,8 +102,8 @@ fn check_regular(path: &Path, metadata: std::io::Result<Metadata>) -> Result<(),
 #[derive(Clone, Debug, Default)]
 pub struct OpenFiles(Rc<RefCell<HashMap<FileId, Arc<Contents>>>>);
 
-/// Device and inode numbers.
-type FileId = (u64, u64);
+/// Device and inode number of a file, or the number of a member of an archive.
+pub(crate) type FileId = (u64, u64);
 
 impl OpenFiles {
     /// Returns the bytes of the file at this path. Errors are those of [`Contents::open`].
@@ -125,15 +125,20 @@ impl OpenFiles {
     }
 }
 
-#[cfg(unix)]
 fn id(path: &Path) -> Option<FileId> {
+    std::fs::metadata(path).ok().as_ref().and_then(file_id)
+}
+
+/// Returns the identity of a file. `None` if the system does not identify files.
+#[cfg(unix)]
+#[allow(clippy::unnecessary_wraps)]
+pub(crate) fn file_id(metadata: &Metadata) -> Option<FileId> {
     use std::os::unix::fs::MetadataExt as _;
-    let metadata = std::fs::metadata(path).ok()?;
     Some((metadata.dev(), metadata.ino()))
 }
 
 #[cfg(not(unix))]
-fn id(_: &Path) -> Option<FileId> {
+pub(crate) fn file_id(_: &Metadata) -> Option<FileId> {
     None
 }
 

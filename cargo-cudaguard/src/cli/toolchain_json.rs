@@ -17,11 +17,11 @@ pub(crate) struct ToolchainView<'a> {
     release: bool,
     toolkit: Option<VersionView>,
     toolkits: Vec<ToolkitView<'a>>,
-    cudart: Option<FileView<'a>>,
+    cudart: Option<ToolFileView<'a>>,
     cudnn: Option<VersionView>,
     cudnns: Vec<InstallView<'a>>,
-    host_compiler: Option<FileView<'a>>,
-    host_compiler_of_cc: Option<FileView<'a>>,
+    host_compiler: Option<ToolFileView<'a>>,
+    host_compiler_of_cc: Option<ToolFileView<'a>>,
     archs: ArchsView<'a>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     stubs: Vec<PlaceView<'a>>,
@@ -38,11 +38,11 @@ impl<'a> ToolchainView<'a> {
             release: toolchain.release,
             toolkit: version_in_use.map(|(toolkit, version)| VersionView::new(&version, toolkit.source)),
             toolkits: (0..toolchain.toolkits.len()).map(|index| ToolkitView::new(toolchain, index)).collect(),
-            cudart: toolchain.cudart.as_ref().map(FileView::of_cudart),
+            cudart: toolchain.cudart.as_ref().map(ToolFileView::of_cudart),
             cudnn: headers_in_use.and_then(|headers| Some(VersionView::new(&headers.version?, text(&headers.path)))),
             cudnns: (0..toolchain.installs.len()).map(|index| InstallView::new(toolchain, index)).collect(),
-            host_compiler: toolchain.host.as_ref().map(FileView::of_compiler),
-            host_compiler_of_cc: toolchain.host_of_cc.as_ref().map(FileView::of_compiler),
+            host_compiler: toolchain.host.as_ref().map(ToolFileView::of_compiler),
+            host_compiler_of_cc: toolchain.host_of_cc.as_ref().map(ToolFileView::of_compiler),
             archs: ArchsView::new(&toolchain.archs),
             stubs: toolchain.stubs.iter().map(PlaceView::new).collect(),
             dangling: toolchain.dangling.iter().map(PlaceView::new).collect(),
@@ -56,10 +56,10 @@ struct ToolkitView<'a> {
     found: &'a [String],
     version: Option<String>,
     source: Option<String>,
-    nvcc: Option<FileView<'a>>,
-    headers: Option<FileView<'a>>,
+    nvcc: Option<ToolFileView<'a>>,
+    headers: Option<ToolFileView<'a>>,
     stated: Option<VersionView>,
-    cudart: Option<FileView<'a>>,
+    cudart: Option<ToolFileView<'a>>,
     compiles: Option<&'a str>,
     included: Option<&'a str>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -75,13 +75,13 @@ impl<'a> ToolkitView<'a> {
             found: &toolkit.found,
             version: toolkit.release_text(),
             source: toolkit.version().map(|version| version.source),
-            nvcc: toolkit
-                .nvcc
-                .as_ref()
-                .map(|nvcc| FileView { trouble: nvcc.problem.as_deref(), ..FileView::new(&nvcc.path, nvcc.version) }),
-            headers: toolkit.headers.as_ref().map(|headers| FileView::new(&headers.path, headers.version)),
+            nvcc: toolkit.nvcc.as_ref().map(|nvcc| ToolFileView {
+                trouble: nvcc.problem.as_deref(),
+                ..ToolFileView::new(&nvcc.path, nvcc.version)
+            }),
+            headers: toolkit.headers.as_ref().map(|headers| ToolFileView::new(&headers.path, headers.version)),
             stated: toolkit.stated.as_ref().map(|stated| VersionView::new(&stated.value, stated.source.clone())),
-            cudart: toolkit.cudart.as_ref().map(FileView::of_cudart),
+            cudart: toolkit.cudart.as_ref().map(ToolFileView::of_cudart),
             compiles: choice_reason(toolchain.compiler.as_ref(), index),
             included: choice_reason(toolchain.headers.as_ref(), index),
             also_named_by: also_named.map(|(_, variable)| variable.as_str()).collect(),
@@ -92,8 +92,8 @@ impl<'a> ToolkitView<'a> {
 #[derive(Serialize)]
 struct InstallView<'a> {
     found: &'a [String],
-    headers: Option<FileView<'a>>,
-    library: Option<FileView<'a>>,
+    headers: Option<ToolFileView<'a>>,
+    library: Option<ToolFileView<'a>>,
     included: Option<&'a str>,
     linked: Option<&'a str>,
 }
@@ -103,8 +103,8 @@ impl<'a> InstallView<'a> {
         let install: &Install = &toolchain.installs[index];
         Self {
             found: &install.found,
-            headers: install.headers.as_ref().map(|headers| FileView::new(&headers.path, headers.version)),
-            library: install.library.as_ref().map(FileView::of_cudnn),
+            headers: install.headers.as_ref().map(|headers| ToolFileView::new(&headers.path, headers.version)),
+            library: install.library.as_ref().map(ToolFileView::of_cudnn),
             included: choice_reason(toolchain.library_headers.as_ref(), index),
             linked: choice_reason(toolchain.library_file.as_ref(), index),
         }
@@ -113,7 +113,7 @@ impl<'a> InstallView<'a> {
 
 /// A program, a header or a library. Each kind has some of these facts.
 #[derive(Default, Serialize)]
-struct FileView<'a> {
+struct ToolFileView<'a> {
     path: String,
     found: Option<&'a str>,
     family: Option<&'static str>,
@@ -138,7 +138,7 @@ struct PartView<'a> {
     version: Option<String>,
 }
 
-impl<'a> FileView<'a> {
+impl<'a> ToolFileView<'a> {
     fn new(path: &Path, version: Option<impl ToString>) -> Self {
         Self { path: text(path), version: version.map(|version| version.to_string()), ..Self::default() }
     }

@@ -38,7 +38,7 @@ use crate::cli::report::{self, CliError};
 use crate::commands::inspect;
 use crate::family::is_of_nvidia;
 
-use by_package::Scope;
+use by_package::PackageScope;
 use closure::MemberClosure;
 pub(crate) use member::{ArtifactMember, sha256_of};
 use member::{MemberLoader, are_adjacent, file_name};
@@ -97,7 +97,7 @@ pub(crate) struct ArtifactReport {
     /// The files that the dynamic linker loads for a single file.
     disk: Option<LoadGraph>,
     /// The part that the question is about; `None` for everything.
-    scope: Option<Scope>,
+    scope: Option<PackageScope>,
 }
 
 /// The data that was collected so far.

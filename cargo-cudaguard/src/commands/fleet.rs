@@ -32,7 +32,7 @@ use entry_error::EntryError;
 use inputs::HostFacts;
 
 /// A machine's label and the result of judging it.
-type Judged<T> = (Option<String>, Rc<T>);
+type LabelledResult<T> = (Option<String>, Rc<T>);
 
 /// Maximum length of a line, in bytes. A longer line is rejected as a host file, and its rest is skipped.
 const LONGEST: u64 = 4 * 1024 * 1024;
@@ -309,7 +309,7 @@ impl<T, F: Fn(&Machine) -> T> Run<'_, T, F> {
         name: &str,
         label: Option<&str>,
         place: InputPlace,
-        judged: Result<Judged<T>, EntryError>,
+        judged: Result<LabelledResult<T>, EntryError>,
     ) -> bool {
         let (own, result) = match judged {
             Ok(judged) => judged,
@@ -546,12 +546,12 @@ fn line_of(file: &Path, outcome: &FleetOutcome, open: &[String]) -> String {
 
 /// The number of machines, and the names of the first ones.
 #[derive(Default)]
-struct Named {
+struct MachineNames {
     count: usize,
     first: Vec<String>,
 }
 
-impl Named {
+impl MachineNames {
     fn add_name(&mut self, label: Option<&str>, place: InputPlace) {
         self.count += 1;
         if self.first.len() < NAMED {
@@ -576,9 +576,9 @@ struct Count {
     refused: usize,
     /// The machines of each code that refuses a file or leaves its verdict unknown; the boolean is true if the verdict
     /// is unknown.
-    why: BTreeMap<(bool, Code), Named>,
+    why: BTreeMap<(bool, Code), MachineNames>,
     /// The refused machines, by the change that would admit them.
-    changes: BTreeMap<Option<Change>, Named>,
+    changes: BTreeMap<Option<Change>, MachineNames>,
 }
 
 impl Count {
@@ -626,7 +626,7 @@ impl Count {
         }
         // Changes that admit more machines come first; among equal ones, the smaller change. Machines without a known
         // change come last.
-        let mut changes: Vec<(&Option<Change>, &Named)> = self.changes.iter().collect();
+        let mut changes: Vec<(&Option<Change>, &MachineNames)> = self.changes.iter().collect();
         changes.sort_by_key(|(change, named)| {
             (change.is_none(), std::cmp::Reverse(named.count), change.map(Change::change_count), **change)
         });

@@ -115,8 +115,8 @@ fn last_built_pins(
 
 /// Checks that the last built files of all packages agree. A lock has one toolkit, one cuDNN and one host compiler.
 fn one_of_each(manifests: &[Manifest]) -> Result<(), CliError> {
-    type Sourced = fn(&Pins) -> Option<&String>;
-    let facts: [(&str, Sourced); 3] = [
+    type PinOf = fn(&Pins) -> Option<&String>;
+    let facts: [(&str, PinOf); 3] = [
         ("toolkit", |pins| pins.toolkit.as_ref()),
         (CUDNN.name, |pins| pins.library.as_ref()),
         ("host compiler", |pins| pins.host_compiler.as_ref()),

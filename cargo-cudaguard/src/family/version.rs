@@ -49,19 +49,19 @@ impl std::fmt::Display for Release {
 impl Serialize for Release {
     fn serialize<S: Serializer>(&self, json: S) -> Result<S::Ok, S::Error> {
         #[derive(Serialize)]
-        struct ReleaseView<'a> {
+        struct LibraryReleaseView<'a> {
             name: &'static str,
             version: Option<String>,
             read_from: Option<&'a str>,
         }
 
         let read_from = self.version.as_ref().map(|version| version.read_from.as_str());
-        ReleaseView { name: self.of.key, version: self.version_text(), read_from }.serialize(json)
+        LibraryReleaseView { name: self.of.key, version: self.version_text(), read_from }.serialize(json)
     }
 }
 
 /// A file whose format is known.
-enum LibraryImage<'data> {
+enum LibraryFormat<'data> {
     Elf(Elf<'data>),
     Pe(Pe<'data>),
 }
@@ -72,14 +72,14 @@ impl Release {
     pub(crate) fn read(file: &str, soname: &str, data: &[u8]) -> Option<Self> {
         let of = vendor::released_library(soname)?;
         let image = if Pe::is_pe(data) {
-            LibraryImage::Pe(Pe::parse(data).ok()?)
+            LibraryFormat::Pe(Pe::parse(data).ok()?)
         } else {
-            LibraryImage::Elf(Elf::parse(data).ok()?)
+            LibraryFormat::Elf(Elf::parse(data).ok()?)
         };
         let major = vendor::major_of(soname);
         let version = match &image {
-            LibraryImage::Pe(image) => described_version(image),
-            LibraryImage::Elf(_) => None,
+            LibraryFormat::Pe(image) => described_version(image),
+            LibraryFormat::Elf(_) => None,
         };
         let version = version
             .map(|version| FileVersion::exact(version, "version resource"))
@@ -99,7 +99,7 @@ impl Release {
     }
 }
 
-impl LibraryImage<'_> {
+impl LibraryFormat<'_> {
     fn read(&self, source: &VersionSource, major: Option<u32>, data: &[u8]) -> Option<FileVersion> {
         let (version, read_from) = match source {
             VersionSource::Getter(getter) => (self.version_of_getter(getter, major?)?, getter.function),
@@ -140,7 +140,7 @@ impl LibraryImage<'_> {
     }
 }
 
-/// Returns the CUDA version that an exported function returns, read as that of [`LibraryImage::version_of_getter`].
+/// Returns the CUDA version that an exported function returns, read as that of [`LibraryFormat::version_of_getter`].
 pub(super) fn cuda_of_getter(elf: &Elf<'_>, function: &str) -> Option<CudaVersion> {
     let constants = constants_of(elf.machine(), elf.exported_code(function)?);
     only_value(constants.into_iter().filter(|number| CudaVersion::is_plausible(*number))).map(CudaVersion::from_int)

@@ -23,7 +23,7 @@ use crate::host::facts::{CudartState, CudnnState, DriverState, Host, HostDriver,
 use crate::knowledge::jetpack::jetpack_for;
 use encoding::{cudnn_facts, driver_facts, gpu_facts, known, narrow, pack_cc, to_row};
 pub(crate) use judge_ffi::find_returned_constant;
-use judge_ffi::{CudartFacts, GpuFacts, Judged, JudgedFinding, Requirements, Row, judge_start};
+use judge_ffi::{CudartFacts, GpuFacts, Judged, JudgedFinding, NoteRow, Requirements, judge_start};
 
 /// Numbers of `judge.h`.
 mod code {
@@ -170,7 +170,7 @@ impl<'a> JudgeCall<'a> {
 
     fn run(&self) -> Judged {
         let manifest = self.manifest;
-        let rows: Vec<Row> = manifest.requires.iter().map(to_row).collect();
+        let rows: Vec<NoteRow> = manifest.requires.iter().map(to_row).collect();
         let requirements = Requirements {
             gpu: u32::from(match manifest.runtime.gpu {
                 GpuNeed::Auto => GPU_AUTO,

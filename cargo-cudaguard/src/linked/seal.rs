@@ -186,7 +186,7 @@ pub(crate) fn seal_open(
         // The libraries that it will be linked to are not known yet.
         return Ok((sealed, manifests));
     }
-    let mut changes: Vec<Change> = Vec::new();
+    let mut changes: Vec<NotePatch> = Vec::new();
     let elf = if binary.notes.is_empty() { None } else { Elf::parse(binary.data()).ok() };
     for found in &binary.notes {
         let known = match found.decode() {
@@ -509,10 +509,10 @@ impl Drop for Temporary {
 }
 
 /// The offset in the file, and the new bytes.
-type Change = (u64, Vec<u8>);
+type NotePatch = (u64, Vec<u8>);
 
 /// Replaces `file` by a changed copy of `from`; both may be the same file.
-fn replace_file(file: &Path, from: &Path, changes: &[Change]) -> io::Result<()> {
+fn replace_file(file: &Path, from: &Path, changes: &[NotePatch]) -> io::Result<()> {
     let metadata = fs::metadata(from)?;
     let (dir, name) = (file.parent(), file.file_name());
     let (Some(dir), Some(name)) = (dir, name) else { return Err(io::ErrorKind::InvalidInput.into()) };
@@ -534,7 +534,7 @@ fn replace_file(file: &Path, from: &Path, changes: &[Change]) -> io::Result<()> 
     Ok(())
 }
 
-fn write_changes(file: &Path, changes: &[Change]) -> io::Result<()> {
+fn write_changes(file: &Path, changes: &[NotePatch]) -> io::Result<()> {
     let mut file = OpenOptions::new().write(true).open(file)?;
     for (offset, bytes) in changes {
         file.seek(SeekFrom::Start(*offset))?;

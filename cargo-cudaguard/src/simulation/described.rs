@@ -5,7 +5,7 @@ use cudaguard::internal::vendor::CUDNN;
 use cudaguard::internal::version::{CudaVersion, DriverRelease, Version};
 
 use super::world::FakeFile;
-use super::{Gpu, Layout, Library, World};
+use super::{DriverLibraries, LibraryLayout, SimulatedGpu, World};
 use crate::host::machine::detect::in_compat_dir;
 use crate::host::machine::{self, CompatPackage, Driver, Machine, MachineKind, agreed_release};
 
@@ -40,9 +40,9 @@ pub fn describe(machine: &Machine, extras: &Extras) -> World {
     }
     let mut world = World { complete: true, ..World::bare() };
     world.layout = match machine.kind {
-        Some(MachineKind::Wsl2) => Layout::Wsl,
-        Some(MachineKind::Jetson) => Layout::Jetson,
-        None => Layout::System,
+        Some(MachineKind::Wsl2) => LibraryLayout::Wsl,
+        Some(MachineKind::Jetson) => LibraryLayout::Jetson,
+        None => LibraryLayout::System,
     };
     world.mps = extras.mps;
     world.gpus = gpus_of(&machine, extras);
@@ -89,7 +89,7 @@ fn set_driver(world: &mut World, driver: &Driver, kind: Option<MachineKind>, ext
 }
 
 /// Returns a library of this release, with the CUDA version that it reports.
-fn library_of(release: Option<DriverRelease>, cuda: Option<CudaVersion>, kind: Option<MachineKind>) -> Library {
+fn library_of(release: Option<DriverRelease>, cuda: Option<CudaVersion>, kind: Option<MachineKind>) -> DriverLibraries {
     let tabled = release.map(|release| match kind {
         Some(MachineKind::Wsl2) => tables::branch_of_windows(release),
         _ => release,
@@ -97,11 +97,11 @@ fn library_of(release: Option<DriverRelease>, cuda: Option<CudaVersion>, kind: O
     let newest = || tables::branch_rows().last().map(|row| row.least);
     let cuda = cuda.or_else(|| tables::driver_supports(tabled?).least).or_else(newest);
     let number = cuda.map_or(0, |cuda| cuda.major * 1000 + cuda.minor * 10);
-    Library::new(release.map_or_else(|| "000.00".to_owned(), release_text), number)
+    DriverLibraries::new(release.map_or_else(|| "000.00".to_owned(), release_text), number)
 }
 
 /// Returns the contents of the note that a cuda-compat package of this release has.
-fn package_of(library: &Library) -> CompatPackage {
+fn package_of(library: &DriverLibraries) -> CompatPackage {
     let cuda = CudaVersion::new(library.cuda / 1000, library.cuda % 1000 / 10);
     CompatPackage { cuda: Some(cuda), branches: tables::compat_kernels(cuda).to_vec() }
 }
@@ -130,7 +130,7 @@ fn newest_driver(machine: &Machine) -> Option<Driver> {
     })
 }
 
-fn gpus_of(machine: &Machine, extras: &Extras) -> Vec<Gpu> {
+fn gpus_of(machine: &Machine, extras: &Extras) -> Vec<SimulatedGpu> {
     let known = machine.known_gpus();
     let described = machine.gpus.iter().flatten().zip(known);
     described
@@ -140,7 +140,7 @@ fn gpus_of(machine: &Machine, extras: &Extras) -> Vec<Gpu> {
             let name = product_name(gpu, cc);
             let id = if is_tegra { None } else { tables::pci::device_of(cc) };
             let hidden = gpu.visible == Some(false) && machine.variables.is_empty();
-            Gpu {
+            SimulatedGpu {
                 mig: extras.mig && gpu.state.is_none() && cc >= (8, 0),
                 node: !hidden && !is_tegra,
                 listed: !is_tegra && seen.undriven.is_none(),
@@ -150,7 +150,7 @@ fn gpus_of(machine: &Machine, extras: &Extras) -> Vec<Gpu> {
                 memory: extras.memory.or_else(|| memory_in(&name)).map(|gigabytes| gigabytes * 1024),
                 name: name.into(),
                 state: gpu.state,
-                ..Gpu::new("", cc, id.unwrap_or(0))
+                ..SimulatedGpu::new("", cc, id.unwrap_or(0))
             }
         })
         .collect()

@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 
 pub use described::{Extras, describe};
 pub use fakes::Fakes;
-pub use world::{Gpu, Layout, Library, Manner, Text, World};
+pub use world::{DriverLibraries, LibraryLayout, Manner, SimulatedGpu, Text, World};
 
 /// An error that prevents a simulation.
 #[derive(Debug)]

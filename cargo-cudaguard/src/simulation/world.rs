@@ -20,7 +20,7 @@ pub type Text = Cow<'static, str>;
 /// A GPU with the properties that the machine and its driver report.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[allow(clippy::struct_excessive_bools, reason = "containers hide each of these by itself")]
-pub struct Gpu {
+pub struct SimulatedGpu {
     /// The name that the driver reports.
     pub name: Text,
     /// The compute capability.
@@ -47,7 +47,7 @@ pub struct Gpu {
     pub state: Option<GpuState>,
 }
 
-impl Gpu {
+impl SimulatedGpu {
     /// Creates a GPU that programs can use.
     pub const fn new(name: &'static str, cc: (u8, u8), id: u16) -> Self {
         Self::on_bus(name, cc, id, true)
@@ -107,7 +107,7 @@ pub enum Manner {
 
 /// The user-mode part of a driver: libcuda and its libraries.
 #[derive(Clone, Debug)]
-pub struct Library {
+pub struct DriverLibraries {
     /// The release of the driver: `535.261.03`.
     pub release: Text,
     /// The result of `cuDriverGetVersion`: 12020.
@@ -130,7 +130,7 @@ pub struct Library {
     pub real: Option<PathBuf>,
 }
 
-impl Library {
+impl DriverLibraries {
     /// Returns a library that works.
     pub fn new(release: impl Into<Text>, cuda: u32) -> Self {
         Self {
@@ -156,7 +156,7 @@ impl Library {
 
 /// The location of the libraries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Layout {
+pub enum LibraryLayout {
     /// A separate directory in `LD_LIBRARY_PATH`.
     Dir,
     /// The system's library directory, as NVIDIA's `.run` installer and container toolkit use it.
@@ -197,15 +197,15 @@ pub struct World {
     /// Set if `/dev/nvidia-uvm` exists.
     pub uvm: bool,
     /// The user-mode part of the driver; `None`: libcuda does not exist.
-    pub library: Option<Library>,
+    pub library: Option<DriverLibraries>,
     /// The cuda-compat library in `/usr/local/cuda/compat`, which is in `LD_LIBRARY_PATH`.
-    pub compat: Option<Library>,
+    pub compat: Option<DriverLibraries>,
     /// Set if the loader cache contains that directory instead, as with NVIDIA's container toolkit.
     pub compat_cached: bool,
     /// The location of the libraries.
-    pub layout: Layout,
+    pub layout: LibraryLayout,
     /// The GPUs in the order of the bus.
-    pub gpus: Vec<Gpu>,
+    pub gpus: Vec<SimulatedGpu>,
     /// The indices of the GPUs, fastest first; empty means the order of the bus.
     pub fastest: Vec<usize>,
     /// Other fake libraries, in the system's library directory.
@@ -218,7 +218,7 @@ pub struct World {
 
 impl World {
     /// Creates a machine with one driver, both parts of it, and these GPUs.
-    pub fn new(release: impl Into<Text>, cuda: u32, gpus: &[Gpu]) -> Self {
+    pub fn new(release: impl Into<Text>, cuda: u32, gpus: &[SimulatedGpu]) -> Self {
         let release = release.into();
         Self {
             kernel: Some(release.clone()),
@@ -226,10 +226,10 @@ impl World {
             empty: false,
             proc: true,
             uvm: true,
-            library: Some(Library::new(release, cuda)),
+            library: Some(DriverLibraries::new(release, cuda)),
             compat: None,
             compat_cached: false,
-            layout: Layout::System,
+            layout: LibraryLayout::System,
             gpus: gpus.to_vec(),
             fastest: Vec::new(),
             files: Vec::new(),
@@ -245,7 +245,7 @@ impl World {
 
     /// Changes the library, if the machine has one.
     #[must_use]
-    pub fn library(mut self, change: impl FnOnce(&mut Library)) -> Self {
+    pub fn library(mut self, change: impl FnOnce(&mut DriverLibraries)) -> Self {
         if let Some(library) = &mut self.library {
             change(library);
         }
@@ -254,7 +254,7 @@ impl World {
 
     /// Changes each GPU.
     #[must_use]
-    pub fn each(mut self, change: impl Fn(usize, &mut Gpu)) -> Self {
+    pub fn each(mut self, change: impl Fn(usize, &mut SimulatedGpu)) -> Self {
         self.gpus.iter_mut().enumerate().for_each(|(n, gpu)| change(n, gpu));
         self
     }
@@ -347,12 +347,12 @@ impl World {
                 )?;
             }
             // WSL2 and Jetsons show no GPU on the PCI bus.
-            if gpu.id != 0 && self.layout != Layout::Wsl {
+            if gpu.id != 0 && self.layout != LibraryLayout::Wsl {
                 for (file, text) in [("vendor", "0x10de".to_owned()), ("device", format!("{:#06x}", gpu.id))] {
                     write(&root.join(format!("pci/devices/{slot}/{file}")), format!("{text}\n"))?;
                 }
             }
-            if gpu.node && self.layout != Layout::Wsl {
+            if gpu.node && self.layout != LibraryLayout::Wsl {
                 let uvm = self.uvm.then(|| "nvidia-uvm".to_owned());
                 for node in [format!("nvidia{minor}"), "nvidiactl".to_owned()].into_iter().chain(uvm) {
                     write(&root.join("dev").join(node), "")?;
@@ -367,14 +367,14 @@ impl World {
         let above = namespace::library_dir();
         let system = namespace::place_in(root, &above);
         match self.layout {
-            Layout::Wsl => write(&root.join("dev/dxg"), "")?,
-            Layout::Jetson => {
+            LibraryLayout::Wsl => write(&root.join("dev/dxg"), "")?,
+            LibraryLayout::Jetson => {
                 for node in ["nvmap", "nvhost-ctrl", "nvgpu/igpu0/ctrl"] {
                     write(&root.join("dev").join(node), "")?;
                 }
                 write(&root.join("etc/nv_tegra_release"), "# R36 (release), REVISION: 4.3, BOARD: generic\n")?;
             }
-            Layout::Dir | Layout::System | Layout::Debian => {}
+            LibraryLayout::Dir | LibraryLayout::System | LibraryLayout::Debian => {}
         }
         if let Some(compat) = &self.compat {
             self.write_library(compat, fakes, &root.join("usr-local/cuda/compat"))?;
@@ -390,12 +390,12 @@ impl World {
         }
         if let Some(library) = &self.library {
             match self.layout {
-                Layout::Dir => {
+                LibraryLayout::Dir => {
                     self.write_library(library, fakes, &root.join("lib"))?;
                     library_path.push(root.join("lib"));
                 }
-                Layout::System => self.write_library(library, fakes, &system)?,
-                Layout::Debian => {
+                LibraryLayout::System => self.write_library(library, fakes, &system)?,
+                LibraryLayout::Debian => {
                     self.write_library(library, fakes, &system.join("nvidia/current"))?;
                     for DriverLibrary { soname: name, .. } in parts_of(library) {
                         let alternative = format!("/etc/alternatives/nvidia--{name}-{ARCH}-linux-gnu");
@@ -403,11 +403,11 @@ impl World {
                         link(&format!("{above}/nvidia/current/{name}"), &root.join(&alternative[1..]))?;
                     }
                 }
-                Layout::Wsl => {
+                LibraryLayout::Wsl => {
                     self.write_library(library, fakes, &root.join("usr-lib/wsl/lib"))?;
                     cached = Some("/usr/lib/wsl/lib".to_owned());
                 }
-                Layout::Jetson => {
+                LibraryLayout::Jetson => {
                     self.write_library(library, fakes, &system.join("nvidia"))?;
                     cached = Some(format!("{above}/nvidia"));
                 }
@@ -425,7 +425,7 @@ impl World {
     }
 
     /// Writes the files of the library to this directory.
-    fn write_library(&self, library: &Library, fakes: &Fakes, dir: &Path) -> Result<(), SimulationError> {
+    fn write_library(&self, library: &DriverLibraries, fakes: &Fakes, dir: &Path) -> Result<(), SimulationError> {
         let suffix = library.suffix.as_ref().unwrap_or(&library.release);
         for part in parts_of(library) {
             let name = part.soname;
@@ -447,7 +447,7 @@ impl World {
     }
 
     /// Returns the configuration of the fakes, which `fake.h` describes.
-    fn configuration(&self, library: &Library) -> String {
+    fn configuration(&self, library: &DriverLibraries) -> String {
         let mut text = format!("{} {} {}", library.cuda, library.init, library.manner as u32);
         let driven: Vec<_> = self.gpus.iter().enumerate().filter(|(_, gpu)| gpu.driven).collect();
         for (_, gpu) in &driven {
@@ -486,7 +486,7 @@ impl World {
 }
 
 /// Returns the libraries of a driver.
-fn parts_of(library: &Library) -> Vec<DriverLibrary<'_>> {
+fn parts_of(library: &DriverLibraries) -> Vec<DriverLibrary<'_>> {
     let mut parts =
         vec![("libcuda", "libcuda.so.1", library.note.as_deref()), ("libnvidia_ml", "libnvidia-ml.so.1", None)];
     if library.jit {

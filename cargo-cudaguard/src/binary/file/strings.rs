@@ -18,11 +18,11 @@ const PF_X: u32 = 1;
 pub(super) struct FileStrings<'data> {
     parts: Vec<&'data [u8]>,
     /// First occurrence of each of [`linkage_markers`], computed on first use.
-    traced: OnceCell<Vec<(&'static str, Option<Place>)>>,
+    traced: OnceCell<Vec<(&'static str, Option<StringPlace>)>>,
 }
 
 /// Position in the file's parts: (index of the part, byte offset in it).
-type Place = (usize, usize);
+type StringPlace = (usize, usize);
 
 /// Returns every text by which [`super::detect_linkage`] detects a library.
 fn linkage_markers() -> Vec<&'static str> {
@@ -109,7 +109,7 @@ impl<'data> FileStrings<'data> {
 
     /// Returns the first occurrence of each text. One search covers all texts, because the constants of large libraries
     /// take hundreds of megabytes.
-    pub(super) fn find_first_of_each(&self, texts: &[&str]) -> Vec<Option<Place>> {
+    pub(super) fn find_first_of_each(&self, texts: &[&str]) -> Vec<Option<StringPlace>> {
         let mut firsts = vec![None; texts.len()];
         let mut from = (0, 0);
         loop {
@@ -122,7 +122,7 @@ impl<'data> FileStrings<'data> {
     }
 
     /// Returns the first occurrence of any of these texts at or after this place, and the index of the text.
-    fn first_of(&self, sought: &[usize], texts: &[&str], (part, at): Place) -> Option<(usize, Place)> {
+    fn first_of(&self, sought: &[usize], texts: &[&str], (part, at): StringPlace) -> Option<(usize, StringPlace)> {
         let words: Vec<&str> = sought.iter().map(|text| texts[*text]).collect();
         let searcher = Searcher::new(&words);
         self.parts.iter().enumerate().skip(part).find_map(|(number, data)| {
@@ -132,7 +132,7 @@ impl<'data> FileStrings<'data> {
     }
 
     /// Returns the place where the search for a text starts. `None` if the text does not occur.
-    fn find_start(&self, wanted: &[u8]) -> Option<Place> {
+    fn find_start(&self, wanted: &[u8]) -> Option<StringPlace> {
         let traced = self.traced.get_or_init(|| {
             let texts = linkage_markers();
             let firsts = self.find_first_of_each(&texts);

@@ -8,11 +8,11 @@ use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::sync::Arc;
 
-use super::loader_facts::{ElfFacts, LoadFacts, ProgramKind, Requirement};
+use super::loader_facts::{DependencyKind, ElfFacts, LoadFacts, ProgramKind};
 use super::system::{self, System};
-use super::tree::{Disk, Entry, FileId, Tree};
+use super::tree::{Disk, Entry, Tree};
 use super::{Environment, Inspection, LibraryCandidate, SearchSource, bytes_of};
-use crate::binary::mapped_file::{Contents, OpenFiles};
+use crate::binary::mapped_file::{Contents, FileId, OpenFiles};
 use cudaguard::internal::elf::{self, machine};
 use cudaguard::internal::file_error::{FileError, FileProblem};
 use search::expand_tokens;
@@ -193,7 +193,7 @@ impl LoadGraph {
         // A library is handled as if a program of its kind had loaded it.
         let loader = match graph.interpreter.clone() {
             Some(loader) => loader,
-            None if elf.wants.iter().any(|(_, want)| *want == Requirement::Needed) => graph.usual_loader(),
+            None if elf.wants.iter().any(|(_, want)| *want == DependencyKind::Needed) => graph.usual_loader(),
             None => return Ok(graph),
         };
         graph.load_program(&loader);
@@ -263,7 +263,7 @@ impl LoadGraph {
                     Rules::Musl(_) => name,
                 };
                 let answer = self.load_library(by, &name, &mut queue);
-                if want == Requirement::Auxiliary && !matches!(answer, LoadOutcome::Object(..)) {
+                if want == DependencyKind::Auxiliary && !matches!(answer, LoadOutcome::Object(..)) {
                     continue;
                 }
                 self.requests.push(LibraryRequest { by, name: String::from_utf8_lossy(&name).into_owned(), answer });

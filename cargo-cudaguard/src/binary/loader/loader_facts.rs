@@ -68,14 +68,14 @@ pub(crate) struct ElfFacts {
     pub(super) rpath: Option<Vec<u8>>,
     pub(super) runpath: Option<Vec<u8>>,
     pub(super) no_system: bool,
-    pub(super) wants: Vec<(Vec<u8>, Requirement)>,
+    pub(super) wants: Vec<(Vec<u8>, DependencyKind)>,
     /// The versions that it requires, each with the library that has to define it.
     pub(super) needed_versions: Vec<(String, String)>,
     pub(super) defined_versions: BTreeSet<String>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Requirement {
+pub(super) enum DependencyKind {
     Needed,
     /// True if the symbol may be missing.
     Auxiliary,
@@ -171,7 +171,7 @@ impl ElfFacts {
             .dynamic()
             .filter(|(tag, _)| matches!(*tag, tag::NEEDED | tag::AUXILIARY | tag::FILTER))
             .filter_map(|(tag, value)| {
-                let want = if tag == tag::AUXILIARY { Requirement::Auxiliary } else { Requirement::Needed };
+                let want = if tag == tag::AUXILIARY { DependencyKind::Auxiliary } else { DependencyKind::Needed };
                 Some((elf.dynamic_string(value)?.to_vec(), want))
             })
             .collect();

@@ -8,10 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::loader_facts::LoadFacts;
-use crate::binary::mapped_file::{Contents, OpenFiles};
-
-/// Device and inode number of a file, or the number of a member.
-pub(crate) type FileId = (u64, u64);
+use crate::binary::mapped_file::{Contents, FileId, OpenFiles, file_id};
 
 /// What is at a path, after all links are followed.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -143,18 +140,6 @@ impl Tree for Disk {
         self.dirs.borrow_mut().insert(path.to_owned(), found);
         found
     }
-}
-
-#[cfg(unix)]
-#[allow(clippy::unnecessary_wraps)]
-fn file_id(metadata: &std::fs::Metadata) -> Option<FileId> {
-    use std::os::unix::fs::MetadataExt as _;
-    Some((metadata.dev(), metadata.ino()))
-}
-
-#[cfg(not(unix))]
-fn file_id(_: &std::fs::Metadata) -> Option<FileId> {
-    None
 }
 
 /// Returns true if a program has capabilities.

@@ -105,26 +105,26 @@ struct ResultView<'a> {
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct LocationView<'a> {
-    physical_location: PlaceView,
-    logical_locations: [PackageView<'a>; 1],
+    physical_location: PhysicalLocationView,
+    logical_locations: [LogicalLocationView<'a>; 1],
 }
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct PlaceView {
-    artifact_location: FileView,
+struct PhysicalLocationView {
+    artifact_location: ArtifactLocationView,
     region: Value,
 }
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct FileView {
+struct ArtifactLocationView {
     uri: String,
     uri_base_id: Option<&'static str>,
 }
 
 #[derive(Serialize)]
-struct PackageView<'a> {
+struct LogicalLocationView<'a> {
     name: &'a str,
     kind: &'static str,
 }
@@ -132,9 +132,9 @@ struct PackageView<'a> {
 impl<'a> ResultView<'a> {
     fn new(SarifResult { finding, uri, allowed }: &'a SarifResult, codes: &[Code]) -> Self {
         let artifact_location = if uri.starts_with('/') {
-            FileView { uri: format!("file://{}", escape_uri(uri)), uri_base_id: None }
+            ArtifactLocationView { uri: format!("file://{}", escape_uri(uri)), uri_base_id: None }
         } else {
-            FileView { uri: escape_uri(uri), uri_base_id: Some("%SRCROOT%") }
+            ArtifactLocationView { uri: escape_uri(uri), uri_base_id: Some("%SRCROOT%") }
         };
         Self {
             rule_id: finding.code.to_string(),
@@ -142,8 +142,8 @@ impl<'a> ResultView<'a> {
             level: sarif_level(finding.severity),
             message: TextView { text: finding.text() },
             locations: [LocationView {
-                physical_location: PlaceView { artifact_location, region: json!({ "startLine": 1 }) },
-                logical_locations: [PackageView { name: &finding.component, kind: "module" }],
+                physical_location: PhysicalLocationView { artifact_location, region: json!({ "startLine": 1 }) },
+                logical_locations: [LogicalLocationView { name: &finding.component, kind: "module" }],
             }],
             suppressions: allowed.as_ref().map(|reason| json!([{ "kind": "external", "justification": reason }])),
         }

@@ -11,7 +11,7 @@ use crate::host::machine::{Components, mark_idle};
 use cudaguard::internal::finding::{Finding, Severity};
 
 /// The part of an artifact that a question is about: a package, or the files that belong to none.
-pub(super) struct Scope {
+pub(super) struct PackageScope {
     /// The packages, as indices in [`ArtifactReport::packages`].
     packages: BTreeSet<usize>,
     /// True for the files of no package, and of packages that contain only libraries of NVIDIA's.
@@ -118,7 +118,7 @@ impl ArtifactReport {
         Ok(found)
     }
 
-    fn scope_of_packages(&self, packages: BTreeSet<usize>, owners: &[Option<usize>]) -> Scope {
+    fn scope_of_packages(&self, packages: BTreeSet<usize>, owners: &[Option<usize>]) -> PackageScope {
         let is_own = |at: &usize| owners[*at].is_some_and(|owner| packages.contains(&owner));
         let own: BTreeSet<usize> = (0..owners.len()).filter(is_own).collect();
         let closures = self.closures_from(&own);
@@ -129,11 +129,18 @@ impl ArtifactReport {
         let alone: Vec<MemberClosure> = own.iter().filter(is_alone).map(|at| self.load_members(*at)).collect();
         loaded.extend(alone.iter().flat_map(MemberClosure::members));
         loaded.extend(&own);
-        Scope { packages, is_rest: false, closures, alone, members: self.names_of(&loaded), own: self.names_of(&own) }
+        PackageScope {
+            packages,
+            is_rest: false,
+            closures,
+            alone,
+            members: self.names_of(&loaded),
+            own: self.names_of(&own),
+        }
     }
 
     /// Returns the scope of what neither belongs to one of these packages nor is loaded for it.
-    fn scope_of_rest(&self, packages: &BTreeSet<usize>, owners: &[Option<usize>]) -> Scope {
+    fn scope_of_rest(&self, packages: &BTreeSet<usize>, owners: &[Option<usize>]) -> PackageScope {
         let is_judged = |owner: &Option<usize>| owner.is_some_and(|owner| packages.contains(&owner));
         let of_packages: BTreeSet<usize> = (0..owners.len()).filter(|at| is_judged(&owners[*at])).collect();
         let closures = self.closures_from(&of_packages);
@@ -143,7 +150,7 @@ impl ArtifactReport {
         let closures = self.closures_from(&own);
         let mut members: BTreeSet<usize> = closures.iter().flat_map(|at| self.closures[*at].members()).collect();
         members.extend(&own);
-        Scope {
+        PackageScope {
             packages: (0..self.packages.len()).filter(|at| !packages.contains(at)).collect(),
             is_rest: true,
             closures,
@@ -165,7 +172,7 @@ impl ArtifactReport {
         loaders.map(|loader| loader.name.clone()).collect()
     }
 
-    fn components_in(&mut self, scope: Scope) -> Components {
+    fn components_in(&mut self, scope: PackageScope) -> Components {
         let whole = self.scope.replace(scope);
         let components = self.components();
         self.scope = whole;
@@ -190,7 +197,7 @@ impl ArtifactReport {
 
     /// Returns the scope of the question without the closures that start with a library of NVIDIA's. `None` if there are none, or
     /// no others.
-    fn scope_of_used(&self) -> Option<Scope> {
+    fn scope_of_used(&self) -> Option<PackageScope> {
         let all = match &self.scope {
             None => (0..self.closures.len()).collect(),
             Some(scope) if scope.is_rest => scope.closures.clone(),
@@ -206,7 +213,7 @@ impl ArtifactReport {
             Some(scope) => (scope.packages.clone(), true, scope.members.clone(), scope.own.clone()),
             None => ((0..self.packages.len()).collect(), false, names().cloned().collect(), names().cloned().collect()),
         };
-        Some(Scope { packages, is_rest, closures, alone: Vec::new(), members, own })
+        Some(PackageScope { packages, is_rest, closures, alone: Vec::new(), members, own })
     }
 
     /// Returns true for a file that is no library of NVIDIA's, and for one that such a file may open by its name.

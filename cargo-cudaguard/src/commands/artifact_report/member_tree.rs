@@ -13,7 +13,7 @@ use crate::binary::mapped_file::Contents;
 
 /// What a path of an artifact denotes.
 #[derive(Debug)]
-enum Node {
+enum TreeNode {
     /// The program or library with this index in [`super::ArtifactReport::loaders`].
     Loader(usize),
     /// A link to another path.
@@ -25,7 +25,7 @@ enum Node {
 /// One archive, or all wheels that are installed together. Its top is the root of a file system.
 #[derive(Debug, Default)]
 pub(super) struct MemberTree {
-    nodes: HashMap<String, Node>,
+    nodes: HashMap<String, TreeNode>,
     dirs: HashSet<String>,
     /// For each name the paths of all files and links.
     named: HashMap<String, Vec<String>>,
@@ -65,24 +65,24 @@ impl MemberTrees {
         let mut trees: BTreeMap<String, MemberTree> = BTreeMap::new();
         for name in input.others {
             let (key, path) = split(name);
-            trees.entry(key.to_owned()).or_default().insert(path, Node::Other);
+            trees.entry(key.to_owned()).or_default().insert(path, TreeNode::Other);
         }
         for (at, loader) in input.loaders.iter().enumerate() {
             let (key, path) = split(&loader.name);
             let tree = trees.entry(key.to_owned()).or_default();
-            tree.insert(path, Node::Loader(at));
+            tree.insert(path, TreeNode::Loader(at));
             tree.facts.insert(at, Arc::clone(&loader.facts));
         }
         for (name, target) in input.links {
             let (key, path) = split(name);
-            trees.entry(key.to_owned()).or_default().insert(path, Node::Link(split(target).1.to_owned()));
+            trees.entry(key.to_owned()).or_default().insert(path, TreeNode::Link(split(target).1.to_owned()));
         }
         for (name, contents) in input.settings {
             let (key, path) = split(&name);
             let tree = trees.entry(key.to_owned()).or_default();
             let contents = Arc::new(Contents::from(contents));
             if !tree.nodes.contains_key(path) {
-                tree.insert(path, Node::Other);
+                tree.insert(path, TreeNode::Other);
             }
             tree.settings.insert(path.to_owned(), contents);
         }
@@ -116,7 +116,7 @@ impl MemberTrees {
 }
 
 impl MemberTree {
-    fn insert(&mut self, path: &str, node: Node) {
+    fn insert(&mut self, path: &str, node: TreeNode) {
         if self.nodes.contains_key(path) {
             return;
         }
@@ -132,7 +132,7 @@ impl MemberTree {
     /// Returns the path at which all links end. `None` if a link leads out of the tree, or in a circle.
     fn follow(&self, path: &Path) -> Option<String> {
         let text = path.to_str()?.trim_start_matches('/');
-        if matches!(self.nodes.get(text), Some(Node::Loader(_) | Node::Other)) {
+        if matches!(self.nodes.get(text), Some(TreeNode::Loader(_) | TreeNode::Other)) {
             return Some(text.to_owned());
         }
         let mut rest: Vec<&str> = text.split('/').rev().collect();
@@ -147,7 +147,7 @@ impl MemberTree {
                         at.push('/');
                     }
                     at.push_str(part);
-                    if let Some(Node::Link(target)) = self.nodes.get(&at) {
+                    if let Some(TreeNode::Link(target)) = self.nodes.get(&at) {
                         // The dynamic linker does not follow more links.
                         links += 1;
                         if links > 40 {
@@ -165,7 +165,7 @@ impl MemberTree {
     /// Returns the index of the program or library at a path.
     pub(super) fn loader_at(&self, path: &Path) -> Option<usize> {
         match self.nodes.get(&self.follow(path)?)? {
-            Node::Loader(at) => Some(*at),
+            TreeNode::Loader(at) => Some(*at),
             _ => None,
         }
     }
@@ -194,7 +194,7 @@ impl Tree for MemberTree {
     fn entry(&self, path: &Path) -> Entry {
         let Some(real) = self.follow(path) else { return Entry::Missing };
         match self.nodes.get(&real) {
-            Some(Node::Loader(at)) => Entry::File(Some((0, *at as u64)), 1),
+            Some(TreeNode::Loader(at)) => Entry::File(Some((0, *at as u64)), 1),
             Some(_) => Entry::File(None, 1),
             None if real.is_empty() || self.dirs.contains(&real) => Entry::Dir,
             None => Entry::Missing,
@@ -246,11 +246,11 @@ mod tests {
     fn links_are_followed_within_the_tree() {
         let mut tree = MemberTree::default();
         for (path, node) in [
-            ("usr/lib/libx.so.1", Node::Loader(7)),
-            ("lib", Node::Link("usr/lib".to_owned())),
-            ("app/libx.so", Node::Link("lib/libx.so.1".to_owned())),
-            ("a", Node::Link("b".to_owned())),
-            ("b", Node::Link("a".to_owned())),
+            ("usr/lib/libx.so.1", TreeNode::Loader(7)),
+            ("lib", TreeNode::Link("usr/lib".to_owned())),
+            ("app/libx.so", TreeNode::Link("lib/libx.so.1".to_owned())),
+            ("a", TreeNode::Link("b".to_owned())),
+            ("b", TreeNode::Link("a".to_owned())),
         ] {
             tree.insert(path, node);
         }

@@ -23,10 +23,10 @@ struct ArtifactView<'a> {
     file: Cow<'a, str>,
     kind: &'static str,
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    packages: Vec<PackageView<'a>>,
+    packages: Vec<ArtifactPackageView<'a>>,
     members_in_all: u64,
     members: Vec<MemberView<'a>>,
-    covers: Vec<CoverView>,
+    covers: Vec<GpuSupportView>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     drivers: Vec<Needs>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -41,12 +41,12 @@ struct ArtifactView<'a> {
 }
 
 #[derive(Serialize)]
-struct PackageView<'a> {
+struct ArtifactPackageView<'a> {
     name: String,
     requires: &'a [String],
 }
 
-impl<'a> PackageView<'a> {
+impl<'a> ArtifactPackageView<'a> {
     fn new(package: &'a ArtifactPackage) -> Self {
         Self { name: package.name_and_version(), requires: &package.requires }
     }
@@ -90,7 +90,7 @@ impl<'a> MemberView<'a> {
 }
 
 #[derive(Serialize)]
-struct CoverView {
+struct GpuSupportView {
     cc: String,
     by: &'static str,
 }
@@ -146,10 +146,13 @@ impl ArtifactReport {
         json_output::render(&ArtifactView {
             file: self.archive.to_string_lossy(),
             kind: self.walked.kind,
-            packages: self.packages.iter().map(PackageView::new).collect(),
+            packages: self.packages.iter().map(ArtifactPackageView::new).collect(),
             members_in_all: self.walked.members,
             members: self.parts.iter().map(MemberView::new).collect(),
-            covers: covers.iter().map(|(cc, by)| CoverView { cc: tables::dotted_cc(*cc), by: by.name() }).collect(),
+            covers: covers
+                .iter()
+                .map(|(cc, by)| GpuSupportView { cc: tables::dotted_cc(*cc), by: by.name() })
+                .collect(),
             drivers,
             one_of,
             from_elsewhere: self.externally_needed().into_iter().map(ElsewhereView::new).collect(),

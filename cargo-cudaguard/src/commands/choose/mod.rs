@@ -19,7 +19,7 @@ use crate::host::judge::gpu_answer::Service;
 use crate::host::machine::{self, DriverProbe, Machine};
 use crate::verdict::Verdict;
 use candidate::{Candidate, ReleaseKey};
-use output::{Choice, print_choice};
+use output::{MachineChoice, print_choice};
 
 /// The machines of one answer: the candidate must run on each of them.
 struct Question<'a> {
@@ -32,7 +32,7 @@ struct Question<'a> {
 }
 
 /// The result for a candidate.
-struct Judged {
+struct JudgedCandidate {
     verdict: Verdict,
     /// The weakest code for a GPU; `None` if the candidate has no GPU code, or no GPU is known.
     service: Option<Service>,
@@ -69,7 +69,7 @@ pub(crate) fn run_choose(env: &Env, options: &ChooseOptions) -> Result<ExitCode,
         Machines::Described { machines, place, .. } => Question { machines, place, unasked, here: None },
     };
     let label = if is_for_here { "this machine" } else { machines.label() };
-    let choice = Choice::new(&candidates, question.judge_all(&candidates));
+    let choice = MachineChoice::new(&candidates, question.judge_all(&candidates));
     print_choice(&choice, label, format)?;
     Ok(exit_status(choice.status(options.strict)))
 }
@@ -82,9 +82,9 @@ fn choose_for_fleet(candidates: &[Candidate], list: &Path, options: &ChooseOptio
         |machine| {
             let machines = std::slice::from_ref(machine);
             let question = Question { machines, place: "that machine", unasked: Vec::new(), here: None };
-            Choice::new(candidates, question.judge_all(candidates))
+            MachineChoice::new(candidates, question.judge_all(candidates))
         },
-        &mut |choice: &Choice, label, place| {
+        &mut |choice: &MachineChoice, label, place| {
             worst = worst.max(choice.status(options.strict));
             let place = place.describe();
             output::print_choice_of_fleet(choice, label.unwrap_or(&place), options.format.get())
@@ -124,11 +124,11 @@ fn packages_in(directory: &Path) -> Result<Vec<PathBuf>, CliError> {
 }
 
 impl Question<'_> {
-    fn judge_all(&self, candidates: &[Candidate]) -> Vec<Judged> {
+    fn judge_all(&self, candidates: &[Candidate]) -> Vec<JudgedCandidate> {
         candidates.iter().map(|candidate| self.judge(candidate)).collect()
     }
 
-    fn judge(&self, candidate: &Candidate) -> Judged {
+    fn judge(&self, candidate: &Candidate) -> JudgedCandidate {
         if let (Some(env), Some(file)) = (self.here, &candidate.file) {
             let answer = OpenArtifact::open(file).and_then(|mut artifact| artifact.check_here(env, &[]));
             return self.judge_answer(candidate, answer);
@@ -140,16 +140,16 @@ impl Question<'_> {
                     let answer = verify::check_components(components.clone(), self.machines, self.place);
                     self.judge_answer(candidate, Ok(answer))
                 }
-                Err(error) => Judged::unreadable(error),
+                Err(error) => JudgedCandidate::unreadable(error),
             });
         }
-        Judged::combine(answers)
+        JudgedCandidate::combine(answers)
     }
 
-    fn judge_answer(&self, candidate: &Candidate, answer: Result<MachineAnswer, CliError>) -> Judged {
+    fn judge_answer(&self, candidate: &Candidate, answer: Result<MachineAnswer, CliError>) -> JudgedCandidate {
         let answer = match answer {
             Ok(answer) => answer,
-            Err(error) => return Judged::unreadable(&error),
+            Err(error) => return JudgedCandidate::unreadable(&error),
         };
         let service = answer.gpus.iter().map(|gpu| gpu.service).min();
         let toolkit = answer.cuda.max(candidate.stated.map(candidate::StatedToolkit::oldest));
@@ -170,7 +170,16 @@ impl Question<'_> {
         };
         let mut codes: Vec<Code> = deciding.iter().map(|finding| finding.code).collect();
         codes.dedup();
-        Judged { verdict, service, toolkit, release: candidate.release.clone(), codes, reason, unchecked, findings }
+        JudgedCandidate {
+            verdict,
+            service,
+            toolkit,
+            release: candidate.release.clone(),
+            codes,
+            reason,
+            unchecked,
+            findings,
+        }
     }
 }
 
@@ -178,7 +187,7 @@ fn first_line(text: &str) -> &str {
     text.lines().next().unwrap_or_default()
 }
 
-impl Judged {
+impl JudgedCandidate {
     /// Returns the result for a candidate that cannot be read or has nothing to check.
     fn unreadable(error: &CliError) -> Self {
         Self {
@@ -212,7 +221,7 @@ impl Judged {
 }
 
 /// Returns the position of the best candidate that runs.
-fn best_of(judged: &[Judged]) -> Option<usize> {
+fn best_of(judged: &[JudgedCandidate]) -> Option<usize> {
     let runs = judged.iter().enumerate().filter(|(_, one)| one.verdict == Verdict::Runs);
     runs.max_by_key(|(at, one)| (one.rank(), Reverse(*at))).map(|(at, _)| at)
 }

@@ -8,7 +8,7 @@ use cudaguard::internal::version::CudaVersion;
 use serde::Serialize;
 
 use super::candidate::Candidate;
-use super::{Judged, best_of};
+use super::{JudgedCandidate, best_of};
 use crate::cli::arguments::ChooseFormat;
 use crate::cli::json_output::{self, FindingView};
 use crate::cli::report::{self, CliError};
@@ -23,17 +23,17 @@ const NOT_STATED: &str =
 const FITS: &str = "fits";
 
 /// The choice for one machine.
-pub(super) struct Choice {
+pub(super) struct MachineChoice {
     chosen: Option<usize>,
-    candidates: Vec<Row>,
+    candidates: Vec<CandidateRow>,
     install: Option<InstallArguments>,
 }
 
 /// A candidate in the output.
-struct Row {
+struct CandidateRow {
     name: String,
     is_file: bool,
-    judged: Judged,
+    judged: JudgedCandidate,
     /// Why it is not chosen; empty for the one that is.
     reason: String,
 }
@@ -70,8 +70,8 @@ struct CandidateView<'a> {
     findings: Vec<FindingView<'a>>,
 }
 
-impl Choice {
-    pub(super) fn new(candidates: &[Candidate], judged: Vec<Judged>) -> Self {
+impl MachineChoice {
+    pub(super) fn new(candidates: &[Candidate], judged: Vec<JudgedCandidate>) -> Self {
         let chosen = best_of(&judged);
         let reasons: Vec<String> = judged
             .iter()
@@ -87,7 +87,7 @@ impl Choice {
             })
             .collect();
         let install = chosen.map(|at| InstallArguments::new(&candidates[at], judged[at].toolkit));
-        let rows = candidates.iter().zip(judged).zip(reasons).map(|((candidate, judged), reason)| Row {
+        let rows = candidates.iter().zip(judged).zip(reasons).map(|((candidate, judged), reason)| CandidateRow {
             name: candidate.name.clone(),
             is_file: candidate.file.is_some(),
             judged,
@@ -106,7 +106,7 @@ impl Choice {
     }
 
     /// Returns the chosen candidate, or one with the best verdict.
-    fn best(&self) -> Option<&Row> {
+    fn best(&self) -> Option<&CandidateRow> {
         let chosen = self.chosen.map(|at| &self.candidates[at]);
         chosen.or_else(|| self.candidates.iter().min_by_key(|row| row.judged.verdict))
     }
@@ -124,7 +124,7 @@ impl Choice {
         });
         ChoiceView {
             machine,
-            verdict: self.best().map_or(Verdict::Refused.name(), Row::verdict),
+            verdict: self.best().map_or(Verdict::Refused.name(), CandidateRow::verdict),
             chosen: self.chosen.map(|at| self.candidates[at].name.as_str()),
             install: self.install.as_ref(),
             candidates: candidates.collect(),
@@ -149,7 +149,7 @@ impl Choice {
     }
 }
 
-impl Row {
+impl CandidateRow {
     /// Returns the name of the verdict.
     fn verdict(&self) -> &'static str {
         match self.judged.verdict {
@@ -165,7 +165,7 @@ impl Row {
 }
 
 /// Returns why a candidate that runs is not chosen, as the rest of a sentence.
-fn reason_against(one: &Judged, best: &Judged, best_name: &str) -> String {
+fn reason_against(one: &JudgedCandidate, best: &JudgedCandidate, best_name: &str) -> String {
     let ((service, toolkit, release), (best_service, best_toolkit, best_release)) = (one.rank(), best.rank());
     if service != best_service {
         let by = if service == Service::Jit { "through PTX" } else { "in part" };
@@ -216,7 +216,7 @@ impl InstallArguments {
 }
 
 /// Prints the choice for one machine. If it is for an installer, stdout contains only the arguments.
-pub(super) fn print_choice(choice: &Choice, machine: &str, format: ChooseFormat) -> Result<(), CliError> {
+pub(super) fn print_choice(choice: &MachineChoice, machine: &str, format: ChooseFormat) -> Result<(), CliError> {
     match format {
         ChooseFormat::Text => report::print_result(&choice.to_text(machine)),
         ChooseFormat::Json => report::print_result(&json_output::render(&choice.view(machine))),
@@ -228,7 +228,11 @@ pub(super) fn print_choice(choice: &Choice, machine: &str, format: ChooseFormat)
 }
 
 /// Prints the choice for a machine of a fleet, JSON in one line. Returns false if the reader has closed the pipe.
-pub(super) fn print_choice_of_fleet(choice: &Choice, machine: &str, format: ChooseFormat) -> Result<bool, CliError> {
+pub(super) fn print_choice_of_fleet(
+    choice: &MachineChoice,
+    machine: &str,
+    format: ChooseFormat,
+) -> Result<bool, CliError> {
     match format {
         ChooseFormat::Text => report::print_part(&choice.to_text(machine)),
         ChooseFormat::Json => report::print_part(&json_output::render_line(&choice.view(machine))),
@@ -236,7 +240,7 @@ pub(super) fn print_choice_of_fleet(choice: &Choice, machine: &str, format: Choo
     }
 }
 
-fn print_install(choice: &Choice, before: &str, format: ChooseFormat) -> Result<bool, CliError> {
+fn print_install(choice: &MachineChoice, before: &str, format: ChooseFormat) -> Result<bool, CliError> {
     match choice.install.as_ref().map(|install| install.get(format)) {
         Some(Some(arguments)) => report::print_part(&format!("{before}{arguments}\n")),
         Some(None) => {

@@ -10,7 +10,7 @@ use super::release_facts::{ComparedGpu, ReleaseFacts};
 use crate::host::judge::gpu_answer::DriverView;
 
 /// Values by name.
-type Named<'a> = &'a BTreeMap<String, BTreeSet<String>>;
+type ValuesByName<'a> = &'a BTreeMap<String, BTreeSet<String>>;
 
 #[derive(Serialize)]
 pub(super) struct DiffView<'a> {
@@ -37,9 +37,9 @@ struct ReleaseView<'a> {
     gpus: Vec<GpuView>,
     driver: Option<DriverView>,
     cudnn: Option<String>,
-    inside: Named<'a>,
-    from_elsewhere: Named<'a>,
-    requires: Named<'a>,
+    inside: ValuesByName<'a>,
+    from_elsewhere: ValuesByName<'a>,
+    requires: ValuesByName<'a>,
     gpu_code: &'a BTreeMap<String, u64>,
     guarded: &'a BTreeMap<String, bool>,
     #[serde(skip_serializing_if = "Vec::is_empty")]

@@ -3,9 +3,11 @@
 use std::borrow::Cow;
 use std::fmt;
 
-use super::inputs::GPUS;
 use crate::commands::verify;
 use crate::host::machine::ParseError;
+
+/// Maximum number of GPUs in one machine.
+pub(super) const GPUS: usize = 1024;
 
 /// Why an entry of a fleet cannot be read.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -6,14 +6,12 @@ use crate::host::machine::{Driver, Gpu, GpuState, Machine, cc_of_pci_device, par
 use cudaguard::internal::tables;
 use cudaguard::internal::version::{CudaVersion, DriverRelease};
 
-use super::entry_error::EntryError;
+use super::entry_error::{EntryError, GPUS};
 use super::{read_line, shorten};
 use crate::host::formats::{Column, parse_columns};
 
 /// Maximum size of the log of one machine, in bytes.
 pub(super) const LARGEST: usize = 16 * 1024 * 1024;
-/// Maximum number of GPUs in one machine.
-pub(super) const GPUS: usize = 1024;
 /// Maximum length of a CSV line, in bytes.
 const LONGEST_ROW: u64 = 64 * 1024;
 /// Exclusive upper limit for the length of a GPU name, in bytes.

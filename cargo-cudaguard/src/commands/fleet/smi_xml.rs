@@ -6,8 +6,8 @@ use crate::host::formats::{Column, InputKind};
 use quick_xml::Reader;
 use quick_xml::events::Event;
 
-use super::entry_error::EntryError;
-use super::inputs::{GPUS, HostFacts, LARGEST, SmiGpu, is_absent, parse_cuda_version, parse_driver_release};
+use super::entry_error::{EntryError, GPUS};
+use super::inputs::{HostFacts, LARGEST, SmiGpu, is_absent, parse_cuda_version, parse_driver_release};
 use super::shorten;
 
 /// The root element of a log.

@@ -64,7 +64,7 @@ struct ComponentView<'a> {
     hashes: Option<Value>,
     scope: Option<&'static str>,
     purl: Option<&'a str>,
-    evidence: Option<EvidenceView<'a>>,
+    evidence: Option<ComponentEvidenceView<'a>>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     properties: Vec<PropertyView<'a>>,
 }
@@ -76,7 +76,7 @@ struct PropertyView<'a> {
 }
 
 #[derive(Serialize)]
-struct EvidenceView<'a> {
+struct ComponentEvidenceView<'a> {
     identity: Value,
     occurrences: Vec<OccurrenceView<'a>>,
 }
@@ -118,7 +118,7 @@ impl<'a> ComponentView<'a> {
             hashes: part.sha256.as_deref().map(hashes),
             scope: Some(if part.optional { "optional" } else { "required" }),
             purl: Some(&part.purl),
-            evidence: Some(EvidenceView {
+            evidence: Some(ComponentEvidenceView {
                 identity: json!([{ "field": "name", "confidence": 1, "methods": methods.collect::<Vec<_>>() }]),
                 occurrences: seen
                     .map(|(file, symbol)| OccurrenceView { location: file, symbol: symbol.as_deref() })

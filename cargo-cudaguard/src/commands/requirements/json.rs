@@ -34,12 +34,12 @@ struct FitView {
     #[serde(flatten)]
     gpus: IntervalView,
     by: Option<&'static str>,
-    driver: Option<DriverView>,
+    driver: Option<MinimumDriverView>,
     cudnn: Option<RangeView>,
 }
 
 #[derive(Serialize)]
-struct DriverView {
+struct MinimumDriverView {
     cuda: String,
     jetpack: Option<String>,
     release: Option<String>,
@@ -82,7 +82,7 @@ impl IntervalView {
 impl FitView {
     fn new(gpus: &GpuRange) -> Self {
         let jetpack = jetpack_of(gpus);
-        let driver = gpus.driver.map(|driver| DriverView {
+        let driver = gpus.driver.map(|driver| MinimumDriverView {
             cuda: driver.cuda.to_string(),
             release: driver.release.filter(|_| jetpack.is_none()).map(|release| release.to_string()),
             jetpack,

@@ -21,7 +21,7 @@ pub(super) fn write_spdx(asked: &RequirementsQuery<'_>, bill: &[BilledFile]) -> 
     let mut relationships = Vec::new();
     for (at, ((_, mine), billed)) in needs.iter().zip(bill).enumerate() {
         let file = format!("SPDXRef-file-{at}");
-        packages.push(PackageView::of_file(file.clone(), billed));
+        packages.push(SpdxPackageView::of_file(file.clone(), billed));
         relationships.push(RelationshipView::new("SPDXRef-DOCUMENT", "DESCRIBES", &file, None));
         for (number, (_, part)) in parts.iter().enumerate().filter(|(_, (reference, _))| mine.contains(*reference)) {
             let own = format!("SPDXRef-part-{number}");
@@ -34,7 +34,7 @@ pub(super) fn write_spdx(asked: &RequirementsQuery<'_>, bill: &[BilledFile]) -> 
         }
     }
     for (number, part) in parts.values().enumerate() {
-        packages.push(PackageView::of_part(format!("SPDXRef-part-{number}"), part));
+        packages.push(SpdxPackageView::of_part(format!("SPDXRef-part-{number}"), part));
     }
     let mut digest = Digest::new();
     digest.push_text(&json_output::to_value(&packages).to_string());
@@ -61,14 +61,14 @@ struct DocumentView<'a> {
     name: String,
     document_namespace: String,
     creation_info: Value,
-    packages: Vec<PackageView<'a>>,
+    packages: Vec<SpdxPackageView<'a>>,
     relationships: Vec<RelationshipView>,
 }
 
 /// A file that the bill is about, a library or the driver.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct PackageView<'a> {
+struct SpdxPackageView<'a> {
     #[serde(rename = "SPDXID")]
     id: String,
     name: &'a str,
@@ -81,7 +81,7 @@ struct PackageView<'a> {
     external_refs: Option<Value>,
 }
 
-impl<'a> PackageView<'a> {
+impl<'a> SpdxPackageView<'a> {
     fn of_file(id: String, file: &'a BilledFile) -> Self {
         let package = file.package.as_ref();
         Self {

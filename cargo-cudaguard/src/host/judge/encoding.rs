@@ -1,7 +1,7 @@
 //! Encodes requirements and the facts of a host as the structures of `judge.h`, and decodes the numbers of its findings.
 
 use super::code;
-use super::judge_ffi::{CudnnFacts, DriverFacts, GpuFacts, PartFacts, Row};
+use super::judge_ffi::{CudnnFacts, DriverFacts, GpuFacts, NoteRow, PartFacts};
 use crate::host::facts::{CompatState, CudnnState, DriverMismatch, DriverState, Host, HostGpu, LoaderVersion};
 use cudaguard::internal::linkage::Linkage;
 use cudaguard::internal::manifest::{Manifest, Requirement};
@@ -32,8 +32,8 @@ pub(super) fn known(number: u32) -> Option<u32> {
 }
 
 /// The numbers of a requirement's row, as in a note. Texts stay empty: the judge reads none.
-pub(super) fn to_row(requirement: &Requirement) -> Row {
-    let mut row = [0; size_of::<Row>()];
+pub(super) fn to_row(requirement: &Requirement) -> NoteRow {
+    let mut row = [0; size_of::<NoteRow>()];
     // The program does not use it.
     if matches!(requirement, Requirement::Library { linkage: Linkage::None, .. }) {
         return row;

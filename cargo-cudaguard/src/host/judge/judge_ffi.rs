@@ -25,7 +25,7 @@ macro_rules! structures {
 
 structures! {
     Rows = "judge_rows" {
-        at: *const Row,
+        at: *const NoteRow,
         count: u32,
         stride: u32,
     }
@@ -119,7 +119,7 @@ structures! {
 }
 
 /// A row as in a note: `union row`.
-pub(super) type Row = [u8; 40];
+pub(super) type NoteRow = [u8; 40];
 
 /// The fields of facts that are not pointers are set by the caller of [`judge_start`].
 impl Default for CudnnFacts {
@@ -198,7 +198,7 @@ pub(crate) fn find_returned_constant(code: &[u8], machine: u16) -> Option<u32> {
 
 /// Judges a program on a host. `gpus` are those that the process sees; `None`: unknown.
 pub(super) fn judge_start(
-    rows: &[Row],
+    rows: &[NoteRow],
     requirements: Requirements,
     (cudnn, parts): (CudnnFacts, &[PartFacts]),
     cudart: CudartFacts,
@@ -209,7 +209,7 @@ pub(super) fn judge_start(
     let capacity = rows.len() * 2 + 64 + known_gpus.len() + 8 + parts.len() * rows.len().min(4);
     let mut findings: Vec<JudgedFinding> = Vec::with_capacity(capacity);
     let [stride, part_stride, row_count, part_count, most_findings] =
-        [size_of::<Row>(), size_of::<PartFacts>(), rows.len(), parts.len(), capacity]
+        [size_of::<NoteRow>(), size_of::<PartFacts>(), rows.len(), parts.len(), capacity]
             .map(|length| u32::try_from(length).unwrap_or(u32::MAX));
     let no_rows = Rows { at: ptr::null(), count: 0, stride };
     let Requirements { gpu, partial, built_cuda, cudart_built } = requirements;
@@ -291,7 +291,7 @@ mod tests {
             "uint32_t" => "u32",
             "int32_t" => "i32",
             "uint64_t" => "u64",
-            "const void *" => "*const Row",
+            "const void *" => "*const NoteRow",
             other => {
                 let name = other.trim_start_matches("const ").trim_start_matches("struct ").trim_end_matches(" *");
                 let rust = match name {
@@ -321,7 +321,7 @@ mod tests {
             let expected: Vec<_> = fields.iter().map(|(name, kind)| ((*name).to_owned(), (*kind).to_owned())).collect();
             assert_eq!(members(&text, name), expected, "{name}");
         }
-        assert_eq!(size_of::<Row>(), layout::gpu_row::SIZE);
+        assert_eq!(size_of::<NoteRow>(), layout::gpu_row::SIZE);
     }
 
     /// The names in a list of the header: its lines are continued, but for the last.

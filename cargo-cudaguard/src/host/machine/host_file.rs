@@ -139,7 +139,7 @@ impl Machine {
 /// A string that is borrowed from the input if it contains no escape.
 #[derive(Deserialize)]
 #[serde(transparent)]
-struct Text<'a>(#[serde(borrow)] Cow<'a, str>);
+struct BorrowedText<'a>(#[serde(borrow)] Cow<'a, str>);
 
 /// An array of at most [`MOST`] entries.
 struct List<T>(Vec<T>);
@@ -212,12 +212,12 @@ fn parse<'de, D: Deserializer<'de>, T>(
     expected: &'static str,
     parse: fn(&str) -> Option<T>,
 ) -> Result<Option<T>, D::Error> {
-    struct Parse<T> {
+    struct ParsedText<T> {
         expected: &'static str,
         parse: fn(&str) -> Option<T>,
     }
 
-    impl<'de, T> Visitor<'de> for Parse<T> {
+    impl<'de, T> Visitor<'de> for ParsedText<T> {
         type Value = Option<T>;
 
         fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -237,7 +237,7 @@ fn parse<'de, D: Deserializer<'de>, T>(
         }
     }
 
-    json.deserialize_option(Parse { expected, parse })
+    json.deserialize_option(ParsedText { expected, parse })
 }
 
 /// Defines a function for `deserialize_with` that parses one kind of string.
@@ -335,11 +335,11 @@ fn member<'de, A: MapAccess<'de>, T: Deserialize<'de>>(
 
 /// The visitor that reads a host file. `shown`: with the facts that are only displayed.
 #[derive(Clone, Copy)]
-struct Members {
+struct HostFileVisitor {
     shown: bool,
 }
 
-impl<'de> DeserializeSeed<'de> for Members {
+impl<'de> DeserializeSeed<'de> for HostFileVisitor {
     type Value = HostFile;
 
     fn deserialize<D: Deserializer<'de>>(self, json: D) -> Result<HostFile, D::Error> {
@@ -347,7 +347,7 @@ impl<'de> DeserializeSeed<'de> for Members {
     }
 }
 
-impl<'de> Visitor<'de> for Members {
+impl<'de> Visitor<'de> for HostFileVisitor {
     type Value = HostFile;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -356,10 +356,10 @@ impl<'de> Visitor<'de> for Members {
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<HostFile, A::Error> {
         let HostFile { mut revision, mut machine, mut unknown } = HostFile::default();
-        let (mut kind, mut gpus): (Option<Text<'_>>, Option<List<Gpu>>) = (None, None);
+        let (mut kind, mut gpus): (Option<BorrowedText<'_>>, Option<List<Gpu>>) = (None, None);
         let (mut variables, mut sources): (Option<Pairs>, Option<Pairs>) = (None, None);
         let mut warnings: Option<List<String>> = None;
-        while let Some(Text(key)) = map.next_key()? {
+        while let Some(BorrowedText(key)) = map.next_key()? {
             match &*key {
                 "revision" => member(&mut map, "revision", &mut revision)?,
                 "name" => member(&mut map, "name", &mut machine.name)?,
@@ -404,7 +404,7 @@ impl<'de> Visitor<'de> for Members {
 impl HostFile {
     fn parse(text: &str, shown: bool) -> Result<Self, ParseError> {
         let mut json = serde_json::Deserializer::from_str(text);
-        let parsed = Members { shown }.deserialize(&mut json);
+        let parsed = HostFileVisitor { shown }.deserialize(&mut json);
         parsed.and_then(|file| json.end().map(|()| file)).map_err(|error| {
             if !text.trim_start().starts_with('{') {
                 return ParseError::not_an_object(text);
@@ -412,7 +412,8 @@ impl HostFile {
             // Tracking the keys takes time, so it is done only for an error message.
             let mut track = serde_path_to_error::Track::new();
             let mut json = serde_json::Deserializer::from_str(text);
-            let tracked = Members { shown }.deserialize(serde_path_to_error::Deserializer::new(&mut json, &mut track));
+            let tracked =
+                HostFileVisitor { shown }.deserialize(serde_path_to_error::Deserializer::new(&mut json, &mut track));
             ParseError::new(&tracked.err().map(|_| track.path().to_string()).unwrap_or_default(), &error)
         })
     }

@@ -113,7 +113,7 @@ impl fmt::Display for PlacementError {
 impl std::error::Error for PlacementError {}
 
 /// An interval of compute capabilities, from which a row is built.
-type Interval = ((u8, u8), Option<(u8, u8)>);
+type CcInterval = ((u8, u8), Option<(u8, u8)>);
 
 impl Placement {
     /// Derives the placement of these files together.
@@ -288,7 +288,7 @@ fn common_processor(files: &[Components]) -> Result<String, PlacementError> {
 }
 
 /// Returns intervals of compute capabilities in each of which the checks have the same result.
-fn cc_intervals(files: &[Components], processor: &str) -> Vec<Interval> {
+fn cc_intervals(files: &[Components], processor: &str) -> Vec<CcInterval> {
     let mut starts = BTreeSet::from([(0, 0)]);
     // Drivers and cuDNN support only some generations, and files that use them need not have kernels.
     starts.extend(tables::arch_rows().iter().map(|row| row.cc));
@@ -299,7 +299,7 @@ fn cc_intervals(files: &[Components], processor: &str) -> Vec<Interval> {
         }
     }
     let starts: Vec<(u8, u8)> = starts.into_iter().collect();
-    let mut intervals: Vec<Interval> = Vec::new();
+    let mut intervals: Vec<CcInterval> = Vec::new();
     for (at, from) in starts.iter().enumerate() {
         let to = starts.get(at + 1).map(|next| previous_cc(*next));
         match intervals.last_mut() {

@@ -98,8 +98,8 @@ impl OpenDriver {
     /// Reports the facts of the driver. Returns `None` if the parent no longer reads.
     fn report_facts(&self, write_line: &mut impl FnMut(&str) -> Option<()>) -> Option<()> {
         type Init = unsafe extern "C" fn(c_uint) -> c_int;
-        type Number = unsafe extern "C" fn(*mut c_int) -> c_int;
-        type Device = unsafe extern "C" fn(*mut c_int, c_int) -> c_int;
+        type GetNumber = unsafe extern "C" fn(*mut c_int) -> c_int;
+        type GetDevice = unsafe extern "C" fn(*mut c_int, c_int) -> c_int;
         let (Some(version), Some(init), Some(count), Some(device)) = (
             self.load_symbol(c"cuDriverGetVersion"),
             self.load_symbol(c"cuInit"),
@@ -112,10 +112,10 @@ impl OpenDriver {
         // those that the library exports under their names.
         let (version, init, count, device) = unsafe {
             (
-                std::mem::transmute::<*mut c_void, Number>(version),
+                std::mem::transmute::<*mut c_void, GetNumber>(version),
                 std::mem::transmute::<*mut c_void, Init>(init),
-                std::mem::transmute::<*mut c_void, Number>(count),
-                std::mem::transmute::<*mut c_void, Device>(device),
+                std::mem::transmute::<*mut c_void, GetNumber>(count),
+                std::mem::transmute::<*mut c_void, GetDevice>(device),
             )
         };
         let mut number = 0;
@@ -165,13 +165,13 @@ impl OpenDriver {
     }
 
     fn text(&self, device: c_int, name: &CStr) -> Option<String> {
-        type Text = unsafe extern "C" fn(*mut c_char, c_int, c_int) -> c_int;
+        type GetText = unsafe extern "C" fn(*mut c_char, c_int, c_int) -> c_int;
         let mut buffer = [0_u8; 256];
         // SAFETY: cuDeviceGetName and cuDeviceGetPCIBusId have this type (text, its size, device); they write at
         // most as many bytes as the size argument, which is one less than the buffer, so that the buffer always
         // ends with NUL.
         unsafe {
-            let ask = std::mem::transmute::<*mut c_void, Text>(self.load_symbol(name)?);
+            let ask = std::mem::transmute::<*mut c_void, GetText>(self.load_symbol(name)?);
             (ask(buffer.as_mut_ptr().cast(), 255, device) == 0).then_some(())?;
         }
         let text = CStr::from_bytes_until_nul(&buffer).ok()?.to_string_lossy();

@@ -176,7 +176,7 @@ fn check_cudnn_level(toolchain: &Toolchain, one: &CrateUse, findings: &mut Vec<F
 
 /// Finds two crates of different majors in one program.
 fn check_majors_agree(uses: &[CrateUse], findings: &mut Vec<Finding>) {
-    let cuda: Vec<(&CrateUse, u32, Level<'_>)> = uses
+    let cuda: Vec<(&CrateUse, u32, SourcedLevel<'_>)> = uses
         .iter()
         .filter(|one| !one.of.tool && one.of.library_stems().into_iter().any(has_majors))
         .filter_map(|one| {
@@ -185,7 +185,7 @@ fn check_majors_agree(uses: &[CrateUse], findings: &mut Vec<Finding>) {
         })
         .collect();
     report_disagreement("CUDA", &cuda, findings);
-    let library: Vec<(&CrateUse, u32, Level<'_>)> = uses
+    let library: Vec<(&CrateUse, u32, SourcedLevel<'_>)> = uses
         .iter()
         .filter(|one| !one.of.tool)
         .filter_map(|one| {
@@ -197,9 +197,9 @@ fn check_majors_agree(uses: &[CrateUse], findings: &mut Vec<Finding>) {
 }
 
 /// A level, and its source.
-type Level<'a> = (String, &'a str);
+type SourcedLevel<'a> = (String, &'a str);
 
-fn report_disagreement(what: &str, uses: &[(&CrateUse, u32, Level<'_>)], findings: &mut Vec<Finding>) {
+fn report_disagreement(what: &str, uses: &[(&CrateUse, u32, SourcedLevel<'_>)], findings: &mut Vec<Finding>) {
     let Some((first, major, (level, by))) = uses.iter().max_by_key(|(_, major, _)| *major) else { return };
     let other = uses.iter().find(|(_, one, _)| one != major);
     let Some((other, other_major, (other_level, other_by))) = other else { return };

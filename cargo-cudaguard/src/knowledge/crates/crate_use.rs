@@ -36,7 +36,7 @@ pub enum Chosen {
 }
 
 /// The CUDA level of a crate.
-pub type Level = DetectedLevel<CudaVersion>;
+pub type CudaLevel = DetectedLevel<CudaVersion>;
 
 /// The cuDNN level of a crate: the major, and the minor if it is known.
 pub type LibraryLevel = DetectedLevel<(u32, Option<u32>)>;
@@ -167,7 +167,7 @@ pub struct CrateUse {
     /// The crate.
     pub of: Crate,
     /// The CUDA release of its bindings.
-    pub level: Option<Level>,
+    pub level: Option<CudaLevel>,
     /// The cuDNN release of its bindings.
     pub library: Option<LibraryLevel>,
     /// The compiler that it would run.
@@ -250,7 +250,7 @@ impl CrateDetector<'_> {
         found
     }
 
-    fn detect_level(&self, of: &Crate, rule: &LevelRule) -> Result<Option<Level>, Stopped> {
+    fn detect_level(&self, of: &Crate, rule: &LevelRule) -> Result<Option<CudaLevel>, Stopped> {
         let known: Vec<CudaVersion> = of.known.iter().filter_map(|feature| rule.level_of(feature)).collect();
         let newest = known.iter().max().copied();
         let bindings = |value: CudaVersion, by: String, chosen| match newest {
@@ -301,7 +301,7 @@ impl CrateDetector<'_> {
     }
 
     /// Searches for `cuda.h` as `cuda-bindings` does (`build.rs:144-277` of 0.5.0).
-    fn detect_header_level(&self, rule: &HeaderLevelRule) -> Result<Level, Stopped> {
+    fn detect_header_level(&self, rule: &HeaderLevelRule) -> Result<CudaLevel, Stopped> {
         let tree = self.env.var(&rule.target).filter(|tree| !tree.trim().is_empty());
         let trees: &[&str] = if self.toolchain.target.starts_with("aarch64") {
             &["sbsa-linux", "aarch64-linux"]

@@ -17,7 +17,8 @@ pub mod table;
 
 pub use crate_findings::{Ran, check_crates, check_stale_builds, driver_floors};
 pub use crate_use::{
-    ArchUse, Chosen, CrateCompiler, CrateHeaders, CrateUse, DetectedLevel, Level, LibraryLevel, Stopped, detect_crates,
+    ArchUse, Chosen, CrateCompiler, CrateHeaders, CrateUse, CudaLevel, DetectedLevel, LibraryLevel, Stopped,
+    detect_crates,
 };
 
 use cudaguard::internal::vendor::{CUDNN, NVML, is_nvidia_word};

@@ -13,7 +13,7 @@ use cudaguard::internal::policy::Policy;
 use cudaguard::internal::toolchain::Sourced;
 use cudaguard::internal::version::{CudaVersion, Version};
 
-type Releases = BTreeSet<CudaVersion>;
+type CudaReleases = BTreeSet<CudaVersion>;
 
 /// Checks the releases. `recorded` is the toolkit that was checked before linking.
 pub(super) fn check_toolkit_evidence(
@@ -52,12 +52,12 @@ fn current_toolkit(linked: &Linked<'_>) -> Option<CudaVersion> {
     in_use_fact(linked).map(|fact| CudaVersion::from(fact.value))
 }
 
-fn join_releases(releases: &Releases) -> String {
+fn join_releases(releases: &CudaReleases) -> String {
     releases.iter().map(ToString::to_string).collect::<Vec<_>>().join(" and ")
 }
 
 /// Returns values that describe the evidence in the file, with the kernels of these releases.
-fn evidence_args(linked: &Linked<'_>, releases: &Releases) -> Values {
+fn evidence_args(linked: &Linked<'_>, releases: &CudaReleases) -> Values {
     let kernels = &linked.seen.kernels;
     let mut lines = Vec::new();
     for release in releases {
@@ -76,7 +76,7 @@ fn evidence_args(linked: &Linked<'_>, releases: &Releases) -> Values {
 }
 
 fn cudart_in_words(linked: &Linked<'_>) -> Option<String> {
-    let inside: Releases = linked.seen.cudart.iter().copied().collect();
+    let inside: CudaReleases = linked.seen.cudart.iter().copied().collect();
     if linked.cudart == Linkage::Static && !inside.is_empty() {
         return Some(format!("{} inside, by a constant in its code", join_releases(&inside)));
     }
@@ -92,7 +92,7 @@ fn check_cudart_release(policy: &Policy, linked: &Linked<'_>, findings: &mut Vec
     let seen = linked.seen;
     let (kernels, cudarts) = (seen.registered_releases(), seen.cudart_releases());
     let Some(newest) = seen.newest_cudart() else { return };
-    let others: Releases = kernels.difference(&cudarts).copied().collect();
+    let others: CudaReleases = kernels.difference(&cudarts).copied().collect();
     // Kernels of this build that an earlier toolkit compiled differ from the cudart of the toolkit in use, too: one cause, one finding.
     let is_of_toolkit = current_toolkit(linked) == Some(newest) && others.is_subset(&seen.own_kernel_releases());
     if others.is_empty() || is_of_toolkit && !policy.allow.contains_key(&Code::OtherToolkitUsed) {

@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 
 use memchr::memmem;
 
-use super::Change;
+use super::NotePatch;
 use crate::binary::elf_links::{Slot, dynamic_links};
 use crate::binary::mapped_file::Contents;
 use crate::binary::symbols::{self, Releases};
@@ -28,7 +28,7 @@ const PT_LOAD: u32 = 1;
 const STT_GNU_IFUNC: u8 = 10;
 
 /// Returns the changes to this program. Empty if it contains no guard that handles the weak references.
-pub(super) fn slot_changes(data: &Contents) -> Vec<Change> {
+pub(super) fn slot_changes(data: &Contents) -> Vec<NotePatch> {
     let Ok(elf) = Elf::parse(data) else { return Vec::new() };
     let known = matches!(elf.machine(), machine::X86_64 | machine::AARCH64) && elf.is_64_bit();
     if !known || elf.interpreter().is_none() || !elf.needed().iter().any(|name| is_guarded(name)) {
@@ -41,7 +41,7 @@ pub(super) fn slot_changes(data: &Contents) -> Vec<Change> {
     if counters.is_empty() || may_run_before_guard(&elf, &counters) {
         return Vec::new();
     }
-    let mut changes: Vec<Change> = counters.into_iter().map(|at| (at as u64, count.to_le_bytes().into())).collect();
+    let mut changes: Vec<NotePatch> = counters.into_iter().map(|at| (at as u64, count.to_le_bytes().into())).collect();
     for (slot, library) in made {
         let Some(entry) = data.get(slot.offset..slot.offset + 24) else { return Vec::new() };
         let mut entry = entry.to_vec();

@@ -182,7 +182,7 @@ fn clauses_of(kind: PackageKind, rest: &str) -> &str {
 }
 
 /// Parses the text after a name: the oldest allowed release, and the first release above the range.
-fn version_range(kind: PackageKind, rest: &str) -> Range {
+fn version_range(kind: PackageKind, rest: &str) -> ReleaseInterval {
     // Alternatives, which conda supports, are merged into one range that includes the releases between them.
     let all = clauses_of(kind, rest).split('|').map(|one| range_of_clauses(kind, one));
     all.reduce(|(least, below), (other, other_below)| (least.min(other), below.zip(other_below).map(|(a, b)| a.max(b))))
@@ -190,9 +190,9 @@ fn version_range(kind: PackageKind, rest: &str) -> Range {
 }
 
 /// The oldest allowed release and the first one above the range; `None` means unbounded.
-type Range = (Option<Version>, Option<Version>);
+type ReleaseInterval = (Option<Version>, Option<Version>);
 
-fn range_of_clauses(kind: PackageKind, all: &str) -> Range {
+fn range_of_clauses(kind: PackageKind, all: &str) -> ReleaseInterval {
     let (mut least, mut below) = (None, None);
     for clause in all.split(',').map(str::trim).filter(|clause| !clause.is_empty()) {
         let at = clause.find(|c: char| c.is_ascii_digit()).unwrap_or(clause.len());
