@@ -104,6 +104,16 @@ fn unguarded_program_on_described_hosts() {
         assert_eq!(value["verdict"] == "refused", verdict == "refused", "{function}, {flags}: {value}");
         assert!(verdict != "unknown" || value["verdict"] == verdict, "{function}, {flags}: {value}");
     }
+    // Another machine does not have the files in a search path of the builder.
+    let builder = Fixture::new("bare builder");
+    let elsewhere = builder.library("libcudnn.so.9", &["cudnnCreate"]);
+    let search_path = format!("lazy,-rpath,{}", builder.0.path().display());
+    let program = fixture.program("built", &["cudnnCreate"], &elsewhere, &search_path);
+    for (cudnn, expected) in [("9.0.0", ""), ("8.9.7", "CG201 error"), ("none", "CG205 error")] {
+        let value = json(&call(["verify", "--json"]).arg(&program).args(["--cudnn", cudnn]).run());
+        let found: Vec<String> = codes(&value).into_iter().filter(|code| code.ends_with("error")).collect();
+        assert_eq!(found.concat(), expected, "{cudnn}: {value}");
+    }
     let cudart_library = fixture.library("all/libcudart.so.12", &["cudaMalloc", "cudaGraphAddNode_v2"]);
     let program = fixture.program("prog", &["cudaGraphAddNode_v2"], &cudart_library, "now");
     for (version, refused) in [("12.2.140", true), ("12.3.52", false), ("12.9.79", false)] {

@@ -14,7 +14,7 @@ use crate::binary::file::{BinaryKind, TargetOs};
 use crate::binary::loader::SearchSource;
 use crate::cli::report::CliError;
 use crate::family::is_nvrtc;
-use crate::host::dry_run::is_searched_inside;
+use crate::host::dry_run::{is_brought, is_searched_inside};
 use crate::host::library_version::{in_name, inner_file};
 use crate::host::machine::detect::{LIBCUDA, in_compat_dir, release_in_name, release_of_file};
 use crate::host::machine::{
@@ -383,6 +383,10 @@ impl ArtifactReport {
     ) -> Option<(Found, &'static str)> {
         let object = &graph.graph.objects[index];
         if !is_supplied && object.place == SearchSource::Package {
+            return None;
+        }
+        // Another machine has its own copy.
+        if graph.is_on_disk() && !self.is_joined && !is_brought(&graph.graph, index) {
             return None;
         }
         let path = &object.path;
