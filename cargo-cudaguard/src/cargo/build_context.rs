@@ -276,8 +276,8 @@ mod tests {
             "cudaguard: 2 of 2 targets guarded (CUDA 13.0, cuDNN 9.15.1)"
         );
         assert_eq!(
-            summary_line(&[entry("a", None, &["no CUDA"])], &[], &[], false).unwrap(),
-            "cudaguard: 1 of 1 target guarded (no CUDA)"
+            summary_line(&[entry("a", None, &["no CUDA toolkit"])], &[], &[], false).unwrap(),
+            "cudaguard: 1 of 1 target guarded (no CUDA toolkit)"
         );
         let no_elf = Some(NotGuarded::Because("no ELF".to_owned()));
         assert_eq!(

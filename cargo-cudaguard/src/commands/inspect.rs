@@ -495,7 +495,7 @@ pub(crate) fn built_with(manifest: &Manifest) -> String {
     if let Some(guarded) = manifest.library.as_ref().filter(|guarded| guarded.linkage != Linkage::None) {
         parts.push(format!("{} {}", CUDNN.name, guarded.version));
     }
-    if parts.is_empty() { "no CUDA".to_owned() } else { parts.join(", ") }
+    if parts.is_empty() { "no CUDA toolkit".to_owned() } else { parts.join(", ") }
 }
 
 #[cfg(test)]

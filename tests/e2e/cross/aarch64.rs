@@ -23,7 +23,7 @@ fn unchanged_package_is_guarded() {
     let project = plain("arm-plain");
     let words = ["build", "--bins", "--examples", "--target", AARCH64];
     let outcome = guard(&project, words).run().success();
-    assert_eq!(printed(&outcome, "cudaguard: 2 of 2 targets guarded (no CUDA)"), 1, "{outcome}");
+    assert_eq!(printed(&outcome, "cudaguard: 2 of 2 targets guarded (no CUDA toolkit)"), 1, "{outcome}");
     objects_are_of(&project, AARCH64, machine::AARCH64);
     for file in ["app", "examples/libplugin.so"] {
         let _ = sealed(&built(&project, AARCH64, file), machine::AARCH64, AARCH64);
@@ -38,7 +38,7 @@ fn package_with_embed_is_guarded() {
     need();
     let project = embedding("arm-embeds");
     let outcome = guard(&project, ["build", "--bins", "--examples", "--target", AARCH64]).run().success();
-    assert_eq!(printed(&outcome, "cudaguard: 2 of 2 targets guarded (no CUDA)"), 1, "{outcome}");
+    assert_eq!(printed(&outcome, "cudaguard: 2 of 2 targets guarded (no CUDA toolkit)"), 1, "{outcome}");
     assert_eq!(printed(&outcome, "Compiling cudaguard v"), 0, "the tests share the compiled library: {outcome}");
     for file in ["app", "examples/libplugin.so"] {
         let _ = sealed(&built(&project, AARCH64, file), machine::AARCH64, AARCH64);

@@ -73,7 +73,7 @@ fn unguarded_target_next_to_guarded() {
     tools::need_all(&["wasm-ld", "aarch64-linux-gnu-gcc"]);
     let project = plain("mixed-targets");
     let outcome = guard(&project, ["build", "--target", WASM, "--target", AARCH64]).run().success();
-    assert_eq!(printed(&outcome, "cudaguard: 1 of 2 targets guarded (no CUDA)"), 1, "{outcome}");
+    assert_eq!(printed(&outcome, "cudaguard: 1 of 2 targets guarded (no CUDA toolkit)"), 1, "{outcome}");
     assert_eq!(printed(&outcome, &format!("not guarded: app: {}", why(WASM))), 1, "{outcome}");
     let _ = sealed(&built(&project, AARCH64, "app"), machine::AARCH64, AARCH64);
 }

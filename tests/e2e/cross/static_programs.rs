@@ -131,6 +131,6 @@ fn musl_without_compiler_is_unguarded() {
     assert_eq!(Binary::read(&program).expect("a program").manifests().count(), 0);
     assert_eq!(Call::new(&program).run().success().stdout, "ran\n");
     let outcome = build("musl-gcc");
-    assert_eq!(printed(&outcome, "cudaguard: 1 of 1 target guarded (no CUDA)"), 1, "{outcome}");
+    assert_eq!(printed(&outcome, "cudaguard: 1 of 1 target guarded (no CUDA toolkit)"), 1, "{outcome}");
     let _ = sealed(&program, machine::X86_64, MUSL);
 }

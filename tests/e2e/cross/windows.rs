@@ -13,7 +13,7 @@ fn windows_program_and_dll_are_sealed() {
     for project in [plain("windows-plain"), embedding("windows-embeds")] {
         let words = ["build", "--bins", "--examples", "--target", WINDOWS];
         let outcome = guard(&project, words).run().success();
-        assert_eq!(printed(&outcome, "cudaguard: 2 of 2 targets guarded (no CUDA)"), 1, "{outcome}");
+        assert_eq!(printed(&outcome, "cudaguard: 2 of 2 targets guarded (no CUDA toolkit)"), 1, "{outcome}");
         for file in ["app.exe", "examples/plugin.dll"] {
             let _ = sealed(&built(&project, WINDOWS, file), machine::X86_64, WINDOWS);
         }

@@ -118,7 +118,7 @@ fn message_formats_are_kept() {
         assert_eq!(ours.lines().filter(announced).count(), 1, "{by_us}");
         let ours: Vec<&str> = ours.lines().filter(|line| !announced(line)).collect();
         let ours: String = same(&ours.join("\n"), &guarded);
-        let expected = same(&by_cargo.clean_stderr(), &plain) + "\ncudaguard: 1 of 1 target guarded (no CUDA)";
+        let expected = same(&by_cargo.clean_stderr(), &plain) + "\ncudaguard: 1 of 1 target guarded (no CUDA toolkit)";
         assert_eq!(ours.trim(), expected.trim(), "{format}: stderr, and one line of ours at the end");
     }
 }
@@ -281,7 +281,7 @@ fn release_errors_stop_before_cargo() {
     assert!(outcome.stderr.contains("warning[CG110]"), "only what is built is judged: {outcome}");
     let outcome = build(&["build"]).success();
     assert_eq!(outcome.stderr.matches("[CG110]").count(), 1, "reported once for both: {outcome}");
-    assert_eq!(summary(&outcome), "cudaguard: 2 of 2 targets guarded (no CUDA)");
+    assert_eq!(summary(&outcome), "cudaguard: 2 of 2 targets guarded (no CUDA toolkit)");
 }
 
 #[e2e]

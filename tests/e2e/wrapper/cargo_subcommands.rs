@@ -20,7 +20,7 @@ fn program(name: &str) -> Fixture {
     fixture
 }
 
-const CUDNN: &str = "cudaguard: 1 of 1 target guarded (no CUDA)";
+const CUDNN: &str = "cudaguard: 1 of 1 target guarded (no CUDA toolkit)";
 
 /// Deletes the outputs of earlier builds and returns the call.
 fn anew(fixture: &Fixture, words: &[&str]) -> Call {

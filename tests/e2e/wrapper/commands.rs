@@ -42,7 +42,7 @@ fn install_by_path_is_guarded() {
     let outcome =
         fixture.guard(["install", "--path", ".", "--root"].iter().map(std::ffi::OsStr::new).chain([root.as_os_str()]));
     let outcome = outcome.run().success();
-    assert_eq!(summary(&outcome), "cudaguard: 1 of 1 target guarded (no CUDA)");
+    assert_eq!(summary(&outcome), "cudaguard: 1 of 1 target guarded (no CUDA toolkit)");
     let note = sealed(&root.join("bin/app"), "app");
     assert_eq!(note.manifest.profile, "release");
     assert_eq!(Call::new(root.join("bin/app")).arg("x").run().success().stdout, "ran [\"x\"]\n");
@@ -65,7 +65,7 @@ fn run_passes_program_arguments() {
     let fixture = program("started");
     let outcome = fixture.guard(["run", "--release", "--", "--quiet", "two words"]).run().success();
     assert_eq!(outcome.stdout, "ran [\"--quiet\", \"two words\"]\n");
-    assert_eq!(summary(&outcome), "cudaguard: 1 of 1 target guarded (no CUDA)");
+    assert_eq!(summary(&outcome), "cudaguard: 1 of 1 target guarded (no CUDA toolkit)");
     let at = |text: &str| outcome.stderr.find(text).unwrap_or_else(|| panic!("{text}: {outcome}"));
     assert!(at("Running") < at("cudaguard: ") && outcome.stderr.contains(" exec -- target/release/app"), "{outcome}");
     // The program's environment contains no variables of the build.

@@ -48,7 +48,7 @@ fn programs_examples_and_libraries_are_guarded() {
     for file in ["debug/app", "debug/libapp.so", "debug/examples/shown", "debug/examples/libc_example.so"] {
         let _ = sealed(&fixture.built(file), "app");
     }
-    assert_eq!(summary(&outcome), "cudaguard: 4 of 4 targets guarded (no CUDA)");
+    assert_eq!(summary(&outcome), "cudaguard: 4 of 4 targets guarded (no CUDA toolkit)");
     assert_eq!(Call::new(fixture.built("debug/app")).run().success().stdout, "ran 1\n");
     assert_eq!(Call::new(fixture.built("debug/examples/shown")).run().success().stdout, "ran 1\n");
     // Loads the library in another program.
@@ -74,7 +74,7 @@ fn only_requested_targets_are_counted() {
         (&["build", "--bin", "with-som?"], "1 of 1 target"),
     ] {
         let printed = fixture.guard(words).run().success();
-        assert_eq!(summary(&printed), format!("cudaguard: {count} guarded (no CUDA)"), "{words:?}: {printed}");
+        assert_eq!(summary(&printed), format!("cudaguard: {count} guarded (no CUDA toolkit)"), "{words:?}: {printed}");
     }
 }
 
@@ -155,7 +155,7 @@ fn embed_is_not_guarded_twice() {
     for name in ["injection-embed", "other"] {
         let _ = sealed(&project.built(&format!("debug/{name}")), "injection-embed");
     }
-    assert_eq!(summary(&outcome), "cudaguard: 2 of 2 targets guarded (no CUDA)");
+    assert_eq!(summary(&outcome), "cudaguard: 2 of 2 targets guarded (no CUDA toolkit)");
     let again = project.cudaguard(["build", "-v"]).run().success();
     assert!(!again.stderr.contains("Running `"), "nothing changed: {again}");
     // A stamp with other contents makes the build script run again.
@@ -271,7 +271,7 @@ fn static_library_without_guard_is_reported() {
     assert_eq!(quiet.stderr, "");
     fixture.write("src/main.rs", MAIN);
     let built = fixture.guard(["build"]).run().success();
-    assert!(built.stderr.contains("1 of 1 target guarded (no CUDA)\n  not guarded: libpart.a: "), "{built}");
+    assert!(built.stderr.contains("1 of 1 target guarded (no CUDA toolkit)\n  not guarded: libpart.a: "), "{built}");
     for words in [&["run"][..], &["test"], &["build", "--bin", "part"]] {
         let printed = fixture.guard(words).run().success();
         assert!(!printed.stderr.contains("not guarded"), "no program needs the library: {printed}");
@@ -344,6 +344,6 @@ fn missing_c_compiler_is_reported() {
     assert_eq!(Call::new(fixture.built("debug/app")).run().success().stdout, "ran 1\n");
     assert_eq!(summary(&call().run().success()), "cudaguard: 0 of 1 target guarded", "said each time");
     let outcome = fixture.guard(["build"]).run().success();
-    assert_eq!(summary(&outcome), "cudaguard: 1 of 1 target guarded (no CUDA)", "a compiler has come");
+    assert_eq!(summary(&outcome), "cudaguard: 1 of 1 target guarded (no CUDA toolkit)", "a compiler has come");
     let _ = sealed(&fixture.built("debug/app"), "app");
 }

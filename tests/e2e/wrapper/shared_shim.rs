@@ -146,7 +146,7 @@ fn package_without_cuda_is_not_guarded() {
     let built = fixture.guard(["build"]).run().success();
     let _ = sealed(&fixture.built("debug/guarded"), "guarded");
     assert!(notes(&fixture.built("debug/plain")).is_empty());
-    assert_eq!(summary(&built), "cudaguard: 1 of 2 targets guarded (no CUDA)");
+    assert_eq!(summary(&built), "cudaguard: 1 of 2 targets guarded (no CUDA toolkit)");
     assert!(built.stderr.contains("\n  not guarded: plain: does not use CUDA"), "{built}");
 }
 
