@@ -209,7 +209,8 @@ fn exec_replaces_the_process() {
 #[e2e]
 fn check_prints_toolchain_and_findings() {
     let manifest = package("app", "[workspace]\n[features]\ncudnn = []\n");
-    let fixture = Fixture::new("check", &[("Cargo.toml", &manifest), ("src/main.rs", MAIN)]);
+    let script = "fn main() {\n    println!(\"cargo:rustc-link-lib=cudnn\");\n}\n";
+    let fixture = Fixture::new("check", &[("Cargo.toml", &manifest), ("build.rs", script), ("src/main.rs", MAIN)]);
     let outcome = fixture.guard(["check"]).run().success();
     assert!(outcome.stdout.starts_with("app 0.1.0 for ") && outcome.stderr.is_empty(), "{outcome}");
     let cudnn = fixture.sibling("cudnn");
