@@ -491,12 +491,12 @@ fn driver_findings(
         let part = owner_of(artifact, component);
         let values = file_values(part.map_or(component, |part| &part.name)).with("floor", floor_text(floor));
         let manifests = part.map_or(&components.manifests, |part| &part.components.manifests);
-        let causes: Vec<DriverNeed> = manifests.iter().flat_map(|manifest| driver_causes(manifest, ccs)).collect();
+        let causes: Vec<DriverCause> = manifests.iter().flat_map(|manifest| driver_causes(manifest, ccs)).collect();
         let owned = [Components { manifests: manifests.clone(), os: components.os, ..Components::default() }];
         let ccs_or_any = ccs.iter().map(|cc| Some(*cc)).chain(ccs.is_empty().then_some(None));
         let needs = ccs_or_any.filter_map(|cc| driver_needs(&owned, &machine_with_gpu(cc)).driver).max();
         let Some(OldestDriver { cuda, release }) = needs else { continue };
-        let mut reasons: Vec<&DriverNeed> = causes.iter().filter(|cause| cause.cuda == cuda).collect();
+        let mut reasons: Vec<&DriverCause> = causes.iter().filter(|cause| cause.cuda == cuda).collect();
         reasons.sort_by_key(|cause| (cause.of_gpu, &cause.why));
         reasons.dedup_by_key(|cause| &cause.why);
         let of_gpus = reasons.iter().all(|cause| cause.of_gpu);
@@ -545,7 +545,7 @@ fn floor_text(floor: DriverRelease) -> String {
 }
 
 /// A driver requirement of a component, and its reason.
-struct DriverNeed {
+struct DriverCause {
     cuda: CudaVersion,
     why: String,
     /// It depends on the GPU.
@@ -560,10 +560,10 @@ fn owner_of<'a>(artifact: &'a ArtifactReport, component: &str) -> Option<&'a Art
 }
 
 /// The driver requirements of a component on these GPUs.
-fn driver_causes(manifest: &Manifest, ccs: &[(u8, u8)]) -> Vec<DriverNeed> {
+fn driver_causes(manifest: &Manifest, ccs: &[(u8, u8)]) -> Vec<DriverCause> {
     let causes = manifest.requires.iter().filter_map(|row| match row {
         Requirement::Driver { cuda, because, .. } => {
-            Some(DriverNeed { cuda: *cuda, why: because.clone(), of_gpu: false })
+            Some(DriverCause { cuda: *cuda, why: because.clone(), of_gpu: false })
         }
         Requirement::Gpu { from, to, by, code, cuda: Some(cuda), .. } if *by != GpuCoverage::Nothing => {
             let is_concerned = ccs.iter().any(|cc| cc >= from && to.is_none_or(|to| *cc <= to));
@@ -574,7 +574,7 @@ fn driver_causes(manifest: &Manifest, ccs: &[(u8, u8)]) -> Vec<DriverNeed> {
             } else {
                 format!("the compression of its code ({code})")
             };
-            is_concerned.then_some(DriverNeed { cuda: *cuda, why, of_gpu: true })
+            is_concerned.then_some(DriverCause { cuda: *cuda, why, of_gpu: true })
         }
         _ => None,
     });

@@ -126,6 +126,7 @@ impl Bench {
         let mut bench = Self { name, root, variables: BTreeMap::new(), target: None };
         bench.file("home/app/Cargo.toml", project::package("app") + "[features]\ncudnn = []\n");
         bench.file("home/app/src/main.rs", "fn main() {}\n");
+        bench.file("home/app/src/scale.cu", "__global__ void scale(float *x) { *x *= 2; }\n");
         bench.gcc("usr/bin/gcc", "12.2.0");
         let path = bench.at("usr/bin");
         bench.set("PATH", path);

@@ -46,7 +46,7 @@ pub(super) enum CudaMajors {
 
 /// The driver that a library needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum DriverNeed {
+pub(super) enum DriverDependency {
     /// None, or other rules determine it.
     None,
     /// Any release.
@@ -100,7 +100,7 @@ pub struct KnownLibrary {
     pub is_opened: bool,
     pub(super) dll: Dll,
     pub(super) cuda: CudaMajors,
-    pub(super) driver: DriverNeed,
+    pub(super) driver: DriverDependency,
 }
 
 /// cuBLAS returns the version of the cuBLASLt that is loaded, so its own file contains none.
@@ -152,7 +152,7 @@ pub static CATALOGUE: [&KnownLibrary; 56] = [
     &toolkit(&["libcurand"])
         .named("curand", "cuRAND", &[getter("curandGetVersion", &[(0, 1000)])])
         .cuda(CudaMajors::Listed(&[(10, 10, 13)]))
-        .driver(DriverNeed::OfCuda)
+        .driver(DriverDependency::OfCuda)
         .essential(&["curand"]),
     &NVJITLINK,
     &NVRTC,
@@ -160,28 +160,28 @@ pub static CATALOGUE: [&KnownLibrary; 56] = [
     &PTXAS,
     &product(&["libnccl"])
         .named(NCCL.key, NCCL.name, &[GetterOf(&NCCL)])
-        .driver(DriverNeed::Any)
+        .driver(DriverDependency::Any)
         .functions("nccl")
         .packages(&["nccl"]),
     &product(&["libcutensor"])
         .named("cutensor", "cuTENSOR", &[getter("cutensorGetVersion", &[(0, 10_000)])])
         .dll(Dll::Named("cutensor", "2"))
-        .driver(DriverNeed::Any)
+        .driver(DriverDependency::Any)
         .functions("cutensor"),
     &product(&["libcusparseLt"])
         .named("cusparseLt", "cuSPARSELt", &[getter("cusparseLtGetVersion", &[(0, 1000)])])
         .dll(Dll::Named("cusparselt", "0"))
-        .driver(DriverNeed::Any)
+        .driver(DriverDependency::Any)
         .packages(&["cusparselt"]),
     &product(&["libnvshmem_host"])
         .named("nvshmem", "NVSHMEM", &[Text("NVSHMEM v")])
-        .driver(DriverNeed::Any)
+        .driver(DriverDependency::Any)
         .packages(&["nvshmem"]),
     // Up to release 8, the scale was 1000.
     &product(&["libnvinfer", "libnvinfer_lean", "libnvinfer_dispatch"])
         .named("tensorrt", "TensorRT", &[getter("getInferLibVersion", &[(10_000, 10_000), (0, 1000)])])
         .dll(Dll::Versioned)
-        .driver(DriverNeed::Any),
+        .driver(DriverDependency::Any),
     // Each of the last packages selects the CUDA version of all other conda packages.
     &toolkit(&["libcudart"]).cuda(CudaMajors::Same).functions("cuda").packages(&[
         "cuda-cudart",
@@ -195,7 +195,7 @@ pub static CATALOGUE: [&KnownLibrary; 56] = [
     ]),
     &of(Owner::Cudnn, &["libcudnn", "libcudnn_*"])
         .dll(Dll::Numbered)
-        .driver(DriverNeed::Listed(&[(9, 11), (8, 10)]))
+        .driver(DriverDependency::Listed(&[(9, 11), (8, 10)]))
         .functions("cudnn")
         .packages(&["cudnn"]),
     &toolkit(&["libcufftw"]),
@@ -227,22 +227,22 @@ pub static CATALOGUE: [&KnownLibrary; 56] = [
     &toolkit(&["libnvfatbin", "libnvptxcompiler", "libnvvm"]).dll(Dll::Versioned).hidden(),
     &product(&["libcal"]).hidden(),
     &product(&["libcublasMp"]),
-    &product(&["libcudss"]).driver(DriverNeed::Any),
-    &product(&["libcudss_*"]).driver(DriverNeed::Any).hidden(),
+    &product(&["libcudss"]).driver(DriverDependency::Any),
+    &product(&["libcudss_*"]).driver(DriverDependency::Any).hidden(),
     &product(&["libcudensitymat", "libcupauliprop", "libcustabilizer"]),
     &product(&["libcufftMp"]),
     &product(&["libcusolverMp"]),
     &product(&["libcustatevec"]),
-    &product(&["libcutensorMg"]).dll(Dll::Named("cutensormg", "2")).driver(DriverNeed::Any),
-    &product(&["libcutensorMp"]).driver(DriverNeed::Any),
-    &product(&["libcutensornet"]).driver(DriverNeed::Any),
+    &product(&["libcutensorMg"]).dll(Dll::Named("cutensormg", "2")).driver(DriverDependency::Any),
+    &product(&["libcutensorMp"]).driver(DriverDependency::Any),
+    &product(&["libcutensornet"]).driver(DriverDependency::Any),
     &product(&["libnvcomp"]),
     &product(&["libnvcomp_bitcomp", "libnvcomp_cpu", "libnvcomp_device", "libnvcomp_gdeflate"]).hidden(),
     &product(&["libnvimgcodec"]),
-    &product(&["libnvinfer_plugin"]).dll(Dll::Versioned).driver(DriverNeed::Any),
+    &product(&["libnvinfer_plugin"]).dll(Dll::Versioned).driver(DriverDependency::Any),
     &product(&["libnvinfer_builder_resource*", "libnvinfer_safe", "libnvinfer_vc_plugin"])
         .dll(Dll::Versioned)
-        .driver(DriverNeed::Any)
+        .driver(DriverDependency::Any)
         .hidden(),
     &product(&["libnvonnxparser", "libnvparsers"]).dll(Dll::Versioned).hidden(),
     &product(&["libnvjpeg2k"]),
@@ -270,7 +270,7 @@ const fn of(owner: Owner, stems: &'static [&'static str]) -> KnownLibrary {
         is_opened: true,
         dll: Dll::None,
         cuda: CudaMajors::Unknown,
-        driver: DriverNeed::None,
+        driver: DriverDependency::None,
     }
 }
 
@@ -303,7 +303,7 @@ impl KnownLibrary {
         Self { cuda, ..self }
     }
 
-    const fn driver(self, driver: DriverNeed) -> Self {
+    const fn driver(self, driver: DriverDependency) -> Self {
         Self { driver, ..self }
     }
 
@@ -325,7 +325,7 @@ impl KnownLibrary {
 
     /// It contains a CUDA runtime.
     const fn computes(self, cuda: CudaMajors) -> Self {
-        self.cuda(cuda).driver(DriverNeed::Runtime)
+        self.cuda(cuda).driver(DriverDependency::Runtime)
     }
 
     /// Programs cannot work without it, and its functions and package have this name.

@@ -1,6 +1,6 @@
 //! Questions about the names of NVIDIA's libraries, which [`CATALOGUE`] answers.
 
-use super::catalogue::{CATALOGUE, CudaMajors, DriverNeed, KnownLibrary, Owner};
+use super::catalogue::{CATALOGUE, CudaMajors, DriverDependency, KnownLibrary, Owner};
 use super::windows::library_of_dll;
 use super::{NVML, major_of, plain_name};
 use crate::model::version::Version;
@@ -93,7 +93,7 @@ pub fn cuda_majors_with(soname: &str) -> Option<RangeInclusive<u32>> {
 /// Returns the oldest CUDA major with a library of this soname, if the library contains a CUDA runtime. Drivers of an older major do not
 /// run it.
 pub fn cuda_major_of(soname: &str) -> Option<u32> {
-    let has_runtime = nvidia_library(soname).is_some_and(|library| library.driver == DriverNeed::Runtime);
+    let has_runtime = nvidia_library(soname).is_some_and(|library| library.driver == DriverDependency::Runtime);
     cuda_majors_with(soname).filter(|_| has_runtime).map(|majors| *majors.start())
 }
 
@@ -101,10 +101,10 @@ pub fn cuda_major_of(soname: &str) -> Option<u32> {
 /// that work without a driver, and for cudart, which has its own rules.
 pub fn oldest_driver_of(soname: &str) -> Option<u32> {
     match nvidia_library(soname)?.driver {
-        DriverNeed::None => None,
-        DriverNeed::Any => Some(1),
-        DriverNeed::OfCuda | DriverNeed::Runtime => Some(*cuda_majors_with(soname)?.start()),
-        DriverNeed::Listed(all) => {
+        DriverDependency::None => None,
+        DriverDependency::Any => Some(1),
+        DriverDependency::OfCuda | DriverDependency::Runtime => Some(*cuda_majors_with(soname)?.start()),
+        DriverDependency::Listed(all) => {
             let major = major_of(soname)?;
             Some(all.iter().find(|(own, _)| *own == major).map_or(1, |(_, oldest)| *oldest))
         }
