@@ -62,6 +62,8 @@ struct Artifact {
     requirements: Option<Value>,
     /// True if parts were not examined: the answers cover only the others.
     is_open: bool,
+    /// `[runtime] gpu = "optional"`: the program also starts if the driver does not serve it, and no GPU is used.
+    needs_no_gpu: bool,
 }
 
 /// What one way to ask says.
@@ -107,7 +109,8 @@ impl Comparison<'_> {
         let requirements = self.call(&["requirements", "--format", "json"], path);
         let is_open = requirements.stderr.contains("not examined");
         let requirements = serde_json::from_str(&requirements.stdout).ok();
-        Artifact { path: path.to_owned(), map, requirements, is_open }
+        let needs_no_gpu = self.call(&["inspect", "--json"], path).stdout.contains("\"gpu\": \"optional\"");
+        Artifact { path: path.to_owned(), map, requirements, is_open, needs_no_gpu }
     }
 
     /// Compares the answers to one question.
@@ -149,7 +152,7 @@ impl Comparison<'_> {
             }
         }
         if cudnn.is_none() && is_program(path) && dice.one_in(SIMULATED) {
-            self.compare_on_simulated_machine(path, branch, cc);
+            self.compare_on_simulated_machine(artifact, branch, cc);
         }
         if self.problems.len() > before {
             println!("{} {}: {}", machine.join(" "), path.display(), self.problems[before..].join("\n"));
@@ -238,8 +241,8 @@ impl Comparison<'_> {
     }
 
     /// Compares what is done on a machine: `verify`, `doctor` and `exec` of a program, and its start.
-    fn compare_on_simulated_machine(&mut self, path: &Path, branch: &str, cc: &str) {
-        let simulator = self.command;
+    fn compare_on_simulated_machine(&mut self, artifact: &Artifact, branch: &str, cc: &str) {
+        let (path, simulator) = (artifact.path.as_path(), self.command);
         let on_machine = |arguments: &[&str]| {
             let call = Call::new(simulator).args(["cudaguard", "simulate", "--driver", branch, "--gpu", cc, "--"]);
             call.args(arguments).env("XDG_CACHE_HOME", places::target().join("simulate")).run()
@@ -254,12 +257,14 @@ impl Comparison<'_> {
             ["verify", "doctor", "exec"].map(|verb| ask(&[&command, "cudaguard", verb, &program]));
         self.check(verify.status == doctor.status, "doctor differs from verify", &[&verify, &doctor]);
         let is_refused = verify.status == 1;
-        let is_same = is_refused == (exec.status == REFUSED_START) || is_refused && exec.warns_of(&verify);
+        let is_same = is_refused == (exec.status == REFUSED_START)
+            || is_refused && (artifact.needs_no_gpu || exec.warns_of(&verify));
         self.check(is_same, "exec differs from verify", &[&verify, &exec]);
         let start = ask(&[&program]);
         self.check(start.status != REFUSED_START || is_refused, "the start is refused", &[&verify, &start]);
         let is_for_start = verify.output.contains("not checked at start-up") || verify.output.contains("(no manifest)");
-        let is_stopped = start.status != 0 || !is_refused || is_for_start || start.warns_of(&verify);
+        let may_start = artifact.needs_no_gpu || start.warns_of(&verify);
+        let is_stopped = start.status != 0 || !is_refused || is_for_start || may_start;
         self.check(is_stopped, "the program starts", &[&verify, &start]);
     }
 }
