@@ -14,7 +14,7 @@ pub enum Owner {
     Tool,
     /// cuDNN.
     Cudnn,
-    /// A product with releases of its own.
+    /// A product that NVIDIA releases apart from the toolkit.
     Product,
 }
 
