@@ -7,6 +7,7 @@
 //! policy and its note is sealed.
 
 mod error;
+mod evidence;
 mod inputs;
 
 use std::path::PathBuf;
@@ -23,8 +24,10 @@ use crate::sys::env::Env;
 use crate::toolchain::{BuildSystem, Toolchain};
 
 pub use error::BuildError;
+pub(crate) use evidence::only_loads_cuda;
+pub use evidence::{may_use_toolkit, names_cudnn, script_names_cuda};
 use inputs::ProjectLock;
-pub use inputs::{BuildInputs, CudaIntent, is_library_absent, names_cudnn, needs_use_of_cudnn};
+pub use inputs::{BuildInputs, CudaIntent, is_library_absent, needs_use_of_cudnn};
 
 /// The result of the checks of a build: the toolchain, and the findings with their severity in this build.
 #[derive(Debug)]
@@ -88,7 +91,7 @@ impl BuildInputs<'_> {
     /// the fleet.
     fn check_toolchain(&self, policy: &Policy, toolchain: &Toolchain, intent: CudaIntent) -> Vec<Finding> {
         let mut findings = checks::build::check_build(policy, toolchain);
-        if intent == CudaIntent::Owner {
+        if matches!(intent, CudaIntent::Owner | CudaIntent::RunTime) {
             checks::build::downgrade_env_only_archs(toolchain, &mut findings);
         }
         if !self.sees_linked {

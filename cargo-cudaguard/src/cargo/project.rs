@@ -11,6 +11,7 @@ use cargo_metadata::{Metadata, MetadataCommand, TargetKind};
 use cudaguard::internal::env::Env;
 use cudaguard::internal::files;
 use cudaguard::internal::lock::is_locked;
+use cudaguard::internal::pipeline::script_names_cuda;
 use cudaguard::internal::suggest::closest_match;
 use serde::{Deserialize, Serialize};
 
@@ -42,11 +43,7 @@ pub(crate) struct Package {
 
 /// Returns true if a package contains device code, or a build script that mentions CUDA.
 pub(crate) fn shows_use_of_cuda(package: &Path) -> bool {
-    const WORDS: [&str; 5] = ["cuda", "cudnn", "nvcc", "nvrtc", "cublas"];
-    let script = files::read_text(&package.join("build.rs")).unwrap_or_default().to_ascii_lowercase();
-    // `cudaguard::embed!()` alone uses nothing.
-    let script = script.replace("cudaguard", "");
-    WORDS.iter().any(|word| script.contains(word)) || has_device_code(package, 6)
+    script_names_cuda(package) || has_device_code(package, 6)
 }
 
 fn has_device_code(directory: &Path, depth: usize) -> bool {

@@ -184,6 +184,19 @@ impl Embed {
         Ok(cargo_lines)
     }
 
+    /// Returns what this build script knows about the package's use of CUDA. `compiles`: it has kernels.
+    fn intent(&self, package: &BuildScriptPackage, compiles: bool) -> CudaIntent {
+        let shows_use =
+            !self.archs.is_empty() || self.cudnn_include.is_some() || pipeline::script_names_cuda(&package.dir);
+        if compiles {
+            CudaIntent::Build
+        } else if !shows_use && pipeline::only_loads_cuda(&package.component.name, &package.dir, &package.workspace) {
+            CudaIntent::RunTime
+        } else {
+            CudaIntent::Owner
+        }
+    }
+
     fn build_inputs<'a>(
         &self,
         env: &Env,
@@ -206,7 +219,7 @@ impl Embed {
             release: package.release,
             locked: None,
             sees_linked,
-            intent: if kernels || compiled.is_some() { CudaIntent::Build } else { CudaIntent::Owner },
+            intent: self.intent(package, kernels || compiled.is_some()),
             ptx_isa: compiled.as_ref().map(|ptx| ptx.isa),
             archs: declared.or_else(|| compiled.map(|ptx| ptx.archs)),
             headers: self.cudnn_include.as_ref().map(|dir| package.dir.join(dir)),
@@ -519,6 +532,7 @@ fn announce_inputs(
 ) -> Result<(), EmbedError> {
     files.extend(judged.policy.path.clone());
     files.extend(judged.lock.clone());
+    files.push(package.workspace.join("Cargo.lock"));
     files.extend(judged.toolchain.read_files());
     if let Some(dir) = env.var_os(env::STAMP_DIR_VAR) {
         // Uses the name of the package even if the builder sets a component, because the command knows only the

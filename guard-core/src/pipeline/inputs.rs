@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use super::BuildError;
+use super::evidence::names_cudnn;
 use crate::config::ConfigError;
 use crate::config::lock::{self, Lock, LockScope};
 use crate::config::policy::Policy;
@@ -10,7 +11,6 @@ use crate::finding::{Code, Finding, Severity};
 use crate::knowledge::vendor::CUDNN;
 use crate::manifest::model::{Component, Linkage};
 use crate::sys::env::Env;
-use crate::sys::files;
 use crate::toolchain::{BuildSystem, BuildSystemFacts, DetectOptions, Sourced, Toolchain};
 
 /// Evidence that a package uses CUDA.
@@ -19,10 +19,10 @@ pub enum CudaIntent {
     /// No evidence: the installed toolchain is not checked, unless the linked file uses CUDA.
     #[default]
     Unstated,
-    /// Its crates load CUDA at run time, and nothing shows that the build uses a toolkit.
-    RunTime,
     /// The user declared that it uses CUDA, but not whether anything is compiled for GPUs.
     Owner,
+    /// Its crates load CUDA at run time, and nothing shows that the build uses a toolkit.
+    RunTime,
     /// The build shows it: kernels among the sources, a crate that uses CUDA, or a build system that knows.
     Build,
 }
@@ -246,14 +246,6 @@ pub(super) const fn needs_use_of_toolkit(finding: &Finding) -> bool {
             | Code::HostCompilerRejected
             | Code::MathHeadersConflict
     )
-}
-
-/// Returns true if the manifest or the build script of a package names cuDNN.
-pub fn names_cudnn(package: &Path) -> bool {
-    ["Cargo.toml", "build.rs"].iter().any(|name| {
-        let text = files::read_text(&package.join(name)).unwrap_or_default();
-        text.to_ascii_lowercase().contains(CUDNN.key)
-    })
 }
 
 /// Returns true if the finding applies only to a build that uses cuDNN, and the policy does not mention cuDNN: a variable that

@@ -1,6 +1,6 @@
 //! Findings of `embed!()` for a mixed toolchain, a policy and options.
 
-use cudaguard_tests::{Project, e2e, parts, tools};
+use cudaguard_tests::{Project, e2e, parts, project, tools};
 
 use super::{components, manifests, output};
 
@@ -82,4 +82,22 @@ pub(super) fn rejected_compiler_is_reported_last() {
         panic!("the error of nvcc: {failed}")
     };
     assert!(last.contains("[CG105]"), "{failed}");
+}
+
+/// A wrong path in a variable is a finding only if the build may use a toolkit. A build script sees no crates but those in
+/// `Cargo.lock`.
+#[e2e]
+pub(super) fn toolkit_is_checked_if_the_lock_shows_use() {
+    let features = "[features]\ndynamic-loading = []\ndynamic-linking = []\n";
+    let project = Project::guarded("loads")
+        .file("src/main.rs", "fn main() {}\n")
+        .file("../cudarc/src/lib.rs", "")
+        .file("../cudarc/Cargo.toml", project::package("cudarc") + features);
+    let manifest = std::fs::read_to_string(project.path().join("Cargo.toml")).expect("a manifest");
+    for (feature, warned) in [("dynamic-loading", 0), ("dynamic-linking", 1), ("dynamic-loading", 0)] {
+        let dependency = format!("\n[dependencies]\ncudarc = {{ path = \"../cudarc\", features = [\"{feature}\"] }}\n");
+        project.change("Cargo.toml", manifest.clone() + &dependency);
+        let built = project.cargo(["build"]).env("CUDA_HOME", "/nowhere").run().success();
+        assert_eq!(output(&built.stderr, "warning[CG104]"), warned, "{feature}: {built}");
+    }
 }

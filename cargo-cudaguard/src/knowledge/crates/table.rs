@@ -328,6 +328,8 @@ impl LibraryRule {
 
 #[cfg(test)]
 mod tests {
+    use cudaguard::internal::pipeline::may_use_toolkit;
+
     use super::*;
 
     #[test]
@@ -345,6 +347,14 @@ mod tests {
         for pair in table().driver.levels.windows(2) {
             assert!(pair[0].level < pair[1].level && pair[0].needs <= pair[1].needs, "{pair:?}");
             assert!(pair[1].needs <= pair[1].level, "{pair:?}");
+        }
+    }
+
+    /// A build script knows only the names.
+    #[test]
+    fn names_show_use_of_toolkit() {
+        for row in table().crates.iter().filter(|row| row.modes.iter().any(|(_, mode)| *mode != Mode::Loaded)) {
+            assert!(may_use_toolkit(&row.name), "{}", row.name);
         }
     }
 
