@@ -318,11 +318,6 @@ impl Binary {
         Ok(self.strings()?.contains_bytes(bytes))
     }
 
-    /// Returns the packed version that the file exports as this symbol. `None` if the major is not plausible.
-    pub fn exported_version(&self, symbol: &str) -> Option<Version> {
-        exported_version(&self.data, symbol)
-    }
-
     /// Drops the contents of the file; the facts that were read remain.
     pub fn close(&mut self) {
         self.data = Arc::new(Contents::from(Vec::new()));

@@ -10,6 +10,7 @@ pub mod loader;
 pub mod manifest_decoder;
 pub mod mapped_file;
 pub mod pe;
+pub(crate) mod returned_constant;
 pub(crate) mod searcher;
 pub mod symbols;
 pub(crate) mod vendor_symbols;

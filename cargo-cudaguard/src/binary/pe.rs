@@ -21,7 +21,8 @@ use cudaguard::internal::elf::{machine, u32_at};
 use cudaguard::internal::file_error::FileProblem;
 
 pub use object_file::CoffObject;
-pub use version_resource::{VersionResource, version_in_resource};
+pub use version_resource::VersionResource;
+pub(crate) use version_resource::version_in_resource;
 
 /// The loader refuses images with more sections (PE format, COFF file header).
 const MOST_SECTIONS: usize = 96;

@@ -3,7 +3,7 @@
 use super::driver_functions::{DriverFunctions, driver_functions};
 use super::headers::nccl_headers;
 use super::looked_up::{LookedUp, exported_functions, looked_up};
-use super::version::{FileVersion, Release, cuda_of_getter};
+use super::version::{FileVersion, Release, cudart_inside};
 use crate::binary::file::{only_value, texts_starting_with};
 use crate::binary::pe::Pe;
 use crate::binary::symbols;
@@ -57,7 +57,7 @@ impl Member {
             let needed = elf.dynamic_texts(tag::NEEDED).map(|name| String::from_utf8_lossy(name).into_owned());
             member.needed = needed.collect();
             if member.soname.starts_with(CUDNN.stem) {
-                member.cudnn_for = CUDNN.made_with.and_then(|getter| cuda_of_getter(&elf, getter));
+                member.cudnn_for = cudart_inside(CUDNN, &elf);
             }
             if vendor::released_library(&member.soname).is_some_and(|library| library.is(&CUBLAS)) {
                 member.cublas_range = range_of_exports(&elf, &member.soname);

@@ -27,4 +27,4 @@ pub(crate) use may_open::{describe_no_needed_library, named_libraries, opened_wi
 pub(crate) use names::misnamed;
 pub(crate) use opened::{OpenedLibrary, opened_libraries};
 pub(crate) use rules::{MembersOfProcess, findings, older_nccl_finding, wanted_nccl};
-pub(crate) use version::{FileVersion, Release};
+pub(crate) use version::{FileVersion, Release, cudart_inside, version_in_file};

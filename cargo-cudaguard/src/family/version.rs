@@ -1,10 +1,12 @@
 //! Reads the version of a library from its file, without running it.
 
-use crate::binary::file::{only_value, versions_after};
-use crate::binary::pe::Pe;
+use crate::binary::file::{exported_version, only_value, version_inside, versions_after};
+use crate::binary::pe::{Pe, version_in_resource};
+use crate::binary::returned_constant::{first_function, returned_constant};
 use cudaguard::internal::elf::{Elf, Symbol, machine, u32_at};
-use cudaguard::internal::vendor::{self, KnownLibrary, TOOLS, VersionGetter, VersionSource};
+use cudaguard::internal::vendor::{self, InCode, KnownLibrary, Library, Part, TOOLS, VersionGetter, VersionSource};
 use cudaguard::internal::version::{CudaVersion, Version};
+use memchr::memmem;
 use serde::{Serialize, Serializer};
 
 /// A library or tool of the family, and its version.
@@ -71,21 +73,8 @@ impl Release {
     /// directory.
     pub(crate) fn read(file: &str, soname: &str, data: &[u8]) -> Option<Self> {
         let of = vendor::released_library(soname)?;
-        let image = if Pe::is_pe(data) {
-            LibraryFormat::Pe(Pe::parse(data).ok()?)
-        } else {
-            LibraryFormat::Elf(Elf::parse(data).ok()?)
-        };
-        let major = vendor::major_of(soname);
-        let version = match &image {
-            LibraryFormat::Pe(image) => described_version(image),
-            LibraryFormat::Elf(_) => None,
-        };
-        let version = version
-            .map(|version| FileVersion::exact(version, "version resource"))
-            .or_else(|| of.versions.iter().find_map(|source| image.read(source, major, data)))
-            .or_else(|| Some(FileVersion::exact(vendor::version_in_name(file)?, "file name")));
-        Some(Self { of, version })
+        (Pe::parse(data).is_ok() || Elf::parse(data).is_ok())
+            .then(|| Self { of, version: version_in_file(file, soname, data) })
     }
 
     /// Returns the version for messages: two numbers if the patch is unknown.
@@ -99,7 +88,58 @@ impl Release {
     }
 }
 
+/// Returns the version of a library of NVIDIA's, or of a part of one: the version that the file exports, states in its resource or
+/// returns, that in its name, or that in its texts and its code. `file` is the file name without its directory.
+pub(crate) fn version_in_file(file: &str, soname: &str, data: &[u8]) -> Option<FileVersion> {
+    let (own, name) = (vendor::plain_name(soname), vendor::plain_name(file));
+    let image = LibraryFormat::parse(data);
+    let part = vendor::ALL
+        .into_iter()
+        .find_map(|library| Some((library, library.parts.iter().find(|part| part.file == own)?)));
+    let library = vendor::described_library(&own);
+    let in_image = image.as_ref().and_then(|image| {
+        let exported = part.and_then(|(_, part)| exported_version(data, part.symbol));
+        exported
+            .map(|version| FileVersion::exact(version, "exported number"))
+            .or_else(|| image.stated_version(library, soname, data))
+    });
+    let is_own_name = own.split(".so").next() == name.split(".so").next();
+    in_image
+        .or_else(|| Some(FileVersion::exact(vendor::version_in_name(&name).filter(|_| is_own_name)?, "file name")))
+        .or_else(|| Some(FileVersion::exact(text_version(library?, &own, data)?, "text")))
+        .or_else(|| match (part, image) {
+            (Some((library, part)), Some(LibraryFormat::Elf(elf))) => {
+                Some(FileVersion::exact(version_in_code(library, part, &elf)?, "code"))
+            }
+            _ => None,
+        })
+}
+
+/// Returns the version in the texts of a library that consists of one file. Otherwise its parts contain them.
+fn text_version(library: &Library, soname: &str, data: &[u8]) -> Option<Version> {
+    let major = library.major(soname)?;
+    library.parts_of_major(major).next().is_none().then(|| version_inside(library, data))?
+}
+
+impl<'data> LibraryFormat<'data> {
+    fn parse(data: &'data [u8]) -> Option<Self> {
+        if Pe::is_pe(data) { Pe::parse(data).ok().map(Self::Pe) } else { Elf::parse(data).ok().map(Self::Elf) }
+    }
+}
+
 impl LibraryFormat<'_> {
+    /// Returns the version in the resource of the file, or in a place that the catalogue lists.
+    fn stated_version(&self, library: Option<&Library>, soname: &str, data: &[u8]) -> Option<FileVersion> {
+        let in_resource = match self {
+            Self::Elf(_) => None,
+            Self::Pe(image) => image.version().and_then(|resource| version_in_resource(library, &resource)),
+        };
+        in_resource.map(|version| FileVersion::exact(version, "version resource")).or_else(|| {
+            let sources = vendor::nvidia_library(soname)?.versions;
+            sources.iter().find_map(|source| self.read(source, vendor::major_of(soname), data))
+        })
+    }
+
     fn read(&self, source: &VersionSource, major: Option<u32>, data: &[u8]) -> Option<FileVersion> {
         let (version, read_from) = match source {
             VersionSource::Getter(getter) => (self.version_of_getter(getter, major?)?, getter.function),
@@ -140,10 +180,10 @@ impl LibraryFormat<'_> {
     }
 }
 
-/// Returns the CUDA version that an exported function returns, read as that of [`LibraryFormat::version_of_getter`].
-pub(super) fn cuda_of_getter(elf: &Elf<'_>, function: &str) -> Option<CudaVersion> {
-    let constants = constants_of(elf.machine(), elf.exported_code(function)?);
-    only_value(constants.into_iter().filter(|number| CudaVersion::is_plausible(*number))).map(CudaVersion::from_int)
+/// Returns the release of the cudart that a part of this library was built with, which its getter returns.
+pub(crate) fn cudart_inside(library: &Library, part: &Elf<'_>) -> Option<CudaVersion> {
+    let number = returned_constant(part, library.made_with?)?;
+    CudaVersion::is_plausible(number).then(|| CudaVersion::from_int(number))
 }
 
 fn constants_of(machine: u16, code: &[u8]) -> Vec<u32> {
@@ -205,10 +245,70 @@ fn numbers_after(name: &str, prefix: &str) -> Option<Version> {
     Some(Version::new(numbers.next()??, numbers.next()??, 0))
 }
 
-/// Parses the version at the end of the description in the version resource: `NVIDIA NVRTC Library, Version 12.4.127`. The
-/// numbers of the resource itself count in another way.
-fn described_version(image: &Pe<'_>) -> Option<Version> {
-    image.version()?.description.rsplit_once("Version ")?.1.trim().parse().ok()
+/// Returns the version of a part from its code, if the code contains a release of its major.
+fn version_in_code(library: &Library, part: &Part, elf: &Elf<'_>) -> Option<Version> {
+    const EXECUTABLE: u64 = 4;
+    let asked = library.asked.as_ref()?;
+    if elf.machine() != machine::X86_64 {
+        return None;
+    }
+    let found: Vec<Version> = match part.in_code {
+        InCode::Unknown => return None,
+        InCode::Logged(function) => {
+            // `movl $91501, -65712(%rbp)`
+            let code = first_function(elf.exported_code(function)?);
+            let logged = code.windows(10).filter(|bytes| bytes[..2] == *b"\xc7\x85").map(|bytes| read_u32(&bytes[6..]));
+            logged.filter_map(|number| asked.version_of_answer(number.into())).collect()
+        }
+        InCode::Compared => {
+            let code = elf.sections().filter(|section| section.flags & EXECUTABLE != 0);
+            code.flat_map(|section| compared_releases(section.data, asked)).collect()
+        }
+    };
+    only_value(found.into_iter().filter(|version| version.major == part.major))
+}
+
+/// Returns the releases that functions in this code compare with their argument. Versions 9.0 to 9.25 have
+/// `mov $1002, %eax` and `cmp $91501, %edi` next to each other. From 9.26 on, a division by 10000 precedes
+/// `mov $1, %r9d` or `xor %r9d, %r9d`, and then `movabs $0x1a00000009, %r8`.
+fn compared_releases(code: &[u8], asked: &VersionGetter) -> Vec<Version> {
+    const MISMATCH: [u8; 4] = 1002u32.to_le_bytes();
+    const BY_10_000: [u8; 4] = 0xd1b7_1759_u32.to_le_bytes();
+    let near = memmem::find_iter(code, &MISMATCH).filter_map(|at| release_near_status(code, at, asked));
+    near.chain(memmem::find_iter(code, &BY_10_000).filter_map(|at| release_after_division(code, at))).collect()
+}
+
+/// Returns the release in a comparison next to the instruction whose operand, the status, is here.
+fn release_near_status(code: &[u8], at: usize, asked: &VersionGetter) -> Option<Version> {
+    /// Maximum number of bytes between the two instructions (measured: 4).
+    const GAP: usize = 8;
+    if at == 0 || !(0xb8..=0xbf).contains(&code[at - 1]) {
+        return None;
+    }
+    let places = (0..=GAP).flat_map(|gap| [Some(at + 4 + gap), at.checked_sub(7 + gap)]);
+    places.flatten().find_map(|from| {
+        let bytes = code.get(from..)?.get(..6)?;
+        (bytes[..2] == *b"\x81\xff").then(|| asked.version_of_answer(read_u32(&bytes[2..]).into()))?
+    })
+}
+
+/// Returns the release in the instructions after the division whose operand is here.
+fn release_after_division(code: &[u8], at: usize) -> Option<Version> {
+    /// Maximum number of bytes after the division (measured: 79).
+    const REST: usize = 128;
+    let rest = code.get(at..)?;
+    let rest = &rest[..rest.len().min(REST)];
+    let end = memmem::find(rest, b"\x49\xb8").filter(|end| end + 10 <= rest.len())?;
+    let patch = match memmem::find(&rest[..end], b"\x41\xb9") {
+        Some(at) => read_u32(rest.get(at + 2..)?.get(..4)?),
+        None => memmem::find(&rest[..end], b"\x45\x31\xc9").map(|_| 0)?,
+    };
+    let version = Version::new(read_u32(&rest[end + 2..]), read_u32(&rest[end + 6..]), patch);
+    version.packed().map(|_| version)
+}
+
+fn read_u32(bytes: &[u8]) -> u32 {
+    bytes.iter().take(4).rev().fold(0, |number, byte| number << 8 | u32::from(*byte))
 }
 
 #[cfg(test)]

@@ -16,7 +16,7 @@ use crate::host::dry_run::{self, DryRun};
 use crate::host::facts::{CudnnState, LoaderVersion};
 use crate::host::judge::{self, missing_parts};
 use crate::host::libcuda_fix;
-use crate::host::library_version::{file_version, numbers_in_name};
+use crate::host::library_version::file_version;
 use crate::host::machine::{DriverProbe, Gpu, HostLibrary, HostLibraryPart, Machine, MachineKind, detect, redact};
 use crate::knowledge::symptoms::{MachineFact, likeliest_cause};
 use crate::verdict::Verdict;
@@ -357,12 +357,10 @@ fn inspect_candidate(
     fate: CandidateState,
     why: &str,
 ) -> DriverCandidate {
-    let described = vendor::ALL.into_iter().find(|library| library.is_named(name));
-    let version = match (described, name.split(".so").next()) {
-        (Some(library), _) => file_version(files, library, path).map(|version| version.to_string()),
-        (None, Some("libcuda")) => detect::release_in_name(path).map(|release| release.to_string()),
-        (None, Some(stem)) => numbers_in_name(path, &format!("{stem}.so.")).map(|version| version.to_string()),
-        (None, None) => None,
+    let version = if vendor::is_libcuda(name) {
+        detect::release_in_name(path).map(|release| release.to_string())
+    } else {
+        file_version(files, path).map(|version| version.to_string())
     };
     DriverCandidate {
         name: name.to_owned(),

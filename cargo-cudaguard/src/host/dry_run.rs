@@ -65,7 +65,7 @@ impl DryRun {
             let library = vendor::ALL.into_iter().find(|library| {
                 library.is_named(name) || object.soname.as_deref().is_some_and(|soname| library.is_named(soname))
             })?;
-            let version = file_version(self.graph.files(), library, &object.path);
+            let version = file_version(self.graph.files(), &object.path);
             Some(Loaded { library, version, path: object.path.clone() })
         });
         loaded.collect()

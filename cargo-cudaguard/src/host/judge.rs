@@ -22,7 +22,6 @@ use cudaguard::internal::version::{CudaVersion, Version};
 use crate::host::facts::{CudartState, CudnnState, DriverState, Host, HostDriver, Inner, LoaderVersion};
 use crate::knowledge::jetpack::jetpack_for;
 use encoding::{cudnn_facts, driver_facts, gpu_facts, known, narrow, pack_cc, to_row};
-pub(crate) use judge_ffi::find_returned_constant;
 use judge_ffi::{CudartFacts, GpuFacts, Judged, JudgedFinding, NoteRow, Requirements, judge_start};
 
 /// Numbers of `judge.h`.

@@ -56,20 +56,22 @@ fn text_after(resource: &[u8], key: &str) -> Option<String> {
     Some(String::from_utf16_lossy(&value).trim().to_owned())
 }
 
-/// Returns the version that the resource of a library's own file states. Some count in another way than the release: the last
-/// number of cudart is `CUDART_VERSION`, and its description names the release; cuDNN 8 and newer have their version as it is.
-pub fn version_in_resource(library: &Library, resource: &VersionResource) -> Option<Version> {
-    let [major, minor, patch, last] = resource.numbers.map(u32::from);
-    if library.key == CUDART.key {
-        let described =
-            resource.description.rsplit_once("Version ").and_then(|(_, version)| version.trim().parse().ok());
-        let coded = CudaVersion::from_int(last);
-        return described
-            .or_else(|| CudaVersion::is_plausible(last).then(|| Version::new(coded.major, coded.minor, 0)));
-    }
-    // A number of the driver model of Windows, which no release of a library has.
-    let is_of_driver_model = (major, minor, patch) == (6, 14, 11);
-    (library.majors.contains(&major) && !is_of_driver_model).then(|| Version::new(major, minor, patch))
+/// Returns the version that the resource of a library's own file states: at the end of its description, `NVIDIA NVRTC Library, Version
+/// 12.4.127`, or in its numbers, if the library has a descriptor. The numbers of others count in another way than their releases, and
+/// the last one of cudart is `CUDART_VERSION`.
+pub(crate) fn version_in_resource(library: Option<&Library>, resource: &VersionResource) -> Option<Version> {
+    let described = resource.description.rsplit_once("Version ").and_then(|(_, version)| version.trim().parse().ok());
+    let in_numbers = |library: &Library| {
+        let [major, minor, patch, last] = resource.numbers.map(u32::from);
+        // A number of the driver model of Windows, which no release of a library has.
+        let is_of_driver_model = (major, minor, patch) == (6, 14, 11);
+        if library.key == CUDART.key {
+            let coded = CudaVersion::from_int(last);
+            return CudaVersion::is_plausible(last).then(|| Version::new(coded.major, coded.minor, 0));
+        }
+        (library.majors.contains(&major) && !is_of_driver_model).then(|| Version::new(major, minor, patch))
+    };
+    described.or_else(|| library.and_then(in_numbers))
 }
 
 #[cfg(test)]
@@ -85,11 +87,11 @@ mod tests {
             ..VersionResource::default()
         };
         let cudart = resource([6, 14, 11, 12090], "NVIDIA CUDA Runtime, Version 12.9.79");
-        assert_eq!(version_in_resource(&CUDART, &cudart), Some(Version::new(12, 9, 79)));
+        assert_eq!(version_in_resource(Some(&CUDART), &cudart), Some(Version::new(12, 9, 79)));
         let undescribed = resource([6, 14, 11, 11080], "NVIDIA CUDA Runtime");
-        assert_eq!(version_in_resource(&CUDART, &undescribed), Some(Version::new(11, 8, 0)));
-        assert_eq!(version_in_resource(CUDNN, &resource([9, 1, 0, 70], "")), Some(Version::new(9, 1, 0)));
-        assert_eq!(version_in_resource(CUDNN, &resource([6, 14, 11, 10000], "")), None);
-        assert_eq!(version_in_resource(CUDNN, &resource([0, 0, 0, 0], "")), None);
+        assert_eq!(version_in_resource(Some(&CUDART), &undescribed), Some(Version::new(11, 8, 0)));
+        assert_eq!(version_in_resource(Some(CUDNN), &resource([9, 1, 0, 70], "")), Some(Version::new(9, 1, 0)));
+        assert_eq!(version_in_resource(Some(CUDNN), &resource([6, 14, 11, 10000], "")), None);
+        assert_eq!(version_in_resource(Some(CUDNN), &resource([0, 0, 0, 0], "")), None);
     }
 }

@@ -17,16 +17,15 @@ use crate::binary::mapped_file::Contents;
 use crate::binary::pe::Pe;
 use crate::binary::vendor_symbols::VendorSymbols;
 use crate::family::opened_without_requirement;
-use crate::family::{self, Member, Release, is_of_nvidia};
+use crate::family::{self, Member, Release, is_of_nvidia, version_in_file};
 use crate::host::dry_run::{FileOpens, is_dll_name, is_of_program, reaches_cuda};
-use crate::host::library_version::version_of_part;
 use crate::host::machine::Components;
 use crate::host::machine::oldest_driver::{driver_needs, machine_with_gpu};
 use crate::linked::evidence::Evidence;
 use cudaguard::internal::file_error::FileProblem;
 use cudaguard::internal::finding::Code;
 use cudaguard::internal::manifest::Linkage;
-use cudaguard::internal::vendor::{self, CUDART, CUDNN, Library, major_of, plain_name};
+use cudaguard::internal::vendor::{self, CUDART, CUDNN, Library, plain_name};
 use cudaguard::internal::version::{CudaVersion, Version};
 
 /// What the dynamic linker reads in a member.
@@ -180,7 +179,7 @@ impl ArtifactMember {
             vendor::ALL.into_iter().filter_map(|library| held_library(library, name, &binary, &evidence)).collect();
         let symbols = VendorSymbols::from_binary(&binary);
         let part = CUDNN.parts.iter().find(|part| part.file == plain_name(soname));
-        let cudnn_part = part.and_then(|part| version_of_part(CUDNN, part, binary.data(), own));
+        let cudnn_part = part.and_then(|_| version_in_file(own, soname, binary.data())).map(|found| found.version);
         binary.close();
         Ok((
             Some(Self { name: name.to_owned(), binary, kernels, components, symbols, holds, cudnn_part, family }),
@@ -333,24 +332,14 @@ fn held_library(
 ) -> Option<(&'static Library, Option<String>)> {
     let own = file_name(name);
     let of_code = || evidence.cudart.first().filter(|_| library.key == CUDART.key).map(ToString::to_string);
-    let of_text = || binary.version_inside(library).map(|version| version.to_string());
-    let of_resource =
-        || Some(crate::binary::pe::version_in_resource(library, binary.version_resource.as_ref()?)?.to_string());
-    if let Some(part) = library.parts.iter().find(|part| part.file == plain_name(own) && !part.symbol.is_empty()) {
-        return Some((library, Some(binary.exported_version(part.symbol)?.to_string())));
+    let of_file = || version_in_file(own, own, binary.data()).map(|found| found.version.to_string());
+    if library.parts.iter().any(|part| part.file == plain_name(own) && !part.symbol.is_empty()) {
+        return Some((library, Some(of_file()?)));
     }
     if library.is_named(own) {
-        if let Some(version) = of_resource() {
-            return Some((library, Some(version)));
-        }
-        let of_name = library.version_in_name(own).map(|version| version.to_string());
-        // If none of its parts has a version, the text of the file itself counts: older major versions consist of one
-        // library.
-        let by_itself = library.has_version_text
-            || major_of(own).is_some_and(|major| library.parts_of_major(major).next().is_none());
-        let version = of_name.or_else(|| Some(of_text()?).filter(|_| by_itself)).or_else(of_code);
-        return Some((library, version));
+        return Some((library, of_file().or_else(of_code)));
     }
     let linked_in = binary.linkage(library) == Linkage::Static && binary.kind != BinaryKind::GpuCode;
+    let of_text = || binary.version_inside(library).map(|version| version.to_string());
     linked_in.then(|| (library, of_text().or_else(of_code)))
 }

@@ -14,7 +14,7 @@ use crate::binary::pe::Pe;
 use crate::family::{
     Member, MembersOfProcess, compilers, findings, functions_of_driver, is_installed, looked_up_findings,
 };
-use crate::host::library_version::dll_version;
+use crate::host::library_version::file_version;
 use crate::host::machine::{Components, DriverProbe, HostLibrary, detect_machine};
 use crate::verdict::{Verdict, is_reported_by_loader};
 use cudaguard::internal::elf::machine::machine_name;
@@ -147,7 +147,7 @@ impl<'a> DllFiles<'a> {
             let Some(path) = imported.chain(asked).find_map(|name| find_own(dirs, name)) else { continue };
             let library = HostLibrary {
                 soname: path.file_name().map(|name| name.to_string_lossy().into_owned()),
-                version: dll_version(files, CUDNN, path),
+                version: file_version(files, path),
                 path: Some(path.display().to_string()),
                 taken: true,
                 ..HostLibrary::default()

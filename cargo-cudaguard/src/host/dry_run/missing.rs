@@ -174,7 +174,7 @@ fn absent_library(
     };
     let values = values.with("cure", cure);
     if let Some((other, candidate)) = other_cudnn(graph, request.by, major) {
-        let version = file_version(graph.files(), CUDNN, &candidate.path);
+        let version = file_version(graph.files(), &candidate.path);
         let found = version.map_or_else(|| other.to_string(), |version| version.to_string());
         let values = values.with("found", found).with("major", other).with("path", candidate.path.display());
         return MessageTemplate::CudnnOtherMajorLinked.to_finding(&values);

@@ -185,15 +185,6 @@ pub(super) struct Judged {
 
 unsafe extern "C" {
     fn cudaguard_judge_start(manifest: *const ProgramFacts, facts: *const HostFacts, result: *mut JudgeResult);
-    fn cudaguard_find_returned_constant(code: *const u8, size: usize, machine: u32) -> u32;
-}
-
-/// Returns the constant that the function with this code returns, if it is known. `machine` is the `e_machine` of its file.
-/// `returned_constant.h` documents which form is understood.
-pub(crate) fn find_returned_constant(code: &[u8], machine: u16) -> Option<u32> {
-    // SAFETY: The function only reads the bytes of `code`, and keeps no pointer.
-    let constant = unsafe { cudaguard_find_returned_constant(code.as_ptr(), code.len(), machine.into()) };
-    (constant != 0).then_some(constant)
 }
 
 /// Judges a program on a host. `gpus` are those that the process sees; `None`: unknown.

@@ -15,8 +15,9 @@ use super::{
 };
 use crate::binary::loader::{self, Inspection, LibraryCandidate, LoadGraph};
 use crate::binary::mapped_file::OpenFiles;
+use crate::family::cudart_inside;
 use crate::host::facts::LoaderVersion;
-use crate::host::library_version::{self, exported_version, file_version, in_name, inner_file, part_version};
+use crate::host::library_version::{exported_version, file_version, in_name, inner_file};
 use cudaguard::internal::elf::Elf;
 use cudaguard::internal::env::Env;
 use cudaguard::internal::files;
@@ -247,7 +248,7 @@ fn library_candidates(env: &Env, graph: &LoadGraph, library: &vendor::Library) -
         candidates.retain(|candidate| candidate.is_selected() || !has_selected);
         for (at, candidate) in candidates.into_iter().enumerate() {
             let is_usable = candidate.inspection == Inspection::Usable;
-            let version = if is_usable { file_version(graph.files(), library, &candidate.path) } else { None };
+            let version = if is_usable { file_version(graph.files(), &candidate.path) } else { None };
             found.push(HostLibrary {
                 taken: at == 0 && has_selected,
                 ..described_file(env, name.clone(), version, &candidate)
@@ -304,22 +305,16 @@ pub(crate) fn read_parts_of(
             is_known &= !graph.is_shut(index, name);
             continue;
         };
-        file.cuda = file.cuda.or_else(|| library_version::made_with(files, library, &own));
-        let version = match library.parts.iter().find(|part| part.file == name) {
-            Some(part) => part_version(files, library, &own, part),
-            None => exported_version(files, &own, symbol),
-        };
+        file.cuda = file.cuda.or_else(|| cudart_inside(library, &Elf::parse(&files.open(&own).ok()?).ok()?));
+        let version = exported_version(files, &own, symbol).or_else(|| file_version(files, &own));
         found.push(HostLibraryPart { file: name.to_owned(), version, path: Some(own) });
     }
     // The version of the parts counts. The release of the library's own file is reported if it differs.
     file.version = found.iter().find_map(|part| part.version).or(file.version);
-    let loader = library_version::loader_version(library, path);
-    let same = match (loader, file.version) {
-        (LoaderVersion::Version(own), Some(whole)) => own == whole,
-        (LoaderVersion::Minor(major, minor), Some(whole)) => (major, minor) == (whole.major, whole.minor),
-        _ => true,
+    file.loader = match by_name.filter(|own| file.version.is_some_and(|whole| whole != *own)) {
+        Some(own) => LoaderVersion::Version(own),
+        None => LoaderVersion::Unknown,
     };
-    file.loader = if same { LoaderVersion::Unknown } else { loader };
     file.parts = is_known.then_some(found);
 }
 

@@ -10,8 +10,8 @@ use super::redact::redact_home;
 use super::{Driver, Gpu, HostLibrary, Machine, OTHER_LIBRARIES, VARIABLES};
 use crate::binary::mapped_file::{Contents, OpenFiles};
 use crate::binary::pe::Pe;
-use crate::family::{Release, is_installed};
-use crate::host::library_version::dll_version;
+use crate::family::is_installed;
+use crate::host::library_version::file_version;
 use cudaguard::internal::env::Env;
 use cudaguard::internal::subprocess::run_with_timeout;
 use cudaguard::internal::tables::pci;
@@ -140,12 +140,8 @@ fn detect_libraries(env: &Env, machine: &mut Machine, dirs: &[(PathBuf, &str)]) 
                 continue;
             }
             let path = dir.join(&name);
-            let version = match library {
-                Some(library) => dll_version(&files, library, &path),
-                None => files.open(&path).ok().and_then(|data| Release::read(&name, &name, &data)?.number()),
-            };
             let found = HostLibrary {
-                version,
+                version: file_version(&files, &path),
                 path: Some(redact_home(env, &path.display())),
                 taken: taken.insert(name.to_ascii_lowercase()),
                 by: Some(redact_home(env, &format!("{kind}: {}", dir.display()))),

@@ -16,7 +16,6 @@ pub static CUDART: Library = Library {
     // Two numbers up to 11, for which every minor has the soname libcudart.so.11.0.
     older_sonames: &["11.0", "10.2", "10.1", "10.0", "9.2", "9.1", "9.0", "8.0"],
     parts: &[],
-    has_version_text: false,
     names: LibraryNames::NONE,
     // Measured on 11.8, 13.0 and 13.5: the static cudart has symbols `libcudart_static_<hash>` if the file is not
     // stripped. A stripped file contains two strings that only cudart has: its table of error names and the name of its

@@ -33,7 +33,6 @@ pub(super) const CUDNN: Library = Library {
         opened_later(9, "libcudnn_engines_runtime_compiled.so.9", InCode::Compared),
         opened_later(9, "libcudnn_heuristic.so.9", InCode::Compared),
     ],
-    has_version_text: false,
     names: LibraryNames {
         // In cuDNN 8 and 9, the header with the name of the library contains no version; in cuDNN 7 it does.
         headers: &[

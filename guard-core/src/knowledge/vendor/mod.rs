@@ -40,6 +40,11 @@ pub fn library_for_key(key: &str) -> Option<&'static Library> {
     ALL.into_iter().find(|library| library.key == key)
 }
 
+/// Returns the library with a descriptor that a file with this name is.
+pub fn described_library(file: &str) -> Option<&'static Library> {
+    ALL.into_iter().find(|library| library.is_named(file))
+}
+
 /// The driver's management library: it requires no toolkit and runs no GPU code.
 pub const NVML: &str = "nvidia-ml";
 
@@ -58,9 +63,6 @@ pub struct Library {
     pub older_sonames: &'static [&'static str],
     /// Libraries that it loads with dlopen; those that contain its version come first.
     pub parts: &'static [Part],
-    /// True if the library's own file contains the string of [`Traces::inside`] with its version. It is searched if the
-    /// file name does not contain the version.
-    pub has_version_text: bool,
     /// The names with which a build finds it.
     pub names: LibraryNames,
     /// Evidence in a file that it uses this library.
@@ -223,16 +225,6 @@ impl Library {
     /// Returns the major in its soname.
     pub fn major(&self, soname: &str) -> Option<u32> {
         self.soname_version(soname)?.split('.').next()?.parse().ok()
-    }
-
-    /// Returns the version in a full file name, `libcudnn.so.9.10.2`; `None` if it does not have three numbers.
-    pub fn version_in_name(&self, file: &str) -> Option<Version> {
-        let numbers = self.soname_version(file)?;
-        let mut numbers = numbers.split('.').map(|number| match number.len() {
-            1..=3 if number.bytes().all(|b| b.is_ascii_digit()) => number.parse().ok(),
-            _ => None,
-        });
-        Version::new(numbers.next()??, numbers.next()??, numbers.next()??).packed().map(Version::from_packed)
     }
 
     /// Iterates over the parts of a major.

@@ -11,7 +11,6 @@ pub static NCCL: Library = Library {
     majors: 1..=9,
     older_sonames: &[],
     parts: &[],
-    has_version_text: true,
     names: LibraryNames::NONE,
     traces: Traces {
         functions: Some("nccl"),

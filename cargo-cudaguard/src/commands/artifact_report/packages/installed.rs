@@ -14,7 +14,6 @@ use crate::host::dry_run::place_in_environment;
 use crate::host::library_version::file_version;
 use cudaguard::internal::files;
 use cudaguard::internal::finding::Finding;
-use cudaguard::internal::vendor::CUDNN;
 
 /// Checks the requirements of the packages that installed these files, and of packages of the same release that require them (the
 /// packages of JAX), against the other installed packages.
@@ -36,7 +35,7 @@ fn unfulfilled_in(dir: &Path, members: &[String]) -> Vec<Unfulfilled> {
     let os = if cfg!(windows) { TargetOs::Windows } else { TargetOs::Linux };
     for package in &mut packages {
         package.set_platform(Some(os), std::env::consts::ARCH, dir);
-        package.find_replaced_cudnn(|member| file_version(&files, CUDNN, &dir.join(member)));
+        package.find_replaced_cudnn(|member| file_version(&files, &dir.join(member)));
     }
     let owners: Vec<&ArtifactPackage> =
         packages.iter().filter(|package| members.iter().any(|member| package.files.contains(member))).collect();

@@ -1,18 +1,14 @@
 //! Detects NVIDIA's libraries that have no key of their own in a host file.
 
-use std::path::Path;
-
 use super::described_file;
 use crate::binary::loader::{Inspection, LoadGraph};
-use crate::binary::mapped_file::OpenFiles;
 use crate::binary::symbols;
-use crate::family::{BUILTINS, Release, is_installed};
+use crate::family::is_installed;
 use crate::host::library_version::file_version;
 use crate::host::machine::HostLibrary;
 use cudaguard::internal::elf::Elf;
 use cudaguard::internal::env::Env;
 use cudaguard::internal::vendor;
-use cudaguard::internal::version::Version;
 
 /// Returns the libraries that the program of this graph finds: by their sonames, and by the names that crates open, which end with
 /// `.so`.
@@ -35,21 +31,6 @@ fn read_library(env: &Env, graph: &LoadGraph, name: String) -> Option<HostLibrar
         return None;
     }
     let needs = elf.needed().into_iter().filter(|name| is_installed(name)).map(str::to_owned).collect();
-    let version = version_of(graph.files(), &found.path, elf.soname().unwrap_or(&name), &data);
+    let version = file_version(graph.files(), &found.path);
     Some(HostLibrary { needs, binds: symbols::newest_bound(&elf), ..described_file(env, name, version, &found) })
-}
-
-/// Returns the version of a library, if its file contains all three numbers.
-pub(in crate::host::machine) fn version_of(
-    files: &OpenFiles,
-    path: &Path,
-    soname: &str,
-    data: &[u8],
-) -> Option<Version> {
-    if let Some(library) = vendor::ALL.into_iter().find(|library| library.is_named(soname)) {
-        return file_version(files, library, path);
-    }
-    let release = Release::read(std::fs::canonicalize(path).ok()?.file_name()?.to_str()?, soname, data)?;
-    // The functions of a library need its exact release.
-    release.version.filter(|version| version.is_exact || release.of.is(&BUILTINS)).map(|version| version.version)
 }
