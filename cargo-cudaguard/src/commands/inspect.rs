@@ -15,7 +15,7 @@ use crate::binary::file::{Binary, BinaryKind};
 use crate::binary::kernels::{self, Cover, Coverage, Kernels, Known};
 use crate::binary::manifest_decoder::Note;
 use crate::binary::mapped_file::Contents;
-use crate::family::{Member, Release, describe_no_needed_library, is_of_nvidia, named_libraries};
+use crate::family::{Member, Release, describe_no_needed_library, is_of_nvidia, opened_names};
 use crate::host::machine::Components;
 use crate::linked::evidence::Evidence;
 use cudaguard::internal::arch::Target;
@@ -81,7 +81,7 @@ impl InspectedFile<'_> {
     fn to_json(&self) -> String {
         let Self { file, binary, notes, kernels, evidence, drivers } = self;
         let is_linked_to_cuda = binary.imported().any(|name| is_of_nvidia(name));
-        let opened = if is_linked_to_cuda { Vec::new() } else { named_libraries(binary) };
+        let opened = if is_linked_to_cuda { Vec::new() } else { opened_names(binary) };
         let linkage = |library: &Library| binary.linkage(library).name().filter(|_| binary.kind != BinaryKind::GpuCode);
         let linkages = vendor::ALL.into_iter().filter_map(|library| Some((library.key, linkage(library)?)));
         let versions =

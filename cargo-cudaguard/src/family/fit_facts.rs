@@ -41,9 +41,6 @@ pub(crate) struct Member {
     pub(super) exports: BTreeSet<String>,
 }
 
-/// The start of the names of NVRTC's builtins.
-const BUILTINS_NAMES: [&str; 2] = ["libnvrtc-builtins", "nvrtc-builtins64_"];
-
 impl Member {
     /// Reads a file. `None` if it is neither a library of the family, cudart nor cuDNN, and needs none of them.
     pub(crate) fn read(name: &str, data: &[u8]) -> Option<Self> {
@@ -170,7 +167,8 @@ fn range_of_exports(elf: &Elf<'_>, soname: &str) -> (Option<Version>, Option<Ver
 
 /// Returns the only name of builtins in an NVRTC. Wheel repair may have changed it. Messages with the name contain blanks.
 fn name_of_builtins(data: &[u8]) -> Option<String> {
-    let mut names: Vec<String> = BUILTINS_NAMES.iter().flat_map(|start| texts_starting_with(data, start)).collect();
+    let starts = BUILTINS.dll_starts().chain([BUILTINS.stem().to_owned()]);
+    let mut names: Vec<String> = starts.flat_map(|start| texts_starting_with(data, &start)).collect();
     names.retain(|name| !name.contains(char::is_whitespace) && !name.ends_with('.'));
     only_value(names.into_iter())
 }

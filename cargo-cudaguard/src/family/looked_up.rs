@@ -27,9 +27,6 @@ impl LookedUp {
     }
 }
 
-/// Other libraries have the functions with these prefixes.
-const OF_OTHERS: [&str; 4] = ["cublasLt", "cublasXt", "cusolverMg", "cusparseLt"];
-
 /// The start of the names of functions after the prefix. The names of types differ.
 const VERBS: [&str; 4] = ["Create", "Destroy", "Get", "Set"];
 
@@ -77,7 +74,7 @@ pub(super) fn looked_up(data: &[u8]) -> Vec<LookedUp> {
 fn functions_in(data: &[u8], stem: &str, when: Symbols) -> BTreeSet<String> {
     const LONGEST: usize = 128;
     let Some(prefix) = prefix_of(stem) else { return BTreeSet::new() };
-    let known: Vec<&str> = symbols::functions_of_stem(stem).filter(|name| !is_of_others(name, prefix)).collect();
+    let known: Vec<&str> = symbols::functions_of_stem(stem).collect();
     let mut found = BTreeSet::new();
     for behind in constants_after(data, prefix) {
         let text = &behind[..behind.len().min(LONGEST)];
@@ -94,15 +91,11 @@ fn functions_in(data: &[u8], stem: &str, when: Symbols) -> BTreeSet<String> {
         let is_verb = VERBS.iter().any(|verb| name.starts_with(verb));
         // The table has no functions that only another major has.
         let full = format!("{prefix}{name}");
-        if text[end] == 0 && (known.contains(&full.as_str()) || is_verb && !is_of_others(&full, prefix)) {
+        if text[end] == 0 && (known.contains(&full.as_str()) || is_verb) {
             found.insert(full);
         }
     }
     found
-}
-
-fn is_of_others(name: &str, prefix: &str) -> bool {
-    OF_OTHERS.iter().any(|other| *other != prefix && name.starts_with(other))
 }
 
 /// Returns the functions that a library exports and that crates look up.

@@ -16,8 +16,9 @@ const BEFORE_NAMES_OF_GUARD: [&str; 2] = ["guard:", " "];
 const NAMES_OF_GUARD: [&str; 2] = ["libcudart.so", "libcudnn.so"];
 
 /// Returns the names of NVIDIA libraries in the constants of a file that can open libraries by name. Names of its guard do not count,
-/// and neither does a file whose note lists what known crates open.
-pub(crate) fn named_libraries(binary: &Binary) -> Vec<String> {
+/// and neither does a file whose note lists what known crates open. A file that puts the name together when it runs, as cudarc does,
+/// names functions of the driver instead.
+pub(crate) fn opened_names(binary: &Binary) -> Vec<String> {
     let is_guarded = !binary.notes.is_empty();
     if is_guarded && binary.manifests().any(|note| note.is_ok_and(|note| !note.manifest.opens.is_empty())) {
         return Vec::new();
@@ -26,24 +27,30 @@ pub(crate) fn named_libraries(binary: &Binary) -> Vec<String> {
         return named_dlls(&image, binary.data());
     }
     let Ok(elf) = Elf::parse(binary.data()) else { return Vec::new() };
-    if !can_open(&elf) {
+    let can_open = !elf.is_dynamic() || elf.undefined_symbols().any(|name| name == "dlopen" || name == "dlmopen");
+    if !can_open {
         return Vec::new();
     }
+    let named = named_libraries(binary.data(), is_guarded);
+    if named.is_empty() && binary.names_functions() == Ok(true) { vec!["libcuda.so".to_owned()] } else { named }
+}
+
+fn named_libraries(data: &[u8], is_guarded: bool) -> Vec<String> {
     // A linker or strip may have removed the note, but not the guard.
-    let is_guarded = is_guarded || !constants_after(binary.data(), "guard:libcuda.so").is_empty();
+    let is_guarded = is_guarded || !constants_after(data, "guard:libcuda.so").is_empty();
     let mut found = BTreeSet::new();
     let stems: Vec<&str> =
         opened_by_programs().flat_map(|library| library.stems).filter(|stem| !stem.ends_with('*')).copied().collect();
     // Most files contain none of them.
-    if Searcher::new(&stems).find(binary.data(), 0).is_none() {
+    if Searcher::new(&stems).find(data, 0).is_none() {
         return Vec::new();
     }
     for name in stems.iter().map(|stem| format!("{stem}.so")) {
         let mut of_guard = Vec::new();
         for before in BEFORE_NAMES_OF_GUARD.iter().filter(|_| is_guarded) {
-            of_guard.extend(constants_after(binary.data(), &format!("{before}{name}")));
+            of_guard.extend(constants_after(data, &format!("{before}{name}")));
         }
-        for behind in constants_after(binary.data(), &name) {
+        for behind in constants_after(data, &name) {
             if of_guard.iter().any(|own| std::ptr::eq(*own, behind)) {
                 continue;
             }
@@ -58,21 +65,6 @@ pub(crate) fn named_libraries(binary: &Binary) -> Vec<String> {
 
 fn opened_by_programs() -> impl Iterator<Item = &'static KnownLibrary> {
     vendor::CATALOGUE.into_iter().filter(|library| library.is_opened)
-}
-
-fn can_open(elf: &Elf<'_>) -> bool {
-    !elf.is_dynamic() || elf.undefined_symbols().any(|name| name == "dlopen" || name == "dlmopen")
-}
-
-/// Returns the same names. A file that puts the name together when it runs, as cudarc does, names functions of the driver instead.
-fn opened_names(binary: &Binary) -> Vec<String> {
-    let mut all = named_libraries(binary);
-    let lists_opened = binary.manifests().any(|note| note.is_ok_and(|note| !note.manifest.opens.is_empty()));
-    let opens = Elf::parse(binary.data()).is_ok_and(|elf| can_open(&elf));
-    if all.is_empty() && !lists_opened && opens && binary.names_functions() == Ok(true) {
-        all.push("libcuda.so".to_owned());
-    }
-    all
 }
 
 /// Returns the names of NVIDIA's DLLs in the constants of a file that can load DLLs by name, as bytes or as UTF-16.

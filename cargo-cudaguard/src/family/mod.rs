@@ -23,7 +23,7 @@ pub(crate) use driver_rules::{driver_function_findings, functions_of_driver};
 pub(crate) use fit_facts::Member;
 pub use looked_up::LookedUp;
 pub(crate) use lookup_rules::{described_library_finding, looked_up_findings, lookups};
-pub(crate) use may_open::{describe_no_needed_library, named_libraries, opened_without_requirement};
+pub(crate) use may_open::{describe_no_needed_library, opened_names, opened_without_requirement};
 pub(crate) use names::misnamed;
 pub(crate) use opened::{OpenedLibrary, opened_libraries};
 pub(crate) use rules::{MembersOfProcess, findings, older_nccl_finding, wanted_nccl};

@@ -11,7 +11,7 @@ use crate::binary::examined::NotExamined;
 use crate::binary::file::Binary;
 use crate::binary::loader::{Inspection, LoadGraph, sorted_entries};
 use crate::binary::mapped_file::{Contents, OpenFiles};
-use crate::family::named_libraries;
+use crate::family::opened_names;
 use crate::host::dry_run::{self, DryRun};
 use crate::host::facts::{CudnnState, LoaderVersion};
 use crate::host::judge::{self, missing_parts};
@@ -128,7 +128,7 @@ pub fn examine_host(
             let program = Binary::from_contents(program, contents)?;
             let predicted = simulate(&program, env, &files, Some(probe))?;
             let names = asked_for(&predicted.graph, &predicted.manifests);
-            let names = if names.is_empty() { named_libraries(&program) } else { names };
+            let names = if names.is_empty() { opened_names(&program) } else { names };
             if predicted.manifests.is_empty() && predicted.is_loaded {
                 not_judged.extend(describe_unguarded(&predicted.manifests, &names));
             }
