@@ -4,13 +4,12 @@ use std::fmt::Write as _;
 use std::process::ExitCode;
 
 use crate::cli::json_output;
-use crate::host::machine::detect::LIBCUDA;
 use crate::host::machine::windows::NVCUDA;
 use crate::host::machine::{self, Driver, DriverProbe, HostLibrary, Machine, MachineKind, OTHER_LIBRARIES};
 use crate::knowledge::symptoms::likeliest_cause;
 use cudaguard::internal::env::Env;
 use cudaguard::internal::sanitize;
-use cudaguard::internal::vendor;
+use cudaguard::internal::vendor::{self, LIBCUDA};
 
 use crate::cli::arguments::ProbeFormat;
 use crate::cli::report::{self, CliError};

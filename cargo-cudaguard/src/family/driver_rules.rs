@@ -1,9 +1,10 @@
 //! Findings about functions that crates look up in the driver of a machine, which lacks them.
 
-use super::driver_functions::{DriverFunctions, LIBCUDA};
+use super::driver_functions::DriverFunctions;
 use super::fit_facts::Member;
 use crate::binary::symbols::list_functions;
 use cudaguard::internal::finding::{Finding, MessageTemplate, Severity, Values};
+use cudaguard::internal::vendor::LIBCUDA;
 use cudaguard::internal::version::{CudaVersion, DriverRelease};
 
 /// Returns all functions that these members look up in the driver.

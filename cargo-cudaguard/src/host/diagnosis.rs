@@ -27,7 +27,7 @@ use cudaguard::internal::finding::{self, Code, Effect, Finding, MessageTemplate,
 use cudaguard::internal::manifest::{Manifest, Requirement};
 use cudaguard::internal::policy::GpuNeed;
 use cudaguard::internal::tables;
-use cudaguard::internal::vendor::{self, CUDNN};
+use cudaguard::internal::vendor::{self, CUDART, CUDNN, LIBCUDA};
 use cudaguard::internal::version::{CudaVersion, Version};
 use serde::Serialize;
 
@@ -134,8 +134,7 @@ pub fn examine_host(
             }
             not_judged.extend(predicted.manifests.iter().filter_map(Manifest::not_judged).map(str::to_owned));
             let mut names_of_requests = predicted.graph.requests.iter().map(|request| &request.name);
-            let links =
-                names_of_requests.any(|name| name.starts_with("libcuda.so") || name.starts_with("libcudart.so"));
+            let links = names_of_requests.any(|name| vendor::is_libcuda(name) || CUDART.is_named(name));
             needs_gpu = component_that_needs_cuda(&program.path, &predicted.manifests, links);
             needs_cuda = libcuda_fix::needed_cuda(&predicted.manifests, &predicted.graph);
             let (open, others): (Vec<_>, Vec<_>) = predicted.not_examined.iter().partition(|part| part.may_contradict);
@@ -153,7 +152,7 @@ pub fn examine_host(
         let found = vendor::ALL.into_iter().filter_map(|library| machine.library_files(library)).flatten();
         names.extend(found.filter_map(|file| file.soname.clone()));
     }
-    names.insert(0, detect::LIBCUDA.to_owned());
+    names.insert(0, LIBCUDA.to_owned());
     let mut seen = Vec::new();
     names.retain(|name| !seen.contains(name) && (seen.push(name.clone()), true).1);
     let choices: Vec<DriverCandidate> = if machine.is_windows() {
@@ -399,8 +398,7 @@ struct HostSymptoms {
 
 impl HostSymptoms {
     fn from_candidates(env: &Env, choices: &[DriverCandidate]) -> Self {
-        let picked =
-            choices.iter().find(|choice| choice.name == detect::LIBCUDA && choice.fate == CandidateState::Picked);
+        let picked = choices.iter().find(|choice| choice.name == LIBCUDA && choice.fate == CandidateState::Picked);
         let version = fs::read_to_string("/proc/driver/nvidia/version").unwrap_or_default();
         let mut gpus = sorted_entries(Path::new("/sys/bus/pci/devices"));
         gpus.retain(|path| is_nvidia_gpu(path));

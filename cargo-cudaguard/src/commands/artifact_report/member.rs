@@ -8,7 +8,6 @@ use std::sync::Arc;
 
 use sha2::{Digest as _, Sha256};
 
-use super::packages;
 use crate::binary::examined::Reason;
 use crate::binary::file::{Binary, BinaryKind, TargetOs};
 use crate::binary::kernels::Kernels;
@@ -25,7 +24,7 @@ use crate::linked::evidence::Evidence;
 use cudaguard::internal::file_error::FileProblem;
 use cudaguard::internal::finding::Code;
 use cudaguard::internal::manifest::Linkage;
-use cudaguard::internal::vendor::{self, CUDART, CUDNN, Library, plain_name};
+use cudaguard::internal::vendor::{self, CUDART, CUDNN, Library, is_libcuda, plain_name};
 use cudaguard::internal::version::{CudaVersion, Version};
 
 /// What the dynamic linker reads in a member.
@@ -215,7 +214,7 @@ impl ArtifactMember {
 
     /// Returns true for libcuda, which is a part of the driver.
     pub(super) fn is_driver(&self) -> bool {
-        packages::bundled_driver_finding(&self.name, file_name(&self.name)).is_some()
+        is_libcuda(file_name(&self.name))
     }
 
     /// Returns the library that the member is, if it is one that NVIDIA releases together with others.

@@ -16,14 +16,14 @@ use crate::cli::report::CliError;
 use crate::family::is_nvrtc;
 use crate::host::dry_run::{is_brought, is_searched_inside};
 use crate::host::library_version::{in_name, inner_file};
-use crate::host::machine::detect::{LIBCUDA, in_compat_dir, release_in_name, release_of_file};
+use crate::host::machine::detect::{in_compat_dir, release_in_name, release_of_file};
 use crate::host::machine::{
     BroughtCudnn, Choice, Components, HostLibrary as Found, HostLibraryPart, LinkedCudnn, LoadedModule, Needed,
     OpenedByName, Variant, cudnn_soname, is_cudnn_row, opened_cudnn, read_parts_of,
 };
 use cudaguard::internal::finding::Finding;
 use cudaguard::internal::manifest::Requirement;
-use cudaguard::internal::vendor::{CUDNN, plain_name};
+use cudaguard::internal::vendor::{CUDNN, LIBCUDA, plain_name};
 use cudaguard::internal::version::DriverRelease;
 
 impl ArtifactReport {

@@ -33,7 +33,7 @@ pub(super) fn check_program(program: &Path, env: &Env, machine: &Machine) -> Res
     let (open, others): (Vec<_>, Vec<_>) = components.not_examined.iter().partition(|part| part.may_contradict);
     not_judged.extend(open.into_iter().map(ToString::to_string));
     let not_covered = others.into_iter().map(ToString::to_string).collect();
-    let links = program.needed.iter().any(|name| CUDART.is_named(name) || vendor::plain_name(name) == detect::LIBCUDA);
+    let links = program.needed.iter().any(|name| CUDART.is_named(name) || vendor::is_libcuda(name));
     let needs_gpu = component_that_needs_cuda(&program.path, &components.manifests, links);
     let mut findings = components.check_on(machine, "this machine");
     dry_run::mark_unchecked(&mut findings, &components.manifests);

@@ -10,10 +10,9 @@ use crate::binary::loader::{LoadGraph, Object};
 use crate::family::{BUILTINS, OpenedLibrary, cuda_major_of, is_installed, is_of_nvidia, opened_libraries};
 use crate::host::machine::opened_cudnn;
 use cudaguard::internal::finding::{Finding, MessageTemplate, Values};
-use cudaguard::internal::vendor::{CUDNN, NVJITLINK, NVML, NVRTC, is_of_driver, nvidia_library};
+use cudaguard::internal::vendor::{CUDNN, LIBCUDA, NVJITLINK, NVML, NVRTC, is_of_driver, nvidia_library};
 
-/// The name of libcuda that the driver installs, and the link that comes with the files for development.
-const LIBCUDA: &str = "libcuda.so.1";
+/// The link to libcuda that comes with the files for development.
 const LINK_OF_LIBCUDA: &str = "libcuda.so";
 
 /// The libraries that one file may open by name.

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf, absolute};
 use super::absent_libraries;
 use crate::binary::file::Binary;
 use crate::binary::loader::LoadGraph;
-use crate::family::is_of_nvidia;
+use cudaguard::internal::vendor::{is_libcuda, is_of_nvidia};
 
 /// How many directories above a file may be the one in which its package was installed.
 const LEVELS: usize = 8;
@@ -55,5 +55,5 @@ pub(super) fn load_from_packages(graph: &mut LoadGraph) {
 }
 
 fn may_be_of_package(name: &str) -> bool {
-    is_of_nvidia(name) && !name.starts_with("libcuda.so") && !name.contains('/')
+    is_of_nvidia(name) && !is_libcuda(name) && !name.contains('/')
 }

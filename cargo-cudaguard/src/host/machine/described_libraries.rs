@@ -32,7 +32,7 @@ pub(super) struct LibrariesOfMachine<'a> {
 
 impl Machine {
     fn library_state(&self, name: &str) -> LibraryState<'_> {
-        let library = vendor::ALL.into_iter().find(|library| library.is_named(&vendor::plain_name(name)));
+        let library = vendor::described_library(name);
         if let Some(found) = self.files_named(name).into_iter().find(|found| found.is_loaded()) {
             return LibraryState::Found(found);
         }
@@ -47,7 +47,7 @@ impl Machine {
     fn files_named(&self, name: &str) -> Vec<&HostLibrary> {
         let plain = vendor::plain_name(name);
         let mut files = Vec::new();
-        if let Some(library) = vendor::ALL.into_iter().find(|library| library.is_named(&plain)) {
+        if let Some(library) = vendor::described_library(&plain) {
             files.extend(self.library_files(library).into_iter().flatten().filter(|found| match &found.soname {
                 Some(soname) => vendor::plain_name(soname) == plain,
                 None => found.version.is_none_or(|version| library.soname(version) == *plain),

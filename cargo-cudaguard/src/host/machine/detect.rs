@@ -22,10 +22,9 @@ use cudaguard::internal::elf::Elf;
 use cudaguard::internal::env::Env;
 use cudaguard::internal::files;
 use cudaguard::internal::manifest::Requirement;
-use cudaguard::internal::vendor;
+use cudaguard::internal::vendor::{self, LIBCUDA};
 use cudaguard::internal::version::{DriverRelease, Version};
 
-pub(crate) const LIBCUDA: &str = "libcuda.so.1";
 const PTX_COMPILER: &str = "libnvidia-ptxjitcompiler.so.1";
 /// Maximum size of a text file of the kernel. Longer files are ignored.
 const ENOUGH: u64 = 64 * 1024;

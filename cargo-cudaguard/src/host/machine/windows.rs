@@ -135,7 +135,7 @@ fn detect_libraries(env: &Env, machine: &mut Machine, dirs: &[(PathBuf, &str)]) 
             .collect();
         names.sort();
         for name in names.into_iter().filter(|name| name.to_ascii_lowercase().ends_with(".dll")) {
-            let library = vendor::ALL.into_iter().find(|library| library.is_named(&name));
+            let library = vendor::described_library(&name);
             if library.is_none() && !is_installed(&name) {
                 continue;
             }

@@ -6,6 +6,9 @@ use super::{NVML, major_of, plain_name};
 use crate::model::version::Version;
 use std::ops::RangeInclusive;
 
+/// The soname of the driver's library.
+pub const LIBCUDA: &str = "libcuda.so.1";
+
 /// Returns the library of NVIDIA's that a file with this name is: a soname, a DLL or a tool. Compares complete names, because other
 /// projects use the same prefixes.
 pub fn nvidia_library(name: &str) -> Option<&'static KnownLibrary> {
