@@ -1,11 +1,10 @@
 //! A program on this machine: the files that the dynamic linker loads for it, and what it reports about them.
 
 mod absent_libraries;
-mod closure;
-mod components;
 mod dlls;
 mod missing;
 mod opened_by_name;
+mod origin;
 mod python;
 mod symbol_findings;
 
@@ -17,8 +16,6 @@ use crate::binary::loader::{self, Inspection, LoadGraph};
 use crate::host::library_version::{file_version, in_name};
 use crate::host::machine::{Alternatives, HostLibrary, Machine, OTHER_LIBRARIES, opened_cudnn};
 pub(crate) use absent_libraries::{is_dll_name, is_of_program, is_searched_inside, reaches_cuda};
-pub(crate) use closure::{is_in_own_search_path, is_part_of_driver, is_reported_at_start, mark_unchecked};
-pub(crate) use components::{Scope, is_brought};
 use cudaguard::internal::elf::machine;
 use cudaguard::internal::env::Env;
 use cudaguard::internal::finding::{Finding, MessageTemplate, Values};
@@ -31,6 +28,7 @@ pub(crate) use missing::{brought_cudnn_of_other_major, foreign_library, in_usual
 pub(crate) use opened_by_name::{
     FileOpens, OpeningFiles, absent_names, builtins_beside, load_opened_here, load_opened_inside,
 };
+pub(crate) use origin::{Scope, is_brought, is_in_own_search_path, is_part_of_driver};
 pub(crate) use python::{is_searched_inside as is_searched_in_environment, place_in_environment};
 use serde::{Serialize, Serializer};
 pub(crate) use symbol_findings::{SymbolFile, findings_of_missing, symbol_findings, symbol_findings_among};

@@ -23,6 +23,7 @@ use crate::host::dry_run::{self, Loaded, has_dlls};
 use crate::host::judge::gpu_answer::{GpuAnswer, Service, answers};
 use crate::host::machine::oldest_driver::add_driver_needs;
 use crate::host::machine::{self, Components, DriverProbe, Machine, answers_together, extend_new};
+use crate::verdict::mark_unchecked;
 
 /// Reads each of these files with [`read_components`].
 pub(crate) fn components_of_all(env: &Env, files: &[PathBuf]) -> Result<Vec<Components>, CliError> {
@@ -385,7 +386,7 @@ fn answer_on(components: Components, gpus: Vec<GpuAnswer>, machines: &[Machine],
             unusable.push(format!("{name}: {}, so no CUDA program can use it", state.describe()));
         }
     }
-    dry_run::mark_unchecked(&mut findings, &components.manifests);
+    mark_unchecked(&mut findings, &components.manifests);
     finding::sort_findings(&mut findings);
     let answer = MachineAnswer::new(findings, &components.manifests, components.not_examined, gpus);
     MachineAnswer { unusable, ..answer }

@@ -5,8 +5,9 @@ use std::path::Path;
 use super::{CandidateState, DriverCandidate, component_that_needs_cuda, describe_unguarded};
 use crate::binary::file::Binary;
 use crate::host::dry_run;
+use crate::host::machine::Machine;
 use crate::host::machine::windows::NVCUDA;
-use crate::host::machine::{Machine, detect};
+use crate::verdict::mark_unchecked;
 use cudaguard::internal::env::Env;
 use cudaguard::internal::file_error::FileError;
 use cudaguard::internal::finding::Finding;
@@ -36,7 +37,7 @@ pub(super) fn check_program(program: &Path, env: &Env, machine: &Machine) -> Res
     let links = program.needed.iter().any(|name| CUDART.is_named(name) || vendor::is_libcuda(name));
     let needs_gpu = component_that_needs_cuda(&program.path, &components.manifests, links);
     let mut findings = components.check_on(machine, "this machine");
-    dry_run::mark_unchecked(&mut findings, &components.manifests);
+    mark_unchecked(&mut findings, &components.manifests);
     Ok(ProgramCheck { findings, not_judged, not_covered, needs_gpu })
 }
 

@@ -4,7 +4,6 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use super::absent_libraries::{absent_library, is_of_program};
-use super::components::components_together;
 use super::symbol_findings::{SymbolFile, findings_of_missing};
 use crate::binary::examined::{self, NotExamined};
 use crate::binary::file::{Binary, BinaryKind, TargetOs};
@@ -20,7 +19,7 @@ use crate::verdict::{Verdict, is_reported_by_loader};
 use cudaguard::internal::elf::machine::machine_name;
 use cudaguard::internal::env::Env;
 use cudaguard::internal::file_error::{FileError, FileProblem};
-use cudaguard::internal::finding::{Finding, MessageFragment, MessageTemplate, Values};
+use cudaguard::internal::finding::{Code, Finding, MessageFragment, MessageTemplate, Values};
 use cudaguard::internal::manifest::Requirement;
 use cudaguard::internal::vendor::{self, CUDNN};
 
@@ -74,6 +73,62 @@ pub(crate) fn components_of_dlls(file: &Binary, here: Option<&Env>) -> Component
         all.not_examined.extend(absent.map(|request| absent_library(&request.name, &request.needed_by)));
     }
     all
+}
+
+/// Returns the requirements of a program and its libraries, and for each manifest the index of its file: 0 for the program.
+/// `is_inside` returns true if a file gets a library of this name from the closure.
+fn components_together(
+    program: &Binary,
+    libraries: &[(usize, Binary)],
+    is_of_vendor: &dyn Fn(usize) -> bool,
+    is_inside: &dyn Fn(usize, &str) -> bool,
+) -> (Vec<usize>, Components) {
+    let mut all = Components::from_binary(&program.path, program);
+    let mut objects = vec![0; all.manifests.len()];
+    let runtime =
+        all.manifests.iter().find(|manifest| !manifest.component.is_unrecorded()).map(|manifest| manifest.runtime);
+    all.needed.retain(|needed| !is_inside(0, &needed.soname));
+    all.bound.retain(|bound| !is_inside(0, &bound.soname));
+    let mut of_others: Vec<usize> = (0..objects.len()).collect();
+    let mut of_vendor: Vec<usize> = Vec::new();
+    for (index, binary) in libraries {
+        let mut own = Components::from_binary(&binary.path, binary);
+        own.findings.retain(|finding| finding.code != Code::NoManifest);
+        // `[runtime]` of the program also applies to its libraries without a guard.
+        for manifest in own.manifests.iter_mut().filter(|manifest| manifest.component.is_unrecorded()) {
+            manifest.runtime = runtime.unwrap_or(manifest.runtime);
+        }
+        let places = objects.len()..objects.len() + own.manifests.len();
+        if is_of_vendor(*index) {
+            if let Ok(kernels) = binary.kernels() {
+                own.mark_fallback(&mut kernels.clone(), |cc| {
+                    let mut files = std::iter::once(program).chain(libraries.iter().map(|(_, binary)| binary));
+                    files.any(|file| file.kernels().is_ok_and(|kernels| kernels.has_machine_code(cc)))
+                });
+            }
+            of_vendor.extend(places);
+        } else {
+            of_others.extend(places);
+        }
+        objects.extend(own.manifests.iter().map(|_| *index));
+        all.manifests.extend(own.manifests);
+        all.findings.extend(own.findings);
+        all.not_examined.extend(own.not_examined);
+        for needed in own.needed.into_iter().filter(|needed| !is_inside(*index, &needed.soname)) {
+            if !all.needed.iter().any(|known| known.soname == needed.soname) {
+                all.needed.push(needed);
+            }
+        }
+        all.bound.extend(own.bound.into_iter().filter(|bound| !is_inside(*index, &bound.soname)));
+        let opened: Vec<_> = own.opened.into_iter().filter(|opened| !all.opened.contains(opened)).collect();
+        all.opened.extend(opened);
+    }
+    all.drop_implied_rows(&of_vendor);
+    // The functions of NVIDIA's libraries need a GPU only when they are called.
+    if !of_vendor.is_empty() {
+        (all.alternatives.in_part, all.alternatives.serving) = (of_vendor, of_others);
+    }
+    (objects, all)
 }
 
 /// Returns true for a program or library for Windows.

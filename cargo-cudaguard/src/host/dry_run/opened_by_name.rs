@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 
-use super::components::{Scope, is_brought};
+use super::origin::{Scope, is_brought};
 use crate::binary::examined::NotExamined;
 use crate::binary::file::{self, texts_starting_with};
 use crate::binary::loader::{LoadGraph, Object};
