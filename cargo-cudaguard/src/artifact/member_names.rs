@@ -28,8 +28,13 @@ const OF_CODE: [&str; 11] = ["a", "conda", "cubin", "deb", "egg", "fatbin", "lto
 /// First bytes of a text by which Git LFS replaces a file.
 const LFS_POINTER: &[u8] = b"version https://git-lfs.github.com/spec/v1";
 
+/// Returns the file name of a member, which may be in an archive inside of the artifact.
+pub(crate) fn file_name(member: &str) -> &str {
+    member.rsplit(['/', '!']).next().unwrap_or(member)
+}
+
 fn file_and_ending(member: &str) -> (&str, String) {
-    let name = member.rsplit(['/', '!']).next().unwrap_or(member);
+    let name = file_name(member);
     (name, name.rsplit_once('.').map_or("", |(_, ending)| ending).to_ascii_lowercase())
 }
 

@@ -28,7 +28,7 @@ use cudaguard::internal::elf::Elf;
 use cudaguard::internal::file_error::{FileError, FileProblem};
 
 use bounds::{Budget, MOST_NESTED};
-pub(crate) use member_names::is_library;
+pub(crate) use member_names::{file_name, is_library};
 use member_names::{is_loader_setting, is_package_metadata, unexamined_by_name};
 
 /// Number of bytes at the beginning of a member that suffice to detect its format.

@@ -10,7 +10,7 @@ use cudaguard::internal::elf::Elf;
 
 use crate::binary::elf_links::dynamic_links;
 use crate::binary::pe::ImportedDll;
-use cudaguard::internal::vendor::plain_name;
+use cudaguard::internal::vendor::{plain_name, stem_of};
 use cudaguard::internal::version::Version;
 
 const TEXT: &str = include_str!("../../data/symbols.txt");
@@ -91,7 +91,7 @@ pub(crate) fn functions_of_stem(stem: &str) -> impl Iterator<Item = &'static str
 /// Returns the first release of a library with this function, in any major.
 pub(crate) fn first_with(soname: &str, name: &str) -> Option<Version> {
     let plain = plain_name(soname);
-    let stem = plain.strip_prefix("lib")?.split(".so").next()?;
+    let stem = stem_of(plain.strip_prefix("lib")?);
     tables_of_stem(stem).filter_map(|functions| functions.get(name)?.first).min()
 }
 

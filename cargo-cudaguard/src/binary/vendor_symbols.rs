@@ -152,5 +152,5 @@ fn is_compared(soname: &str) -> bool {
         "libgomp",
     ];
     let name = vendor::plain_name(soname);
-    !name.starts_with("ld-") && !SYSTEM.contains(&name.split(".so").next().unwrap_or_default())
+    !name.starts_with("ld-") && !SYSTEM.contains(&vendor::stem_of(&name))
 }

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
+use crate::artifact::file_name;
 use crate::binary::examined::{self, NotExamined};
 use crate::binary::file::BinaryKind;
 use crate::binary::kernels::{Coverage, KernelImage, Kernels, Role};
@@ -291,7 +292,7 @@ fn uses_cuda(part: &ArtifactMember) -> bool {
 
 /// Matches a glob: `*` and `?` match any characters, also `/`. A glob without `/` is compared with file names.
 fn matches_glob(pattern: &str, artifact: &Path, member: &str) -> bool {
-    let own = member.rsplit(['/', '!']).next().unwrap_or_default();
+    let own = file_name(member);
     let artifact_name = artifact.file_name().unwrap_or(artifact.as_os_str()).to_string_lossy();
     let names = [member, own, &artifact_name, &artifact.to_string_lossy()];
     names.iter().filter(|name| !name.is_empty()).any(|name| glob::matches(pattern, name))

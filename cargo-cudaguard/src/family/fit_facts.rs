@@ -120,8 +120,7 @@ impl Member {
         } else if self.name.ends_with(".dll") {
             format!("nvrtc-builtins64_{major}{minor}.dll")
         } else {
-            let stem = self.soname.split(".so").next().unwrap_or_default();
-            format!("{}.so.{major}.{minor}", stem.replacen(NVRTC.stem(), BUILTINS.stem(), 1))
+            format!("{}.so.{major}.{minor}", vendor::stem_of(&self.soname).replacen(NVRTC.stem(), BUILTINS.stem(), 1))
         })
     }
 

@@ -100,7 +100,7 @@ fn functions_in(data: &[u8], stem: &str, when: Symbols) -> BTreeSet<String> {
 
 /// Returns the functions that a library exports and that crates look up.
 pub(super) fn exported_functions(elf: &Elf<'_>, soname: &str) -> BTreeSet<String> {
-    let stem = soname.strip_prefix("lib").and_then(|name| name.split(".so").next()).unwrap_or_default();
+    let stem = soname.strip_prefix("lib").map(vendor::stem_of).unwrap_or_default();
     let Some(prefix) = prefix_of(stem) else { return BTreeSet::new() };
     let exported = elf.dynamic_symbols().filter(Symbol::is_exported).filter_map(|symbol| symbol.name());
     exported.filter(|name| name.starts_with(prefix)).map(str::to_owned).collect()

@@ -47,7 +47,7 @@ pub(crate) fn opened_libraries(data: &[u8]) -> Vec<OpenedLibrary> {
     let needed: Vec<String> =
         elf.dynamic_texts(tag::NEEDED).map(|name| String::from_utf8_lossy(name).into_owned()).collect();
     let needed_stems: Vec<String> =
-        needed.iter().filter_map(|name| Some(vendor::plain_name(name).split(".so").next()?.to_owned())).collect();
+        needed.iter().map(|name| vendor::stem_of(&vendor::plain_name(name)).to_owned()).collect();
     let mut found: Vec<OpenedLibrary> = Vec::new();
     // A file that links some of NVIDIA's libraries has search paths for these.
     let links = needed.iter().any(|name| vendor::is_beside_driver(name));

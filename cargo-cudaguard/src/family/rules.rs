@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 
 use super::fit_facts::{Member, file_name};
 use cudaguard::internal::finding::{Finding, MessageTemplate, Values};
-use cudaguard::internal::vendor::{self, BUILTINS, CUBLAS, CUBLAS_LT, CUDART, NCCL, NVRTC};
+use cudaguard::internal::vendor::{self, BUILTINS, CUBLAS, CUBLAS_LT, CUDART, NCCL, NVRTC, stem_of};
 use cudaguard::internal::version::Version;
 
 /// Returns the member (an index) that the dynamic linker loads for another member under a soname. The builtins of NVRTC count, although it
@@ -132,8 +132,8 @@ impl<'a> Set<'a> {
                 if self.provider(at, soname).is_some() || self.members.iter().any(|other| other.soname == *soname) {
                     continue;
                 }
-                let stem = stem(soname);
-                let Some(other) = self.members.iter().find(|other| self::stem(&other.soname) == stem) else { continue };
+                let stem = stem_of(soname);
+                let Some(other) = self.members.iter().find(|other| stem_of(&other.soname) == stem) else { continue };
                 let title = member.release.as_ref().map_or_else(|| file_name(&member.name), |release| release.of.name);
                 let values = Values::default().with("component", title).with("needed_by", &member.name);
                 let values = values.with("library", soname).with("other", &other.soname).with("path", &other.name);
@@ -256,10 +256,6 @@ fn has_other_minor(member: &Member, version: Version) -> bool {
 
 fn minor(version: Version) -> (u32, u32) {
     (version.major, version.minor)
-}
-
-fn stem(soname: &str) -> &str {
-    soname.split(".so").next().unwrap_or_default()
 }
 
 #[cfg(test)]

@@ -103,7 +103,7 @@ pub(crate) fn version_in_file(file: &str, soname: &str, data: &[u8]) -> Option<F
             .map(|version| FileVersion::exact(version, "exported number"))
             .or_else(|| image.stated_version(library, soname, data))
     });
-    let is_own_name = own.split(".so").next() == name.split(".so").next();
+    let is_own_name = vendor::stem_of(&own) == vendor::stem_of(&name);
     in_image
         .or_else(|| Some(FileVersion::exact(vendor::version_in_name(&name).filter(|_| is_own_name)?, "file name")))
         .or_else(|| Some(FileVersion::exact(text_version(library?, &own, data)?, "text")))

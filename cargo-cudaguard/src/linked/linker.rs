@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use crate::binary::file::Binary;
 use crate::linked::torch;
-use cudaguard::internal::vendor::{CUDART, CUDNN, NVML, is_nvidia_word};
+use cudaguard::internal::vendor::{CUDART, CUDNN, NVML, is_nvidia_word, stem_of};
 
 /// Directories in the order of the linker.
 #[derive(Debug, Default)]
@@ -86,7 +86,7 @@ pub(crate) fn need_cuda(needed: &[String], searched: &[PathBuf]) -> bool {
     const MOST: usize = 1000;
     let (mut open, mut seen) = (needed.to_vec(), BTreeSet::new());
     while let Some(name) = open.pop() {
-        let stem = name.split(".so").next().unwrap_or_default();
+        let stem = stem_of(&name);
         let names = [name.clone(), format!("{stem}.so")];
         let files =
             searched.iter().filter(|dir| !is_of_system(dir)).flat_map(|dir| names.iter().map(|name| dir.join(name)));

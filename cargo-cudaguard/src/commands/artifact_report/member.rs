@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use sha2::{Digest as _, Sha256};
 
+pub(super) use crate::artifact::file_name;
 use crate::binary::examined::Reason;
 use crate::binary::file::{Binary, BinaryKind, TargetOs};
 use crate::binary::kernels::Kernels;
@@ -316,10 +317,6 @@ pub(super) fn library_name(path: &str) -> Cow<'_, str> {
 /// Returns true if two members are in the same directory.
 pub(super) fn are_adjacent(one: &str, other: &str) -> bool {
     one.strip_suffix(file_name(one)) == other.strip_suffix(file_name(other))
-}
-
-pub(super) fn file_name(name: &str) -> &str {
-    name.rsplit(['/', '!']).next().unwrap_or(name)
 }
 
 /// Returns the library, with its version, if this file is that NVIDIA library or has it linked in.

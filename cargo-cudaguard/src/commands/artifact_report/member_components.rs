@@ -23,7 +23,7 @@ use crate::host::machine::{
 };
 use cudaguard::internal::finding::Finding;
 use cudaguard::internal::manifest::Requirement;
-use cudaguard::internal::vendor::{CUDNN, LIBCUDA, plain_name};
+use cudaguard::internal::vendor::{CUDNN, LIBCUDA, plain_name, stem_of};
 use cudaguard::internal::version::DriverRelease;
 
 impl ArtifactReport {
@@ -297,7 +297,7 @@ impl ArtifactReport {
         let (dir, file) = part.name.split_at(part.name.len() - file_name(&part.name).len());
         let is_beside_cupti =
             || self.files.iter().any(|name| name.strip_prefix(dir).is_some_and(|name| name.starts_with("libcupti.so")));
-        let is_it = match file.split(".so").next().unwrap_or_default() {
+        let is_it = match stem_of(file) {
             "libcupti" | "libnvperf_host" | "libnvperf_target" | "libpcsamplingutil" => true,
             "libcheckpoint" => is_beside_cupti(),
             _ => false,
@@ -321,14 +321,14 @@ impl ArtifactReport {
             |part: &&ArtifactMember| part.has_requirements() && !part.is_of_nvidia() && !self.is_of_cupti(part);
         let requiring: Vec<&ArtifactMember> = self.judged_parts().filter(with_rows).collect();
         let mut known: BTreeSet<&str> =
-            requiring.iter().flat_map(|part| part.binary.imported()).map(|name| stem(name)).collect();
+            requiring.iter().flat_map(|part| part.binary.imported()).map(|name| stem_of(name)).collect();
         if !requiring.is_empty() {
             known.extend(["libcuda", "libcudart"]);
-            known.extend(self.files.iter().chain(self.links.keys()).map(|name| stem(file_name(name))));
+            known.extend(self.files.iter().chain(self.links.keys()).map(|name| stem_of(file_name(name))));
             known.extend(requiring.iter().flat_map(|part| &part.holds).map(|(library, _)| library.stem));
         }
         self.judged_loaders().map(move |loader| {
-            (loader, loader.may_open.iter().filter(|name| !known.contains(stem(name))).cloned().collect())
+            (loader, loader.may_open.iter().filter(|name| !known.contains(stem_of(name))).cloned().collect())
         })
     }
 
@@ -431,9 +431,4 @@ impl ArtifactReport {
         let name = &self.loaders[graph.loader_at(path)?].name;
         self.parts.iter().find(|part| part.name == *name)
     }
-}
-
-/// Returns the name of a library up to its version.
-fn stem(name: &str) -> &str {
-    name.split(".so").next().unwrap_or(name)
 }

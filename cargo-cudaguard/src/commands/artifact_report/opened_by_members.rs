@@ -8,7 +8,7 @@ use super::{ArtifactReport, ExternalLibrary};
 use crate::binary::examined::NotExamined;
 use crate::family::OpenedLibrary;
 use crate::host::machine::OpenedByName;
-use cudaguard::internal::vendor::is_libcuda;
+use cudaguard::internal::vendor::{is_libcuda, stem_of};
 
 impl ArtifactReport {
     /// Returns each member that opens libraries by name which are not in the artifact, with these libraries.
@@ -77,7 +77,7 @@ impl ArtifactReport {
         }
         // A name that is no text of the file may be incomplete.
         for name in names.iter().filter(|name| !is_libcuda(name) && loader.opens.includes(name)) {
-            let stem = name.split(".so").next().unwrap_or_default().to_owned();
+            let stem = stem_of(name).to_owned();
             match absent.iter_mut().find(|known| known.stem == stem) {
                 Some(known) => known.names.push(name.clone()),
                 None => absent.push(OpenedLibrary { stem, names: vec![name.clone()], dirs: Vec::new() }),

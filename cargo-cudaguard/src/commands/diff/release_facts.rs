@@ -8,6 +8,7 @@ use cudaguard::internal::tables;
 use cudaguard::internal::vendor;
 use cudaguard::internal::version::{CudaVersion, DriverRelease, Version};
 
+use crate::artifact::file_name;
 use crate::binary::examined::NotExamined;
 use crate::cli::report::CliError;
 use crate::commands::artifact_report::ArtifactReport;
@@ -88,8 +89,8 @@ impl ReleaseFacts {
                 insert(&mut inside, library.name, version);
             }
             if part.is_of_nvidia() && part.holds.is_empty() {
-                let name = vendor::plain_name(part.name.rsplit(['/', '!']).next().unwrap_or_default());
-                insert(&mut inside, stem(&name), name.to_string());
+                let name = vendor::plain_name(file_name(&part.name));
+                insert(&mut inside, vendor::stem_of(&name), name.to_string());
             }
             if !part.components.manifests.is_empty() && !part.is_of_vendor() {
                 guarded.insert(part.name.clone(), part.is_guarded());
@@ -99,7 +100,7 @@ impl ReleaseFacts {
             versions.remove(UNKNOWN_VERSION);
         }
         for soname in artifact.sonames_from_elsewhere() {
-            insert(&mut elsewhere, stem(&soname), soname.clone());
+            insert(&mut elsewhere, vendor::stem_of(&soname), soname.clone());
         }
         let mut requires = BTreeMap::new();
         for (name, range) in artifact.package_requirements() {
@@ -133,11 +134,6 @@ fn oldest_driver(units: &[Components], cc: Option<(u8, u8)>) -> Option<DriverNee
 
 fn insert(map: &mut BTreeMap<String, BTreeSet<String>>, name: &str, value: String) {
     map.entry(name.to_owned()).or_default().insert(value);
-}
-
-/// `libcudart.so.12` → `libcudart`.
-fn stem(soname: &str) -> &str {
-    soname.split(".so").next().unwrap_or(soname)
 }
 
 pub(super) fn describe_driver((cuda, release): DriverNeed) -> String {

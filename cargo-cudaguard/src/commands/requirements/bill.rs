@@ -4,8 +4,9 @@ use std::collections::BTreeMap;
 use std::fs::File;
 use std::path::Path;
 
-use cudaguard::internal::vendor::plain_name;
+use cudaguard::internal::vendor::{plain_name, stem_of};
 
+use crate::artifact::file_name;
 use crate::cli::report::CliError;
 use crate::commands::artifact_report::{ArtifactReport, BilledMember, BilledRequirement, escape_purl, sha256_of};
 
@@ -35,7 +36,7 @@ pub(super) struct BundledLibrary {
 
 impl BundledLibrary {
     fn from_member(member: &BilledMember<'_>, has_packages: bool) -> Self {
-        let own = member.name.rsplit(['/', '!']).next().unwrap_or_default();
+        let own = file_name(member.name);
         let part = member.part.filter(|part| part.is_of_nvidia());
         let (mut name, mut version) = (own.to_owned(), version_in_name(own));
         let package_purl = member.package.as_ref().map(|package| package.purl.as_str());
@@ -71,13 +72,13 @@ impl BundledLibrary {
 fn use_versions_of_parts(all: &mut [BundledLibrary]) {
     let mut of_parts = BTreeMap::new();
     for part in all.iter().filter(|part| part.is_of_nvidia) {
-        let dir = &part.path[..part.path.len() - part.path.rsplit(['/', '!']).next().unwrap_or_default().len()];
+        let dir = &part.path[..part.path.len() - file_name(&part.path).len()];
         if let Some(((stem, _), version)) = part.name.split_once('_').zip(part.version.clone()) {
             of_parts.insert(format!("{dir}{stem}"), version);
         }
     }
     for library in all.iter_mut().filter(|library| library.is_of_nvidia && library.version.is_none()) {
-        let stem = library.path.split(".so").next().unwrap_or_default();
+        let stem = stem_of(&library.path);
         if let Some(version) = of_parts.get(stem) {
             library.purl = format!("{}@{version}", library.purl);
             library.version = Some(version.clone());
@@ -98,7 +99,7 @@ fn file_purl(package: Option<&str>, path: &str, version: Option<&str>, sha256: O
         let path: Vec<String> = path.split('/').filter(|part| !part.is_empty()).map(escape_purl).collect();
         return format!("{package}#{}", path.join("/"));
     }
-    let name = escape_purl(path.rsplit(['/', '!']).next().unwrap_or_default());
+    let name = escape_purl(file_name(path));
     let version = version.map(|version| format!("@{}", escape_purl(version))).unwrap_or_default();
     let digest = sha256.map(|sha256| format!("?checksum=sha256:{sha256}")).unwrap_or_default();
     format!("pkg:generic/{name}{version}{digest}")
@@ -143,7 +144,7 @@ fn debian_package(file: &str) -> Option<(String, String, String)> {
 /// Returns the package URL for a soname without prefix and suffix: `pkg:generic/nvidia/cudart`.
 pub(super) fn generic_purl(soname: &str) -> String {
     let plain = plain_name(soname);
-    let stem = plain.split(".so").next().unwrap_or(&plain);
+    let stem = stem_of(&plain);
     format!("pkg:generic/nvidia/{}", stem.strip_prefix("lib").unwrap_or(stem))
 }
 

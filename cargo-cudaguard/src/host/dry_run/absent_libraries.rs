@@ -272,7 +272,7 @@ pub(crate) fn is_of_program(soname: &str) -> bool {
         return !is_of_windows(file) && !is_of_nvidia(file);
     }
     let plain = vendor::plain_name(file);
-    let Some(stem) = plain.strip_prefix("lib").and_then(|name| name.split(".so").next()) else {
+    let Some(stem) = plain.strip_prefix("lib").map(vendor::stem_of) else {
         return !plain.starts_with("ld-") && !plain.starts_with("ld64.") && !is_of_nvidia(file);
     };
     // `libpython3.12.so.1.0`, `libxcb-shm.so.0`, `libc.musl-x86_64.so.1`

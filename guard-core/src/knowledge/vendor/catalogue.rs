@@ -1,6 +1,6 @@
 //! The catalogue of NVIDIA's libraries: their file names, who provides them, and what cudaguard knows about each.
 
-use super::{CUDNN, Library, NCCL, VersionGetter, major_of};
+use super::{CUDNN, Library, NCCL, VersionGetter, major_of, stem_of};
 use VersionSource::{ExportedNames, Getter, GetterOf, Text, TextOfTools};
 
 /// What provides a library.
@@ -362,7 +362,7 @@ impl KnownLibrary {
     pub(super) fn has_stem(&self, stem: &str, file: &str) -> bool {
         let has_start = |known: &&str| known.strip_suffix('*').is_some_and(|start| stem.starts_with(start));
         let is_part = || {
-            let is_listed = CUDNN.parts.iter().any(|part| part.file.split(".so").next() == Some(stem));
+            let is_listed = CUDNN.parts.iter().any(|part| stem_of(part.file) == stem);
             is_listed || major_of(file).is_some_and(|major| CUDNN.majors.contains(&major))
         };
         self.stems.contains(&stem) || self.stems.iter().any(has_start) && (self.owner != Owner::Cudnn || is_part())

@@ -9,6 +9,11 @@ use std::ops::RangeInclusive;
 /// The soname of the driver's library.
 pub const LIBCUDA: &str = "libcuda.so.1";
 
+/// Returns what precedes `.so` in the name of a file: `libcudart.so.12` is `libcudart`.
+pub fn stem_of(file: &str) -> &str {
+    file.split(".so").next().unwrap_or(file)
+}
+
 /// Returns the library of NVIDIA's that a file with this name is: a soname, a DLL or a tool. Compares complete names, because other
 /// projects use the same prefixes.
 pub fn nvidia_library(name: &str) -> Option<&'static KnownLibrary> {
@@ -16,7 +21,7 @@ pub fn nvidia_library(name: &str) -> Option<&'static KnownLibrary> {
         return Some(library);
     }
     let plain = plain_name(name);
-    let stem = plain.split(".so").next().unwrap_or_default();
+    let stem = stem_of(&plain);
     let stem = stem.strip_suffix(".alt").or_else(|| stem.strip_suffix(".exe")).unwrap_or(stem);
     CATALOGUE.into_iter().find(|library| library.has_stem(stem, &plain))
 }
