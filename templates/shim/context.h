@@ -29,7 +29,7 @@ struct elf {
   int n;
   struct tags tags;
   ElfW(Ehdr) eh;
-  ElfW(Phdr) ph[MAX_PHDRS]; /* read together with `eh` */
+  ElfW(Phdr) ph[MAX_PHDRS];
   ElfW(Dyn) dynamic[128];
 };
 
@@ -58,7 +58,6 @@ struct context {
   int startup;     /* number of objects that were loaded before `main` */
   int first_noted; /* no guarded file is loaded before this one */
   int notes;
-  int seen; /* cuDNNs for the report */
   uint32_t dropped_notes;
   int driver_asked;
   int is_elf_open; /* `elf`: a search leaves the library open that it found */
@@ -79,6 +78,7 @@ struct context {
   const void *own_container; /* that of the shim */
   int is_ptx_searched, ptx_count;
   const struct note *gpu_rows_of; /* the note that the rows of GPUs belong to, or null */
+  uint32_t gpu_rows;              /* number of these rows */
   char text[1024];
   struct judge_call call;
   struct driver driver;
@@ -97,9 +97,8 @@ struct context {
   } shared;
   struct driver probed; /* result of the real driver in a child */
   struct judge_gpu gpus[MAX_GPUS];
-  struct seen_cudnn seen_cudnn[MAX_SEEN];
   struct code ptx[MAX_PTX];                           /* PTX text in this file (kernels.c) */
-  union row seen_row[1 + MAX_GPUS];                   /* of cudart, and of each GPU */
+  union row seen_row[1 + MAX_GPUS];                   /* of cudart, and of GPUs */
   char scratch[PATH_MAX] __attribute__((aligned(8))); /* also for directory entries */
   struct elf elf;
   char libcuda_names[NOTE_TEXT]; /* names that the program passes to dlopen, one per line */
@@ -129,7 +128,7 @@ SHIM_API long get_file_size(struct context *cx, const char *path);
 SHIM_API void close_file(long fd);
 SHIM_API void write_out(long fd, const char *at, size_t left, size_t most, long seconds);
 SHIM_API long read_file_text(struct context *cx, const char *path, char *to, size_t size);
-SHIM_API long read_link(const char *path, char (*link)[PATH_MAX]);
+SHIM_API int read_link(const char *path, char (*link)[PATH_MAX]);
 SHIM_API const char *find_variable(const char *name);
 SHIM_API int count_variables(const char *name);
 SHIM_API const ElfW(Phdr) * find_interpreter(const struct image *program);
@@ -163,8 +162,6 @@ SHIM_API void read_own_kernels(struct context *cx);
 SHIM_API const char *join_compiler_path(char *to, size_t size, const char *libcuda);
 SHIM_API const char *get_answer(struct context *cx, char kind);
 SHIM_API int ask_child(struct context *cx, const char *library, const struct cudnn *c);
-
-/* Facts about the machine: detection.c */
 
 /* Functions that are missing in libraries: entry.c */
 SHIM_API const ElfW(Sym) * find_empty_slot(struct context *cx);

@@ -5,9 +5,9 @@
 SHIM_FN const char *resolve_links(struct context *cx, const char *path, char (*real)[PATH_MAX]) {
   char *to = *real;
   int hops;
-  for (hops = 0; hops < 16 && read_link(path, &cx->scratch) > 0; hops++) {
+  for (hops = 0; hops < 16 && read_link(path, &cx->scratch); hops++) {
     char *base;
-    if (path != to) copy_path(real, path);
+    copy_path(real, path);
     path = to;
     base = cx->scratch[0] == '/' ? to : to + (base_name(to) - to);
     copy_text(base, (size_t)(to + PATH_MAX - base), cx->scratch);
@@ -64,9 +64,9 @@ SHIM_FN enum lookup find_part(struct context *cx, const struct cudnn *c, struct 
 
 /* Detects a sublibrary. */
 SHIM_FN void detect_part(struct context *cx, struct cudnn *c, struct part *p, const struct note *n,
-                         const struct image *of, int are_loaded) {
+                         const struct image *of) {
   enum lookup is = IS_LOADED;
-  if (!are_loaded || !is_loaded(p->file, &cx->found, 0)) is = find_part(cx, c, p, of, &cx->found);
+  if (!is_loaded(p->file, &cx->found, 0)) is = find_part(cx, c, p, of, &cx->found);
   if (is == IS_THERE || is == IS_LOADED) read_part(cx, p, n, cx->found);
   else p->is.state = is == ASK_LOADER || cx->lookup_failed ? UNKNOWN : ABSENT;
   if (is == ASK_LOADER) c->is.is_guess = 1;
@@ -78,8 +78,6 @@ SHIM_FN void read_cudnn(struct context *cx, struct cudnn *c, const struct note *
   struct image of;
   char own[NOTE_TEXT], *runpath = cx->shared.note.runpath;
   uint32_t i;
-  /* Usually no sublibrary is loaded, so one walk answers for all. */
-  const int are_loaded = is_loaded("libcudnn_", 0, 0);
   c->is.state = FOUND;
   c->parts = 0;
   c->is.loader = parse_version_in_name(base_name(resolve_links(cx, c->path, &cx->found)));
@@ -92,7 +90,6 @@ SHIM_FN void read_cudnn(struct context *cx, struct cudnn *c, const struct note *
     of.runpath = read_elf_string(e, DT_RUNPATH, runpath, sizeof cx->shared.note.runpath);
     if (!of.runpath)
       of.rpath = read_elf_string(e, DT_RPATH, runpath, sizeof cx->shared.note.runpath);
-    of.has_special_search = e->tags.at[SPECIAL_SEARCH] != 0;
     close_elf(cx);
   }
   for (i = 0; i < n->head.rows && c->parts < MAX_INNER; i++) {
@@ -107,7 +104,7 @@ SHIM_FN void read_cudnn(struct context *cx, struct cudnn *c, const struct note *
       continue;
     p->is.row = i;
     p->needed = row.inner.needed & 1;
-    detect_part(cx, c, p, n, &of, are_loaded);
+    detect_part(cx, c, p, n, &of);
     c->parts++;
   }
 }
@@ -251,8 +248,8 @@ SHIM_FN void probe_cudnn(struct context *cx, struct cudnn *c, const struct note 
     read_cudnn(cx, c, n);
   }
   if ((text = get_answer(cx, 'V'))) {
-    long v = parse_number(&text, 999999999);
-    c->answered = v > 0 ? (int)decode_version((uint64_t)v) : 0;
+    const long v = parse_number(&text, 9999999);
+    c->answered = v < 0 ? 0 : (int)check_version(decode_version((uint64_t)v));
   }
   correct_parts(cx, c, n, outcome);
   settle_version(c);
@@ -347,23 +344,16 @@ SHIM_FN int list_gpus(struct context *cx, struct driver *d) {
     unsigned char type;
     char name[1];
   };
+  const long fd = open_file(cx, GPUS, O_RDONLY | O_DIRECTORY);
+  long got, at;
   int n = 0;
-  long fd = open_file(cx, GPUS, O_RDONLY | O_DIRECTORY), got = 0, at;
-  if (fd < 0) return 0;
   while (n >= 0 && (got = sys3(SYS_getdents64, fd, (long)cx->scratch, sizeof cx->scratch)) > 0)
     for (at = 0; n >= 0 && at < got;) {
       const struct linux_dirent64 *e = (const struct linux_dirent64 *)(cx->scratch + at);
+      enum lookup is = NOT_THERE;
       at += e->size;
-      if (e->name[0] == '.') continue;
-      switch (n < MAX_GPUS ? detect_gpu(cx, e->name, &d->cc[n]) : UNREADABLE) {
-      case IS_THERE:
-        n++;
-        break;
-      case NOT_THERE:
-        break;
-      default:
-        n = -1;
-      }
+      if (e->name[0] != '.') is = n < MAX_GPUS ? detect_gpu(cx, e->name, &d->cc[n]) : UNREADABLE;
+      n = is == UNREADABLE ? -1 : n + (is == IS_THERE);
     }
   close_file(fd);
   return n;

@@ -155,7 +155,7 @@ SHIM_FN void copy_reason(const struct cudaguard_verdict *v, void *to, size_t siz
 SHIM_FN void copy_members(const struct cudaguard_verdict *v, void *to, size_t size) {
   const size_t first = sizeof v->size;
   if (size > sizeof *v) size = sizeof *v;
-  if (size > first) memcpy((char *)to + first, (const char *)v + first, size - first);
+  memcpy((char *)to + first, (const char *)v + first, size - first);
 }
 
 /* Prints the message of the dynamic linker for a missing symbol, and exits with its status. */

@@ -35,6 +35,7 @@ struct judging {
   struct judge_result *result;
   uint64_t visible;        /* GPUs, without those that the driver does not drive */
   uint64_t maybe;          /* visible GPUs that the driver may not drive */
+  int32_t gpu_count;       /* as many as there are bits */
   uint32_t rows, i;        /* i: the row that is being judged */
   uint8_t by_files;        /* the driver was not called. It is unknown which GPUs it shows, so all
                               must fit */
@@ -130,7 +131,7 @@ SHIM_FN int judge_parts(struct judging *judging) {
   uint64_t lacking = 0, bit = 1;
   uint32_t k;
   int lacks_needed = 0;
-  for (k = 0; k < c->part_count && k < 64; k++, bit <<= 1) {
+  for (k = 0; k < c->part_count; k++, bit <<= 1) {
     const struct judge_part *p =
         (const struct judge_part *)((const char *)c->parts + (size_t)k * c->part_stride);
     if (p->state == FOUND && p->version && c->version && p->version != c->version)
@@ -259,7 +260,7 @@ SHIM_FN void compare_cudart(struct judging *judging, const struct judge_cudart *
 SHIM_FN uint64_t select_gpus(const struct judging *judging, uint32_t lowest, uint32_t highest) {
   uint64_t gpus = 0;
   int32_t k;
-  for (k = 0; k < judging->driver->gpu_count && k < 64; k++) {
+  for (k = 0; k < judging->gpu_count; k++) {
     const uint32_t cc = judging->driver->gpus[k].cc;
     if (cc && cc >= lowest && cc <= highest) gpus |= (uint64_t)1 << k;
   }
@@ -268,7 +269,7 @@ SHIM_FN uint64_t select_gpus(const struct judging *judging, uint32_t lowest, uin
 
 SHIM_FN int has_product(const struct judging *judging, uint32_t product) {
   int32_t k;
-  for (k = 0; k < judging->driver->gpu_count && k < 64; k++)
+  for (k = 0; k < judging->gpu_count; k++)
     if ((judging->visible >> k & 1) && judging->driver->gpus[k].product == product) return 1;
   return 0;
 }
@@ -460,7 +461,7 @@ SHIM_FN void judge_each_row(struct judging *judging, uint64_t dropped, struct ro
  * code. */
 SHIM_FN int are_later(const struct judging *judging) {
   int32_t k;
-  for (k = 0; k < judging->driver->gpu_count && k < 64; k++) {
+  for (k = 0; k < judging->gpu_count; k++) {
     const uint32_t cc = judging->driver->gpus[k].cc;
     if ((judging->visible >> k & 1) &&
         (cc >> 8 <= judging->cudnn_gpus.newest || find_chip(cc)->tegra))
@@ -580,14 +581,12 @@ SHIM_FN void conclude_rows(struct judging *judging, const struct row_results *al
 
 /* Adds the finding about unknown facts if only files were examined, which cannot show that the
  * driver sees all GPUs. */
-SHIM_FN void conclude_files(struct judging *judging, struct row_results *all, int is_covered) {
+SHIM_FN void conclude_files(struct judging *judging, struct row_results *all) {
   const struct cudnn_gpus *gpus = &judging->cudnn_gpus;
   if (((gpus->has_dropped && gpus->oldest) || gpus->newest) &&
       (judging->driver->gpu_count < 0 || select_gpus(judging, 0, NO_ROW) != judging->visible))
     all->is_open = all->is_uncertain = 1;
-  if (!is_covered || (HAS_DESCRIBED_FACTS && all->branch_row != NO_ROW) || all->unfit ||
-      (all->has_kernels && (judging->visible & ~all->fit)))
-    all->is_open = 1;
+  if (all->unfit || (all->has_kernels && (judging->visible & ~all->fit))) all->is_open = 1;
   if (all->is_open && (judging->has_requirement || all->unfit || all->is_uncertain))
     add_cannot_tell(judging);
 }
@@ -609,7 +608,7 @@ SHIM_FN void judge_all_rows(struct judging *judging) {
   maybe = HAS_DESCRIBED_FACTS ? judging->maybe & suits : 0;
   is_covered = !usable || (suits & ~maybe);
   if (all.has_kernels) judging->result->usable_gpus = usable;
-  if (judging->by_files) conclude_files(judging, &all, is_covered);
+  if (judging->by_files) conclude_files(judging, &all);
   else if (judging->has_requirement) conclude_rows(judging, &all, is_covered, maybe);
 }
 
@@ -626,7 +625,7 @@ SHIM_FN uint64_t find_same_reason(const struct judging *judging, const struct ju
   const uint32_t last = find_passed_branch(judging, gpu);
   uint64_t gpus = 0;
   int32_t k;
-  for (k = 0; k < judging->driver->gpu_count && k < 64; k++) {
+  for (k = 0; k < judging->gpu_count; k++) {
     const struct judge_gpu *other = &judging->driver->gpus[k];
     if (other->cc && find_passed_branch(judging, other) == last && !(judging->visible >> k & 1) &&
         other->first_cuda == gpu->first_cuda && other->first_release == gpu->first_release)
@@ -639,7 +638,7 @@ SHIM_FN uint64_t find_same_reason(const struct judging *judging, const struct ju
 SHIM_FN void add_undriven(struct judging *judging) {
   uint64_t known = judging->visible;
   int32_t k;
-  for (k = 0; k < judging->driver->gpu_count && k < 64; k++) {
+  for (k = 0; k < judging->gpu_count; k++) {
     const struct judge_gpu *gpu = &judging->driver->gpus[k];
     const uint32_t last = find_passed_branch(judging, gpu);
     struct judge_finding *f;
@@ -736,7 +735,7 @@ SHIM_FN void judge_driver_by_files(struct judging *judging) {
 SHIM_FN void set_visible(struct judging *judging) {
   const struct judge_driver *d = judging->driver;
   int32_t k;
-  for (k = 0; k < d->gpu_count && k < 64; k++) {
+  for (k = 0; k < judging->gpu_count; k++) {
     const uint32_t driven = HAS_DESCRIBED_FACTS ? d->gpus[k].driven : (uint32_t)IS_DRIVEN;
     if (driven >= NOT_YET_DRIVEN || find_passed_branch(judging, &d->gpus[k])) continue;
     judging->visible |= (uint64_t)1 << k;
@@ -779,6 +778,7 @@ JUDGE_LINKAGE void cudaguard_judge_start(const struct judge_manifest *manifest,
   j.manifest = manifest;
   j.cudnn = facts->cudnn;
   j.driver = facts->driver;
+  j.gpu_count = j.driver->gpu_count < 64 ? j.driver->gpu_count : 64;
   j.result = result;
   j.rows = manifest->rows[0].count + manifest->rows[1].count;
   j.has_requirement = manifest->gpu == GPU_REQUIRED;

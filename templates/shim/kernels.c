@@ -46,8 +46,10 @@ SHIM_FN int parse_ptx(const char *s, struct code *code) {
   if (*s != ',' && (unsigned char)*s > ' ') return 0;
   while (*s && *s != '\n') s++; /* `, debug` */
   rest = skip_text(s, ".address_size");
-  if (rest) s = skip_blank(rest);
-  if (rest) parse_number(&s, 64);
+  if (rest) {
+    s = skip_blank(rest);
+    parse_number(&s, 64);
+  }
   return *skip_blank(s) == '.';
 }
 
@@ -81,7 +83,7 @@ ANY_BYTES SHIM_FN void add_ptx(struct context *cx, const char *at, const char *e
 ANY_BYTES SHIM_FN void search_segment(struct context *cx, const char *at, const char *end) {
   for (; end - at > 8; at++)
     if (at[7] != '.' && (at[7] < 'e' || at[7] > 'v')) at += 7; /* it is not in ".version" */
-    else if (*at == '.') add_ptx(cx, at, end);
+    else add_ptx(cx, at, end);
 }
 
 /* Returns whether a segment may contain a cubin or a fatbin container. */
@@ -280,36 +282,17 @@ SHIM_FN int next_code(struct entries *rest, struct code *code) {
   return is != NO_ENTRY;
 }
 
-/* An iterator over the containers of this file. */
-struct containers {
-  const struct record *at;
-  int codes; /* number of codes that were read */
-};
-
-SHIM_FN struct containers start_containers(struct context *cx) {
-  struct containers all;
-  all.at = cx->first_record;
-  all.codes = 0;
-  return all;
-}
-
-/* Reads the next container with kernels; returns whether there is one. If there are too many codes,
- * the last container is returned as unknown. */
-NEIGHBOURS SHIM_FN int next_container(struct context *cx, struct containers *all,
+/* Reads the next container with kernels of this file; returns whether there is one. */
+NEIGHBOURS SHIM_FN int next_container(struct context *cx, const struct record **at,
                                       struct kernels *kernels) {
   const struct image *im = &cx->own;
-  while (count_mapped(im, (uintptr_t)all->at) >= sizeof *all->at && all->at->magic == RECORD &&
-         all->codes < MAX_CODES) {
-    const struct record *r = all->at++;
+  const struct record *r;
+  while (count_mapped(im, (uintptr_t)(r = *at)) >= sizeof *r && r->magic == RECORD) {
+    *at = r + 1;
     if (r->container == &empty ||
         !read_container(r->container, count_mapped(im, (uintptr_t)r->container), kernels))
       continue;
     if (r->version == LINKED_RECORD) kernels->how |= IS_LINKED;
-    all->codes += kernels->codes;
-    if (all->codes < MAX_CODES) return 1;
-    all->codes = MAX_CODES;
-    kernels->how = 0;
-    kernels->entries.left = 1;
     return 1;
   }
   return 0;
@@ -400,7 +383,7 @@ SHIM_FN struct service read_service(struct context *cx, uint32_t cc) {
   /* Relocatable code is the input of a device linker. If its output has no code for a GPU, the
    * driver links the PTX of all inputs. */
   struct service s, linking;
-  struct containers rest = start_containers(cx);
+  const struct record *rest = cx->first_record;
   struct kernels one;
   int links = 0, unserved = 0;
   memset(&s, 0, sizeof s);
@@ -452,7 +435,7 @@ SHIM_FN void put_all_codes(struct context *cx, struct text *t) {
   uint32_t last = 0, next;
   int k;
   for (;; last = next) {
-    struct containers rest = start_containers(cx);
+    const struct record *rest = cx->first_record;
     struct kernels one;
     struct code code;
     next = SEEN;
@@ -551,39 +534,31 @@ SHIM_FN union row make_gpu_row(struct context *cx, uint32_t cc) {
   return row;
 }
 
-/* Creates the row of a GPU, and extends it to other GPUs if all compute capabilities between them
- * have an equal row. Returns whether an earlier GPU has the same row. */
-SHIM_FN int widen_row(struct context *cx, int i, union row *row) {
-  const struct driver *d = &cx->driver;
-  const uint32_t cc = d->cc[i];
-  const union row alike = make_gpu_row(cx, cc);
-  int k, is_later = 0;
-  *row = alike;
-  row->gpu.lowest = row->gpu.highest = cc;
-  for (k = 0; k < d->is.gpu_count; k++) {
-    const uint32_t other = d->cc[k];
-    uint32_t at = cc < other ? cc : other, last = cc < other ? other : cc;
-    for (; other && other != cc && at <= last; at = (at & 0xff) < 10 ? at + 1 : (at | 0xff) + 1) {
-      const union row between = make_gpu_row(cx, at);
-      if (!bytes_are_equal(&between, &alike, sizeof alike)) break;
-    }
-    if (!other || (other != cc && at <= last)) continue;
-    if (k < i) is_later = 1;
-    if (other < row->gpu.lowest) row->gpu.lowest = other;
-    if (other > row->gpu.highest) row->gpu.highest = other;
-  }
-  return is_later;
-}
-
-/* Reads the kernels for each GPU. GPUs with equal rows share the first one; the others are zero. */
+/* Reads the kernels for all compute capabilities from the lowest to the highest of a GPU, as sealing
+ * does. Neighbours with equal rows share one. */
 SHIM_FN void read_gpu_rows(struct context *cx, const struct note *n) {
-  int i, k;
+  const struct driver *d = &cx->driver;
+  union row last, row;
+  uint32_t cc, lowest = 0, highest = 0;
+  int k, is_new = 0;
   search_ptx(cx);
+  memset(&last, 0, sizeof last);
   cx->gpu_rows_of = n;
-  for (i = 0; i < cx->driver.is.gpu_count; i++) {
-    union row *row = &cx->seen_row[1 + i];
-    for (k = 0; k < i && cx->driver.cc[k] != cx->driver.cc[i];) k++;
-    if (k < i || widen_row(cx, i, row)) memset(row, 0, sizeof *row);
+  cx->gpu_rows = 0;
+  for (k = 0; k < d->is.gpu_count; k++) {
+    if (d->cc[k] && (!lowest || d->cc[k] < lowest)) lowest = d->cc[k];
+    if (d->cc[k] > highest) highest = d->cc[k];
+  }
+  for (cc = lowest; cc <= highest; cc = (cc & 0xff) < 9 ? cc + 1 : (cc | 0xff) + 1) {
+    row = make_gpu_row(cx, cc);
+    is_new |= !bytes_are_equal(&row, &last, sizeof row);
+    last = row;
+    for (k = 0; k < d->is.gpu_count && d->cc[k] != cc;) k++;
+    if (k == d->is.gpu_count) continue;
+    row.gpu.lowest = cc;
+    if (is_new) cx->seen_row[++cx->gpu_rows] = row;
+    cx->seen_row[cx->gpu_rows].gpu.highest = cc;
+    is_new = 0;
   }
 }
 
@@ -600,13 +575,13 @@ SHIM_API const char *read_row_text(struct context *cx, const struct note *n, str
   return *text;
 }
 
-/* Returns the number of rows after those of the note: the first one, then one for each GPU. */
+/* Returns the number of rows after those of the note: the first one, then those of GPUs. */
 SHIM_API uint32_t make_seen_rows(struct context *cx, const struct note *n) {
   if (!n->from_kernels) return 0;
   cx->seen_row[0] = make_cudart_row(cx, n);
   if (!(cx->codes | cx->ptx_count) || cx->driver.is.gpu_count <= 0) return 1;
   if (cx->gpu_rows_of != n) read_gpu_rows(cx, n);
-  return 1 + (uint32_t)cx->driver.is.gpu_count;
+  return 1 + cx->gpu_rows;
 }
 
 /* Drops the rows of declared archs, which are the last rows of the note, because the detected
@@ -619,7 +594,6 @@ SHIM_FN void drop_declared_rows(struct note *n) {
  * note is sealed. */
 NEIGHBOURS SHIM_API void read_own_kernels(struct context *cx) {
   const struct record *r = &own_record;
-  struct containers rest;
   struct kernels one;
   const struct note *n = 0;
   int k;
@@ -635,10 +609,8 @@ NEIGHBOURS SHIM_API void read_own_kernels(struct context *cx) {
   __asm__("" : "+r"(r));
   while (count_mapped(&cx->own, (uintptr_t)(r - 1)) >= sizeof *r && r[-1].magic == RECORD) r--;
   cx->first_record = r;
-  rest = start_containers(cx);
-  while (next_container(cx, &rest, &one))
-    ;
-  cx->codes = rest.codes;
+  cx->codes = 0;
+  while (next_container(cx, &r, &one)) cx->codes += one.codes;
   cx->own_container = &empty;
   if (!cx->codes) search_ptx(cx); /* otherwise later, and only if there is a GPU */
   for (k = 0; k < cx->notes; k++) {

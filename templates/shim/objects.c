@@ -35,10 +35,9 @@ SHIM_FN uintptr_t find_segment(const struct image *im, const ElfW(Phdr) * ph) {
   int k;
   for (k = 0; k < im->file.n; k++) {
     const ElfW(Phdr) *load = &im->file.ph[k];
-    uintptr_t address = im->file.base + load->p_vaddr + (ph->p_offset - load->p_offset);
-    if (load->p_type != PT_LOAD || ph->p_offset < load->p_offset ||
-        ph->p_offset - load->p_offset >= load->p_filesz)
-      continue;
+    const ElfW(Off) into = ph->p_offset - load->p_offset;
+    uintptr_t address = im->file.base + load->p_vaddr + into;
+    if (load->p_type != PT_LOAD || into >= load->p_filesz) continue;
     if (!found || address == im->file.base + ph->p_vaddr) found = address;
   }
   return found;
@@ -111,33 +110,28 @@ SHIM_API const char *find_needed(const struct image *im, const char *stem) {
 
 struct loaded {
   const char *name; /* soname or file name; null: any cuDNN loader library */
-  char (*path)[PATH_MAX], (*soname)[NOTE_TEXT]; /* soname: or null. path: null if `name` is only the
-                                                   start of the names to count */
+  char (*path)[PATH_MAX], (*soname)[NOTE_TEXT]; /* soname: or null */
   int found;
 };
-
-SHIM_FN int matches_loaded(const struct loaded *l, const char *name) {
-  return l->path ? texts_are_equal(name, l->name) : starts_with(name, l->name);
-}
 
 SHIM_FN int visit_loaded(struct dl_phdr_info *info, size_t size, void *data) {
   struct loaded *l = (struct loaded *)data;
   struct image im = make_image(info);
   const char *base, *hit = 0;
   (void)size;
-  if (!im.file.name || !im.file.name[0]) return 0;
+  if (!*im.file.name) return 0;
   base = base_name(im.file.name);
-  if (l->name && matches_loaded(l, base)) hit = l->name;
-  else read_image_names(&im);
+  read_image_names(&im);
   if (l->name) {
-    if (im.soname && matches_loaded(l, im.soname)) hit = l->name;
+    if (texts_are_equal(base, l->name) || (im.soname && texts_are_equal(im.soname, l->name)))
+      hit = l->name;
   } else if (im.soname && parse_major_in_name(im.soname)) {
     hit = im.soname;
   } else if (parse_major_in_name(base) || texts_are_equal(base, CUDNN_FILE)) {
     hit = base;
   }
   if (!hit) return 0;
-  if (l->found++ || !l->path) return 1;
+  if (l->found++) return 1;
   copy_path(l->path, im.file.name);
   if (l->soname) copy_text(*l->soname, sizeof *l->soname, hit);
   return l->name != 0;
@@ -212,8 +206,8 @@ SHIM_FN int visit_image(struct dl_phdr_info *info, size_t size, void *data) {
 #else
   program = first;
 #endif
-  if (program && im.file.name && *im.file.name) cx->loader_name = im.file.name;
-  if (program || !im.file.name) im.file.name = "";
+  if (program && *im.file.name) cx->loader_name = im.file.name;
+  if (program) im.file.name = "";
   own = count_mapped(&im, (uintptr_t)&anchor) != 0;
   if (first) {
     read_image_names(&im);
@@ -252,30 +246,21 @@ SHIM_API void read_process(struct context *cx, int all) {
 /* Readers of ELF files. They use read calls instead of mmap, so a file that shrinks meanwhile
  * raises no signal. */
 
-/* Reads until the end of the file at most, and returns the number of bytes. */
-SHIM_FN size_t read_part_of_file(long fd, uint64_t at, void *to, size_t size) {
-  size_t done = 0;
-  while (done < size) {
-    long got =
-        sys4(SYS_pread64, fd, (long)((char *)to + done), (long)(size - done), (long)(at + done));
-    if (got == -EINTR) continue;
-    if (got <= 0) break;
-    done += (size_t)got;
-  }
-  return done;
-}
-
+/* Returns whether the file has these bytes. */
 SHIM_FN int read_at(long fd, uint64_t at, void *to, size_t size) {
-  return read_part_of_file(fd, at, to, size) == size;
+  long got;
+  do got = sys4(SYS_pread64, fd, (long)to, (long)size, (long)at);
+  while (got == -EINTR);
+  return got == (long)size;
 }
 
 SHIM_FN int read_elf(const struct elf *e, ElfW(Addr) at, void *to, size_t size) {
   int k;
   for (k = 0; k < e->n; k++) {
     const ElfW(Phdr) *ph = &e->ph[k];
-    if (ph->p_type == PT_LOAD && at >= ph->p_vaddr && at - ph->p_vaddr <= ph->p_filesz &&
-        size <= ph->p_filesz - (at - ph->p_vaddr))
-      return read_at(e->fd, ph->p_offset + (at - ph->p_vaddr), to, size);
+    const ElfW(Addr) into = at - ph->p_vaddr;
+    if (ph->p_type == PT_LOAD && into <= ph->p_filesz && size <= ph->p_filesz - into)
+      return read_at(e->fd, ph->p_offset + into, to, size);
   }
   return 0;
 }
@@ -283,28 +268,25 @@ SHIM_FN int read_elf(const struct elf *e, ElfW(Addr) at, void *to, size_t size) 
 /* Reads the program headers and the dynamic table of a file. Returns the result that the dynamic
  * linker would have. */
 SHIM_FN enum lookup read_headers(struct elf *e) {
-  /* Usually the program headers follow directly, so one read is enough. */
-  enum { FIRST_READ = sizeof e->eh + 16 * sizeof *e->ph };
-  const ElfW(Phdr) *end = e->ph;
-  const int machine = NATIVE_MACHINE;
-  const size_t got = read_part_of_file(e->fd, 0, &e->eh, FIRST_READ);
   const unsigned char *ident = e->eh.e_ident;
-  if (got < sizeof e->eh || !bytes_are_equal(ident, ELFMAG, SELFMAG)) return UNREADABLE;
+  int k;
+  if (!read_at(e->fd, 0, &e->eh, sizeof e->eh) || !bytes_are_equal(ident, ELFMAG, SELFMAG))
+    return UNREADABLE;
   if (ident[EI_CLASS] != NATIVE_CLASS) return NOT_THERE;
   if (ident[EI_DATA] != ELFDATA2LSB || ident[EI_VERSION] != EV_CURRENT ||
       e->eh.e_version != EV_CURRENT ||
       (ident[EI_OSABI] != ELFOSABI_SYSV && ident[EI_OSABI] != ELFOSABI_GNU))
     return UNREADABLE;
-  if (machine != EM_NONE && e->eh.e_machine != machine) return NOT_THERE;
+  if (e->eh.e_machine != NATIVE_MACHINE) return NOT_THERE;
   e->n = e->eh.e_phnum < (int)MAX_PHDRS ? e->eh.e_phnum : (int)MAX_PHDRS;
-  if (!e->n || e->eh.e_phentsize != sizeof *e->ph) return UNREADABLE;
-  if ((e->eh.e_phoff != sizeof e->eh || got < sizeof e->eh + (size_t)e->n * sizeof *e->ph) &&
+  if (e->eh.e_phentsize != sizeof *e->ph ||
       !read_at(e->fd, e->eh.e_phoff, e->ph, (size_t)e->n * sizeof *e->ph))
     return UNREADABLE;
-  for (end += e->n; end-- > e->ph;)
-    if (end->p_type == PT_DYNAMIC) {
-      const size_t size = end->p_filesz < sizeof e->dynamic ? end->p_filesz : sizeof e->dynamic;
-      if (!read_at(e->fd, end->p_offset, e->dynamic, size)) return UNREADABLE;
+  for (k = 0; k < e->n; k++)
+    if (e->ph[k].p_type == PT_DYNAMIC) {
+      const size_t most = sizeof e->dynamic;
+      const size_t size = e->ph[k].p_filesz < most ? e->ph[k].p_filesz : most;
+      if (!read_at(e->fd, e->ph[k].p_offset, e->dynamic, size)) return UNREADABLE;
       read_tags(&e->tags, e->dynamic, size / sizeof *e->dynamic);
     }
   return IS_THERE;
@@ -354,8 +336,7 @@ SHIM_FN int find_elf_symbol(const struct elf *e, const char *name, ElfW(Sym) * s
   ElfW(Addr) buckets, chains;
   char text[NOTE_TEXT];
   size_t size = text_length(name) + 1, i;
-  uint32_t wanted = 5381, hash, at, steps;
-  if (size > sizeof text) return 0;
+  uint32_t wanted = 5381, hash, at;
   if (!e->tags.at[0] || !read_elf(e, e->tags.at[0], &head, sizeof head) || !head.buckets) return 0;
   for (i = 0; name[i]; i++) wanted = wanted * 33 + (unsigned char)name[i];
   buckets = e->tags.at[0] + sizeof head + (ElfW(Addr))head.bloom_words * sizeof(ElfW(Addr));
@@ -363,18 +344,16 @@ SHIM_FN int find_elf_symbol(const struct elf *e, const char *name, ElfW(Sym) * s
   if (!read_elf(e, buckets + (ElfW(Addr))(wanted % head.buckets) * sizeof at, &at, sizeof at) ||
       at < head.first)
     return 0;
-  for (steps = 0; steps < 4096; steps++) {
+  for (;; at++) {
     if (!read_elf(e, chains + (ElfW(Addr))(at - head.first) * sizeof hash, &hash, sizeof hash))
-      break;
+      return 0;
     if ((hash | 1) == (wanted | 1) &&
         read_elf(e, e->tags.at[DT_SYMTAB] + at * sizeof *s, s, sizeof *s) &&
         s->st_shndx != SHN_UNDEF && read_elf(e, e->tags.at[DT_STRTAB] + s->st_name, text, size) &&
         bytes_are_equal(text, name, size))
       return 1;
-    if (hash & 1) break; /* end of the chain */
-    at++;
+    if (hash & 1) return 0; /* end of the chain */
   }
-  return 0;
 }
 
 /* Returns the value of an exported 4-byte data object, or 0. */

@@ -55,8 +55,8 @@ SHIM_FN void call_driver(struct context *cx, long to, void *library, const char 
   int (*get_attribute)(int *, int, int);
   char *line = cx->answer; /* the child's copy of the buffer */
   struct text t;
-  int n = 0, k = 0, device = 0, major = 0, minor = 0;
-  for (; (names = read_name(names, line)); k++)
+  int n, k, device, major, minor;
+  for (k = 0; (names = read_name(names, line)); k++)
     if (!(calls[k] = dlsym(library, line))) return;
   init = FUNCTION(int (*)(unsigned), calls[0]);
   get_version = FUNCTION(int (*)(int *), calls[1]);
@@ -125,10 +125,10 @@ SHIM_FN int find_opened(void *library, char (*path)[PATH_MAX]) {
 /* Sends facts about the loaded library: L and its path; for a driver those of call_driver(); for
  * cuDNN V and its version, and the index and path of each sublibrary. */
 SHIM_FN void answer_for_library(struct context *cx, long fd, void *library, const struct cudnn *c) {
-  char(*path)[PATH_MAX] = &cx->found, soname[NOTE_TEXT];
+  char(*path)[PATH_MAX] = &cx->found;
   size_t (*get_version)(void);
   int k;
-  (*path)[0] = soname[0] = 0;
+  (*path)[0] = 0;
   if (find_opened(library, path)) send_answer(fd, 'L', *path);
   if (!c) {
     call_driver(cx, fd, library, *path);
@@ -137,7 +137,7 @@ SHIM_FN void answer_for_library(struct context *cx, long fd, void *library, cons
   get_version = FUNCTION(size_t(*)(void), dlsym(library, CUDNN_GETTER));
   if (get_version) send_number(fd, 'V', (uint32_t)get_version());
   for (k = 0; k < c->parts; k++)
-    if (is_loaded(c->part[k].file, path, &soname)) send_answer(fd, '0' + k, *path);
+    if (is_loaded(c->part[k].file, path, 0)) send_answer(fd, '0' + k, *path);
 }
 
 /* Returns whether this error of dlopen is that no file has the name. The error may also be about a
@@ -232,19 +232,16 @@ SHIM_FN long start_child(void) {
 #endif
 }
 
-/* Waits for the end of a child, at most this number of milliseconds. Returns whether it has ended.
- */
-SHIM_FN int reap_child(long child, int milliseconds) {
+/* Waits for the end of a child, at most REAP_MS. */
+SHIM_FN void reap_child(long child) {
   struct timespec wait;
   int tries;
   wait.tv_sec = 0;
   wait.tv_nsec = 200000;
-  for (tries = 0; tries < milliseconds * 5; tries++) {
-    long got = sys4(SYS_wait4, child, 0, WNOHANG | __WALL, 0);
-    if (got && got != -EINTR) return 1;
+  for (tries = 0; tries < REAP_MS * 5; tries++) {
+    if (sys4(SYS_wait4, child, 0, WNOHANG | __WALL, 0)) return;
     sys2(SYS_nanosleep, (long)&wait, 0);
   }
-  return 0;
 }
 
 /* Reads the answers of a child until it ends, sends E, or the time limit expires. */
@@ -259,7 +256,6 @@ SHIM_FN void read_answers(struct context *cx, int from) {
     if (got <= 0) return;
     got = sys3(SYS_read, from, (long)(cx->answer + cx->answered),
                (long)(sizeof cx->answer - 1 - cx->answered));
-    if (got == -EINTR) continue;
     if (got <= 0)
       cx->outcome =
           cx->answered ? DIED : NOBODY_TO_ASK; /* without B, the library was not the cause */
@@ -297,6 +293,6 @@ SHIM_API int ask_child(struct context *cx, const char *library, const struct cud
   close_file(ends[0]);
   if (child < 0) return cx->outcome;
   if (cx->outcome == HUNG) sys2(SYS_kill, child, SIGKILL);
-  reap_child(child, REAP_MS);
+  reap_child(child);
   return cx->outcome;
 }

@@ -60,11 +60,12 @@ SHIM_API long read_file_text(struct context *cx, const char *path, char *to, siz
   return n > 0;
 }
 
-SHIM_API long read_link(const char *path, char (*link)[PATH_MAX]) {
+/* Reads the target of a link; returns whether there is one. */
+SHIM_API int read_link(const char *path, char (*link)[PATH_MAX]) {
   char *to = *link;
   long n = READLINK(path, to, PATH_MAX - 1);
   to[n > 0 ? n : 0] = 0;
-  return n;
+  return n > 0;
 }
 
 /* Appends with one write, so that the lines of several processes do not mix. */
@@ -128,7 +129,7 @@ SHIM_FN void copy_absolute(char (*to)[PATH_MAX], const char *path) {
   struct text t;
   while (starts_with(path, "./")) path += 2;
   copy_path(to, path);
-  if (!*path || *path == '/' || read_link("/proc/self/cwd", to) <= 0) return;
+  if (!*path || *path == '/' || !read_link("/proc/self/cwd", to)) return;
   t.at = *to;
   t.used = text_length(*to);
   t.size = PATH_MAX;
@@ -160,7 +161,7 @@ SHIM_API const char *find_program(struct context *cx) {
   const int by_loader = is_started_by_loader(&cx->first);
   if (cx->self[0]) return cx->self;
   if (by_loader && cx->loader_name) given = cx->loader_name;
-  if ((by_loader || read_link("/proc/self/exe", &cx->self) <= 0) && given)
+  if ((by_loader || !read_link("/proc/self/exe", &cx->self)) && given)
     copy_absolute(&cx->self, given);
   return cx->self;
 }

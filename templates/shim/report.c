@@ -59,14 +59,11 @@ SHIM_API const struct finding *find_next_printed(struct context *cx, const struc
 
 /* Returns whether two findings differ only in the component, which has its own line. */
 SHIM_FN int has_same_cause(const struct finding *a, const struct finding *b) {
-  const size_t first_number = offsetof(struct finding, part);
-  const size_t numbers = offsetof(struct finding, component) - first_number;
-  const size_t first_text = offsetof(struct finding, file);
-  const size_t texts_size = offsetof(struct finding, archs) + sizeof a->archs - first_text;
-  const char *x = (const char *)a, *y = (const char *)b;
-  return a->kind == b->kind && names_component(a) &&
-         bytes_are_equal(x + first_number, y + first_number, numbers) &&
-         bytes_are_equal(x + first_text, y + first_text, texts_size);
+  struct finding x;
+  memcpy(&x, a, sizeof x);
+  x.note = b->note;
+  x.component = b->component;
+  return names_component(a) && bytes_are_equal(&x, b, sizeof x);
 }
 
 /* Returns the first printed finding with the same cause: an earlier one or `f` itself. */
@@ -170,7 +167,6 @@ SHIM_FN void report_note(struct context *cx, struct text *t, const struct note *
   static const char states[][8] = {"whole", "newer", "damaged", "absent"};
   char name[NOTE_TEXT], version[NOTE_TEXT];
   size_t from;
-  int k;
   put_next(t, "{");
   put_member(t, "file", get_object_path(cx, n->file.name));
   put_member(t, "note", states[n->state]);
@@ -179,11 +175,7 @@ SHIM_FN void report_note(struct context *cx, struct text *t, const struct note *
     read_note_text(n, n->head.version, &version);
     put_member(t, "name", name);
     put_member(t, "version", version);
-    for (k = 0; k < cx->seen; k++)
-      if (cx->seen_cudnn[k].note == n) {
-        report_cudnn(cx, t, &cx->seen_cudnn[k]);
-        break;
-      }
+    if (n->cudnn.is_seen) report_cudnn(cx, t, &n->cudnn);
     put(t, ",\"not_judged\":[\"");
     from = t->used;
     put_not_judged(cx, t, from, n, "\",\"");

@@ -39,7 +39,7 @@ SHIM_FN int knows_rules(struct context *cx) {
 /* Returns the path whose directory is $ORIGIN for an object, or an empty string. */
 SHIM_FN const char *get_origin(struct context *cx, const struct image *of) {
   if (*of->file.name) return of->file.name;
-  return read_link("/proc/self/exe", &cx->origin) > 0 ? cx->origin : "";
+  return read_link("/proc/self/exe", &cx->origin) ? cx->origin : "";
 }
 
 /* Appends a file name to an element of a path list. The element may begin with $ORIGIN; returns 0
@@ -179,9 +179,8 @@ SHIM_FN enum lookup search_mapped_cache(const char *map, size_t size, const char
     if (key >= size) return ASK_LOADER;
     /* Most names have another length. */
     if (key + length >= size || map[key + length] || !starts_with(map + key, file)) continue;
-    if (en->flags != CACHE_KIND && en->flags != 1) continue;
-    if (en->flags == 1 || en->hwcap || en->version || value >= size ||
-        !is_terminated(map + value, size - value))
+    if (en->flags != CACHE_KIND) continue;
+    if (en->hwcap || en->version || value >= size || !is_terminated(map + value, size - value))
       return ASK_LOADER;
     copy_path(to, map + value);
     return IS_THERE;
@@ -236,7 +235,7 @@ SHIM_FN int visit_rpath(struct dl_phdr_info *info, size_t size, void *data) {
   struct rpaths *r = (struct rpaths *)data;
   struct image im = make_image(info);
   (void)size;
-  if (!im.file.name || !im.file.name[0]) return 0;
+  if (!*im.file.name) return 0;
   if (texts_are_equal(im.file.name, r->name)) {
     r->is_loaded = 1;
     return 0;

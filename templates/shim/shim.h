@@ -26,10 +26,8 @@ enum {
   MAX_NOTES = 256,
   MAX_INNER = 8,
   MAX_GPUS = 64,
-  MAX_CODES = 16384,
   MAX_FINDINGS = 48,
   MAX_TEXTS = 16 * 1024, /* bytes of strings of findings */
-  MAX_SEEN = 8,          /* cuDNNs in the report */
   MAX_PRINTED = 8,       /* findings on stderr */
   SHOW = 400,            /* characters of an untrusted string in a message */
   WHY = SHOW + 160,
@@ -38,6 +36,14 @@ enum {
 
 enum { NOTE_WHOLE, NOTE_IS_NEWER, NOTE_IS_DAMAGED, NOTE_IS_ABSENT };
 
+/* A detected cuDNN, for the report. */
+struct seen_cudnn {
+  const char *from;
+  uint32_t version, cuda;
+  uint16_t path, picked_by; /* offsets in struct stored_texts */
+  int is_seen;
+};
+
 struct note {
   const unsigned char *descriptor;
   uint32_t size;
@@ -45,6 +51,7 @@ struct note {
   const char *damage;    /* why the note is invalid */
   struct note_head head; /* zeros if the note is invalid or absent */
   int from_kernels;      /* rows are made from its image (kernels.c) */
+  struct seen_cudnn cudnn;
   struct loaded_file file;
 };
 
@@ -112,14 +119,6 @@ struct cudnn {
   char soname[NOTE_TEXT], why[WHY];
   char path[PATH_MAX];
   struct part part[MAX_INNER];
-};
-
-/* A detected cuDNN, for the report. */
-struct seen_cudnn {
-  const struct note *note;
-  const char *from;
-  uint32_t version, cuda;
-  uint16_t path, picked_by; /* offsets in struct stored_texts */
 };
 
 /* The driver and GPUs of this process. */

@@ -139,16 +139,10 @@ SHIM_API void put_release(struct text *t, uint32_t n) {
  * printed: control characters, line separators, marks that change the direction of text. */
 SHIM_FN uint32_t get_printable_length(const unsigned char *s) {
   static const uint32_t least[] = {0x20, 0xa0, 0x800, 0x10000};
-  uint32_t c = *s,
-           more = c < 0x80   ? 0
-                  : c < 0xc0 ? 4
-                  : c < 0xe0 ? 1
-                  : c < 0xf0 ? 2
-                  : c < 0xf8 ? 3
-                             : 4,
-           i;
-  if (more > 3 || c == 0x7f) return 0;
-  if (more) c &= 0x3f >> more;
+  uint32_t c = *s, more = 0, i;
+  while (c << more & 0x80) more++;
+  if (more == 1 || more > 4 || c == 0x7f) return 0;
+  if (more) c &= 0x3f >> --more;
   for (i = 1; i <= more; i++) {
     if ((s[i] & 0xc0) != 0x80) return 0;
     c = c << 6 | (s[i] & 0x3f);
@@ -225,7 +219,7 @@ SHIM_API int parse_numbers(const char *s, long least, uint32_t n[3]) {
   for (; *s; s++) {
     int k = 0;
     long is;
-    n[1] = n[2] = 0;
+    n[2] = 0;
     while (k < 3 && (is = parse_number(&s, 4095)) >= (k ? 0 : least)) {
       n[k++] = (uint32_t)is;
       if (*s != '.') break;
@@ -261,6 +255,5 @@ SHIM_API uint32_t parse_major_in_name(const char *name) {
 /* Decodes the result of the function CUDNN_GETTER. */
 SHIM_API uint32_t decode_version(uint64_t n) {
   uint32_t v = (uint32_t)n, scale = CUDNN_VERSION_FROM(v);
-  if (n < 1000 || n > 9999999) return 0;
   return v / scale << 16 | v % scale / 100 << 8 | v % 100;
 }

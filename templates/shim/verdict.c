@@ -320,15 +320,14 @@ SHIM_FN int judge_bytes(struct context *cx, const struct note *n) {
 /* Stores the cuDNN of the judged row for the report. */
 SHIM_FN void remember_cudnn(struct context *cx) {
   const struct cudnn *c = &cx->shared.note.cudnn;
-  struct seen_cudnn *seen = &cx->seen_cudnn[cx->seen];
-  if (cx->seen == MAX_SEEN || (c->is.state != FOUND && c->is.state != INSIDE)) return;
-  seen->note = cx->now;
+  struct seen_cudnn *seen = &cx->now->cudnn;
+  if (c->is.state != FOUND && c->is.state != INSIDE) return;
+  seen->is_seen = 1;
   seen->from = c->from;
   seen->version = c->is.version;
   seen->cuda = c->is.made_with;
   seen->path = store_text(cx, c->path);
   seen->picked_by = store_text(cx, c->why);
-  cx->seen++;
 }
 
 /* Reads the texts of rows: the CUDA that the program was built with, if no toolkit is known, the
@@ -441,10 +440,11 @@ SHIM_API void judge(struct context *cx, int level, int late) {
   cx->findings.dropped = 0;
   cx->findings.texts_used = 1;
   cx->gpu_rows_of = 0;
-  cx->seen = cx->level = cx->is_probe_skipped = 0;
+  cx->level = cx->is_probe_skipped = 0;
   reset_driver(&cx->driver);
   for (k = 0; k < cx->notes; k++) {
     struct note *n = cx->now = &cx->note[k];
+    n->cudnn.is_seen = 0;
     judge_note(cx, n, level && (late ? in_scope(cx, n) : reports_note(cx, n)), late);
   }
   judge_slots(cx);

@@ -6,7 +6,7 @@ enum { MAX_MODULES = 512 };
 
 /* The state of the shim, in zero-initialised memory. */
 struct context {
-  int program, mode, notes, seen, outcome, level, searches_kernels;
+  int program, mode, notes, outcome, level, searches_kernels;
   int changes_search; /* this file calls functions that add directories to the search of DLLs */
   int library_path_is_unknown;
   int is_shared_used;   /* `shared` may contain other bytes than zeros */
@@ -31,7 +31,6 @@ struct context {
   struct judge_call call;
   struct judge_gpu gpus[MAX_GPUS];
   struct judge_finding judged[MAX_FINDINGS];
-  struct seen_cudnn seen_cudnn[MAX_SEEN];
   struct note note[MAX_NOTES];
   struct findings findings;
   struct stored_texts texts;

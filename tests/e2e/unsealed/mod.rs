@@ -196,38 +196,6 @@ fn relocatable_device_code_is_accounted() {
     }
 }
 
-/// The guard stores a limited number of images. With more, coverage is unknown: nothing is refused, and the result is not
-/// reported as compatible.
-#[e2e(slow)]
-fn image_limit_is_reported() {
-    world::need();
-    for tool in ["cc", "g++", "objcopy"] {
-        tools::need(tool);
-    }
-    let place = Scratch::new("unsealed-world");
-    let machine = World::new("580.95.05", 13000, &[V100]).make(&place.join("world"));
-    let scratch = Scratch::without_blanks("unsealed");
-    let one = object(scratch.path(), "k", "-gencode arch=compute_80,code=compute_80");
-    let manifest = before_linking();
-    for (count, refused) in [(16_000, true), (17_000, false)] {
-        let objects = [copies(scratch.path(), &one, count - 1), one.clone()];
-        let build = Build { compiler: "cc", flags: &[], options: &[], manifest: &manifest };
-        let [unsealed, sealed] = build.make(scratch.path(), &objects);
-        let verdict = |program: &Path| {
-            let file = place.join("report.json");
-            let _ = fs::remove_file(&file);
-            let report = [("CUDAGUARD_REPORT", file.to_str().expect("UTF-8"))];
-            let outcome = machine.call(program, &report).dir(place.path()).run();
-            let report = last_report(&file);
-            (outcome.status(), report["verdict"].as_str().unwrap_or_default().to_owned())
-        };
-        let open = (Some(0), "unknown".to_owned());
-        let wrong = (Some(78), "refused".to_owned());
-        assert_eq!(verdict(&sealed), wrong, "{count}: sealing reads all of them");
-        assert_eq!(verdict(&unsealed), if refused { wrong } else { open }, "{count}");
-    }
-}
-
 /// Cases: name, and the flags of each object.
 const BUILDS: &[(&str, &[&str])] = &[
     ("without kernels", &[]),

@@ -86,7 +86,7 @@ long kernel(long number, ...) {
 
 /* Resets the state as for a new process, except large arrays whose count is reset. */
 static void forget(void) {
-  cx->notes = cx->codes = cx->searches_kernels = cx->driver_asked = cx->seen = cx->outcome = cx->level = 0;
+  cx->notes = cx->codes = cx->searches_kernels = cx->driver_asked = cx->outcome = cx->level = 0;
   cx->answered = 0, cx->dropped_notes = 0;
   memset(&cx->driver, 0, sizeof cx->driver);
   memset(&cx->probed, 0, sizeof cx->probed);
