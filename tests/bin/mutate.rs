@@ -22,9 +22,11 @@ use rustix::process::{Pid, Signal, WaitOptions, kill_process, set_child_subreape
 
 /// Tests that print nothing for this many times as long as without a change have failed: a change can make a loop endless.
 const SLOWER: u32 = 2;
-/// The tests that start guarded programs.
-const SUITES: [&str; 6] = [
+/// The tests of the shim: of its functions first, then those that start guarded programs.
+const SUITES: [&str; 8] = [
+    "judge_equal::functions::tables",
     "judge_equal::",
+    "machine::described_hosts::shim_and_command_gpus_match",
     "unsealed::",
     "driver::",
     "loading::arrangements::",

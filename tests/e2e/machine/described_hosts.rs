@@ -427,7 +427,7 @@ fn shim_and_command_gpus_match() {
                   snprintf(id, sizeof id, \"0x%04x\\n\", n);\n    printf(\"%d\\n\", get_capability(id));\n  }\n}\n";
     let main = scratch.file("main.c", source);
     let program = scratch.join("ids");
-    let compile = Call::new("cc").args(["-w", "-O1", "-I"]).arg(places::workspace().join("templates"));
+    let compile = Call::new("cc").args(["-w", "-O1", "-I"]).arg(places::templates());
     let _ = compile.arg("-o").args([&program, &main]).arg("-ldl").run().success();
     let theirs = Call::new(&program).run().success().stdout;
     let theirs: Vec<u32> = theirs.lines().map(|line| line.parse().expect("a number")).collect();
