@@ -60,8 +60,8 @@ struct ToolkitView<'a> {
     headers: Option<ToolFileView<'a>>,
     stated: Option<VersionView>,
     cudart: Option<ToolFileView<'a>>,
-    compiles: Option<&'a str>,
-    included: Option<&'a str>,
+    compiles: Option<String>,
+    included: Option<String>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     also_named_by: Vec<&'a str>,
 }
@@ -94,8 +94,8 @@ struct InstallView<'a> {
     found: &'a [String],
     headers: Option<ToolFileView<'a>>,
     library: Option<ToolFileView<'a>>,
-    included: Option<&'a str>,
-    linked: Option<&'a str>,
+    included: Option<String>,
+    linked: Option<String>,
 }
 
 impl<'a> InstallView<'a> {
@@ -235,6 +235,6 @@ fn text(path: &Path) -> String {
 }
 
 /// Returns the reason why this entry is in use.
-fn choice_reason(choice: Option<&Selection>, index: usize) -> Option<&str> {
-    choice.filter(|choice| choice.index == index).map(|choice| choice.reason.as_str())
+fn choice_reason(choice: Option<&Selection>, index: usize) -> Option<String> {
+    choice.filter(|choice| choice.index == index).map(|choice| choice.reason.to_string())
 }

@@ -193,7 +193,7 @@ fn check_headers_match(toolchain: &Toolchain, findings: &mut Vec<Finding>) -> bo
     let path = compiler.nvcc.as_ref().map(|nvcc| nvcc.path.display().to_string()).unwrap_or_default();
     let bin = including.nvcc.as_ref().and_then(|nvcc| Some(nvcc.path.parent()?.display().to_string()));
     let one_root = compiler.root == including.root;
-    let variable = chosen.reason.strip_suffix(" names it").filter(|_| !one_root);
+    let variable = chosen.reason.named_by().filter(|_| !one_root);
     let values = values.with("nvcc", format!("{} in {path} ({})", nvcc.value, choice.reason));
     let values = values.with("nvcc_cuda", CudaVersion::from(nvcc.value)).with("root", compiler.root.display());
     let words = match variable {

@@ -493,8 +493,7 @@ fn means_library(policy: &Policy, toolchain: &Toolchain) -> bool {
         Some(Linkage::Unknown) | None => policy.library.is_some(),
         Some(_) => true,
     };
-    let chosen = [&toolchain.library_headers, &toolchain.library_file];
-    by_policy || chosen.into_iter().flatten().any(|choice| choice.reason.ends_with(" names it"))
+    by_policy || toolchain.names_library()
 }
 
 /// Turns warnings about drift into errors if cargo was called with `--locked`, unless they are allowed. Call it after

@@ -15,6 +15,7 @@
 //! if one of the above names it, because no build script searches there by itself.
 
 use std::collections::BTreeSet;
+use std::fmt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -178,8 +179,36 @@ impl LinkedCudart {
 pub struct Selection {
     /// Its index in the list.
     pub index: usize,
-    /// The reason: `first nvcc in PATH`.
-    pub reason: String,
+    /// The reason.
+    pub reason: Reason,
+}
+
+/// The reason why an entry is in use.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Reason {
+    /// This variable or option names it.
+    Named(String),
+    /// Another reason: `first nvcc in PATH`.
+    Other(String),
+}
+
+impl Reason {
+    /// Returns the variable or option that names the entry.
+    pub fn named_by(&self) -> Option<&str> {
+        match self {
+            Self::Named(source) => Some(source),
+            Self::Other(_) => None,
+        }
+    }
+}
+
+impl fmt::Display for Reason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Named(source) => write!(f, "{source} names it"),
+            Self::Other(text) => f.write_str(text),
+        }
+    }
 }
 
 /// All detected facts.
@@ -337,13 +366,20 @@ impl Toolchain {
     }
     fn choose(&mut self, install: Install, reason: &str) -> Selection {
         self.installs.push(Install { found: vec![reason.to_owned()], ..install });
-        Selection { index: self.installs.len() - 1, reason: reason.to_owned() }
+        Selection { index: self.installs.len() - 1, reason: Reason::Other(reason.to_owned()) }
+    }
+
+    /// Returns true if a variable or option names the cuDNN headers or library.
+    pub fn names_library(&self) -> bool {
+        let chosen = [&self.library_headers, &self.library_file];
+        chosen.into_iter().flatten().any(|choice| choice.reason.named_by().is_some())
     }
 
     /// Returns true if the cuDNN headers are only the system's, which come after every `-I` of a build script.
     pub fn has_library_headers_of_system(&self) -> bool {
+        let chosen = self.library_headers.as_ref().map(|choice| &self.installs[choice.index]);
         self.by == BuildSystem::Cargo
-            && self.library_headers.as_ref().is_some_and(|choice| choice.reason.starts_with(installs::SYSTEM))
+            && chosen.and_then(|install| install.found.first()).is_some_and(|source| source == installs::SYSTEM)
     }
 
     /// Returns the `cuda.h` in exactly this directory.

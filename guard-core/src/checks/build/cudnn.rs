@@ -8,16 +8,18 @@ use crate::finding::{Finding, MessageTemplate, Severity, Values};
 use crate::knowledge::vendor::CUDNN;
 use crate::manifest::model::Linkage;
 use crate::model::version::{CudaVersion, Version};
-use crate::toolchain::{LibraryFile, Sourced, Toolchain};
+use crate::toolchain::{LibraryFile, Selection, Sourced, Toolchain};
+
+fn reason(choice: Option<&Selection>) -> String {
+    choice.map(|choice| choice.reason.to_string()).unwrap_or_default()
+}
 
 pub(super) fn check_cudnn(policy: &Policy, toolchain: &Toolchain, linked: bool, findings: &mut Vec<Finding>) {
     let headers = toolchain.library_headers_used();
     let library = toolchain.library_used();
     let version = headers.and_then(|headers| headers.version);
     let library_version = library.and_then(|library| library.version.as_ref());
-    let reason =
-        |choice: &Option<crate::toolchain::Selection>| choice.as_ref().map(|c| c.reason.clone()).unwrap_or_default();
-    let (why_headers, why_library) = (reason(&toolchain.library_headers), reason(&toolchain.library_file));
+    let (why_headers, why_library) = (reason(toolchain.library_headers.as_ref()), reason(toolchain.library_file.as_ref()));
 
     if let Some(require) = &policy.library {
         let found = version.or(policy.library_built).or(library_version.map(|version| version.value));
@@ -50,7 +52,7 @@ pub(super) fn check_cudnn(policy: &Policy, toolchain: &Toolchain, linked: bool, 
         || policy.library.is_some()
         || policy.library_fleet.is_some()
         || policy.library_linkage.is_some_and(|linkage| linkage != Linkage::Unknown)
-        || [&why_headers, &why_library].iter().any(|reason| reason.ends_with(" names it"));
+        || toolchain.names_library();
     if let Some(headers) = headers.filter(|headers| headers.version.is_none()) {
         let values = Values::default().with("path", headers.path.display());
         findings.push(info_unless(used, MessageTemplate::CudnnUnreadable.to_finding(&values)));
