@@ -276,7 +276,7 @@ impl Builder {
         fs::write(self.work.join(file), source).expect("a file can be written");
         let work = self.in_root("");
         let line = "cd \"$0\" && exec \"$@\"";
-        let mut command = Command::new("chroot");
+        let mut command = Command::new("/usr/sbin/chroot");
         command
             .arg(&self.root)
             .args(["/bin/sh", "-c", line, &work, &self.compiler, "-w"])

@@ -18,6 +18,14 @@ pub enum PartError {
     Broken(String),
 }
 
+/// Returns the shared cudart of a real toolkit. A wheel has the one of 11.8, whose toolkit takes a minute to unpack.
+pub fn cudart(version: &str) -> PathBuf {
+    match version {
+        "11.8" => part("cudart-11.8").join("lib/libcudart.so.11.0"),
+        _ => cuda(version).join("lib/libcudart.so.13"),
+    }
+}
+
 /// Returns the root of a real toolkit: `13.0`, `13.2`, `13.5` or `11.8`.
 pub fn cuda(version: &str) -> PathBuf {
     part(&format!("cuda-{version}"))

@@ -9,6 +9,7 @@ use crate::skip::{Missing, Remedy, skip_all};
 const PACKAGES: &[(&str, &str)] = &[
     ("/lib/ld-musl-x86_64.so.1", "musl-tools"),
     ("/usr/lib/wine/wine64", "wine64"),
+    ("/usr/sbin/ldconfig", "libc-bin"),
     ("Python.h", "python3-dev"),
     ("aarch64-linux-gnu-gcc", "gcc-aarch64-linux-gnu libc6-dev-arm64-cross"),
     ("bazel", "bazel-bootstrap"),

@@ -112,9 +112,7 @@ fn make_root(dir: &Path) {
     if dir.join("cached").is_dir() {
         scratch::write(&root.join("etc/ld.so.conf.d/nvidia.conf"), "/usr/local/nvidia/lib\n");
     }
-    let mut path = std::env::var_os("PATH").unwrap_or_default();
-    path.push(":/sbin:/usr/sbin");
-    let _ = Call::new("unshare").args(["-r", "ldconfig", "-X", "-r"]).arg(&root).env("PATH", path).run().success();
+    let _ = Call::new("unshare").args(["-r", "/usr/sbin/ldconfig", "-X", "-r"]).arg(&root).run().success();
 }
 
 fn copy(from: &Path, to: &Path) {

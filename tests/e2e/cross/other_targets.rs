@@ -23,7 +23,7 @@ fn need_linkers() {
     tools::need("wasm-ld");
 }
 
-#[e2e]
+#[e2e(slow)]
 fn wasm_is_not_guarded() {
     need_linkers();
     let project = plain("no-elf");

@@ -34,7 +34,7 @@ fn real(gpus: &[Gpu]) -> World {
 
 /// A directory contains NVIDIA's link-time stub under the name that the loader searches. Build images leave such
 /// directories in `LD_LIBRARY_PATH`.
-#[e2e]
+#[e2e(slow)]
 fn toolkit_stub_is_refused() {
     let stage = Stage::new(&r535(&[A100]));
     let stub = parts::cuda("11.8").join("lib64/stubs/libcuda.so");

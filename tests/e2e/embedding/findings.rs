@@ -60,7 +60,7 @@ pub(super) fn builder_options_are_applied() {
 }
 
 /// nvcc fails before `embed!()` because of the host compiler. The command reports the cause after cargo's error.
-#[e2e]
+#[e2e(slow)]
 pub(super) fn rejected_compiler_is_reported_last() {
     tools::need("g++-12");
     let project = Project::guarded("early").file("src/main.rs", "fn main() {}\n").file("k.cu", "").file(

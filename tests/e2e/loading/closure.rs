@@ -72,7 +72,7 @@ fn app_with_library(scratch: &Scratch, release: &str, cudart: &str, objects: &[P
     let lib = app.join("lib");
     fs::create_dir_all(&lib).expect("a folder");
     for (release, name) in [("11.8", "libcudart.so.11.0"), (release, cudart)] {
-        fs::copy(parts::cuda(release).join("lib64").join(name), lib.join(name)).expect("a library");
+        fs::copy(parts::cudart(release), lib.join(name)).expect("a library");
     }
     let text = |path: PathBuf| path.display().to_string();
     let shared = ["-shared", "-fPIC", "-Wl,-soname,libb.so", "-Wl,-rpath,$ORIGIN"].map(str::to_owned);
@@ -101,7 +101,7 @@ fn two_cudarts_in_libraries_are_reported() {
     fs::create_dir_all(&lib).expect("a folder");
     let text = |path: PathBuf| path.display().to_string();
     for (release, cudart, name) in [("11.8", "libcudart.so.11.0", "a"), ("13.0", "libcudart.so.13", "b")] {
-        fs::copy(parts::cuda(release).join("lib64").join(cudart), lib.join(cudart)).expect("a library");
+        fs::copy(parts::cudart(release), lib.join(cudart)).expect("a library");
         let shared =
             ["-shared", "-fPIC", &format!("-Wl,-soname,lib{name}.so"), "-Wl,-rpath,$ORIGIN"].map(str::to_owned);
         let source = LIBRARY.replace("int b(void)", &format!("int {name}(void)"));
@@ -144,7 +144,7 @@ fn opened_library_is_judged() {
             }
             continue;
         };
-        fs::copy(parts::cuda(release).join("lib64").join(cudart), lib.join(cudart)).expect("a library");
+        fs::copy(parts::cudart(release), lib.join(cudart)).expect("a library");
         let shared = ["-shared", "-fPIC", "-Wl,-soname,libcufft.so.11", "-Wl,-rpath,$ORIGIN"].map(str::to_owned);
         let needed = [lib.join(cudart).display().to_string()];
         link(LIBRARY, &lib.join("libcufft.so.11"), &[], &[&shared[..], &needed].concat()).expect("a library");
@@ -165,7 +165,7 @@ fn plugin_is_judged() {
         let app = scratch.join("app");
         let plugins = app.join(dir);
         fs::create_dir_all(&plugins).expect("a directory");
-        fs::copy(parts::cuda(release).join("lib64").join(cudart), plugins.join(cudart)).expect("a library");
+        fs::copy(parts::cudart(release), plugins.join(cudart)).expect("a library");
         let shared = ["-shared", "-fPIC", "-Wl,-soname,libplugin.so,-rpath,$ORIGIN"].map(str::to_owned);
         let needed = [plugins.join(cudart).display().to_string()];
         link(LIBRARY, &plugins.join("libplugin.so"), &[], &[&shared[..], &needed].concat()).expect("a library");
@@ -184,7 +184,7 @@ fn opened_cudart_is_judged() {
         let scratch = Scratch::new("closure-opened-cudart");
         let app = scratch.join("app");
         fs::create_dir_all(&app).expect("a directory");
-        fs::copy(parts::cuda(release).join("lib64").join(cudart), app.join(cudart)).expect("a library");
+        fs::copy(parts::cudart(release), app.join(cudart)).expect("a library");
         let main = format!(
             "{container}const char *const name = \"{cudart}\";\nint main(int n, char **a) {{ return n > 9 && **a == *name; }}\n"
         );
@@ -218,7 +218,7 @@ fn libraries_of_cudnn_and_crates_are_judged() {
         };
         link("int main(void) { return 0; }\n", &app.join("prog"), &objects, &needed).expect("a program");
         let cudart = lib.join("libcudart.so.13");
-        fs::copy(parts::cuda("13.0").join("lib64/libcudart.so.13"), &cudart).expect("a library");
+        fs::copy(parts::cudart("13.0"), &cudart).expect("a library");
         let reports_driver = |outcome: &Outcome| format!("{}{}", outcome.stdout, outcome.stderr).contains("CG301");
         for (front_end, outcome) in ask_all(&app, (RELEASE, 12020)) {
             assert!(!reports_driver(&outcome) || front_end.contains("DIR") || front_end.contains("TAR"), "{outcome}");
@@ -403,7 +403,7 @@ fn module_without_library_is_reported() {
         outcome.stderr.contains("error[CG210]: libnccl.so.2 is not found: the module that needs it cannot be"),
         "{outcome}"
     );
-    let library = parts::cuda("11.8").join("lib64").join(cudart);
+    let library = parts::cudart("11.8");
     module("ext.so", LIBRARY, &library);
     assert!(verify().expect(1).stderr.contains("error[CG210]: libcudart.so.11.0"));
     fs::copy(&library, env.join("nvidia/lib").join(cudart)).expect("a library");
@@ -415,7 +415,7 @@ fn module_without_library_is_reported() {
     fs::copy(&nccl, env.join("nvidia/lib/libnccl.so.2")).expect("a library");
     assert!(!verify().success().stderr.contains("CG210"));
     // A module and the library of another package load two cudarts.
-    let other = parts::cuda("13.0").join("lib64/libcudart.so.13");
+    let other = parts::cudart("13.0");
     fs::copy(&other, env.join("nvidia/lib/libcudart.so.13")).expect("a library");
     let core = env.join("nvidia/lib/libcore.so");
     let arguments =

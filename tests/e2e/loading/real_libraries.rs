@@ -143,7 +143,7 @@ fn static_cudnn_is_recognized() {
 /// Compares the table with real libraries: functions of later releases are missing, and all others are present.
 #[e2e]
 fn function_table_matches_libraries() {
-    let cudart = |release: &str| parts::cuda(release).join("lib64");
+    let cudart = |release: &str| parts::cudart(release).with_file_name("");
     let cudnn = |release: &str| parts::cudnn(release).join("lib");
     let driver = parts::driver("535");
     for (dir, soname, release) in [

@@ -355,14 +355,14 @@ fn idle_library_is_no_requirement() {
         fs::create_dir_all(scratch.join(dir)).expect("a folder");
     }
     let new = scratch.join("env/nvidia/cu13/lib/libcudart.so.13");
-    fs::copy(parts::cuda("13.0").join("lib/libcudart.so.13"), &new).expect("a copy");
+    fs::copy(parts::cudart("13.0"), &new).expect("a copy");
     let verify = |driver: &str| {
         let env = scratch.join("env");
         command::call(["verify", "--driver", driver, "--gpu", "A100"]).arg(env).run()
     };
     // Something outside of the directory loads it.
     let _ = verify("470.57.02").expect(1);
-    link("env/app/libapp.so", &parts::cuda("11.8").join("lib/libcudart.so.11.0"));
+    link("env/app/libapp.so", &parts::cudart("11.8"));
     let outcome = verify("470.57.02").expect(0);
     assert!(outcome.stderr.contains("warning[CG301]"), "{outcome}");
     assert!(outcome.stderr.contains("loaded by:  none of the examined files"), "{outcome}");
@@ -444,7 +444,7 @@ fn one_loose_gpu_code_suffices() {
 #[e2e(slow)]
 fn per_cuda_libraries_are_selected() {
     let (scratch, wheel) = package("artifact-one-of");
-    let (old, cuda) = (parts::cuda("11.8").join("lib/libcudart.so.11.0"), parts::cuda("13.0"));
+    let (old, cuda) = (parts::cudart("11.8"), parts::cuda("13.0"));
     let link = |to: &str, cudart: &Path, object: &str| {
         let _ = Call::new("g++")
             .args(["-shared", "-Wl,-z,undefs", object, "-o", to])
@@ -633,7 +633,7 @@ fn members_without_their_code_are_named() {
     tools::need("python3");
     let scratch = Scratch::without_blanks("artifact-absent");
     let tree = scratch.join("tree");
-    let cudart = parts::cuda("13.0").join("lib/libcudart.so.13");
+    let cudart = parts::cudart("13.0");
     let pack = |build: &str| {
         let _ = fs::remove_dir_all(&tree);
         fs::create_dir(&tree).expect("a folder");

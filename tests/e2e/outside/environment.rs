@@ -137,14 +137,14 @@ fn cudart_of_another_major_is_refused() {
         let site = scratch.join("site-packages");
         let cudart = site.join("nvidia/cuda_runtime/lib/libcudart.so.11.0");
         fs::create_dir_all(cudart.parent().expect("a directory")).expect("it can be created");
-        fs::copy(parts::cuda("11.8").join("lib64/libcudart.so.11.0"), &cudart).expect("a library");
+        fs::copy(parts::cudart("11.8"), &cudart).expect("a library");
         let source = "int cudaDeviceReset(void);\nint use(void) { return cudaDeviceReset(); }\n";
         let searches = "-Wl,-rpath,$ORIGIN/../nvidia/cuda_runtime/lib";
         // Python loads it for the other module.
         let other = "app/other.so";
         link(source, &site.join(MODULE), &[searches, &cudart.to_string_lossy()]);
         link(source, &site.join(other), &[&cudart.to_string_lossy()]);
-        fs::copy(parts::cuda(release).join("lib64").join(name), &cudart).expect("a library");
+        fs::copy(parts::cudart(release), &cudart).expect("a library");
         install(&site, "app", "1.0", "nvidia-cuda-runtime-cu11", MODULE);
         for file in [&site, &site.join(MODULE), &site.join(other)] {
             let (code, text) = verify(file, &NEWEST_DRIVER);
@@ -182,7 +182,7 @@ fn opened_library_of_another_major_is_unknown() {
         let site = scratch.join("site-packages");
         let cudart = site.join("nvidia/cuda_runtime/lib/libcudart.so.11.0");
         fs::create_dir_all(cudart.parent().expect("a directory")).expect("it can be created");
-        fs::copy(parts::cuda(release).join("lib64").join(name), &cudart).expect("a library");
+        fs::copy(parts::cudart(release), &cudart).expect("a library");
         let container = "__asm__(\".section .nv_fatbin,\\\"a\\\"\\n.quad 0x00100001ba55ed50, 0\\n.text\");\n";
         link(
             &format!("{container}int use(void) {{ return 0; }}\n"),
@@ -302,7 +302,7 @@ fn packages_are_judged_one_by_one() {
     let scratch = Scratch::new("packages of an environment");
     let site = scratch.join("lib/site-packages");
     let module = |package: &str, name: &str, release: &str, cudart: &str| {
-        let library = parts::cuda(release).join("lib64").join(cudart);
+        let library = parts::cudart(release);
         let file = format!("{package}/{name}.cpython-312-x86_64-linux-gnu.so");
         fs::create_dir_all(site.join(package)).expect("a directory");
         let source = "int cudaGetDeviceCount(int *);\nint use(void) { return cudaGetDeviceCount(0); }\n";
@@ -312,7 +312,7 @@ fn packages_are_judged_one_by_one() {
     let (old, new) = (("11.8", "libcudart.so.11.0"), ("13.0", "libcudart.so.13"));
     for (release, cudart) in [old, new] {
         fs::create_dir_all(site.join("nvidia/lib")).expect("a directory");
-        let library = parts::cuda(release).join("lib64").join(cudart);
+        let library = parts::cudart(release);
         fs::copy(library, site.join("nvidia/lib").join(cudart)).expect("a library");
     }
     let older = module("older", "core", old.0, old.1);
@@ -420,7 +420,7 @@ fn one_of_several_builds_suffices() {
         let scratch = Scratch::new("builds of a library");
         let tree = scratch.join("tree");
         for (file, (release, cudart)) in [(first, old), (second, new)] {
-            let library = parts::cuda(release).join("lib64").join(cudart);
+            let library = parts::cudart(release);
             fs::create_dir_all(tree.join(file).parent().expect("a directory")).expect("it can be created");
             let source = "int cudaGetDeviceCount(int *);\nint use(void) { return cudaGetDeviceCount(0); }\n";
             link(source, &tree.join(file), &[&library.display().to_string()]);

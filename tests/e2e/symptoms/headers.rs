@@ -8,7 +8,7 @@ use cudaguard_tests::{e2e, parts};
 
 /// The code of the headers of the driver API and the runtime, without comments.
 fn headers(version: &str) -> String {
-    let include = parts::cuda(version).join("include");
+    let include = parts::cudart(version).with_file_name("../include");
     let mut code = String::new();
     for name in
         ["cuda.h", "cudaTypedefs.h", "cuda_runtime_api.h", "driver_types.h", "texture_types.h", "surface_types.h"]
