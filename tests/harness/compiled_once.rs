@@ -66,7 +66,7 @@ const NVCC_ONCE: &str = r#"
 fn nvcc_once(mut nvcc: std::process::Command, source: &std::path::Path, object: &std::path::Path) {
     use std::hash::{DefaultHasher, Hash, Hasher};
     let mut hasher = DefaultHasher::new();
-    let variables = ["NVCC_CCBIN", "NVCC_APPEND_FLAGS"].map(std::env::var_os);
+    let variables = ["NVCC_CCBIN", "NVCC_APPEND_FLAGS", "PATH"].map(std::env::var_os);
     (format!("{nvcc:?} {source:?} {variables:?}"), std::fs::read(source).unwrap()).hash(&mut hasher);
     let shared = format!("SHARED/{:x}.o", hasher.finish());
     if std::fs::copy(&shared, object).is_err() {

@@ -146,6 +146,10 @@ impl Fixture {
                 lines.push(line);
             }
         }
+        // The error of another program.
+        if lines.is_empty() && outcome.status() != Some(0) {
+            lines.extend(outcome.stderr.lines());
+        }
         let names =
             [(self.root.as_path(), "<package>"), (self.scratch.path(), "<scratch>"), (self.cuda.as_path(), "<cuda>")];
         snapshot::paths(&lines.join("\n"), &names)

@@ -586,7 +586,7 @@ impl Components {
         let kernels = match binary.kernels() {
             Ok(kernels) => Some(kernels),
             Err(why) => {
-                self.findings.push(MessageTemplate::KernelsCannotTell.to_finding(&file.clone().with("why", why)));
+                self.findings.push(MessageTemplate::KernelsCannotTell.to_finding(&file.clone().with("why", &why.problem)));
                 None
             }
         };
