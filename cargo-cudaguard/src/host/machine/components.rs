@@ -586,7 +586,8 @@ impl Components {
         let kernels = match binary.kernels() {
             Ok(kernels) => Some(kernels),
             Err(why) => {
-                self.findings.push(MessageTemplate::KernelsCannotTell.to_finding(&file.clone().with("why", &why.problem)));
+                self.findings
+                    .push(MessageTemplate::KernelsCannotTell.to_finding(&file.clone().with("why", &why.problem)));
                 None
             }
         };

@@ -19,7 +19,8 @@ pub(super) fn check_cudnn(policy: &Policy, toolchain: &Toolchain, linked: bool, 
     let library = toolchain.library_used();
     let version = headers.and_then(|headers| headers.version);
     let library_version = library.and_then(|library| library.version.as_ref());
-    let (why_headers, why_library) = (reason(toolchain.library_headers.as_ref()), reason(toolchain.library_file.as_ref()));
+    let (why_headers, why_library) =
+        (reason(toolchain.library_headers.as_ref()), reason(toolchain.library_file.as_ref()));
 
     if let Some(require) = &policy.library {
         let found = version.or(policy.library_built).or(library_version.map(|version| version.value));
