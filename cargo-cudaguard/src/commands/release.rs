@@ -1,5 +1,7 @@
 //! The release gate of `verify`: what files must contain, and the newest driver and cuDNN that they may require.
 
+mod driver_floor;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -8,19 +10,17 @@ use crate::artifact::file_name;
 use crate::binary::examined::{self, NotExamined};
 use crate::binary::file::BinaryKind;
 use crate::binary::kernels::{Coverage, KernelImage, Kernels, Role};
-use crate::host::machine::oldest_driver::{OldestDriver, driver_needs, machine_with_gpu};
-use crate::host::machine::{Components, Driver, Machine};
 use cudaguard::internal::arch::{Suffix, Target};
 use cudaguard::internal::coverage::compatibility::Compatibility;
 use cudaguard::internal::env::Env;
 use cudaguard::internal::finding::{self, Code, Effect, Finding, MessageTemplate, Severity, Values};
 use cudaguard::internal::glob;
-use cudaguard::internal::manifest::{GpuCoverage, Manifest, Requirement};
+use cudaguard::internal::manifest::Requirement;
 use cudaguard::internal::policy::{ReleaseRequirements, parse_archs, parse_driver_floor};
 use cudaguard::internal::sanitize;
 use cudaguard::internal::tables;
 use cudaguard::internal::vendor::CUDNN;
-use cudaguard::internal::version::{CudaVersion, DriverRelease, Version};
+use cudaguard::internal::version::Version;
 use serde::{Serialize, Serializer};
 
 use crate::cli::arguments::GateOptions;
@@ -29,6 +29,8 @@ use crate::cli::json_output::texts;
 use crate::cli::report::{self, CliError, Level};
 use crate::commands::artifact_report::{ArtifactMember, ArtifactReport};
 use crate::verdict::Verdict;
+
+use driver_floor::{driver_findings, floor_text};
 
 /// The value of `--policy` that ignores the requirements of the project.
 const NO_POLICY: &str = "none";
@@ -436,150 +438,6 @@ fn findings_without_kernels(artifact: &ArtifactReport, archs: &[Target]) -> Opti
     let values = file_values(&name).with("targets", join_targets(archs.iter().copied()));
     let is_examined = examined::is_complete(&artifact.judged_not_examined());
     is_examined.then(|| MessageTemplate::ReleaseArchMissingEverywhere.to_finding(&values))
-}
-
-/// Reports members that need a newer driver than the floor, or than the first driver of the GPU if that is newer.
-fn driver_findings(
-    artifact: &ArtifactReport,
-    components: &Components,
-    groups: &[Vec<&ArtifactMember>],
-    floor: DriverRelease,
-) -> Vec<Finding> {
-    let mut ccs: Vec<Option<(u8, u8)>> = vec![None];
-    if components.manifests.iter().any(|manifest| manifest.requires.iter().any(is_gpu_row)) {
-        ccs = tables::arch_rows().iter().map(|row| row.cc).filter(|cc| !tables::is_tegra(*cc)).map(Some).collect();
-        ccs.sort_unstable();
-        ccs.dedup();
-    }
-    let mut too_old: BTreeMap<String, Vec<(u8, u8)>> = BTreeMap::new();
-    let mut unknown: BTreeMap<String, Vec<(u8, u8)>> = BTreeMap::new();
-    let mut findings = Vec::new();
-    for cc in ccs {
-        let first = cc.and_then(tables::first_driver).and_then(|first| first.release);
-        let release = first.map_or(floor, |first| first.max(floor));
-        let driver = Driver { user: Some(release), ..Driver::default() };
-        let machine = Machine { driver: Some(driver), ..machine_with_gpu(cc) };
-        let found = components.check_on(&machine, "a machine with the oldest driver");
-        let refused = found
-            .iter()
-            .filter(|finding| matches!(finding.code, Code::DriverTooOld | Code::DriverTooOldForCode))
-            .filter(|finding| finding.severity == Severity::Error);
-        let refused: BTreeSet<String> = refused.map(|finding| finding.component.clone()).collect();
-        let replaced = components_with_variant(&refused, groups);
-        for finding in found {
-            let refuses = finding.severity == Severity::Error && !replaced.contains(&finding.component);
-            let place = match finding.code {
-                Code::DriverTooOld | Code::DriverTooOldForCode if refuses => &mut too_old,
-                Code::DriverCannotTell => &mut unknown,
-                // cuDNN and what NVRTC compiles belong to the process, not to one file.
-                Code::CudnnNeedsNewerDriver if finding.severity == Severity::Error => {
-                    findings.extend(floor_of_process(components, cc, &finding, floor));
-                    continue;
-                }
-                Code::OnlyCompiledPtx => {
-                    let values = file_values(&components.file).with("why", first_line(&finding.message));
-                    findings.push(MessageTemplate::ReleaseCannotTell.to_finding(&values));
-                    continue;
-                }
-                _ => continue,
-            };
-            place.entry(finding.component).or_default().extend(cc);
-        }
-    }
-    finding::sort_findings(&mut findings);
-    findings.dedup();
-    for (component, ccs) in &too_old {
-        let part = owner_of(artifact, component);
-        let values = file_values(part.map_or(component, |part| &part.name)).with("floor", floor_text(floor));
-        let manifests = part.map_or(&components.manifests, |part| &part.components.manifests);
-        let causes: Vec<DriverCause> = manifests.iter().flat_map(|manifest| driver_causes(manifest, ccs)).collect();
-        let owned = [Components { manifests: manifests.clone(), os: components.os, ..Components::default() }];
-        let ccs_or_any = ccs.iter().map(|cc| Some(*cc)).chain(ccs.is_empty().then_some(None));
-        let needs = ccs_or_any.filter_map(|cc| driver_needs(&owned, &machine_with_gpu(cc)).driver).max();
-        let Some(OldestDriver { cuda, release }) = needs else { continue };
-        let mut reasons: Vec<&DriverCause> = causes.iter().filter(|cause| cause.cuda == cuda).collect();
-        reasons.sort_by_key(|cause| (cause.of_gpu, &cause.why));
-        reasons.dedup_by_key(|cause| &cause.why);
-        let of_gpus = reasons.iter().all(|cause| cause.of_gpu);
-        let why = reasons.iter().map(|cause| cause.why.as_str()).collect::<Vec<_>>().join(", ");
-        let values = values.with("needs_cuda", cuda).with_known("needs_release", release).with("why", why);
-        let values = if of_gpus { values.with("gpus", join_ccs(ccs)) } else { values };
-        findings.push(MessageTemplate::ReleaseDriverFloor.to_finding(&values));
-    }
-    for (component, ccs) in unknown.iter().filter(|(component, _)| !too_old.contains_key(*component)) {
-        let name = owner_of(artifact, component).map_or(component.as_str(), |part| &part.name);
-        let gpus = if ccs.is_empty() { String::new() } else { format!(" on GPUs {}", join_ccs(ccs)) };
-        let why = format!("no document says whether driver {} loads its code{gpus}", floor_text(floor));
-        findings.push(MessageTemplate::ReleaseCannotTell.to_finding(&file_values(name).with("why", why)));
-    }
-    findings
-}
-
-/// Returns the finding that the libraries of a process need a newer driver than the floor.
-fn floor_of_process(
-    components: &Components,
-    cc: Option<(u8, u8)>,
-    cause: &Finding,
-    floor: DriverRelease,
-) -> Option<Finding> {
-    let OldestDriver { cuda, release } = driver_needs(std::slice::from_ref(components), &machine_with_gpu(cc)).driver?;
-    let values = file_values(&components.file).with("floor", floor_text(floor)).with("needs_cuda", cuda);
-    let values = values.with_known("needs_release", release).with("why", first_line(&cause.message));
-    Some(MessageTemplate::ReleaseDriverFloor.to_finding(&values))
-}
-
-fn first_line(message: &str) -> &str {
-    message.lines().next().unwrap_or_default()
-}
-
-fn is_gpu_row(row: &Requirement) -> bool {
-    matches!(row, Requirement::Gpu { .. })
-}
-
-fn join_ccs(ccs: &[(u8, u8)]) -> String {
-    ccs.iter().copied().map(tables::dotted_cc).collect::<Vec<_>>().join(", ")
-}
-
-/// A branch is written without the zeros.
-fn floor_text(floor: DriverRelease) -> String {
-    if (floor.minor, floor.patch) == (0, 0) { floor.branch.to_string() } else { floor.to_string() }
-}
-
-/// A driver requirement of a component, and its reason.
-struct DriverCause {
-    cuda: CudaVersion,
-    why: String,
-    /// It depends on the GPU.
-    of_gpu: bool,
-}
-
-/// The file that contains a component.
-fn owner_of<'a>(artifact: &'a ArtifactReport, component: &str) -> Option<&'a ArtifactMember> {
-    artifact
-        .judged_parts()
-        .find(|part| part.components.manifests.iter().any(|manifest| manifest.component.to_string() == component))
-}
-
-/// The driver requirements of a component on these GPUs.
-fn driver_causes(manifest: &Manifest, ccs: &[(u8, u8)]) -> Vec<DriverCause> {
-    let causes = manifest.requires.iter().filter_map(|row| match row {
-        Requirement::Driver { cuda, because, .. } => {
-            Some(DriverCause { cuda: *cuda, why: because.clone(), of_gpu: false })
-        }
-        Requirement::Gpu { from, to, by, code, cuda: Some(cuda), .. } if *by != GpuCoverage::Nothing => {
-            let is_concerned = ccs.iter().any(|cc| cc >= from && to.is_none_or(|to| *cc <= to));
-            let why = if code.contains("PTX text") {
-                format!("PTX text that the driver compiles ({code})")
-            } else if code.starts_with("compute_") {
-                format!("PTX ({code}) that the driver compiles")
-            } else {
-                format!("the compression of its code ({code})")
-            };
-            is_concerned.then_some(DriverCause { cuda: *cuda, why, of_gpu: true })
-        }
-        _ => None,
-    });
-    causes.collect()
 }
 
 /// Reports members that need another cuDNN than the floor, because of their code or of the requirements of their package.

@@ -1,3 +1,4 @@
+use super::cargo_options::CARGO_OPTIONS;
 use super::*;
 
 #[test]

@@ -3,6 +3,11 @@
 //! A note that was never sealed does not contain the requirements of its file for driver and GPU. They are derived from
 //! the file here, as sealing would do, and added to the manifest in memory.
 
+mod file_facts;
+mod libraries;
+
+pub use libraries::{BroughtCudnn, LinkedCudnn, LoadedModule, Needed, OpenedByName};
+
 use std::borrow::Cow;
 use std::collections::{BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
@@ -13,10 +18,9 @@ use crate::binary::examined::NotExamined;
 use crate::binary::file::TargetOs;
 use crate::binary::file::{Binary, BinaryKind};
 use crate::binary::kernels::Kernels;
-use crate::binary::manifest_decoder::Note;
 use crate::binary::symbols::Bound;
 use crate::family::opened_without_requirement;
-use crate::family::{self, DriverFunctions, LookedUp, RuntimeCompiler, is_installed, oldest_driver_of};
+use crate::family::{self, DriverFunctions, LookedUp, RuntimeCompiler, oldest_driver_of};
 use crate::host::facts::{CudnnState, DriverMismatch, Host};
 use crate::host::judge;
 use crate::linked::evidence::{Evidence, LinkEvidence};
@@ -25,13 +29,16 @@ use crate::linked::seal::{self, LinkObservation};
 use crate::verdict::Verdict;
 use cudaguard::internal::elf::machine;
 use cudaguard::internal::finding::{self, Code, Finding, MessageTemplate, Severity, Values};
-use cudaguard::internal::manifest::{Component, Linkage, Manifest, REVISION, Requirement};
-use cudaguard::internal::policy::Policy;
+use cudaguard::internal::manifest::{Component, Linkage, Manifest, Requirement};
 use cudaguard::internal::tables;
-use cudaguard::internal::toolchain::Toolchain;
 use cudaguard::internal::use_windows_releases;
-use cudaguard::internal::vendor::{self, CUDART, CUDNN, NCCL};
+use cudaguard::internal::vendor::{CUDART, NCCL};
 use cudaguard::internal::version::{CudaVersion, DriverRelease, Version};
+
+use file_facts::{
+    cuda_of_row, linked_cudnn, manifest_without_note, needed_libraries, newer_note_finding, opened_cudart, uses_cuda,
+};
+pub(crate) use file_facts::{cudnn_soname, is_cudnn_row, opened_cudnn};
 
 /// The place of findings about this machine.
 pub(crate) const HERE: &str = "this machine";
@@ -114,102 +121,6 @@ pub struct Variant {
     pub(crate) stem: String,
     /// Indices in [`Components::manifests`].
     pub(crate) manifests: Vec<usize>,
-}
-
-/// What a module, with the files that are loaded for it, cannot be loaded without.
-#[derive(Clone, Debug, Default)]
-pub struct LoadedModule {
-    /// The libraries, a part of [`Components::needed`].
-    pub(crate) needs: Vec<String>,
-    /// The files that link cuDNN.
-    pub(crate) cudnn: Vec<LinkedCudnn>,
-}
-
-/// A file that links cuDNN.
-#[derive(Clone, Debug)]
-pub struct LinkedCudnn {
-    /// An index in [`Components::manifests`].
-    pub(crate) manifest: usize,
-    pub(crate) file: String,
-    pub(crate) soname: String,
-}
-
-/// A library that a file needs.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Needed {
-    /// The soname.
-    pub soname: String,
-    /// The member of a package that needs it. `None`: the file itself.
-    pub by: Option<String>,
-    /// True if the file contains an rpath or runpath, in which the library may be.
-    pub has_search_path: bool,
-    /// The module that needs it: a program works without the module if it does not load it.
-    pub module: Option<String>,
-    /// The error if the machine does not provide it, because the file that comes with the program is for another processor.
-    pub foreign: Option<Box<Finding>>,
-}
-
-/// The cuDNN that comes with a file.
-#[derive(Clone, Debug)]
-pub struct BroughtCudnn {
-    /// The manifest that requires it, an index in [`Components::manifests`].
-    pub(crate) manifest: usize,
-    /// What the manifest requires of cuDNN.
-    pub(crate) rows: Vec<Requirement>,
-    /// The error if the machine does not provide one, because the one that comes with the file is for another processor.
-    pub(crate) library: Result<HostLibrary, Finding>,
-    /// Name of the container of both.
-    pub(crate) place: &'static str,
-}
-
-impl BroughtCudnn {
-    /// Checks the manifest with this library instead of the one of the machine.
-    fn judge(&self, manifest: &Manifest, machine: &Machine, host: &Host) -> Vec<Finding> {
-        let requires = [&manifest.requires[..], &self.rows].concat();
-        let complete = Manifest { requires, ..manifest.clone() };
-        let library = match &self.library {
-            Ok(library) => library.cudnn_state(&complete, self.place),
-            Err(finding) => match machine.cudnn_state(&complete, self.place) {
-                // The machine may have the right major.
-                CudnnState::Unknown if finding.code == Code::CudnnOtherMajor => CudnnState::Unknown,
-                CudnnState::Absent | CudnnState::Unknown => {
-                    let mut findings = judge::judge(manifest, host);
-                    findings.push(finding.clone());
-                    return findings;
-                }
-                found @ CudnnState::Found { .. } => found,
-            },
-        };
-        judge::judge(&complete, &Host { library, ..host.clone() })
-    }
-}
-
-impl Needed {
-    /// Returns true for the driver's library.
-    pub(crate) fn is_of_driver(&self) -> bool {
-        vendor::is_libcuda(&self.soname)
-    }
-}
-
-/// A library that a crate or a file opens by name.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct OpenedByName {
-    /// The crate or the file: `cudarc 0.19.10`.
-    pub by: String,
-    /// The names that it tries, in order.
-    pub names: Vec<String>,
-    /// False for a file that may work without the library.
-    pub is_by_crate: bool,
-}
-
-impl OpenedByName {
-    /// Returns the libraries that the crates of a manifest open by name, except cuDNN and the driver's, which have their own rules.
-    pub(crate) fn from_manifest(manifest: &Manifest) -> impl Iterator<Item = Self> {
-        manifest.opens.iter().flat_map(|opens| {
-            let others = opens.libraries.iter().filter(|stem| is_installed(&format!("lib{stem}.so")));
-            others.map(|stem| Self { by: opens.by.clone(), names: opens.candidate_names(stem), is_by_crate: true })
-        })
-    }
 }
 
 impl Machine {
@@ -678,101 +589,4 @@ impl Alternatives {
 pub(crate) fn mark_idle(finding: &mut Finding) {
     finding.severity = Severity::Warning;
     finding.message.push_str("\nloaded by:  none of the examined files");
-}
-
-fn cuda_of_row(row: &Requirement) -> Option<CudaVersion> {
-    match row {
-        Requirement::Driver { cuda, .. } => Some(*cuda),
-        _ => None,
-    }
-}
-
-/// Returns the soname of the cuDNN that a component requires.
-pub(crate) fn cudnn_soname(manifest: &Manifest) -> Option<&str> {
-    manifest.requires.iter().find_map(|row| match row {
-        Requirement::Library { soname, .. } => Some(soname.as_str()),
-        _ => None,
-    })
-}
-
-/// Returns the names under which a component opens cuDNN, in its order. `None` if it does not open it by name.
-pub(crate) fn opened_cudnn(manifest: &Manifest) -> Option<Vec<String>> {
-    manifest.requires.iter().find(|row| matches!(row, Requirement::Library { linkage: Linkage::Dlopened, .. }))?;
-    manifest.library_names().or_else(|| Some(vec![cudnn_soname(manifest)?.to_owned()]))
-}
-
-/// Returns the soname of the cuDNN without which the dynamic linker does not start a component.
-fn linked_cudnn(manifest: &Manifest) -> Option<String> {
-    manifest.requires.iter().find_map(|row| match row {
-        Requirement::Library { built, linkage: Linkage::Linked, .. } => {
-            Some(format!("{}.{}", CUDNN.link_name(), built.major))
-        }
-        _ => None,
-    })
-}
-
-/// Returns true for the requirements on cuDNN and its parts.
-pub(crate) fn is_cudnn_row(row: &Requirement) -> bool {
-    matches!(row, Requirement::Library { .. } | Requirement::Part { .. })
-}
-
-/// Returns the libraries of NVIDIA that the file needs, except cuDNN. Libraries that wheel repair renamed are omitted, because they
-/// are next to the file that needs them.
-fn needed_libraries(binary: &Binary) -> Vec<Needed> {
-    // Windows searches the directory of the program, and those that the program adds, for the DLLs of a DLL.
-    let is_dll = binary.os == Some(TargetOs::Windows) && binary.kind == BinaryKind::SharedLibrary;
-    let has_search_path = binary.rpath.is_some() || binary.runpath.is_some() || is_dll;
-    binary
-        .needed
-        .iter()
-        .filter(|name| {
-            // A DLL is found by its name whether or not a tool renamed it.
-            let is_plain = binary.os == Some(TargetOs::Windows) || vendor::plain_name(name) == name.as_str();
-            is_installed(name) && is_plain || vendor::is_libcuda(name)
-        })
-        .map(|name| Needed { soname: name.clone(), by: None, has_search_path, module: None, foreign: None })
-        .collect()
-}
-
-/// Returns the cudart that a file with kernels opens by name, if its search path names NVIDIA's package of it. If the path does not
-/// contain the release, it is of the major that compiled the kernels. A stub without kernels may open the cudart of any major
-/// (tilelang 0.1.15).
-fn opened_cudart(binary: &Binary, kernels: &Kernels) -> Option<CudaVersion> {
-    if !kernels.has_kernels() {
-        return None;
-    }
-    let major = vendor::cudart_in_paths(binary.runpath.as_deref().or(binary.rpath.as_deref())?)?;
-    let major = Some(major).filter(|major| *major > 0).or_else(|| kernels.compiled_by())?;
-    Some(CudaVersion::new(major, 0))
-}
-
-fn uses_cuda(binary: &Binary, kernels: Option<&Kernels>) -> bool {
-    kernels.is_some_and(Kernels::has_kernels)
-        || binary.linkage(&CUDART) != Linkage::None
-        || vendor::ALL.iter().any(|library| binary.linkage(library) == Linkage::Linked)
-        || binary.needed.iter().any(|name| vendor::is_libcuda(name) || is_installed(name))
-}
-
-/// Returns the manifest of a file without a note, before its code is examined. For a linked library, the soname shows
-/// the major, and the newest function that the file binds shows the oldest release.
-fn manifest_without_note(name: &str, binary: &Binary) -> Manifest {
-    let mut manifest =
-        Manifest::from_build(Component::unrecorded(name), "", "", &Policy::default(), &Toolchain::default());
-    let linked = binary.linkage(CUDNN) == Linkage::Linked;
-    if let Some(major) = binary.needed.iter().find_map(|name| CUDNN.major(name)).filter(|_| linked) {
-        let newest = binary.bound.iter().find(|bound| CUDNN.is_named(&bound.soname)).map(|bound| bound.first);
-        let version = newest.unwrap_or(Version::new(major, 0, 0));
-        manifest.require_cudnn(version);
-    }
-    manifest
-}
-
-/// Reports a note of a later cudaguard, of which unknown parts are not checked.
-fn newer_note_finding(note: &Note) -> Option<Finding> {
-    let values = Values::default().with("component", &note.manifest.component);
-    if u32::from(note.revision) > REVISION {
-        return Some(MessageTemplate::NoteNewer.to_finding(&values));
-    }
-    let kinds: Vec<String> = note.unknown_rows.iter().map(u16::to_string).collect();
-    (!kinds.is_empty()).then(|| MessageTemplate::NoteNewerRows.to_finding(&values.with("kinds", kinds.join(", "))))
 }
