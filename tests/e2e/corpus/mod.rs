@@ -19,7 +19,7 @@ use cudaguard_tests::{Call, Test, e2e, places, test, tools, world};
 use arrangement::Arrangement;
 
 /// One of so many pairs is in the fast layer.
-const FAST: usize = 40;
+const FAST: usize = 100;
 
 #[e2e(rows)]
 fn tests() -> Vec<Test> {

@@ -12,7 +12,7 @@ fn tests() -> Vec<Test> {
         test("ptx_text_beside_containers_needs_driver", ptx_text),
         test("renamed_cudart_is_cudart", renamed_cudart),
         test("code_of_cuda_11_is_unknown_on_10", older_major).slow(),
-        test("relocatable_archive_is_not_loaded", relocatable_archive),
+        test("relocatable_archive_is_not_loaded", relocatable_archive).slow(),
         test("libraries_with_driver_require_one", libraries_with_driver),
     ]
 }

@@ -249,7 +249,7 @@ fn slow_input_is_streamed() {
 }
 
 /// Any contents produce an error message, without a panic and without exhausting the memory.
-#[e2e]
+#[e2e(slow)]
 fn contradictory_lists_are_reported() {
     let scratch = Scratch::new("fleet-lies");
     let deep = format!("<nvidia_smi_log>{}", "<a>".repeat(100_000));

@@ -76,7 +76,7 @@ fn svg_map_is_valid() {
 }
 
 /// The HTML page loads no other file, and each cell has a text and can be reached with the keyboard.
-#[e2e]
+#[e2e(slow)]
 fn html_map_is_valid() {
     let page = map("html");
     for outside in ["http:", "https:", "<script", "<link", "<img", "@import", "url("] {

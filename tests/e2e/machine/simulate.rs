@@ -75,7 +75,7 @@ fn refused(outcome: &Outcome, message: &str) {
     assert!(outcome.stderr.contains(message), "{message}: {outcome}");
 }
 
-#[e2e]
+#[e2e(slow)]
 fn driver_answers_for_described_machine() {
     world::need();
     let scratch = Scratch::new("simulated calls");
@@ -110,7 +110,7 @@ fn compile(scratch: &Scratch, name: &str, source: &str) -> std::path::PathBuf {
     scratch.join(name)
 }
 
-#[e2e]
+#[e2e(slow)]
 fn driver_exports_functions_of_its_release() {
     world::need();
     let scratch = Scratch::new("simulated functions");
@@ -127,7 +127,7 @@ fn driver_exports_functions_of_its_release() {
     }
 }
 
-#[e2e]
+#[e2e(slow)]
 fn cuda_runtime_reports_that_it_does_not_work() {
     world::need();
     let scratch = Scratch::new("simulated runtime");
@@ -301,7 +301,7 @@ const SUITES: [(&str, &str, &str); 4] = [
     ),
 ];
 
-#[e2e]
+#[e2e(slow)]
 fn recipes_of_book_run_suites() {
     world::need();
     let (cmake, pytest) = (parts::part("cmake-4.4").join("bin"), parts::part("pytest"));
@@ -340,7 +340,7 @@ fn recipes_of_book_run_suites() {
     }
 }
 
-#[e2e]
+#[e2e(slow)]
 fn ordinary_user_enters_machine() {
     world::need();
     tools::need("setpriv");

@@ -364,7 +364,7 @@ fn lookups_are_compared_with_described_libraries() {
 }
 
 /// A host file of `probe` contains what the dynamic linker finds.
-#[e2e]
+#[e2e(slow)]
 fn probed_machine_has_the_same_answer() {
     if Path::new("/proc/driver/nvidia/version").exists() {
         skip("a machine without a local driver", "another machine");

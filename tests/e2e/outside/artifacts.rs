@@ -396,7 +396,7 @@ fn idle_library_is_no_requirement() {
 }
 
 /// A program picks one of several files with GPU code. If none supports the GPU, nothing runs.
-#[e2e]
+#[e2e(slow)]
 fn one_loose_gpu_code_suffices() {
     tools::need("g++");
     let scratch = Scratch::new("loose code");
@@ -628,7 +628,7 @@ fn foreign_members_are_not_examined() {
 
 /// Members whose names promise code that is not there, in each format: they are named next to a library that runs. Ordinary data
 /// is not.
-#[e2e]
+#[e2e(slow)]
 fn members_without_their_code_are_named() {
     tools::need("python3");
     let scratch = Scratch::without_blanks("artifact-absent");
@@ -725,7 +725,7 @@ fn package_of_a_driver_is_named() {
 }
 
 /// No subcommand opens the examined file or its libraries twice, executes something or uses a network.
-#[e2e]
+#[e2e(slow)]
 fn files_are_opened_once() {
     tools::need("strace");
     let (scratch, wheel) = package("artifact-opens");

@@ -405,7 +405,7 @@ fn packages_are_judged_one_by_one() {
 }
 
 /// Two builds of one library are alternatives, if no other file loads one of them: one that fits suffices for every question.
-#[e2e]
+#[e2e(slow)]
 fn one_of_several_builds_suffices() {
     for (first, second, is_choice) in [
         ("lib/cuda_v11/libbackend.so", "lib/cuda_v13/libbackend.so", true),

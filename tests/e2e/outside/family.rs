@@ -78,7 +78,7 @@ fn mixed_nvrtc_is_reported() {
 
 /// NVRTC 12.4.127 compiles, or fails, in each of these arrangements: it searches the name in its file, and `$ORIGIN` in its RUNPATH is
 /// the directory of the link through which it is loaded.
-#[e2e]
+#[e2e(slow)]
 fn builtins_are_found_like_nvrtc_does() {
     const BUILTINS: &str = "libnvrtc-builtins.so.12.6";
     for (builtins, link, is_found) in [

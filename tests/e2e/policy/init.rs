@@ -108,7 +108,7 @@ fn guarded_crate_can_be_published() {
 
 /// Covers the time before the library is in a registry: the dependency comes from a checkout, which builds, or from a
 /// repository that cargo recorded.
-#[e2e]
+#[e2e(slow)]
 fn init_works_from_other_directory() {
     let guard_core = places::workspace().join("guard-core").display().to_string();
     let bare = |name: &str| {

@@ -28,7 +28,7 @@ fn two_wheels(name: &str) -> Scratch {
     scratch
 }
 
-#[e2e]
+#[e2e(slow)]
 fn changes_of_two_wheels() {
     let scratch = two_wheels("diff-wheels");
     let text = diff(&scratch, &["app-1.0.whl", "app-1.1.whl"]).expect(1);

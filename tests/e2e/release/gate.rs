@@ -241,7 +241,7 @@ fn unexamined_parts_are_not_fine() {
 }
 
 /// Each status of `verify`, and the line that explains it.
-#[e2e]
+#[e2e(slow)]
 fn each_status_has_a_reason() {
     let scratch = Scratch::without_blanks("release-status");
     let compiled = |name: &str, source: &str, options: &[&str]| {

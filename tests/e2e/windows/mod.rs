@@ -160,7 +160,7 @@ fn wine_picks_the_same_dlls() {
 }
 
 /// A Windows program gets a verdict for a Windows machine, and is refused on Linux.
-#[e2e]
+#[e2e(slow)]
 fn answers_about_pe_files() {
     tools::need(COMPILER);
     let scratch = Scratch::new("windows-answers");

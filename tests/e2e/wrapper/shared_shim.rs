@@ -268,7 +268,7 @@ fn vendor_library_is_guarded() {
 
 /// Programs that open a library of NVIDIA's by name and look up functions that show no requirement, as with a crate that no table
 /// knows. The guard does not change that the requirements are unknown.
-#[e2e]
+#[e2e(slow)]
 fn opened_name_stays_unknown() {
     let main = "extern \"C\" {\n    fn dlopen(name: *const u8, flags: i32) -> *const u8;\n}\nfn main() {\n    \
                 println!(\"{:?}\", unsafe { dlopen(\"NAME\\0\".as_ptr(), 1) });\n}\n";
