@@ -284,6 +284,7 @@ fn each_status_has_a_reason() {
     let cudart = r#""cudart": [{"version": "13.0", "soname": "libcudart.so.13"}]"#;
     scratch.file("whole.json", format!("{machine}, {cudart}, \"libraries\": []}}"));
     scratch.file("half.json", format!("{machine}}}"));
+    scratch.file("odd.json", r#"{"driver": {"user": "999.10", "kernel": "999.10"}, "gpus": [{"cc": "75.0"}]}"#);
     let options = "--driver 580.95.05 --gpu H100";
     for (file, words, status, reason) in [
         ("linked", options, 0, "linked: runs, judged by the options alone"),
@@ -315,6 +316,8 @@ fn each_status_has_a_reason() {
             1,
             "info: --gpu: this cudaguard knows no GPU of compute capability 99.0",
         ),
+        ("whole.so", "--host odd.json", 1, "info: odd.json: this cudaguard knows no GPU of compute capability 75.0"),
+        ("whole.so", "--host odd.json", 1, "info: odd.json: branch 999 is newer than"),
         ("whole.so", "--driver 620 --gpu 0.0", 2, "--gpu 0.0: expected a compute capability"),
         // No code for other vendors or of tests contradicts the answer, but --strict accepts nothing that was not examined.
         ("amd", "--host whole.json", 0, "not checked: gpu.co: GPU code for AMD"),

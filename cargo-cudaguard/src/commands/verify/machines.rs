@@ -1,6 +1,6 @@
 //! The machines that `verify` checks for: from a host file, or from options.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
 use std::io::{BufReader, Read as _};
 use std::path::Path;
@@ -136,6 +136,12 @@ fn read_host(file: &Path) -> Result<Machine, CliError> {
     }
     for description in Machine::unknown_keys(text).descriptions() {
         report::note(&format!("info: {name}: {description}"));
+    }
+    for cc in machine.gpus.iter().flatten().filter_map(|gpu| gpu.cc).collect::<BTreeSet<_>>() {
+        report::note_unknown_gpu(&name.to_string(), cc);
+    }
+    if let Some(release) = machine.driver.as_ref().and_then(|driver| driver.user) {
+        report::note_unknown_branch(&name.to_string(), release);
     }
     Ok(machine)
 }
