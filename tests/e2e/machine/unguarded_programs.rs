@@ -469,24 +469,39 @@ fn names_of_opened_libraries_are_reported() {
         #include <dlfcn.h>
         int main(void) { return !dlopen("libcuda.so.1", RTLD_NOW) || !dlopen("libnvrtc.so.12", RTLD_NOW); }
     "#;
-    let names = "libcuda.so.1, libnvrtc.so.12";
     let sonames = |value: &Value| -> Vec<String> {
         let all = value["may_open"].as_array().into_iter().flatten();
         all.filter_map(|one| Some(one["soname"].as_str()?.to_owned())).collect()
     };
     // Text alone opens nothing.
     let prints = opens.replace("#include <dlfcn.h>", "#include <stdio.h>\n#define dlopen(name, mode) puts(name)");
-    for (name, source, expected) in [("opens", opens, true), ("prints", &*prints, false)] {
+    // cudarc puts the name together.
+    let composes = r#"
+        #include <dlfcn.h>
+        #include <stdio.h>
+        int main(int argc, char **argv) {
+            char name[32];
+            snprintf(name, sizeof name, "%s%s.so", argc ? "lib" : argv[0], "cuda");
+            void *cuda = dlopen(name, RTLD_NOW);
+            return !cuda || !dlsym(cuda, "cuMemAlloc_v2");
+        }
+    "#;
+    for (name, source, all) in [
+        ("opens", opens, &["libcuda.so.1", "libnvrtc.so.12"][..]),
+        ("prints", &*prints, &[]),
+        ("composes", composes, &["libcuda.so"]),
+    ] {
+        let expected = !all.is_empty();
+        let names = if expected { all.join(", ") } else { "libcuda.so".to_owned() };
         let program = fixture.gcc(name, source, &[]);
         let text = |outcome: Outcome| format!("{}{}", outcome.stdout, outcome.stderr);
         let verified = text(call(["verify", "--driver", "580", "--gpu", "A100"]).arg(&program).run().expect(2));
         assert!(
-            verified.contains("nothing to check") != expected && verified.contains(names) == expected,
+            verified.contains("nothing to check") != expected && verified.contains(&names) == expected,
             "{verified}"
         );
         let inspected = text(call(["inspect"]).arg(&program).run().success());
         assert_eq!(inspected.contains(&format!("none needed; may open {names}")), expected, "{inspected}");
-        let all: Vec<&str> = if expected { names.split(", ").collect() } else { Vec::new() };
         let value = json(&call(["inspect", "--json"]).arg(&program).run().success());
         assert_eq!(sonames(&value), all, "{value}");
         let dir = fixture.0.join(format!("{name}-directory"));
@@ -494,7 +509,7 @@ fn names_of_opened_libraries_are_reported() {
         fs::copy(&program, dir.join("program")).unwrap();
         let listed = call(["inspect"]).arg(&dir).run().success().stdout;
         assert_eq!(
-            listed.contains("may open   libcuda.so.1: program\n             libnvrtc.so.12: program\n"),
+            listed.contains(&format!("may open   {}: program\n", names.replace(", ", ": program\n             "))),
             expected,
             "{listed}"
         );
