@@ -16,13 +16,12 @@ struct tags {
 struct image {
   struct loaded_file file;
   const ElfW(Dyn) * dynamic;
-  size_t entries;
   const char *strings;
   const char *soname, *rpath, *runpath; /* in `strings`, or null */
   int has_special_search;               /* see SPECIAL_SEARCH */
 };
 
-enum { MAX_PHDRS = 48 };
+enum { MAX_PHDRS = 48, MAX_TAGS = 128 };
 
 struct elf {
   long fd;
@@ -30,7 +29,7 @@ struct elf {
   struct tags tags;
   ElfW(Ehdr) eh;
   ElfW(Phdr) ph[MAX_PHDRS];
-  ElfW(Dyn) dynamic[128];
+  ElfW(Dyn) dynamic[MAX_TAGS + 1]; /* ends with DT_NULL */
 };
 
 /* GPU code in this file (kernels.c). */
@@ -135,7 +134,7 @@ SHIM_API const ElfW(Phdr) * find_interpreter(const struct image *program);
 SHIM_API int is_started_by_loader(const struct image *program);
 
 /* Loaded objects, ELF files, and notes in memory: objects.c */
-SHIM_API void read_tags(struct tags *t, const ElfW(Dyn) * d, size_t n);
+SHIM_API void read_tags(struct tags *t, const ElfW(Dyn) * d);
 SHIM_API size_t count_mapped(const struct image *im, uintptr_t address);
 SHIM_API const char *resolve_address(const struct image *im, ElfW(Addr) at);
 SHIM_API void read_image_names(struct image *im);

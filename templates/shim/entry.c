@@ -42,7 +42,7 @@ SHIM_API const ElfW(Sym) * find_empty_slot(struct context *cx) {
   const ElfW(Sym) *found = 0;
   struct tags t;
   if (!slots.made_weak) return 0;
-  read_tags(&t, im->dynamic, im->entries);
+  read_tags(&t, im->dynamic);
   search_slots(im, &t, DT_RELA, t.at[DT_RELASZ], &found);
   search_slots(im, &t, DT_JMPREL, t.at[DT_PLTRELSZ], &found);
   return found;

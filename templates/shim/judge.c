@@ -560,7 +560,7 @@ SHIM_FN int is_driver_unknown(const struct judging *judging) {
  * that the driver may not drive. */
 SHIM_FN void conclude_rows(struct judging *judging, const struct row_results *all, int is_covered,
                            uint64_t maybe) {
-  const int by_branch = HAS_DESCRIBED_FACTS && all->branch_row != NO_ROW;
+  const int by_branch = all->branch_row != NO_ROW;
   int is_explained = is_covered || maybe;
   uint32_t code = is_explained ? (uint32_t)JUDGE_CODES : begin_unsure(judging, all->unsure_row);
   if (!is_covered && !all->is_open && !by_branch) {

@@ -106,8 +106,7 @@ SHIM_FN void search_ptx(struct context *cx) {
   const struct image *im = &cx->own;
   size_t size = 0;
   int k, pass;
-  if (cx->is_ptx_searched) return;
-  cx->is_ptx_searched = 1;
+  if (cx->is_ptx_searched++) return;
   for (pass = COUNTS; pass <= CHECKS && size <= MOST_SEARCHED; pass++)
     for (k = 0; k < im->file.n; k++) {
       const ElfW(Phdr) *ph = &im->file.ph[k];

@@ -2,10 +2,11 @@
 #include "shim.h"
 #include "returned_constant.h"
 
-SHIM_API void read_tags(struct tags *t, const ElfW(Dyn) * d, size_t n) {
+/* Reads a dynamic table up to DT_NULL. `d` is null for a static program. */
+SHIM_API void read_tags(struct tags *t, const ElfW(Dyn) * d) {
   memset(t, 0, sizeof *t);
-  for (; n && d->d_tag != DT_NULL; n--, d++)
-    if (d->d_tag > 0 && d->d_tag < SPECIAL_SEARCH) t->at[d->d_tag] = d->d_un.d_ptr;
+  for (; d && d->d_tag != DT_NULL; d++)
+    if ((uint64_t)d->d_tag < SPECIAL_SEARCH) t->at[d->d_tag] = d->d_un.d_ptr;
     else if (d->d_tag == DT_GNU_HASH) t->at[0] = d->d_un.d_ptr;
     else if (d->d_tag == DT_AUDIT || d->d_tag == DT_DEPAUDIT ||
              (d->d_tag == DT_FLAGS_1 && (d->d_un.d_val & DF_1_NODEFLIB)))
@@ -59,13 +60,10 @@ SHIM_API void read_image_names(struct image *im) {
   struct tags t;
   int k;
   im->dynamic = 0;
-  im->entries = 0;
   for (k = 0; k < im->file.n; k++)
-    if (im->file.ph[k].p_type == PT_DYNAMIC) {
+    if (im->file.ph[k].p_type == PT_DYNAMIC)
       im->dynamic = (const ElfW(Dyn) *)(im->file.base + im->file.ph[k].p_vaddr);
-      im->entries = im->file.ph[k].p_memsz / sizeof *im->dynamic;
-    }
-  read_tags(&t, im->dynamic, im->entries);
+  read_tags(&t, im->dynamic);
   im->strings = resolve_address(im, t.at[DT_STRTAB]);
   im->soname = get_image_string(im, t.at[DT_SONAME]);
   im->rpath = get_image_string(im, t.at[DT_RPATH]);
@@ -93,10 +91,9 @@ SHIM_API struct image read_image(const struct loaded_file *file) {
 
 /* Returns the DT_NEEDED name of the library `stem`, of any version, or null. */
 SHIM_API const char *find_needed(const struct image *im, const char *stem) {
-  size_t i;
-  for (i = 0; i < im->entries && im->dynamic[i].d_tag != DT_NULL; i++) {
-    const char *needed =
-        im->dynamic[i].d_tag == DT_NEEDED ? get_image_string(im, im->dynamic[i].d_un.d_ptr) : 0;
+  const ElfW(Dyn) *d = im->dynamic;
+  for (; d && d->d_tag != DT_NULL; d++) {
+    const char *needed = d->d_tag == DT_NEEDED ? get_image_string(im, d->d_un.d_ptr) : 0;
     if (!needed) continue;
     needed = base_name(needed);
     if (starts_with(needed, stem) &&
@@ -284,10 +281,12 @@ SHIM_FN enum lookup read_headers(struct elf *e) {
     return UNREADABLE;
   for (k = 0; k < e->n; k++)
     if (e->ph[k].p_type == PT_DYNAMIC) {
-      const size_t most = sizeof e->dynamic;
-      const size_t size = e->ph[k].p_filesz < most ? e->ph[k].p_filesz : most;
-      if (!read_at(e->fd, e->ph[k].p_offset, e->dynamic, size)) return UNREADABLE;
-      read_tags(&e->tags, e->dynamic, size / sizeof *e->dynamic);
+      const size_t n = e->ph[k].p_filesz / sizeof *e->dynamic;
+      const size_t kept = n < MAX_TAGS ? n : (size_t)MAX_TAGS;
+      if (!read_at(e->fd, e->ph[k].p_offset, e->dynamic, kept * sizeof *e->dynamic))
+        return UNREADABLE;
+      e->dynamic[kept].d_tag = DT_NULL;
+      read_tags(&e->tags, e->dynamic);
     }
   return IS_THERE;
 }

@@ -95,9 +95,11 @@ SHIM_FN long prepare_child(struct context *cx, long to) {
   at_once.tv_sec = at_once.tv_nsec = 0;
   p.fd = (int)to;
   p.events = POLLOUT;
+  p.revents = 0;
   /* If the parent has ended already, nothing reads the pipe and PDEATHSIG does not end this child.
    */
-  if (sys4(SYS_ppoll, (long)&p, 1, (long)&at_once, 0) > 0 && (p.revents & POLLERR)) exit_now(1);
+  sys4(SYS_ppoll, (long)&p, 1, (long)&at_once, 0);
+  if (p.revents & POLLERR) exit_now(1);
   sys2(SYS_prctl, PR_SET_DUMPABLE, 0);
   for (k = 1; k < 32; k++) sys4(SYS_rt_sigaction, k, (long)none, 0, 8);
   sys4(SYS_rt_sigprocmask, SIG_SETMASK, (long)none, 0, 8);
@@ -116,8 +118,8 @@ SHIM_FN long prepare_child(struct context *cx, long to) {
 SHIM_FN int find_opened(void *library, char (*path)[PATH_MAX]) {
   int (*get_info)(void *, int, void *) =
       FUNCTION(int (*)(void *, int, void *), dlsym(RTLD_DEFAULT, "dlinfo"));
-  struct link_map *map = 0;
-  if (!get_info || get_info(library, RTLD_DI_LINKMAP, &map) || !map || !map->l_name) return 0;
+  struct link_map *map;
+  if (!get_info || get_info(library, RTLD_DI_LINKMAP, &map)) return 0;
   copy_path(path, map->l_name);
   return **path != 0;
 }

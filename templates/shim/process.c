@@ -51,11 +51,9 @@ SHIM_API void write_out(long fd, const char *at, size_t left, size_t most, long 
 }
 
 SHIM_API long read_file_text(struct context *cx, const char *path, char *to, size_t size) {
-  long fd = open_file(cx, path, O_RDONLY), n = -1;
-  if (fd >= 0) {
-    n = sys3(SYS_read, fd, (long)to, (long)size - 1);
-    close_file(fd);
-  }
+  const long fd = open_file(cx, path, O_RDONLY);
+  const long n = sys3(SYS_read, fd, (long)to, (long)size - 1);
+  close_file(fd);
   to[n > 0 ? n : 0] = 0;
   return n > 0;
 }
@@ -71,7 +69,6 @@ SHIM_API int read_link(const char *path, char (*link)[PATH_MAX]) {
 /* Appends with one write, so that the lines of several processes do not mix. */
 SHIM_API void append_to_file(struct context *cx, const char *path, const char *at, size_t size) {
   const long fd = open_file(cx, path, O_WRONLY | O_CREAT | O_APPEND);
-  if (fd < 0) return;
   write_out(fd, at, size, size, 0);
   close_file(fd);
 }

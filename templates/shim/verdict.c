@@ -27,11 +27,11 @@ SHIM_FN struct finding *add_judged_finding(struct context *cx, const struct judg
 
 /* Appends the files of the parts that a finding is about. */
 SHIM_FN void put_parts(struct text *t, const struct cudnn *c, uint64_t parts) {
-  int k;
-  for (k = 0; k < c->parts; k++) {
-    if (!(parts >> k & 1)) continue;
+  const struct part *p = c->part;
+  for (; parts; parts >>= 1, p++) {
+    if (!(parts & 1)) continue;
     if (t->used) put(t, ", ");
-    put_untrusted(t, c->part[k].file);
+    put_untrusted(t, p->file);
   }
 }
 
