@@ -17,7 +17,9 @@ static void read_judge_word(const char *s) {
   struct judge_call *c = &judged_call;
   struct judge_driver *d = &judged_driver;
   struct judge_cudnn *u = &judged_cudnn;
+  /* The second list begins behind a gap. */
   union row *row = &judged_rows[c->manifest.rows[0].count + c->manifest.rows[1].count];
+  if (c->manifest.rows[1].at) row++;
   uint32_t n[8], k;
   const char kind = *s;
   memset(n, 0, sizeof n);
@@ -107,7 +109,7 @@ static void read_judge_word(const char *s) {
     d->compiler_source = n[1];
     return;
   case 'x': d->cannot_load = 1; return;
-  case '|': c->manifest.rows[1].at = row; return;
+  case '|': c->manifest.rows[1].at = row + 1; return;
   case 'C': c->result.capacity = n[0]; return;
   default: return;
   }
@@ -130,6 +132,7 @@ static const char *judge_words(const char *words) {
   memset(&judged_driver, 0, sizeof judged_driver);
   memset(&judged_cudnn, 0, sizeof judged_cudnn);
   memset(judged_gpus, 0, sizeof judged_gpus);
+  for (i = 0; i < (uint32_t)LENGTH(judged_gpus); i++) judged_gpus[i].cc = 0x800; /* also behind the last GPU */
   memset(judged_rows, 0, sizeof judged_rows);
   judged_driver.gpus = judged_gpus;
   judged_driver.gpu_count = judged_driver.init = -1;

@@ -121,6 +121,27 @@ static const char *describe_row(const union row *row) {
   return room;
 }
 
+/* Texts of rows that are in no note. */
+static void check_seen_texts(void) {
+  static const struct {
+    uint32_t what, isa;
+    const char *text;
+  } rows[] = {{13000, 0, "libcudart 13.0"},
+              {12040, 0, "libcudart 12.4"},
+              {12000 + MAJOR_ALONE, 0, "libcudart 12"},
+              {80 << 2, 0, "sm_80"},
+              {IS_PTX | 999 << 2, 0x804, "compute_999 and PTX text 8.4"},
+              {90 << 2 | IS_SPECIFIC, 0, "sm_90a"},
+              {ALL_CODES, 0xf0f, "sm_80, compute_90f and PTX text 15.15"}};
+  char text[NOTE_TEXT];
+  int k;
+  describe_code("compute_90f:8.0 sm_80;sm_80");
+  for (k = 0; k < LENGTH(rows); k++) {
+    format_seen_text(cx, refer_to_seen(rows[k].what, rows[k].isa), text);
+    SAYS(text, rows[k].text);
+  }
+}
+
 static void check_rows_of_gpus(void) {
   static const struct {
     const char *code;

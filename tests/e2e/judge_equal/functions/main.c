@@ -18,6 +18,7 @@ int main(void) {
   check_coverage();
   check_lists_of_gpus();
   check_errors_of_dlopen();
+  check_seen_texts();
   check_rows_of_gpus();
   check_headers_of_ptx();
   check_segments();
