@@ -13,7 +13,7 @@ use crate::text::sanitize;
 
 use super::render_refusal;
 
-/// Why [`Embed::try_embed`] fails: the findings that refuse the build, or the file that it cannot read or write.
+/// Why [`Embed::try_embed`](super::Embed::try_embed) fails: the findings that refuse the build, or the file that it cannot read or write.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EmbedError(pub(super) EmbedFailure);
 

@@ -8,7 +8,7 @@ use super::help;
 /// `c`heck, `e`nv, i`n`it, `l`ock.
 pub(super) type CargoOption = (&'static str, Option<char>, Option<&'static str>, &'static str, &'static str);
 
-/// The options that the help and the completions list. [`Call`] and cargo parse them.
+/// The options that the help and the completions list. [`Call`](super::Call) and cargo parse them.
 pub(super) const CARGO_OPTIONS: &[CargoOption] = &[
     ("package", Some('p'), Some("SPEC"), "Package to build", "brte"),
     ("package", Some('p'), Some("SPEC"), "Package to check", "c"),

@@ -12,7 +12,7 @@ use super::super::{HostLibrary, Machine};
 /// What a module, with the files that are loaded for it, cannot be loaded without.
 #[derive(Clone, Debug, Default)]
 pub struct LoadedModule {
-    /// The libraries, a part of [`Components::needed`].
+    /// The libraries, a part of [`Components::needed`](super::Components::needed).
     pub(crate) needs: Vec<String>,
     /// The files that link cuDNN.
     pub(crate) cudnn: Vec<LinkedCudnn>,
@@ -21,7 +21,7 @@ pub struct LoadedModule {
 /// A file that links cuDNN.
 #[derive(Clone, Debug)]
 pub struct LinkedCudnn {
-    /// An index in [`Components::manifests`].
+    /// An index in [`Components::manifests`](super::Components::manifests).
     pub(crate) manifest: usize,
     pub(crate) file: String,
     pub(crate) soname: String,
@@ -45,7 +45,7 @@ pub struct Needed {
 /// The cuDNN that comes with a file.
 #[derive(Clone, Debug)]
 pub struct BroughtCudnn {
-    /// The manifest that requires it, an index in [`Components::manifests`].
+    /// The manifest that requires it, an index in [`Components::manifests`](super::Components::manifests).
     pub(crate) manifest: usize,
     /// What the manifest requires of cuDNN.
     pub(crate) rows: Vec<Requirement>,
