@@ -34,14 +34,15 @@ A finding names the path to the crate and the line or variable to change. The mo
 - `check` lists each crate that reaches CUDA: the CUDA version of its bindings and its source, its libraries, and how it links them.
 - If a crate has no row below, `check` reports it as not known: only the linked file is judged. It recognises such a crate by its `links` key
   (`cudnn`), by the libraries in its `build.rs`, or by its name.
+- Under plain cargo, `embed!()` sees only names in `Cargo.lock`. If only cudarc may use CUDA, findings about toolkits are information.
 - Without `Cargo.lock`, `check` uses the versions that cargo would select, and writes no lock file.
 - Crates of a package that `cargo cudaguard install` downloads are not checked.
-- `cargo cudaguard run` does not report stale build scripts (CG155). `build` and `test` do.
+- `run` does not report stale build scripts (CG155); `build` and `test` do.
 
 ## Problems and messages
 
-Tests reproduce each problem with the real crates. The behaviour without cudaguard was observed with real toolkits, driver library 535.261.03 and
-no GPU. An error stops a release build; the last line of the output, not shown here, explains how to build the program anyway.
+Tests reproduce each problem with real crates, toolkits and driver library 535.261.03, without a GPU. An error stops a release build; the end of
+the output explains how to build anyway.
 ";
 
 const PROGRAMS: &str = "

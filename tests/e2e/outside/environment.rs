@@ -317,19 +317,20 @@ fn packages_are_judged_one_by_one() {
     }
     let older = module("older", "core", old.0);
     let newer = module("newer", "core", new.0);
-    // An optional module of the first package, and the only one of the third.
+    // Two optional modules of the first package, and the only one of the third.
     let nccl = scratch.join("libnccl.so.2");
     link("int ncclCommAbort(void) { return 0; }\n", &nccl, &["-Wl,-soname,libnccl.so.2"]);
-    let with_nccl = |package: &str| {
-        let file = format!("{package}/nccl.cpython-312-x86_64-linux-gnu.so");
+    let with_nccl = |package: &str, name: &str| {
+        let file = format!("{package}/{name}.cpython-312-x86_64-linux-gnu.so");
         let source = "int ncclCommAbort(void);\nint use(void) { return ncclCommAbort(); }\n";
         fs::create_dir_all(site.join(package)).expect("a directory");
         link(source, &site.join(&file), &[&nccl.display().to_string()]);
         file
     };
-    install(&site, "older", "1.0", "", &format!("{older},,\n{}", with_nccl("older")));
+    let [nccl_module, other_module] = ["nccl", "collective"].map(|name| with_nccl("older", name));
+    install(&site, "older", "1.0", "", &format!("{older},,\n{nccl_module},,\n{other_module}"));
     install(&site, "newer", "2.0", "", &newer);
-    install(&site, "broken", "3.0", "", &with_nccl("broken"));
+    install(&site, "broken", "3.0", "", &with_nccl("broken", "nccl"));
     install(&site, "pure", "4.0", "", "pure/__init__.py");
     // A library of NVIDIA's that links the driver, for one of two modules.
     let driver = scratch.join("libcuda.so.1");
@@ -351,6 +352,7 @@ fn packages_are_judged_one_by_one() {
         r#"{"driver": {"user": "535.261.03", "kernel": "535.261.03"}, "gpus": [{"cc": "9.0"}], "cudart": [], "nccl": []}"#,
     );
     let optional = "older.nccl cannot be imported: libnccl.so.2 is not found";
+    let other = "older.collective cannot be imported: libnccl.so.2 is not found";
     let only = "broken.nccl cannot be imported: libnccl.so.2 is not found";
     for (named, status, expected) in [
         (
@@ -358,7 +360,7 @@ fn packages_are_judged_one_by_one() {
             1,
             &["older 1.0 runs CG210", "newer 2.0 refused CG301", "broken 3.0 refused CG210", optional, only][..],
         ),
-        (&["older"], 0, &["older 1.0 runs CG210", optional]),
+        (&["older"], 0, &["older 1.0 runs CG210", optional, other]),
         (&["Newer"], 1, &["newer 2.0 refused CG301"]),
         (&["broken"], 1, &["broken 3.0 refused CG210", only]),
         (&["older", "newer"], 1, &["older 1.0 runs CG210", "newer 2.0 refused CG301"]),

@@ -193,8 +193,7 @@ impl ArtifactReport {
             all.brought.extend(brought.map(|one| BroughtCudnn { manifest: offset + one.manifest, ..one }));
             all.findings.extend(own.findings);
             for needed in own.needed {
-                let is_same =
-                    |known: &Needed| known.soname == needed.soname && known.module.is_none() == needed.module.is_none();
+                let is_same = |known: &Needed| known.is_reported_with(&needed);
                 if !all.needed.iter().any(is_same) {
                     all.needed.push(needed);
                 }

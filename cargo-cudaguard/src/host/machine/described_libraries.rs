@@ -146,7 +146,9 @@ impl Components {
                     queue.extend(others.map(|soname| {
                         (Needed { soname: soname.clone(), foreign: None, ..needed.clone() }, name.to_owned())
                     }));
-                    all.loaded.push((needed.soname, library));
+                    if !all.loaded.iter().any(|(soname, _)| *soname == needed.soname) {
+                        all.loaded.push((needed.soname, library));
+                    }
                 }
                 LibraryState::Absent | LibraryState::Unknown if needed.foreign.is_some() => {
                     let finding = needed.foreign.as_deref().cloned();
@@ -298,7 +300,7 @@ fn is_absent_cudnn(finding: &Finding) -> bool {
 }
 
 /// Returns the name with which Python imports an extension module. `None` for another file.
-fn python_module(path: &str) -> Option<String> {
+pub(super) fn python_module(path: &str) -> Option<String> {
     let start = ["/site-packages/", "/dist-packages/", "!"].iter().filter_map(|dir| Some(path.rfind(dir)? + dir.len()));
     let name = &path[start.max().unwrap_or_default()..];
     let (dir, file) = name.split_at(name.rfind('/').map_or(0, |at| at + 1));

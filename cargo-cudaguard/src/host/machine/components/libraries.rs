@@ -7,6 +7,7 @@ use cudaguard::internal::finding::{Code, Finding};
 use cudaguard::internal::manifest::{Manifest, Requirement};
 use cudaguard::internal::vendor;
 
+use super::super::described_libraries::python_module;
 use super::super::{HostLibrary, Machine};
 
 /// What a module, with the files that are loaded for it, cannot be loaded without.
@@ -78,6 +79,12 @@ impl BroughtCudnn {
 }
 
 impl Needed {
+    /// Returns true if one finding reports both. Each module of Python that cannot be imported has its own.
+    pub(crate) fn is_reported_with(&self, other: &Self) -> bool {
+        let module = |needed: &Self| needed.module.as_deref().and_then(python_module);
+        self.soname == other.soname && self.module.is_none() == other.module.is_none() && module(self) == module(other)
+    }
+
     /// Returns true for the driver's library.
     pub(crate) fn is_of_driver(&self) -> bool {
         vendor::is_libcuda(&self.soname)
