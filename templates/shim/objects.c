@@ -335,7 +335,7 @@ SHIM_FN int find_elf_symbol(const struct elf *e, const char *name, ElfW(Sym) * s
   ElfW(Addr) buckets, chains;
   char text[NOTE_TEXT];
   size_t size = text_length(name) + 1, i;
-  uint32_t wanted = 5381, hash, at;
+  uint32_t wanted = 5381, hash, at, steps;
   if (!e->tags.at[0] || !read_elf(e, e->tags.at[0], &head, sizeof head) || !head.buckets) return 0;
   for (i = 0; name[i]; i++) wanted = wanted * 33 + (unsigned char)name[i];
   buckets = e->tags.at[0] + sizeof head + (ElfW(Addr))head.bloom_words * sizeof(ElfW(Addr));
@@ -343,7 +343,8 @@ SHIM_FN int find_elf_symbol(const struct elf *e, const char *name, ElfW(Sym) * s
   if (!read_elf(e, buckets + (ElfW(Addr))(wanted % head.buckets) * sizeof at, &at, sizeof at) ||
       at < head.first)
     return 0;
-  for (;; at++) {
+  /* In a damaged file, a chain may not end. */
+  for (steps = 0; steps < 4096; steps++, at++) {
     if (!read_elf(e, chains + (ElfW(Addr))(at - head.first) * sizeof hash, &hash, sizeof hash))
       return 0;
     if ((hash | 1) == (wanted | 1) &&
@@ -351,8 +352,9 @@ SHIM_FN int find_elf_symbol(const struct elf *e, const char *name, ElfW(Sym) * s
         s->st_shndx != SHN_UNDEF && read_elf(e, e->tags.at[DT_STRTAB] + s->st_name, text, size) &&
         bytes_are_equal(text, name, size))
       return 1;
-    if (hash & 1) return 0; /* end of the chain */
+    if (hash & 1) break; /* end of the chain */
   }
+  return 0;
 }
 
 /* Returns the value of an exported 4-byte data object, or 0. */
