@@ -48,8 +48,8 @@ pub fn script_names_cuda(package: &Path) -> bool {
 }
 
 /// Returns true if cudarc is the only crate in `Cargo.lock` that can reach CUDA, and no manifest enables a feature with which it
-/// uses a toolkit. `package` is the name of the package in `dir`, `top` the root of its workspace. cargo tells a build script
-/// nothing else about the crates.
+/// uses a toolkit. A build script has no other information about the crates. `package` is the name of the package in `dir`, `top` the
+/// root of its workspace.
 pub(crate) fn only_loads_cuda(package: &str, dir: &Path, top: &Path) -> bool {
     if lock::is_fetched(top) {
         // cargo ignores the `Cargo.lock` of a package that it downloaded.

@@ -10,7 +10,9 @@ use super::nvcc::NvccCandidate;
 use super::places::{Precedence, ToolkitPlace, path_below};
 use super::toolkit_files::{cudart_in, headers_in, limits_of};
 use super::toolkits::{Detector, ToolkitChoice, ToolkitList};
-use super::{CompilerFamily, HostCompiler, Reason, SearchDir, Selection, Sourced, Toolkit, ToolkitHeaders, installs};
+use super::{
+    CompilerFamily, HostCompiler, SearchDir, Selection, SelectionReason, Sourced, Toolkit, ToolkitHeaders, installs,
+};
 
 /// The tool that builds. It selects the wording of hints.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -69,7 +71,7 @@ pub struct BuildSystemFacts {
 impl BuildSystemFacts {
     pub(super) fn nvcc_candidate(&self) -> Option<NvccCandidate> {
         let nvcc = self.nvcc.as_ref()?;
-        let (source, reason) = (nvcc.source.clone(), Reason::Named(nvcc.source.clone()));
+        let (source, reason) = (nvcc.source.clone(), SelectionReason::Named(nvcc.source.clone()));
         Some(NvccCandidate { path: nvcc.value.clone(), flags: Vec::new(), source, reason })
     }
 
@@ -112,13 +114,13 @@ impl Detector<'_> {
         let first = given.includes.iter().find_map(|dir| Some((headers_in(std::slice::from_ref(&dir.value))?, dir)));
         if let Some((headers, dir)) = first {
             let index = self.toolkit_of_headers(list, &headers, &dir.source);
-            return Some(Selection { index, reason: Reason::Named(dir.source.clone()) });
+            return Some(Selection { index, reason: SelectionReason::Named(dir.source.clone()) });
         }
         if let Some(index) = compiler.map(|choice| choice.index).filter(|index| list.has_headers(*index)) {
-            return Some(Selection { index, reason: Reason::Other("the compiler's own".to_owned()) });
+            return Some(Selection { index, reason: SelectionReason::Other("the compiler's own".to_owned()) });
         }
         let index = (0..list.toolkits.len()).find(|index| list.has_headers(*index))?;
-        Some(Selection { index, reason: Reason::Named(list.toolkits[index].found[0].clone()) })
+        Some(Selection { index, reason: SelectionReason::Named(list.toolkits[index].found[0].clone()) })
     }
 
     /// Returns the toolkit of this `cuda.h`: a known one, or a new one with the parent directory as its root.

@@ -17,7 +17,9 @@ use super::nvcc::{Nvcc, NvccCandidate};
 use super::places::{Layout, Precedence, ToolkitPlace};
 use super::toolkit_files::{headers_in, read_lossy, read_start};
 use super::toolkits::{Detector, ToolkitList};
-use super::{DetectOptions, Reason, Sourced, Toolchain, Toolkit, archs, host_compiler, nvcc, pkg_config, places};
+use super::{
+    DetectOptions, SelectionReason, Sourced, Toolchain, Toolkit, archs, host_compiler, nvcc, pkg_config, places,
+};
 use crate::knowledge::tables::{self, CcSupport};
 use crate::knowledge::vendor::CUDNN;
 use crate::model::version::Version;
@@ -115,14 +117,14 @@ impl Detector<'_> {
             }
             match subprocess::find_program(&program, &self.request.env) {
                 Some(path) => {
-                    let (source, reason) = (variable.to_owned(), Reason::Named(variable.to_owned()));
+                    let (source, reason) = (variable.to_owned(), SelectionReason::Named(variable.to_owned()));
                     return (Some(NvccCandidate { path, flags, source, reason }), dangling);
                 }
                 None => dangling.push(Sourced::new(program, variable)),
             }
         }
         if let Some(path) = subprocess::in_path("nvcc", &self.request.env) {
-            let (source, reason) = ("PATH".to_owned(), Reason::Other("first nvcc in PATH".to_owned()));
+            let (source, reason) = ("PATH".to_owned(), SelectionReason::Other("first nvcc in PATH".to_owned()));
             return (Some(NvccCandidate { path, flags: Vec::new(), source, reason }), dangling);
         }
         let usual = places.iter().filter(|place| place.reach < Precedence::Listed).find_map(|place| {
@@ -132,7 +134,12 @@ impl Detector<'_> {
                 Precedence::Named => format!("{} names it; PATH has no nvcc", place.source),
                 _ => format!("found in {}; no variable names a toolkit, and PATH has no nvcc", place.source),
             };
-            Some(NvccCandidate { path, flags: Vec::new(), source: place.source.clone(), reason: Reason::Other(reason) })
+            Some(NvccCandidate {
+                path,
+                flags: Vec::new(),
+                source: place.source.clone(),
+                reason: SelectionReason::Other(reason),
+            })
         });
         (usual, dangling)
     }

@@ -9,7 +9,7 @@ use super::places::{
     Layout, Precedence, ToolkitPlace, conda_root, entries_with_prefix, newest_first, path_below, releases_of_installer,
     site_packages,
 };
-use super::{Reason, SearchDir, Selection, Sourced};
+use super::{SearchDir, Selection, SelectionReason, Sourced};
 use crate::knowledge::vendor::{CUDNN, major_of, numbers_of};
 use crate::model::version::Version;
 use crate::sys::env::Env;
@@ -477,7 +477,7 @@ pub(super) fn read_installs(search: &InstallSearch, layout: &Layout) -> FoundIns
     found.headers = headers.map(|index| choose_install(index, reaches[index], &found.all));
     found.library = library.map(|index| choose_install(index, reaches[index], &found.all));
     if let Some(library) = found.library.as_mut().filter(|_| on_the_way.is_none() && headers == library) {
-        library.reason = Reason::Other("from the same package as the headers".to_owned());
+        library.reason = SelectionReason::Other("from the same package as the headers".to_owned());
     }
     found
 }
@@ -485,8 +485,8 @@ pub(super) fn read_installs(search: &InstallSearch, layout: &Layout) -> FoundIns
 fn choose_install(index: usize, reach: Precedence, all: &[Install]) -> Selection {
     let source = &all[index].found[0];
     let reason = match reach {
-        Precedence::Named => Reason::Named(source.clone()),
-        _ => Reason::Other(format!("{source}: no variable names another")),
+        Precedence::Named => SelectionReason::Named(source.clone()),
+        _ => SelectionReason::Other(format!("{source}: no variable names another")),
     };
     Selection { index, reason }
 }

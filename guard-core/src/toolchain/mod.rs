@@ -180,19 +180,19 @@ pub struct Selection {
     /// Its index in the list.
     pub index: usize,
     /// The reason.
-    pub reason: Reason,
+    pub reason: SelectionReason,
 }
 
 /// The reason why an entry is in use.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Reason {
+pub enum SelectionReason {
     /// This variable or option names it.
     Named(String),
     /// Another reason: `first nvcc in PATH`.
     Other(String),
 }
 
-impl Reason {
+impl SelectionReason {
     /// Returns the variable or option that names the entry.
     pub fn named_by(&self) -> Option<&str> {
         match self {
@@ -202,7 +202,7 @@ impl Reason {
     }
 }
 
-impl fmt::Display for Reason {
+impl fmt::Display for SelectionReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Named(source) => write!(f, "{source} names it"),
@@ -366,7 +366,7 @@ impl Toolchain {
     }
     fn choose(&mut self, install: Install, reason: &str) -> Selection {
         self.installs.push(Install { found: vec![reason.to_owned()], ..install });
-        Selection { index: self.installs.len() - 1, reason: Reason::Other(reason.to_owned()) }
+        Selection { index: self.installs.len() - 1, reason: SelectionReason::Other(reason.to_owned()) }
     }
 
     /// Returns true if a variable or option names the cuDNN headers or library.

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use super::Reason;
+use super::SelectionReason;
 use crate::model::version::Version;
 use crate::text::shell_words::split_words;
 
@@ -11,7 +11,7 @@ pub(super) struct NvccCandidate {
     pub(super) path: PathBuf,
     pub(super) flags: Vec<String>,
     pub(super) source: String,
-    pub(super) reason: Reason,
+    pub(super) reason: SelectionReason,
 }
 
 /// An nvcc.

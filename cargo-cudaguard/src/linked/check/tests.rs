@@ -8,7 +8,7 @@ use crate::binary::kernels::tests::{compute, plain, sm};
 use cudaguard::internal::manifest::{BuiltWith, Component as Package};
 use cudaguard::internal::policy::Policy;
 use cudaguard::internal::tables;
-use cudaguard::internal::toolchain::{Reason, Selection, Toolchain, Toolkit, ToolkitHeaders};
+use cudaguard::internal::toolchain::{Selection, SelectionReason, Toolchain, Toolkit, ToolkitHeaders};
 use cudaguard::internal::version::Version;
 
 fn policy(text: &str) -> Policy {
@@ -389,7 +389,7 @@ proptest! {
         toolchain.archs.in_force = kernels.built_targets();
         let headers = ToolkitHeaders { path: "cuda.h".into(), version: Some(toolkit.into()) };
         toolchain.toolkits.push(Toolkit { headers: Some(headers), ..Toolkit::default() });
-        toolchain.headers = Some(Selection { index: 0, reason: Reason::Other(String::new()) });
+        toolchain.headers = Some(Selection { index: 0, reason: SelectionReason::Other(String::new()) });
 
         let by_file = check_linked(&policy, &Manifest { toolkit: Some(toolkit), ..manifest() }, &linked(&kernels, &[]));
         let by_declaration = fleet::check_declared_fleet(&policy, &toolchain);

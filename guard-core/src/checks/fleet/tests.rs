@@ -4,7 +4,7 @@ use super::*;
 use crate::finding::{Code, Severity};
 use crate::sys::env::Env;
 use crate::toolchain::{
-    DetectOptions, Install, LibraryFile, LibraryHeaders, Reason, Selection, Sourced, Toolkit, ToolkitHeaders,
+    DetectOptions, Install, LibraryFile, LibraryHeaders, Selection, SelectionReason, Sourced, Toolkit, ToolkitHeaders,
 };
 
 fn policy(text: &str) -> Policy {
@@ -27,7 +27,7 @@ fn toolchain(policy: &Policy, toolkit: &str, archs: &str, library: &str) -> Tool
         let headers = ToolkitHeaders { path: "/cuda/include/cuda.h".into(), version: Some(version) };
         toolchain.toolkits.push(Toolkit { headers: Some(headers), ..Toolkit::default() });
         toolchain.headers =
-            Some(Selection { index: toolchain.toolkits.len() - 1, reason: Reason::Named("CUDA_HOME".into()) });
+            Some(Selection { index: toolchain.toolkits.len() - 1, reason: SelectionReason::Named("CUDA_HOME".into()) });
     }
     if let Some((version, cuda)) = library.split_once(" for ") {
         let version = version.parse::<Version>().unwrap();
@@ -43,7 +43,8 @@ fn toolchain(policy: &Policy, toolkit: &str, archs: &str, library: &str) -> Tool
                 missing: Vec::new(),
             }),
         });
-        let choice = Selection { index: toolchain.installs.len() - 1, reason: Reason::Named("CUDNN_PATH".into()) };
+        let choice =
+            Selection { index: toolchain.installs.len() - 1, reason: SelectionReason::Named("CUDNN_PATH".into()) };
         toolchain.library_headers = Some(choice.clone());
         toolchain.library_file = Some(choice);
     }

@@ -1,7 +1,7 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::toolchain::{CompilerFamily, HostCompiler, Nvcc, Reason, Selection, Toolkit};
+use crate::toolchain::{CompilerFamily, HostCompiler, Nvcc, Selection, SelectionReason, Toolkit};
 
 fn read(text: &str) -> Result<Lock, String> {
     Lock::parse(Path::new("cudaguard.lock"), text.as_bytes()).map_err(|error| error.to_string())
@@ -84,7 +84,7 @@ fn toolchain(nvcc: Version) -> Toolchain {
     let mut toolchain = Toolchain::default();
     HOST.clone_into(&mut toolchain.target);
     toolchain.toolkits = vec![Toolkit { root: "/cuda".into(), nvcc: Some(compiler), ..Toolkit::default() }];
-    toolchain.compiler = Some(Selection { index: 0, reason: Reason::Other("first nvcc in PATH".into()) });
+    toolchain.compiler = Some(Selection { index: 0, reason: SelectionReason::Other("first nvcc in PATH".into()) });
     toolchain.host = Some(HostCompiler {
         path: "/usr/bin/g++".into(),
         source: "PATH".into(),

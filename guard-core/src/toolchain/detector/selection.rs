@@ -7,7 +7,7 @@ use crate::toolchain::nvcc::{Nvcc, NvccCandidate};
 use crate::toolchain::places::{Precedence, ROOTS, ToolkitPlace};
 use crate::toolchain::toolkit_files::{headers_in, stated_in};
 use crate::toolchain::toolkits::{Detector, ToolkitChoice, ToolkitList};
-use crate::toolchain::{Reason, Selection, Toolkit};
+use crate::toolchain::{Selection, SelectionReason, Toolkit};
 
 /// The versions and roots that nvccs print.
 #[derive(Default)]
@@ -78,15 +78,15 @@ fn choose_headers(list: &ToolkitList, compiler: Option<&Selection>) -> (Option<S
     }
     let chosen = if named.is_empty() {
         let own = compiler.map(|choice| choice.index).filter(|index| list.has_headers(*index));
-        own.map(|index| (index, Reason::Other("the compiler's own".to_owned()))).or_else(|| {
+        own.map(|index| (index, SelectionReason::Other("the compiler's own".to_owned()))).or_else(|| {
             let usual = (0..list.reach.len())
                 .find(|index| list.reach[*index] < Precedence::Listed && list.has_headers(*index))?;
             let place = &list.toolkits[usual].found[0];
-            Some((usual, Reason::Other(format!("found in {place}; no variable names a toolkit"))))
+            Some((usual, SelectionReason::Other(format!("found in {place}; no variable names a toolkit"))))
         })
     } else {
         let (index, variable) = named.remove(0);
-        Some((index, Reason::Named(variable)))
+        Some((index, SelectionReason::Named(variable)))
     };
     let Some((index, reason)) = chosen else { return (None, Vec::new()) };
     named.retain(|(other, _)| *other != index);

@@ -110,7 +110,7 @@ static void check_detected_cudnn(void) {
     }
     if (strcmp(room, rows[k].cudnn)) printf("cudnn %d -> %s\n", k, room);
   }
-  /* Nobody may open the directory, so absence is not proven. */
+  /* The directory cannot be opened, so absence is not proven. */
   forget();
   mkdir("closed.d", 0);
   seteuid(65534);

@@ -18,7 +18,7 @@ static void check_written(void) {
   IS(done, MANY);
   IS(memcmp(got, many, MANY), 0);
   close(ends[0]);
-  /* Nobody reads: no signal remains, and the mask is as before. */
+  /* The pipe has no reader: no signal remains, and the mask is as before. */
   pipe(ends);
   close(ends[0]);
   write_out(ends[1], many, 10, PIPE_BUF, 1);

@@ -4,7 +4,7 @@ use super::*;
 use crate::knowledge::crates::crate_use::{CrateCompiler, CrateHeaders};
 use cudaguard::internal::arch::Arch;
 use cudaguard::internal::finding::Code;
-use cudaguard::internal::toolchain::{Nvcc, Reason, Selection, Toolkit};
+use cudaguard::internal::toolchain::{Nvcc, Selection, SelectionReason, Toolkit};
 use cudaguard::internal::version::Version;
 
 /// A toolchain whose nvcc is of this release, with a cuDNN.
@@ -18,10 +18,11 @@ fn toolchain(release: &str, library: Option<Version>) -> Toolchain {
     });
     let mut toolchain = Toolchain::default();
     toolchain.toolkits = vec![toolkit];
-    toolchain.compiler = Some(Selection { index: 0, reason: Reason::Other("first nvcc in PATH".to_owned()) });
+    toolchain.compiler = Some(Selection { index: 0, reason: SelectionReason::Other("first nvcc in PATH".to_owned()) });
     toolchain.installs =
         vec![cudaguard::internal::toolchain::Install { headers, ..cudaguard::internal::toolchain::Install::default() }];
-    toolchain.library_headers = library.map(|_| Selection { index: 0, reason: Reason::Named("CUDNN_PATH".to_owned()) });
+    toolchain.library_headers =
+        library.map(|_| Selection { index: 0, reason: SelectionReason::Named("CUDNN_PATH".to_owned()) });
     toolchain
 }
 
@@ -276,7 +277,7 @@ fn toolchain_findings_are_not_repeated() {
         version: Some(CudaVersion::new(11, 8)),
     };
     toolchain.toolkits.push(Toolkit { root: "/old".into(), headers: Some(headers), ..Toolkit::default() });
-    toolchain.headers = Some(Selection { index: 1, reason: Reason::Named("CUDA_PATH".to_owned()) });
+    toolchain.headers = Some(Selection { index: 1, reason: SelectionReason::Named("CUDA_PATH".to_owned()) });
     let one = tool("13.0.88", Some(("/old/include/cuda.h", "11.8", "CUDA_PATH")));
     assert!(codes(&Policy::default(), &toolchain, &[one]).is_empty());
     let from_build = cudaguard::internal::checks::build::check_build(&Policy::default(), &toolchain);
