@@ -24,12 +24,24 @@ struct image {
 enum { MAX_PHDRS = 48, MAX_TAGS = 128 };
 
 struct elf {
+  int is_open;
   long fd;
   int n;
   struct tags tags;
   ElfW(Ehdr) eh;
   ElfW(Phdr) ph[MAX_PHDRS];
   ElfW(Dyn) dynamic[MAX_TAGS + 1]; /* ends with DT_NULL */
+};
+
+/* A library file that is being examined. */
+struct library_file {
+  char path[PATH_MAX];
+  struct elf elf; /* of the file, if it is open */
+};
+
+/* Memory of the child process. */
+struct child_memory {
+  char name[PATH_MAX], text[PATH_MAX];
 };
 
 /* GPU code in this file (kernels.c). */
@@ -52,20 +64,20 @@ struct context {
   int lock;
   int process;      /* the process that started */
   int is_published; /* `published` has the verdict of the start */
-  int is_checked;   /* `draft` has the verdict of check(), if no thread holds the lock */
+  int is_checked;   /* `checked` has the verdict of check(), if no thread holds the lock */
   int ready, started, program, mode;
   int startup;     /* number of objects that were loaded before `main` */
   int first_noted; /* no guarded file is loaded before this one */
   int notes;
   uint32_t dropped_notes;
   int driver_asked;
-  int is_elf_open; /* `elf`: a search leaves the library open that it found */
   int outcome, level;
   int is_probe_skipped; /* a debugger controls the process, so no child was created */
   long patience;        /* time limit of all probes in seconds; `left`: remaining time */
   struct timespec left;
   size_t answered;
   const char *library_path;
+  const char *libc;            /* path of the C library, or null */
   const char *loader_name;     /* path in the command line of `ld.so program`, or null */
   int is_shared_used;          /* `shared` may contain other bytes than zeros */
   int library_path_is_unknown; /* started as `ld.so program`, perhaps with --library-path */
@@ -78,12 +90,11 @@ struct context {
   int is_ptx_searched, ptx_count;
   const struct note *gpu_rows_of; /* the note that the rows of GPUs belong to, or null */
   uint32_t gpu_rows;              /* number of these rows */
-  char text[1024];
   struct judge_call call;
   struct driver driver;
   struct findings findings;
   struct cudaguard_verdict published; /* of the start; nothing changes it later */
-  struct cudaguard_verdict draft;     /* of check(), and of the finding that is printed */
+  struct cudaguard_verdict checked;   /* of check() */
   struct judge_finding judged[MAX_FINDINGS];
   struct note note[MAX_NOTES];
   struct stored_texts texts;
@@ -92,19 +103,21 @@ struct context {
       struct cudnn cudnn;     /* of the note that is being checked */
       char runpath[PATH_MAX]; /* RUNPATH or RPATH of its file */
     } note;
-    char page[16 * 1024]; /* output buffer, used after all notes are checked */
+    struct output output; /* used after all notes are checked */
   } shared;
   struct driver probed; /* result of the real driver in a child */
   struct judge_gpu gpus[MAX_GPUS];
-  struct code ptx[MAX_PTX];                           /* PTX text in this file (kernels.c) */
-  union row seen_row[1 + MAX_GPUS];                   /* of cudart, and of GPUs */
-  char scratch[PATH_MAX] __attribute__((aligned(8))); /* also for directory entries */
-  struct elf elf;
-  char libcuda_names[NOTE_TEXT]; /* names that the program passes to dlopen, one per line */
-  char libcuda[PATH_MAX], probed_libcuda[PATH_MAX];
-  char real[PATH_MAX], found[PATH_MAX], self[PATH_MAX];
-  char origin[PATH_MAX], plain_directory[NOTE_TEXT]; /* of a library search */
-  char asked[PATH_MAX], answer[8192];                /* the request to the child, and its answer */
+  struct code ptx[MAX_PTX];         /* PTX text in this file (kernels.c) */
+  union row seen_row[1 + MAX_GPUS]; /* of cudart, and of GPUs */
+  struct library_file file;         /* that is being examined */
+  char libcuda_names[NOTE_TEXT];    /* names that the program passes to dlopen, one per line */
+  char libcuda[PATH_MAX], probed_libcuda[PATH_MAX], self[PATH_MAX];
+  char plain_directory[NOTE_TEXT]; /* the last one of the library search */
+  char asked[PATH_MAX];            /* the request to the child */
+  union {
+    char at[8192];
+    struct child_memory child; /* in the child, instead of the answer */
+  } answer;
 };
 
 /* On every system that reads kernels from memory. */
@@ -143,22 +156,21 @@ SHIM_API struct image read_image(const struct loaded_file *file);
 SHIM_API const char *find_needed(const struct image *im, const char *stem);
 SHIM_API int is_loaded(const char *name, char (*path)[PATH_MAX], char (*soname)[NOTE_TEXT]);
 SHIM_API void read_process(struct context *cx, int all);
-SHIM_API void close_elf(struct context *cx);
-SHIM_API enum lookup open_elf(struct context *cx, const char *path);
-SHIM_API enum lookup open_found(struct context *cx, const char *path);
+SHIM_API void close_elf(struct elf *e);
+SHIM_API enum lookup open_elf(struct context *cx, struct elf *e, const char *path);
 SHIM_API const char *read_elf_string(const struct elf *e, int tag, char *to, size_t size);
 SHIM_API uint32_t read_elf_word(const struct elf *e, const char *name);
-SHIM_API uint32_t read_returned_constant(struct context *cx, const struct elf *e, const char *name);
+SHIM_API uint32_t read_returned_constant(const struct elf *e, const char *name);
 
 /* The search of the dynamic linker: search.c */
 SHIM_API enum lookup search_library(struct context *cx, const char *file, const struct image *of,
-                                    char (*to)[PATH_MAX], char (*why)[WHY]);
+                                    char (*to)[PATH_MAX], struct elf *e, char (*why)[WHY]);
 
 /* Kernels of an unsealed file: kernels.c */
 SHIM_API void read_own_kernels(struct context *cx);
 
 /* Level 1: a child process: probe.c */
-SHIM_API const char *join_compiler_path(char *to, size_t size, const char *libcuda);
+SHIM_API const char *join_compiler_path(char (*to)[PATH_MAX], const char *libcuda);
 SHIM_API const char *get_answer(struct context *cx, char kind);
 SHIM_API int ask_child(struct context *cx, const char *library, const struct cudnn *c);
 

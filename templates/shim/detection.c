@@ -1,18 +1,18 @@
 /* Detects the cuDNN that this file has loaded or would load, and its version. */
 #include "shim.h"
 
-/* Returns the path of a file after all its links are resolved. `real` has room for it. */
-SHIM_FN const char *resolve_links(struct context *cx, const char *path, char (*real)[PATH_MAX]) {
-  char *to = *real;
-  int hops;
-  for (hops = 0; hops < 16 && read_link(path, &cx->scratch); hops++) {
-    char *base;
-    copy_path(real, path);
-    path = to;
-    base = cx->scratch[0] == '/' ? to : to + (base_name(to) - to);
-    copy_text(base, (size_t)(to + PATH_MAX - base), cx->scratch);
-  }
-  return path;
+/* Returns the name of a file after all its links are resolved, or that of the path if this fails.
+ * `real` receives the path, and may contain `path`. */
+SHIM_FN const char *resolve_name(const char *path, char (*real)[PATH_MAX]) {
+  char link[32];
+  struct text t = start_text(link, sizeof link);
+  const long fd = sys4(SYS_openat, AT_FDCWD, (long)path, O_PATH | O_CLOEXEC, 0);
+  int is_resolved;
+  put(&t, "/proc/self/fd/");
+  put_number(&t, (uint32_t)fd);
+  is_resolved = read_link(link, real);
+  close_file(fd);
+  return base_name(is_resolved ? *real : path);
 }
 
 SHIM_FN uint32_t check_version(uint32_t packed) {
@@ -20,32 +20,30 @@ SHIM_FN uint32_t check_version(uint32_t packed) {
 }
 
 /* Returns the release of the cudart in a sublibrary, from the code of its getter, or 0. */
-SHIM_FN uint32_t read_cuda_version(struct context *cx, const struct elf *e, const char *getter) {
-  uint32_t n = *getter ? read_returned_constant(cx, e, getter) : 0;
+SHIM_FN uint32_t read_cuda_version(const struct elf *e, const char *getter) {
+  uint32_t n = *getter ? read_returned_constant(e, getter) : 0;
   return n < 7000 || n >= 100000 || n % 10 || n % 1000 >= 100 ? 0 : n;
 }
 
 /* Reads the versions from the file of a sublibrary. */
-SHIM_FN void read_part(struct context *cx, struct part *p, const struct note *n, const char *path) {
+SHIM_FN void read_part(struct part *p, const struct note *n, struct library_file *f) {
   const union row row = read_note_row(n, p->is.row);
   char symbol[NOTE_TEXT], getter[NOTE_TEXT];
-  struct elf *e = &cx->elf;
   p->is.state = FOUND;
   p->is.version = p->cuda = 0;
-  copy_text(p->path, sizeof p->path, path);
-  if (read_note_text(n, row.inner.symbol, &symbol) && *symbol && open_found(cx, path) == IS_THERE) {
-    p->is.version = check_version(read_elf_word(e, symbol));
-    if (read_note_text(n, row.inner.made_with, &getter)) p->cuda = read_cuda_version(cx, e, getter);
+  copy_text(p->path, sizeof p->path, f->path);
+  if (f->elf.is_open && read_note_text(n, row.inner.symbol, &symbol) && *symbol) {
+    p->is.version = check_version(read_elf_word(&f->elf, symbol));
+    if (read_note_text(n, row.inner.made_with, &getter))
+      p->cuda = read_cuda_version(&f->elf, getter);
   }
-  close_elf(cx);
-  if (p->is.version) return;
-  p->is.version = parse_version_in_name(base_name(resolve_links(cx, path, &cx->real)));
+  if (!p->is.version) p->is.version = parse_version_in_name(resolve_name(f->path, &f->path));
 }
 
 /* Finds a sublibrary as cuDNN does: first with the full version in the name, then with shorter
  * ones, each in all directories of the search path. */
 SHIM_FN enum lookup find_part(struct context *cx, const struct cudnn *c, struct part *p,
-                              const struct image *of, char (*to)[PATH_MAX]) {
+                              const struct image *of, struct library_file *f) {
   char name[NOTE_TEXT + 16];
   const char *ending = find_text(p->file, ".so");
   enum lookup is = NOT_THERE;
@@ -57,40 +55,41 @@ SHIM_FN enum lookup find_part(struct context *cx, const struct cudnn *c, struct 
     put(&t, ".so.");
     if (numbers == 3) put_version(&t, c->is.loader);
     else put_capability(&t, c->is.loader >> 8); /* 9.1 */
-    is = search_library(cx, name, of, to, 0);
+    is = search_library(cx, name, of, &f->path, &f->elf, 0);
   }
-  return is == NOT_THERE ? search_library(cx, p->file, of, to, 0) : is;
+  return is == NOT_THERE ? search_library(cx, p->file, of, &f->path, &f->elf, 0) : is;
 }
 
 /* Detects a sublibrary. */
 SHIM_FN void detect_part(struct context *cx, struct cudnn *c, struct part *p, const struct note *n,
-                         const struct image *of) {
+                         const struct image *of, struct library_file *f) {
   enum lookup is = IS_LOADED;
-  if (!is_loaded(p->file, &cx->found, 0)) is = find_part(cx, c, p, of, &cx->found);
-  if (is == IS_THERE || is == IS_LOADED) read_part(cx, p, n, cx->found);
+  if (is_loaded(p->file, &f->path, 0)) open_elf(cx, &f->elf, f->path);
+  else is = find_part(cx, c, p, of, f);
+  if (is == IS_THERE || is == IS_LOADED) read_part(p, n, f);
   else p->is.state = is == ASK_LOADER || cx->lookup_failed ? UNKNOWN : ABSENT;
   if (is == ASK_LOADER) c->is.is_guess = 1;
 }
 
-/* Reads the files of the cuDNN at c->path. */
-SHIM_FN void read_cudnn(struct context *cx, struct cudnn *c, const struct note *n) {
-  struct elf *e = &cx->elf;
+/* Reads the files of the cuDNN at c->path, which may be open already. */
+SHIM_FN void read_cudnn(struct context *cx, struct cudnn *c, const struct note *n,
+                        struct library_file *f) {
+  struct elf *e = &f->elf;
   struct image of;
   char own[NOTE_TEXT], *runpath = cx->shared.note.runpath;
   uint32_t i;
   c->is.state = FOUND;
   c->parts = 0;
-  c->is.loader = parse_version_in_name(base_name(resolve_links(cx, c->path, &cx->found)));
+  c->is.loader = parse_version_in_name(resolve_name(c->path, &f->path));
   memset(&of, 0, sizeof of);
   of.file.name = c->path;
-  if (open_found(cx, c->path) == IS_THERE) {
+  if (e->is_open || open_elf(cx, e, c->path) == IS_THERE) {
     /* The name may be libcudnn.so, or a link with another major than the file. */
     if (read_elf_string(e, DT_SONAME, own, sizeof own) && parse_major_in_name(own))
       copy_text(c->soname, NOTE_TEXT, own);
     of.runpath = read_elf_string(e, DT_RUNPATH, runpath, sizeof cx->shared.note.runpath);
     if (!of.runpath)
       of.rpath = read_elf_string(e, DT_RPATH, runpath, sizeof cx->shared.note.runpath);
-    close_elf(cx);
   }
   for (i = 0; i < n->head.rows && c->parts < MAX_INNER; i++) {
     const union row row = read_note_row(n, i);
@@ -104,7 +103,7 @@ SHIM_FN void read_cudnn(struct context *cx, struct cudnn *c, const struct note *
       continue;
     p->is.row = i;
     p->needed = row.inner.needed & 1;
-    detect_part(cx, c, p, n, &of);
+    detect_part(cx, c, p, n, &of, f);
     c->parts++;
   }
 }
@@ -156,19 +155,19 @@ SHIM_FN int is_loaded_for_dlopen(const char *name, char (*path)[PATH_MAX]) {
 /* Searches cuDNN as dlopen does, by each of its names: a loaded library of that name first, then
  * the search path. */
 SHIM_FN enum lookup search_cudnn(struct context *cx, struct cudnn *c, const struct image *of,
-                                 int opens) {
+                                 int opens, struct elf *e) {
   const char *names = c->names;
   enum lookup is = NOT_THERE;
   while (is == NOT_THERE && (names = read_name(names, c->soname))) {
     if (is_loaded_for_dlopen(c->soname, &c->path)) return IS_LOADED;
-    if (opens) is = search_library(cx, c->soname, of, &c->path, &c->why);
+    if (opens) is = search_library(cx, c->soname, of, &c->path, e, &c->why);
   }
   return is;
 }
 
 /* Level 0: detects the cuDNN that this file has loaded or would load. */
 SHIM_FN void detect_cudnn(struct context *cx, struct cudnn *c, const struct note *n,
-                          const struct library_row *row, int late) {
+                          const struct library_row *row, int late, struct library_file *f) {
   const int opens = (row->flags & LIBRARY_DLOPENED) != 0;
   const struct image of = read_image(&n->file);
   const char *needed = find_needed(&of, CUDNN_FILE);
@@ -183,7 +182,7 @@ SHIM_FN void detect_cudnn(struct context *cx, struct cudnn *c, const struct note
     is = IS_LOADED;
     copy_text(c->soname, NOTE_TEXT, needed);
   } else {
-    is = search_cudnn(cx, c, &of, opens);
+    is = search_cudnn(cx, c, &of, opens, &f->elf);
   }
   if (is == NOT_THERE && opens && !cx->lookup_failed) c->is.state = ABSENT;
   /* After the program has started: if none of its names is found, the only loaded cuDNN is the one
@@ -192,25 +191,30 @@ SHIM_FN void detect_cudnn(struct context *cx, struct cudnn *c, const struct note
     is = IS_THERE;
     copy_text(c->why, WHY, "the program itself");
   }
-  if (is == IS_LOADED && (search_library(cx, c->soname, &of, &cx->scratch, &c->why) != IS_THERE ||
-                          !texts_are_equal(cx->scratch, c->path))) {
+  if (is == IS_LOADED &&
+      (search_library(cx, c->soname, &of, &f->path, &f->elf, &c->why) != IS_THERE ||
+       !texts_are_equal(f->path, c->path))) {
     copy_text(c->why, WHY, "another library, LD_PRELOAD or its full path");
-    close_elf(cx);
+    close_elf(&f->elf);
   }
   c->is.is_guess = is == ASK_LOADER || (is == NOT_THERE && cx->lookup_failed);
   if (is != IS_LOADED && is != IS_THERE) return;
-  read_cudnn(cx, c, n);
+  read_cudnn(cx, c, n, f);
   settle_version(c);
 }
 
 /* Corrects the sublibraries by the answers of the child, which ended with this outcome. */
-SHIM_FN void correct_parts(struct context *cx, struct cudnn *c, const struct note *n, int outcome) {
+SHIM_FN void correct_parts(struct context *cx, struct cudnn *c, const struct note *n, int outcome,
+                           struct library_file *f) {
   int k;
   for (k = 0; k < c->parts; k++) {
     struct part *p = &c->part[k];
     const char *text = get_answer(cx, (char)('0' + k));
     if (text) {
-      if (p->is.state != FOUND || !starts_with(text, p->path)) read_part(cx, p, n, text);
+      if (p->is.state == FOUND && starts_with(text, p->path)) continue;
+      copy_path(&f->path, text);
+      open_elf(cx, &f->elf, text);
+      read_part(p, n, f);
     } else if (p->is.state == ABSENT && p->needed && (c->answered || outcome != DIED)) {
       p->is.state = UNKNOWN; /* cuDNN works without this library, or the probe failed */
     }
@@ -220,17 +224,16 @@ SHIM_FN void correct_parts(struct context *cx, struct cudnn *c, const struct not
 /* Level 1: corrects the result of level 0 with the files that the real cuDNN loads and the version
  * that it returns. */
 SHIM_FN void probe_cudnn(struct context *cx, struct cudnn *c, const struct note *n,
-                         const struct library_row *row) {
+                         const struct library_row *row, struct library_file *f) {
   const char *text;
   const int opens = (row->flags & LIBRARY_DLOPENED) != 0;
-  int outcome, loaded = opens ? is_loaded_for_dlopen(c->soname, &cx->found)
-                              : is_loaded(c->soname, &cx->found, 0);
+  const int loaded = opens ? is_loaded_for_dlopen(c->soname, 0) : is_loaded(c->soname, 0, 0);
+  int outcome;
   cx->level = 1;
   c->is.source = DETECTED;
   /* The child searches in the context of this file. */
   if (!loaded && !n->own && c->is.state == UNKNOWN) return;
-  copy_path(&cx->found, !loaded && (n->own || c->is.state == ABSENT) ? c->names : c->path);
-  outcome = ask_child(cx, cx->found, c);
+  outcome = ask_child(cx, !loaded && (n->own || c->is.state == ABSENT) ? c->names : c->path, c);
   text = get_answer(cx, 'L');
   if (c->is.state == ABSENT) {
     if (!get_answer(cx, 'N')) c->is.state = UNKNOWN;
@@ -244,14 +247,13 @@ SHIM_FN void probe_cudnn(struct context *cx, struct cudnn *c, const struct note 
   if (text && !texts_are_equal(text, c->path)) {
     copy_path(&c->path, text);
     copy_text(c->why, WHY, "the loader");
-    c->is.state = FOUND;
-    read_cudnn(cx, c, n);
+    read_cudnn(cx, c, n, f);
   }
   if ((text = get_answer(cx, 'V'))) {
     const long v = parse_number(&text, 9999999);
     c->answered = v < 0 ? 0 : (int)check_version(decode_version((uint64_t)v));
   }
-  correct_parts(cx, c, n, outcome);
+  correct_parts(cx, c, n, outcome, f);
   settle_version(c);
 }
 
@@ -299,18 +301,20 @@ SHIM_FN int may_open(struct context *cx, const char *path) {
 #define GPUS "/proc/driver/nvidia/gpus/"
 #define NVIDIACTL "/dev/nvidiactl"
 
+enum { DEVICE_PATH = 320 }; /* room for the name of a directory entry */
+
 /* Concatenates a path of three parts. */
-SHIM_FN const char *join_three(char (*to)[PATH_MAX], const char *before, const char *name,
+SHIM_FN const char *join_three(char (*to)[DEVICE_PATH], const char *before, const char *name,
                                const char *after) {
-  struct text t = start_text(*to, PATH_MAX);
+  struct text t = start_text(*to, sizeof *to);
   put(&t, before);
   put(&t, name);
   put(&t, after);
   return *to;
 }
 
-SHIM_FN const char *format_device_path(char (*to)[PATH_MAX], uint32_t minor) {
-  struct text t = start_text(*to, PATH_MAX);
+SHIM_FN const char *format_device_path(char (*to)[DEVICE_PATH], uint32_t minor) {
+  struct text t = start_text(*to, sizeof *to);
   put(&t, "/dev/nvidia");
   put_number(&t, minor);
   return *to;
@@ -320,17 +324,16 @@ SHIM_FN const char *format_device_path(char (*to)[PATH_MAX], uint32_t minor) {
  * not open its device file. */
 SHIM_FN enum lookup detect_gpu(struct context *cx, const char *name, uint16_t *cc) {
   static const char mark[] = "Device Minor:";
+  char path[DEVICE_PATH], text[1024];
   const char *s;
-  join_three(&cx->found, GPUS, name, "/information");
-  if (!read_file_text(cx, cx->found, cx->text, sizeof cx->text)) return UNREADABLE;
-  s = find_text(cx->text, mark);
+  read_file_text(cx, join_three(&path, GPUS, name, "/information"), text, sizeof text);
+  s = find_text(text, mark);
   if (!s) return UNREADABLE;
   for (s += sizeof mark - 1; *s == ' ' || *s == '\t';) s++;
-  format_device_path(&cx->found, (uint32_t)parse_number(&s, 9999));
-  if (!may_open(cx, cx->found)) return NOT_THERE;
-  read_file_text(cx, join_three(&cx->found, "/sys/bus/pci/devices/", name, "/device"), cx->text,
-                 sizeof cx->text);
-  *cc = get_capability(cx->text);
+  if (!may_open(cx, format_device_path(&path, (uint32_t)parse_number(&s, 9999)))) return NOT_THERE;
+  read_file_text(cx, join_three(&path, "/sys/bus/pci/devices/", name, "/device"), text,
+                 sizeof text);
+  *cc = get_capability(text);
   return IS_THERE;
 }
 
@@ -344,12 +347,13 @@ SHIM_FN int list_gpus(struct context *cx, struct driver *d) {
     unsigned char type;
     char name[1];
   };
+  char entries[1024] __attribute__((aligned(8)));
   const long fd = open_file(cx, GPUS, O_RDONLY | O_DIRECTORY);
   long got, at;
   int n = 0;
-  while (n >= 0 && (got = sys3(SYS_getdents64, fd, (long)cx->scratch, sizeof cx->scratch)) > 0)
+  while (n >= 0 && (got = sys3(SYS_getdents64, fd, (long)entries, sizeof entries)) > 0)
     for (at = 0; n >= 0 && at < got;) {
-      const struct linux_dirent64 *e = (const struct linux_dirent64 *)(cx->scratch + at);
+      const struct linux_dirent64 *e = (const struct linux_dirent64 *)(entries + at);
       enum lookup is = NOT_THERE;
       at += e->size;
       if (e->name[0] != '.') is = n < MAX_GPUS ? detect_gpu(cx, e->name, &d->cc[n]) : UNREADABLE;
@@ -392,9 +396,10 @@ SHIM_FN void detect_gpus(struct context *cx, struct driver *d) {
     d->is.gpu_count = n;
 }
 
-SHIM_FN void detect_driver(struct context *cx, const struct note *n) {
+SHIM_FN void detect_driver(struct context *cx, const struct note *n, struct library_file *f) {
   struct driver *d = &cx->driver;
   const struct image of = read_image(&n->file);
+  char text[NOTE_TEXT], path[DEVICE_PATH];
   const char *names, *others = "/dev/dxg\n/dev/nvmap"; /* WSL2; Jetson */
   enum lookup is = NOT_THERE;
   int k, there;
@@ -403,25 +408,23 @@ SHIM_FN void detect_driver(struct context *cx, const struct note *n) {
   d->is.source = BY_FILES;
   cx->lookup_failed = 0;
   cx->gpu_rows_of = 0;
-  there = read_file_text(cx, "/proc/driver/nvidia/version", cx->text, sizeof cx->text) != 0;
-  if (there) d->is.kernel = parse_release(cx->text);
+  there = read_file_text(cx, "/proc/driver/nvidia/version", text, sizeof text) != 0;
+  if (there) d->is.kernel = parse_release(text);
   /* No GPU works without /dev/nvidiactl, but alone it proves nothing, because libcuda creates it if
    * it runs as root. */
   if (!there && is_accessible(cx, NVIDIACTL, F_OK))
     for (k = 0; k < 16 && !there; k++)
-      there = is_accessible(cx, format_device_path(&cx->found, (uint32_t)k), F_OK);
-  while (!there && (others = read_name(others, cx->text)))
-    there = is_accessible(cx, cx->text, F_OK);
+      there = is_accessible(cx, format_device_path(&path, (uint32_t)k), F_OK);
+  while (!there && (others = read_name(others, text))) there = is_accessible(cx, text, F_OK);
   if (there || cx->lookup_failed) d->is.state = UNKNOWN;
   if (!there) return;
   d->path = &cx->libcuda;
   names = cx->libcuda_names;
-  while (is == NOT_THERE && (names = read_name(names, cx->real)))
-    is =
-        is_loaded(cx->real, d->path, 0) ? IS_LOADED : search_library(cx, cx->real, &of, d->path, 0);
-  close_elf(cx);
+  while (is == NOT_THERE && (names = read_name(names, text)))
+    is = is_loaded(text, d->path, 0) ? IS_LOADED
+                                     : search_library(cx, text, &of, d->path, &f->elf, 0);
   if (is == NOT_THERE || is == ASK_LOADER) return;
-  d->is.user = parse_release(base_name(resolve_links(cx, *d->path, &cx->found)));
+  d->is.user = parse_release(resolve_name(*d->path, &f->path));
   d->is.state = FOUND;
   if (is_variable_one("CUDA_FORCE_PTX_JIT")) d->is.forces_ptx = FOUND;
   if (is_variable_one("CUDA_DISABLE_PTX_JIT")) d->is.disables_ptx = FOUND;
@@ -429,28 +432,26 @@ SHIM_FN void detect_driver(struct context *cx, const struct note *n) {
 }
 
 /* Detects by files whether PTX can be compiled. libcuda has neither RPATH nor RUNPATH. */
-SHIM_FN void detect_compiler(struct context *cx) {
+SHIM_FN void detect_compiler(struct context *cx, struct library_file *f) {
   struct judge_driver *d = &cx->driver.is;
   struct image libcuda;
   memset(&libcuda, 0, sizeof libcuda);
   libcuda.file.name = *cx->driver.path;
   d->compiler_source = BY_FILES;
-  join_compiler_path(cx->scratch, sizeof cx->scratch, *cx->driver.path);
-  if (get_file_size(cx, cx->scratch) > 0 ||
-      search_library(cx, LIBJIT, &libcuda, &cx->scratch, 0) == IS_THERE)
+  if (get_file_size(cx, join_compiler_path(&f->path, *cx->driver.path)) > 0 ||
+      search_library(cx, LIBJIT, &libcuda, &f->path, &f->elf, 0) == IS_THERE)
     d->compiler = FOUND;
-  close_elf(cx);
 }
 
 /* Reads the answers of the driver after cuInit. */
-SHIM_FN void read_driver_answers(struct context *cx, struct driver *d) {
+SHIM_FN void read_driver_answers(struct context *cx, struct driver *d, struct library_file *f) {
   const char *text = get_answer(cx, 'V');
   if (text) d->is.cuda = (uint32_t)parse_number(&text, 999999);
   text = get_answer(cx, 'L');
   if (text) {
     d->path = &cx->probed_libcuda;
     copy_path(d->path, text);
-    d->is.user = parse_release(base_name(resolve_links(cx, text, &cx->real)));
+    d->is.user = parse_release(resolve_name(text, &f->path));
   }
   text = get_answer(cx, 'G');
   if (!text) return;
@@ -463,7 +464,7 @@ SHIM_FN void read_driver_answers(struct context *cx, struct driver *d) {
 
 /* Level 1: calls the real driver in a child, once per process. It evaluates all variables, MIG,
  * WSL, Jetson and cuda-compat. */
-SHIM_FN void probe_driver(struct context *cx) {
+SHIM_FN void probe_driver(struct context *cx, struct library_file *f) {
   struct driver *d = &cx->probed;
   const char *text;
   cx->level = 1;
@@ -488,7 +489,7 @@ SHIM_FN void probe_driver(struct context *cx) {
         d->is.init = (int)parse_number(&text, 99999);
         /* The GPUs exist whatever cuInit returned. */
         if (d->is.init) d->is.gpu_count = cx->driver.is.gpu_count;
-        read_driver_answers(cx, d);
+        read_driver_answers(cx, d, f);
       }
     } else if (!find_interpreter(&cx->first)) {
       /* dlopen may fail in a static program, also for cudart. Only the files show the driver. */
@@ -503,23 +504,24 @@ SHIM_FN void probe_driver(struct context *cx) {
 /* Detects the facts that the judge needs. */
 
 /* Detects the version of the shared cudart of a note, by the name of its file. */
-SHIM_FN void detect_cudart(struct context *cx, const struct note *n) {
+SHIM_FN void detect_cudart(struct context *cx, const struct note *n, char (*path)[PATH_MAX]) {
   struct judge_call *call = &cx->call;
   char soname[NOTE_TEXT];
   call->cudart.source = BY_FILES;
   read_row_text(cx, n, get_row(cx, n, call->cudart_row).driver.cudart, &soname);
-  if (!is_loaded(soname, &cx->found, 0)) return;
+  if (!is_loaded(soname, path, 0)) return;
   call->cudart_soname = store_untrusted_text(cx, soname);
-  call->cudart_path = store_untrusted_text(cx, cx->found);
+  call->cudart_path = store_untrusted_text(cx, *path);
   call->cudart.state = FOUND;
-  call->cudart.version = parse_version_in_name(base_name(resolve_links(cx, cx->found, &cx->real)));
+  call->cudart.version = parse_version_in_name(resolve_name(*path, path));
 }
 
 /* Returns whether a debugger or tracer controls this process. A child would inherit its
  * breakpoints, which would end the child with SIGTRAP. */
 SHIM_FN int is_traced(struct context *cx) {
-  return read_file_text(cx, "/proc/self/status", cx->text, sizeof cx->text) &&
-         !find_text(cx->text, "TracerPid:\t0");
+  char text[1024];
+  return read_file_text(cx, "/proc/self/status", text, sizeof text) &&
+         !find_text(text, "TracerPid:\t0");
 }
 
 /* Replaces the answers of a child in a traced process: what only a child can determine is unknown.
@@ -538,23 +540,25 @@ SHIM_FN void skip_probe(struct context *cx, struct cudnn *c) {
 /* Detects the first group of facts among those that the judge needs. */
 SHIM_API void detect_needed(struct context *cx, struct note *n, uint32_t needs, int late) {
   struct cudnn *c = &cx->shared.note.cudnn;
+  struct library_file *f = &cx->file;
   union row row;
   memset(&row, 0, sizeof row);
   if (needs & (NEED_CUDNN | NEED_CUDNN_ANSWER)) row = read_note_row(n, cx->call.result.library);
   if (needs & NEED_CUDNN) {
-    detect_cudnn(cx, c, n, &row.cudnn, late);
+    detect_cudnn(cx, c, n, &row.cudnn, late, f);
   } else if (needs & NEED_CUDNN_ANSWER) {
     if (is_traced(cx)) skip_probe(cx, c);
-    else probe_cudnn(cx, c, n, &row.cudnn);
+    else probe_cudnn(cx, c, n, &row.cudnn, f);
   } else if (needs & NEED_CUDART) {
-    detect_cudart(cx, n);
+    detect_cudart(cx, n, &f->path);
   } else if (needs & NEED_DRIVER) {
-    detect_driver(cx, n);
+    detect_driver(cx, n, f);
   } else if (needs & NEED_COMPILER) {
-    detect_compiler(cx);
+    detect_compiler(cx, f);
   } else if (is_traced(cx)) {
     skip_probe(cx, 0);
   } else {
-    probe_driver(cx);
+    probe_driver(cx, f);
   }
+  close_elf(&f->elf);
 }

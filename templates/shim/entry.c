@@ -61,8 +61,8 @@ SHIM_API void judge_slots(struct context *cx) {
   cx->now = cx->note; /* the note of the program is the first */
   f = add_finding(cx, LIBRARY_LACKS_SYMBOL_EMPTY_SLOT);
   set_slot_names(cx, f, s);
-  if (is_loaded(cx->texts.at + f->library, &cx->real, 0))
-    f->path = store_untrusted_text(cx, cx->real);
+  if (is_loaded(cx->texts.at + f->library, &cx->file.path, 0))
+    f->path = store_untrusted_text(cx, cx->file.path);
   f->min = (uint32_t)s->st_size;
 }
 
@@ -111,7 +111,7 @@ SHIM_FN int is_forked(const struct context *cx) {
 /* Returns the verdict of the parent process: of its last check() if no thread was in one during the
  * fork, otherwise of its start. */
 SHIM_FN const struct cudaguard_verdict *get_inherited(struct context *cx) {
-  if (cx->is_checked && !__atomic_load_n(&cx->lock, __ATOMIC_ACQUIRE)) return &cx->draft;
+  if (cx->is_checked && !__atomic_load_n(&cx->lock, __ATOMIC_ACQUIRE)) return &cx->checked;
   if (!cx->is_published)
     set_unchecked(&cx->published, "the process was forked while the guard was at work");
   return &cx->published;
@@ -131,10 +131,10 @@ SHIM_API int check(struct context *cx,
   cx->process = get_process();
   read_process(cx, 0);
   if (cx->mode != MODE_OFF) judge(cx, 1, 1);
-  set_verdict(cx, &cx->draft);
+  set_verdict(cx, &cx->checked);
   cx->is_checked = 1;
-  use(&cx->draft, to, size);
-  result = cx->draft.verdict;
+  use(&cx->checked, to, size);
+  result = cx->checked.verdict;
   unlock(cx);
   return result;
 }
@@ -161,17 +161,15 @@ SHIM_FN void copy_members(const struct cudaguard_verdict *v, void *to, size_t si
 /* Prints the message of the dynamic linker for a missing symbol, and exits with its status. */
 SHIM_FN void fail_like_loader(struct context *cx, const ElfW(Sym) * s) {
   struct finding *f = &cx->findings.spare;
-  struct text t = start_text(cx->real, sizeof cx->real);
+  struct text t = start_text(cx->shared.output.page, sizeof cx->shared.output.page);
   set_slot_names(cx, f, s);
   if (!(s->st_other & HAS_VERSION)) f->library = 0;
   /* The first string in the file is argv[0]. */
   f->path = store_untrusted_text(
-      cx, read_file_text(cx, "/proc/self/cmdline", cx->answer, sizeof cx->answer)
-              ? cx->answer
-              : find_program(cx));
+      cx, read_file_text(cx, "/proc/self/cmdline", t.at, t.size) ? t.at : find_program(cx));
   put_sentence(cx, &t, LIBRARY_LACKS_SYMBOL_BY_THE_LOADER, f);
   put_char(&t, '\n');
-  print_text(cx->real);
+  print_text(t.at);
   exit_now(STATUS_OF_LOADER);
 }
 

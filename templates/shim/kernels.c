@@ -61,13 +61,13 @@ SHIM_FN int parse_ptx(const char *s, struct code *code) {
 ANY_BYTES SHIM_FN void add_ptx(struct context *cx, const char *at, const char *end) {
   static const char marks[2][24] = {".version", "cudaGraphSetConditional"};
   struct code *known = cx->ptx, code = {0, 0, 0};
+  char text[1024];
   size_t size;
   for (size = 0; size < 8; size++)
     if (at[size] != marks[0][size]) return;
-  for (at += 8, size = 0; at + size < end && size + 1 < sizeof cx->text; size++)
-    cx->text[size] = at[size];
-  cx->text[size] = 0;
-  if (!parse_ptx(cx->text, &code)) return;
+  for (at += 8, size = 0; at + size < end && size + 1 < sizeof text; size++) text[size] = at[size];
+  text[size] = 0;
+  if (!parse_ptx(text, &code)) return;
   /* A module ends with a NUL, or another one follows. */
   for (size = 0; end - at > 2 && *at && (at[0] != '.' || at[1] != 'v' || at[2] != 'e'); at++) {
     size = *at == marks[1][size] ? size + 1 : *at == 'c';
@@ -533,8 +533,8 @@ SHIM_FN union row make_gpu_row(struct context *cx, uint32_t cc) {
   return row;
 }
 
-/* Reads the kernels for all compute capabilities from the lowest to the highest of a GPU, as sealing
- * does. Neighbours with equal rows share one. */
+/* Reads the kernels for all compute capabilities from the lowest to the highest of a GPU, as
+ * sealing does. Neighbours with equal rows share one. */
 SHIM_FN void read_gpu_rows(struct context *cx, const struct note *n) {
   const struct driver *d = &cx->driver;
   union row last, row;

@@ -107,7 +107,7 @@ SHIM_API const char *find_needed(const struct image *im, const char *stem) {
 
 struct loaded {
   const char *name; /* soname or file name; null: any cuDNN loader library */
-  char (*path)[PATH_MAX], (*soname)[NOTE_TEXT]; /* soname: or null */
+  char (*path)[PATH_MAX], (*soname)[NOTE_TEXT]; /* or null */
   int found;
 };
 
@@ -129,7 +129,7 @@ SHIM_FN int visit_loaded(struct dl_phdr_info *info, size_t size, void *data) {
   }
   if (!hit) return 0;
   if (l->found++) return 1;
-  copy_path(l->path, im.file.name);
+  if (l->path) copy_path(l->path, im.file.name);
   if (l->soname) copy_text(*l->soname, sizeof *l->soname, hit);
   return l->name != 0;
 }
@@ -203,6 +203,7 @@ SHIM_FN int visit_image(struct dl_phdr_info *info, size_t size, void *data) {
 #else
   program = first;
 #endif
+  if (texts_are_equal(base_name(im.file.name), "libc.so.6")) cx->libc = im.file.name;
   if (program && *im.file.name) cx->loader_name = im.file.name;
   if (program) im.file.name = "";
   own = count_mapped(&im, (uintptr_t)&anchor) != 0;
@@ -291,30 +292,24 @@ SHIM_FN enum lookup read_headers(struct elf *e) {
   return IS_THERE;
 }
 
-SHIM_API void close_elf(struct context *cx) {
-  if (cx->is_elf_open) close_file(cx->elf.fd);
-  cx->is_elf_open = 0;
+SHIM_API void close_elf(struct elf *e) {
+  if (e->is_open) close_file(e->fd);
+  e->is_open = 0;
 }
 
 /* Opens a library for this processor, and closes the one that was open. IS_THERE: it is open.
  * NOT_THERE: it does not exist or is for another processor, so the dynamic linker would continue.
  * UNREADABLE: the dynamic linker would stop with an error. */
-SHIM_API enum lookup open_elf(struct context *cx, const char *path) {
-  struct elf *e = &cx->elf;
+SHIM_API enum lookup open_elf(struct context *cx, struct elf *e, const char *path) {
   enum lookup is;
-  close_elf(cx);
+  close_elf(e);
   memset(e, 0, offsetof(struct elf, eh));
   e->fd = open_file(cx, path, O_RDONLY);
   if (e->fd < 0) return e->fd == -ENOENT || e->fd == -EACCES ? NOT_THERE : UNREADABLE;
-  cx->is_elf_open = 1;
+  e->is_open = 1;
   is = read_headers(e);
-  if (is != IS_THERE) close_elf(cx);
+  if (is != IS_THERE) close_elf(e);
   return is;
-}
-
-/* Opens the library that the last search found, unless it is still open. */
-SHIM_API enum lookup open_found(struct context *cx, const char *path) {
-  return cx->is_elf_open ? IS_THERE : open_elf(cx, path);
 }
 
 /* Reads a string of the dynamic table, truncated to `size`. Returns null if the table has none. */
@@ -368,13 +363,12 @@ SHIM_API uint32_t read_elf_word(const struct elf *e, const char *name) {
 }
 
 /* Returns the constant that an exported getter returns, or 0 if it is unknown. */
-SHIM_API uint32_t read_returned_constant(struct context *cx, const struct elf *e,
-                                         const char *name) {
-  unsigned char *code = (unsigned char *)cx->scratch;
+SHIM_API uint32_t read_returned_constant(const struct elf *e, const char *name) {
+  unsigned char code[GETTER_SIZE];
   size_t size;
   ElfW(Sym) s;
   if (!find_elf_symbol(e, name, &s)) return 0;
-  size = s.st_size < GETTER_SIZE ? (size_t)s.st_size : (size_t)GETTER_SIZE;
+  size = s.st_size < sizeof code ? (size_t)s.st_size : sizeof code;
   if (!read_elf(e, s.st_value, code, size)) return 0;
   return find_returned_constant(code, size, NATIVE_MACHINE);
 }

@@ -29,12 +29,12 @@ SHIM_FN void send_number(long fd, int kind, uint32_t n) {
 
 /* Returns the path of the PTX compiler in the directory of libcuda, where the driver searches it,
  * too. */
-SHIM_API const char *join_compiler_path(char *to, size_t size, const char *libcuda) {
-  struct text t = start_text(to, size);
+SHIM_API const char *join_compiler_path(char (*to)[PATH_MAX], const char *libcuda) {
+  struct text t = start_text(*to, sizeof *to);
   const char *name = base_name(libcuda);
   while (libcuda < name) put_char(&t, *libcuda++);
   put(&t, LIBJIT);
-  return to;
+  return *to;
 }
 
 /* POSIX guarantees the conversion of an object pointer from dlsym to a function pointer; C does
@@ -43,7 +43,8 @@ SHIM_API const char *join_compiler_path(char *to, size_t size, const char *libcu
 
 /* Sends V and the CUDA version, I and the result of cuInit, G and the compute capability of each
  * GPU, J if PTX can be compiled. Sends nothing if the library is not a driver. */
-SHIM_FN void call_driver(struct context *cx, long to, void *library, const char *path) {
+SHIM_FN void call_driver(struct context *cx, long to, void *library, const char *path,
+                         char (*text)[PATH_MAX]) {
   enum { MAJOR = 75, MINOR = 76 }; /* CUdevice_attribute */
   const char *names = "cuInit\ncuDriverGetVersion\ncuDeviceGetCount\ncuDeviceGet\n"
                       "cuDeviceGetAttribute";
@@ -53,7 +54,7 @@ SHIM_FN void call_driver(struct context *cx, long to, void *library, const char 
   int (*get_count)(int *);
   int (*get)(int *, int);
   int (*get_attribute)(int *, int, int);
-  char *line = cx->answer; /* the child's copy of the buffer */
+  char *line = *text;
   struct text t;
   int n, k, device, major, minor;
   for (k = 0; (names = read_name(names, line)); k++)
@@ -63,7 +64,7 @@ SHIM_FN void call_driver(struct context *cx, long to, void *library, const char 
   get_count = FUNCTION(int (*)(int *), calls[2]);
   get = FUNCTION(int (*)(int *, int), calls[3]);
   get_attribute = FUNCTION(int (*)(int *, int, int), calls[4]);
-  t = start_text(line, sizeof cx->answer);
+  t = start_text(line, sizeof *text);
   if (get_version(&n) == 0) send_number(to, 'V', (uint32_t)n);
   k = init(0);
   send_number(to, 'I', (uint32_t)k);
@@ -77,8 +78,7 @@ SHIM_FN void call_driver(struct context *cx, long to, void *library, const char 
   }
   send_answer(to, 'G', line);
   if (cx->driver.is.compiler) return;
-  if (dlopen(LIBJIT, RTLD_LAZY) ||
-      dlopen(join_compiler_path(line, sizeof cx->answer, path), RTLD_LAZY))
+  if (dlopen(LIBJIT, RTLD_LAZY) || dlopen(join_compiler_path(text, path), RTLD_LAZY))
     send_answer(to, 'J', "");
 }
 
@@ -126,14 +126,15 @@ SHIM_FN int find_opened(void *library, char (*path)[PATH_MAX]) {
 
 /* Sends facts about the loaded library: L and its path; for a driver those of call_driver(); for
  * cuDNN V and its version, and the index and path of each sublibrary. */
-SHIM_FN void answer_for_library(struct context *cx, long fd, void *library, const struct cudnn *c) {
-  char(*path)[PATH_MAX] = &cx->found;
+SHIM_FN void answer_for_library(struct context *cx, long fd, void *library, const struct cudnn *c,
+                                struct child_memory *m) {
+  char(*path)[PATH_MAX] = &m->name;
   size_t (*get_version)(void);
   int k;
   (*path)[0] = 0;
   if (find_opened(library, path)) send_answer(fd, 'L', *path);
   if (!c) {
-    call_driver(cx, fd, library, *path);
+    call_driver(cx, fd, library, *path, &m->text);
     return;
   }
   get_version = FUNCTION(size_t(*)(void), dlsym(library, CUDNN_GETTER));
@@ -154,14 +155,12 @@ SHIM_FN int is_absence(const char *error, const char *name) {
 
 /* Returns whether this error of dlopen is about an empty file. Container images contain empty files
  * as mount points for the files of the host. */
-SHIM_FN int is_mount_point(struct context *cx, const char *error) {
+SHIM_FN int is_mount_point(struct context *cx, const char *error, char (*path)[PATH_MAX]) {
   const char *end = find_text(error, ": ");
-  if (*error != '/' || !end) return 0;
-  copy_text(cx->found,
-            (size_t)(end - error) + 1 < sizeof cx->found ? (size_t)(end - error) + 1
-                                                         : sizeof cx->found,
-            error);
-  return !get_file_size(cx, cx->found);
+  struct text t = start_text(*path, sizeof *path);
+  if (*error != '/') return 0;
+  while (end && error < end) put_char(&t, *error++);
+  return !get_file_size(cx, *path);
 }
 
 /* Runs the child; never returns. Sends B at the start, N if the library does not exist, T and the
@@ -172,22 +171,24 @@ SHIM_FN void run_child(struct context *cx, long to, const char *names, const str
   int (*at_exit)(void (*)(void *), void *, void *) =
       FUNCTION(int (*)(void (*)(void *), void *, void *), dlsym(RTLD_DEFAULT, "__cxa_atexit"));
   char *(*get_error)(void) = FUNCTION(char *(*)(void), dlsym(RTLD_DEFAULT, "dlerror"));
+  struct child_memory *m = &cx->answer.child;
   void *library = 0;
   const char *error;
   int there = 0;
   if (at_exit) at_exit(exit_without_handlers, 0, 0);
   send_answer(fd, 'B', "");
-  while (!library && (names = read_name(names, cx->real))) {
-    library = dlopen(cx->real, RTLD_LAZY);
+  while (!library && (names = read_name(names, m->name))) {
+    library = dlopen(m->name, RTLD_LAZY);
     error = library || !get_error ? 0 : get_error();
-    if (!error || there || is_absence(error, cx->real) || is_mount_point(cx, error)) continue;
+    if (!error || there || is_absence(error, m->name) || is_mount_point(cx, error, &m->text))
+      continue;
     there = 1;
-    copy_text(cx->text, sizeof cx->text, error);
+    copy_text(m->text, sizeof m->text, error);
   }
   if (library) {
-    answer_for_library(cx, fd, library, c);
+    answer_for_library(cx, fd, library, c, m);
   } else if (there) {
-    send_answer(fd, 'T', cx->text);
+    send_answer(fd, 'T', m->text);
   } else {
     /* If this or the search of the parent could not open a file, absence is not proven. */
     close_file(open_file(cx, "/", O_RDONLY));
@@ -201,8 +202,8 @@ SHIM_FN void run_child(struct context *cx, long to, const char *names, const str
 SHIM_API const char *get_answer(struct context *cx, char kind) {
   size_t at = 0;
   while (at < cx->answered) {
-    if (cx->answer[at] == kind) return cx->answer + at + 1;
-    at += text_length(cx->answer + at) + 1;
+    if (cx->answer.at[at] == kind) return cx->answer.at + at + 1;
+    at += text_length(cx->answer.at + at) + 1;
   }
   return 0;
 }
@@ -256,13 +257,13 @@ SHIM_FN void read_answers(struct context *cx, int from) {
     got = sys4(SYS_ppoll, (long)&p, 1, (long)&cx->left, 0); /* subtracts the time */
     if (got == -EINTR) continue;
     if (got <= 0) return;
-    got = sys3(SYS_read, from, (long)(cx->answer + cx->answered),
-               (long)(sizeof cx->answer - 1 - cx->answered));
+    got = sys3(SYS_read, from, (long)(cx->answer.at + cx->answered),
+               (long)(sizeof cx->answer.at - 1 - cx->answered));
     if (got <= 0)
       cx->outcome =
           cx->answered ? DIED : NOBODY_TO_ASK; /* without B, the library was not the cause */
     else cx->answered += (size_t)got;
-    cx->answer[cx->answered] = 0;
+    cx->answer.at[cx->answered] = 0;
     if (get_answer(cx, 'E'))
       cx->outcome = ANSWERED; /* the end of the file may be late: a driver may start a daemon */
   }

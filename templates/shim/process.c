@@ -59,10 +59,9 @@ SHIM_API long read_file_text(struct context *cx, const char *path, char *to, siz
 }
 
 /* Reads the target of a link; returns whether there is one. */
-SHIM_API int read_link(const char *path, char (*link)[PATH_MAX]) {
-  char *to = *link;
-  long n = READLINK(path, to, PATH_MAX - 1);
-  to[n > 0 ? n : 0] = 0;
+SHIM_API int read_link(const char *path, char (*to)[PATH_MAX]) {
+  const long n = READLINK(path, *to, PATH_MAX - 1);
+  if (n > 0) (*to)[n] = 0;
   return n > 0;
 }
 
@@ -168,14 +167,14 @@ SHIM_API const char *get_object_path(struct context *cx, const char *name) {
 }
 
 /* Returns the start time of this process in clock ticks, because process IDs are reused. */
-SHIM_API const char *read_start_time(struct context *cx) {
-  char *s = cx->text, *end;
+SHIM_API void read_start_time(struct context *cx, char *to, size_t size) {
+  char line[1024], *s = line, *end;
   int spaces = 0;
-  read_file_text(cx, "/proc/self/stat", cx->text, sizeof cx->text);
+  read_file_text(cx, "/proc/self/stat", line, sizeof line);
   for (end = s; *end; end++)
     if (*end == ')') s = end; /* the last one, because the name may contain others */
   while (*s && spaces < 20) spaces += *s++ == ' ';
   for (end = s; *end > ' ';) end++;
   *end = 0;
-  return s;
+  copy_text(to, size, s);
 }

@@ -89,12 +89,11 @@ SHIM_FN void put_same_cause(struct context *cx, struct text *t, const struct fin
 /* Appends a finding: all lines of the first one; of the others the sentence, the line of a
  * component that differs from the first one, and the hint. */
 SHIM_FN void put_printed(struct context *cx, struct text *t, const struct finding *f,
-                         const struct finding *first, int refuse) {
+                         const struct finding *first, int refuse, struct cudaguard_verdict *v) {
   static const char needed_by[] = "\nneeded by:";
-  const struct cudaguard_verdict *v = &cx->draft;
   const char *s;
   int shows = 1, names = 0;
-  compose_verdict(cx, f, &cx->draft);
+  compose_verdict(cx, f, v);
   put(t, refuse ? "cudaguard: error[CG" : "cudaguard: warning[CG");
   put_number(t, (uint32_t)v->code);
   put(t, "]: ");
@@ -117,14 +116,15 @@ SHIM_FN void put_printed(struct context *cx, struct text *t, const struct findin
 
 SHIM_API void print_findings(struct context *cx, int refuse) {
   const struct finding *first = find_next_printed(cx, 0, refuse), *f = first;
+  struct output *out = &cx->shared.output;
   struct text t;
   uint32_t n = 0;
   if (!f) return;
   cx->is_shared_used = 1;
-  t = start_text(cx->shared.page, sizeof cx->shared.page);
+  t = start_text(out->page, sizeof out->page);
   for (; f; f = find_next_printed(cx, f, refuse))
     if (find_same_cause(cx, f, refuse) == f && n++ < MAX_PRINTED)
-      put_printed(cx, &t, f, first, refuse);
+      put_printed(cx, &t, f, first, refuse, &out->verdict);
   if (n > MAX_PRINTED) {
     put(&t, "cudaguard: and ");
     put_number(&t, n - MAX_PRINTED);
@@ -132,7 +132,7 @@ SHIM_API void print_findings(struct context *cx, int refuse) {
   }
   if (refuse)
     put(&t, "  (CUDAGUARD=warn starts it anyway; CUDAGUARD_REPORT=FILE writes a report)\n");
-  print_text(cx->shared.page);
+  print_text(out->page);
 }
 
 /* The report as JSON. */
@@ -204,10 +204,10 @@ SHIM_FN void report_driver(struct context *cx, struct text *t) {
   put_char(t, ']');
 }
 
-SHIM_FN void report_finding(struct context *cx, struct text *t, const struct finding *f) {
+SHIM_FN void report_finding(struct context *cx, struct text *t, const struct finding *f,
+                            struct cudaguard_verdict *v) {
   static const char severities[][8] = {"info", "warning", "error"};
-  const struct cudaguard_verdict *v = &cx->draft;
-  compose_verdict(cx, f, &cx->draft);
+  compose_verdict(cx, f, v);
   put_next(t, "{\"code\":\"CG");
   put_number(t, (uint32_t)v->code);
   put_char(t, '"');
@@ -228,13 +228,16 @@ SHIM_FN const char *find_own_file(struct context *cx) {
 }
 
 /* Appends the report of this guard as one line. */
-SHIM_FN void put_report(struct context *cx, struct text *t, const char *action, const char *host) {
+SHIM_FN void put_report(struct context *cx, struct text *t, const char *action, const char *host,
+                        struct cudaguard_verdict *v) {
   static const char verdicts[][8] = {"runs", "refused", "unknown"};
+  char started[32];
   int k;
+  read_start_time(cx, started, sizeof started);
   put_char(t, '{');
   put_member(t, "host", host);
   put_number_member(t, "pid", (uint32_t)get_process());
-  put_member(t, "started", read_start_time(cx));
+  put_member(t, "started", started);
   put_member(t, "file", find_own_file(cx));
   put_member(t, "role", cx->program ? "program" : "library");
   put_member(t, "verdict", verdicts[get_result(cx)]);
@@ -247,7 +250,7 @@ SHIM_FN void put_report(struct context *cx, struct text *t, const char *action, 
   put_char(t, ']');
   if (cx->driver.is.state == FOUND) report_driver(cx, t);
   put(t, ",\"findings\":[");
-  for (k = 0; k < cx->findings.count; k++) report_finding(cx, t, &cx->findings.at[k]);
+  for (k = 0; k < cx->findings.count; k++) report_finding(cx, t, &cx->findings.at[k], v);
   put(t, "]}\n");
 }
 
@@ -267,20 +270,22 @@ SHIM_FN void put_name(struct text *t, const char *s, const char *host) {
 }
 
 /* Appends the report to the file that CUDAGUARD_REPORT names. */
-
 SHIM_API void write_report(struct context *cx, const char *action) {
   const char *asked = get_variable("CUDAGUARD_REPORT");
   const size_t size = 4 << 20; /* more than any report; unused pages need no memory */
-  struct text path = start_text(cx->real, sizeof cx->real), line;
+  struct output *out = &cx->shared.output;
+  struct text path, line;
   char host[128], *room;
   if (!*asked) return;
   room = allocate_pages(size);
   if (!room) return;
+  cx->is_shared_used = 1;
+  path = start_text(out->page, PATH_MAX);
   line = start_text(room, size);
   read_host_name(cx, host, sizeof host);
   put_name(&path, asked, host);
-  put_report(cx, &line, action, host);
+  put_report(cx, &line, action, host, &out->verdict);
   /* Truncated JSON is invalid, and a truncated path names another file. */
-  if (!is_truncated(&line) && !is_truncated(&path)) append_to_file(cx, cx->real, room, line.used);
+  if (!is_truncated(&line) && !is_truncated(&path)) append_to_file(cx, path.at, room, line.used);
   free_pages(room, size);
 }

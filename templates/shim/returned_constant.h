@@ -23,7 +23,7 @@ enum { READS_X86_64 = 0, READS_AARCH64 = 0 };
 #endif
 
 enum { ON_X86_64 = 62, ON_AARCH64 = 183 }; /* e_machine */
-enum { GETTER_SIZE = 2048 }; /* bytes of a getter to read (measured: up to 461 are needed) */
+enum { GETTER_SIZE = 1024 }; /* bytes of a getter to read (measured: up to 461 are needed) */
 
 /* Returns the constant of `mov $imm32, %eax` if only pop, leave and additions to the stack pointer
  * are between it and the return; otherwise 0. */

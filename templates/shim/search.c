@@ -36,25 +36,20 @@ SHIM_FN int knows_rules(struct context *cx) {
 #endif
 }
 
-/* Returns the path whose directory is $ORIGIN for an object, or an empty string. */
-SHIM_FN const char *get_origin(struct context *cx, const struct image *of) {
-  if (*of->file.name) return of->file.name;
-  return read_link("/proc/self/exe", &cx->origin) ? cx->origin : "";
-}
-
 /* Appends a file name to an element of a path list. The element may begin with $ORIGIN; returns 0
  * if it contains another token. */
-SHIM_FN int join_path(struct context *cx, char (*to)[PATH_MAX], const char *dir, size_t n,
-                      const char *file, const struct image *of) {
+SHIM_FN int join_path(char (*to)[PATH_MAX], const char *dir, size_t n, const char *file,
+                      const struct image *of) {
   struct text t = start_text(*to, PATH_MAX);
-  const char *end = dir + n, *origin, *base;
+  const char *end = dir + n;
   const size_t token = starts_with(dir, "$ORIGIN")     ? sizeof "$ORIGIN" - 1
                        : starts_with(dir, "${ORIGIN}") ? sizeof "${ORIGIN}" - 1
                                                        : 0;
   if (token && (dir + token == end || dir[token] == '/')) {
-    origin = get_origin(cx, of);
-    if (*origin != '/') return 0;
-    for (base = base_name(origin); origin + 1 < base; origin++) put_char(&t, *origin);
+    if (*of->file.name) copy_path(to, of->file.name);
+    else read_link("/proc/self/exe", to);
+    if (**to != '/') return 0;
+    shorten_text(&t, (size_t)(base_name(*to) - *to) - 1);
     dir += token;
   }
   for (; dir < end; dir++) {
@@ -81,10 +76,10 @@ SHIM_FN int is_loadable(const struct elf *e) {
 }
 
 /* Opens a file that the dynamic linker would try. */
-SHIM_FN enum lookup try_file(struct context *cx, const char *path) {
-  const enum lookup is = open_elf(cx, path);
-  if (is == IS_THERE && is_loadable(&cx->elf)) return IS_THERE;
-  close_elf(cx);
+SHIM_FN enum lookup try_file(struct context *cx, struct elf *e, const char *path) {
+  const enum lookup is = open_elf(cx, e, path);
+  if (is == IS_THERE && is_loadable(e)) return IS_THERE;
+  close_elf(e);
   return is == NOT_THERE ? NOT_THERE : ASK_LOADER;
 }
 
@@ -95,31 +90,32 @@ SHIM_FN int is_plain_directory(struct context *cx, char (*to)[PATH_MAX], const c
   const char *names = "glibc-hwcaps\ntls\n" HARDWARE_DIRS;
   char name[sizeof "glibc-hwcaps\ntls\n" HARDWARE_DIRS];
   struct stat is;
-  if (!join_path(cx, to, dir, n, "", of)) return 0;
+  if (!join_path(to, dir, n, "", of)) return 0;
   if (**to && texts_are_equal(*to, cx->plain_directory)) return 1;
   while ((names = read_name(names, name)))
-    if (!join_path(cx, to, dir, n, name, of) || !stat_at(AT_FDCWD, *to, &is, 0)) return 0;
-  if (join_path(cx, to, dir, n, "", of) && text_length(*to) < sizeof cx->plain_directory)
+    if (!join_path(to, dir, n, name, of) || !stat_at(AT_FDCWD, *to, &is, 0)) return 0;
+  if (join_path(to, dir, n, "", of) && text_length(*to) < sizeof cx->plain_directory)
     copy_text(cx->plain_directory, sizeof cx->plain_directory, *to);
   return 1;
-}
-
-/* Tries a directory of a path list. */
-SHIM_FN enum lookup try_directory(struct context *cx, char (*to)[PATH_MAX], const char *dir,
-                                  size_t n, const char *file, const struct image *of) {
-  return is_plain_directory(cx, to, dir, n, of) && join_path(cx, to, dir, n, file, of)
-             ? try_file(cx, *to)
-             : ASK_LOADER;
 }
 
 /* The state of a library search, and its result. */
 struct library_search {
   const char *file;
   char (*to)[PATH_MAX];
+  struct elf *elf;
   enum lookup is;
   const char *place;         /* name of the source of the path list */
   const struct image *owner; /* the object that has the path list, or null */
 };
+
+/* Tries a directory of a path list. */
+SHIM_FN enum lookup try_directory(struct context *cx, const struct library_search *s,
+                                  const char *dir, size_t n, const struct image *of) {
+  return is_plain_directory(cx, s->to, dir, n, of) && join_path(s->to, dir, n, s->file, of)
+             ? try_file(cx, s->elf, *s->to)
+             : ASK_LOADER;
+}
 
 /* Searches the directories of a path list, unless the search has ended. */
 SHIM_FN void search_list(struct context *cx, struct library_search *s, const char *list,
@@ -129,7 +125,7 @@ SHIM_FN void search_list(struct context *cx, struct library_search *s, const cha
   while (more) {
     size_t n = 0;
     while (list[n] && list[n] != ':' && list[n] != also) n++;
-    s->is = try_directory(cx, s->to, list, n, s->file, owner ? owner : &cx->first);
+    s->is = try_directory(cx, s, list, n, owner ? owner : &cx->first);
     s->place = place;
     s->owner = owner;
     more = list[n] && s->is == NOT_THERE;
@@ -218,10 +214,10 @@ SHIM_FN void search_default_dirs(struct context *cx, struct library_search *s) {
   search_list(cx, s, default_dirs, "the system directories", 0);
   if (s->is != IS_THERE || !find_interpreter(&cx->first)) return;
   n = (size_t)(base_name(*s->to) - *s->to);
-  if (is_loaded("libc.so.6", &cx->origin, 0) && (size_t)(base_name(cx->origin) - cx->origin) == n &&
-      bytes_are_equal(cx->origin, *s->to, n))
+  if (cx->libc && (size_t)(base_name(cx->libc) - cx->libc) == n &&
+      bytes_are_equal(cx->libc, *s->to, n))
     return;
-  close_elf(cx);
+  close_elf(s->elf);
   s->is = ASK_LOADER;
 }
 
@@ -257,13 +253,13 @@ SHIM_FN int may_inherit_rpath(const struct image *of) {
 }
 
 /* Searches a library as the dynamic linker does for the object `of`. IS_THERE: the path is set, and
- * the library is open for open_found(). `why`, if it is not null, receives the source of the
- * directory. */
+ * the library is open. `why`, if it is not null, receives the source of the directory. */
 SHIM_API enum lookup search_library(struct context *cx, const char *file, const struct image *of,
-                                    char (*to)[PATH_MAX], char (*why)[WHY]) {
+                                    char (*to)[PATH_MAX], struct elf *e, char (*why)[WHY]) {
   struct library_search s;
   s.file = file;
   s.to = to;
+  s.elf = e;
   s.is =
       knows_rules(cx) && !of->has_special_search && !find_text(file, "/") ? NOT_THERE : ASK_LOADER;
   s.place = 0;
@@ -281,7 +277,7 @@ SHIM_API enum lookup search_library(struct context *cx, const char *file, const 
     s.place = CACHE;
     s.owner = 0;
     s.is = search_cache(cx, file, to);
-    if (s.is == IS_THERE) s.is = try_file(cx, *to);
+    if (s.is == IS_THERE) s.is = try_file(cx, e, *to);
   }
   search_default_dirs(cx, &s);
   if (s.is == IS_THERE && why) {

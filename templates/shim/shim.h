@@ -140,6 +140,12 @@ struct judge_call {
   uint16_t cudart_soname, cudart_path; /* stored texts */
 };
 
+/* Memory of the output. */
+struct output {
+  char page[16 * 1024];
+  struct cudaguard_verdict verdict; /* of the finding that is written */
+};
+
 /* Builds a string in a buffer of the caller: without the heap, always NUL-terminated, truncated at
  * the end of the buffer. */
 struct text {
@@ -263,7 +269,7 @@ SHIM_API int is_variable_one(const char *name);
 SHIM_API struct loaded_file get_own_file(const struct context *cx);
 SHIM_API const char *find_program(struct context *cx);
 SHIM_API const char *get_object_path(struct context *cx, const char *name);
-SHIM_API const char *read_start_time(struct context *cx);
+SHIM_API void read_start_time(struct context *cx, char *to, size_t size);
 SHIM_API union row get_row(struct context *cx, const struct note *n, uint32_t i);
 SHIM_API const char *read_row_text(struct context *cx, const struct note *n, struct text_ref ref,
                                    char (*text)[NOTE_TEXT]);

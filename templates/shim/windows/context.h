@@ -26,7 +26,7 @@ struct context {
     struct {
       struct cudnn cudnn; /* of the note that is being checked */
     } note;
-    char page[16 * 1024];
+    struct output output;
   } shared;
   struct judge_call call;
   struct judge_gpu gpus[MAX_GPUS];
@@ -42,9 +42,8 @@ struct context {
   wide wide[PATH_MAX], device[PATH_MAX];
   char libcuda[PATH_MAX];        /* nvcuda.dll */
   char libcuda_names[NOTE_TEXT]; /* not used: Windows has one driver */
-  char self[PATH_MAX], found[PATH_MAX], real[PATH_MAX], text[1024];
-  char value[PATH_MAX];           /* of the variable that was read last */
-  struct cudaguard_verdict draft; /* of the finding that is printed */
+  char self[PATH_MAX], path[PATH_MAX]; /* path: of the DLL that is being examined */
+  char value[PATH_MAX];                /* of the variable that was read last */
 };
 
 /* The start of the file that contains this guard; the linker defines it. */
@@ -102,7 +101,8 @@ SHIM_API struct context *get_context(void);
 SHIM_API void write_out(long which, const char *at, size_t size, size_t most, long seconds);
 SHIM_API int open_registry(struct context *cx, struct registry *r);
 SHIM_API handle open_key(struct context *cx, const struct registry *r, const char *path);
-SHIM_API int read_value(struct context *cx, const struct registry *r, handle key, const char *name);
+SHIM_API int read_value(struct context *cx, const struct registry *r, handle key, const char *name,
+                        char (*to)[NOTE_TEXT]);
 
 /* Loaded objects, ELF files, and notes in memory: objects.c */
 SHIM_API const char *get_image_text(const unsigned char *image, uint64_t offset);
@@ -122,7 +122,7 @@ SHIM_API void get_dll_path(struct context *cx, const struct dll *dll, char (*to)
 SHIM_API int read_file_version(const struct dll *dll, uint16_t version[4]);
 SHIM_API int name_dll(const char *soname, char (*to)[NOTE_TEXT]);
 SHIM_API int have_same_dir(const char *a, const char *b);
-SHIM_API const char *explain_path(struct context *cx, const char *path);
+SHIM_API const char *explain_path(struct context *cx, const char *path, char (*dir)[PATH_MAX]);
 SHIM_API void read_notes(struct context *cx);
 
 /* Facts about the machine: detection.c */

@@ -14,21 +14,22 @@ SHIM_FN uint32_t read_cudnn_version(const struct dll *dll) {
 /* Finds a sublibrary: a loaded one, otherwise the one next to cuDNN. If the loader picks another
  * file, it is unknown which one cuDNN opens. */
 SHIM_FN enum lookup find_part(struct context *cx, const struct cudnn *c, const char *name,
-                              struct dll *dll) {
-  struct text sibling = start_text(cx->text, sizeof cx->text);
+                              struct dll *dll, char (*path)[PATH_MAX]) {
+  struct text sibling;
   const char *at, *end = file_name(c->path);
   enum lookup is = find_dll(cx, name, dll);
   if (is == IS_LOADED || is == UNREADABLE) return is;
   if (is == IS_THERE) {
-    get_dll_path(cx, dll, &cx->found);
-    if (have_same_dir(cx->found, c->path)) return is;
+    get_dll_path(cx, dll, path);
+    if (have_same_dir(*path, c->path)) return is;
     release_dll(dll);
     is = UNREADABLE;
   }
+  sibling = start_text(*path, sizeof *path);
   for (at = c->path; at < end;) put_char(&sibling, *at++);
   put(&sibling, name);
   if (is_truncated(&sibling)) return UNREADABLE;
-  dll->module = LoadLibraryExW(widen(cx, cx->text), 0, AS_DATA);
+  dll->module = LoadLibraryExW(widen(cx, *path), 0, AS_DATA);
   dll->is_data = dll->module != 0;
   if (dll->is_data && is == UNREADABLE) release_dll(dll);
   return dll->is_data ? IS_THERE : UNREADABLE;
@@ -36,7 +37,8 @@ SHIM_FN enum lookup find_part(struct context *cx, const struct cudnn *c, const c
 
 /* Detects the sublibraries that the note lists for this major. One that is not found is unknown,
  * because it is not documented where cuDNN searches. */
-SHIM_FN void detect_parts(struct context *cx, struct cudnn *c, const struct note *n) {
+SHIM_FN void detect_parts(struct context *cx, struct cudnn *c, const struct note *n,
+                          char (*path)[PATH_MAX]) {
   const char *suffix = find_text(c->soname, "64_");
   char soname[NOTE_TEXT];
   uint32_t i;
@@ -51,13 +53,13 @@ SHIM_FN void detect_parts(struct context *cx, struct cudnn *c, const struct note
     p->is.row = i;
     p->needed = row.inner.needed & 1;
     c->parts++;
-    switch (find_part(cx, c, p->file, &dll)) {
+    switch (find_part(cx, c, p->file, &dll, path)) {
     case IS_LOADED:
     case IS_THERE:
       p->is.state = FOUND;
       p->is.version = read_cudnn_version(&dll);
-      get_dll_path(cx, &dll, &cx->found);
-      copy_text(p->path, sizeof p->path, cx->found);
+      get_dll_path(cx, &dll, path);
+      copy_text(p->path, sizeof p->path, *path);
       release_dll(&dll);
       break;
     default:
@@ -82,7 +84,7 @@ SHIM_FN enum lookup search_cudnn(struct context *cx, struct cudnn *c, struct dll
 }
 
 SHIM_FN void detect_cudnn(struct context *cx, struct cudnn *c, const struct note *n,
-                          const struct library_row *row) {
+                          const struct library_row *row, char (*path)[PATH_MAX]) {
   struct dll dll;
   enum lookup is;
   reset_cudnn(c);
@@ -95,12 +97,12 @@ SHIM_FN void detect_cudnn(struct context *cx, struct cudnn *c, const struct note
   if (is == NOT_THERE && !cx->changes_search) c->is.state = ABSENT;
   if (is != IS_LOADED && is != IS_THERE) return;
   get_dll_path(cx, &dll, &c->path);
-  copy_text(c->why, WHY, explain_path(cx, c->path));
+  copy_text(c->why, WHY, explain_path(cx, c->path, path));
   c->is.state = FOUND;
   c->is.version = c->is.loader = read_cudnn_version(&dll);
   if (c->is.version) c->from = "its version resource";
   release_dll(&dll);
-  detect_parts(cx, c, n);
+  detect_parts(cx, c, n, path);
 }
 
 /* Detects the driver by the version resource of nvcuda.dll and the registry entry of the display
@@ -137,7 +139,7 @@ SHIM_FN uint32_t read_display_driver(struct context *cx) {
   uint32_t release = 0, other, k;
   if (!open_registry(cx, &r)) return 0;
   for (k = 0; k < MAX_ADAPTERS; k++) {
-    char path[sizeof ADAPTERS + 8];
+    char path[sizeof ADAPTERS + 8], value[NOTE_TEXT];
     struct text t = start_text(path, sizeof path);
     handle key;
     put(&t, ADAPTERS "00");
@@ -146,9 +148,9 @@ SHIM_FN uint32_t read_display_driver(struct context *cx) {
     key = open_key(cx, &r, path);
     if (!key) continue;
     other = 0;
-    if (read_value(cx, &r, key, "ProviderName") && starts_with(cx->text, "NVIDIA") &&
-        read_value(cx, &r, key, "DriverVersion"))
-      other = parse_driver_version(cx->text);
+    if (read_value(cx, &r, key, "ProviderName", &value) && starts_with(value, "NVIDIA") &&
+        read_value(cx, &r, key, "DriverVersion", &value))
+      other = parse_driver_version(value);
     r.close(key);
     if (release && other && release != other) return 0;
     if (other) release = other;
@@ -215,7 +217,7 @@ SHIM_FN void detect_driver(struct context *cx) {
 
 /* Detects the version of the shared cudart of a note. The last number of its version resource is
  * CUDART_VERSION. */
-SHIM_FN void detect_cudart(struct context *cx, const struct note *n) {
+SHIM_FN void detect_cudart(struct context *cx, const struct note *n, char (*path)[PATH_MAX]) {
   struct judge_call *call = &cx->call;
   char soname[NOTE_TEXT], name[NOTE_TEXT];
   uint16_t v[4];
@@ -226,9 +228,9 @@ SHIM_FN void detect_cudart(struct context *cx, const struct note *n) {
   if (!name_dll(soname, &name)) return;
   is = find_dll(cx, name, &dll);
   if (is != IS_LOADED && is != IS_THERE) return;
-  get_dll_path(cx, &dll, &cx->found);
+  get_dll_path(cx, &dll, path);
   call->cudart_soname = store_untrusted_text(cx, name);
-  call->cudart_path = store_untrusted_text(cx, cx->found);
+  call->cudart_path = store_untrusted_text(cx, *path);
   call->cudart.state = FOUND;
   if (read_file_version(&dll, v) && v[3] >= 7000 && v[3] % 10 == 0)
     call->cudart.version = (uint32_t)v[3] / 1000 << 16 | v[3] % 1000 / 10 << 8;
@@ -240,9 +242,9 @@ SHIM_API void detect_needed(struct context *cx, struct note *n, uint32_t needs, 
   (void)late;
   if (needs & NEED_CUDNN) {
     row = read_note_row(n, cx->call.result.library);
-    detect_cudnn(cx, &cx->shared.note.cudnn, n, &row.cudnn);
+    detect_cudnn(cx, &cx->shared.note.cudnn, n, &row.cudnn, &cx->path);
   } else if (needs & NEED_CUDART) {
-    detect_cudart(cx, n);
+    detect_cudart(cx, n, &cx->path);
   } else {
     detect_driver(cx);
   }
@@ -286,14 +288,14 @@ SHIM_API void judge_slots(struct context *cx) {
     is = find_dll(cx, import.dll, &dll);
     if (is != IS_LOADED && is != IS_THERE) continue;
     missing = cx->changes_search && is == IS_THERE ? 0 : find_missing(cx->own, &dll, import.names);
-    get_dll_path(cx, &dll, &cx->found);
+    get_dll_path(cx, &dll, &cx->path);
     release_dll(&dll);
     if (!missing) continue;
     cx->now = cx->note; /* the note of the program is the first */
     f = add_finding(cx, LIBRARY_LACKS_SYMBOL_EMPTY_SLOT);
     f->symbol = store_untrusted_text(cx, get_image_text(cx->own, missing));
     f->library = store_untrusted_text(cx, import.dll);
-    f->path = store_untrusted_text(cx, cx->found);
+    f->path = store_untrusted_text(cx, cx->path);
     return;
   }
 }

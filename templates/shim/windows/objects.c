@@ -268,16 +268,16 @@ SHIM_FN const char *as_dir(char (*path)[PATH_MAX]) {
 }
 
 /* Returns why the loader picks this file, by its directory. */
-SHIM_API const char *explain_path(struct context *cx, const char *path) {
+SHIM_API const char *explain_path(struct context *cx, const char *path, char (*dir)[PATH_MAX]) {
   GetModuleFileNameW(0, cx->wide, PATH_MAX);
-  if (have_same_dir(path, narrow(cx->wide, cx->real, PATH_MAX)))
+  if (have_same_dir(path, narrow(cx->wide, *dir, PATH_MAX)))
     return "the directory of the program";
   GetSystemDirectoryW(cx->wide, PATH_MAX);
-  narrow(cx->wide, cx->real, PATH_MAX);
-  if (have_same_dir(path, as_dir(&cx->real))) return "System32";
+  narrow(cx->wide, *dir, PATH_MAX);
+  if (have_same_dir(path, as_dir(dir))) return "System32";
   GetCurrentDirectoryW(PATH_MAX, cx->wide);
-  narrow(cx->wide, cx->real, PATH_MAX);
-  return have_same_dir(path, as_dir(&cx->real)) ? "the current directory" : "PATH";
+  narrow(cx->wide, *dir, PATH_MAX);
+  return have_same_dir(path, as_dir(dir)) ? "the current directory" : "PATH";
 }
 
 /* Finds the notes of the modules: in the section `.cudagd`, with the header of an ELF note. */
@@ -324,9 +324,9 @@ SHIM_FN const char *store_module_name(struct context *cx, const handle module) {
   struct dll dll;
   dll.is_data = 0;
   dll.module = module;
-  get_dll_path(cx, &dll, &cx->found);
-  if (text_length(cx->found) + 2 > sizeof cx->names.at - cx->names.used) return "";
-  copy_text(to, sizeof cx->names.at - cx->names.used, cx->found);
+  get_dll_path(cx, &dll, &cx->path);
+  if (text_length(cx->path) + 2 > sizeof cx->names.at - cx->names.used) return "";
+  copy_text(to, sizeof cx->names.at - cx->names.used, cx->path);
   cx->names.used += text_length(to) + 1;
   return to;
 }

@@ -37,13 +37,12 @@ SHIM_API const char *get_object_path(struct context *cx, const char *name) {
 }
 
 /* Returns the start time of this process, because process IDs are reused. */
-SHIM_API const char *read_start_time(struct context *cx) {
+SHIM_API void read_start_time(struct context *cx, char *to, size_t size) {
   uint64_t start = 0, unused[3], unit = 1;
-  struct text t = start_text(cx->text, sizeof cx->text);
+  struct text t = start_text(to, size);
   GetProcessTimes(cx->process, &start, &unused[0], &unused[1], &unused[2]);
   while (start / unit > 9) unit *= 10;
   for (; unit; unit /= 10) put_char(&t, (char)('0' + start / unit % 10));
-  return cx->text;
 }
 
 SHIM_API void write_out(long which, const char *at, size_t size, size_t most, long seconds) {
@@ -123,9 +122,9 @@ SHIM_API handle open_key(struct context *cx, const struct registry *r, const cha
   return r->open(&key, READ_KEY, &object) >= 0 ? key : 0;
 }
 
-/* Reads a text of a key to cx->text; returns whether there is one. */
+/* Reads a text of a key; returns whether there is one. */
 SHIM_API int read_value(struct context *cx, const struct registry *r, handle key,
-                        const char *name) {
+                        const char *name, char (*to)[NOTE_TEXT]) {
   enum { PARTIAL = 2, TEXT_TYPE = 1 };
   struct counted_text counted;
   struct value value;
@@ -136,6 +135,5 @@ SHIM_API int read_value(struct context *cx, const struct registry *r, handle key
   if (r->query(key, &counted, PARTIAL, &value, sizeof value - 2, &needed) < 0 ||
       value.type != TEXT_TYPE)
     return 0;
-  narrow(value.data, cx->text, sizeof cx->text);
-  return cx->text[0] != 0;
+  return *narrow(value.data, *to, sizeof *to) != 0;
 }

@@ -107,12 +107,12 @@ static void judge_all_notes(void) {
   const struct finding *f = 0;
   judge(cx, 1, 1);
   for (int refuse = 0; refuse < 2; refuse++)
-    while ((f = find_next_printed(cx, f, refuse))) put_printed(cx, &t, f, f, refuse);
+    while ((f = find_next_printed(cx, f, refuse))) put_printed(cx, &t, f, f, refuse, &cx->checked);
   print_findings(cx, 1);
   setenv("CUDAGUARD_REPORT", "report", 1);
   write_report(cx, "checked");
   f = find_decisive(cx, get_result(cx));
-  if (f) compose_verdict(cx, f, &cx->draft);
+  if (f) compose_verdict(cx, f, &cx->checked);
 }
 
 static struct note *add_note(const unsigned char *bytes, size_t size) {
@@ -174,23 +174,23 @@ int LLVMFuzzerTestOneInput(const unsigned char *data, size_t size) {
     }
     case GPUS_TEXT:
       n = add_note(data, half);
-      detect_driver(cx, n);
+      detect_driver(cx, n, &cx->file);
       get_capability((const char *)(file_size && !data[size - 1] ? data : (const unsigned char *)"0x2330"));
       judge_all_notes();
       break;
     case DRIVER_ANSWERS:
     case CUDNN_ANSWERS: {
-      size_t most = sizeof cx->answer - 1;
+      size_t most = sizeof cx->answer.at - 1;
       n = add_note(data, half);
       file = data + half, file_size = size - half;
       cx->answered = file_size < most ? file_size : most;
-      memcpy(cx->answer, file, cx->answered);
-      cx->answer[cx->answered] = 0;
+      memcpy(cx->answer.at, file, cx->answered);
+      cx->answer.at[cx->answered] = 0;
       cx->outcome = (int)(first % 3) + ANSWERED;
       if (kind == DRIVER_ANSWERS) {
         copy_path(&cx->asked, LIBCUDA);
-        detect_driver(cx, n);
-        probe_driver(cx);
+        detect_driver(cx, n, &cx->file);
+        probe_driver(cx, &cx->file);
         cx->now = n;
         judge_note(cx, n, 0, 0);
       } else {
@@ -198,9 +198,10 @@ int LLVMFuzzerTestOneInput(const unsigned char *data, size_t size) {
         struct library_row row;
         memcpy(&row, data, half < sizeof row ? 0 : sizeof row);
         if (half < sizeof row) break;
-        detect_cudnn(cx, c, n, &row, 0);
+        detect_cudnn(cx, c, n, &row, 0, &cx->file);
+        close_elf(&cx->file.elf);
         copy_path(&cx->asked, c->is.state == ABSENT || n->own ? c->names : c->path);
-        probe_cudnn(cx, c, n, &row);
+        probe_cudnn(cx, c, n, &row, &cx->file);
         cx->now = n;
         if (!is_note_readable(n)) break;
         call_judge(cx, n, 0, 0);
@@ -209,13 +210,13 @@ int LLVMFuzzerTestOneInput(const unsigned char *data, size_t size) {
       break;
     }
     case ELF_FILE: {
-      struct elf *e = &cx->elf;
+      struct elf *e = &cx->file.elf;
       char own[NOTE_TEXT];
-      if (open_elf(cx, "x") != IS_THERE) break;
+      if (open_elf(cx, e, "x") != IS_THERE) break;
       read_elf_string(e, DT_SONAME, own, sizeof own);
       read_elf_string(e, DT_RUNPATH, cx->shared.note.runpath, sizeof cx->shared.note.runpath);
       read_elf_word(e, "cudnn_graph_version");
-      read_cuda_version(cx, e, "cudnnGetCudartVersion");
+      read_cuda_version(e, "cudnnGetCudartVersion");
       break;
     }
     case REPORT: { /* the name of a report */

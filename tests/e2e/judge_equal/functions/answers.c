@@ -2,8 +2,8 @@
 
 static void give_answers(const char *answers, int outcome) {
   size_t k;
-  for (k = 0; answers[k]; k++) cx->answer[k] = answers[k] == '|' ? 0 : answers[k];
-  cx->answer[k] = 0;
+  for (k = 0; answers[k]; k++) cx->answer.at[k] = answers[k] == '|' ? 0 : answers[k];
+  cx->answer.at[k] = 0;
   cx->answered = k;
   cx->outcome = outcome;
 }
@@ -47,7 +47,7 @@ static void check_answers_of_driver(void) {
     copy_text(cx->libcuda_names, NOTE_TEXT, LIBCUDA);
     copy_path(&cx->asked, LIBCUDA);
     give_answers(rows[k / 2].answers, rows[k / 2].outcome);
-    probe_driver(cx);
+    probe_driver(cx, &cx->file);
     fresh();
     put_number(&made, d->is.state);
     put(&made, d->is.source == DETECTED && cx->level == 1 && !d->chosen ? "" : " not detected");
@@ -77,7 +77,7 @@ static void check_answers_of_driver(void) {
     /* It is asked once. */
     give_answers("", NOBODY_TO_ASK);
     d->is.state = 77;
-    probe_driver(cx);
+    probe_driver(cx, &cx->file);
     IS(d->is.state != 77, 1);
   }
   memset(&cx->driver, 0, sizeof cx->driver);
@@ -137,7 +137,7 @@ static void check_answers_of_cudnn(void) {
       copy_path(&cx->asked, !way || rows[k].state == ABSENT ? c->names : c->path);
       give_answers(rows[k].answers, rows[k].outcome);
       cx->level = 0;
-      probe_cudnn(cx, c, n, &row);
+      probe_cudnn(cx, c, n, &row, &cx->file);
       fresh();
       put_number(&made, c->is.state);
       put(&made, c->is.source == DETECTED && cx->level == 1 ? " " : " not detected ");

@@ -87,7 +87,7 @@ static void check_detected_cudnn(void) {
     }
     n = make_note_of_cudnn(rows[k].flags, rows[k].names, rows[k].symbol, rows[k].suffix);
     row = read_note_row(n, 0).cudnn;
-    detect_cudnn(cx, c, n, &row, 0);
+    detect_cudnn(cx, c, n, &row, 0, &cx->file);
     fresh();
     put_number(&made, c->is.state);
     put(&made, c->is.is_guess ? " guess " : " ");
@@ -118,7 +118,7 @@ static void check_detected_cudnn(void) {
   {
     struct note *n = make_note_of_cudnn(LIBRARY_DLOPENED, "libcudnn-test.so.9", "", "9");
     const struct library_row row = read_note_row(n, 0).cudnn;
-    detect_cudnn(cx, c, n, &row, 0);
+    detect_cudnn(cx, c, n, &row, 0, &cx->file);
     IS(c->is.state, UNKNOWN);
     IS(c->is.is_guess, 1);
   }

@@ -66,7 +66,8 @@ static void check_names_of_process(void) {
   IS(read_file_text(cx, "/proc/self/stat", expected, sizeof expected), 1);
   for (s = strrchr(expected, ')'), k = 0; k < 20; k++) s = strchr(s + 1, ' ');
   *strchr(s + 1, ' ') = 0;
-  SAYS(read_start_time(cx), s + 1);
+  read_start_time(cx, path, sizeof path);
+  SAYS(path, s + 1);
   IS(get_process(), getpid());
 }
 
@@ -104,7 +105,7 @@ static void check_verdict_of_process(void) {
   /* In a fork, the verdict of the parent counts: of its last check, or of its start. */
   cx->process = 1;
   cx->published.verdict = 5;
-  cx->draft.verdict = 6;
+  cx->checked.verdict = 6;
   cx->is_checked = cx->is_published = 1;
   cx->lock = 0;
   IS(check(cx, use_nothing, reason, sizeof reason), 6);
