@@ -21,10 +21,10 @@ const OLD: &str = "-Wl,--disable-new-dtags";
 fn musl_searches_variable_first() {
     for style in [OLD, NEW] {
         let scene = scene("musl variable");
-        scene.library("a/libx.so", &[]).library("b/libx.so", &[]);
+        scene.library("a/libx.so", &[]).library("b/libx.so", &[]).link_to("libx.so", "loop/libx.so");
         scene.program(&[style, "-Wl,-rpath,@/a", "@/a/libx.so"]);
         scene.equal();
-        for value in ["@/b", "@/gone:@/b", "::@/b", "@/b;@/a", "b"] {
+        for value in ["@/b", "@/gone:@/b", "::@/b", "@/b;@/a", "b", "@/loop"] {
             scene.variable("LD_LIBRARY_PATH", value);
             scene.equal();
         }

@@ -45,6 +45,10 @@ impl LoadGraph {
                             if done(&candidates) {
                                 return candidates;
                             }
+                            if stop && self.is_of_musl() {
+                                return candidates;
+                            }
+                            // glibc continues with the next list.
                             if stop {
                                 break 'list;
                             }
@@ -280,7 +284,6 @@ pub(super) fn expand_tokens(text: &[u8], origin: &Path, system: &System) -> Opti
     (text.is_empty() || !out.is_empty()).then_some(out)
 }
 
-/// Returns true if `$ORIGIN` is in an entry of a path list.
 fn source_in_library_path(entry: &[u8]) -> SearchSource {
     SearchSource::LibraryPath(String::from_utf8_lossy(entry).into_owned())
 }
@@ -290,6 +293,7 @@ fn musl_entries(list: &[u8]) -> impl Iterator<Item = &[u8]> {
     list.split(|byte| matches!(byte, b':' | b'\n')).filter(|entry| !entry.is_empty())
 }
 
+/// Returns true if `$ORIGIN` is in an entry of a path list.
 fn has_origin(entry: &[u8]) -> bool {
     (0..entry.len()).any(|at| entry[at] == b'$' && strip_token(&entry[at + 1..], b"ORIGIN").is_some())
 }
