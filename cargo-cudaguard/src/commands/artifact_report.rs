@@ -26,8 +26,8 @@ use crate::binary::file::TargetOs;
 use crate::binary::kernels::{Coverage, Kernels};
 use crate::binary::loader::LoadGraph;
 use crate::binary::mapped_file::{Contents, open_regular};
-use crate::host::machine::Components;
-use cudaguard::internal::finding::Finding;
+use crate::host::machine::{Components, extend_new, mark_idle};
+use cudaguard::internal::finding::{Finding, Severity};
 use cudaguard::internal::vendor::{CUDART, CUDNN, is_of_driver, plain_name};
 use cudaguard::internal::version::{CudaVersion, Version};
 
@@ -39,7 +39,7 @@ use crate::commands::inspect;
 use crate::family::is_of_nvidia;
 
 use by_package::PackageScope;
-use closure::MemberClosure;
+use closure::{MemberClosure, version_findings};
 pub(crate) use member::{ArtifactMember, sha256_of};
 use member::{MemberLoader, are_adjacent, file_name};
 use member_tree::{MemberTrees, TreeInput};
@@ -369,11 +369,7 @@ impl ArtifactReport {
     /// Checks what runs together, and the requirements of packages and images. The contents are checked only in packages, because images and
     /// directories may legitimately contain such files.
     fn package_findings(&self) -> Vec<Finding> {
-        let mut findings = self.symbol_findings();
-        findings.extend(self.version_findings());
-        findings.extend(self.processor_findings());
-        findings.extend(self.broken_libraries());
-        findings.extend(self.family_findings());
+        let mut findings = self.findings_of_closures();
         for package in self.judged_packages() {
             let mine = || self.judged_parts().filter(|part| package.owns_member(&part.name));
             let members: Vec<_> = mine().map(|part| (part.name.as_str(), self.library_wants(part))).collect();
@@ -401,6 +397,28 @@ impl ArtifactReport {
         });
         findings.extend(packages::duplicate_libraries(held));
         findings.extend(packages::leading_out(self.own_parts().map(|part| (part.name.as_str(), &part.binary))));
+        findings
+    }
+
+    /// Checks what runs together. An error about libraries of NVIDIA's that no other file loads is a warning.
+    fn findings_of_closures(&self) -> Vec<Finding> {
+        let (used, idle) = self.used_and_idle_closures();
+        let mut findings = self.findings_of(&used);
+        if !idle.is_empty() {
+            let mut of_idle = self.findings_of(&idle);
+            of_idle.retain(|finding| !findings.contains(finding));
+            of_idle.iter_mut().filter(|finding| finding.severity == Severity::Error).for_each(mark_idle);
+            findings.extend(of_idle);
+        }
+        findings
+    }
+
+    fn findings_of(&self, closures: &[&MemberClosure]) -> Vec<Finding> {
+        let mut findings = self.symbol_findings(closures);
+        extend_new(&mut findings, &version_findings(closures));
+        findings.extend(self.processor_findings(closures));
+        findings.extend(self.broken_libraries(closures));
+        findings.extend(self.family_findings(closures));
         findings
     }
 

@@ -6,9 +6,8 @@ use super::packages::{ArtifactPackage, PackageId};
 use super::{ArtifactMember, ArtifactReport, MemberClosure, MemberLoader, file_name};
 use crate::binary::examined::NotExamined;
 use crate::binary::file::BinaryKind;
-use crate::cli::report::{self, CliError};
-use crate::host::machine::{Components, mark_idle};
-use cudaguard::internal::finding::{Finding, Severity};
+use crate::cli::report::CliError;
+use crate::host::machine::Components;
 
 /// The part of an artifact that a question is about: a package, or the files that belong to none.
 pub(super) struct PackageScope {
@@ -162,7 +161,7 @@ impl ArtifactReport {
 
     /// Returns the closures whose first member is one of these.
     fn closures_from(&self, roots: &BTreeSet<usize>) -> BTreeSet<usize> {
-        let starts = |at: &usize| self.closures[*at].members().next().is_some_and(|root| roots.contains(&root));
+        let starts = |at: &usize| roots.contains(&self.closures[*at].root());
         (0..self.closures.len()).filter(starts).collect()
     }
 
@@ -179,41 +178,16 @@ impl ArtifactReport {
         components
     }
 
-    /// Returns the requirements of what the question is about. An error about libraries of NVIDIA's that no other file loads is a
-    /// warning.
-    pub(crate) fn components(&mut self) -> Components {
-        let mut components = self.judged_components();
-        if !report::has_errors(&components.findings) {
-            return components;
+    /// Returns the closures that the question is about: those that count, and those that start with a library of NVIDIA's which no
+    /// other file loads.
+    pub(super) fn used_and_idle_closures(&self) -> (Vec<&MemberClosure>, Vec<&MemberClosure>) {
+        let (mut used, mut idle): (Vec<_>, Vec<_>) =
+            self.judged_closures().partition(|closure| self.is_used(&self.loaders[closure.root()]));
+        let is_package = self.scope.as_ref().is_some_and(|scope| !scope.is_rest);
+        if is_package || used.is_empty() && !self.is_rest() {
+            used.append(&mut idle);
         }
-        let Some(scope) = self.scope_of_used() else { return components };
-        let whole = self.scope.replace(scope);
-        let of_used = self.judged_components().findings;
-        self.scope = whole;
-        let is_idle = |one: &&mut Finding| one.severity == Severity::Error && !of_used.contains(one);
-        components.findings.iter_mut().filter(is_idle).for_each(mark_idle);
-        components
-    }
-
-    /// Returns the scope of the question without the closures that start with a library of NVIDIA's. `None` if there are none, or
-    /// no others.
-    fn scope_of_used(&self) -> Option<PackageScope> {
-        let all = match &self.scope {
-            None => (0..self.closures.len()).collect(),
-            Some(scope) if scope.is_rest => scope.closures.clone(),
-            Some(_) => return None,
-        };
-        let mut closures = all.clone();
-        closures.retain(|at| self.closures[*at].members().next().is_some_and(|root| self.is_used(&self.loaders[root])));
-        if closures.len() == all.len() || closures.is_empty() && !self.is_rest() {
-            return None;
-        }
-        let names = || self.parts.iter().map(|part| &part.name).chain(self.loaders.iter().map(|loader| &loader.name));
-        let (packages, is_rest, members, own) = match &self.scope {
-            Some(scope) => (scope.packages.clone(), true, scope.members.clone(), scope.own.clone()),
-            None => ((0..self.packages.len()).collect(), false, names().cloned().collect(), names().cloned().collect()),
-        };
-        Some(PackageScope { packages, is_rest, closures, alone: Vec::new(), members, own })
+        (used, idle)
     }
 
     /// Returns true for a file that is no library of NVIDIA's, and for one that such a file may open by its name.

@@ -68,6 +68,11 @@ impl MemberClosure {
         self.loaded.iter().map(|member| member.at)
     }
 
+    /// Returns the index of the first member in [`ArtifactReport::loaders`].
+    pub(super) fn root(&self) -> usize {
+        self.loaded[0].at
+    }
+
     /// Returns true if a library of this name is loaded.
     pub(super) fn has_library(&self, loaders: &[MemberLoader], name: &str) -> bool {
         let name = file_name(name);
@@ -474,9 +479,9 @@ impl ArtifactReport {
     }
 
     /// Reports the libraries that the dynamic linker picks for members and cannot load.
-    pub(super) fn broken_libraries(&self) -> Vec<Finding> {
+    pub(super) fn broken_libraries(&self, closures: &[&MemberClosure]) -> Vec<Finding> {
         let mut findings: Vec<Finding> = Vec::new();
-        for closure in self.judged_closures().filter(|closure| !self.loaders[closure.loaded[0].at].is_of_nvidia()) {
+        for closure in closures.iter().filter(|closure| !self.loaders[closure.root()].is_of_nvidia()) {
             for request in &closure.requests {
                 let finding = match &request.answer {
                     Answer::Broken { path, why, picked_by } => {
@@ -559,19 +564,22 @@ impl ArtifactReport {
     }
 
     /// Returns the members with CUDA that run together, each with the search path that contains it.
-    pub(super) fn closures(&self) -> impl Iterator<Item = Vec<(&ArtifactMember, &str)>> {
+    fn members_of<'a>(
+        &'a self,
+        closures: &[&'a MemberClosure],
+    ) -> impl Iterator<Item = Vec<(&'a ArtifactMember, &'a str)>> {
         let parts: BTreeMap<&str, &ArtifactMember> = self.parts.iter().map(|part| (part.name.as_str(), part)).collect();
-        self.judged_closures().filter(|closure| closure.loaded.len() > 1).map(move |closure| {
+        closures.iter().filter(|closure| closure.loaded.len() > 1).map(move |closure| {
             let part = |member: &'_ LoadedMember| parts.get(self.loaders[member.at].name.as_str()).copied();
             closure.loaded.iter().filter_map(|member| Some((part(member)?, member.picked_by.as_str()))).collect()
         })
     }
 
     /// Reports DLLs next to a program that are for another processor: Windows ends the program with 0xC000007B.
-    pub(super) fn processor_findings(&self) -> Vec<Finding> {
+    pub(super) fn processor_findings(&self, closures: &[&MemberClosure]) -> Vec<Finding> {
         let mut findings = Vec::new();
-        for closure in self.judged_closures() {
-            let root = &self.loaders[closure.loaded[0].at];
+        for closure in closures {
+            let root = &self.loaders[closure.root()];
             for member in &closure.loaded[1..] {
                 let dll = &self.loaders[member.at];
                 let by = member.wanted_by.map(|by| &self.loaders[closure.loaded[by].at]);
@@ -585,19 +593,8 @@ impl ArtifactReport {
         findings
     }
 
-    /// Reports libraries that lack a version of symbols which a member needs.
-    pub(super) fn version_findings(&self) -> Vec<Finding> {
-        let mut findings: Vec<Finding> = Vec::new();
-        for finding in self.judged_closures().flat_map(|closure| &closure.too_old) {
-            if !findings.contains(finding) {
-                findings.push(finding.clone());
-            }
-        }
-        findings
-    }
-
     /// Reports functions that a member needs of a library of NVIDIA and that the library which runs with it lacks.
-    pub(super) fn symbol_findings(&self) -> Vec<Finding> {
+    pub(super) fn symbol_findings(&self, closures: &[&MemberClosure]) -> Vec<Finding> {
         if let Some(graph) = &self.disk {
             if self.is_joined {
                 return symbol_findings(graph);
@@ -605,7 +602,7 @@ impl ArtifactReport {
             return symbol_findings_among(graph, |at| self.loader_on_disk(&graph.objects[at].path).is_some());
         }
         let mut findings = Vec::new();
-        for members in self.closures() {
+        for members in self.members_of(closures) {
             let file = |(part, picked_by): &(&ArtifactMember, &str)| SymbolFile {
                 path: part.name.clone(),
                 soname: part.binary.soname.clone().unwrap_or_else(|| file_name(&part.name).to_owned()),
@@ -656,6 +653,11 @@ impl ArtifactReport {
         }
         findings
     }
+}
+
+/// Reports libraries that lack a version of symbols which a member needs.
+pub(super) fn version_findings(closures: &[&MemberClosure]) -> Vec<Finding> {
+    closures.iter().flat_map(|closure| &closure.too_old).cloned().collect()
 }
 
 /// Returns the path with the real directory, so that each file has one path.

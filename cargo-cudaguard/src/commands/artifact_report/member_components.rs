@@ -57,7 +57,7 @@ impl ArtifactReport {
     }
 
     /// Returns the requirements of all members. A library that a member finds in the artifact is not required of a machine.
-    pub(super) fn judged_components(&self) -> Components {
+    pub(crate) fn components(&self) -> Components {
         let whole = self;
         let (fatal, absent): (Vec<_>, Vec<_>) =
             whole.absent_libraries().into_iter().partition(|library| library.ends_start);

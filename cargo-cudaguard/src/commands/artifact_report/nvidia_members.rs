@@ -29,7 +29,7 @@ impl ArtifactReport {
     }
 
     /// Returns the findings about members that run together and do not fit.
-    pub(super) fn family_findings(&self) -> Vec<Finding> {
+    pub(super) fn family_findings(&self, closures: &[&MemberClosure]) -> Vec<Finding> {
         let judged: BTreeSet<&str> = self.family().map(|(part, _)| part.name.as_str()).collect();
         let is_other = |part: &&ArtifactMember| !judged.contains(part.name.as_str());
         let others = self.parts.iter().filter(is_other).filter_map(|part| Some((part, part.family.as_ref()?)));
@@ -53,7 +53,8 @@ impl ArtifactReport {
             parts.iter().position(|part| found.as_ref() == Some(&part.name))
         };
         let absent = |at: usize, name: &str| self.is_not_found(parts[at], name);
-        let mut findings = family::findings(&members, judged.len(), &self.processes(&parts), &resolve, &absent);
+        let mut findings =
+            family::findings(&members, judged.len(), &self.processes(closures, &parts), &resolve, &absent);
         findings.extend(family::looked_up_findings(&members, judged.len(), &resolve));
         findings
     }
@@ -79,15 +80,15 @@ impl ArtifactReport {
     }
 
     /// Returns the processes of the members; each contains the indices of its members in `parts`.
-    fn processes(&self, parts: &[&ArtifactMember]) -> Vec<MembersOfProcess> {
+    fn processes(&self, closures: &[&MemberClosure], parts: &[&ArtifactMember]) -> Vec<MembersOfProcess> {
         let places: BTreeMap<&str, usize> =
             parts.iter().enumerate().map(|(at, part)| (part.name.as_str(), at)).collect();
-        let process = |closure: &MemberClosure| {
+        let process = |closure: &&MemberClosure| {
             let mut names = closure.members().map(|at| self.loaders[at].name.as_str()).peekable();
             let root = (*names.peek()?).to_owned();
             Some(MembersOfProcess { root, members: names.filter_map(|name| places.get(name).copied()).collect() })
         };
-        self.judged_closures().filter_map(process).collect()
+        closures.iter().filter_map(process).collect()
     }
 
     /// Returns the release of NCCL's headers that a member was compiled with, if the machine provides NCCL.

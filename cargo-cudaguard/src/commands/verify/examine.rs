@@ -123,7 +123,7 @@ fn components_of(binary: &Binary, env: &Env) -> Components {
         return dry_run::components_of_dlls(binary, None);
     }
     let report = ArtifactReport::with_libraries(&binary.path, binary.data().clone(), env);
-    report.map_or_else(|| Components::from_binary(&binary.path, binary), |mut report| report.components())
+    report.map_or_else(|| Components::from_binary(&binary.path, binary), |report| report.components())
 }
 
 /// Returns the requirements of a file and of the libraries that Windows loads for it on this machine. On another system, does the
