@@ -30,7 +30,8 @@ const LFS_POINTER: &[u8] = b"version https://git-lfs.github.com/spec/v1";
 
 /// Returns the file name of a member, which may be in an archive inside of the artifact.
 pub(crate) fn file_name(member: &str) -> &str {
-    member.rsplit(['/', '!']).next().unwrap_or(member)
+    let separators: &[char] = if cfg!(windows) { &['/', '!', '\\'] } else { &['/', '!'] };
+    member.rsplit(separators).next().unwrap_or(member)
 }
 
 fn file_and_ending(member: &str) -> (&str, String) {

@@ -4,6 +4,7 @@
 mod by_package;
 mod choices;
 mod closure;
+mod dlls;
 mod machine;
 mod member;
 mod member_components;
@@ -40,6 +41,7 @@ use crate::family::is_of_nvidia;
 
 use by_package::PackageScope;
 use closure::{MemberClosure, version_findings};
+pub(crate) use dlls::has_dlls;
 pub(crate) use member::{ArtifactMember, sha256_of};
 use member::{MemberLoader, are_adjacent, file_name};
 use member_tree::{MemberTrees, TreeInput};
@@ -495,7 +497,11 @@ impl ArtifactReport {
     /// Returns the member that Windows loads under this name: in the directory of the member that needs it, or else in any
     /// directory. Packages for Python add the other directories with `os.add_dll_directory`, or load the DLLs themselves.
     fn find_dll(&self, member: &str, name: &str) -> Option<String> {
-        let is_dll = |file: &&String| file_name(file).eq_ignore_ascii_case(name);
+        // NVIDIA's have the names that they have on Linux, too.
+        let is_dll = |file: &&String| {
+            let file = file_name(file);
+            file.eq_ignore_ascii_case(name) || plain_name(file) == name
+        };
         let mut found = self.files.iter().filter(is_dll).peekable();
         let first = found.peek().copied();
         found.find(|file| are_adjacent(file, member)).or(first).cloned()

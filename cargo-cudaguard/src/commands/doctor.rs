@@ -37,7 +37,9 @@ pub(crate) fn run_doctor(
     let program = program.as_deref();
     let probe = DriverProbe::with_current_exe();
     let (started, artifact) = match program.map(OpenArtifact::open).transpose()? {
-        Some(artifact) if !packages.is_empty() || artifact.is_never_loaded_here() => (None, Some(artifact)),
+        Some(artifact) if cfg!(windows) || !packages.is_empty() || artifact.is_never_loaded_here() => {
+            (None, Some(artifact))
+        }
         Some(OpenArtifact::File(path, contents)) => (Some((path, contents)), None),
         artifact => (None, artifact),
     };

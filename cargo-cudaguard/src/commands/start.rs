@@ -6,14 +6,14 @@
 
 use std::path::Path;
 
-use super::artifact_report::ArtifactReport;
+use super::artifact_report::{ArtifactReport, has_dlls};
 use crate::binary::examined::mark_only_code;
 use crate::binary::file::{Binary, TargetOs};
 use crate::binary::loader::{self, LoadGraph};
 use crate::binary::mapped_file::OpenFiles;
 use crate::host::dry_run::{self, DryRun, Scope};
 use crate::host::libcuda_fix;
-use crate::host::machine::{Components, DriverProbe, HERE, Machine, detect_for_graph};
+use crate::host::machine::{Components, DriverProbe, HERE, Machine, detect_for_graph, detect_machine};
 use crate::verdict::{Verdict, is_about_driver_or_gpu, is_reported_at_start, is_reported_by_loader, mark_unchecked};
 use cudaguard::internal::env::Env;
 use cudaguard::internal::file_error::{FileError, FileProblem};
@@ -47,6 +47,19 @@ pub fn simulate_and_check(
     Ok(predicted)
 }
 
+/// Returns the findings that refuse a program with its DLLs on this Windows machine. The guard of a program reports the rest itself.
+fn start_on_windows(file: &Binary, env: &Env, probe: &DriverProbe) -> Vec<Finding> {
+    let report = Some(file).filter(|file| has_dlls(file));
+    let report = report.and_then(|file| ArtifactReport::with_dlls(&file.path, file.data().clone(), Some(env)));
+    let Some(components) = report.map(|report| report.components()) else { return Vec::new() };
+    let is_guarded = components.manifests.iter().any(|manifest| !manifest.component.is_unrecorded());
+    let mut findings = components.check_on(&detect_machine(env, Some(probe)), HERE);
+    findings.retain(|finding| {
+        Verdict::from_findings([finding]) == Verdict::Refused && (!is_guarded || is_reported_by_loader(finding.code))
+    });
+    findings
+}
+
 /// Returns the findings that refuse this program on this machine: those with which [`simulate_and_check`] refuses it, except
 /// those that `[runtime]` defers. The driver is queried only if its files alone cause an error, and only its own answer can
 /// then refuse the program. Returns nothing if the file is not a readable program.
@@ -54,7 +67,7 @@ pub fn start_here(program: &Path, env: &Env, probe: &DriverProbe) -> Vec<Finding
     let files = OpenFiles::default();
     let Some(binary) = read_program(program, &files) else { return Vec::new() };
     if cfg!(windows) {
-        return dry_run::start_on_windows(&binary, env, probe);
+        return start_on_windows(&binary, env, probe);
     }
     let Ok(predicted) = simulate_closure(&binary, env, &files, None) else { return Vec::new() };
     let fatal = fatal_findings(env, &predicted);

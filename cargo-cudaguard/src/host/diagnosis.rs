@@ -112,14 +112,6 @@ pub fn examine_host(
     let is_program = program.is_some();
     let (mut findings, graph, mut names) = match program {
         None => (Vec::new(), own, Vec::new()),
-        Some((program, _)) if cfg!(windows) => {
-            let start = windows::check_program(program, env, &machine)?;
-            not_judged.extend(start.not_judged);
-            not_covered.extend(start.not_covered);
-            needs_gpu = start.needs_gpu;
-            files_of_program.push(program.to_owned());
-            (start.findings, None, Vec::new())
-        }
         Some((program, contents)) => {
             let files = own.map(|graph| graph.files().clone()).unwrap_or_default();
             files.insert(program, &contents);

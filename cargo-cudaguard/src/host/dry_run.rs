@@ -1,7 +1,6 @@
 //! A program on this machine: the files that the dynamic linker loads for it, and what it reports about them.
 
 mod absent_libraries;
-mod dlls;
 mod missing;
 mod opened_by_name;
 mod origin;
@@ -22,7 +21,6 @@ use cudaguard::internal::finding::{Finding, MessageTemplate, Values};
 use cudaguard::internal::manifest::Manifest;
 use cudaguard::internal::vendor::{self, CUDNN};
 use cudaguard::internal::version::Version;
-pub(crate) use dlls::{components_of_dlls, finding_of_processor, has_dlls, start_on_windows};
 use missing::missing_library_finding;
 pub(crate) use missing::{brought_cudnn_of_other_major, foreign_library, in_usual_dirs};
 pub(crate) use opened_by_name::{

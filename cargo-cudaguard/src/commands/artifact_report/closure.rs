@@ -12,19 +12,25 @@ use super::member_tree::MemberTree;
 use super::{ArtifactMember, ArtifactReport};
 use crate::binary::examined::NotExamined;
 use crate::binary::loader::{
-    self, Inspection, LibraryCandidate, LoadGraph, LoadOutcome, MissingSymbol, Object, SearchSource,
+    self, DllRequest, Inspection, LibraryCandidate, LoadGraph, LoadOutcome, MissingSymbol, Object, SearchSource,
 };
 use crate::binary::mapped_file::OpenFiles;
 use crate::family::{OpenedLibrary, misnamed};
 use crate::host::dry_run::{
-    FileOpens, OpeningFiles, SymbolFile, brought_cudnn_of_other_major, finding_of_processor, findings_of_missing,
-    foreign_library, is_of_program, load_opened_here, load_opened_inside, symbol_findings, symbol_findings_among,
+    FileOpens, OpeningFiles, SymbolFile, brought_cudnn_of_other_major, findings_of_missing, foreign_library,
+    is_of_program, load_opened_here, load_opened_inside, symbol_findings, symbol_findings_among,
 };
+use cudaguard::internal::elf::machine::machine_name;
 use cudaguard::internal::env::Env;
 use cudaguard::internal::finding::{Finding, MessageTemplate, Values};
+use cudaguard::internal::vendor::plain_name;
 
 /// Maximum number of requests for libraries. A real environment with 5000 files needs fewer than 100000.
 const MOST_REQUESTS: usize = 1 << 20;
+const SEARCH_FOR_DLLS: &str = "the search for DLLs";
+
+/// The files for Windows by name, as indices in [`ArtifactReport::loaders`].
+pub(super) type NamedDlls = BTreeMap<String, Vec<usize>>;
 
 /// A program, or a library that no other member needs, with the members that the dynamic linker loads for it.
 #[derive(Default)]
@@ -82,6 +88,15 @@ impl MemberClosure {
     /// Returns true if the dynamic linker picks a file for a library of this name and cannot load it.
     pub(super) fn is_broken(&self, name: &str) -> bool {
         self.requests.iter().any(|request| request.name == name && matches!(request.answer, Answer::Broken { .. }))
+    }
+
+    /// Adds a DLL that Windows picks and fails to load, with 0xC000007B. It does not continue the search.
+    pub(super) fn push_broken_dll(&mut self, loaders: &[MemberLoader], request: &DllRequest, path: &Path, why: String) {
+        let is_by = |member: &LoadedMember| Path::new(&loaders[member.at].name) == request.needed_by;
+        let by = self.loaded.iter().position(is_by).unwrap_or_default();
+        let path = path.display().to_string();
+        let answer = Answer::Broken { path, why, picked_by: SEARCH_FOR_DLLS.to_owned() };
+        self.requests.push(MemberRequest { by, name: request.name.clone(), answer });
     }
 
     /// Adds a library that is loaded from elsewhere.
@@ -217,10 +232,7 @@ impl ArtifactReport {
             let soname = loader.soname.as_deref();
             needed.contains(file_name(&loader.name)) || soname.is_some_and(|soname| needed.contains(soname))
         };
-        let mut dlls: BTreeMap<String, Vec<usize>> = BTreeMap::new();
-        for (at, loader) in self.loaders.iter().enumerate().filter(|(_, loader)| loader.is_for_windows) {
-            dlls.entry(file_name(&loader.name).to_ascii_lowercase()).or_default().push(at);
-        }
+        let dlls = self.named_dlls();
         let (mut reached, mut requests, mut closures) = (BTreeSet::new(), 0, Vec::new());
         for first in [true, false] {
             for (at, loader) in self.loaders.iter().enumerate() {
@@ -361,24 +373,38 @@ impl ArtifactReport {
         }
     }
 
-    /// Loads the DLLs of a file: those in its directory, and others that are the only ones of their names.
-    fn load_dlls(&self, root: usize, dlls: &BTreeMap<String, Vec<usize>>) -> MemberClosure {
-        let find = |by: &MemberLoader, name: &str| {
-            let files = dlls.get(&name.to_ascii_lowercase())?;
-            let beside = files.iter().find(|at| are_adjacent(&self.loaders[**at].name, &by.name));
-            beside.or(files.first().filter(|_| files.len() == 1)).copied()
-        };
+    /// Returns the files for Windows by name in lower case. NVIDIA's have also the soname that they have on Linux.
+    pub(super) fn named_dlls(&self) -> NamedDlls {
+        let mut dlls = NamedDlls::new();
+        for (at, loader) in self.loaders.iter().enumerate().filter(|(_, loader)| loader.is_for_windows) {
+            let name = file_name(&loader.name).to_ascii_lowercase();
+            for known in BTreeSet::from([plain_name(&name).into_owned(), name.clone()]) {
+                dlls.entry(known).or_default().push(at);
+            }
+        }
+        dlls
+    }
+
+    /// Returns the DLL that a file gets: the one in its directory, or else the only one of this name.
+    fn find_loaded_dll(&self, by: &MemberLoader, name: &str, dlls: &NamedDlls) -> Option<usize> {
+        let files = dlls.get(&name.to_ascii_lowercase())?;
+        let beside = files.iter().find(|at| are_adjacent(&self.loaders[**at].name, &by.name));
+        beside.or(files.first().filter(|_| files.len() == 1)).copied()
+    }
+
+    /// Loads the DLLs of a file, and those that these need or open.
+    pub(super) fn load_dlls(&self, root: usize, dlls: &NamedDlls) -> MemberClosure {
         let mut loaded = vec![LoadedMember::root(root)];
         let mut next = 0;
         while next < loaded.len() {
             let by = &self.loaders[loaded[next].at];
-            let opened = by.opens.libraries.iter().flat_map(|opened| &opened.names);
-            for name in by.needed.iter().chain(&by.delay_loaded).chain(opened) {
-                let Some(at) = find(by, name) else { continue };
+            let imported = by.needed.iter().chain(&by.delay_loaded).map(std::slice::from_ref);
+            for names in imported.chain(by.opens.groups()) {
+                let find = |name: &String| Some((self.find_loaded_dll(by, name, dlls)?, name.clone()));
+                let Some((at, name)) = names.iter().find_map(find) else { continue };
                 if !loaded.iter().any(|member| member.at == at) {
-                    let picked_by = "the search for DLLs".to_owned();
-                    let (wanted_by, name) = (Some(next), name.clone());
-                    loaded.push(LoadedMember { at, wanted_by, name, picked_by, by_name: true });
+                    let picked_by = SEARCH_FOR_DLLS.to_owned();
+                    loaded.push(LoadedMember { at, wanted_by: Some(next), name, picked_by, by_name: true });
                 }
             }
             next += 1;
@@ -584,9 +610,12 @@ impl ArtifactReport {
                 let dll = &self.loaders[member.at];
                 let by = member.wanted_by.map(|by| &self.loaders[closure.loaded[by].at]);
                 let is_imported = by.is_some_and(|by| by.is_for_windows && by.needed.contains(&member.name));
-                let is_adjacent = are_adjacent(&root.name, &dll.name);
-                if let Some(program) = root.processor.filter(|_| is_imported && is_adjacent) {
-                    findings.extend(finding_of_processor((&dll.name, dll.processor), (&root.name, program)));
+                // Other directories are searched for a single file alone.
+                let is_searched = self.is_file() || are_adjacent(&root.name, &dll.name);
+                let names =
+                    if self.is_file() { [file_name(&root.name), &member.name] } else { [&*root.name, &dll.name] };
+                if let Some(program) = root.processor.filter(|_| is_imported && is_searched) {
+                    findings.extend(finding_of_processor((names[1], dll.processor), (names[0], program)));
                 }
             }
         }
@@ -664,4 +693,12 @@ pub(super) fn version_findings(closures: &[&MemberClosure]) -> Vec<Finding> {
 pub(super) fn without_links(path: &Path) -> PathBuf {
     let dir = path.parent().and_then(|dir| fs::canonicalize(dir).ok());
     dir.zip(path.file_name()).map_or_else(|| path.to_owned(), |(dir, name)| dir.join(name))
+}
+
+/// Returns the finding for a DLL that is for another processor than the program: each with its name and processor.
+fn finding_of_processor(dll: (&str, Option<u16>), program: (&str, u16)) -> Option<Finding> {
+    let processor = dll.1.filter(|processor| ![0, program.1].contains(processor) && program.1 != 0)?;
+    let values = Values::default().with("file", dll.0).with("processor", machine_name(processor));
+    let values = values.with("place", program.0).with("machine", machine_name(program.1));
+    Some(MessageTemplate::WrongMachine.to_finding(&values))
 }

@@ -341,10 +341,11 @@ impl ArtifactReport {
     ) -> Vec<(Result<Found, Finding>, &'static str)> {
         let Some(at) = self.loader_of(&part.name) else { return Vec::new() };
         if part.binary.os == Some(TargetOs::Windows) {
-            let mut imported = part.binary.needed.iter().filter(|name| CUDNN.is_named(name));
-            let found = imported.find_map(|name| Some((name, self.find_dll(&part.name, name)?)));
-            let library = found.map(|(soname, file)| (Ok(self.bundled_dll(soname, &file)), "the archive"));
-            return library.into_iter().collect();
+            let imported = part.binary.imported().map(String::as_str).filter(|name| CUDNN.is_named(name));
+            let mut names = imported.chain(own.manifests.iter().filter_map(cudnn_soname));
+            let found = names.find_map(|name| Some((name, self.find_dll(&part.name, name)?)));
+            let place = if self.is_file() { "the program" } else { "the archive" };
+            return found.map(|(name, file)| (Ok(self.bundled_dll(name, &file)), place)).into_iter().collect();
         }
         let mut names: Vec<String> = part.binary.needed.iter().filter(|name| CUDNN.is_named(name)).cloned().collect();
         // If it is unknown how a component uses cuDNN, it uses one that is loaded anyway.
@@ -366,7 +367,7 @@ impl ArtifactReport {
         let dir = |name: &str| name.rfind('/').map_or(String::new(), |at| name[..at].to_owned());
         let mut beside = self.parts.iter().filter(|part| dir(&part.name) == dir(file));
         let version = beside.find_map(ArtifactMember::cudnn_version);
-        let path = Some(format!("{}!{file}", self.archive.display()));
+        let path = Some(if self.is_file() { file.to_owned() } else { format!("{}!{file}", self.archive.display()) });
         Found { soname: Some(soname.to_owned()), version, path, taken: true, ..Found::default() }
     }
 

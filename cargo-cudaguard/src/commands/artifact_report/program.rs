@@ -4,8 +4,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::machine::MachineLibrary;
-use super::{ArtifactMember, ArtifactReport, served_by_others};
+use super::{ArtifactMember, ArtifactReport, has_dlls, served_by_others};
 use crate::binary::examined::has_trace_of_cuda;
+use crate::binary::file::Binary;
 use crate::binary::loader;
 use crate::binary::loader::{LibraryCandidate, LoadGraph, SearchSource};
 use crate::binary::mapped_file::{Contents, OpenFiles};
@@ -18,7 +19,11 @@ use cudaguard::internal::env::Env;
 
 impl ArtifactReport {
     /// Reads a file and the libraries that come with it, for any machine. `None` if it cannot be parsed.
-    pub(crate) fn with_libraries(path: &Path, contents: Arc<Contents>, env: &Env) -> Option<Self> {
+    pub(crate) fn with_libraries(binary: &Binary, env: &Env) -> Option<Self> {
+        let (path, contents) = (&*binary.path, binary.data().clone());
+        if has_dlls(binary) {
+            return Self::with_dlls(path, contents, None);
+        }
         let files = OpenFiles::default();
         files.insert(path, &contents);
         match loader::resolve_with(path, env, &files) {
@@ -28,7 +33,7 @@ impl ArtifactReport {
         }
     }
 
-    fn alone(path: &Path, contents: Arc<Contents>) -> Option<Self> {
+    pub(super) fn alone(path: &Path, contents: Arc<Contents>) -> Option<Self> {
         let (part, loader, _) = ArtifactMember::from_contents(&path.to_string_lossy(), contents, true).ok()?;
         Some(Self::with_file(path, part, loader, Vec::new()))
     }
@@ -88,7 +93,7 @@ impl ArtifactReport {
     }
 
     /// Applies `[runtime]` of the program to its libraries without a guard.
-    fn use_runtime_of_root(&mut self) {
+    pub(super) fn use_runtime_of_root(&mut self) {
         let Some((root, libraries)) = self.parts.split_first_mut() else { return };
         let guarded = root.components.manifests.iter().find(|manifest| !manifest.component.is_unrecorded());
         let Some(runtime) = guarded.map(|manifest| manifest.runtime) else { return };

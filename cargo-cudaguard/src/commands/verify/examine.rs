@@ -14,12 +14,12 @@ use crate::binary::examined::{NotExamined, mark_only_code};
 use crate::binary::file::{Binary, BinaryKind, TargetOs};
 use crate::binary::mapped_file::{Contents, OpenFiles};
 use crate::cli::report::CliError;
-use crate::commands::artifact_report::{self, ArtifactReport, PackageId};
+use crate::commands::artifact_report::{self, ArtifactReport, PackageId, has_dlls};
 use crate::commands::inspect::built_with;
 use crate::commands::release::{Gate, GateReport};
 use crate::commands::start;
 use crate::family::{is_of_nvidia, opened_without_requirement};
-use crate::host::dry_run::{self, Loaded, has_dlls};
+use crate::host::dry_run::Loaded;
 use crate::host::judge::gpu_answer::{GpuAnswer, Service, answers};
 use crate::host::machine::oldest_driver::add_driver_needs;
 use crate::host::machine::{self, Components, DriverProbe, Machine, answers_together, extend_new};
@@ -119,20 +119,16 @@ impl<'a> OpenArtifact<'a> {
 
 /// Returns the requirements of a file and of the libraries that come with it, for any machine.
 fn components_of(binary: &Binary, env: &Env) -> Components {
-    if has_dlls(binary) {
-        return dry_run::components_of_dlls(binary, None);
-    }
-    let report = ArtifactReport::with_libraries(&binary.path, binary.data().clone(), env);
-    report.map_or_else(|| Components::from_binary(&binary.path, binary), |report| report.components())
+    ArtifactReport::with_libraries(binary, env)
+        .map_or_else(|| Components::from_binary(&binary.path, binary), |report| report.components())
 }
 
 /// Returns the requirements of a file and of the libraries that Windows loads for it on this machine. On another system, does the
 /// same as [`components_of`].
 fn components_here(binary: &Binary, env: &Env) -> Components {
-    if cfg!(windows) && has_dlls(binary) {
-        return dry_run::components_of_dlls(binary, Some(env));
-    }
-    components_of(binary, env)
+    let is_here = cfg!(windows) && has_dlls(binary);
+    let here = is_here.then(|| ArtifactReport::with_dlls(&binary.path, binary.data().clone(), Some(env))).flatten();
+    here.map_or_else(|| components_of(binary, env), |report| report.components())
 }
 
 fn is_foreign(binary: &Binary) -> bool {

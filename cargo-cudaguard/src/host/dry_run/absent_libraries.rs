@@ -1,8 +1,6 @@
 //! Libraries that files need and that are not found. Every way to name the files, alone or in an archive, has the same rule.
 
-use std::path::Path;
-
-use crate::binary::examined::{NotExamined, names_library_of_cuda};
+use crate::binary::examined::names_library_of_cuda;
 use crate::binary::file::{Binary, TargetOs};
 use crate::family::{is_of_nvidia, opened_libraries};
 use cudaguard::internal::elf::Elf;
@@ -330,11 +328,6 @@ pub(crate) fn is_searched_inside(name: &str, file: &Binary) -> bool {
         let below = entry.strip_prefix("$ORIGIN").or_else(|| entry.strip_prefix("${ORIGIN}"));
         below.is_some_and(|below| resolve_within(dir, below).is_some())
     })
-}
-
-/// Describes a library of the program that a file needs and that is not found.
-pub(super) fn absent_library(name: &str, by: &Path) -> NotExamined {
-    NotExamined::new(name, format!("needed by {}, and not found", by.display()))
 }
 
 #[cfg(test)]

@@ -72,6 +72,11 @@ impl FileOpens {
         }
     }
 
+    /// Returns the names of each library, except those that are only texts.
+    pub(crate) fn groups(&self) -> impl Iterator<Item = &[String]> {
+        self.libraries.iter().map(|library| &*library.names).chain(self.others.iter().map(Vec::as_slice))
+    }
+
     /// Returns true if a library of this name is one of them.
     pub(crate) fn includes(&self, name: &str) -> bool {
         let mut names = self.others.iter().flatten().chain(&self.texts);
