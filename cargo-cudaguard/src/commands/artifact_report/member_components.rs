@@ -15,11 +15,11 @@ use crate::binary::loader::SearchSource;
 use crate::cli::report::CliError;
 use crate::family::is_nvrtc;
 use crate::host::dry_run::{is_brought, is_searched_inside};
-use crate::host::library_version::{in_name, inner_file};
-use crate::host::machine::detect::{in_compat_dir, release_in_name, release_of_file};
+use crate::host::library_version::in_name;
+use crate::host::machine::detect::{PartFacts, in_compat_dir, read_part, release_in_name, release_of_file};
 use crate::host::machine::{
-    BroughtCudnn, Choice, Components, HostLibrary as Found, HostLibraryPart, LinkedCudnn, LoadedModule, Needed,
-    OpenedByName, Variant, cudnn_soname, is_cudnn_row, opened_cudnn, read_parts_of,
+    BroughtCudnn, Choice, Components, HostLibrary as Found, LinkedCudnn, LoadedModule, Needed, OpenedByName, Variant,
+    cudnn_soname, is_cudnn_row, opened_cudnn, read_parts_of,
 };
 use cudaguard::internal::finding::Finding;
 use cudaguard::internal::manifest::Requirement;
@@ -394,9 +394,13 @@ impl ArtifactReport {
         let mut found = Found { soname: Some(plain_name(own).into_owned()), taken: true, ..Found::default() };
         if graph.is_on_disk() {
             found.version = in_name(CUDNN, path);
-            read_parts_of(&graph.graph, index, CUDNN, rows, &mut found);
+            let read = |path: &Path, symbol: &str| read_part(&graph.graph, CUDNN, path, symbol);
+            read_parts_of(&graph.graph, (index, found.version), CUDNN, rows, &mut found, &read);
         } else {
-            self.read_member_parts(graph, index, &mut found);
+            found.version = self.part_at(graph, path).and_then(ArtifactMember::cudnn_version);
+            read_parts_of(&graph.graph, (index, found.version), CUDNN, rows, &mut found, &|path, _| {
+                self.part_facts(graph, path)
+            });
         }
         let (file, place) = if self.is_file() {
             found.by = Some(object.place.in_short());
@@ -411,20 +415,10 @@ impl ArtifactReport {
         Some((found, place))
     }
 
-    /// Reads the parts of a cuDNN that are members.
-    fn read_member_parts(&self, graph: &MemberGraph<'_>, index: usize, found: &mut Found) {
-        let by_name = self.part_at(graph, &graph.graph.objects[index].path).and_then(ArtifactMember::cudnn_version);
-        let major = found.soname.as_deref().and_then(|soname| CUDNN.major(soname));
-        let mut parts = Vec::new();
-        for part in major.into_iter().flat_map(|major| CUDNN.parts_of_major(major)) {
-            let Some(path) = inner_file(&graph.graph, index, part.file, by_name) else { continue };
-            let member = self.part_at(graph, &path);
-            found.cuda = found.cuda.or_else(|| member?.family.as_ref()?.cudnn_for);
-            let version = member.and_then(|member| member.cudnn_part);
-            parts.push(HostLibraryPart { file: part.file.to_owned(), version, path: None });
-        }
-        found.version = parts.iter().find_map(|part| part.version).or(by_name);
-        found.parts = Some(parts);
+    fn part_facts(&self, graph: &MemberGraph<'_>, path: &Path) -> PartFacts {
+        let member = self.part_at(graph, path);
+        let cuda = member.and_then(|member| member.family.as_ref()?.cudnn_for);
+        PartFacts { version: member.and_then(|member| member.cudnn_part), cuda, path: None }
     }
 
     fn part_at(&self, graph: &MemberGraph<'_>, path: &Path) -> Option<&ArtifactMember> {

@@ -23,7 +23,7 @@ use cudaguard::internal::env::Env;
 use cudaguard::internal::files;
 use cudaguard::internal::manifest::Requirement;
 use cudaguard::internal::vendor::{self, LIBCUDA};
-use cudaguard::internal::version::{DriverRelease, Version};
+use cudaguard::internal::version::{CudaVersion, DriverRelease, Version};
 
 const PTX_COMPILER: &str = "libnvidia-ptxjitcompiler.so.1";
 /// Maximum size of a text file of the kernel. Longer files are ignored.
@@ -275,21 +275,42 @@ fn described_file(env: &Env, name: String, version: Option<Version>, candidate: 
 /// own file.
 fn read_parts(graph: &mut LoadGraph, library: &vendor::Library, file: &mut HostLibrary) {
     let Some(index) = file.soname.as_deref().and_then(|soname| graph.dlopen_library(0, soname)) else { return };
-    read_parts_of(graph, index, library, &[], file);
+    let by_name = in_name(library, &graph.objects[index].path);
+    read_parts_of(graph, (index, by_name), library, &[], file, &|path, symbol| read_part(graph, library, path, symbol));
 }
 
-/// Reads the parts that an object, a library of this machine, opens. `rows`: the requirements of a component.
+/// A file that is a part of a library.
+#[derive(Default)]
+pub(crate) struct PartFacts {
+    pub(crate) version: Option<Version>,
+    /// The CUDA version that the library is built for.
+    pub(crate) cuda: Option<CudaVersion>,
+    /// The file, if it is on this machine.
+    pub(crate) path: Option<PathBuf>,
+}
+
+/// Reads a part of a library that is a file of this machine. `symbol`: the function that contains the version.
+pub(crate) fn read_part(graph: &LoadGraph, library: &vendor::Library, path: &Path, symbol: &str) -> PartFacts {
+    let files = graph.files();
+    PartFacts {
+        version: exported_version(files, path, symbol).or_else(|| file_version(files, path)),
+        cuda: files.open(path).ok().and_then(|data| cudart_inside(library, &Elf::parse(&data).ok()?)),
+        path: Some(path.to_owned()),
+    }
+}
+
+/// Reads the parts that an object, a library, opens. `of`: the object, and the version in its name. `rows`: the requirements of a
+/// component. `read` reads a part.
 pub(crate) fn read_parts_of(
     graph: &LoadGraph,
-    index: usize,
+    of: (usize, Option<Version>),
     library: &vendor::Library,
     rows: &[Requirement],
     file: &mut HostLibrary,
+    read: &dyn Fn(&Path, &str) -> PartFacts,
 ) {
     let Some(major) = file.soname.as_deref().and_then(|soname| library.major(soname)) else { return };
-    let files = graph.files();
-    let path = &graph.objects[index].path;
-    let by_name = in_name(library, path);
+    let (index, by_name) = of;
     let mut names: Vec<(&str, &str)> = library.parts_of_major(major).map(|part| (part.file, part.symbol)).collect();
     // Those of a major that no table lists.
     for row in rows {
@@ -304,9 +325,9 @@ pub(crate) fn read_parts_of(
             is_known &= !graph.is_shut(index, name);
             continue;
         };
-        file.cuda = file.cuda.or_else(|| cudart_inside(library, &Elf::parse(&files.open(&own).ok()?).ok()?));
-        let version = exported_version(files, &own, symbol).or_else(|| file_version(files, &own));
-        found.push(HostLibraryPart { file: name.to_owned(), version, path: Some(own) });
+        let PartFacts { version, cuda, path } = read(&own, symbol);
+        file.cuda = file.cuda.or(cuda);
+        found.push(HostLibraryPart { file: name.to_owned(), version, path });
     }
     // The version of the parts counts. The release of the library's own file is reported if it differs.
     file.version = found.iter().find_map(|part| part.version).or(file.version);
