@@ -16,6 +16,8 @@ use crate::binary::loader::{Inspection, LoadGraph};
 use crate::binary::mapped_file::{Contents, OpenFiles};
 use crate::family::opened_names;
 use crate::host::dry_run::{self, DryRun};
+use crate::host::facts::CudnnState;
+use crate::host::judge;
 use crate::host::libcuda_fix;
 use crate::host::library_version::file_version;
 use crate::host::machine::{DriverProbe, Machine, detect, redact};
@@ -23,8 +25,8 @@ use crate::verdict::Verdict;
 use cudaguard::Status;
 use cudaguard::internal::env::Env;
 use cudaguard::internal::file_error::FileError;
-use cudaguard::internal::finding::{self, Code, Effect, Finding, MessageTemplate, Severity, Values};
-use cudaguard::internal::manifest::{Manifest, Requirement};
+use cudaguard::internal::finding::{self, Code, Effect, Finding, Severity};
+use cudaguard::internal::manifest::{Component, Manifest, Requirement};
 use cudaguard::internal::policy::GpuNeed;
 use cudaguard::internal::vendor::{self, CUDART, LIBCUDA};
 use serde::Serialize;
@@ -151,7 +153,7 @@ pub fn examine_host(
         graph.iter().flat_map(|graph| names.iter().flat_map(move |name| driver_candidates(env, graph, name))).collect()
     };
     let signs = HostSymptoms::from_candidates(env, &choices);
-    let absent = needs_gpu.and_then(|component| without_gpu(&machine, &component));
+    let absent = needs_gpu.and_then(|component| without_gpu(&machine, component));
     let mut of_host = diagnose_host(&machine, &signs);
     if let (Some(graph), Some(driver)) = (&graph, &machine.driver) {
         libcuda_fix::adapt_hints(&mut of_host, env, graph, driver, needs_cuda);
@@ -246,14 +248,14 @@ fn describe_unguarded(manifests: &[Manifest], names: &[String]) -> Option<String
 
 /// Returns the component that cannot work without a driver and a GPU. `None` if there is none, or if `[runtime] gpu` is optional.
 /// `links`: the program is linked to the driver or to cudart.
-fn component_that_needs_cuda(program: &Path, manifests: &[Manifest], links: bool) -> Option<String> {
+fn component_that_needs_cuda(program: &Path, manifests: &[Manifest], links: bool) -> Option<Component> {
     if let Some(manifest) = manifests.iter().find(|manifest| {
         manifest.requires.iter().any(|row| matches!(row, Requirement::Driver { .. } | Requirement::Gpu { .. }))
     }) {
-        return (manifest.runtime.gpu != GpuNeed::Optional).then(|| manifest.component.to_string());
+        return (manifest.runtime.gpu != GpuNeed::Optional).then(|| manifest.component.clone());
     }
     let optional = manifests.iter().any(|manifest| manifest.runtime.gpu == GpuNeed::Optional);
-    (links && !optional).then(|| program.file_name().unwrap_or(program.as_os_str()).to_string_lossy().into_owned())
+    (links && !optional).then(|| Component::unrecorded(&name_of(program)))
 }
 
 fn name_of(path: &Path) -> String {
@@ -280,17 +282,10 @@ fn is_gpu_device(path: &Path) -> bool {
 
 /// Returns a warning for a program that needs a GPU if this machine shows it none. It starts nevertheless, unless its policy requires a
 /// GPU: then the judge has reported this error.
-fn without_gpu(machine: &Machine, component: &str) -> Option<Finding> {
-    let driver = machine.driver.as_ref()?;
-    let values = Values::default().with("component", component).with_known("driver", driver.user);
-    let are_hidden = machine.gpus.as_ref().is_some_and(|gpus| gpus.iter().all(|gpu| gpu.visible == Some(false)));
-    let message = match driver.init {
-        _ if driver.absent => MessageTemplate::DriverMissing,
-        Some(100) => MessageTemplate::GpuMissing,
-        Some(0) if are_hidden => MessageTemplate::GpuMissing,
-        _ => return None,
-    };
-    Some(message.to_finding(&values).with_component(component).with_severity(Severity::Warning))
+fn without_gpu(machine: &Machine, component: Component) -> Option<Finding> {
+    let refusal = judge::refusal_of_every_gpu_program(component, &machine.host_with(CudnnState::Unknown));
+    let refusal = refusal.filter(|finding| matches!(finding.code, Code::DriverMissing | Code::GpuMissing))?;
+    Some(refusal.with_severity(Severity::Warning))
 }
 
 /// Returns the names of the NVIDIA libraries that the program is linked to or will load.

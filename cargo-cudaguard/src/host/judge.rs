@@ -116,10 +116,9 @@ pub fn judge(manifest: &Manifest, host: &Host) -> Vec<Finding> {
     findings
 }
 
-/// Returns the error because of which this host refuses every program that requires a GPU.
-pub fn refusal_of_every_gpu_program(host: &Host) -> Option<Finding> {
-    let (component, policy) = (Component::unrecorded(""), Policy::default());
-    let mut manifest = Manifest::from_build(component, "", "", &policy, &Toolchain::default());
+/// Returns the error because of which this host refuses every program that requires a GPU, named as this component.
+pub fn refusal_of_every_gpu_program(component: Component, host: &Host) -> Option<Finding> {
+    let mut manifest = Manifest::from_build(component, "", "", &Policy::default(), &Toolchain::default());
     manifest.runtime.gpu = GpuNeed::Required;
     judge(&manifest, host).into_iter().find(|finding| finding.code.effect() == Effect::Refuses)
 }

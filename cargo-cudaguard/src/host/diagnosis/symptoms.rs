@@ -10,6 +10,7 @@ use crate::host::machine::{Gpu, HostLibrary, HostLibraryPart, Machine, MachineKi
 use crate::knowledge::symptoms::{MachineFact, likeliest_cause};
 use cudaguard::internal::env::Env;
 use cudaguard::internal::finding::{Code, Finding, MessageTemplate, Severity, Values};
+use cudaguard::internal::manifest::Component;
 use cudaguard::internal::tables;
 use cudaguard::internal::vendor::{CUDNN, LIBCUDA};
 use cudaguard::internal::version::{CudaVersion, Version};
@@ -96,7 +97,8 @@ pub(super) fn diagnose_host(machine: &Machine, signs: &HostSymptoms) -> Vec<Find
     }
     // For 100, no device, the GPUs and device files of the machine decide, below.
     if let Some(answer) = driver.init.filter(|answer| *answer != 100) {
-        let refusal = judge::refusal_of_every_gpu_program(&machine.host_with(CudnnState::Unknown));
+        let refusal =
+            judge::refusal_of_every_gpu_program(Component::unrecorded(""), &machine.host_with(CudnnState::Unknown));
         let refusal = refusal.filter(|finding| answer != 0 || finding.code == Code::GpuNotForDriver);
         found.extend(refusal.or_else(|| (answer != 0).then(|| init_failure(answer, machine, signs, &values))));
     }
@@ -218,7 +220,8 @@ fn without_answer(machine: &Machine, on_bus: &[(u8, u8)]) -> Machine {
 fn undriven_finding(machine: &Machine, signs: &HostSymptoms, values: &Values) -> Option<Finding> {
     let described = without_answer(machine, &signs.capabilities);
     let newest = described.known_gpus().iter().filter_map(|gpu| gpu.cc).max()?;
-    let refusal = judge::refusal_of_every_gpu_program(&described.host_with(CudnnState::Unknown));
+    let refusal =
+        judge::refusal_of_every_gpu_program(Component::unrecorded(""), &described.host_with(CudnnState::Unknown));
     if let Some(finding) = refusal.filter(|finding| finding.code == Code::GpuNotForDriver) {
         return Some(finding);
     }
@@ -305,7 +308,7 @@ mod tests {
     use super::*;
     use crate::host::machine::{Components, Driver};
     use cudaguard::internal::finding::Effect;
-    use cudaguard::internal::manifest::{Component, Manifest, Requirement};
+    use cudaguard::internal::manifest::{Manifest, Requirement};
     use cudaguard::internal::policy::Policy;
     use cudaguard::internal::toolchain::Toolchain;
     use cudaguard::internal::version::DriverRelease;
