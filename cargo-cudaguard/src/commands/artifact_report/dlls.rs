@@ -132,19 +132,15 @@ impl ArtifactReport {
                 continue;
             }
             let by = request.needed_by.display();
-            match self.parts.first_mut().filter(|_| self.loaders[0].is_program()) {
+            if let Some(root) = self.parts.first_mut().filter(|_| self.loaders[0].is_program()) {
                 // Windows ends a program.
-                Some(root) => {
-                    let values = Values::default().with("library", name).with("needed_by", by);
-                    let cure = MessageFragment::InstallPackage.render(&Values::default());
-                    let absent = MessageTemplate::LibraryAbsent.to_finding(&values.with("cure", cure));
-                    root.components.findings.push(absent);
-                }
+                let values = Values::default().with("library", name).with("needed_by", by);
+                let cure = MessageFragment::InstallPackage.render(&Values::default());
+                root.components.findings.push(MessageTemplate::LibraryAbsent.to_finding(&values.with("cure", cure)));
+            } else {
                 // The program that loads a library may have them in its directory.
-                None => {
-                    let why = format!("{by} needs it, and only the directory of the program may contain it");
-                    self.not_examined.push(NotExamined::new(name.as_str(), why));
-                }
+                let why = format!("{by} needs it, and only the directory of the program may contain it");
+                self.not_examined.push(NotExamined::new(name.as_str(), why));
             }
         }
     }
