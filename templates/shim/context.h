@@ -154,7 +154,7 @@ SHIM_API void read_image_names(struct image *im);
 SHIM_API struct image make_image(const struct dl_phdr_info *info);
 SHIM_API struct image read_image(const struct loaded_file *file);
 SHIM_API const char *find_needed(const struct image *im, const char *stem);
-SHIM_API int is_loaded(const char *name, char (*path)[PATH_MAX], char (*soname)[NOTE_TEXT]);
+SHIM_API int is_loaded(const char *name, char (*path)[PATH_MAX]);
 SHIM_API void read_process(struct context *cx, int all);
 SHIM_API void close_elf(struct elf *e);
 SHIM_API enum lookup open_elf(struct context *cx, struct elf *e, const char *path);

@@ -64,7 +64,7 @@ SHIM_FN enum lookup find_part(struct context *cx, const struct cudnn *c, struct 
 SHIM_FN void detect_part(struct context *cx, struct cudnn *c, struct part *p, const struct note *n,
                          const struct image *of, struct library_file *f) {
   enum lookup is = IS_LOADED;
-  if (is_loaded(p->file, &f->path, 0)) open_elf(cx, &f->elf, f->path);
+  if (is_loaded(p->file, &f->path)) open_elf(cx, &f->elf, f->path);
   else is = find_part(cx, c, p, of, f);
   if (is == IS_THERE || is == IS_LOADED) read_part(p, n, f);
   else p->is.state = is == ASK_LOADER || cx->lookup_failed ? UNKNOWN : ABSENT;
@@ -145,7 +145,7 @@ SHIM_FN void settle_version(struct cudnn *c) {
  * that was loaded by its path only if its own search finds the same file. */
 SHIM_FN int is_loaded_for_dlopen(const char *name, char (*path)[PATH_MAX]) {
 #ifdef __GLIBC__
-  return is_loaded(name, path, 0);
+  return is_loaded(name, path);
 #else
   (void)name, (void)path;
   return 0;
@@ -178,7 +178,7 @@ SHIM_FN void detect_cudnn(struct context *cx, struct cudnn *c, const struct note
   read_note_text(n, row->soname, &c->soname);
   if (!read_note_text(n, row->names, &c->names) || !c->names[0])
     copy_text(c->names, NOTE_TEXT, c->soname);
-  if (needed && is_loaded(needed, &c->path, 0)) {
+  if (needed && is_loaded(needed, &c->path)) {
     is = IS_LOADED;
     copy_text(c->soname, NOTE_TEXT, needed);
   } else {
@@ -187,8 +187,9 @@ SHIM_FN void detect_cudnn(struct context *cx, struct cudnn *c, const struct note
   if (is == NOT_THERE && opens && !cx->lookup_failed) c->is.state = ABSENT;
   /* After the program has started: if none of its names is found, the only loaded cuDNN is the one
    * that the program uses. */
-  if (is == NOT_THERE && opens && late && is_loaded(0, &c->path, &c->soname)) {
+  if (is == NOT_THERE && opens && late && is_loaded(0, &c->path)) {
     is = IS_THERE;
+    copy_text(c->soname, NOTE_TEXT, base_name(c->path));
     copy_text(c->why, WHY, "the program itself");
   }
   if (is == IS_LOADED &&
@@ -227,7 +228,7 @@ SHIM_FN void probe_cudnn(struct context *cx, struct cudnn *c, const struct note 
                          const struct library_row *row, struct library_file *f) {
   const char *text;
   const int opens = (row->flags & LIBRARY_DLOPENED) != 0;
-  const int loaded = opens ? is_loaded_for_dlopen(c->soname, 0) : is_loaded(c->soname, 0, 0);
+  const int loaded = opens ? is_loaded_for_dlopen(c->soname, 0) : is_loaded(c->soname, 0);
   int outcome;
   cx->level = 1;
   c->is.source = DETECTED;
@@ -421,8 +422,7 @@ SHIM_FN void detect_driver(struct context *cx, const struct note *n, struct libr
   d->path = &cx->libcuda;
   names = cx->libcuda_names;
   while (is == NOT_THERE && (names = read_name(names, text)))
-    is = is_loaded(text, d->path, 0) ? IS_LOADED
-                                     : search_library(cx, text, &of, d->path, &f->elf, 0);
+    is = is_loaded(text, d->path) ? IS_LOADED : search_library(cx, text, &of, d->path, &f->elf, 0);
   if (is == NOT_THERE || is == ASK_LOADER) return;
   d->is.user = parse_release(resolve_name(*d->path, &f->path));
   d->is.state = FOUND;
@@ -509,7 +509,7 @@ SHIM_FN void detect_cudart(struct context *cx, const struct note *n, char (*path
   char soname[NOTE_TEXT];
   call->cudart.source = BY_FILES;
   read_row_text(cx, n, get_row(cx, n, call->cudart_row).driver.cudart, &soname);
-  if (!is_loaded(soname, path, 0)) return;
+  if (!is_loaded(soname, path)) return;
   call->cudart_soname = store_untrusted_text(cx, soname);
   call->cudart_path = store_untrusted_text(cx, *path);
   call->cudart.state = FOUND;

@@ -61,7 +61,7 @@ SHIM_API void judge_slots(struct context *cx) {
   cx->now = cx->note; /* the note of the program is the first */
   f = add_finding(cx, LIBRARY_LACKS_SYMBOL_EMPTY_SLOT);
   set_slot_names(cx, f, s);
-  if (is_loaded(cx->texts.at + f->library, &cx->file.path, 0))
+  if (is_loaded(cx->texts.at + f->library, &cx->file.path))
     f->path = store_untrusted_text(cx, cx->file.path);
   f->min = (uint32_t)s->st_size;
 }
@@ -167,7 +167,8 @@ SHIM_FN void fail_like_loader(struct context *cx, const ElfW(Sym) * s) {
   /* The first string in the file is argv[0]. */
   f->path = store_untrusted_text(
       cx, read_file_text(cx, "/proc/self/cmdline", t.at, t.size) ? t.at : find_program(cx));
-  put_sentence(cx, &t, LIBRARY_LACKS_SYMBOL_BY_THE_LOADER, f);
+  f->kind = LIBRARY_LACKS_SYMBOL_BY_THE_LOADER;
+  put_filled(cx, &t, get_text(get_meaning(f)->sentence), f);
   put_char(&t, '\n');
   print_text(t.at);
   exit_now(STATUS_OF_LOADER);

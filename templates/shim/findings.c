@@ -139,12 +139,6 @@ SHIM_API int put_filled(struct context *cx, struct text *t, const char *format,
   return any && !lacks;
 }
 
-/* Appends the sentence of a message with the values of a finding. */
-SHIM_API void put_sentence(struct context *cx, struct text *t, enum message kind,
-                           const struct finding *f) {
-  put_filled(cx, t, get_text(meanings[kind].sentence), f);
-}
-
 /* Returns whether the message has a line with the component, which several findings can share. */
 SHIM_API int names_component(const struct finding *f) {
   return get_meaning(f)->line[0] == LINE_needed_by;

@@ -101,7 +101,7 @@ SHIM_API struct note *make_room_for_note(struct context *cx, int own) {
 }
 
 /* Returns the size of the descriptor if this is a note of cudaguard, or -1. */
-SHIM_API long get_descriptor_size(const unsigned char *p, size_t left) {
+SHIM_FN long get_descriptor_size(const unsigned char *p, size_t left) {
   static const unsigned char mark[NOTE_HEADER - 8] = {1,   0,   0,   0,   'c', 'u', 'd', 'a',
                                                       'g', 'u', 'a', 'r', 'd', 0,   0,   0};
   uint32_t sizes[2]; /* of the owner name and the descriptor */
@@ -110,6 +110,29 @@ SHIM_API long get_descriptor_size(const unsigned char *p, size_t left) {
       sizes[1] > left - NOTE_HEADER)
     return -1;
   return (long)sizes[1];
+}
+
+/* Stores the notes in these bytes of a file, or only counts them. Searches the header at every
+ * multiple of 4 bytes, because mold puts notes with both alignments into one segment, so the
+ * alignment of the segment does not give the next note. */
+SHIM_API int collect_notes(struct context *cx, const unsigned char *p, size_t left,
+                           const struct loaded_file *file, int own, int keep) {
+  int taken = 0;
+  while (left >= NOTE_HEADER) {
+    const long size = get_descriptor_size(p, left);
+    const size_t step = size < 0 ? 4 : NOTE_HEADER + (((size_t)size + 3) & ~(size_t)3);
+    struct note *n = size >= 0 && keep ? make_room_for_note(cx, own) : 0;
+    if (n) {
+      read_note(n, p + NOTE_HEADER, size > 65535 ? 65535 : (uint32_t)size);
+      n->own = own;
+      n->file = *file;
+    }
+    taken += size >= 0;
+    if (step >= left) break;
+    p += step;
+    left -= step;
+  }
+  return taken;
 }
 
 /* Adds an empty note if this file has none, so that the guard reports the missing note. */

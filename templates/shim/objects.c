@@ -106,39 +106,34 @@ SHIM_API const char *find_needed(const struct image *im, const char *stem) {
 /* Loaded libraries. */
 
 struct loaded {
-  const char *name; /* soname or file name; null: any cuDNN loader library */
-  char (*path)[PATH_MAX], (*soname)[NOTE_TEXT]; /* or null */
+  const char *name;       /* soname or file name; null: any cuDNN loader library */
+  char (*path)[PATH_MAX]; /* or null */
   int found;
 };
+
+/* Returns whether a file name or soname is this one; without one, whether it is that of a cuDNN. */
+SHIM_FN int has_name(const char *s, const char *name) {
+  if (name) return texts_are_equal(s, name);
+  return parse_major_in_name(s) || texts_are_equal(s, CUDNN_FILE);
+}
 
 SHIM_FN int visit_loaded(struct dl_phdr_info *info, size_t size, void *data) {
   struct loaded *l = (struct loaded *)data;
   struct image im = make_image(info);
-  const char *base, *hit = 0;
   (void)size;
   if (!*im.file.name) return 0;
-  base = base_name(im.file.name);
   read_image_names(&im);
-  if (l->name) {
-    if (texts_are_equal(base, l->name) || (im.soname && texts_are_equal(im.soname, l->name)))
-      hit = l->name;
-  } else if (im.soname && parse_major_in_name(im.soname)) {
-    hit = im.soname;
-  } else if (parse_major_in_name(base) || texts_are_equal(base, CUDNN_FILE)) {
-    hit = base;
-  }
-  if (!hit) return 0;
-  if (l->found++) return 1;
-  if (l->path) copy_path(l->path, im.file.name);
-  if (l->soname) copy_text(*l->soname, sizeof *l->soname, hit);
-  return l->name != 0;
+  if (!has_name(base_name(im.file.name), l->name) && !(im.soname && has_name(im.soname, l->name)))
+    return 0;
+  if (l->path) copy_path(l->path, l->found ? "" : im.file.name);
+  return l->found++ || l->name;
 }
 
-SHIM_API int is_loaded(const char *name, char (*path)[PATH_MAX], char (*soname)[NOTE_TEXT]) {
+/* Returns whether a library is loaded; without a name, whether exactly one cuDNN is. */
+SHIM_API int is_loaded(const char *name, char (*path)[PATH_MAX]) {
   struct loaded l;
   l.name = name;
   l.path = path;
-  l.soname = soname;
   l.found = 0;
   dl_iterate_phdr(visit_loaded, &l);
   return l.found == 1;
@@ -148,36 +143,14 @@ SHIM_API int is_loaded(const char *name, char (*path)[PATH_MAX], char (*soname)[
 
 static const char anchor = 0; /* its address identifies the image of this file */
 
-SHIM_FN void store_note(struct context *cx, const struct image *im, int own,
-                        const unsigned char *descriptor, long size) {
-  struct note *n = make_room_for_note(cx, own);
-  if (!n) return;
-  read_note(n, descriptor, size > 65535 ? 65535 : (uint32_t)size);
-  n->own = own;
-  n->file = im->file;
-}
-
-/* Stores the notes of an image, or only counts them. Searches the note header at every multiple of
- * 4 bytes, because mold puts notes with both alignments into one segment, so the alignment of the
- * segment does not give the next note. */
-SHIM_FN int collect_notes(struct context *cx, const struct image *im, int own, int keep) {
+/* Stores the notes of an image, or only counts them. */
+SHIM_FN int collect_image_notes(struct context *cx, const struct image *im, int own, int keep) {
   int taken = 0, k;
   for (k = 0; k < im->file.n; k++) {
     const ElfW(Phdr) *ph = &im->file.ph[k];
-    const unsigned char *p;
-    size_t left = ph->p_filesz;
-    if (ph->p_type != PT_NOTE) continue;
-    p = (const unsigned char *)find_segment(im, ph);
-    if (!p || left > count_mapped(im, (uintptr_t)p)) continue;
-    while (left >= NOTE_HEADER) {
-      const long size = get_descriptor_size(p, left);
-      const size_t step = size < 0 ? 4 : NOTE_HEADER + (((size_t)size + 3) & ~(size_t)3);
-      if (size >= 0) taken++;
-      if (size >= 0 && keep) store_note(cx, im, own, p + NOTE_HEADER, size);
-      if (step >= left) break;
-      p += step;
-      left -= step;
-    }
+    const uintptr_t at = ph->p_type == PT_NOTE ? find_segment(im, ph) : 0;
+    if (at && ph->p_filesz <= count_mapped(im, at))
+      taken += collect_notes(cx, (const unsigned char *)at, ph->p_filesz, &im->file, own, keep);
   }
   return taken;
 }
@@ -216,7 +189,8 @@ SHIM_FN int visit_image(struct dl_phdr_info *info, size_t size, void *data) {
     cx->program = program;
     cx->own = im;
   }
-  taken = collect_notes(cx, &im, own, own || w->all || (cx->program && w->index <= cx->startup));
+  taken =
+      collect_image_notes(cx, &im, own, own || w->all || (cx->program && w->index <= cx->startup));
   if (taken && !w->noted++) cx->first_noted = own;
   return 0;
 }
@@ -263,33 +237,38 @@ SHIM_FN int read_elf(const struct elf *e, ElfW(Addr) at, void *to, size_t size) 
   return 0;
 }
 
-/* Reads the program headers and the dynamic table of a file. Returns the result that the dynamic
- * linker would have. */
+/* Reads the program headers and the dynamic table of a file, which must be complete. */
 SHIM_FN enum lookup read_headers(struct elf *e) {
   const unsigned char *ident = e->eh.e_ident;
-  int k;
+  struct stat is;
+  int k, has_table = 0;
   if (!read_at(e->fd, 0, &e->eh, sizeof e->eh) || !bytes_are_equal(ident, ELFMAG, SELFMAG))
-    return UNREADABLE;
-  if (ident[EI_CLASS] != NATIVE_CLASS) return NOT_THERE;
+    return ASK_LOADER;
+  if (ident[EI_CLASS] != ELFCLASS64) return NOT_THERE;
   if (ident[EI_DATA] != ELFDATA2LSB || ident[EI_VERSION] != EV_CURRENT ||
       e->eh.e_version != EV_CURRENT ||
       (ident[EI_OSABI] != ELFOSABI_SYSV && ident[EI_OSABI] != ELFOSABI_GNU))
-    return UNREADABLE;
+    return ASK_LOADER;
   if (e->eh.e_machine != NATIVE_MACHINE) return NOT_THERE;
   e->n = e->eh.e_phnum < (int)MAX_PHDRS ? e->eh.e_phnum : (int)MAX_PHDRS;
-  if (e->eh.e_phentsize != sizeof *e->ph ||
-      !read_at(e->fd, e->eh.e_phoff, e->ph, (size_t)e->n * sizeof *e->ph))
-    return UNREADABLE;
-  for (k = 0; k < e->n; k++)
-    if (e->ph[k].p_type == PT_DYNAMIC) {
-      const size_t n = e->ph[k].p_filesz / sizeof *e->dynamic;
+  if (e->eh.e_type != ET_DYN || e->eh.e_phentsize != sizeof *e->ph ||
+      !read_at(e->fd, e->eh.e_phoff, e->ph, (size_t)e->n * sizeof *e->ph) ||
+      stat_at(e->fd, "", &is, AT_EMPTY_PATH))
+    return ASK_LOADER;
+  for (k = 0; k < e->n; k++) {
+    const ElfW(Phdr) *ph = &e->ph[k];
+    if (ph->p_type == PT_LOAD && (uint64_t)is.st_size < (uint64_t)ph->p_offset + ph->p_filesz)
+      return ASK_LOADER;
+    if (ph->p_type == PT_DYNAMIC) {
+      const size_t n = ph->p_filesz / sizeof *e->dynamic;
       const size_t kept = n < MAX_TAGS ? n : (size_t)MAX_TAGS;
-      if (!read_at(e->fd, e->ph[k].p_offset, e->dynamic, kept * sizeof *e->dynamic))
-        return UNREADABLE;
+      if (!read_at(e->fd, ph->p_offset, e->dynamic, kept * sizeof *e->dynamic)) return ASK_LOADER;
       e->dynamic[kept].d_tag = DT_NULL;
       read_tags(&e->tags, e->dynamic);
+      has_table = 1;
     }
-  return IS_THERE;
+  }
+  return has_table ? IS_THERE : ASK_LOADER;
 }
 
 SHIM_API void close_elf(struct elf *e) {
@@ -299,13 +278,13 @@ SHIM_API void close_elf(struct elf *e) {
 
 /* Opens a library for this processor, and closes the one that was open. IS_THERE: it is open.
  * NOT_THERE: it does not exist or is for another processor, so the dynamic linker would continue.
- * UNREADABLE: the dynamic linker would stop with an error. */
+ * ASK_LOADER: the dynamic linker may stop with an error. */
 SHIM_API enum lookup open_elf(struct context *cx, struct elf *e, const char *path) {
   enum lookup is;
   close_elf(e);
   memset(e, 0, offsetof(struct elf, eh));
   e->fd = open_file(cx, path, O_RDONLY);
-  if (e->fd < 0) return e->fd == -ENOENT || e->fd == -EACCES ? NOT_THERE : UNREADABLE;
+  if (e->fd < 0) return e->fd == -ENOENT || e->fd == -EACCES ? NOT_THERE : ASK_LOADER;
   e->is_open = 1;
   is = read_headers(e);
   if (is != IS_THERE) close_elf(e);

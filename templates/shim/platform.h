@@ -49,12 +49,6 @@ extern pid_t _Fork(void);
 #pragma weak _Fork
 #endif
 
-#if __SIZEOF_POINTER__ == 8
-#define NATIVE_CLASS ELFCLASS64
-#else
-#define NATIVE_CLASS ELFCLASS32
-#endif
-
 #if defined(__x86_64__)
 #define NATIVE_MACHINE EM_X86_64
 #elif defined(__aarch64__)
@@ -76,7 +70,7 @@ struct loaded_file {
  * is a negative error number. */
 #define INLINE NO_SANITIZE static inline __attribute__((always_inline))
 
-#if defined(__x86_64__) && !defined(__ILP32__)
+#if defined(__x86_64__)
 INLINE long sys1(long n, long a) {
   long r;
   __asm__ volatile("syscall" : "=a"(r) : "0"(n), "D"(a) : "rcx", "r11", "memory");
@@ -112,7 +106,7 @@ INLINE long sys4(long n, long a, long b, long c, long d) {
                    : "rcx", "r11", "memory");
   return r;
 }
-#elif defined(__aarch64__) && !defined(__ILP32__)
+#elif defined(__aarch64__)
 INLINE long sys6(long n, long a, long b, long c, long d, long e, long f) {
   register long x8 __asm__("x8") = n;
   register long x0 __asm__("x0") = a;

@@ -6,10 +6,10 @@ SHIM_API void exit_now(int status) {
   __builtin_trap(); /* if a sandbox forbids exit_group */
 }
 
-/* If the driver calls exit(), the exit handlers of the program must not run. */
-SHIM_FN void exit_without_handlers(void *unused) {
+/* Ends the child. If the driver calls exit(), the exit handlers of the program must not run. */
+SHIM_FN void end_child(void *unused) {
   (void)unused;
-  exit_now(1);
+  exit_now(0);
 }
 
 /* Sends an answer: its kind, its string and a NUL. */
@@ -17,7 +17,7 @@ SHIM_FN void send_answer(long fd, int kind, const char *s) {
   char letter = (char)kind;
   if (sys3(SYS_write, fd, (long)&letter, 1) < 0 ||
       sys3(SYS_write, fd, (long)s, (long)text_length(s) + 1) < 0)
-    exit_now(1);
+    end_child(0);
 }
 
 SHIM_FN void send_number(long fd, int kind, uint32_t n) {
@@ -99,13 +99,13 @@ SHIM_FN long prepare_child(struct context *cx, long to) {
   /* If the parent has ended already, nothing reads the pipe and PDEATHSIG does not end this child.
    */
   sys4(SYS_ppoll, (long)&p, 1, (long)&at_once, 0);
-  if (p.revents & POLLERR) exit_now(1);
+  if (p.revents & POLLERR) end_child(0);
   sys2(SYS_prctl, PR_SET_DUMPABLE, 0);
   for (k = 1; k < 32; k++) sys4(SYS_rt_sigaction, k, (long)none, 0, 8);
   sys4(SYS_rt_sigprocmask, SIG_SETMASK, (long)none, 0, 8);
   fd = sys3(SYS_fcntl, to, F_DUPFD_CLOEXEC,
             3); /* the pipe may be 0, 1 or 2 if the program started without them */
-  if (fd < 0) exit_now(1);
+  if (fd < 0) end_child(0);
   close_file(to);           /* the dynamic linker may need its number at the limit of open files */
   for (k = 0; k < 3; k++) { /* open() returns the lowest free number */
     close_file(k);
@@ -128,7 +128,7 @@ SHIM_FN int find_opened(void *library, char (*path)[PATH_MAX]) {
  * cuDNN V and its version, and the index and path of each sublibrary. */
 SHIM_FN void answer_for_library(struct context *cx, long fd, void *library, const struct cudnn *c,
                                 struct child_memory *m) {
-  char(*path)[PATH_MAX] = &m->name;
+  char (*path)[PATH_MAX] = &m->name;
   size_t (*get_version)(void);
   int k;
   (*path)[0] = 0;
@@ -137,10 +137,10 @@ SHIM_FN void answer_for_library(struct context *cx, long fd, void *library, cons
     call_driver(cx, fd, library, *path, &m->text);
     return;
   }
-  get_version = FUNCTION(size_t(*)(void), dlsym(library, CUDNN_GETTER));
+  get_version = FUNCTION(size_t (*)(void), dlsym(library, CUDNN_GETTER));
   if (get_version) send_number(fd, 'V', (uint32_t)get_version());
   for (k = 0; k < c->parts; k++)
-    if (is_loaded(c->part[k].file, path, 0)) send_answer(fd, '0' + k, *path);
+    if (is_loaded(c->part[k].file, path)) send_answer(fd, '0' + k, *path);
 }
 
 /* Returns whether this error of dlopen is that no file has the name. The error may also be about a
@@ -175,7 +175,7 @@ SHIM_FN void run_child(struct context *cx, long to, const char *names, const str
   void *library = 0;
   const char *error;
   int there = 0;
-  if (at_exit) at_exit(exit_without_handlers, 0, 0);
+  if (at_exit) at_exit(end_child, 0, 0);
   send_answer(fd, 'B', "");
   while (!library && (names = read_name(names, m->name))) {
     library = dlopen(m->name, RTLD_LAZY);
@@ -195,7 +195,7 @@ SHIM_FN void run_child(struct context *cx, long to, const char *names, const str
     if (!cx->lookup_failed) send_answer(fd, 'N', "");
   }
   send_answer(fd, 'E', "");
-  exit_now(0);
+  end_child(0);
 }
 
 /* Returns the answer of this kind, which may be incomplete, or null. */

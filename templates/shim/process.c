@@ -118,17 +118,13 @@ SHIM_API const char *get_variable(const char *name) {
 
 SHIM_API int get_process(void) { return (int)sys1(SYS_getpid, 0); }
 
-SHIM_API int is_variable_one(const char *name) { return texts_are_equal(get_variable(name), "1"); }
-
 /* Copies a path and makes it absolute. */
 SHIM_FN void copy_absolute(char (*to)[PATH_MAX], const char *path) {
   struct text t;
   while (starts_with(path, "./")) path += 2;
   copy_path(to, path);
   if (!*path || *path == '/' || !read_link("/proc/self/cwd", to)) return;
-  t.at = *to;
-  t.used = text_length(*to);
-  t.size = PATH_MAX;
+  t = continue_path(to);
   put_char(&t, '/');
   put(&t, path);
   if (is_truncated(&t)) copy_path(to, path);
@@ -160,10 +156,6 @@ SHIM_API const char *find_program(struct context *cx) {
   if ((by_loader || !read_link("/proc/self/exe", &cx->self)) && given)
     copy_absolute(&cx->self, given);
   return cx->self;
-}
-
-SHIM_API const char *get_object_path(struct context *cx, const char *name) {
-  return *name ? name : find_program(cx);
 }
 
 /* Returns the start time of this process in clock ticks, because process IDs are reused. */

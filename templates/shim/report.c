@@ -29,15 +29,10 @@ SHIM_API void print_text(const char *text) {
   write_out(STDERR_FILENO, text, text_length(text), PIPE_BUF, 1);
 }
 
-/* A program warns about its own manifest if it is unreadable, because the guard then checks
- * nothing. */
-SHIM_FN int is_unreadable(struct context *cx, const struct finding *f) {
-  return f->note->own && cx->program && !is_note_readable(f->note);
-}
-
 SHIM_FN int is_printed(struct context *cx, const struct finding *f) {
   const struct note *n = f->note;
-  if (is_unreadable(cx, f)) return 1;
+  /* The guard checks nothing if its own manifest is unreadable. */
+  if (n->own && cx->program && !is_note_readable(n)) return 1;
   return f->severity == ERROR && reports_note(cx, n) &&
          !(is_about_driver(f) && n->head.gpu == GPU_OPTIONAL);
 }

@@ -61,28 +61,6 @@ SHIM_FN int join_path(char (*to)[PATH_MAX], const char *dir, size_t n, const cha
   return !is_truncated(&t);
 }
 
-/* Returns whether the file is as complete as the dynamic linker requires. */
-SHIM_FN int is_loadable(const struct elf *e) {
-  struct stat is;
-  int k, has_table = 0;
-  if (e->eh.e_type != ET_DYN || stat_at(e->fd, "", &is, AT_EMPTY_PATH)) return 0;
-  for (k = 0; k < e->n; k++) {
-    has_table |= e->ph[k].p_type == PT_DYNAMIC;
-    if (e->ph[k].p_type == PT_LOAD &&
-        (uint64_t)is.st_size < (uint64_t)e->ph[k].p_offset + e->ph[k].p_filesz)
-      return 0;
-  }
-  return has_table;
-}
-
-/* Opens a file that the dynamic linker would try. */
-SHIM_FN enum lookup try_file(struct context *cx, struct elf *e, const char *path) {
-  const enum lookup is = open_elf(cx, e, path);
-  if (is == IS_THERE && is_loadable(e)) return IS_THERE;
-  close_elf(e);
-  return is == NOT_THERE ? NOT_THERE : ASK_LOADER;
-}
-
 /* Returns whether a directory has no subdirectory that glibc searches before it. Most searches of a
  * process are in the same directory. */
 SHIM_FN int is_plain_directory(struct context *cx, char (*to)[PATH_MAX], const char *dir, size_t n,
@@ -113,7 +91,7 @@ struct library_search {
 SHIM_FN enum lookup try_directory(struct context *cx, const struct library_search *s,
                                   const char *dir, size_t n, const struct image *of) {
   return is_plain_directory(cx, s->to, dir, n, of) && join_path(s->to, dir, n, s->file, of)
-             ? try_file(cx, s->elf, *s->to)
+             ? open_elf(cx, s->elf, *s->to)
              : ASK_LOADER;
 }
 
@@ -184,9 +162,10 @@ SHIM_FN enum lookup search_mapped_cache(const char *map, size_t size, const char
   return NOT_THERE;
 }
 
-/* Searches the cache of the dynamic linker. ASK_LOADER: it cannot be read. */
-SHIM_FN enum lookup search_cache(struct context *cx, const char *file, char (*to)[PATH_MAX]) {
-  const long fd = open_file(cx, CACHE, O_RDONLY);
+/* Searches a cache of the dynamic linker. ASK_LOADER: it cannot be read. */
+SHIM_FN enum lookup search_cache(struct context *cx, const char *cache, const char *file,
+                                 char (*to)[PATH_MAX]) {
+  const long fd = open_file(cx, cache, O_RDONLY);
   struct stat is;
   enum lookup found = ASK_LOADER;
   long map;
@@ -276,8 +255,8 @@ SHIM_API enum lookup search_library(struct context *cx, const char *file, const 
   if (s.is == NOT_THERE) {
     s.place = CACHE;
     s.owner = 0;
-    s.is = search_cache(cx, file, to);
-    if (s.is == IS_THERE) s.is = try_file(cx, e, *to);
+    s.is = search_cache(cx, CACHE, file, to);
+    if (s.is == IS_THERE) s.is = open_elf(cx, e, *to);
   }
   search_default_dirs(cx, &s);
   if (s.is == IS_THERE && why) {

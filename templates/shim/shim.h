@@ -182,6 +182,7 @@ SHIM_API void copy_text(char *to, size_t size, const char *s);
 SHIM_API void copy_path(char (*to)[PATH_MAX], const char *s);
 SHIM_API const char *read_name(const char *list, char *name);
 SHIM_API struct text start_text(char *to, size_t size);
+SHIM_API struct text continue_path(char (*path)[PATH_MAX]);
 SHIM_API void put_char(struct text *t, char c);
 SHIM_API void put(struct text *t, const char *s);
 SHIM_API int is_truncated(const struct text *t);
@@ -212,7 +213,8 @@ SHIM_API void read_note(struct note *n, const unsigned char *descriptor, uint32_
 SHIM_API void put_component(struct context *cx, struct text *t, uint32_t number);
 SHIM_API uint32_t read_toolkit(const struct note *n);
 SHIM_API struct note *make_room_for_note(struct context *cx, int own);
-SHIM_API long get_descriptor_size(const unsigned char *p, size_t left);
+SHIM_API int collect_notes(struct context *cx, const unsigned char *p, size_t left,
+                           const struct loaded_file *file, int own, int keep);
 SHIM_API void add_absent_note(struct context *cx);
 
 /* Findings and their messages: findings.c */
@@ -221,8 +223,6 @@ SHIM_API int is_about_driver(const struct finding *f);
 SHIM_API const char *get_text(uint32_t offset);
 SHIM_API int put_filled(struct context *cx, struct text *t, const char *format,
                         const struct finding *f);
-SHIM_API void put_sentence(struct context *cx, struct text *t, enum message kind,
-                           const struct finding *f);
 SHIM_API int names_component(const struct finding *f);
 SHIM_API void put_message(struct context *cx, struct text *t, const struct finding *f);
 SHIM_API int parse_mode(const char *word);

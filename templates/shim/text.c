@@ -80,6 +80,15 @@ SHIM_API struct text start_text(char *to, size_t size) {
   return t;
 }
 
+/* Begins to append to a path. */
+SHIM_API struct text continue_path(char (*path)[PATH_MAX]) {
+  struct text t;
+  t.at = *path;
+  t.used = text_length(*path);
+  t.size = sizeof *path;
+  return t;
+}
+
 SHIM_API void put_char(struct text *t, char c) {
   if (t->used + 1 < t->size) t->at[t->used++] = c;
   t->at[t->used] = 0;

@@ -221,6 +221,12 @@ SHIM_FN void add_judged_findings(struct context *cx) {
 
 /* Judges the notes of this process: calls the judge with the facts that it needs. */
 
+SHIM_API const char *get_object_path(struct context *cx, const char *name) {
+  return *name ? name : find_program(cx);
+}
+
+SHIM_API int is_variable_one(const char *name) { return texts_are_equal(get_variable(name), "1"); }
+
 SHIM_API void reset_cudnn(struct cudnn *c) {
   memset(c, 0, offsetof(struct cudnn, names));
   c->names[0] = c->soname[0] = c->why[0] = c->path[0] = 0;

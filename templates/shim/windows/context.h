@@ -40,8 +40,8 @@ struct context {
     char at[16 * 1024];
   } names; /* of modules with a note */
   wide wide[PATH_MAX], device[PATH_MAX];
-  char libcuda[PATH_MAX];        /* nvcuda.dll */
-  char libcuda_names[NOTE_TEXT]; /* not used: Windows has one driver */
+  char libcuda[PATH_MAX];              /* nvcuda.dll */
+  char libcuda_names[NOTE_TEXT];       /* not used: Windows has one driver */
   char self[PATH_MAX], path[PATH_MAX]; /* path: of the DLL that is being examined */
   char value[PATH_MAX];                /* of the variable that was read last */
 };
@@ -69,40 +69,11 @@ struct import {
   uint64_t names; /* offset of the table of names */
 };
 
-struct counted_text { /* UNICODE_STRING */
-  uint16_t length, room;
-  wide *at;
-};
-
-struct object { /* OBJECT_ATTRIBUTES */
-  uint32_t size;
-  handle root;
-  struct counted_text *name;
-  uint32_t flags;
-  void *security, *quality;
-};
-
-struct value { /* KEY_VALUE_PARTIAL_INFORMATION */
-  uint32_t index, type, size;
-  wide data[128];
-};
-
-struct registry {
-  int(__stdcall *open)(handle *key, uint32_t access, const struct object *object);
-  int(__stdcall *query)(handle key, const struct counted_text *name, int what, struct value *to,
-                        uint32_t size, uint32_t *needed);
-  int(__stdcall *close)(handle key);
-};
-
 #define LIBCUDA "libcuda.so.1" /* the name that a note records on every system */
 
 /* Files, and this process: process.c */
 SHIM_API struct context *get_context(void);
 SHIM_API void write_out(long which, const char *at, size_t size, size_t most, long seconds);
-SHIM_API int open_registry(struct context *cx, struct registry *r);
-SHIM_API handle open_key(struct context *cx, const struct registry *r, const char *path);
-SHIM_API int read_value(struct context *cx, const struct registry *r, handle key, const char *name,
-                        char (*to)[NOTE_TEXT]);
 
 /* Loaded objects, ELF files, and notes in memory: objects.c */
 SHIM_API const char *get_image_text(const unsigned char *image, uint64_t offset);

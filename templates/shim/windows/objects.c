@@ -259,10 +259,7 @@ SHIM_API int have_same_dir(const char *a, const char *b) {
 
 /* Adds a separator and a name, so that have_same_dir() compares a directory. */
 SHIM_FN const char *as_dir(char (*path)[PATH_MAX]) {
-  struct text t;
-  t.at = *path;
-  t.used = text_length(*path);
-  t.size = PATH_MAX;
+  struct text t = continue_path(path);
   put_char(&t, '\\');
   return *path;
 }
@@ -270,8 +267,7 @@ SHIM_FN const char *as_dir(char (*path)[PATH_MAX]) {
 /* Returns why the loader picks this file, by its directory. */
 SHIM_API const char *explain_path(struct context *cx, const char *path, char (*dir)[PATH_MAX]) {
   GetModuleFileNameW(0, cx->wide, PATH_MAX);
-  if (have_same_dir(path, narrow(cx->wide, *dir, PATH_MAX)))
-    return "the directory of the program";
+  if (have_same_dir(path, narrow(cx->wide, *dir, PATH_MAX))) return "the directory of the program";
   GetSystemDirectoryW(cx->wide, PATH_MAX);
   narrow(cx->wide, *dir, PATH_MAX);
   if (have_same_dir(path, as_dir(dir))) return "System32";
@@ -282,40 +278,29 @@ SHIM_API const char *explain_path(struct context *cx, const char *path, char (*d
 
 /* Finds the notes of the modules: in the section `.cudagd`, with the header of an ELF note. */
 
-/* Returns whether an equal note is stored. An object that is linked twice has two. */
-SHIM_FN int has_equal_note(struct context *cx, const unsigned char *descriptor, uint32_t size) {
-  int k;
-  for (k = 0; k < cx->notes; k++)
-    if (cx->note[k].size == size && bytes_are_equal(cx->note[k].descriptor, descriptor, size))
-      return 1;
-  return 0;
+/* Removes notes of this file that are equal to an earlier one. An object that is linked twice has
+ * two. */
+SHIM_FN void remove_equal_notes(struct context *cx) {
+  int k, i, kept = 0;
+  for (k = 0; k < cx->notes; k++) {
+    const struct note *n = &cx->note[k];
+    for (i = 0; i < kept; i++)
+      if (cx->note[i].size == n->size &&
+          bytes_are_equal(cx->note[i].descriptor, n->descriptor, n->size))
+        break;
+    if (i == kept) cx->note[kept++] = *n;
+  }
+  cx->notes = kept;
 }
 
-SHIM_FN void store_note(struct context *cx, const unsigned char *image, const char *name,
-                        const unsigned char *descriptor, long size) {
-  const int own = image == cx->own;
-  const uint32_t stored = size > 65535 ? 65535 : (uint32_t)size;
-  struct note *n;
-  if (own && has_equal_note(cx, descriptor, stored)) return;
-  n = make_room_for_note(cx, own);
-  if (!n) return;
-  read_note(n, descriptor, stored);
-  n->own = own;
-  n->file.base = image;
-  n->file.name = name;
-}
-
-SHIM_FN void collect_notes(struct context *cx, const unsigned char *image, const char *name) {
+SHIM_FN void collect_module_notes(struct context *cx, const unsigned char *image,
+                                  const char *name) {
   uint32_t left = 0;
   const unsigned char *p = find_section(image, ".cudagd", &left);
-  while (p && left >= NOTE_HEADER) {
-    const long size = get_descriptor_size(p, left);
-    const uint32_t step = size < 0 ? 4 : NOTE_HEADER + (((uint32_t)size + 3) & ~3u);
-    if (size >= 0) store_note(cx, image, name, p + NOTE_HEADER, size);
-    if (step >= left) break;
-    p += step;
-    left -= step;
-  }
+  struct loaded_file file;
+  file.base = image;
+  file.name = name;
+  if (p) collect_notes(cx, p, left, &file, image == cx->own, 1);
 }
 
 /* Stores the path of a module; returns "" if there is no room. */
@@ -336,13 +321,14 @@ SHIM_API void read_notes(struct context *cx) {
   uint32_t bytes = 0, size, k;
   cx->own = __ImageBase;
   cx->program = 1;
-  collect_notes(cx, cx->own, "");
+  collect_module_notes(cx, cx->own, "");
+  remove_equal_notes(cx);
   add_absent_note(cx);
   if (!K32EnumProcessModules(cx->process, cx->modules, sizeof cx->modules, &bytes)) return;
   for (k = 0; k < bytes / sizeof *cx->modules && k < MAX_MODULES; k++) {
     const unsigned char *image = (const unsigned char *)cx->modules[k];
     if (image != cx->own && find_section(image, ".cudagd", &size))
-      collect_notes(cx, image, store_module_name(cx, cx->modules[k]));
+      collect_module_notes(cx, image, store_module_name(cx, cx->modules[k]));
   }
 }
 

@@ -23,7 +23,6 @@ SYSTEM handle GetModuleHandleW(const wide *name);
 SYSTEM uint32_t GetModuleFileNameW(handle module, wide *path, uint32_t size);
 SYSTEM handle LoadLibraryExW(const wide *name, handle unused, uint32_t flags);
 SYSTEM int FreeLibrary(handle module);
-SYSTEM void *GetProcAddress(handle module, const char *name);
 SYSTEM handle FindResourceW(handle module, const wide *name, const wide *type);
 SYSTEM handle LoadResource(handle module, handle resource);
 SYSTEM void *LockResource(handle data);

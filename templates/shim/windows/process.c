@@ -24,16 +24,10 @@ SHIM_API struct loaded_file get_own_file(const struct context *cx) {
 
 SHIM_API int get_process(void) { return (int)GetCurrentProcessId(); }
 
-SHIM_API int is_variable_one(const char *name) { return texts_are_equal(get_variable(name), "1"); }
-
 SHIM_API const char *find_program(struct context *cx) {
   if (!cx->self[0] && GetModuleFileNameW(0, cx->wide, PATH_MAX))
     narrow(cx->wide, cx->self, PATH_MAX);
   return cx->self;
-}
-
-SHIM_API const char *get_object_path(struct context *cx, const char *name) {
-  return *name ? name : find_program(cx);
 }
 
 /* Returns the start time of this process, because process IDs are reused. */
@@ -78,62 +72,4 @@ SHIM_API void read_host_name(struct context *cx, char *to, size_t size) {
   uint32_t length = PATH_MAX;
   if (!GetComputerNameW(cx->wide, &length)) cx->wide[0] = 0;
   narrow(cx->wide, to, (int)size);
-}
-
-/* Reads the registry with functions of ntdll, which is in every process: advapi32 may be missing.
- */
-
-/* Returns whether the functions exist. */
-SHIM_API int open_registry(struct context *cx, struct registry *r) {
-  const handle ntdll = GetModuleHandleW(widen(cx, "ntdll.dll"));
-  void *found[3];
-  if (!ntdll) return 0;
-  found[0] = GetProcAddress(ntdll, "NtOpenKey");
-  found[1] = GetProcAddress(ntdll, "NtQueryValueKey");
-  found[2] = GetProcAddress(ntdll, "NtClose");
-  memcpy(&r->open, &found[0], sizeof found[0]);
-  memcpy(&r->query, &found[1], sizeof found[1]);
-  memcpy(&r->close, &found[2], sizeof found[2]);
-  return found[0] && found[1] && found[2];
-}
-
-/* Returns the text in cx->wide. */
-SHIM_FN struct counted_text count_wide(struct context *cx) {
-  struct counted_text t;
-  t.length = 0;
-  while (cx->wide[t.length / 2]) t.length = (uint16_t)(t.length + 2);
-  t.room = t.length;
-  t.at = cx->wide;
-  return t;
-}
-
-/* Opens a key for reading; returns null if there is none. */
-SHIM_API handle open_key(struct context *cx, const struct registry *r, const char *path) {
-  enum { READ_KEY = 0x20019, IGNORE_CASE = 0x40 };
-  struct counted_text name;
-  struct object object;
-  handle key = 0;
-  widen(cx, path);
-  name = count_wide(cx);
-  memset(&object, 0, sizeof object);
-  object.size = sizeof object;
-  object.name = &name;
-  object.flags = IGNORE_CASE;
-  return r->open(&key, READ_KEY, &object) >= 0 ? key : 0;
-}
-
-/* Reads a text of a key; returns whether there is one. */
-SHIM_API int read_value(struct context *cx, const struct registry *r, handle key,
-                        const char *name, char (*to)[NOTE_TEXT]) {
-  enum { PARTIAL = 2, TEXT_TYPE = 1 };
-  struct counted_text counted;
-  struct value value;
-  uint32_t needed;
-  widen(cx, name);
-  counted = count_wide(cx);
-  memset(&value, 0, sizeof value);
-  if (r->query(key, &counted, PARTIAL, &value, sizeof value - 2, &needed) < 0 ||
-      value.type != TEXT_TYPE)
-    return 0;
-  return *narrow(value.data, *to, sizeof *to) != 0;
 }

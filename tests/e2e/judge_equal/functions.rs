@@ -11,9 +11,11 @@ const LINKED_AS: &str = "-Wl,--enable-new-dtags,-rpath,/first:/second,-soname,li
 fn tables() {
     let scratch = Scratch::new("functions");
     let program = scratch.join("functions");
-    let source = places::workspace().join("tests/e2e/judge_equal/functions/main.c");
+    let sources = places::workspace().join("tests/e2e/judge_equal/functions");
     let compile = Call::new("cc").args(["-w", "-O0", "-rdynamic", LINKED_AS, "-I"]).arg(templates());
-    let _ = compile.arg("-o").args([&program, &source]).arg("-ldl").run().success();
+    let _ = compile.arg("-o").args([&program, &sources.join("main.c")]).arg("-ldl").run().success();
+    let library = Call::new("cc").args(["-shared", "-fPIC", "-o"]).arg(scratch.join("libfake.so"));
+    let _ = library.arg(sources.join("fake.c")).run().success();
     let outcome = Call::new(&program).dir(scratch.path()).env("CUDAGUARD", "off").run().success();
     assert_eq!(outcome.stdout, "");
 }

@@ -160,7 +160,7 @@ int LLVMFuzzerTestOneInput(const unsigned char *data, size_t size) {
       ph[0].p_type = PT_LOAD, ph[0].p_flags = PF_R, ph[0].p_vaddr = 0, ph[0].p_filesz = ph[0].p_memsz = size;
       memset(&im, 0, sizeof im);
       im.file.base = (uintptr_t)copy, im.file.ph = ph, im.file.n = 3, im.file.name = "lib";
-      collect_notes(cx, &im, 1, 1);
+      collect_image_notes(cx, &im, 1, 1);
       if (cx->notes) judge_all_notes();
       free(copy);
       cx->notes = 0;
@@ -168,8 +168,8 @@ int LLVMFuzzerTestOneInput(const unsigned char *data, size_t size) {
     }
     case CACHE_FILE: {
       static char to[PATH_MAX];
-      search_cache(cx, "libcuda.so.1", &to);
-      search_cache(cx, "libcudnn.so.9", &to);
+      search_cache(cx, CACHE, "libcuda.so.1", &to);
+      search_cache(cx, CACHE, "libcudnn.so.9", &to);
       break;
     }
     case GPUS_TEXT:

@@ -37,6 +37,70 @@ static struct note *make_note_of_cudnn(int flags, const char *names, const char 
   return n;
 }
 
+/* A cuDNN that the program has loaded: copies of libfake.so. */
+static void check_loaded_cudnn(struct cudnn *c) {
+  static const struct {
+    int late, is_another_loaded;
+    const char *names, *library_path, *cudnn;
+  } rows[] = {
+      {0, 0, "libcudnn.so.5", "", "1 libcudnn.so.5  "},
+      {1, 0, "libcudnn.so.5", "", "2 libcudnn.so.7 loaded.d/libcudnn.so.7 the program itself"},
+      {1, 1, "libcudnn.so.5", "", "1 libcudnn.so.5  "},
+      {0, 0, "libcudnn.so.5\nlibcudnn.so.7", "", "2 libcudnn.so.7 loaded.d/libcudnn.so.7 another library, LD_PRELOAD or its full path"},
+      {1, 1, "libcudnn.so.7", "", "2 libcudnn.so.7 loaded.d/libcudnn.so.7 another library, LD_PRELOAD or its full path"},
+      {0, 0, "libcudnn.so.7", "loaded.d", "2 libcudnn.so.7 loaded.d/libcudnn.so.7 LD_LIBRARY_PATH"},
+      {0, 0, "libcudnn.so.6", "loaded.d", "2 libcudnn.so.6 loaded.d/libcudnn.so.6 LD_LIBRARY_PATH"},
+      {0, 0, "libcudnn.so.7", "other.d", "2 libcudnn.so.7 loaded.d/libcudnn.so.7 another library, LD_PRELOAD or its full path"}};
+  struct judge_call *call = &cx->call;
+  struct note *n;
+  char path[PATH_MAX];
+  void *library;
+  uint16_t at = HEAD_SIZE + ROW_SIZE;
+  int k;
+  setenv("FAKE", "0000", 1);
+  system("mkdir -p loaded.d other.d; for n in 6 7; do cp libfake.so loaded.d/libcudnn.so.$n; cp libfake.so other.d/libcudnn.so.$n; done;"
+         "cp libfake.so loaded.d/libcudart.so.12.4.127; ln -s libcudart.so.12.4.127 loaded.d/libcudart.so.12");
+  library = dlopen("loaded.d/libcudnn.so.7", RTLD_NOW);
+  for (k = 0; k < LENGTH(rows); k++) {
+    void *const another = rows[k].is_another_loaded ? dlopen("loaded.d/libcudnn.so.6", RTLD_NOW) : 0;
+    struct library_row row;
+    forget();
+    n = make_note_of_cudnn(LIBRARY_DLOPENED, rows[k].names, "", "4");
+    row = read_note_row(n, 0).cudnn;
+    cx->library_path = rows[k].library_path;
+    detect_cudnn(cx, c, n, &row, rows[k].late, &cx->file);
+    close_elf(&cx->file.elf);
+    fresh();
+    put_number(&made, c->is.state);
+    put_char(&made, ' ');
+    put(&made, c->soname);
+    put_char(&made, ' ');
+    put(&made, c->path);
+    put_char(&made, ' ');
+    put(&made, c->why);
+    if (strcmp(room, rows[k].cudnn)) printf("loaded cudnn %d -> %s\n", k, room);
+    if (another) dlclose(another);
+  }
+  dlclose(library);
+  /* A shared cudart. */
+  forget();
+  n = make_note_of_cudnn(LIBRARY_DLOPENED, "", "", "4");
+  n->head.rows = 1;
+  memset(get_written_row(n, 0), 0, ROW_SIZE);
+  set_text(n, &get_written_row(n, 0)->driver.cudart, &at, "libcudart.so.12");
+  memset(call, 0, sizeof *call);
+  detect_cudart(cx, n, &path);
+  IS(call->cudart.source, BY_FILES);
+  IS(call->cudart.state, UNKNOWN);
+  library = dlopen("loaded.d/libcudart.so.12", RTLD_NOW);
+  detect_cudart(cx, n, &path);
+  IS(call->cudart.state, FOUND);
+  IS(call->cudart.version, 0xc047f);
+  SAYS(cx->texts.at + call->cudart_soname, "libcudart.so.12");
+  SAYS(cx->texts.at + call->cudart_path, "loaded.d/libcudart.so.12");
+  dlclose(library);
+}
+
 static void check_detected_cudnn(void) {
   /* A file after `!` is cut, one after `>` is a link to the next one. */
   static const struct {
@@ -110,6 +174,7 @@ static void check_detected_cudnn(void) {
     }
     if (strcmp(room, rows[k].cudnn)) printf("cudnn %d -> %s\n", k, room);
   }
+  check_loaded_cudnn(c);
   /* The directory cannot be opened, so absence is not proven. */
   forget();
   mkdir("closed.d", 0);

@@ -21,7 +21,7 @@ static enum lookup open_changed(size_t at, const void *bytes, size_t size) {
   memcpy(image + at, bytes, size);
   write_file(cut, image, image_size);
   memcpy(image + at, old, size);
-  return try_file(cx, &cx->file.elf, cut);
+  return open_elf(cx, &cx->file.elf, cut);
 }
 
 static void check_headers_of_files(void) {
@@ -59,7 +59,7 @@ static void check_headers_of_files(void) {
   }
   for (k = 0; k <= 64; k += 8) {
     write_file(cut, image, (size_t)k);
-    IS(try_file(cx, &cx->file.elf, cut), ASK_LOADER);
+    IS(open_elf(cx, &cx->file.elf, cut), ASK_LOADER);
   }
   /* The program headers are elsewhere. */
   memcpy(image + ((image_size + 7) & ~(size_t)7), image + eh->e_phoff, eh->e_phnum * sizeof *ph);
@@ -78,9 +78,9 @@ static void check_headers_of_files(void) {
       size++;
       IS(open_changed(at, &size, sizeof size), ASK_LOADER);
     }
-  IS(try_file(cx, &cx->file.elf, "absent.so"), NOT_THERE);
-  IS(try_file(cx, &cx->file.elf, "/proc/self/exe/x"), ASK_LOADER);
-  IS(try_file(cx, &cx->file.elf, "."), ASK_LOADER);
+  IS(open_elf(cx, &cx->file.elf, "absent.so"), NOT_THERE);
+  IS(open_elf(cx, &cx->file.elf, "/proc/self/exe/x"), ASK_LOADER);
+  IS(open_elf(cx, &cx->file.elf, "."), ASK_LOADER);
   close_elf(&cx->file.elf);
 }
 
@@ -110,6 +110,64 @@ static void check_symbols(void) {
   IS(read_cuda_version(e, "returns_99090"), 99090);
   IS(read_cuda_version(e, "returns_100000"), 0);
   IS(read_returned_constant(e, "exported_absent"), 0);
+  close_elf(&cx->file.elf);
+}
+
+/* A library whose hash table has a chain without an end: symbols are found up to a limit. */
+static void check_long_chains(void) {
+  enum { STEPS = 4096 };
+  static struct {
+    ElfW(Ehdr) eh;
+    ElfW(Phdr) ph[2];
+    ElfW(Dyn) dynamic[5];
+    uint32_t head[4];
+    ElfW(Addr) bloom;
+    uint32_t bucket, chain[STEPS + 2];
+    ElfW(Sym) symbols[STEPS + 3];
+    uint32_t word;
+    char name[2];
+  } f;
+#define PLACE(member) ((char *)&f.member - (char *)&f)
+  static const struct {
+    int at, size, section, found;
+  } rows[] = {{0, 0, 1, 7}, {1, 4, 1, 7}, {1, 8, 1, 0}, {1, 4, SHN_UNDEF, 0}, {STEPS - 1, 4, 1, 7}, {STEPS, 4, 1, 0}};
+  int k;
+  memcpy(&f.eh, image, sizeof f.eh);
+  f.eh.e_phnum = 2;
+  f.eh.e_phoff = sizeof f.eh;
+  f.ph[0].p_type = PT_LOAD;
+  f.ph[0].p_filesz = sizeof f;
+  f.ph[1].p_type = PT_DYNAMIC;
+  f.ph[1].p_offset = (ElfW(Off))PLACE(dynamic);
+  f.ph[1].p_filesz = sizeof f.dynamic;
+  f.dynamic[0].d_tag = DT_GNU_HASH, f.dynamic[0].d_un.d_ptr = (ElfW(Addr))PLACE(head);
+  f.dynamic[1].d_tag = DT_SYMTAB, f.dynamic[1].d_un.d_ptr = (ElfW(Addr))PLACE(symbols);
+  f.dynamic[2].d_tag = DT_STRTAB, f.dynamic[2].d_un.d_ptr = (ElfW(Addr))PLACE(name);
+  f.head[0] = f.head[1] = f.head[2] = f.bucket = 1;
+  f.word = 7;
+  f.name[0] = 'a';
+  for (k = 0; k < LENGTH(rows); k++) {
+    ElfW(Sym) *const s = &f.symbols[1 + rows[k].at];
+    memset(f.chain, 0, sizeof f.chain);
+    f.chain[rows[k].at] = (5381 * 33 + 'a') & ~1u;
+    s->st_value = (ElfW(Addr))PLACE(word);
+    s->st_size = (ElfW(Xword))rows[k].size;
+    s->st_shndx = (uint16_t)rows[k].section;
+    write_file(cut, &f, sizeof f);
+    IS(open_elf(cx, &cx->file.elf, cut), IS_THERE);
+    IS(read_elf_word(&cx->file.elf, "a"), rows[k].found);
+    IS(read_elf_word(&cx->file.elf, "b"), 0);
+  }
+  close_elf(&cx->file.elf);
+  f.bucket = 1 << 20; /* it is not in the file */
+  write_file(cut, &f, sizeof f);
+  IS(open_elf(cx, &cx->file.elf, cut), IS_THERE);
+  IS(find_elf_symbol(&cx->file.elf, "a", &f.symbols[0]), 0);
+  close_elf(&cx->file.elf);
+  f.head[0] = 0;
+  write_file(cut, &f, sizeof f);
+  IS(open_elf(cx, &cx->file.elf, cut), IS_THERE);
+  IS(read_elf_word(&cx->file.elf, "a"), 0);
   close_elf(&cx->file.elf);
 }
 
@@ -179,6 +237,8 @@ static enum lookup look_up(const struct cache_entry *entries, uint32_t count, si
   memcpy(head + 48, entries, 4 * sizeof *entries);
   memcpy(head + 200, texts, sizeof texts);
   **to = 0;
+  write_file("cache", bytes, size);
+  IS(search_cache(cx, "cache", "libx.so", to), search_mapped_cache(bytes, size, "libx.so", to));
   return search_mapped_cache(bytes, size, "libx.so", to);
 }
 
@@ -209,6 +269,7 @@ static void check_cache(void) {
       {1, 0, 208, {{CACHE_KIND, X, X, 0, 0}}, IS_THERE, "libx.so"},
       {8, 0, END, {{CACHE_KIND, X, A, 0, 0}}, IS_THERE, "/a/libx.so"},
       {9, 0, END, {{CACHE_KIND, X, A, 0, 0}}, ASK_LOADER, ""},
+      {9, 40, 40 + END, {{CACHE_KIND, X, A, 0, 0}}, ASK_LOADER, ""},
       {0, 0, 48, {{0}}, ASK_LOADER, ""},
       {0, 0, 49, {{0}}, NOT_THERE, ""},
       {1, 40, 40 + END, {{CACHE_KIND, X, A, 0, 0}}, IS_THERE, "/a/libx.so"},
@@ -222,6 +283,10 @@ static void check_cache(void) {
     const enum lookup is = look_up(rows[k].entries, rows[k].count, rows[k].shift, rows[k].size, &to);
     if (is != (enum lookup)rows[k].is || strcmp(to, rows[k].path)) printf("cache %d: %d %s\n", k, is, to);
   }
+  write_file("cache", "", 0);
+  IS(search_cache(cx, "cache-none", "libx.so", &to), NOT_THERE);
+  IS(search_cache(cx, "cache/none", "libx.so", &to), ASK_LOADER);
+  IS(search_cache(cx, "cache", "libx.so", &to), ASK_LOADER);
 }
 
 /* Notes: a head, rows, texts. */
@@ -272,6 +337,7 @@ static void check_notes(void) {
     read_note(&n, bytes, sizeof bytes);
     if (strcmp(n.damage ? n.damage : "", rows[k].damage)) printf("note %d: %s\n", k, n.damage);
     IS(is_note_readable(&n), !*rows[k].damage);
+    if (*rows[k].damage) IS(n.head.rows, 0);
     IS(n.state, *rows[k].damage ? NOTE_IS_DAMAGED : n.head.revision == 2 ? NOTE_IS_NEWER : NOTE_WHOLE);
   }
   read_note(&n, bytes, HEAD_SIZE - 1);
@@ -325,6 +391,9 @@ static void check_links(void) {
   SAYS(to, "fou");
   IS(read_file_text(cx, "absent", to, 4), 0);
   SAYS(to, "");
+  write_file("letter", "a", 1);
+  IS(read_file_text(cx, "letter", to, 4), 1);
+  SAYS(to, "a");
   write_file("empty", "", 0);
   copy_text(to, 8, "before");
   IS(read_file_text(cx, "empty", to, 4), 0);
@@ -352,6 +421,61 @@ static void check_links(void) {
     record_failure(cx, results[k]);
     IS(cx->lookup_failed, k == 4);
   }
+}
+
+/* The order of the search: directories with a.so, for the object /opt/x.so. */
+static void check_order_of_search(void) {
+  static const struct {
+    const char *rpath, *runpath, *library_path, *program_rpath, *program_runpath, *file;
+    int is;
+    const char *path, *why;
+  } rows[] = {{"one.d", 0, "two.d", 0, 0, "a.so", IS_THERE, "one.d/a.so", "RPATH of /opt/x.so"},
+              {"one.d", "none", "two.d", 0, 0, "a.so", IS_THERE, "two.d/a.so", "LD_LIBRARY_PATH"},
+              {0, "one.d", "two.d", 0, 0, "a.so", IS_THERE, "two.d/a.so", "LD_LIBRARY_PATH"},
+              {0, "one.d", "none", 0, 0, "a.so", IS_THERE, "one.d/a.so", "RUNPATH of /opt/x.so"},
+              {0, 0, "two.d", "one.d", 0, "a.so", IS_THERE, "one.d/a.so", "RPATH of "},
+              {0, 0, "two.d", "one.d", "none", "a.so", IS_THERE, "two.d/a.so", "LD_LIBRARY_PATH"},
+              {0, "none", "two.d", "one.d", 0, "a.so", IS_THERE, "two.d/a.so", "LD_LIBRARY_PATH"},
+              {"bad.d", 0, "two.d", "one.d", 0, "a.so", ASK_LOADER, "", ""},
+              {0, "bad.d", "two.d", 0, 0, "one.d/a.so", ASK_LOADER, "", ""},
+              {0, "none", "", 0, 0, "libcg-none.so", NOT_THERE, "", ""}};
+  const struct image first = cx->first;
+  const char *const before = cx->library_path;
+  char to[PATH_MAX], why[WHY];
+  struct image of;
+  int k;
+  for (k = 0; k < LENGTH(rows) + 6; k++) {
+    const int at = k < LENGTH(rows) ? k : 0;
+    char **const variables = environ;
+    enum lookup is;
+    memset(&of, 0, sizeof of);
+    of.file.name = "/opt/x.so";
+    of.rpath = rows[at].rpath;
+    of.runpath = rows[at].runpath;
+    cx->first.rpath = rows[at].program_rpath;
+    cx->first.runpath = rows[at].program_runpath;
+    cx->library_path = rows[at].library_path;
+    /* Arrangements that only the dynamic linker knows. */
+    if (k == LENGTH(rows)) of.has_special_search = 1;
+    if (k == LENGTH(rows) + 1) cx->first.has_special_search = 1;
+    if (k == LENGTH(rows) + 2) cx->library_path_is_unknown = 1;
+    if (k >= LENGTH(rows) + 3) {
+      static char *const audit[] = {"LD_AUDIT=", 0}, *const twice[] = {"LD_LIBRARY_PATH=a", "LD_LIBRARY_PATH=b", 0};
+      environ = (char **)(k == LENGTH(rows) + 3 ? audit : k == LENGTH(rows) + 4 ? twice : twice + 1);
+    }
+    copy_text(why, sizeof why, "");
+    is = search_library(cx, rows[at].file, &of, &to, &cx->file.elf, &why);
+    IS(cx->file.elf.is_open, is == IS_THERE);
+    close_elf(&cx->file.elf);
+    if (k >= LENGTH(rows) && k < LENGTH(rows) + 5) IS(is, ASK_LOADER);
+    else if (is != (enum lookup)rows[at].is || strcmp(to, rows[at].path) || !starts_with(why, rows[at].why))
+      printf("search %d: %d %s %s\n", k, is, to, why);
+    cx->first.has_special_search = first.has_special_search;
+    cx->library_path_is_unknown = 0;
+    environ = variables;
+  }
+  cx->first = first;
+  cx->library_path = before;
 }
 
 /* The directories of path lists, which hold copies of the program as a library. */

@@ -65,6 +65,19 @@ static void check_responsibility(void) {
         !!in_scope(cx, &n) != rows[k].scope)
       printf("responsibility %d\n", k);
   }
+  /* The findings that are kept: those that refuse, errors, and those that leave the verdict open. */
+  for (k = 0; k < LENGTH(rows); k++) {
+    struct finding f;
+    memset(&f, 0, sizeof f);
+    f.note = &n;
+    f.severity = ERROR;
+    cx->mode = rows[k].mode;
+    cx->program = rows[k].program;
+    n.own = rows[k].own;
+    n.head.library = (uint8_t)rows[k].library;
+    n.head.mismatch = (uint8_t)rows[k].mismatch;
+    IS(get_retention_rank(cx, &f), 2 + rows[k].scope + (rows[k].reports & rows[k].refuses));
+  }
   IS(parse_mode("off"), MODE_OFF);
   IS(parse_mode("warn"), MODE_WARN);
   IS(parse_mode("enforce"), MODE_ENFORCE);
@@ -261,6 +274,8 @@ static void check_makers(void) {
               {{0x800, 0}, 1, "10.2.1", 11000, 0, NO_CODE_FOR_GPU_NOT_YET_MADE},
               {{0x800, 0}, 1, "11.0.1", 11000, 0, NO_CODE_FOR_GPU},
               {{0x800, 0}, 1, "", 11000, 0, NO_CODE_FOR_GPU},
+              {{0x900, 0}, 1, "", 11080, 0, NO_CODE_FOR_GPU},
+              {{0xa00, 0}, 1, "", 12080, 0, NO_CODE_FOR_GPU},
               {{0x305, 0x700}, 3, "9.0", 9000, 11080, NO_CODE_FOR_GPU},
               {{0x700, 0x305}, 3, "9.0", 9000, 11080, NO_CODE_FOR_GPU},
               {{0x700, 0x305}, 1, "9.0", 9000, 12090, NO_CODE_FOR_GPU},
@@ -279,6 +294,15 @@ static void check_makers(void) {
       printf("makers %d: %u to %u, kind %d\n", k, f.made_from, f.made_to, f.kind);
     IS(f.built_cuda, read_toolkit(cx->note));
   }
+  forget();
+  IS(read_toolkit(make_note(1, "12.4.131")), 12040);
+  IS(read_toolkit(make_note(1, "0.12.4")), 12040);
+  /* The GPUs, for the judge. */
+  cx->driver.is.gpu_count = 2;
+  cx->gpus[1].cc = cx->gpus[2].cc = 1;
+  set_gpu_facts(cx);
+  IS(cx->gpus[1].cc, rows[k - 1].cc[1]);
+  IS(cx->gpus[2].cc, 1);
 }
 
 /* Requirements that are not judged. */
@@ -286,6 +310,7 @@ static void check_not_judged(void) {
   struct note *n;
   forget();
   n = make_note(1, "13.0.88");
+  cx->seen_row[0].kind = ROW_GPU; /* it is not in the note */
   n->head.rows = 4;
   get_written_row(n, 0)->kind = 9;
   get_written_row(n, 1)->kind = ROW_LIBRARY;

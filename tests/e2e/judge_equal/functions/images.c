@@ -64,18 +64,20 @@ static void check_collected_notes(void) {
   ElfW(Phdr) ph[3];
   struct image im = map_segments(ph, 3);
   forget();
-  IS(collect_notes(cx, &im, 0, 1), 0);
+  IS(collect_image_notes(cx, &im, 0, 1), 0);
   ph[1].p_type = PT_NOTE;
   ph[1].p_filesz = 256;
-  IS(collect_notes(cx, &im, 0, 1), 0);
+  IS(collect_image_notes(cx, &im, 0, 1), 0);
   put_note(mapped.bytes + 4, 5, "first");
   put_note(mapped.bytes + 4 + NOTE_HEADER + 8, 8, "second");
   put_note(mapped.bytes + 4 + 2 * NOTE_HEADER + 20, 4, "third");
   put_note(mapped.bytes + 256 - NOTE_HEADER, 0, "");
-  IS(collect_notes(cx, &im, 1, 0), 4);
+  IS(collect_image_notes(cx, &im, 1, 0), 4);
   IS(cx->notes, 0);
-  IS(collect_notes(cx, &im, 1, 1), 4);
+  IS(collect_image_notes(cx, &im, 1, 1), 4);
   IS(cx->notes, 4);
+  IS(collect_image_notes(cx, &im, 0, 1), 4);
+  IS(cx->notes, 8);
   IS(cx->note[0].own, 1);
   IS(cx->note[0].size, 5);
   IS(memcmp(cx->note[0].descriptor, "first", 5), 0);
@@ -83,17 +85,25 @@ static void check_collected_notes(void) {
   IS(memcmp(cx->note[2].descriptor, "third", 5), 0);
   SAYS(cx->note[2].file.name, "libx.so");
   ph[1].p_filesz = 257; /* more than is mapped */
-  IS(collect_notes(cx, &im, 1, 0), 0);
+  IS(collect_image_notes(cx, &im, 1, 0), 0);
   ph[1].p_filesz = 255;
-  IS(collect_notes(cx, &im, 1, 0), 3);
+  IS(collect_image_notes(cx, &im, 1, 0), 3);
   ph[2] = ph[1];
-  IS(collect_notes(cx, &im, 1, 0), 6);
+  IS(collect_image_notes(cx, &im, 1, 0), 6);
   forget();
   add_absent_note(cx);
   IS(cx->notes, 1);
   IS(cx->note[0].state, NOTE_IS_ABSENT);
   add_absent_note(cx);
   IS(cx->notes, 1);
+  /* There is always room for it. */
+  forget();
+  while (make_room_for_note(cx, 0)) cx->note[cx->notes - 1].own = 0;
+  add_absent_note(cx);
+  IS(cx->note[MAX_NOTES - 1].state, NOTE_IS_ABSENT);
+  IS(cx->note[MAX_NOTES - 1].own, 1);
+  IS(cx->dropped_notes, 2);
+  forget();
 }
 
 /* Whose notes are kept: those of all objects, or of those that were loaded with the program. */

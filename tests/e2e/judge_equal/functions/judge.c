@@ -182,4 +182,13 @@ static void check_judge(void) {
   for (k = 0; k < LENGTH(rows); k++)
     if (strcmp(judge_words(rows[k].words), rows[k].result))
       printf("judge.inc: {\"%s\", \"%s\"},\n", rows[k].words, room);
+  /* The cuDNN of the report: a linked one before one inside of the program. */
+  for (k = 0; k < 8; k++) {
+    char words[64];
+    const int of[] = {k & 1 ? LIBRARY_STATIC : LIBRARY_LINKED, k & 2 ? LIBRARY_STATIC : LIBRARY_LINKED};
+    const int rows_of_libraries = k & 4 ? 2 : 1, second = rows_of_libraries == 2 && !(k & 2);
+    snprintf(words, sizeof words, rows_of_libraries == 2 ? "l%d,0,0 l%d,0,0" : "l%d,0,0", of[0], of[1]);
+    judge_words(words);
+    IS(judged_call.result.library, second);
+  }
 }

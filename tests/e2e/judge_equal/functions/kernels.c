@@ -1,6 +1,6 @@
 /* GPU code of an unsealed file: kernels.c. Containers are built from their description: `;` separates containers, a blank the
  * images in one. `sm_80`, `compute_90a`; after it `:8.4` the PTX ISA or `:1.8` the ELF ABI, then `z` Zstandard, `s` too small for a
- * kernel, `u` small if packed, `i` input of a linker, `r` relocatable PTX, `x` LTO IR, `k` of an unknown kind, `d` damaged. A container
+ * kernel, `u` small if packed, `e` empty, `i` input of a linker, `r` relocatable PTX, `x` LTO IR, `k` of an unknown kind, `d` damaged. A container
  * that begins with `L` is the output of the device linker, one with `V` has an unknown version, one with `C` is longer than mapped. */
 
 static struct {
@@ -37,6 +37,7 @@ static void add_image(struct container *c, const char *s) {
       if (*colon == 'l') e->size = code & IS_PTX ? LEAST_PTX : LEAST_CODE;
       if (*colon == 'u') e->size = 8, e->unpacked = 4096;
       if (*colon == 'r') e->kind = RELOCATABLE_PTX;
+      if (*colon == 'e') e->size = 0;
       if (*colon == 'x') e->kind = LTO_IR;
       if (*colon == 'k') e->kind = 77;
       if (*colon == 'd') e->header = sizeof *e - 1;
@@ -158,6 +159,14 @@ static void check_rows_of_gpus(void) {
     if (strcmp(describe_row(&row), rows[k].row))
       printf("kernels.inc: {\"%s\", 0x%x, \"%s\"},\n", rows[k].code, rows[k].cc, room);
   }
+  for (k = 0; k < 2; k++) { /* the driver of the cudart is new enough */
+    union row row;
+    cx->seen_row[0].driver.cuda = 12990 + (uint32_t)k * 10;
+    describe_code("sm_90:1.8");
+    row = make_gpu_row(cx, 0x900);
+    SAYS(describe_row(&row), k ? "cubin+no-ptx by sm_90" : "cubin+no-ptx by sm_90 sure 13.0 known");
+  }
+  cx->seen_row[0].driver.cuda = 0;
 }
 
 /* PTX text, after `.version`. */

@@ -7,6 +7,7 @@
 #include "images.c"
 #include "judge.c"
 #include "answers.c"
+#include "child.c"
 #include "cudnn.c"
 #include "process.c"
 
@@ -27,12 +28,14 @@ int main(void) {
   check_shared_rows();
   check_headers_of_files();
   check_symbols();
+  check_long_chains();
   check_path_elements();
   check_cache();
   check_notes();
   check_note_headers();
   check_links();
   check_lists_of_directories();
+  check_order_of_search();
   check_responsibility();
   check_room();
   check_room_for_notes();
@@ -56,6 +59,7 @@ int main(void) {
   check_inherited_rpaths();
   check_segments_of_ptx();
   check_judge();
+  check_children();
   check_answers_of_driver();
   check_answers_of_cudnn();
   check_detected_cudnn();

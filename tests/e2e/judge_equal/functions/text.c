@@ -185,6 +185,7 @@ static void check_coverage(void) {
   IS(find_last_branch(0x205), 390);
   IS(find_last_branch(0x300), 470);
   IS(find_last_branch(0x302), 0);
+  IS(find_last_branch(0x402), 470);
   IS(find_last_branch(0x500), 580);
   IS(find_last_branch(0x702), 0);
   IS(find_last_branch(0x704), 580);
@@ -225,6 +226,12 @@ static void check_lists_of_gpus(void) {
     const int is = names_some_gpus(rows[k].list, 2);
     if (is != rows[k].is) printf("CUDA_VISIBLE_DEVICES=%s: %d\n", rows[k].list, is);
   }
+  IS(get_capability("0x2330\n"), 0x900);
+  IS(get_capability("0x20b0"), 0x800);
+  IS(get_capability("0x1db4"), 0x700);
+  IS(get_capability("0x12330"), 0);
+  IS(get_capability("2330"), 0);
+  IS(get_capability(""), 0);
 }
 
 /* The errors of dlopen of glibc and musl. */
