@@ -17,7 +17,7 @@ use cudaguard::internal::policy::GpuNeed;
 use cudaguard::internal::tables;
 use cudaguard::internal::vendor::CUDNN;
 use cudaguard::internal::version::{CudaVersion, DriverRelease};
-use cudaguard_tests::{Call, Outcome, Scratch, Test, e2e, last_report, places, skip, test, tools, world};
+use cudaguard_tests::{Call, Dice, Outcome, Scratch, Test, e2e, last_report, places, skip, test, tools, world};
 
 use super::fixture::{AARCH64, Arch, MAIN, NATIVE, Says, descriptor, is_short, manifest, version};
 use super::watched::{UNDEFINED, compile_shim};
@@ -1085,136 +1085,124 @@ fn components() -> Vec<Case> {
         .collect()
 }
 
-/// A random number generator. The numbers are the same in each run, so that each difference can be reproduced.
-pub(crate) struct Dice(pub(crate) u64);
-
-impl Dice {
-    pub(crate) fn below(&mut self, n: usize) -> usize {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        usize::try_from(self.0 >> 33).expect("31 bits") % n
+/// Returns a manifest with rows that cover every compute capability, each with random code and a random driver requirement.
+fn random_manifest(dice: &mut Dice, name: &str) -> Manifest {
+    use GpuCoverage::{Cubin, Nothing, Partial, PartialPtx, Ptx, Unknown};
+    let floors = [(12, 0, "525.60.13"), (12, 4, "550.54.14"), (13, 0, "580.65.06"), (13, 2, "595.10.01")];
+    let mut manifest = named(plain(), name);
+    if dice.below(4) == 0 {
+        manifest = with_graph(manifest);
     }
-
-    fn of<T: Clone>(&mut self, of: &[T]) -> T {
-        of[self.below(of.len())].clone()
+    if dice.below(2) == 0 {
+        let major = dice.pick(&[12, 13]);
+        manifest = cudart(manifest, major);
     }
-
-    /// Returns a manifest with rows that cover every compute capability, each with random code and a random driver requirement.
-    fn manifest(&mut self, name: &str) -> Manifest {
-        use GpuCoverage::{Cubin, Nothing, Partial, PartialPtx, Ptx, Unknown};
-        let floors = [(12, 0, "525.60.13"), (12, 4, "550.54.14"), (13, 0, "580.65.06"), (13, 2, "595.10.01")];
-        let mut manifest = named(plain(), name);
-        if self.below(4) == 0 {
-            manifest = with_graph(manifest);
-        }
-        if self.below(2) == 0 {
-            let major = self.of(&[12, 13]);
-            manifest = cudart(manifest, major);
-        }
-        let mut from = (0, 0);
-        while self.below(8) > 0 || from != (0, 0) {
-            let end = (from.0 + self.of(&[0, 0, 1, 7]), self.of(&[0, 5, 255]));
-            let to = Some(end).filter(|end| end.0 < 12 && self.below(6) > 0);
-            let by = self.of(&[Cubin, Cubin, Ptx, Ptx, Partial, PartialPtx, Nothing, Unknown]);
-            let (major, minor, oldest) = self.of(&floors);
-            let floor = self.below(2) == 0 && by != Nothing;
-            manifest.requires.push(Requirement::Gpu {
-                from,
-                to: to.map(|to| to.max(from)),
-                by,
-                code: self.of(&["", "sm_80", "compute_75"]).to_owned(),
-                cuda: floor.then(|| CudaVersion::new(major, minor)),
-                release: floor.then(|| release(oldest)),
-                guaranteed_from: match self.below(9) {
-                    0 => Some(tables::NO_DRIVER_KNOWN),
-                    1..4 => Some((CudaVersion::new(major, minor), release(oldest))),
-                    _ => None,
-                },
-                ptx_fallback: self.of(&[
-                    PtxFallback::Nothing,
-                    PtxFallback::Undetermined,
-                    PtxFallback::Isa((8, 4)),
-                    PtxFallback::Isa((9, 0)),
-                ]),
-            });
-            let Some(to) = to.map(|to| to.max(from)) else { break };
-            from = if to.1 == 255 { (to.0 + 1, 0) } else { (to.0, to.1 + 1) };
-        }
-        manifest.partial_refuse = self.below(4) == 0;
-        manifest.runtime.gpu = if self.below(5) == 0 { GpuNeed::Required } else { GpuNeed::Auto };
-        manifest
+    let mut from = (0, 0);
+    while dice.below(8) > 0 || from != (0, 0) {
+        let end = (from.0 + dice.pick(&[0, 0, 1, 7]), dice.pick(&[0, 5, 255]));
+        let to = Some(end).filter(|end| end.0 < 12 && dice.below(6) > 0);
+        let by = dice.pick(&[Cubin, Cubin, Ptx, Ptx, Partial, PartialPtx, Nothing, Unknown]);
+        let (major, minor, oldest) = dice.pick(&floors);
+        let floor = dice.below(2) == 0 && by != Nothing;
+        manifest.requires.push(Requirement::Gpu {
+            from,
+            to: to.map(|to| to.max(from)),
+            by,
+            code: dice.pick(&["", "sm_80", "compute_75"]).to_owned(),
+            cuda: floor.then(|| CudaVersion::new(major, minor)),
+            release: floor.then(|| release(oldest)),
+            guaranteed_from: match dice.below(9) {
+                0 => Some(tables::NO_DRIVER_KNOWN),
+                1..4 => Some((CudaVersion::new(major, minor), release(oldest))),
+                _ => None,
+            },
+            ptx_fallback: dice.pick(&[
+                PtxFallback::Nothing,
+                PtxFallback::Undetermined,
+                PtxFallback::Isa((8, 4)),
+                PtxFallback::Isa((9, 0)),
+            ]),
+        });
+        let Some(to) = to.map(|to| to.max(from)) else { break };
+        from = if to.1 == 255 { (to.0 + 1, 0) } else { (to.0, to.1 + 1) };
     }
+    manifest.partial_refuse = dice.below(4) == 0;
+    manifest.runtime.gpu = if dice.below(5) == 0 { GpuNeed::Required } else { GpuNeed::Auto };
+    manifest
+}
 
-    /// Returns a program with one to three components.
-    fn program(&mut self) -> Vec<Manifest> {
-        let count = self.of(&[1, 1, 2, 3]);
-        ["one", "two", "three"][..count].iter().map(|name| self.manifest(name)).collect()
-    }
+/// Returns a program with one to three components.
+fn random_program(dice: &mut Dice) -> Vec<Manifest> {
+    let count = dice.pick(&[1, 1, 2, 3]);
+    ["one", "two", "three"][..count].iter().map(|name| random_manifest(dice, name)).collect()
+}
 
-    fn machine(&mut self) -> Machine {
-        let drivers = [
-            ("470.256.02", 11040),
-            ("525.60.13", 12000),
-            ("535.261.03", 12020),
-            ("550.163.01", 12040),
-            ("580.95.05", 13000),
-            ("590.44.01", 13010),
-            ("700.01", 15000),
-        ];
-        let (driver, cuda) = self.of(&drivers);
-        let mut machine = machine(driver, cuda, &[]);
-        for _ in 0..self.of(&[0, 1, 1, 2, 3]) {
-            let gpu = self.of(&[V100, T4, A100, A10, H100, NEWS, (0, 0, "0x3f01")]);
-            machine.gpus.push(gpu);
-        }
-        // Later branches do not drive the K80. It is only added to machines whose files show the GPUs, because otherwise the shim
-        // does not call the driver because of it.
-        let has_old_gpus = driver.starts_with("470.") && self.below(2) == 0;
-        if has_old_gpus {
-            machine.gpus.push(K80);
-        }
-        // The shim calls the driver, and uses the result of cuInit, only if the files leave the verdict open.
-        if self.below(4) == 0 {
-            let init = self.of(&[0, 2, 34, 100, 802, 803, 804]);
-            machine = machine.lib(|lib| (lib.release, lib.init) = ("1.1", init));
-        }
-        match self.below(8) {
-            // A machine with neither kernel module nor device nodes would count as a machine without NVIDIA.
-            0 if !machine.gpus.is_empty() && !has_old_gpus => machine.kernel = None,
-            1 if !has_old_gpus => machine.nodes = false,
-            2 => machine.kernel = Some("535.104.05"),
-            3 => machine.compiler = false,
-            4 => machine = machine.manner(Manner::Crashes).lib(|lib| lib.release = "1.1"),
-            _ => {}
-        }
-        // If the variable hides all GPUs, the verdict is certain without the driver.
-        let odd = machine.lib.as_ref().is_some_and(|lib| lib.release == "1.1");
-        let mut lists = vec![None, None, None, Some("0"), Some("1"), Some("1,0"), Some("0,9")];
-        lists.extend([Some(""), Some("-1")].iter().filter(|_| !odd));
-        machine.variables.extend(self.of(&lists).map(|list| ("CUDA_VISIBLE_DEVICES", list)));
-        for variable in ["CUDA_FORCE_PTX_JIT", "CUDA_DISABLE_PTX_JIT"] {
-            if self.below(8) == 0 {
-                machine.variables.push((variable, self.of(&["0", "1"])));
-            }
-        }
-        machine.cudnn = self.of(&[None, Some("9.4.0"), Some("9.5.1"), Some("9.10.2"), Some("9.11.0"), Some("9.28.0")]);
-        machine.made_with = Some(self.of(&[11080, 12090, 12090, 13000])).filter(|_| machine.cudnn.is_some());
-        machine
+fn random_machine(dice: &mut Dice) -> Machine {
+    let drivers = [
+        ("470.256.02", 11040),
+        ("525.60.13", 12000),
+        ("535.261.03", 12020),
+        ("550.163.01", 12040),
+        ("580.95.05", 13000),
+        ("590.44.01", 13010),
+        ("700.01", 15000),
+    ];
+    let (driver, cuda) = dice.pick(&drivers);
+    let mut machine = machine(driver, cuda, &[]);
+    for _ in 0..dice.pick(&[0, 1, 1, 2, 3]) {
+        let gpu = dice.pick(&[V100, T4, A100, A10, H100, NEWS, (0, 0, "0x3f01")]);
+        machine.gpus.push(gpu);
     }
+    // Later branches do not drive the K80. It is only added to machines whose files show the GPUs, because otherwise the shim
+    // does not call the driver because of it.
+    let has_old_gpus = driver.starts_with("470.") && dice.below(2) == 0;
+    if has_old_gpus {
+        machine.gpus.push(K80);
+    }
+    // The shim calls the driver, and uses the result of cuInit, only if the files leave the verdict open.
+    if dice.below(4) == 0 {
+        let init = dice.pick(&[0, 2, 34, 100, 802, 803, 804]);
+        machine = machine.lib(|lib| (lib.release, lib.init) = ("1.1", init));
+    }
+    match dice.below(8) {
+        // A machine with neither kernel module nor device nodes would count as a machine without NVIDIA.
+        0 if !machine.gpus.is_empty() && !has_old_gpus => machine.kernel = None,
+        1 if !has_old_gpus => machine.nodes = false,
+        2 => machine.kernel = Some("535.104.05"),
+        3 => machine.compiler = false,
+        4 => machine = machine.manner(Manner::Crashes).lib(|lib| lib.release = "1.1"),
+        _ => {}
+    }
+    // If the variable hides all GPUs, the verdict is certain without the driver.
+    let odd = machine.lib.as_ref().is_some_and(|lib| lib.release == "1.1");
+    let mut lists = vec![None, None, None, Some("0"), Some("1"), Some("1,0"), Some("0,9")];
+    lists.extend([Some(""), Some("-1")].iter().filter(|_| !odd));
+    machine.variables.extend(dice.pick(&lists).map(|list| ("CUDA_VISIBLE_DEVICES", list)));
+    for variable in ["CUDA_FORCE_PTX_JIT", "CUDA_DISABLE_PTX_JIT"] {
+        if dice.below(8) == 0 {
+            machine.variables.push((variable, dice.pick(&["0", "1"])));
+        }
+    }
+    machine.cudnn = dice.pick(&[None, Some("9.4.0"), Some("9.5.1"), Some("9.10.2"), Some("9.11.0"), Some("9.28.0")]);
+    machine.made_with = Some(dice.pick(&[11080, 12090, 12090, 13000])).filter(|_| machine.cudnn.is_some());
+    machine
 }
 
 /// Returns random programs without machines.
 pub(crate) fn random_programs(seed: u64, programs: usize) -> Vec<Vec<Manifest>> {
-    let mut dice = Dice(seed);
-    (0..programs).map(|_| dice.program()).collect()
+    let mut dice = Dice::new(seed, 0);
+    (0..programs).map(|_| random_program(&mut dice)).collect()
 }
 
 /// Returns random machines, with this number of programs for each.
 pub(crate) fn random_machines(seed: u64, machines: usize, programs: usize) -> Vec<(Machine, Vec<Vec<Manifest>>)> {
-    let mut dice = Dice(seed);
-    let machine = |dice: &mut Dice| (dice.machine(), (0..programs).map(|_| dice.program()).collect());
-    (0..machines).map(|_| machine(&mut dice)).collect()
+    let mut dice = Dice::new(seed, 0);
+    let mut all = Vec::new();
+    for _ in 0..machines {
+        let machine = random_machine(&mut dice);
+        all.push((machine, (0..programs).map(|_| random_program(&mut dice)).collect()));
+    }
+    all
 }
 
 /// Starts each of these programs on this machine, which is built only once: a start takes some milliseconds. Returns a line for

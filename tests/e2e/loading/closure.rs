@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use cudaguard::internal::manifest::{Linkage, Opens};
 use cudaguard::internal::version::Version;
 use cudaguard_tests::world::{self, MakeMachine as _, T4, World};
-use cudaguard_tests::{Call, Outcome, Scratch, Test, command, e2e, parts, test};
+use cudaguard_tests::{Call, Dice, Outcome, Scratch, Test, command, e2e, parts, test};
 
 use super::guarded_programs::{self, link};
 
@@ -502,16 +502,6 @@ fn unchecked_problems_are_marked() {
     assert!(!verify.run().success().stderr.contains("not checked at start-up"));
 }
 
-/// A generator of small numbers.
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, limit: usize) -> usize {
-        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        usize::try_from(self.0 >> 33).expect("31 bits") % limit
-    }
-}
-
 const DIRS: [&str; 3] = ["a", "b", "c"];
 /// Libraries with the functions that they define, each after those that it may need.
 const LIBRARIES: [(&str, &str); 3] = [
@@ -521,7 +511,7 @@ const LIBRARIES: [(&str, &str); 3] = [
 ];
 
 /// Returns a search path in random order: all directories or some, in one of the two tags or in none.
-fn search_path(random: &mut Random, from: &str) -> Vec<String> {
+fn search_path(random: &mut Dice, from: &str) -> Vec<String> {
     let mut dirs = DIRS.to_vec();
     let start = random.below(3);
     dirs.rotate_left(start);
@@ -540,7 +530,7 @@ fn search_path(random: &mut Random, from: &str) -> Vec<String> {
 /// Builds libraries in random directories, some without the function that another one needs, and compares the front ends with the
 /// loader, which binds all functions at the start.
 fn random_arrangement(seed: u64) {
-    let mut random = Random(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15));
+    let mut random = Dice::new(seed, 0);
     let scratch = Scratch::new("closure-random");
     let (app, good) = (scratch.join("app"), scratch.join("good"));
     for dir in DIRS.iter().map(|dir| app.join(dir)).chain([app.join("bin"), good.clone()]) {

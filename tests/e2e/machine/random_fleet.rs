@@ -13,10 +13,10 @@ use cargo_cudaguard::host::judge::judge;
 use cargo_cudaguard::verdict::Verdict;
 use cudaguard::internal::manifest::{Linkage, Manifest, Requirement};
 use cudaguard::internal::version::{CudaVersion, DriverRelease, Version};
-use cudaguard_tests::{Scratch, command, e2e};
+use cudaguard_tests::{Dice, Scratch, command, e2e};
 
 use crate::judge_equal::fixture::{NATIVE, descriptor};
-use crate::judge_equal::{Dice, number, random_programs};
+use crate::judge_equal::{number, random_programs};
 
 /// Number of machine models in the fleet.
 const MODELS: usize = 200;
@@ -53,34 +53,34 @@ enum OfDriver {
     Found { release: &'static str, supports: Option<(u32, u32)>, printed: bool, init: Option<u32>, compiler: bool },
 }
 
-fn of<T: Clone>(dice: &mut Dice, all: &[T]) -> T {
-    all[dice.below(all.len())].clone()
-}
-
 fn facts(dice: &mut Dice) -> Facts {
     let other = if std::env::consts::ARCH == "aarch64" { "x86_64" } else { "aarch64" };
     let driver = match dice.below(20) {
         0 => OfDriver::Unknown,
         1 => OfDriver::Absent,
         _ => {
-            let (release, supports) = of(dice, &DRIVERS);
-            let init = of(dice, &[None, None, None, Some(0), Some(0), Some(100), Some(803)]);
+            let (release, supports) = dice.pick(&DRIVERS);
+            let init = dice.pick(&[None, None, None, Some(0), Some(0), Some(100), Some(803)]);
             OfDriver::Found { release, supports, printed: dice.below(2) == 0, init, compiler: dice.below(9) > 0 }
         }
     };
     let mut gpus = Vec::new();
-    let alike = of(dice, &CCS);
-    for _ in 0..of(dice, &[0, 1, 1, 2, 4, 8, 8]) {
-        gpus.push((if dice.below(12) == 0 { of(dice, &CCS) } else { alike }, dice.below(8) > 0));
+    let alike = dice.pick(&CCS);
+    for _ in 0..dice.pick(&[0, 1, 1, 2, 4, 8, 8]) {
+        gpus.push((if dice.below(12) == 0 { dice.pick(&CCS) } else { alike }, dice.below(8) > 0));
     }
     Facts {
         processor: if dice.below(30) == 0 { other } else { std::env::consts::ARCH },
         driver,
         gpus: (dice.below(30) > 0).then_some(gpus),
-        cudnn: of(
-            dice,
-            &[None, Some(vec![]), Some(vec!["9.4.0"]), Some(vec!["9.15.1"]), Some(vec!["9.28.0"]), Some(vec!["8.9.7"])],
-        ),
+        cudnn: dice.pick(&[
+            None,
+            Some(vec![]),
+            Some(vec!["9.4.0"]),
+            Some(vec!["9.15.1"]),
+            Some(vec!["9.28.0"]),
+            Some(vec!["8.9.7"]),
+        ]),
         forced: dice.below(20) == 0,
         disabled: dice.below(20) == 0,
     }
@@ -190,7 +190,7 @@ impl Facts {
             Some([version, ..]) => {
                 members.push(format!(
                     "\"cudnn\":[{{\"version\":\"{version}\",\"path\":\"/opt/cudnn/libcudnn.so\",\"by\":\"{}\"}}]",
-                    of(dice, &["/etc/ld.so.cache", "LD_LIBRARY_PATH: /opt/cudnn"])
+                    dice.pick(&["/etc/ld.so.cache", "LD_LIBRARY_PATH: /opt/cudnn"])
                 ));
             }
         }
@@ -218,7 +218,7 @@ fn totals_match_slow_judge() {
         .into_iter()
         .map(|all| all.into_iter().map(|manifest| Manifest { sealed: true, ..manifest }).collect::<Vec<_>>())
         .filter(|manifests| {
-            let mut dice = Dice(seed);
+            let mut dice = Dice::new(seed, 0);
             let verdicts: Vec<Verdict> = (0..300).map(|_| facts(&mut dice).verdict(manifests)).collect();
             let many = |verdict: Verdict| verdicts.iter().filter(|one| **one == verdict).count() > 30;
             many(Verdict::Runs) && many(Verdict::Refused) && many(Verdict::Unknown)
@@ -284,11 +284,11 @@ fn weight(verdict: Verdict) -> usize {
 
 /// Generates the same machines for the same seed. Most of them belong to a few models.
 fn each_host(seed: u64, hosts: usize, mut take: impl FnMut(&Facts, &mut dyn FnMut() -> String)) {
-    let mut dice = Dice(seed.rotate_left(7).max(1));
+    let mut dice = Dice::new(seed, 1);
     let models: Vec<Facts> = (0..MODELS).map(|_| facts(&mut dice)).collect();
     for number in 0..hosts {
-        let facts = if dice.below(50) == 0 { facts(&mut dice) } else { of(&mut dice, &models) };
-        let mut habits = Dice(dice.below(1 << 30) as u64 + 1);
+        let facts = if dice.below(50) == 0 { facts(&mut dice) } else { dice.pick(&models) };
+        let mut habits = Dice::new(dice.below(1 << 30) as u64, 0);
         take(&facts, &mut || facts.line(number, &mut habits));
     }
 }

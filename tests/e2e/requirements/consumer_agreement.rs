@@ -14,12 +14,12 @@ use cudaguard::internal::manifest::{Manifest, Requirement};
 use cudaguard::internal::tables;
 use cudaguard::internal::vendor::CUDNN;
 use cudaguard::internal::version::{CudaVersion, DriverRelease, Version};
-use cudaguard_tests::{Call, Scratch, Test, command, e2e, parts, places, skip, test};
+use cudaguard_tests::{Call, Dice, Scratch, Test, command, e2e, parts, places, skip, test};
 
 use super::cel::Claim;
 use super::consumers::{self, Seen};
 use crate::judge_equal::fixture::{NATIVE, descriptor};
-use crate::judge_equal::{Dice, number, random_programs};
+use crate::judge_equal::{number, random_programs};
 
 #[e2e(rows)]
 fn tests() -> Vec<Test> {
@@ -154,7 +154,7 @@ fn wanted_pairs() -> usize {
 /// Passes random files to `take` until it returns `Break`. Some formats cannot express the requirements of some files.
 fn each_drawn(name: &str, mut take: impl FnMut(&Drawn) -> ControlFlow<()>) {
     let seed = number("CUDAGUARD_SEED", 0x5851_f42d_4c95_7f2d).max(1);
-    let mut dice = Dice(seed.rotate_left(29));
+    let mut dice = Dice::new(seed, 1);
     let scratch = Scratch::new(name);
     for (at, manifests) in random_programs(seed, 8 * wanted_pairs().div_ceil(MACHINES)).iter().enumerate() {
         let file = scratch.join(format!("p{at}"));
@@ -162,7 +162,7 @@ fn each_drawn(name: &str, mut take: impl FnMut(&Drawn) -> ControlFlow<()>) {
             manifests.iter().map(|manifest| Manifest { sealed: true, ..manifest.clone() }).collect();
         let descriptors: Vec<_> = manifests.iter().map(descriptor).collect();
         NATIVE.program(&file, &descriptors, None);
-        let machines: Vec<Seen> = (0..MACHINES).map(|_| dice.seen()).collect();
+        let machines: Vec<Seen> = (0..MACHINES).map(|_| random_seen(&mut dice)).collect();
         let drawn = Drawn { file, manifests, machines };
         let more = take(&drawn);
         std::fs::remove_file(&drawn.file).expect("it was made");
@@ -325,26 +325,23 @@ fn judged(components: &Components, manifests: &[Manifest], seen: &Seen) -> Verdi
     Verdict::from_findings(&components.check_on(&machine, "that machine"))
 }
 
-impl Dice {
-    /// Selects drivers from all branches of the table, and known and unknown GPUs. Few machines have GPUs that differ.
-    fn seen(&mut self) -> Seen {
-        let branches: Vec<_> =
-            tables::branch_rows().iter().filter(|branch| branch.exact && branch.branch > 400).collect();
-        let branch = branches[self.below(branches.len())];
-        let release = format!("{}.{}.{:02}", branch.branch, 10 + self.below(240), self.below(20));
-        let mut gpus = vec![self.gpu()];
-        if self.below(100) == 0 {
-            gpus.push(self.gpu());
-        }
-        let other = if std::env::consts::ARCH == "aarch64" { "x86_64" } else { "aarch64" };
-        let processor = if self.below(20) == 0 { other } else { std::env::consts::ARCH };
-        Seen { processor, release, cuda: (branch.least.major, branch.least.minor), gpus }
+/// Selects drivers from all branches of the table, and known and unknown GPUs. Few machines have GPUs that differ.
+fn random_seen(dice: &mut Dice) -> Seen {
+    let branches: Vec<_> = tables::branch_rows().iter().filter(|branch| branch.exact && branch.branch > 400).collect();
+    let branch = branches[dice.below(branches.len())];
+    let release = format!("{}.{}.{:02}", branch.branch, 10 + dice.below(240), dice.below(20));
+    let mut gpus = vec![random_gpu(dice)];
+    if dice.below(100) == 0 {
+        gpus.push(random_gpu(dice));
     }
+    let other = if std::env::consts::ARCH == "aarch64" { "x86_64" } else { "aarch64" };
+    let processor = if dice.below(20) == 0 { other } else { std::env::consts::ARCH };
+    Seen { processor, release, cuda: (branch.least.major, branch.least.minor), gpus }
+}
 
-    fn gpu(&mut self) -> (u32, u32) {
-        let rows = tables::arch_rows();
-        let known = rows[self.below(rows.len())].cc;
-        let later = [(8, 8), (9, 1), (10, 5), (12, 5), (13, 0), (14, 2), (21, 0)];
-        if self.below(8) == 0 { later[self.below(later.len())] } else { (known.0.into(), known.1.into()) }
-    }
+fn random_gpu(dice: &mut Dice) -> (u32, u32) {
+    let rows = tables::arch_rows();
+    let known = rows[dice.below(rows.len())].cc;
+    let later = [(8, 8), (9, 1), (10, 5), (12, 5), (13, 0), (14, 2), (21, 0)];
+    if dice.below(8) == 0 { later[dice.below(later.len())] } else { (known.0.into(), known.1.into()) }
 }
