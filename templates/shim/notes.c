@@ -81,10 +81,12 @@ SHIM_API void put_component(struct context *cx, struct text *t, uint32_t number)
 
 /* Returns the version of the toolkit in the note, or 0 if there is none or it is unknown. */
 SHIM_API uint32_t read_toolkit(const struct note *n) {
+  enum { LIMIT = 61000 }; /* the tables of requirements have numbers of 16 bits */
   char version[NOTE_TEXT];
-  uint32_t part[3];
+  uint32_t part[3], toolkit;
   if (!read_note_text(n, n->head.toolkit, &version) || !parse_numbers(version, 1, part)) return 0;
-  return part[0] * 1000 + part[1] * 10;
+  toolkit = part[0] * 1000 + part[1] * 10;
+  return toolkit < LIMIT ? toolkit : 0;
 }
 
 /* The list of the notes that were found in memory. */

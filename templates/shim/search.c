@@ -68,8 +68,7 @@ SHIM_FN int is_plain_directory(struct context *cx, char (*to)[PATH_MAX], const c
   const char *names = "glibc-hwcaps\ntls\n" HARDWARE_DIRS;
   char name[sizeof "glibc-hwcaps\ntls\n" HARDWARE_DIRS];
   struct stat is;
-  if (!join_path(to, dir, n, "", of)) return 0;
-  if (**to && texts_are_equal(*to, cx->plain_directory)) return 1;
+  if (join_path(to, dir, n, "", of) && **to && texts_are_equal(*to, cx->plain_directory)) return 1;
   while ((names = read_name(names, name)))
     if (!join_path(to, dir, n, name, of) || !stat_at(AT_FDCWD, *to, &is, 0)) return 0;
   if (join_path(to, dir, n, "", of) && text_length(*to) < sizeof cx->plain_directory)
@@ -113,11 +112,11 @@ SHIM_FN void search_list(struct context *cx, struct library_search *s, const cha
 
 #define CACHE "/etc/ld.so.cache"
 
-/* Returns whether a string of the cache ends within `left` bytes. ldconfig of glibc 2.33 and newer
+/* Returns whether the string at this offset ends within the cache. ldconfig of glibc 2.33 and newer
  * ends the file with the name of its generator, which has no NUL. */
-SHIM_FN int is_terminated(const char *s, size_t left) {
-  while (left && *s) s++, left--;
-  return left != 0;
+SHIM_FN int is_terminated(const char *map, size_t size, size_t at) {
+  while (at < size && map[at]) at++;
+  return at < size;
 }
 
 /* Searches a mapped cache. Its first entry of a name decides: entries of hardware directories
@@ -154,8 +153,7 @@ SHIM_FN enum lookup search_mapped_cache(const char *map, size_t size, const char
     /* Most names have another length. */
     if (key + length >= size || map[key + length] || !starts_with(map + key, file)) continue;
     if (en->flags != CACHE_KIND) continue;
-    if (en->hwcap || en->version || value >= size || !is_terminated(map + value, size - value))
-      return ASK_LOADER;
+    if (en->hwcap || en->version || !is_terminated(map, size, value)) return ASK_LOADER;
     copy_path(to, map + value);
     return IS_THERE;
   }

@@ -129,6 +129,8 @@ static void check_room_for_notes(void) {
   IS(make_room_for_note(cx, 1) - cx->note, MAX_NOTES - 3);
   IS(cx->dropped_notes, 2);
   IS(cx->notes, MAX_NOTES);
+  for (k = 1; k < MAX_NOTES; k++) cx->note[k].own = 1;
+  IS(make_room_for_note(cx, 1) - cx->note, 0);
 }
 
 /* Texts are stored once, and not cut. */
@@ -279,6 +281,7 @@ static void check_makers(void) {
               {{0x305, 0x700}, 3, "9.0", 9000, 11080, NO_CODE_FOR_GPU},
               {{0x700, 0x305}, 3, "9.0", 9000, 11080, NO_CODE_FOR_GPU},
               {{0x700, 0x305}, 1, "9.0", 9000, 12090, NO_CODE_FOR_GPU},
+              {{0x700, 0x305}, 7, "9.0", 9000, 12090, NO_CODE_FOR_GPU},
               {{0x700, 0x800}, 3, "", 11000, 12090, NO_CODE_FOR_GPU}};
   int k;
   for (k = 0; k < LENGTH(rows); k++) {
@@ -288,7 +291,8 @@ static void check_makers(void) {
     f.kind = NO_CODE_FOR_GPU;
     make_note(1, rows[k].toolkit);
     memcpy(cx->driver.cc, rows[k].cc, sizeof rows[k].cc);
-    cx->driver.is.gpu_count = rows[k].cc[1] ? 2 : 1;
+    /* A bit without a GPU is ignored. */
+    cx->driver.is.gpu_count = rows[k].cc[1] && rows[k].gpus != 7 ? 2 : 1;
     set_makers(cx, &f, rows[k].gpus);
     if (f.made_from != rows[k].from || f.made_to != rows[k].to || f.kind != (enum message)rows[k].kind)
       printf("makers %d: %u to %u, kind %d\n", k, f.made_from, f.made_to, f.kind);
@@ -303,6 +307,43 @@ static void check_makers(void) {
   set_gpu_facts(cx);
   IS(cx->gpus[1].cc, rows[k - 1].cc[1]);
   IS(cx->gpus[2].cc, 1);
+}
+
+/* The driver for the cudart of a toolkit; a newer CUDA than the tables have needs any driver of its major. */
+static void check_row_of_cudart(void) {
+  static const struct {
+    const char *toolkit;
+    uint32_t cuda, because;
+    int kind;
+  } rows[] = {{"12.4", 12000, 12040, ROW_DRIVER}, {"60.0", 60000, 60000, ROW_DRIVER}, {"61.0", 0, 0, 0}, {"", 0, 0, 0}};
+  int k;
+  describe_code("sm_80");
+  for (k = 0; k < LENGTH(rows); k++) {
+    union row row;
+    forget();
+    row = make_cudart_row(cx, make_note(1, rows[k].toolkit));
+    IS(row.kind, rows[k].kind);
+    IS(row.driver.cuda, rows[k].cuda);
+    IS(row.driver.because.length, rows[k].because);
+    IS(row.driver.release != 0, k == 0);
+  }
+}
+
+/* A debugger controls the process. */
+static void check_skipped_probe(void) {
+  struct cudnn *c = &cx->shared.note.cudnn;
+  forget();
+  c->is.state = FOUND;
+  skip_probe(cx, c);
+  IS(cx->is_probe_skipped, 1);
+  IS(c->is.source, DETECTED);
+  IS(c->is.state, UNKNOWN);
+  forget();
+  cx->driver.is.state = FOUND;
+  skip_probe(cx, 0);
+  IS(cx->is_probe_skipped, 1);
+  IS(cx->driver.is.source, DETECTED);
+  IS(cx->driver.is.state, UNKNOWN);
 }
 
 /* Requirements that are not judged. */
@@ -438,7 +479,7 @@ static void check_values_of_cudnn(void) {
     }
     cx->call.manifest.built_cuda = 13000;
     from.code = k == LENGTH(places) ? JUDGE_CUDNN_OTHER_CUDA : k == LENGTH(places) + 1 ? JUDGE_CUDNN_INNER_MIXED : JUDGE_CUDNN_INNER_MISSING;
-    from.parts = k > LENGTH(places) ? 6 : 0;
+    from.parts = k == LENGTH(places) + 1 ? 5 : k > LENGTH(places) ? 6 : 0;
     from.severity = ERROR;
     from.version = 0x90d00;
     add_cudnn_finding(cx, &from);
@@ -450,9 +491,9 @@ static void check_values_of_cudnn(void) {
     IS(f->part, 0x90d00);
     IS(f->found_cuda, k == LENGTH(places) ? 12040 : 0);
     IS(f->built_cuda, k == LENGTH(places) ? 13000 : 0);
-    SAYS(cx->texts.at + f->library, from.parts ? "p1, p2" : "libcudnn.so.9");
+    SAYS(cx->texts.at + f->library, from.parts == 5 ? "p0, p2" : from.parts ? "p1, p2" : "libcudnn.so.9");
     SAYS(cx->texts.at + f->picked_by, "RUNPATH");
-    SAYS(cx->texts.at + f->beside, k == LENGTH(places) + 1 ? "/p1" : k < LENGTH(places) ? places[k].beside : "");
+    SAYS(cx->texts.at + f->beside, k == LENGTH(places) + 1 ? "/p0" : k < LENGTH(places) ? places[k].beside : "");
   }
   IS(convert_to_cuda(0xd0100), 13010);
   for (k = 0; k < JUDGE_CODES + 2; k++) {

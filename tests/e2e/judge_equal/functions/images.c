@@ -90,6 +90,10 @@ static void check_collected_notes(void) {
   IS(collect_image_notes(cx, &im, 1, 0), 3);
   ph[2] = ph[1];
   IS(collect_image_notes(cx, &im, 1, 0), 6);
+  ph[2] = ph[0];
+  ph[0] = ph[1];
+  ph[1].p_type = PT_NULL;
+  IS(collect_image_notes(cx, &im, 1, 0), 3);
   forget();
   add_absent_note(cx);
   IS(cx->notes, 1);

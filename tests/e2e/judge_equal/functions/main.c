@@ -45,6 +45,8 @@ int main(void) {
   check_same_cause();
   check_texts_of_gpus();
   check_makers();
+  check_row_of_cudart();
+  check_skipped_probe();
   check_not_judged();
   check_versions_of_cudnn();
   check_values_of_cudnn();
