@@ -244,15 +244,7 @@ impl ArtifactReport {
         if let Some(loader) = loader.filter(|_| !all.has_gpu_code()) {
             all.not_examined.push(NotExamined::loader_of_code(&*loader.name));
         }
-        for opener in whole.unexplained_openers() {
-            // The description of a single file may have named it, without its directory.
-            let is_same = |known: &NotExamined| {
-                known.reason == opener.reason && file_name(&known.name) == file_name(&opener.name)
-            };
-            if !(whole.is_file() && all.not_examined.iter().any(is_same)) {
-                all.not_examined.push(opener);
-            }
-        }
+        all.not_examined.extend(whole.unexplained_openers());
         all
     }
 

@@ -18,7 +18,7 @@ use crate::commands::artifact_report::{self, ArtifactReport, PackageId, has_dlls
 use crate::commands::inspect::built_with;
 use crate::commands::release::{Gate, GateReport};
 use crate::commands::start;
-use crate::family::{is_of_nvidia, opened_without_requirement};
+use crate::family::is_of_nvidia;
 use crate::host::dry_run::Loaded;
 use crate::host::judge::gpu_answer::{GpuAnswer, Service, answers};
 use crate::host::machine::oldest_driver::add_driver_needs;
@@ -152,17 +152,8 @@ fn add_packages(files: &[PathBuf], findings: &mut Vec<Finding>, not_examined: &m
     not_examined.extend(unknown);
 }
 
-/// Returns the libraries of NVIDIA's that a file without components may open: what it requires of them is unknown.
-fn unexamined_opener(binary: &Binary) -> Option<NotExamined> {
-    let name = binary.path.file_name().unwrap_or(binary.path.as_os_str()).to_string_lossy();
-    NotExamined::opener(&name, &opened_without_requirement(binary))
-}
-
 /// Returns the components, or an error if there is nothing to check.
 fn checkable(binary: &Binary, mut components: Components) -> Result<Components, CliError> {
-    if components.manifests.is_empty() && components.not_examined.is_empty() {
-        components.not_examined.extend(unexamined_opener(binary));
-    }
     if components.manifests.is_empty() && components.findings.is_empty() && components.not_examined.is_empty() {
         return Err(nothing_to_judge(binary));
     }
@@ -298,9 +289,6 @@ fn simulate_start(env: &Env, binary: &Binary, probe: &DriverProbe) -> Result<Mac
     let predicted = start::simulate_and_check(binary, env, &OpenFiles::default(), Some(probe))?;
     let mut findings = predicted.findings.clone();
     let mut not_examined = predicted.not_examined.clone();
-    if predicted.manifests.is_empty() && not_examined.is_empty() {
-        not_examined.extend(unexamined_opener(binary));
-    }
     if predicted.manifests.is_empty() && findings.is_empty() && not_examined.is_empty() {
         return Err(nothing_to_judge(binary));
     }

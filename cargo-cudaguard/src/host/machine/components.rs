@@ -19,7 +19,6 @@ use crate::binary::file::TargetOs;
 use crate::binary::file::{Binary, BinaryKind};
 use crate::binary::kernels::Kernels;
 use crate::binary::symbols::Bound;
-use crate::family::opened_without_requirement;
 use crate::family::{self, DriverFunctions, LookedUp, RuntimeCompiler, oldest_driver_of};
 use crate::host::facts::{CudnnState, DriverMismatch, Host};
 use crate::host::judge;
@@ -189,11 +188,6 @@ impl Components {
         // were linked in.
         if !components.manifests.iter().any(|manifest| manifest.sealed) {
             components.add_file(&name, binary, evidence);
-        }
-        // Neither a note nor the code of the file shows what it requires of these libraries.
-        if !components.manifests.is_empty() && components.manifests.iter().all(|manifest| manifest.requires.is_empty())
-        {
-            components.not_examined.extend(NotExamined::opener(&name, &opened_without_requirement(binary)));
         }
         let itself = binary.soname.as_deref().is_some_and(|soname| CUDART.is_named(soname));
         if !itself && components.manifests.iter().any(Manifest::has_unknown_cudart) {
