@@ -77,7 +77,7 @@ pub mod internal {
     pub const PUBLISHED: &str = include_str!("../data/published.txt").trim_ascii();
 
     pub use crate::config::{ConfigError, check_regular_file, lock, policy};
-    pub use crate::embed::rebuild_stamp;
+    pub use crate::embed::{is_device_code, rebuild_stamp};
     pub use crate::knowledge::{tables, vendor};
     pub use crate::manifest::windows::use_windows_releases;
     pub use crate::manifest::{model as manifest, note};

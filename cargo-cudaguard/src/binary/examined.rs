@@ -182,21 +182,18 @@ const INTEL: Reason = Reason::ForeignCode("Intel (SYCL)");
 /// Returns true if these bytes contain the name of an NVIDIA library or a container of its GPU code. A file of any
 /// format without such a trace does not use CUDA.
 pub fn has_trace_of_cuda(bytes: &[u8]) -> bool {
-    const TRACES: [&[u8]; 6] = [b"cuda", b"CUDA", b"nv_fatb", b"nvrtc", b"cudnn", b"\x50\xed\x55\xba"];
-    /// Libraries of NVIDIA's whose names contain none of these.
-    const LIBRARIES: [&[u8]; 10] = [
-        b"cublas",
-        b"cufft",
-        b"curand",
-        b"cusolver",
-        b"cusparse",
+    const TRACES: [&[u8]; 9] = [
+        b"cuda",
+        b"CUDA",
+        b"nv_fatb",
+        b"\x50\xed\x55\xba",
         b"cutensor",
         b"libnccl",
         b"libnpp",
         b"libnvjpeg",
         b"libnvJitLink",
     ];
-    TRACES.iter().chain(&LIBRARIES).any(|trace| memmem::find(bytes, trace).is_some())
+    TRACES.iter().any(|trace| memmem::find(bytes, trace).is_some()) || names_library_of_cuda(bytes)
 }
 
 /// Returns true if these bytes contain the name of an NVIDIA library with GPU code, of its driver or of a compiler.

@@ -10,6 +10,7 @@ use std::process::{Child, Command, Stdio};
 use cargo_metadata::{Metadata, MetadataCommand, TargetKind};
 use cudaguard::internal::env::Env;
 use cudaguard::internal::files;
+use cudaguard::internal::is_device_code;
 use cudaguard::internal::lock::is_locked;
 use cudaguard::internal::pipeline::script_names_cuda;
 use cudaguard::internal::suggest::closest_match;
@@ -47,13 +48,12 @@ pub(crate) fn shows_use_of_cuda(package: &Path) -> bool {
 }
 
 fn has_device_code(directory: &Path, depth: usize) -> bool {
-    const ENDINGS: [&str; 5] = ["cu", "cuh", "ptx", "cubin", "fatbin"];
     fs::read_dir(directory).into_iter().flatten().flatten().map(|entry| entry.path()).any(|path| {
         let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
         if path.is_dir() {
             depth > 0 && name != "target" && !name.starts_with('.') && has_device_code(&path, depth - 1)
         } else {
-            path.extension().and_then(|ending| ending.to_str()).is_some_and(|ending| ENDINGS.contains(&ending))
+            is_device_code(&path)
         }
     })
 }

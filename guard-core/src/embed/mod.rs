@@ -4,6 +4,7 @@ mod compiled;
 mod error;
 mod package;
 pub mod rebuild_stamp;
+pub use package::is_device_code;
 
 pub use error::EmbedError;
 use error::{EmbedFailure, fail_build};

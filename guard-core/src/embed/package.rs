@@ -20,6 +20,12 @@ pub(super) struct PackageSources {
     pub(super) kernels: bool,
 }
 
+/// Returns true for the name of a file with code for GPUs.
+pub fn is_device_code(path: &Path) -> bool {
+    const ENDINGS: [&str; 5] = ["cu", "cuh", "ptx", "cubin", "fatbin"];
+    path.extension().is_some_and(|ending| ENDINGS.iter().any(|known| ending == *known))
+}
+
 /// Finds the files of the package in `root`. `out_dir` is the directory that this build script writes to.
 pub(super) fn package_files(root: &Path, out_dir: &Path) -> PackageSources {
     let mut walk = PackageWalk {
@@ -93,8 +99,7 @@ impl PackageWalk {
             return None;
         }
         if facts.is_file() {
-            self.kernels |=
-                path.extension().is_some_and(|ending| ["cu", "cuh", "ptx"].iter().any(|one| ending == *one));
+            self.kernels |= is_device_code(path);
             return Some(DirState::Complete);
         }
         if !facts.is_dir() {
