@@ -83,6 +83,7 @@ enum Source {
 }
 
 /// Summary of a walk.
+#[derive(Default)]
 pub(crate) struct Walked {
     /// Description such as `wheel`, `tar archive` or `directory`.
     pub(crate) kind: &'static str,

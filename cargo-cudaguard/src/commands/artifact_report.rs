@@ -66,6 +66,7 @@ pub(crate) struct BilledMember<'a> {
 }
 
 /// An archive or a directory that has been read.
+#[derive(Default)]
 pub(crate) struct ArtifactReport {
     pub(crate) archive: PathBuf,
     walked: Walked,
@@ -157,19 +158,10 @@ enum LibraryPlace {
 }
 
 impl ArtifactReport {
-    /// Reads a file, an archive or a directory; a file is its own only member.
-    pub(crate) fn open(path: &Path) -> Result<Self, CliError> {
-        let contents = match artifact::open(path)? {
-            Opened::Archive(archive) => return Self::read(path, archive, false),
-            Opened::File(contents) => contents,
-        };
-        Self::from_contents(path, contents)
-    }
-
-    /// Reads a file, an archive or a directory, with the SHA-256 of each member.
-    pub(crate) fn with_digests(path: &Path) -> Result<Self, CliError> {
+    /// Reads a file, an archive or a directory; a file is its own only member. `digests`: with the SHA-256 of each member.
+    pub(crate) fn open(path: &Path, digests: bool) -> Result<Self, CliError> {
         match artifact::open(path)? {
-            Opened::Archive(archive) => Self::read(path, archive, true),
+            Opened::Archive(archive) => Self::read(path, archive, digests),
             Opened::File(contents) => Self::from_contents(path, contents),
         }
     }
@@ -191,20 +183,10 @@ impl ArtifactReport {
             walked: Walked { kind: "file", members: 1 },
             parts: part.into_iter().collect(),
             files: BTreeSet::from([loader.name.clone()]),
-            links: BTreeMap::new(),
             needed: loader.needed.iter().cloned().collect(),
             loaders: vec![loader],
-            libraries: NamedLibraries::new(),
-            trees: MemberTrees::default(),
-            library_path: Vec::new(),
-            closures: Vec::new(),
-            wheels: BTreeSet::new(),
-            packages: Vec::new(),
             not_examined: reasons.into_iter().map(|reason| NotExamined::new(&*name, reason)).collect(),
-            of_machine: Vec::new(),
-            is_joined: false,
-            disk: None,
-            scope: None,
+            ..Self::default()
         }
     }
 
@@ -349,18 +331,13 @@ impl ArtifactReport {
             files,
             links,
             loaders,
-            libraries: NamedLibraries::new(),
             trees,
             library_path,
-            closures: Vec::new(),
             wheels,
             needed,
             packages,
             not_examined,
-            of_machine: Vec::new(),
-            is_joined: false,
-            disk: None,
-            scope: None,
+            ..Self::default()
         };
         report.libraries = report.named_libraries();
         report.find_closures();

@@ -60,7 +60,7 @@ impl ReleaseFacts {
     }
 
     pub(super) fn read(path: &Path) -> Result<Self, CliError> {
-        let mut artifact = ArtifactReport::open(path)?;
+        let mut artifact = ArtifactReport::open(path, false)?;
         let components = artifact.components_with_packages(&[])?;
         let distinct: Vec<Components> = components.units().iter().map(Components::without_repeats).collect();
         let mut ccs: Vec<(u8, u8)> = tables::arch_rows().iter().map(|row| row.cc).collect();
