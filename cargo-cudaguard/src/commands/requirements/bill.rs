@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fs::File;
 use std::path::Path;
 
-use cudaguard::internal::vendor::{plain_name, stem_of, version_in_name};
+use cudaguard::internal::vendor::{numbers_in_name, plain_name, stem_of};
 
 use crate::artifact::file_name;
 use crate::cli::report::CliError;
@@ -38,7 +38,7 @@ impl BundledLibrary {
     fn from_member(member: &BilledMember<'_>, has_packages: bool) -> Self {
         let own = file_name(member.name);
         let part = member.part.filter(|part| part.is_of_nvidia());
-        let (mut name, mut version) = (own.to_owned(), version_in_name(own).map(|version| version.to_string()));
+        let (mut name, mut version) = (own.to_owned(), numbers_in_name(own).map(str::to_owned));
         let package_purl = member.package.as_ref().map(|package| package.purl.as_str());
         let purl = if let Some(part) = part {
             let library = plain_name(own);
@@ -155,6 +155,10 @@ mod tests {
 
     #[test]
     fn files_have_package_urls() {
+        let names =
+            ["libgomp-a34b3233.so.1.0.0", "libssl.so.1.1", "libx.so.1.2.3.4", "libz.so.1", "ext.cpython-311.so"];
+        let versions = [Some("1.0.0"), Some("1.1"), Some("1.2.3.4"), None, None];
+        assert_eq!(names.map(numbers_in_name), versions);
         let purl = file_purl(Some("pkg:pypi/app@1.0"), "app.libs/libz+1.so", Some("1.0"), Some("00"));
         assert_eq!(purl, "pkg:pypi/app@1.0#app.libs/libz%2B1.so");
         assert_eq!(file_purl(None, "lib/a.so", None, Some("00")), "pkg:generic/a.so?checksum=sha256:00");

@@ -82,9 +82,16 @@ pub fn libraries_of_package(package: &str) -> Vec<&'static str> {
     contained.flat_map(KnownLibrary::words).collect()
 }
 
+/// Returns the version in the name of a library with at least two numbers, `libssl.so.1.1`; `None` for another name.
+pub fn numbers_in_name(file: &str) -> Option<&str> {
+    let (_, numbers) = file.split_once(".so.")?;
+    let is_version = numbers.contains('.') && numbers.split('.').all(|number| number.parse::<u32>().is_ok());
+    is_version.then_some(numbers)
+}
+
 /// Returns the version in a complete file name, `libcublas.so.12.4.5.8`; `None` if it has fewer than three numbers.
 pub fn version_in_name(file: &str) -> Option<Version> {
-    let (_, numbers) = file.split_once(".so.")?;
+    let numbers = numbers_in_name(file)?;
     (numbers.split('.').count() >= 3).then(|| numbers.parse().ok())?
 }
 
