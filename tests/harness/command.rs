@@ -4,7 +4,7 @@ use std::ffi::OsStr;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use crate::{BuiltOnce, Call, places};
+use crate::{BuiltOnce, Call, places, world};
 
 /// Environment variable that passes the path of the command to programs of this package that tests start.
 pub const GIVEN: &str = "CUDAGUARD_COMMAND_UNDER_TEST";
@@ -35,6 +35,11 @@ pub fn path() -> &'static Path {
             .then(|| directory.join("cargo-cudaguard"))
             .ok_or_else(|| "cargo-cudaguard does not build".to_owned())
     })
+}
+
+/// Returns a call of a program of this package that runs the same `cargo-cudaguard`.
+pub fn call_program(name: &str) -> Call {
+    Call::new(world::sibling(name)).env(GIVEN, path())
 }
 
 /// Returns a call of `cargo-cudaguard` with these arguments.

@@ -14,7 +14,7 @@ use std::fs;
 use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 
-use cudaguard_tests::{Call, Test, e2e, places, test, tools, world};
+use cudaguard_tests::{Test, command, e2e, places, test, tools, world};
 
 use arrangement::Arrangement;
 
@@ -197,7 +197,7 @@ fn ask(pairs: &[Pair], count: u32) {
     world::need();
     tools::need_all(&["cc", "python3", "/usr/sbin/ldconfig"]);
     let arrangements: Vec<Arrangement> = pairs.iter().map(Arrangement::new).collect();
-    let call = Call::new(world::sibling("contradictions")).args(["--count", &count.to_string()]);
+    let call = command::call_program("contradictions").args(["--count", &count.to_string()]);
     let trees = arrangements.iter().map(|one| one.path().join("tree"));
     let programs = arrangements.iter().map(|one| one.path().join("tree/app/bin/prog"));
     print!("{}", call.args(trees.chain(programs)).run().success().stdout);
