@@ -54,7 +54,7 @@ pub fn prepare() {
     }
 }
 
-/// Returns a function for build scripts. It runs nvcc, which compiles `source` into `object`, or copies the object of an equal
+/// Returns a function for build scripts. It runs nvcc, which turns `source` into `output`, or copies the output of an equal
 /// call. nvcc needs seconds even for one kernel.
 pub fn nvcc_once() -> String {
     let shared = places::target().join("kernels-once");
@@ -63,16 +63,16 @@ pub fn nvcc_once() -> String {
 }
 
 const NVCC_ONCE: &str = r#"
-fn nvcc_once(mut nvcc: std::process::Command, source: &std::path::Path, object: &std::path::Path) {
+fn nvcc_once(mut nvcc: std::process::Command, source: &std::path::Path, output: &std::path::Path) {
     use std::hash::{DefaultHasher, Hash, Hasher};
     let mut hasher = DefaultHasher::new();
     let variables = ["NVCC_CCBIN", "NVCC_APPEND_FLAGS", "PATH"].map(std::env::var_os);
     (format!("{nvcc:?} {source:?} {variables:?}"), std::fs::read(source).unwrap()).hash(&mut hasher);
     let shared = format!("SHARED/{:x}.o", hasher.finish());
-    if std::fs::copy(&shared, object).is_err() {
-        assert!(nvcc.arg("-c").arg(source).arg("-o").arg(object).status().unwrap().success());
+    if std::fs::copy(&shared, output).is_err() {
+        assert!(nvcc.arg(source).arg("-o").arg(output).status().unwrap().success());
         let temporary = format!("{shared}-{}", std::process::id());
-        std::fs::copy(object, &temporary).and_then(|_| std::fs::rename(&temporary, &shared)).unwrap();
+        std::fs::copy(output, &temporary).and_then(|_| std::fs::rename(&temporary, &shared)).unwrap();
     }
 }
 "#;

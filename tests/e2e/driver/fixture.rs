@@ -5,6 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
+use cudaguard_tests::compiled_once::nvcc_once;
 use cudaguard_tests::{Call, Project, Scratch, parts, places, project, scratch};
 
 /// Loads its kernels through the driver API, which it opens with dlopen, as Rust programs do.
@@ -15,13 +16,9 @@ const BUILD_RS: &str = r#"fn main() {
     println!("cargo:rerun-if-changed=flags");
     let out = std::path::PathBuf::from(std::env::var_os("OUT_DIR").unwrap());
     let flags = std::fs::read_to_string("flags").unwrap();
-    let status = std::process::Command::new("nvcc")
-        .args(flags.split_whitespace())
-        .arg("../kernel.cu")
-        .arg("-o")
-        .arg(out.join("kernels.fatbin"))
-        .status();
-    assert!(status.unwrap().success());
+    let mut nvcc = std::process::Command::new("nvcc");
+    nvcc.args(flags.split_whitespace());
+    nvcc_once(nvcc, "../kernel.cu".as_ref(), &out.join("kernels.fatbin"));
 }
 "#;
 
@@ -32,9 +29,9 @@ const RUNTIME_BUILD_RS: &str = r#"fn main() {
     let cuda = std::path::PathBuf::from(std::env::var_os("CUDA_HOME").unwrap());
     let flags = std::fs::read_to_string("flags").unwrap();
     let object = out.join("kernels.o");
-    let status =
-        std::process::Command::new("nvcc").args(flags.split_whitespace()).arg("../kernel.cu").arg("-o").arg(&object).status();
-    assert!(status.unwrap().success());
+    let mut nvcc = std::process::Command::new("nvcc");
+    nvcc.args(flags.split_whitespace());
+    nvcc_once(nvcc, "../kernel.cu".as_ref(), &object);
     println!("cargo:rustc-link-arg={}", object.display());
     println!("cargo:rustc-link-arg={}", cuda.join("lib/libcudart_static.a").display());
     for library in ["-lstdc++", "-ldl", "-lrt", "-lpthread"] {
@@ -173,7 +170,7 @@ fn build(cuda: &Path, cudnn: &Path) -> Result<Scratch, String> {
                 format!("{name}/Cargo.toml"),
                 manifest + if library { "\n[lib]\ncrate-type = [\"cdylib\"]\n" } else { "" },
             )
-            .file(format!("{name}/build.rs"), script)
+            .file(format!("{name}/build.rs"), script + &nvcc_once())
             .file(format!("{name}/flags"), format!("{kind} {archs}"))
             .file(format!("{name}/src/{main}"), source);
     }
