@@ -8,11 +8,11 @@ use super::fixture::{Cmake, MAKE, MULTI, NINJA, Tree, include, manifest, printed
 
 #[e2e(rows)]
 fn tests() -> Vec<Test> {
-    let policy = |rows_of| rows("libraries::policy_applies_to_linked_program", rows_of, policy_applies);
-    let mut tests: Vec<Test> = policy(vec![("ninja", NINJA)]).collect();
-    tests.extend(policy(vec![("make", MAKE), ("ninja_multi", MULTI)]).map(Test::slow));
-    tests.extend(rows("libraries::unlinked_library_is_judged", [("make", MAKE)], unlinked).map(Test::slow));
-    tests
+    // The rule for a target with several configurations, and one for a single one.
+    let generators = [("ninja", NINJA), ("ninja_multi", MULTI)];
+    let policy = rows("libraries::policy_applies_to_linked_program", generators, policy_applies);
+    let unlinked = rows("libraries::unlinked_library_is_judged", [("make", MAKE)], unlinked);
+    policy.chain(unlinked).map(Test::slow).collect()
 }
 
 const KERNEL: &str = "__global__ void k(int *p) { *p = 1; }\nextern \"C\" int run() { k<<<1, 1>>>(0); return 0; }\n";

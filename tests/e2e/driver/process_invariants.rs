@@ -321,7 +321,7 @@ fn earlier_threads_do_not_hang() {
 
 /// A program and its guarded library each support a different GPU. With both GPUs the program runs and its report lists the
 /// conflict. Without the library's GPU the start is refused once, with the name of the library.
-#[e2e]
+#[e2e(slow)]
 fn program_and_library_need_different_gpus() {
     let integrated = Gpu { node: true, listed: true, id: 0x3ffe, ..ORIN };
     for (gpus, status, reported) in
@@ -343,7 +343,7 @@ fn program_and_library_need_different_gpus() {
 }
 
 /// The shims of two versions in one program do not share state.
-#[e2e]
+#[e2e(slow)]
 fn two_cudaguard_versions_coexist() {
     let shim = cudaguard::internal::guard::shim_source();
     let place = Scratch::new("two-versions");

@@ -734,7 +734,7 @@ fn shim_is_small() {
     tools::done_without(&missing);
 }
 
-#[e2e]
+#[e2e(slow)]
 fn duplicate_guards_link() {
     let scene = Scene::older();
     let shim = NATIVE.shim();
@@ -830,7 +830,7 @@ fn shim_compiles_with_all_compilers() {
     tools::done_without(&missing);
 }
 
-#[e2e]
+#[e2e(slow)]
 fn static_programs_are_guarded() {
     let scratch = Scratch::new("static");
     let mut missing = Vec::new();

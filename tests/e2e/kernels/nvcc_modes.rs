@@ -16,7 +16,6 @@ fn tests() -> Vec<Test> {
         tests.push(test(format!("relocatable_code_of_{toolkit}"), move || relocatable(toolkit)).slow());
     }
     tests.extend([
-        test("suffixes_of_13.0", || letters("13.0")),
         test("suffixes_of_13.5", || letters("13.5")).slow(),
         test("compression_of_13.5", || compression("13.5")).slow(),
         test("compression_of_11.8", compress_all).slow(),

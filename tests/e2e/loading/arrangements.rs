@@ -16,14 +16,14 @@ fn compare(count: u32, root: &str) {
 }
 
 fn compare_with(options: &[&str]) {
-    print!("{}", Call::new(world::sibling("arrangements")).args(options).run().success().stdout);
+    print!("{}", command::call_program("arrangements").args(options).run().success().stdout);
 }
 
 #[e2e]
 fn arrangements_agree_here() {
     world::need();
     tools::need("/usr/sbin/ldconfig");
-    compare(200, "/");
+    compare(50, "/");
 }
 
 #[e2e(slow)]
@@ -43,7 +43,7 @@ fn arrangements_agree_with_musl() {
 }
 
 /// A cuDNN that ends the child of the guard with `abort()`, which musl sends to the thread that the last fork recorded.
-#[e2e]
+#[e2e(slow)]
 fn abort_in_the_child_spares_a_program_of_musl() {
     const SCRIPT: &str = r#"set -eu
         echo 'void abort(void); unsigned long cudnnGetVersion(void) { abort(); }' > cudnn.c

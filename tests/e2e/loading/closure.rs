@@ -153,7 +153,7 @@ fn opened_library_is_judged() {
 }
 
 /// The name of a library in the directory or search path of a program is a text in the program: it is a plugin that the program opens.
-#[e2e]
+#[e2e(slow)]
 fn plugin_is_judged() {
     world::need();
     for (release, cudart, dir, code) in [
@@ -234,7 +234,7 @@ fn libraries_of_cudnn_and_crates_are_judged() {
 
 /// A crate looks up functions by their names, which are constants of the program: one version looks up all of them when it opens
 /// the library, another version each at its first call.
-#[e2e]
+#[e2e(slow)]
 fn functions_that_crates_look_up_are_judged() {
     world::need();
     for (by, named, exported, message) in [
@@ -319,7 +319,7 @@ fn absent_library_is_unknown() {
 }
 
 /// An extension module that does not use CUDA says nothing about a GPU, even if it cannot be loaded: mpi4py has one for each MPI.
-#[e2e]
+#[e2e(slow)]
 fn absent_library_of_others_is_ignored() {
     world::need();
     let scratch = Scratch::new("closure-others-absent");

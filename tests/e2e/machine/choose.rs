@@ -116,7 +116,7 @@ const PUBLISHED: &[(&[&str], [&str; 10])] = &[
     ),
 ];
 
-#[e2e]
+#[e2e(slow)]
 fn published_builds_are_chosen() {
     let scratch = Scratch::new("choose-published");
     let mut fleet = String::new();

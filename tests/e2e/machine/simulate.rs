@@ -202,7 +202,7 @@ fn simulated_nvidia_smi_describes_machine() {
     }
 }
 
-#[e2e]
+#[e2e(slow)]
 fn simulated_host_file_is_probed_equal() {
     world::need();
     for name in HOSTS {
@@ -369,7 +369,7 @@ fn ordinary_user_enters_machine() {
     assert!(outcome.stdout.starts_with("GPU 0: Tesla T4 "), "{outcome}");
 }
 
-#[e2e]
+#[e2e(slow)]
 fn impossible_simulation_is_explained() {
     world::need();
     tools::need("unshare");

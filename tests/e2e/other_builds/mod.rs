@@ -373,7 +373,7 @@ fn wrong_arguments_are_rejected() {
 }
 
 /// A target without a guard continues its build and prints this once.
-#[e2e]
+#[e2e(slow)]
 fn seal_without_guard_is_rejected() {
     let project = Project::new();
     project.write(

@@ -548,7 +548,7 @@ fn non_archive_is_reported() {
 }
 
 /// A damaged library for Windows, code for AMD, what follows an ELF image, and links: counted, named, and no ground for "runs".
-#[e2e]
+#[e2e(slow)]
 fn foreign_members_are_not_examined() {
     tools::need("objcopy");
     let (scratch, _) = package("artifact-foreign");

@@ -297,7 +297,7 @@ fn root_and_image_have_one_answer() {
 }
 
 /// Each package has a row, with the libraries of the environment; the status is the worst of the packages that are named.
-#[e2e]
+#[e2e(slow)]
 fn packages_are_judged_one_by_one() {
     let scratch = Scratch::new("packages of an environment");
     let site = scratch.join("lib/site-packages");

@@ -98,7 +98,7 @@ fn package(scratch: &Scratch) {
 }
 
 /// Files that cargo reads first are not covered.
-#[e2e]
+#[e2e(slow)]
 fn project_files_are_opened() {
     let core = places::workspace().join("guard-core");
     let core = core.to_str().expect("UTF-8");

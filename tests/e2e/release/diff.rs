@@ -58,7 +58,7 @@ fn changes_of_two_wheels() {
     assert!(back.stdout.contains("gained    7.5 (Tesla T4)"), "{back}");
 }
 
-#[e2e]
+#[e2e(slow)]
 fn policy_decides_what_is_lost() {
     let scratch = two_wheels("diff-policy");
     for (options, policy, status) in [

@@ -138,7 +138,7 @@ fn newer_cudnn_is_refused() {
     let _ = verify(&scratch, &["app.whl", "--cudnn-floor", "9.1"]).success();
 }
 
-#[e2e]
+#[e2e(slow)]
 fn unguarded_file_is_refused() {
     let scratch = Scratch::without_blanks("release-guarded");
     let kernels = compile(&scratch, "kernels", &["arch=compute_80,code=sm_80"]);

@@ -226,7 +226,7 @@ fn gpu_without_such_a_driver_is_excluded() {
 }
 
 /// A program that only opens cuDNN by name runs without it, so its releases exclude no GPU, unless the policy requires cuDNN.
-#[e2e]
+#[e2e(slow)]
 fn optional_cudnn_excludes_no_gpu() {
     let scratch = Scratch::new("requirements-optional-cudnn");
     let at = |gpu: &str| match gpu {

@@ -19,7 +19,7 @@ fn tests() -> Vec<Test> {
     all.extend(BUILDS.iter().map(|(what, objects)| {
         let test =
             test(format!("matches_sealed_twin::{}", what.replace([',', ' '], "_")), move || sealed_twin(objects));
-        if ["sm_80", "sm_80 and PTX", "partial"].contains(what) { test } else { test.slow() }
+        if *what == "sm_80" { test } else { test.slow() }
     }));
     let counts = [("one_container", 1), ("200_containers", 200)];
     all.extend(rows("linkers_agree", counts, linkers_agree).map(Test::slow));
@@ -248,7 +248,7 @@ fn newer_ptx(object: &Path) {
 }
 
 /// Known drivers do not compile it. For newer drivers this is unknown, and the output reports it.
-#[e2e]
+#[e2e(slow)]
 fn unknown_ptx_is_accounted() {
     world::need();
     let scratch = Scratch::without_blanks("unsealed");

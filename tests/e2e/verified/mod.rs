@@ -11,7 +11,7 @@ use fixture::{Fixture, gencode};
 #[e2e(rows)]
 fn tests() -> Vec<Test> {
     vec![
-        test("missing_arch_is_refused", missing),
+        test("missing_arch_is_refused", missing).slow(),
         test("stale_object_is_reported", stale).slow(),
         test("append_flags_arch_is_found", appended).slow(),
         test("fleet_is_checked", fleet).slow(),

@@ -108,7 +108,7 @@ fn refused_library_is_removed(generator: &'static str) {
     refused_later(generator, lists, &["libkernels.a", "app", "libpart.so", "tools/tool"], &["plain"]);
 }
 
-#[e2e]
+#[e2e(slow)]
 fn refused_object_library_is_removed() {
     let lists = "add_library(kernels OBJECT kernels.cpp)\ntarget_link_libraries(kernels PUBLIC CUDA::cudart)\n\
                  cudaguard_embed(kernels)\nadd_executable(app main.cpp)\ntarget_link_libraries(app PRIVATE kernels)\n";
