@@ -34,7 +34,7 @@ fn main() {
                 object = out.join(file.with_extension("o").file_name().unwrap());
                 let flags = read(file.with_extension("flags")).or_else(|| read("kernels/flags".into())).unwrap();
                 let mut nvcc = Command::new("nvcc");
-                nvcc.args(flags.split_whitespace());
+                nvcc.arg("-c").args(flags.split_whitespace());
                 nvcc_once(nvcc, &file, &object);
             }
             Some("o") => {}
