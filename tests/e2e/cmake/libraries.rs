@@ -2,17 +2,16 @@
 
 use std::fs;
 
-use cudaguard_tests::{Test, e2e, rows};
+use cudaguard_tests::{Test, e2e, test};
 
-use super::fixture::{Cmake, MAKE, MULTI, NINJA, Tree, include, manifest, printed, texts, toolkit, words};
+use super::fixture::{Cmake, MAKE, MULTI, Tree, include, manifest, printed, texts, toolkit, words};
 
 #[e2e(rows)]
 fn tests() -> Vec<Test> {
-    // The rule for a target with several configurations, and one for a single one.
-    let generators = [("ninja", NINJA), ("ninja_multi", MULTI)];
-    let policy = rows("libraries::policy_applies_to_linked_program", generators, policy_applies);
-    let unlinked = rows("libraries::unlinked_library_is_judged", [("make", MAKE)], unlinked);
-    policy.chain(unlinked).map(Test::slow).collect()
+    vec![
+        test("libraries::policy_applies_to_linked_program", policy_applies).slow(),
+        test("libraries::unlinked_library_is_judged", unlinked).slow(),
+    ]
 }
 
 const KERNEL: &str = "__global__ void k(int *p) { *p = 1; }\nextern \"C\" int run() { k<<<1, 1>>>(0); return 0; }\n";
@@ -53,10 +52,9 @@ fn tree(name: &str, generator: &'static str, lists: &str) -> Tree {
     tree
 }
 
-fn policy_applies(generator: &'static str) {
-    let tree = tree("library kinds", generator, KINDS);
+fn policy_applies() {
+    let tree = tree("library kinds", MULTI, KINDS);
     let built = |program: &str| match program.rsplit_once('/') {
-        _ if generator != MULTI => tree.built(program),
         Some((dir, name)) => tree.built(&format!("{dir}/Release/{name}")),
         None => tree.built(&format!("Release/{program}")),
     };
@@ -73,22 +71,22 @@ fn policy_applies(generator: &'static str) {
     }
     tree.write("cudaguard.toml", "gpu.fleet = [\"A100\"]\ndriver.fleet = \"580\"\n");
     let accepted = tree.build(&["--config", "Release"]).run().success();
-    assert_eq!(printed(&accepted), "", "{generator}");
+    assert_eq!(printed(&accepted), "");
     for (program, component) in PROGRAMS {
         let found = manifest(&built(program), component);
         assert_eq!(found["archs"]["known"], "observed", "{program}: {found:#}");
         assert!(texts(&found["archs"]["observed"]).contains(&"sm_80"), "{program}: {found:#}");
     }
     let again = tree.build(&["--config", "Release"]).run().success();
-    assert!(!again.stdout.contains("Linking"), "{generator}: {again}");
+    assert!(!again.stdout.contains("Linking"), "{again}");
     fs::remove_file(tree.source().join("cudaguard.toml")).expect("the policy");
     let relinked = tree.build(&["--config", "Release"]).run().success();
-    assert!(relinked.stdout.contains("Linking CXX executable"), "{generator}: {relinked}");
+    assert!(relinked.stdout.contains("Linking CXX executable"), "{relinked}");
 }
 
 /// The final link belongs to another project, so the declarations decide, and CMake reports it.
-fn unlinked(generator: &'static str) {
-    let tree = tree("library alone", generator, "add_library(st STATIC k.cu)\ncudaguard_embed(st)\n");
+fn unlinked() {
+    let tree = tree("library alone", MAKE, "add_library(st STATIC k.cu)\ncudaguard_embed(st)\n");
     let configured = tree.configure(&[]).run().success();
     assert!(configured.stdout.contains("no target of this project links st"), "{configured}");
     tree.write("cudaguard.toml", "gpu.fleet = [\"T4\"]\n");
