@@ -105,7 +105,7 @@ impl Comparison<'_> {
 
     fn read(&self, path: &Path) -> Artifact {
         let map = self.call(&["map", "--json"], path);
-        let map = serde_json::from_str(&map.stdout).unwrap_or_else(|_| panic!("{map}"));
+        let map = map.json();
         let requirements = self.call(&["requirements", "--format", "json"], path);
         let is_open = requirements.stderr.contains("not examined");
         let requirements = serde_json::from_str(&requirements.stdout).ok();

@@ -4,6 +4,8 @@ use std::ffi::OsStr;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
+use serde_json::Value;
+
 use crate::{BuiltOnce, Call, places, world};
 
 /// Environment variable that passes the path of the command to programs of this package that tests start.
@@ -45,6 +47,23 @@ pub fn call_program(name: &str) -> Call {
 /// Returns a call of `cargo-cudaguard` with these arguments.
 pub fn call<A: AsRef<OsStr>>(arguments: impl IntoIterator<Item = A>) -> Call {
     Call::new(path()).args(arguments)
+}
+
+/// Returns the output of `inspect --json` for a file.
+#[track_caller]
+pub fn inspect(file: &Path) -> Value {
+    call(["inspect", "--json"]).arg(file).run().success().json()
+}
+
+/// Returns the names of the components in a file, sorted.
+#[track_caller]
+pub fn components(file: &Path) -> Vec<String> {
+    let all = inspect(file);
+    let components = all["components"].as_array().unwrap_or_else(|| panic!("no components: {all}"));
+    let names = components.iter().map(|one| one["component"]["name"].as_str().expect("a name").to_owned());
+    let mut names: Vec<String> = names.collect();
+    names.sort();
+    names
 }
 
 #[cfg(test)]

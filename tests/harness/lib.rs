@@ -41,7 +41,7 @@ pub use dice::Dice;
 pub use inventory;
 pub use once::{BuiltOnce, once};
 pub use project::Project;
-pub use report::last_report;
+pub use report::{codes, last_report, sorted_codes};
 pub use run::{Call, Outcome};
 pub use scratch::Scratch;
 pub use skip::skip;

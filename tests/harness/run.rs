@@ -269,6 +269,12 @@ impl Outcome {
         self.expect(0)
     }
 
+    /// Parses stdout as JSON. Panics with the complete output if it is not.
+    #[track_caller]
+    pub fn json(&self) -> serde_json::Value {
+        serde_json::from_str(&self.stdout).unwrap_or_else(|error| panic!("{error}: {self}"))
+    }
+
     /// Returns stderr without lines that depend on the load of the machine.
     pub fn clean_stderr(&self) -> String {
         clean(&self.stderr)

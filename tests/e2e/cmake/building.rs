@@ -2,11 +2,10 @@
 
 use std::fmt::Write as _;
 
+use cudaguard_tests::command::{components, inspect};
 use cudaguard_tests::{Call, e2e, tools};
 
-use super::fixture::{
-    Cmake, MAKE, MULTI, NINJA, Tree, components, include, inspect, manifest, program, texts, toolkit, words,
-};
+use super::fixture::{Cmake, MAKE, MULTI, NINJA, Tree, include, manifest, program, texts, toolkit, words};
 
 const KERNEL: &str = "__global__ void fill(int *p) { *p = 1; }\n";
 const MAIN: &str = "#include <cudaguard.h>\n#include <stdio.h>\n\

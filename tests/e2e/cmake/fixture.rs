@@ -208,26 +208,11 @@ pub(crate) fn printed(outcome: &Outcome) -> String {
     printed
 }
 
-/// Returns the output of `inspect --json` for a file.
-pub(crate) fn inspect(file: &Path) -> Value {
-    let outcome = command::call(["inspect", "--json"]).arg(file).run().success();
-    serde_json::from_str(&outcome.stdout).unwrap_or_else(|error| panic!("{error}: {outcome}"))
-}
-
 /// Returns the manifest of a component in a file.
 pub(crate) fn manifest(file: &Path, component: &str) -> Value {
-    let all = inspect(file);
+    let all = command::inspect(file);
     let found = all["components"].as_array().into_iter().flatten().find(|one| one["component"]["name"] == component);
     found.cloned().unwrap_or_else(|| panic!("{} has no component {component}: {all:#}", file.display()))
-}
-
-/// Returns the names of the components in a file, in file order.
-pub(crate) fn components(file: &Path) -> Vec<String> {
-    let all = inspect(file);
-    let names = all["components"].as_array().into_iter().flatten().map(|one| one["component"]["name"].as_str());
-    let mut names: Vec<String> = names.map(|name| name.unwrap_or_default().to_owned()).collect();
-    names.sort();
-    names
 }
 
 /// Returns the strings of a JSON array.

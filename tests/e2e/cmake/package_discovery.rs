@@ -3,9 +3,10 @@
 use std::fmt::Write as _;
 use std::fs;
 
+use cudaguard_tests::command::components;
 use cudaguard_tests::{Call, Test, command, e2e, parts, places, rows, scratch, snapshot};
 
-use super::fixture::{Cmake, MAKE, MULTI, NINJA, Tree, components, include, manifest};
+use super::fixture::{Cmake, MAKE, MULTI, NINJA, Tree, include, manifest};
 
 #[e2e(rows)]
 fn tests() -> Vec<Test> {

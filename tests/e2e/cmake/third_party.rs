@@ -4,9 +4,10 @@ use std::fmt::Write as _;
 use std::fs;
 use std::path::PathBuf;
 
+use cudaguard_tests::command::{components, inspect};
 use cudaguard_tests::{Call, command, e2e, parts, places, snapshot};
 
-use super::fixture::{Cmake, NINJA, Tree, components, inspect, manifest, printed, python, texts, toolkit, words};
+use super::fixture::{Cmake, NINJA, Tree, manifest, printed, python, texts, toolkit, words};
 
 const MODULE: &str = "src/example_cpython/example_cpython";
 

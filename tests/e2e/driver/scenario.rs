@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use cudaguard_tests::world::{self, Machine, MakeMachine as _, Manner, World};
-use cudaguard_tests::{Call, Outcome, Scratch, Test, fake_library, last_report, parts, snapshot, test};
+use cudaguard_tests::{Call, Outcome, Scratch, Test, fake_library, last_report, parts, snapshot, sorted_codes, test};
 use serde_json::Value;
 
 use super::fixture;
@@ -184,13 +184,5 @@ impl Played {
 
 /// Returns the codes of a report, such as `CG301 error, CG303 info`.
 pub(crate) fn codes(report: &Value) -> String {
-    let text = |finding: &Value, key: &str| finding[key].as_str().unwrap_or_default().to_owned();
-    let mut codes: Vec<String> = report["findings"]
-        .as_array()
-        .expect("findings")
-        .iter()
-        .map(|finding| text(finding, "code") + " " + &text(finding, "severity"))
-        .collect();
-    codes.sort();
-    codes.join(", ")
+    sorted_codes(report).join(", ")
 }

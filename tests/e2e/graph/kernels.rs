@@ -4,7 +4,6 @@
 use std::collections::BTreeSet;
 
 use cudaguard_tests::{Call, command, e2e, parts};
-use serde_json::Value;
 
 use super::fixture::Tree;
 use super::real_crates::tree;
@@ -64,8 +63,7 @@ fn candle_kernels_are_checked() {
     let built = call(&tree, &["build"]).run().success();
     assert!(!built.stderr.contains("error[") && !built.stderr.contains("warning["), "{built}");
     let program = tree.root().join("target/debug/app");
-    let listed = command::call(["inspect", "--json"]).arg(&program).run().success().stdout;
-    let listed: Value = serde_json::from_str(&listed).expect("JSON");
+    let listed = command::inspect(&program);
     let entries = listed["kernels"]["entries"].as_array().expect("kernels");
     let archs: BTreeSet<&str> = entries.iter().filter_map(|entry| entry["arch"].as_str()).collect();
     assert_eq!(archs, BTreeSet::from(["sm_90a"]), "the file contains the reported code: {listed}");

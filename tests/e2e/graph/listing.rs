@@ -47,7 +47,7 @@ fn unknown_crates_are_named_in_every_format() {
     crates::settle(&tree.root());
     snapshot::check("graph/unlisted-crates", &listed(&tree, &["--offline"]));
     let outcome = tree.call("13.0", &["check", "--offline", "--json"]).run().success();
-    let value: serde_json::Value = serde_json::from_str(&outcome.stdout).expect("JSON");
+    let value = outcome.json();
     let open = value["packages"][0]["not_judged"].as_array().expect("a list");
     assert_eq!(open.len(), 2, "{open:?}");
     let crates = value["packages"][0]["crates"].as_array().expect("a list");

@@ -166,8 +166,7 @@ impl Row {
             assert_ne!(before.status(), Some(0), "{before}");
             place.scratch.file("error.log", format!("{}{}", before.stdout, before.stderr));
             let answer = place.run("\"$COMMAND\" explain --json < error.log").success();
-            let answer: Value =
-                serde_json::from_str(&answer.stdout).unwrap_or_else(|error| panic!("{error}: {answer}"));
+            let answer = answer.json();
             let shown = &answer["symptoms"][0];
             assert_eq!(shown["name"], symptom, "{before}");
             let causes = shown["causes"].as_array().expect("a symptom has causes");

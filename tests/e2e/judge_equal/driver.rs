@@ -17,7 +17,9 @@ use cudaguard::internal::policy::GpuNeed;
 use cudaguard::internal::tables;
 use cudaguard::internal::vendor::CUDNN;
 use cudaguard::internal::version::{CudaVersion, DriverRelease};
-use cudaguard_tests::{Call, Dice, Outcome, Scratch, Test, e2e, last_report, places, skip, test, tools, world};
+use cudaguard_tests::{
+    Call, Dice, Outcome, Scratch, Test, e2e, last_report, places, skip, sorted_codes, test, tools, world,
+};
 
 use super::fixture::{AARCH64, Arch, MAIN, NATIVE, Says, descriptor, is_short, manifest, version};
 use super::watched::{UNDEFINED, compile_shim};
@@ -1230,11 +1232,7 @@ pub(crate) fn start_all(machine: &Machine, programs: &[Vec<Manifest>]) -> Vec<St
         };
         let (expected, verdict) = judged(manifests, machine);
         let report = last_report(&scratch.join(format!("programs/p{at}.json")));
-        let word = |value: &serde_json::Value| value.as_str().expect("text").to_owned();
-        let findings = report["findings"].as_array().expect("findings").iter();
-        let mut codes: Vec<_> =
-            findings.map(|finding| format!("{} {}", word(&finding["code"]), word(&finding["severity"]))).collect();
-        codes.sort();
+        let codes = sorted_codes(&report);
         let ended = (left("status").trim().to_owned(), left("out"), left("err").is_empty());
         let refused = verdict == "refused";
         let whole = if refused { ("78", "", false) } else { ("0", "main ran\n", true) };
@@ -1302,16 +1300,7 @@ impl Scene {
     }
 
     fn codes(&self) -> Vec<String> {
-        let report = self.report();
-        let text = |value: &serde_json::Value| value.as_str().expect("text").to_owned();
-        let mut codes: Vec<_> = report["findings"]
-            .as_array()
-            .expect("findings")
-            .iter()
-            .map(|finding| format!("{} {}", text(&finding["code"]), text(&finding["severity"])))
-            .collect();
-        codes.sort();
-        codes
+        sorted_codes(&self.report())
     }
 }
 

@@ -170,7 +170,7 @@ impl Rehearsal<'_> {
         }
 
         let outcome = self.call(command::path(), &["verify", "--json", &program]).run();
-        let answer: Value = serde_json::from_str(&outcome.stdout).unwrap_or_else(|error| panic!("{error}: {outcome}"));
+        let answer = outcome.json();
         let mut heard = ReportedFinding::list(&answer["findings"]);
         // The judge does not examine what cuDNN opens later: the fake one comes without cuBLASLt and NVRTC.
         heard.retain(|reported| reported.code != "CG234");
@@ -180,7 +180,7 @@ impl Rehearsal<'_> {
 
         // `doctor` reports more: problems of the machine that do not depend on the program.
         let outcome = self.call(command::path(), &["doctor", "--json", &program]).run();
-        let answer: Value = serde_json::from_str(&outcome.stdout).unwrap_or_else(|error| panic!("{error}: {outcome}"));
+        let answer = outcome.json();
         let heard = ReportedFinding::list(&answer["findings"]);
         if answer["verdict"] != verdict.name() || !reported.iter().all(|reported| heard.contains(reported)) {
             differ("doctor", &(&answer["verdict"], heard));
@@ -414,7 +414,7 @@ fn sibling_library_is_checked_for_hosts() {
     for (gpu, verdict) in [("7.5", "refused"), ("9.0", "runs")] {
         let call = command::call(["verify", "--json", "--driver", "535", "--gpu", gpu, "--"]).arg(&program);
         let outcome = call.env("LD_LIBRARY_PATH", scratch.join("lib")).run();
-        let answer: Value = serde_json::from_str(&outcome.stdout).unwrap_or_else(|error| panic!("{error}: {outcome}"));
+        let answer = outcome.json();
         assert_eq!(answer["verdict"], verdict, "{outcome}");
         let fleet = scratch.file("fleet.jsonl", format!("{{\"driver\": {{\"user\": \"535.261.03\", \"kernel\": \"535.261.03\"}}, \"gpus\": [{{\"cc\": \"{gpu}\"}}]}}\n"));
         let call = command::call(["verify", "--json", "--fleet"]).arg(fleet).arg(&program);
@@ -430,12 +430,12 @@ fn object_file_is_not_linked() {
     let bytes = std::fs::read(&object).expect("the compiler made it");
     Arch::patched(&object, bytes, &[descriptor(&plain())]);
     let outcome = command::call(["verify", "--json", "--driver", "535", "--"]).arg(&object).run();
-    let answer: Value = serde_json::from_str(&outcome.stdout).unwrap_or_else(|error| panic!("{error}: {outcome}"));
+    let answer = outcome.json();
     assert_eq!(answer["verdict"], "unknown", "{outcome}");
     assert!(ReportedFinding::list(&answer["findings"]).iter().any(|reported| reported.code == "CG514"), "{outcome}");
     let verdicts = ["verify", "doctor"].map(|verb| {
         let outcome = command::call([verb, "--json"]).arg(&object).run();
-        let answer: Value = serde_json::from_str(&outcome.stdout).unwrap_or_else(|error| panic!("{error}: {outcome}"));
+        let answer = outcome.json();
         (answer["verdict"].clone(), outcome.status())
     });
     assert_eq!(verdicts[0], verdicts[1], "verify and doctor");

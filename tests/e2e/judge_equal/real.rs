@@ -213,7 +213,7 @@ fn mixed_engines_are_refused() {
         }
         let call = |arguments: &[&str]| command::call(arguments).env("LD_LIBRARY_PATH", &dir);
         let outcome = call(&["probe", "--json"]).run().success();
-        let host: serde_json::Value = serde_json::from_str(&outcome.stdout).expect("JSON");
+        let host = outcome.json();
         for file in ENGINES {
             let parts = host["cudnn"][0]["parts"].as_array().expect("parts");
             let reported = parts.iter().find(|part| part["file"] == file).expect("it is there");
@@ -255,7 +255,7 @@ fn build_versions_are_recorded() {
         let (_, report) = start(built, Linkage::Dlopened, &lib);
         assert_eq!(report["components"][0]["cudnn"]["cuda"], cuda, "{report}");
         let outcome = command::call(["probe", "--json"]).env("LD_LIBRARY_PATH", &lib).run().success();
-        let host: serde_json::Value = serde_json::from_str(&outcome.stdout).expect("JSON");
+        let host = outcome.json();
         assert_eq!(
             (&host["cudnn"][0]["cuda"], &host["cudnn"][0]["loader"]),
             (&cuda.into(), &serde_json::Value::Null),

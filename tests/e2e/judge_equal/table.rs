@@ -12,8 +12,7 @@ use cudaguard::internal::finding::{MessageTemplate, Values};
 use cudaguard::internal::manifest::{Linkage, Manifest, Opens, Requirement};
 use cudaguard::internal::vendor::{self, CUDNN};
 use cudaguard::internal::version::{CudaVersion, Version};
-use cudaguard_tests::{Call, Scratch, Test, command, e2e, last_report, test};
-use serde_json::Value;
+use cudaguard_tests::{Call, Scratch, Test, command, e2e, last_report, sorted_codes, test};
 
 use super::fixture::{AARCH64, Arch, NATIVE, Says, descriptor, is_short, manifest, version};
 use super::front_ends::{ReportedFinding, are_printed, sorted};
@@ -670,15 +669,7 @@ fn by_the_shim(arch: &Arch, case: &Case, dir: &Path) -> (Vec<String>, String, Op
     let hangs = case.machine.loader.as_ref().is_some_and(|loader| loader.says == Says::Hangs);
     let outcome = outcome.env("CUDAGUARD_TIMEOUT", if hangs { "1" } else { "300" }).run();
     let report = last_report(&report);
-    let findings = report["findings"].as_array().expect("findings");
-    let mut codes: Vec<_> = findings
-        .iter()
-        .map(|finding| {
-            format!("{} {}", finding["code"].as_str().expect("code"), finding["severity"].as_str().expect("severity"))
-        })
-        .collect();
-    codes.sort();
-    (codes, report["verdict"].as_str().expect("verdict").to_owned(), outcome.status(), outcome.stderr)
+    (sorted_codes(&report), report["verdict"].as_str().expect("verdict").to_owned(), outcome.status(), outcome.stderr)
 }
 
 /// Returns the differences between the report of the start and `verify`, `exec` and the API in the program.
@@ -698,7 +689,7 @@ fn check_front_ends(case: &Case, dir: &Path) -> String {
     };
 
     let outcome = on(command::call(["verify", "--json", &program])).run();
-    let answer: Value = serde_json::from_str(&outcome.stdout).unwrap_or_else(|error| panic!("{error}: {outcome}"));
+    let answer = outcome.json();
     let mut heard = ReportedFinding::list(&answer["findings"]);
     // The start does not examine what cuDNN opens later: the fake one comes without cuBLASLt and NVRTC.
     heard.retain(|reported| reported.code != "CG234");

@@ -31,10 +31,7 @@ fn verdict(bench: &Bench, file: &str, driver: &str, gpu: &str) -> (String, Strin
 /// Asserts that `inspect`, `requirements` and `verify` name this driver for a compute capability.
 fn assert_named(bench: &Bench, file: &str, cc: &str, cuda: &str, release: &str) {
     let file = bench.path(file);
-    let json = |subcommand: &str| -> Value {
-        let outcome = call([subcommand, "--json"]).arg(&file).run().success();
-        serde_json::from_str(&outcome.stdout).unwrap()
-    };
+    let json = |subcommand: &str| -> Value { call([subcommand, "--json"]).arg(&file).run().success().json() };
     let named =
         |value: &Value| (value["cuda"].as_str().map(str::to_owned), value["release"].as_str().map(str::to_owned));
     let expected = (Some(cuda.to_owned()), Some(release.to_owned()));
@@ -45,7 +42,7 @@ fn assert_named(bench: &Bench, file: &str, cc: &str, cuda: &str, release: &str) 
     let of_gpu = required["gpus"].as_array().unwrap().iter().find(|one| one["from"] == cc);
     assert_eq!(named(&of_gpu.unwrap()["driver"]), expected, "{required}");
     let outcome = call(["verify", "--json", "--driver", "525.60.13", "--gpu", cc]).arg(&file).run();
-    let verified: Value = serde_json::from_str(&outcome.stdout).unwrap();
+    let verified = outcome.json();
     assert_eq!(named(&verified["gpus"][0]["driver"]), expected, "{verified}");
     let outcome = call(["verify", "--driver-floor", "470"]).arg(&file).run().expect(1);
     assert!(outcome.stderr.contains(&format!("CUDA {cuda}, {release} or newer")), "{outcome}");

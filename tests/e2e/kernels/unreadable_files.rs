@@ -156,7 +156,7 @@ fn file_kinds_are_recognized() {
     ] {
         let file = corpus.join(name);
         let outcome = command::call(["inspect", "--json"]).arg(&file).run().expect(0);
-        let listed: serde_json::Value = serde_json::from_str(&outcome.stdout).unwrap();
+        let listed = outcome.json();
         assert_eq!((listed["kind"].as_str(), &listed["components"]), (Some(kind), &serde_json::json!([])), "{outcome}");
         assert_eq!(listed["kernels"]["entries"][0]["arch"], archs, "{outcome}");
         for call in [
@@ -166,8 +166,7 @@ fn file_kinds_are_recognized() {
             command::call(["verify"]).arg(&file).args(["--gpu", "sm_75", "--json", "--driver", "590"]),
         ] {
             let outcome = call.run();
-            let listed: serde_json::Value =
-                serde_json::from_str(&outcome.stdout).unwrap_or_else(|_| panic!("{outcome}"));
+            let listed = outcome.json();
             assert_eq!(listed["verdict"], verdict, "{name}: {outcome}");
         }
     }

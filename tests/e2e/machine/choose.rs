@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use cudaguard::internal::manifest::{GpuCoverage, Manifest, Requirement};
 use cudaguard_tests::{Call, Scratch, e2e, tools};
 
-use super::fixture::{self, asks_driver, call, gpu, json};
+use super::fixture::{self, asks_driver, call, gpu};
 
 /// The machines of [`PUBLISHED`]: GPU and driver.
 const MACHINES: [(&str, &str); 10] = [
@@ -145,7 +145,7 @@ fn published_builds_are_chosen() {
         for (((gpu, driver), wanted), line) in MACHINES.into_iter().zip(expected).zip(lines) {
             let status = [NONE, OPEN].iter().position(|one| one == wanted).map_or(0, |at| at + 1);
             let described = call(["choose"]).args(*candidates).args(["--gpu", gpu, "--driver", driver, "--json"]).run();
-            let described = json(&described.expect(i32::try_from(status).expect("a status")));
+            let described = described.expect(i32::try_from(status).expect("a status")).json();
             let listed: serde_json::Value = serde_json::from_str(line).expect("JSON");
             for value in [&described, &listed] {
                 let chosen = value["chosen"].as_str().or(value["verdict"].as_str());
@@ -331,5 +331,5 @@ fn files_are_ranked_by_code() {
     let verified = call(["verify", "native", "--json"]).dir(&scratch).run();
     let chosen = call(["choose", "native", "--json"]).dir(&scratch).run();
     assert_eq!(verified.status(), chosen.status());
-    assert_eq!(json(&verified)["verdict"], json(&chosen)["candidates"][0]["verdict"]);
+    assert_eq!(verified.json()["verdict"], chosen.json()["candidates"][0]["verdict"]);
 }

@@ -11,10 +11,10 @@ use cargo_cudaguard::host::machine::{
 use cudaguard::internal::manifest::Linkage;
 use cudaguard::internal::vendor;
 use cudaguard::internal::version::{CudaVersion, DriverRelease, Version};
-use cudaguard_tests::{Call, Scratch, command, e2e, parts, places, snapshot};
+use cudaguard_tests::{Call, Scratch, codes, command, e2e, parts, places, snapshot};
 use serde_json::Value;
 
-use super::fixture::{self, call, codes, demo, host, json, manifest, printed};
+use super::fixture::{self, call, demo, host, manifest, printed};
 
 /// The host files are written manually. They do not come from real machines.
 #[e2e]
@@ -50,7 +50,7 @@ fn json_output_matches_snapshot() {
         ("half-updated", "refused", 1, &["CG304 error"]),
     ] {
         let outcome = call(["verify".as_ref(), demo().as_os_str()]).args(["--json", "--host"]).arg(host(name)).run();
-        let value = json(&outcome.expect(status));
+        let value = outcome.expect(status).json();
         assert_eq!(value["verdict"], verdict, "{name}: {value}");
         assert_eq!(value["file"], demo().display().to_string());
         assert_eq!(codes(&value), expected, "{name}: {value}");
@@ -96,7 +96,7 @@ fn flags_describe_a_host() {
         ("--kernel 535.261.03 --gpu 8.0 --cudnn 9.15.1", "runs", &["CG505 info"]),
     ] {
         let outcome = call(["verify"]).arg(demo()).arg("--json").args(flags.split(' ')).run();
-        let value = json(&outcome);
+        let value = outcome.json();
         assert_eq!(
             (value["verdict"].as_str(), codes(&value)),
             (Some(verdict), expected.iter().map(|code| (*code).to_owned()).collect()),
@@ -123,7 +123,7 @@ fn elf_program_on_windows_is_refused() {
     let host = r#"{"name": "win", "platform": "x86_64-windows", "driver": {"user": "580.95.05"}, "gpus": [{"name": "NVIDIA GeForce RTX 4090"}]}"#;
     let host = scratch.file("host.json", host.replace("x86_64", std::env::consts::ARCH));
     let outcome = call(["verify", "--json"]).arg(demo()).arg("--host").arg(host).run().expect(1);
-    assert_eq!(codes(&json(&outcome)), ["CG211 error"], "{outcome}");
+    assert_eq!(codes(&outcome.json()), ["CG211 error"], "{outcome}");
 }
 
 /// A description cannot contain everything that the doctor of the machine would find.
@@ -310,7 +310,7 @@ fn unsealed_notes_are_checked() {
         .run()
         .success();
     let verdict = |flags: &str| {
-        let value = json(&call(["verify"]).arg(&program).arg("--json").args(flags.split(' ')).run());
+        let value = call(["verify"]).arg(&program).arg("--json").args(flags.split(' ')).run().json();
         (value["verdict"].as_str().unwrap().to_owned(), codes(&value))
     };
     let expected =

@@ -7,7 +7,7 @@ use cudaguard_tests::world::{
     self, A100, Gpu, H100, Layout, Library, Machine, MakeMachine as _, Manner, NEWS, ORIN, RTX_4090, RTX_5090, T4,
     World,
 };
-use cudaguard_tests::{Scratch, command, e2e, last_report, snapshot};
+use cudaguard_tests::{Scratch, codes, command, e2e, last_report, snapshot, sorted_codes};
 use serde_json::Value;
 
 use super::fixture;
@@ -54,19 +54,14 @@ impl Stage {
 
     fn probe(&self, variables: &[(&str, &str)]) -> Value {
         let outcome = self.machine.call(command::path(), variables).args(["probe", "--json"]).run().success();
-        fixture::json(&outcome)
+        outcome.json()
     }
 
     fn verify(&self, variables: &[(&str, &str)], more: &[&Path]) -> (String, Vec<String>) {
         let call = self.machine.call(command::path(), variables).args(["verify", "--json"]).arg(&self.app);
-        let value = fixture::json(&call.args(more).run());
-        (value["verdict"].as_str().expect("a verdict").to_owned(), sorted(fixture::codes(&value)))
+        let value = call.args(more).run().json();
+        (value["verdict"].as_str().expect("a verdict").to_owned(), sorted_codes(&value))
     }
-}
-
-fn sorted(mut codes: Vec<String>) -> Vec<String> {
-    codes.sort();
-    codes
 }
 
 #[e2e]
@@ -196,7 +191,7 @@ fn verify_predicts_program_start() {
         let refusing =
             |codes: Vec<String>| -> Vec<String> { codes.into_iter().filter(|code| code.ends_with(" error")).collect() };
         let refused = refusing(codes);
-        assert_eq!(refused, refusing(sorted(fixture::codes(&report))), "{name}");
+        assert_eq!(refused, refusing(sorted_codes(&report)), "{name}");
         // `exec` reports the refusal before the start, or starts the program, which reports nothing else.
         let exec = stage.machine.call(command::path(), variables).args(["exec", "--"]).arg(&stage.app).run();
         assert_eq!(exec.status(), started.status(), "{name}: {exec}");
@@ -225,9 +220,8 @@ fn probe_and_detection_agree() {
             let stage = Stage::new(&world);
             let there = stage.verify(variables, &[]);
             let host = stage.scratch.file("host.json", stage.probe(variables).to_string());
-            let value =
-                fixture::json(&fixture::call(["verify", "--json"]).arg(&stage.app).arg("--host").arg(host).run());
-            let elsewhere = (value["verdict"].as_str().expect("a verdict").to_owned(), sorted(fixture::codes(&value)));
+            let value = fixture::call(["verify", "--json"]).arg(&stage.app).arg("--host").arg(host).run().json();
+            let elsewhere = (value["verdict"].as_str().expect("a verdict").to_owned(), sorted_codes(&value));
             assert_eq!(elsewhere, there, "{variables:?} {world:?}");
         }
     }
@@ -310,11 +304,11 @@ fn doctor_diagnoses_fake_hosts() {
     ] {
         let stage = Stage::new(&world);
         let doctor = |more: &[&str]| stage.machine.call(command::path(), variables).arg("doctor").args(more).run();
-        let value = fixture::json(&doctor(&["--json"]).expect(status));
-        assert_eq!(fixture::codes(&value), expected, "{name}: {value}");
+        let value = doctor(&["--json"]).expect(status).json();
+        assert_eq!(codes(&value), expected, "{name}: {value}");
         assert!(value.get("verdict").is_none(), "{value}");
         let app = stage.app.to_str().expect("UTF-8");
-        let of_app = fixture::json(&doctor(&[app, "--json"]));
+        let of_app = doctor(&[app, "--json"]).json();
         assert_eq!(of_app["verdict"].as_str(), Some(&*stage.verify(variables, &[]).0), "{name}: {of_app}");
         let outcome = doctor(&[app]);
         let expected = match of_app["status"].as_str() {

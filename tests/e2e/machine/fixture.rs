@@ -133,16 +133,3 @@ pub(crate) fn printed(outcome: &Outcome, names: &[(&Path, &str)]) -> String {
     all.extend(names);
     snapshot::paths(&format!("{}{}status {status}\n", outcome.clean_stderr(), outcome.stdout), &all)
 }
-
-/// Parses the JSON output.
-#[track_caller]
-pub(crate) fn json(outcome: &Outcome) -> serde_json::Value {
-    serde_json::from_str(&outcome.stdout).unwrap_or_else(|error| panic!("{error}: {outcome}"))
-}
-
-/// Returns codes and severities of a `verify --json` output.
-pub(crate) fn codes(value: &serde_json::Value) -> Vec<String> {
-    let findings = value["findings"].as_array().expect("findings");
-    let text = |finding: &serde_json::Value, key: &str| finding[key].as_str().expect(key).to_owned();
-    findings.iter().map(|finding| format!("{} {}", text(finding, "code"), text(finding, "severity"))).collect()
-}

@@ -92,7 +92,7 @@ fn json_lines_match_snapshot() {
         let label = line["host"].as_str().expect("a label");
         let (name, _) = label.rsplit_once('-').expect("a number");
         let single = call(["verify"]).arg(demo()).arg("--json").arg("--host").arg(host(name)).run();
-        let single: serde_json::Value = serde_json::from_str(&single.stdout).expect("JSON");
+        let single = single.json();
         for key in ["file", "verdict", "findings"] {
             assert_eq!(line[key], single[key], "{label}");
         }
@@ -230,8 +230,7 @@ fn host_formats_agree() {
         let file = scratch.file(format!("{at}"), form);
         let outcome =
             call(["verify"]).arg(fixture::of_driver()).arg("--json").arg("--fleet").arg(&file).run().expect(1);
-        let value: serde_json::Value =
-            serde_json::from_str(&outcome.stdout).unwrap_or_else(|error| panic!("{error}: {outcome}"));
+        let value = outcome.json();
         verdicts.push((value["verdict"].clone(), value["findings"].clone(), value["change"].clone()));
     }
     assert!(verdicts.iter().all(|verdict| *verdict == verdicts[0]), "{verdicts:#?}");

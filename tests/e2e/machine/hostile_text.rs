@@ -36,7 +36,7 @@ fn hostile_file_name_is_sanitized() {
     // JSON output contains the exact name.
     let outcome = call(["inspect", "--json"]).arg(&file).run().success();
     let _ = harmless(&outcome);
-    assert_eq!(fixture::json(&outcome)["file"], file.to_str().expect("it is UTF-8"));
+    assert_eq!(outcome.json()["file"], file.to_str().expect("it is UTF-8"));
 }
 
 #[e2e]

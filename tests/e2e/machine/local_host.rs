@@ -5,9 +5,9 @@ use std::path::Path;
 
 use cudaguard::internal::manifest::Linkage;
 use cudaguard::internal::policy::GpuNeed;
-use cudaguard_tests::{Call, Scratch, command, e2e, parts, skip, snapshot};
+use cudaguard_tests::{Call, Scratch, codes, command, e2e, parts, skip, snapshot};
 
-use super::fixture::{self, call, codes, json, printed};
+use super::fixture::{self, call, printed};
 
 /// Returns a program to verify with the test's own driver. Skips the test if this machine has a kernel module, which would
 /// not fit that driver.
@@ -23,7 +23,7 @@ fn program(dir: &Path) -> std::path::PathBuf {
 #[e2e]
 fn real_libcuda_535_is_probed() {
     let dir = parts::driver("535");
-    let value = json(&call(["probe", "--json"]).env("LD_LIBRARY_PATH", &dir).run().success());
+    let value = call(["probe", "--json"]).env("LD_LIBRARY_PATH", &dir).run().success().json();
     assert_eq!(value["driver"]["user"], "535.261.03", "{value}");
     assert_eq!(value["driver"]["cuda"], "12.2", "{value}");
     assert_eq!(value["driver"]["library"], dir.join("libcuda.so.1").display().to_string());
@@ -64,9 +64,9 @@ fn fitting_driver_passes() {
     // The second GPU is a P4, for which there is no code.
     let call = || call(["verify", "--json"]).arg(&app).env("LD_LIBRARY_PATH", &driver);
     let verdict = |value: &serde_json::Value| value["verdict"].as_str().map(str::to_owned);
-    let value = json(&call().env("CUDA_VISIBLE_DEVICES", "1").run().expect(1));
+    let value = call().env("CUDA_VISIBLE_DEVICES", "1").run().expect(1).json();
     assert_eq!((verdict(&value).as_deref(), codes(&value)), (Some("refused"), vec!["CG303 error".to_owned()]));
-    let value = json(&call().env("CUDA_VISIBLE_DEVICES", "").run().expect(2));
+    let value = call().env("CUDA_VISIBLE_DEVICES", "").run().expect(2).json();
     assert_eq!((verdict(&value).as_deref(), codes(&value)), (Some("unknown"), vec!["CG504 info".to_owned()]));
 }
 
@@ -84,7 +84,7 @@ fn old_driver_is_refused() {
 fn probe_survives_hanging_driver() {
     let scratch = Scratch::new("probe-hangs");
     let driver = fixture::driver(&scratch, "580.65.08", "13000 0 2 2048");
-    let probed = json(&call(["probe", "--json"]).env("LD_LIBRARY_PATH", &driver).run().success());
+    let probed = call(["probe", "--json"]).env("LD_LIBRARY_PATH", &driver).run().success().json();
     assert_eq!((&probed["driver"]["cuda"], probed["driver"].get("init")), (&"13.0".into(), None), "{probed:#}");
     let warnings = probed["doubts"].to_string();
     assert!(warnings.contains("did not answer in time, in cuInit"), "{probed:#}");
@@ -108,8 +108,8 @@ fn other_library_is_not_libcuda() {
         std::fs::create_dir(&dir).expect("a directory can be made");
         make(&dir.join("libcuda.so.1"), libm).expect("it can be made");
         let outcome = call(["verify", "--json"]).arg(&app).env("LD_LIBRARY_PATH", &dir).run().expect(2);
-        assert_eq!(json(&outcome)["verdict"], "unknown", "{name}: {outcome}");
-        let probed = json(&call(["probe", "--json"]).env("LD_LIBRARY_PATH", &dir).run().success());
+        assert_eq!(outcome.json()["verdict"], "unknown", "{name}: {outcome}");
+        let probed = call(["probe", "--json"]).env("LD_LIBRARY_PATH", &dir).run().success().json();
         assert!(probed["driver"].get("cuda").is_none(), "{name}: {probed}");
     }
 }
@@ -118,7 +118,7 @@ fn other_library_is_not_libcuda() {
 fn cudnn_follows_loader_order() {
     let (new, old) = (parts::cudnn("9.15.1").join("lib"), parts::cudnn("8.9.7").join("lib"));
     let path = std::env::join_paths([&parts::cudnn("9.1.0").join("lib"), &new, &old]).expect("a path");
-    let value = json(&call(["probe", "--json"]).env("LD_LIBRARY_PATH", path).run().success());
+    let value = call(["probe", "--json"]).env("LD_LIBRARY_PATH", path).run().success().json();
     let list = value["cudnn"].as_array().expect("a list");
     let seen: Vec<_> =
         list.iter().map(|one| (one["version"].as_str().unwrap_or("?"), one.get("taken").is_none())).collect();
@@ -216,9 +216,8 @@ fn all_candidates_are_explained() {
     foreign[18] = 183;
     let foreign = scratch.file("foreign/libcudnn.so.9", foreign);
     let path = std::env::join_paths([foreign.parent().expect("a folder"), &old]).expect("a path");
-    let value = json(
-        &call(["doctor", "--json"]).arg(&app).env("LD_LIBRARY_PATH", path).env("CUDNN_PATH", &new).run().expect(1),
-    );
+    let call = call(["doctor", "--json"]).arg(&app).env("LD_LIBRARY_PATH", path).env("CUDNN_PATH", &new);
+    let value = call.run().expect(1).json();
     assert_eq!(value["verdict"], "refused", "{value}");
     assert!(codes(&value).contains(&"CG202 error".to_owned()), "{value}");
     let libraries = value["libraries"].as_array().expect("a list").iter();

@@ -2,7 +2,6 @@
 
 use cudaguard_tests::{Call, Scratch, command, e2e, parts, places, snapshot};
 
-use super::fixture::json;
 use crate::requirements::example;
 
 fn map(form: &str) -> String {
@@ -32,7 +31,7 @@ fn cells_match_verify() {
     assert!(squares.len() > 100, "{squares:?}");
     for (cc, branch, letter) in squares.iter().step_by(3) {
         let call = command::call(["verify", "--json", "--driver", branch, "--gpu", cc, "--cudnn", "9.15.1"]);
-        let value = json(&call.arg(example()).run());
+        let value = call.arg(example()).run().json();
         let codes = value["findings"].as_array().expect("findings").iter().map(|finding| finding["code"].clone());
         let undriven = codes.into_iter().any(|code| code == "CG317");
         let by = value["gpus"][0]["by"].as_str().unwrap_or("none");

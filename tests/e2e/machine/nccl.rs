@@ -8,7 +8,7 @@ use cudaguard::internal::vendor::{self, Library};
 use cudaguard::internal::version::Version;
 use cudaguard_tests::{Call, Scratch, e2e, parts};
 
-use super::fixture::{self, call, json};
+use super::fixture::{self, call};
 use super::guarded_programs;
 
 const REAL: Version = Version::new(2, 19, 3);
@@ -60,7 +60,7 @@ fn inspect_shows_how_nccl_loads() {
         (plain, Linkage::None, None),
         (dir().join("libnccl.so.2"), Linkage::Static, Some(REAL.to_string())),
     ] {
-        let value = json(&call(["inspect", "--json"]).arg(&file).run());
+        let value = call(["inspect", "--json"]).arg(&file).run().json();
         assert_eq!(value["nccl"].as_str(), linkage.name(), "{}: {value}", file.display());
         assert_eq!(value["inside"]["nccl"].as_str(), inside.as_deref(), "{}", file.display());
     }
@@ -69,10 +69,10 @@ fn inspect_shows_how_nccl_loads() {
 #[e2e]
 fn probe_and_doctor_find_nccl() {
     let file = dir().join("libnccl.so.2").display().to_string();
-    let value = json(&call(["probe", "--json"]).env("LD_LIBRARY_PATH", dir()).run().success());
+    let value = call(["probe", "--json"]).env("LD_LIBRARY_PATH", dir()).run().success().json();
     let found = &value["nccl"][0];
     assert_eq!((found["version"].as_str(), found["path"].as_str()), (Some("2.19.3"), Some(file.as_str())), "{value}");
-    let value = json(&call(["doctor", "--json"]).env("LD_LIBRARY_PATH", dir()).run());
+    let value = call(["doctor", "--json"]).env("LD_LIBRARY_PATH", dir()).run().json();
     let picked = value["libraries"].as_array().expect("a list").iter().find(|one| one["path"] == file.as_str());
     let picked = picked.unwrap_or_else(|| panic!("{value}"));
     assert_eq!((&picked["version"], &picked["fate"]), (&"2.19.3".into(), &"picked".into()), "{value}");
@@ -98,7 +98,7 @@ fn nccl_older_than_headers_is_reported() {
             (call(["verify", "--json"]).arg(&app).env("LD_LIBRARY_PATH", dir()).run(), "2.19.3", here),
             (on_host, "2.18.5", there),
         ] {
-            let value = json(&outcome);
+            let value = outcome.json();
             let findings = value["findings"].as_array().expect("findings");
             let finding = findings.iter().find(|finding| finding["code"] == "CG237");
             assert_eq!(finding.is_some(), reported, "{code} {found}: {value:#}");
@@ -113,11 +113,11 @@ fn verify_names_the_loaded_nccl() {
     let app = scratch.join("app");
     let objects = guarded_programs::objects(&scratch, &[fixture::manifest(Linkage::None)]);
     program(&app, &objects);
-    let value = json(&call(["verify", "--json"]).arg(&app).env("LD_LIBRARY_PATH", dir()).run());
+    let value = call(["verify", "--json"]).arg(&app).env("LD_LIBRARY_PATH", dir()).run().json();
     let loaded = value["libraries"].as_array().expect("a list");
     let loaded: Vec<_> = loaded.iter().map(|one| (one["library"].as_str(), one["version"].as_str())).collect();
     assert_eq!(loaded, [(Some("nccl"), Some("2.19.3"))], "{value}");
     // The loader itself reports a library that it does not find.
-    let value = json(&call(["verify", "--json"]).arg(&app).run());
+    let value = call(["verify", "--json"]).arg(&app).run().json();
     assert_eq!(value["findings"][0]["code"], "CG210", "{value}");
 }

@@ -195,7 +195,7 @@ fn simulated_nvidia_smi_describes_machine() {
         let list = scratch.file("fleet", &outcome.stdout);
         let of_list = fixture::call(["verify", "--json", "--fleet"]).arg(list).arg(fixture::of_driver()).run();
         let described = fixture::call(["verify", "--json"]).args(options.split_whitespace()).arg(fixture::of_driver());
-        let described = fixture::json(&described.run());
+        let described = described.run().json();
         let of_list: serde_json::Value =
             serde_json::from_str(of_list.stdout.lines().next().expect("a machine")).expect("JSON");
         assert_eq!(of_list["verdict"], described["verdict"], "{options}: {of_list} {described}");
@@ -210,7 +210,7 @@ fn simulated_host_file_is_probed_equal() {
         let text = std::fs::read_to_string(&file).expect("a host file");
         let described: serde_json::Value = serde_json::from_str(&text).expect("JSON");
         let simulated = simulate_with(["--host", file.to_str().expect("a path")]);
-        let probed = fixture::json(&simulated.arg(command::path()).args(["probe", "--json"]).run().success());
+        let probed = simulated.arg(command::path()).args(["probe", "--json"]).run().success().json();
         for key in ["user", "kernel", "cuda", "init"] {
             let stated = &described["driver"][key];
             assert!(stated.is_null() || *stated == probed["driver"][key], "{name}: {key}: {probed}");
@@ -227,7 +227,7 @@ fn guarded_program_is_refused_as_verified() {
     world::need();
     for options in ["--gpu V100 --driver 535.261.03", "--gpu H100 --driver 580.95.05", "--driver none"] {
         let verified = fixture::call(["verify", "--json"]).args(options.split_whitespace()).arg(fixture::of_driver());
-        let codes = fixture::codes(&fixture::json(&verified.run()));
+        let codes = cudaguard_tests::codes(&verified.run().json());
         let started = simulate(options).arg(fixture::of_driver()).run();
         let errors: Vec<String> = codes.iter().filter_map(|code| code.strip_suffix(" error")).map(Into::into).collect();
         for code in &errors {

@@ -7,10 +7,10 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use cudaguard::internal::manifest::Opens;
-use cudaguard_tests::{Outcome, Scratch, e2e, parts, skip};
+use cudaguard_tests::{Outcome, Scratch, codes, command, e2e, parts, skip};
 use serde_json::Value;
 
-use super::fixture::{call, codes, json};
+use super::fixture::call;
 use super::guarded_programs;
 
 /// Libraries with NVIDIA's names and symbol versions, and programs that use one function of one of them.
@@ -97,7 +97,7 @@ fn unguarded_program_on_described_hosts() {
         if !program.exists() {
             let _ = fixture.program(&name, &[function], library, "lazy");
         }
-        let value = json(&call(["verify", "--json"]).arg(&program).args(flags.split(' ')).run());
+        let value = call(["verify", "--json"]).arg(&program).args(flags.split(' ')).run().json();
         let mut found: Vec<String> = codes(&value).into_iter().filter(|code| !code.starts_with("CG50")).collect();
         found.sort();
         assert_eq!(found, expected, "{function}, {flags}: {value}");
@@ -110,7 +110,7 @@ fn unguarded_program_on_described_hosts() {
     let search_path = format!("lazy,-rpath,{}", builder.0.path().display());
     let program = fixture.program("built", &["cudnnCreate"], &elsewhere, &search_path);
     for (cudnn, expected) in [("9.0.0", ""), ("8.9.7", "CG201 error"), ("none", "CG205 error")] {
-        let value = json(&call(["verify", "--json"]).arg(&program).args(["--cudnn", cudnn]).run());
+        let value = call(["verify", "--json"]).arg(&program).args(["--cudnn", cudnn]).run().json();
         let found: Vec<String> = codes(&value).into_iter().filter(|code| code.ends_with("error")).collect();
         assert_eq!(found.concat(), expected, "{cudnn}: {value}");
     }
@@ -121,7 +121,7 @@ fn unguarded_program_on_described_hosts() {
             "{{\"revision\": 1, \"cudart\": [{{\"soname\": \"libcudart.so.12\", \"version\": \"{version}\", \"path\": \"/x\"}}]}}"
         );
         let host = fixture.0.file("host.json", host);
-        let value = json(&call(["verify", "--json"]).arg(&program).arg("--host").arg(host).run());
+        let value = call(["verify", "--json"]).arg(&program).arg("--host").arg(host).run().json();
         assert_eq!(codes(&value).contains(&"CG214 error".to_owned()), refused, "{version}: {value}");
         assert!(!refused || value.to_string().contains("libcudart.so.12 12.3.52"), "{value}");
     }
@@ -132,7 +132,7 @@ fn unguarded_program_on_described_hosts() {
             r#"{{"driver": {{"user": "580.95.05", "kernel": "580.95.05"}}, "gpus": [{{"cc": "10.0"}}], "cudnn": [{{"soname": "libcudnn.so.9", "version": "9.1.0"{cuda}}}]}}"#
         );
         let host = fixture.0.file("host.json", host);
-        let value = json(&call(["verify", "--json"]).arg(&program).arg("--host").arg(host).run());
+        let value = call(["verify", "--json"]).arg(&program).arg("--host").arg(host).run().json();
         assert_eq!(codes(&value).contains(&"CG517 info".to_owned()), reported, "{cuda}: {value}");
     }
     let program = fixture.program("prog", &["cudaGraphAddNode_v2"], &cudart_library, "now");
@@ -143,7 +143,7 @@ fn unguarded_program_on_described_hosts() {
         (r#"[{"version": "12.9.79"}]"#, false),
     ] {
         let host = fixture.0.file("host.json", format!("{{\"revision\": 1, \"cudart\": {cudart}}}"));
-        let verify = |program: &Path| json(&call(["verify", "--json"]).arg(program).arg("--host").arg(&host).run());
+        let verify = |program: &Path| call(["verify", "--json"]).arg(program).arg("--host").arg(&host).run().json();
         let value = verify(&program);
         assert_eq!(codes(&value).contains(&"CG210 error".to_owned()), refused, "{cudart}: {value}");
         // The directories of the program were examined, and the machine may have those that only its search path names.
@@ -165,7 +165,7 @@ fn static_cudart_is_checked() {
     let arguments = [library.as_str(), "-ldl", "-lpthread", "-lrt"].map(str::to_owned);
     let source = "int cudaDriverGetVersion(int *); int main(void) { int v; return cudaDriverGetVersion(&v); }";
     let program = fixture.gcc("prog", source, &arguments);
-    let verify = || json(&call(["verify", "--json"]).arg(&program).args(["--driver", "390.157"]).run());
+    let verify = || call(["verify", "--json"]).arg(&program).args(["--driver", "390.157"]).run().json();
     let value = verify();
     assert!(codes(&value).contains(&"CG301 error".to_owned()), "{value}");
     assert_eq!(value["verdict"], "refused", "{value}");
@@ -200,7 +200,7 @@ fn missing_library_function_is_reported() {
             for (dir, lacks) in [("new", false), ("old", true)] {
                 let scene = format!("{name}, {bind}, {dir}");
                 let dir = fixture.0.join(dir);
-                let value = json(&call(["verify", "--json"]).arg(&program).env("LD_LIBRARY_PATH", &dir).run());
+                let value = call(["verify", "--json"]).arg(&program).env("LD_LIBRARY_PATH", &dir).run().json();
                 assert_eq!(codes(&value).contains(&"CG214 error".to_owned()), lacks, "{scene}: {value}");
                 let text = value.to_string();
                 for part in [name, new, first, "prog", "LD_LIBRARY_PATH"].iter().filter(|_| lacks) {
@@ -297,7 +297,7 @@ fn libraries_of_machine_are_stated() {
         let libraries = if libraries.is_empty() { libraries } else { format!(", {libraries}") };
         let driver = r#""driver": {"user": "580.95.05", "kernel": "580.95.05"}, "gpus": [{"cc": "9.0"}]"#;
         let host = fixture.0.file("host.json", format!("{{{driver}{libraries}}}"));
-        let there = json(&call(["verify", "--json"]).arg(program).arg("--host").arg(&host).run());
+        let there = call(["verify", "--json"]).arg(program).arg("--host").arg(&host).run().json();
         let expected: Vec<String> = expected.iter().map(|code| (*code).to_owned()).collect();
         assert_eq!(result(&there), (verdict.to_owned(), expected), "{libraries}: {there}");
         let fleet = call(["verify"]).arg(program).arg("--fleet").arg(&host).run().stdout;
@@ -357,7 +357,7 @@ fn lookups_are_compared_with_described_libraries() {
         let driver = r#""driver": {"user": "580.95.05", "kernel": "580.95.05"}, "gpus": [{"cc": "9.0"}]"#;
         let builtins = r#"{"soname": "libnvrtc-builtins.so.12.8", "version": "12.8.93"}, {"soname": "libnvrtc-builtins.so.12.0", "version": "12.0.76"}, {"soname": "libnvrtc-builtins.so.13.0", "version": "13.0.88"}"#;
         let host = fixture.0.file("host.json", format!("{{{driver}, \"libraries\": [{{{library}}}, {builtins}]}}"));
-        let there = json(&call(["verify", "--json"]).arg(&program).arg("--host").arg(&host).run());
+        let there = call(["verify", "--json"]).arg(&program).arg("--host").arg(&host).run().json();
         let expected: Vec<String> = expected.into_iter().map(str::to_owned).collect();
         assert_eq!(result(&there), (verdict.to_owned(), expected), "{by} {library}: {there}");
     }
@@ -421,8 +421,8 @@ fn probed_machine_has_the_same_answer() {
             let path = std::env::join_paths(std::iter::once(driver).chain(dirs.iter().copied())).unwrap();
             let run = |arguments: &[&str]| call(arguments).env("LD_LIBRARY_PATH", &path);
             let host = fixture.0.file("host.json", run(&["probe", "--json"]).run().success().stdout);
-            let here = json(&run(&["verify", "--json"]).arg(program).run());
-            let there = json(&call(["verify", "--json"]).arg(program).arg("--host").arg(host).run());
+            let here = run(&["verify", "--json"]).arg(program).run().json();
+            let there = call(["verify", "--json"]).arg(program).arg("--host").arg(host).run().json();
             assert_eq!(there["verdict"], here["verdict"], "{name} with {path:?}: {there} {here}");
             // Only this machine shows the kernels of its libraries.
             if driver != &old_driver {
@@ -456,7 +456,7 @@ fn repaired_wheel_names_are_resolved() {
         let function = if name.starts_with("libcudnn") { "cudnnCreate" } else { "cudaMalloc" };
         let library = fixture.library(&format!("lib/{name}"), &[function]);
         let program = fixture.program("prog", &[function], &library, "lazy");
-        let value = json(&call(["verify", "--json"]).arg(&program).args(flags.split(' ')).run());
+        let value = call(["verify", "--json"]).arg(&program).args(flags.split(' ')).run().json();
         assert!(codes(&value).contains(&code.to_owned()), "{name}, {flags}: {value}");
     }
 }
@@ -502,7 +502,7 @@ fn names_of_opened_libraries_are_reported() {
         );
         let inspected = text(call(["inspect"]).arg(&program).run().success());
         assert_eq!(inspected.contains(&format!("none needed; may open {names}")), expected, "{inspected}");
-        let value = json(&call(["inspect", "--json"]).arg(&program).run().success());
+        let value = command::inspect(&program);
         assert_eq!(sonames(&value), all, "{value}");
         let dir = fixture.0.join(format!("{name}-directory"));
         fs::create_dir(&dir).unwrap();
@@ -517,7 +517,7 @@ fn names_of_opened_libraries_are_reported() {
         let unknown = format!("not checked: program: its requirements on {names}, which it may open, are unknown");
         assert_eq!(outcome.stdout.contains(&unknown), expected, "{outcome}");
         assert_eq!(outcome.stderr.contains("nothing to check"), !expected, "{outcome}");
-        let value = json(&call(["inspect", "--json"]).arg(&dir).run().success());
+        let value = command::inspect(&dir);
         assert_eq!(sonames(&value), all, "{value}");
         let diagnosed = text(call(["doctor"]).arg(&program).run());
         assert_eq!(diagnosed.contains(&format!("the requirements of the program on {names}")), expected, "{diagnosed}");
@@ -572,10 +572,10 @@ fn profiler_is_no_requirement() {
         (&both, "unknown", &[]),
         (&compiler, "unknown", &["CG236 warning", "CG519 info"]),
     ] {
-        let value = json(&call(["verify", "--json", "--driver", "580", "--gpu", "RTX5090"]).arg(dir).run());
+        let value = call(["verify", "--json", "--driver", "580", "--gpu", "RTX5090"]).arg(dir).run().json();
         let expected: Vec<String> = expected.iter().map(|code| (*code).to_owned()).collect();
         assert_eq!(result(&value), (verdict.to_owned(), expected), "{value}");
-        let map = json(&call(["map", "--json"]).arg(dir).run());
+        let map = call(["map", "--json"]).arg(dir).run().json();
         // The answer is unknown for each driver, so the map has all of them.
         assert_eq!(map["drivers"][0]["branch"] == 340, verdict == "unknown", "{map}");
     }
@@ -599,7 +599,7 @@ fn stub_of_cudart_is_unknown() {
     let dirs = [&whole, &joined].map(|file| (file.parent().unwrap(), vec![]));
     let files = [(whole.as_path(), vec!["CG519 info".to_owned()]), (joined.as_path(), vec![])];
     for (target, codes) in files.into_iter().chain(dirs) {
-        let value = json(&call(["verify", "--json", "--driver", "535", "--gpu", "T4"]).arg(target).run());
+        let value = call(["verify", "--json", "--driver", "535", "--gpu", "T4"]).arg(target).run().json();
         assert_eq!(result(&value), ("unknown".to_owned(), codes), "{value}");
         assert!(value["not_judged"].to_string().contains("libcudart.so, which it may open"), "{value}");
     }

@@ -64,7 +64,7 @@ fn package(name: &str) -> (Scratch, PathBuf) {
 
 fn listed(file: &Path) -> Value {
     let outcome = command::call(["inspect", "--json"]).arg(file).run().success();
-    let mut listed: Value = serde_json::from_str(&outcome.stdout).expect("JSON");
+    let mut listed = outcome.json();
     for differs in ["file", "kind", "members_in_all"] {
         assert!(listed.as_object_mut().expect("an object").remove(differs).is_some(), "{outcome}");
     }
@@ -84,7 +84,7 @@ fn artifact_formats_are_read() {
     }
     let script = r#"exec "$0" inspect --json - < app.tar.gz"#;
     let outcome = Call::new("sh").args(["-c", script]).arg(command::path()).dir(scratch.path()).run().success();
-    let piped: Value = serde_json::from_str(&outcome.stdout).expect("JSON");
+    let piped = outcome.json();
     assert_eq!(piped["members"], expected["members"]);
 }
 
@@ -103,7 +103,7 @@ fn artifact_has_one_verdict() {
     let outcome = verify(&["--driver", "580.65.06", "--gpu", "V100"]).expect(1);
     assert!(outcome.stderr.contains("app/lib/libapp.so"), "the member is named: {outcome}");
     let outcome = verify(&["--driver", "535.261.03", "--gpu", "A100", "--json"]).expect(1);
-    let listed: Value = serde_json::from_str(&outcome.stdout).expect("JSON");
+    let listed = outcome.json();
     assert_eq!(listed["verdict"], "refused", "{outcome}");
 }
 
@@ -506,7 +506,7 @@ fn sarif_output_is_valid() {
     let wheel = "app-1.0-py3-none-any.whl";
     let outcome =
         call(&["verify", wheel, "tree", "--driver", "535.261.03", "--gpu", "A100", "--format", "sarif"]).expect(1);
-    let listed: Value = serde_json::from_str(&outcome.stdout).expect("JSON");
+    let listed = outcome.json();
     let results = listed["runs"][0]["results"].as_array().expect("results");
     let of = |uri: &str| {
         let place = |one: &&Value| one["locations"][0]["physicalLocation"]["artifactLocation"]["uri"] == uri;
@@ -515,7 +515,7 @@ fn sarif_output_is_valid() {
     assert!(of(wheel).contains(&"CG301") && of("tree").contains(&"CG301"), "{outcome}");
     assert!(outcome.stderr.is_empty(), "one form is enough: {outcome}");
     let outcome = call(&["inspect", wheel, "--format", "sarif"]).success();
-    let listed: Value = serde_json::from_str(&outcome.stdout).expect("JSON");
+    let listed = outcome.json();
     assert_eq!(listed["runs"][0]["results"].as_array().map(Vec::len), Some(0), "{outcome}");
     let wrong = call(&["verify", wheel, "--fleet", "-", "--format", "sarif"]).expect(2);
     assert!(wrong.stderr.contains("--format"), "{wrong}");
@@ -556,7 +556,7 @@ fn foreign_members_are_not_examined() {
     let flags = ["--driver", "580.65.06", "--gpu", "A100", "--cudnn", "9.15.1"];
     let verify = || command::call(["verify", "--json"]).arg(&tree).args(flags).run();
     let parts = |outcome: &cudaguard_tests::run::Outcome| -> Vec<String> {
-        let listed: Value = serde_json::from_str(&outcome.stdout).expect("JSON");
+        let listed = outcome.json();
         let all = listed["not_judged"].as_array().cloned().unwrap_or_default();
         all.iter().map(|one| one.as_str().expect("a text").to_owned()).collect()
     };
@@ -605,7 +605,7 @@ fn foreign_members_are_not_examined() {
         "app/k.pyd: is a PE file with the unknown optional header 0x0",
     ];
     assert_eq!(parts(&outcome), expected, "{outcome}");
-    assert_eq!(serde_json::from_str::<Value>(&outcome.stdout).expect("JSON")["verdict"], "unknown", "{outcome}");
+    assert_eq!(outcome.json()["verdict"], "unknown", "{outcome}");
     let inspected = command::call(["inspect"]).arg(&tree).run().success();
     assert!(inspected.stdout.contains("not examined: 7 parts"), "{inspected}");
     for verb in ["map", "requirements"] {
@@ -673,7 +673,7 @@ fn members_without_their_code_are_named() {
         pack(build);
         let verify = command::call(["verify", "--driver", "580.65.06", "--gpu", "A100", "--json"]);
         let outcome = verify.arg(&tree).run().expect(if expected.is_some() { 2 } else { 0 });
-        let listed: Value = serde_json::from_str(&outcome.stdout).expect("JSON");
+        let listed = outcome.json();
         assert_eq!(listed["not_judged"][0].as_str(), expected, "{build}: {outcome}");
         let inspected = command::call(["inspect"]).arg(&tree).run().success();
         assert_eq!(inspected.stdout.contains("as far as examined"), expected.is_some(), "{build}: {inspected}");

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use std::fs;
 
 use cudaguard_tests::{Call, Scratch, command, e2e, parts, places, skip::skip, tools};
-use serde_json::{Value, json};
+use serde_json::json;
 
 /// Lines from public lock files.
 const SPECS: &str = include_str!("conda_specs.txt");
@@ -99,8 +99,7 @@ fn lock_file_requirements_are_checked() {
     let lets_in: Vec<bool> = printed.lines().map(|line| line == "true").collect();
     assert_eq!(lets_in.len(), asked.len());
 
-    let reported = command::call(["inspect", "--json"]).arg(scratch.join("env")).run().success().stdout;
-    let reported: Value = serde_json::from_str(&reported).expect("JSON");
+    let reported = command::inspect(&scratch.join("env"));
     let messages: Vec<&str> =
         reported["findings"].as_array().into_iter().flatten().filter_map(|one| one["message"].as_str()).collect();
     let mut found: BTreeMap<&str, &str> = BTreeMap::new();

@@ -2,15 +2,9 @@
 
 use std::fs;
 use std::os::unix::fs::symlink;
-use std::path::Path;
 
 use cudaguard_tests::{Call, Scratch, command, e2e, parts, scratch, tools};
 use serde_json::Value;
-
-fn inspect(file: &Path) -> Value {
-    let outcome = command::call(["inspect", "--json"]).arg(file).run().success();
-    serde_json::from_str(&outcome.stdout).unwrap_or_else(|_| panic!("{outcome}"))
-}
 
 #[e2e]
 fn inspect_reads_released_versions() {
@@ -20,7 +14,7 @@ fn inspect_reads_released_versions() {
         // cuBLAS returns the version of the cuBLASLt that is loaded, so its own file has none.
         (parts::part("cublas-13.0").join("lib/libcublas.so.13"), "cublas", None, None),
     ] {
-        let library = &inspect(&file)["library"];
+        let library = &command::inspect(&file)["library"];
         let found = (library["name"].as_str(), library["version"].as_str(), library["read_from"].as_str());
         assert_eq!(found, (Some(name), version, from), "{}", file.display());
     }
@@ -68,9 +62,9 @@ fn codes(report: &Value) -> Vec<&str> {
 #[e2e]
 fn mixed_nvrtc_is_reported() {
     let fits = nvrtc("family-fits", "12.6");
-    assert_eq!(codes(&inspect(&fits.join("lib"))), [""; 0]);
+    assert_eq!(codes(&command::inspect(&fits.join("lib"))), [""; 0]);
     let mixed = nvrtc("family-mixed", "12.4");
-    let report = inspect(&mixed.join("lib"));
+    let report = command::inspect(&mixed.join("lib"));
     assert_eq!(codes(&report), ["CG231"], "{report}");
     let finding = &report["findings"][0];
     assert_eq!((finding["found"].as_str(), finding["part"].as_str()), (Some("12.6.77"), Some("12.4")), "{finding}");
@@ -140,7 +134,7 @@ fn compiler_is_checked_against_machine() {
     ] {
         let outcome =
             command::call(["verify", "--json", "--driver", driver, "--gpu", gpu]).arg(mixed.join("lib")).run();
-        let report: Value = serde_json::from_str(&outcome.stdout).unwrap_or_else(|_| panic!("{outcome}"));
+        let report = outcome.json();
         let mut found = codes(&report);
         found.sort_unstable();
         assert_eq!(found, expected, "{driver} {gpu}: {report}");
@@ -187,7 +181,7 @@ fn compiled_code_decides_for_program_without_code() {
     ] {
         for file in [fixture.join("prog"), fixture.path().to_owned()] {
             let outcome = command::call(["verify", "--json", "--driver", driver, "--gpu", gpu]).arg(&file).run();
-            let report: Value = serde_json::from_str(&outcome.stdout).unwrap_or_else(|_| panic!("{outcome}"));
+            let report = outcome.json();
             let found: Vec<&str> = codes(&report).into_iter().filter(|code| *code != "CG513").collect();
             assert_eq!((report["verdict"].as_str(), &found[..]), (Some(verdict), expected), "{outcome}");
         }

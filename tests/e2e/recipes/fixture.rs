@@ -8,7 +8,6 @@ use std::path::{Path, PathBuf};
 
 use cudaguard::internal::toolchain::SYSROOT;
 use cudaguard_tests::{Call, Outcome, Project, Scratch, command, parts, scratch, snapshot, tools};
-use serde_json::Value;
 
 /// A wrong setup.
 pub(crate) struct Recipe {
@@ -352,8 +351,7 @@ fn findings(text: &str) -> String {
 
 /// Checks that `inspect` lists these codes as allowed in the manifest.
 fn recorded(project: &Project, codes: &[&str], reason: &str) {
-    let reported: Outcome = command::call(["inspect", "--json"]).arg(project.built("release/app")).run().success();
-    let reported: Value = serde_json::from_str(&reported.stdout).unwrap_or_else(|error| panic!("{error}: {reported}"));
+    let reported = command::inspect(&project.built("release/app"));
     for code in codes {
         assert_eq!(reported["components"][0]["allow"][code], reason, "{reported}");
     }

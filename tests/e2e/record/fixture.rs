@@ -26,7 +26,7 @@ fn main() {
             "nvcc" => {
                 let object = format!("{out}/kernel{number}.o");
                 let mut nvcc = Command::new(format!("{value}/bin/nvcc"));
-                nvcc.arg("-arch=sm_80");
+                nvcc.args(["-arch=sm_80", "-c"]);
                 if let Some(ccbin) = &ccbin {
                     nvcc.args(["-ccbin", ccbin]);
                 } else if value.ends_with("11.8") {
@@ -180,9 +180,7 @@ pub(crate) fn codes(outcome: &Outcome) -> Vec<String> {
 
 /// Returns the manifest of the package in a file. Checks that it matches what other tools see.
 pub(crate) fn manifest(file: &Path) -> Value {
-    let outcome = command::call(["inspect", "--json"]).arg(file).run().success();
-    let all: Value = serde_json::from_str(&outcome.stdout).expect("JSON");
-    let manifest = all["components"][0].clone();
+    let manifest = command::inspect(file)["components"][0].clone();
     let release = |version: &Value| {
         let version = version.as_str().unwrap_or_default();
         version.splitn(3, '.').take(2).collect::<Vec<_>>().join(".")

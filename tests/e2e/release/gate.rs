@@ -46,7 +46,7 @@ fn false_claim_is_refused() {
         assert!(!code.is_empty() || !outcome.stderr.contains("error"), "{outcome}");
     }
     let outcome = verify(&scratch, &["app.whl", "--archs", "80,90", "--json"]).expect(1);
-    let value: Value = serde_json::from_str(&outcome.stdout).expect("JSON");
+    let value = outcome.json();
     assert_eq!(value["verdict"], "refused", "{outcome}");
     let of = |name: &str| {
         let files = value["release"]["files"].as_array().expect("files");
@@ -172,7 +172,7 @@ fn unguarded_file_is_refused() {
         assert!(outcome.stdout.contains(line), "{line}: {outcome}");
     }
     let outcome = command::call(["inspect", "app.whl", "--json"]).dir(scratch.path()).run().success();
-    let value: Value = serde_json::from_str(&outcome.stdout).expect("JSON");
+    let value = outcome.json();
     let guarded: Vec<&Value> =
         value["members"].as_array().expect("members").iter().map(|one| &one["guarded"]).collect();
     assert_eq!(guarded, [false, true, false], "{outcome}");

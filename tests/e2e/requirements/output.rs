@@ -11,7 +11,7 @@ use cudaguard_tests::{Call, Scratch, command, e2e, parts, snapshot, tools};
 
 use super::cel::Claim;
 use super::consumers::{self, Seen};
-use crate::machine::fixture::{asks_driver, demo, gpu, json, manifest, of_driver, program};
+use crate::machine::fixture::{asks_driver, demo, gpu, manifest, of_driver, program};
 
 const FORMS: [&str; 10] =
     ["text", "json", "oci", "k8s-dra", "k8s-affinity", "conda", "wheel-variant", "slurm", "cyclonedx", "spdx"];
@@ -121,7 +121,7 @@ fn minor_version_compatibility_is_used() {
         assert_eq!(consumers::slurm(&written("slurm", &[example()]), std::slice::from_ref(machine)), [taken]);
     }
     let verdict = command::call(["verify", "--json", "--driver", "535.261.03", "--gpu", "A100", "--cudnn", "9.15.1"]);
-    assert_eq!(json(&verdict.arg(example()).run())["verdict"], "runs");
+    assert_eq!(verdict.arg(example()).run().json()["verdict"], "runs");
 }
 
 /// Checks the same for a program with machine code for all its GPUs. All grammars can express this, including those with
@@ -153,7 +153,7 @@ fn eessi_1491_newer_toolkit_on_driver() {
         }
     }
     let call = command::call(["verify", "--json", "--driver", "535.261.03", "--gpu", "A100", "--cudnn", "9.15.1"]);
-    assert_eq!(json(&call.arg(&file).run())["verdict"], "runs");
+    assert_eq!(call.arg(&file).run().json()["verdict"], "runs");
 }
 
 /// The program accepts cuDNN 8.0, which has no code for H100. `requirements`, `verify` and `map` agree for each GPU.
@@ -174,7 +174,7 @@ fn cudnn_depends_on_gpu() {
     assert_eq!(asked["cudnn"]["min"], "8.0.0");
     let verdict = |gpu: &str, cudnn: &[&str]| {
         let call = command::call(["verify", "--json", "--driver", "580.95.05", "--gpu", gpu]);
-        json(&call.args(cudnn).arg(&file).run())["verdict"].as_str().expect("a verdict").to_owned()
+        call.args(cudnn).arg(&file).run().json()["verdict"].as_str().expect("a verdict").to_owned()
     };
     for (gpu, cudnn, expected) in [
         ("A100", &["--cudnn", "8.0.0"][..], "runs"),
@@ -187,7 +187,7 @@ fn cudnn_depends_on_gpu() {
     ] {
         assert_eq!(verdict(gpu, cudnn), expected, "{gpu} {cudnn:?}");
     }
-    let map = json(&command::call(["map", "--json"]).arg(&file).run().success());
+    let map = command::call(["map", "--json"]).arg(&file).run().success().json();
     let cells = |cc: &str| {
         let row = map["gpus"].as_array().expect("rows").iter().find(|row| row["cc"] == cc);
         row.unwrap_or_else(|| panic!("{map:#}")).to_string()
@@ -261,9 +261,9 @@ fn optional_cudnn_excludes_no_gpu() {
         program(&file, &[made]);
         let verdict = |gpu: &str, cudnn: &[&str]| {
             let call = command::call(["verify", "--json", "--driver", "580.95.05", "--gpu", gpu]).args(cudnn);
-            json(&call.arg(&file).run())["verdict"].as_str().expect("a verdict").to_owned()
+            call.arg(&file).run().json()["verdict"].as_str().expect("a verdict").to_owned()
         };
-        let map = json(&command::call(["map", "--json"]).arg(&file).run().success());
+        let map = command::call(["map", "--json"]).arg(&file).run().success().json();
         let asked: serde_json::Value = serde_json::from_str(&written("json", &[&file])).expect("JSON");
         let conditions = written("k8s-affinity", &[&file]);
         for (gpu, without, unknown, in_map, fits, without_format) in expected {

@@ -1,18 +1,10 @@
 //! Contents of a file and explanations of findings: `inspect` and `explain`.
 
-use std::path::Path;
-
 use cargo_cudaguard::binary::file::Binary;
+use cudaguard_tests::command::components;
 use cudaguard_tests::{Call, Project, Scratch, command, e2e, parts, snapshot};
-use serde_json::Value;
 
 use super::fixture::program;
-use super::packages::components;
-
-fn json(file: &Path) -> Value {
-    let outcome = command::call(["inspect", "--json"]).arg(file).run().success();
-    serde_json::from_str(&outcome.stdout).unwrap_or_else(|error| panic!("{error}: {outcome}"))
-}
 
 #[e2e]
 fn program_is_shown_in_both_formats() {
@@ -22,7 +14,7 @@ fn program_is_shown_in_both_formats() {
     let call = project.cargo(["build", "--release"]).env("CUDNN_PATH", parts::cudnn("9.15.1"));
     let _ = call.env("PATH", path).env("CUDA_HOME", &toolkit).run().success();
     let file = project.built("release/seen");
-    let reported = json(&file);
+    let reported = command::inspect(&file);
     let manifest = &reported["components"][0];
     assert_eq!(manifest["revision"], 1, "{reported}");
     assert_eq!(manifest["component"]["version"], "0.1.0", "{reported}");

@@ -1,22 +1,9 @@
 //! The command with packages of all kinds: several programs, workspaces, cargo's own arguments, unusual directories.
 
-use std::path::Path;
-
-use cudaguard_tests::{Call, command, e2e, parts};
-use serde_json::Value;
+use cudaguard_tests::command::components;
+use cudaguard_tests::{Call, e2e, parts};
 
 use super::fixture::{build, program_in, runs, start, unguarded};
-
-/// Returns the names of the components in a file.
-pub(crate) fn components(file: &Path) -> Vec<String> {
-    let outcome = command::call(["inspect", "--json"]).arg(file).run().success();
-    let reported: Value = serde_json::from_str(&outcome.stdout).unwrap_or_else(|error| panic!("{error}: {outcome}"));
-    let components = reported["components"].as_array().unwrap_or_else(|| panic!("no components: {reported}"));
-    let mut names: Vec<_> =
-        components.iter().map(|one| one["component"]["name"].as_str().expect("a name").to_owned()).collect();
-    names.sort();
-    names
-}
 
 #[e2e]
 fn command_guards_package_without_embed() {

@@ -258,10 +258,7 @@ fn input_methods_agree() {
 /// The JSON output contains the page and its sources.
 #[e2e]
 fn json_output() {
-    let explain = |words: &[&str], status| {
-        let outcome = command::call(["explain", "--json"]).args(words).run().expect(status);
-        serde_json::from_str::<serde_json::Value>(&outcome.stdout).unwrap_or_else(|error| panic!("{error}: {outcome}"))
-    };
+    let explain = |words: &[&str], status| command::call(["explain", "--json"]).args(words).run().expect(status).json();
     let value = explain(&["no kernel image is available"], 0);
     let expected = all_symptoms().iter().find(|one| one.name == "no-kernel-image").expect("a symptom");
     let symptom = &value["symptoms"][0];

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use cudaguard::internal::env::Env;
 use cudaguard::internal::toolchain::{DetectOptions, SYSROOT, Toolchain};
-use cudaguard_tests::{Call, Outcome, Scratch, command, parts, project, scratch, snapshot};
+use cudaguard_tests::{Call, Outcome, Scratch, codes, command, parts, project, scratch, snapshot};
 use serde_json::Value;
 
 /// Machine, its environment and its target.
@@ -79,12 +79,10 @@ impl ReportedFinding {
 
     /// Returns codes and severities, such as `CG101 error`.
     pub(crate) fn findings(&self) -> Vec<String> {
-        let findings = self.value["findings"].as_array().expect("a list");
-        let text = |finding: &Value, key: &str| finding[key].as_str().unwrap_or_default().to_owned();
-        for finding in findings {
-            assert!(!text(finding, "hint").is_empty(), "a finding has a hint: {finding}");
+        for finding in self.value["findings"].as_array().expect("a list") {
+            assert!(finding["hint"].as_str().is_some_and(|hint| !hint.is_empty()), "a finding has a hint: {finding}");
         }
-        findings.iter().map(|finding| format!("{} {}", text(finding, "code"), text(finding, "severity"))).collect()
+        codes(&self.value)
     }
 }
 
@@ -308,7 +306,7 @@ impl Bench {
     /// Runs the command without a snapshot.
     pub(crate) fn tell(&self) -> ReportedFinding {
         let outcome = self.check(true);
-        let value = serde_json::from_str(&outcome.stdout).unwrap_or_else(|error| panic!("{error}: {outcome}"));
+        let value = outcome.json();
         let reported = ReportedFinding { printed: outcome.stdout.clone(), value };
         let refuses = reported.findings().iter().any(|finding| finding.ends_with(" error"));
         let outcome = outcome.expect(i32::from(refuses));

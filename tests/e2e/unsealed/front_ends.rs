@@ -398,7 +398,7 @@ fn static_library_linkage_is_recorded() {
         let call = Call::new("gcc").arg("-o").arg(&file).arg(dir.join("main.c")).args(before).arg(&archive);
         let _ = call.args(["-Wl,--no-whole-archive", "-lpthread", "-ldl", "-lm"]).run().success();
         let _ = Call::new(&file).run().success();
-        crate::cmake::fixture::components(&file).len()
+        command::components(&file).len()
     };
     assert_eq!(link(&["-Wl,--whole-archive"], "whole"), 1);
 }

@@ -222,7 +222,7 @@ fn check_prints_toolchain_and_findings() {
     assert!(check(&["check"]).success().stderr.contains("warning[CG110]"));
     assert!(check(&["check", "--release"]).expect(1).stderr.contains("error[CG110]"));
     let outcome = check(&["check", "--json", "-r"]).expect(1);
-    let value: serde_json::Value = serde_json::from_str(&outcome.stdout).expect("JSON alone on stdout");
+    let value = outcome.json();
     let finding = &value["findings"][0];
     for key in ["code", "severity", "component", "subject", "message", "hint"] {
         assert!(finding[key].is_string(), "{key}: {value}");
@@ -241,7 +241,7 @@ fn inspect_works_without_manifest() {
     assert!(outcome.stderr.contains("no manifest"), "{outcome}");
     assert!(outcome.stdout.contains("target/debug/app: executable"), "what there is is shown: {outcome}");
     let outcome = fixture.guard(["inspect", "--json", "target/debug/app"]).run().expect(0);
-    let value: serde_json::Value = serde_json::from_str(&outcome.stdout).expect("JSON");
+    let value = outcome.json();
     assert_eq!(value["components"], serde_json::json!([]));
     for file in ["Cargo.toml", "nowhere"] {
         let outcome = fixture.guard(["inspect", file]).run().expect(2);
@@ -275,8 +275,7 @@ fn inspect_reads_all_file_kinds() {
         assert_eq!(notes(&file).len(), 1, "{}", file.display());
         let text = command::call(["inspect"]).arg(&file).run().success().stdout;
         assert!(text.contains(kind) && text.contains("component seven 0.1.0"), "{text}");
-        let json = command::call(["inspect", "--json"]).arg(&file).run().success().stdout;
-        let value: serde_json::Value = serde_json::from_str(&json).expect("JSON");
+        let value = command::inspect(&file);
         assert_eq!(value["kind"], kind);
         assert_eq!(value["components"][0]["component"]["name"], "seven");
         assert!(value["kernels"]["entries"].is_array() && value["kernels"]["covers"].is_array(), "{value}");
