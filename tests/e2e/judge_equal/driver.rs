@@ -53,6 +53,17 @@ pub(crate) const H100: (u8, u8, &str) = (9, 0, "0x2330");
 const B200: (u8, u8, &str) = (10, 0, "0x2901");
 /// A GPU of a generation that is in no table.
 const NEWS: (u8, u8, &str) = (13, 0, "0x3f00");
+/// The names of GPUs in the table of cases.
+const GPUS: [(&str, (u8, u8, &str)); 8] = [
+    ("K80", K80),
+    ("V100", V100),
+    ("T4", T4),
+    ("A100", A100),
+    ("A10", A10),
+    ("H100", H100),
+    ("B200", B200),
+    ("NEWS", NEWS),
+];
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Manner {
@@ -102,10 +113,6 @@ fn machine(release: &'static str, cuda: u32, gpus: &[(u8, u8, &'static str)]) ->
     }
 }
 
-fn r470(gpus: &[(u8, u8, &'static str)]) -> Machine {
-    machine("470.256.02", 11040, gpus)
-}
-
 pub(crate) fn r535(gpus: &[(u8, u8, &'static str)]) -> Machine {
     machine("535.261.03", 12020, gpus)
 }
@@ -143,26 +150,6 @@ impl Machine {
 
     pub(crate) fn without_nodes(mut self) -> Self {
         self.nodes = false;
-        self
-    }
-
-    fn without_compiler(mut self) -> Self {
-        self.compiler = false;
-        self
-    }
-
-    fn cudnn(mut self, version: &'static str) -> Self {
-        self.cudnn = Some(version);
-        self
-    }
-
-    fn made_with(mut self, cuda: u32) -> Self {
-        self.made_with = Some(cuda);
-        self
-    }
-
-    fn cudart(mut self, version: &'static str) -> Self {
-        self.cudart = Some(version);
         self
     }
 
@@ -433,23 +420,16 @@ fn shared_cudart(manifest: Manifest, minor: impl Into<Option<u32>>) -> Manifest 
     manifest
 }
 
-/// Adds a dlopened cuDNN 9.5.
-fn with_cudnn(mut manifest: Manifest) -> Manifest {
-    let own = super::fixture::manifest("demo", version("9.5.0"), Linkage::Dlopened);
-    manifest.requires.insert(0, own.requires.into_iter().next().expect("a row"));
-    manifest
-}
-
-/// Adds a dlopened cuDNN 8.5.
-fn with_cudnn_8(mut manifest: Manifest) -> Manifest {
-    let own = super::fixture::manifest("demo", version("8.5.0"), Linkage::Dlopened);
+/// Adds a dlopened cuDNN.
+fn with_cudnn(mut manifest: Manifest, built: &str) -> Manifest {
+    let own = super::fixture::manifest("demo", version(built), Linkage::Dlopened);
     manifest.requires.insert(0, own.requires.into_iter().next().expect("a row"));
     manifest
 }
 
 /// Adds a dlopened cuDNN 9.5, with the sub-library that returns the CUDA release it was built with.
 fn with_graph(manifest: Manifest) -> Manifest {
-    let mut manifest = with_cudnn(manifest);
+    let mut manifest = with_cudnn(manifest, "9.5.0");
     let part = CUDNN.needed_parts(9).next().expect("a part");
     manifest.requires.insert(1, Requirement::for_part(part));
     manifest
@@ -479,21 +459,7 @@ fn newer_ptx(mut manifest: Manifest) -> Manifest {
     manifest
 }
 
-/// Removes the PTX fallback of machine code.
-fn bare_code(manifest: Manifest) -> Manifest {
-    set_ptx_fallback(manifest, PtxFallback::Nothing, false)
-}
-
-/// Sets the ISA of the PTX fallback of machine code.
-fn with_ptx(manifest: Manifest, isa: (u8, u8)) -> Manifest {
-    set_ptx_fallback(manifest, PtxFallback::Isa(isa), false)
-}
-
-/// Sets the PTX fallback of machine code in other containers, for GPUs that PTX serves.
-fn and_machine_code(manifest: Manifest, ptx_fallback: PtxFallback) -> Manifest {
-    set_ptx_fallback(manifest, ptx_fallback, true)
-}
-
+/// Sets the PTX fallback of machine code, for GPUs that it serves, or for those that PTX serves.
 fn set_ptx_fallback(mut manifest: Manifest, is: PtxFallback, where_ptx_serves: bool) -> Manifest {
     for row in &mut manifest.requires {
         if let Requirement::Gpu { by, ptx_fallback, .. } = row
@@ -507,12 +473,6 @@ fn set_ptx_fallback(mut manifest: Manifest, is: PtxFallback, where_ptx_serves: b
 
 pub(crate) fn named(mut manifest: Manifest, name: &str) -> Manifest {
     name.clone_into(&mut manifest.component.name);
-    manifest
-}
-
-/// Sets the release of the toolkit.
-fn by_toolkit(mut manifest: Manifest, release: &str) -> Manifest {
-    manifest.toolkit = Some(version(release));
     manifest
 }
 
@@ -534,560 +494,133 @@ pub(crate) fn needing(mut manifest: Manifest, gpu: GpuNeed) -> Manifest {
     manifest
 }
 
-fn strict(mut manifest: Manifest) -> Manifest {
-    manifest.partial_refuse = true;
-    manifest
-}
-
 fn required(manifest: Manifest) -> Manifest {
     needing(manifest, GpuNeed::Required)
 }
 
-fn forced(machine: Machine) -> Machine {
-    machine.variable("CUDA_FORCE_PTX_JIT", "1")
-}
+/// The table of cases; its head lists the words.
+const CASES: &str = include_str!("driver.txt");
 
 pub(crate) fn written() -> Vec<Case> {
-    use GpuCoverage::{Cubin, Nothing, Partial, PartialPtx, Ptx};
-    let cvd = "CUDA_VISIBLE_DEVICES";
-    let rows = vec![
-        // A machine without problems.
-        ("cubin", kernels(Cubin), r535(&[A100]), "", 0),
-        ("cubin, eight of them", kernels(Cubin), r535(&[H100; 8]), "", 0),
-        ("unlike, and both fit", kernels(Cubin), r535(&[A100, H100]), "", 0),
-        ("PTX that the driver knows", kernels(Ptx), r580(&[H100]), "", 0),
-        ("cudart of its major", cudart(kernels(Cubin), 12), r535(&[A10]), "", 0),
-        ("cudart of an older major", cudart(kernels(Cubin), 12), r580(&[A10]), "", 0),
-        ("partial", kernels(Partial), r535(&[H100]), "", 0),
-        ("required, and there", required(kernels(Cubin)), r535(&[H100]), "", 0),
-        ("required, without kernels", required(plain()), r535(&[H100]), "", 0),
-        ("the second of two", kernels(Cubin), r535(&[A100, H100]).variable(cvd, "1"), "", 0),
-        ("both, turned round", kernels(Cubin), r535(&[A100, H100]).variable(cvd, "1,0"), "", 0),
-        // Uncertain by files, but the driver confirms it.
-        ("cudart of which no release is known", unknown_release(cudart(kernels(Cubin), 12)), r535(&[H100]), "", 1),
-        ("a GPU that no table knows", kernels(Cubin), r580(&[NEWS]), "", 1),
-        ("one of two fits", kernels(Cubin), r535(&[T4, H100]), "CG303 info", 1),
-        ("the fit one of two", kernels(Cubin), r535(&[T4, H100]).variable(cvd, "1"), "", 1),
-        ("an index that is none hides the rest", kernels(Cubin), r535(&[A100, H100]).variable(cvd, "0,7"), "", 0),
-        (
-            "a libcuda newer than the kernel",
-            kernels(Ptx),
-            r535(&[H100]).lib(|lib| (lib.release, lib.cuda) = ("575.57.08", 12090)),
-            "",
-            1,
-        ),
-        ("no procfs", kernels(Cubin), Machine { kernel: None, ..r535(&[H100]) }, "", 1),
-        ("no nodes yet", kernels(Cubin), Machine { nodes: false, ..r535(&[H100]) }, "", 1),
-        ("no nvidiactl yet", kernels(Cubin), Machine { missing_node: "nvidiactl", ..r535(&[H100]) }, "", 1),
-        ("a driver that talks", kernels(Cubin), r580(&[NEWS]).manner(Manner::Talks), "", 1),
-        ("names without a release", kernels(Cubin), r535(&[H100]).lib(|lib| lib.release = "1.1"), "", 1),
-        // The driver confirms the refusal.
-        ("driver too old for cudart", cudart(kernels(Cubin), 13), r535(&[H100]), "CG301 error", 1),
-        ("driver too old for compressed code", compressed(kernels(Cubin)), r535(&[H100]), "CG302 error", 1),
-        ("driver too old for compressed code in part", compressed(kernels(Partial)), r535(&[H100]), "CG302 error", 1),
-        (
-            "driver too old for a cudart that none is known for",
-            unknown_release(cudart(kernels(Cubin), 13)),
-            r535(&[H100]),
-            "CG301 error",
-            1,
-        ),
-        ("driver too old, without kernels", cudart(plain(), 13), r535(&[H100]), "CG301 error", 1),
-        ("driver too old for PTX", kernels(Ptx), r535(&[H100]), "CG302 error", 1),
-        ("too old for both", cudart(kernels(Ptx), 13), r535(&[H100]), "CG301 error, CG302 error", 1),
-        ("no code", kernels(Cubin), r535(&[T4]), "CG303 error", 1),
-        ("no code for nine", kernels(Nothing), r535(&[H100]), "CG303 error", 1),
-        ("no code for either", kernels(Nothing), r535(&[T4, H100]), "CG303 error, CG303 error", 1),
-        (
-            "no code, though its toolkit makes some",
-            by_toolkit(kernels(Cubin), "12.9.86"),
-            r535(&[V100]),
-            "CG303 error",
-            1,
-        ),
-        (
-            "no code, and its toolkit makes none any more",
-            by_toolkit(kernels(Cubin), "13.0.88"),
-            r535(&[V100]),
-            "CG303 error",
-            1,
-        ),
-        (
-            "no code, and its toolkit makes none yet",
-            by_toolkit(kernels(Nothing), "11.7.99"),
-            r535(&[H100]),
-            "CG303 error",
-            1,
-        ),
-        (
-            "no code for two, and its toolkit makes it for one",
-            by_toolkit(kernels(Cubin), "13.0.88"),
-            r535(&[T4, V100]),
-            "CG303 error",
-            1,
-        ),
-        ("no code and too old", kernels(Ptx), r535(&[T4, H100]), "CG302 error, CG303 error", 1),
-        ("the unfit one of two", kernels(Cubin), r535(&[T4, H100]).variable(cvd, "0"), "CG303 error", 1),
-        ("803", kernels(Cubin), r535(&[H100]).with_other_libcuda(), "CG304 error", 1),
-        ("803, hidden", kernels(Cubin), r535(&[H100]).with_other_libcuda().variable(cvd, ""), "CG504 info", 0),
-        (
-            "cuda-compat that no longer supports the GPU",
-            kernels(Cubin),
-            r535(&[V100]).lib(|lib| lib.release = "590.44.01"),
-            "CG317 error",
-            1,
-        ),
-        (
-            "cuda-compat that no longer supports one of two GPUs",
-            kernels(Cubin),
-            r535(&[V100, H100]).lib(|lib| lib.release = "590.44.01"),
-            "",
-            1,
-        ),
-        ("804", kernels(Cubin), r535(&[H100]).lib(|lib| lib.release = "580.95.05").init(804), "CG305 error", 1),
-        ("a stub", kernels(Cubin), r535(&[H100]).lib(|lib| lib.release = "1.1").init(34), "CG306 error", 1),
-        ("partial, refused", strict(kernels(Partial)), r535(&[H100]), "CG311 error", 1),
-        ("partial by PTX that the driver knows", kernels(PartialPtx), r580(&[H100]), "", 0),
-        ("partial by PTX, too old", kernels(PartialPtx), r535(&[H100]), "CG302 error", 1),
-        ("partial by PTX, refused for that", strict(kernels(PartialPtx)), r535(&[H100]), "CG311 error", 1),
-        (
-            "partial by PTX, switched off",
-            kernels(PartialPtx),
-            r580(&[H100]).variable("CUDA_DISABLE_PTX_JIT", "1"),
-            "CG308 error",
-            1,
-        ),
-        ("PTX switched off", kernels(Ptx), r580(&[H100]).variable("CUDA_DISABLE_PTX_JIT", "1"), "CG308 error", 1),
-        ("PTX switched off, not needed", kernels(Cubin), r580(&[H100]).variable("CUDA_DISABLE_PTX_JIT", "1"), "", 0),
-        ("PTX not switched off", kernels(Ptx), r580(&[H100]).variable("CUDA_DISABLE_PTX_JIT", "0"), "", 0),
-        ("required, no driver", required(kernels(Cubin)), bare(), "CG307 error", 1),
-        ("required, no driver, without kernels", required(plain()), bare(), "CG307 error", 1),
-        (
-            "required, no GPU",
-            required(kernels(Cubin)),
-            Machine { kernel: None, nodes: false, ..r535(&[]) },
-            "CG310 error",
-            1,
-        ),
-        ("required, hidden", required(kernels(Cubin)), r535(&[H100]).variable(cvd, ""), "CG310 error", 1),
-        (
-            "required, a stub",
-            required(plain()),
-            Machine { kernel: None, nodes: false, ..r535(&[]).lib(|lib| lib.release = "1.1").init(34) },
-            "CG306 error",
-            1,
-        ),
-        // No driver or GPU is visible: the program starts without output.
-        (
-            "a stub in a container without GPUs",
-            kernels(Cubin),
-            Machine { nodes: false, ..r535(&[H100]).lib(|lib| lib.release = "1.1").init(34) },
-            "CG504 info",
-            1,
-        ),
-        ("nothing", kernels(Cubin), bare(), "CG504 info", 0),
-        ("nothing, cudart", cudart(kernels(Cubin), 13), bare(), "CG504 info", 0),
-        ("hidden", kernels(Cubin), r535(&[T4]).variable(cvd, ""), "CG504 info", 0),
-        ("hidden by -1", cudart(kernels(Cubin), 13), r535(&[T4]).variable(cvd, "-1"), "CG504 info", 0),
-        ("hidden by what is no GPU", kernels(Cubin), r535(&[T4]).variable(cvd, "5"), "CG504 info", 1),
-        ("a module without GPUs", cudart(kernels(Cubin), 13), r535(&[]), "CG504 info", 1),
-        ("no libcuda", kernels(Cubin), Machine { lib: None, ..r535(&[T4]) }, "CG504 info", 1),
-        // The result is unknown: the program starts without output.
-        ("the driver crashes", cudart(kernels(Cubin), 13), r535(&[T4]).manner(Manner::Crashes), "CG505 info", 1),
-        (
-            "required, the driver crashes",
-            required(kernels(Cubin)),
-            r535(&[T4]).manner(Manner::Crashes),
-            "CG505 info",
-            1,
-        ),
-        ("not ready", kernels(Cubin), r535(&[T4]).init(802), "CG505 info", 1),
-        (
-            "no nvidia-uvm",
-            kernels(Cubin),
-            Machine { missing_node: "nvidia-uvm", ..r535(&[H100]) }.init(999),
-            "CG505 info",
-            1,
-        ),
-        ("no memory", kernels(Cubin), r535(&[T4]).init(2), "CG505 info", 1),
-        ("PTX forced, and not all has it", kernels(Cubin), forced(r535(&[H100])), "CG505 info", 1),
-        ("PTX forced, which the driver knows", with_ptx(kernels(Cubin), (8, 4)), forced(r580(&[H100])), "", 0),
-        ("PTX forced, too new", with_ptx(kernels(Cubin), (8, 4)), forced(r535(&[H100])), "CG302 error", 1),
-        ("PTX not forced", with_ptx(kernels(Cubin), (8, 4)), r535(&[H100]).variable("CUDA_FORCE_PTX_JIT", "0"), "", 0),
-        ("PTX forced in part, which it knows", with_ptx(kernels(Partial), (8, 4)), forced(r580(&[H100])), "", 0),
-        ("PTX forced in part, too new", with_ptx(kernels(PartialPtx), (9, 0)), forced(r535(&[H100])), "CG302 error", 1),
-        (
-            "PTX forced in part, refused for that",
-            strict(with_ptx(kernels(Partial), (8, 4))),
-            forced(r580(&[H100])),
-            "CG311 error",
-            1,
-        ),
-        (
-            "PTX forced and switched off",
-            with_ptx(kernels(Cubin), (8, 4)),
-            forced(r580(&[H100])).variable("CUDA_DISABLE_PTX_JIT", "1"),
-            "CG308 error",
-            1,
-        ),
-        (
-            "PTX forced, and no compiler",
-            with_ptx(kernels(Cubin), (8, 4)),
-            forced(r580(&[H100])).without_compiler(),
-            "CG309 error",
-            1,
-        ),
-        (
-            "PTX forced, too new for one of two",
-            with_ptx(only(8), (9, 0)),
-            forced(r535(&[A100, T4])),
-            "CG302 error, CG303 error",
-            1,
-        ),
-        ("PTX forced, and machine code of 13", with_ptx(of_13(kernels(Cubin)), (8, 0)), forced(r535(&[H100])), "", 0),
-        ("a GPU with an unknown compute capability", kernels(Cubin), r535(&[(0, 0, "0x3f00")]), "CG505 info", 1),
-        ("PTX forced, and there is none", bare_code(kernels(Cubin)), forced(r535(&[H100])), "CG315 error", 1),
-        ("PTX forced, and none in any part", bare_code(kernels(Partial)), forced(r535(&[H100])), "CG315 error", 1),
-        ("PTX forced, in part, and not all has it", kernels(Partial), forced(r535(&[H100])), "CG505 info", 1),
-        ("PTX forced, where PTX serves", kernels(Ptx), forced(r580(&[H100])), "", 0),
-        (
-            "PTX forced, where PTX serves, and machine code elsewhere has none",
-            and_machine_code(kernels(Ptx), PtxFallback::Nothing),
-            forced(r580(&[H100])),
-            "CG505 info",
-            1,
-        ),
-        (
-            "PTX serves, and machine code elsewhere has none",
-            and_machine_code(kernels(Ptx), PtxFallback::Nothing),
-            r580(&[H100]),
-            "",
-            0,
-        ),
-        (
-            "PTX forced, where PTX serves, and that of machine code elsewhere is newer",
-            and_machine_code(kernels(Ptx), PtxFallback::Isa((9, 1))),
-            forced(r580(&[H100])),
-            "CG302 error",
-            1,
-        ),
-        (
-            "PTX forced, where PTX serves, and that of machine code elsewhere is newer, and known",
-            and_machine_code(kernels(Ptx), PtxFallback::Isa((9, 0))),
-            forced(r580(&[H100])),
-            "",
-            0,
-        ),
-        (
-            "PTX forced and switched off, where PTX serves and machine code elsewhere",
-            and_machine_code(kernels(Ptx), PtxFallback::Isa((9, 0))),
-            forced(r580(&[H100])).variable("CUDA_DISABLE_PTX_JIT", "1"),
-            "CG308 error",
-            1,
-        ),
-        ("PTX forced, for one of two", bare_code(kernels(Ptx)), forced(r580(&[A100, H100])), "CG315 info", 1),
-        ("PTX forced, no code at all", bare_code(kernels(Nothing)), forced(r580(&[H100])), "CG303 error", 1),
-        // Machine code of a toolkit that is newer than the driver.
-        ("code of 13 on 12.2", of_13(kernels(Cubin)), r535(&[H100]), "CG505 info", 1),
-        ("code of 13 on 12.2, in part", of_13(kernels(Partial)), r535(&[H100]), "CG505 info", 1),
-        (
-            "PTX that no table has, on 13.5",
-            newer_ptx(kernels(Ptx)),
-            machine("620.01", 13050, &[H100]),
-            "CG302 error",
-            1,
-        ),
-        ("PTX that no table has, on 13.6", newer_ptx(kernels(Ptx)), machine("630.01", 13060, &[H100]), "CG505 info", 1),
-        ("the same in part", newer_ptx(kernels(PartialPtx)), machine("630.01", 13060, &[H100]), "CG505 info", 1),
-        ("the same, and another that fits", newer_ptx(kernels(Ptx)), machine("630.01", 13060, &[A100, H100]), "", 1),
-        ("code of 13 on 13.0", of_13(kernels(Cubin)), r580(&[H100]), "", 0),
-        (
-            "code of 13 on 12.2, and cudart",
-            cudart(of_13(kernels(Cubin)), 13),
-            r535(&[H100]),
-            "CG301 error, CG505 info",
-            1,
-        ),
-        ("code of 13 on 12.2, and none for one", of_13(kernels(Cubin)), r535(&[T4, H100]), "CG303 info, CG505 info", 1),
-        (
-            "code of 13 on an unknown release",
-            of_13(kernels(Cubin)),
-            r580(&[H100]).lib(|lib| lib.release = "1.1"),
-            "",
-            1,
-        ),
-        // PTX and the library that compiles it.
-        ("no compiler, not needed", kernels(Cubin), r580(&[H100]).without_compiler(), "", 0),
-        ("no compiler", kernels(Ptx), r580(&[H100]).without_compiler(), "CG309 error", 1),
-        ("no compiler, driver too old", kernels(Ptx), r535(&[H100]).without_compiler(), "CG302 error", 1),
-        (
-            "no compiler, PTX switched off",
-            kernels(Ptx),
-            r580(&[H100]).without_compiler().variable("CUDA_DISABLE_PTX_JIT", "1"),
-            "CG308 error",
-            1,
-        ),
-        ("no compiler, partial by PTX", kernels(PartialPtx), r580(&[H100]).without_compiler(), "CG309 error", 1),
-        ("no compiler, for one of two", kernels(Ptx), r580(&[A100, H100]).without_compiler(), "CG309 info", 1),
-        (
-            "no compiler where libcuda alone knows",
-            kernels(Ptx),
-            r580(&[H100]).without_compiler().lib(|lib| lib.release = "1.1"),
-            "",
-            1,
-        ),
-        // A newer cuDNN that dropped GPUs.
-        (
-            "no cuDNN, and a driver with an unknown release",
-            with_graph(kernels(Cubin)),
-            Machine { kernel: None, ..r580(&[T4]).lib(|lib| lib.release = "1.1") },
-            "CG205 info, CG303 error",
-            1,
-        ),
-        ("cuDNN 9.10 on 7.0", with_cudnn(plain()), r580(&[V100]).cudnn("9.10.2"), "", 0),
-        ("cuDNN 9.11 on 7.0", with_cudnn(plain()), r580(&[V100]).cudnn("9.11.0"), "CG313 error", 1),
-        ("cuDNN 9.28 on 7.0", with_cudnn(plain()), r580(&[V100]).cudnn("9.28.0"), "CG313 error", 1),
-        ("cuDNN 9.11 on 7.5", with_cudnn(plain()), r580(&[T4]).cudnn("9.11.0"), "", 0),
-        ("cuDNN 9.11 on 7.0 and 7.5", with_cudnn(plain()), r580(&[V100, T4]).cudnn("9.11.0"), "CG313 info", 1),
-        (
-            "cuDNN 9.11 on 7.0, no procfs",
-            with_cudnn(plain()),
-            Machine { kernel: None, ..r580(&[V100]).cudnn("9.11.0") },
-            "CG313 error",
-            1,
-        ),
-        (
-            "cuDNN 9.11 on 7.5, no procfs",
-            with_cudnn(plain()),
-            Machine { kernel: None, ..r580(&[T4]).cudnn("9.11.0") },
-            "",
-            1,
-        ),
-        (
-            "cuDNN 9.10 on 7.0, no procfs",
-            with_cudnn(plain()),
-            Machine { kernel: None, ..r580(&[V100]).cudnn("9.10.2") },
-            "",
-            0,
-        ),
-        (
-            "cuDNN 9.11 on 7.0, hidden by a name",
-            with_cudnn(plain()),
-            r580(&[T4, V100]).cudnn("9.11.0").variable(cvd, "9"),
-            "",
-            1,
-        ),
-        ("cuDNN 9.11 on none", with_cudnn(plain()), r580(&[]).cudnn("9.11.0"), "", 1),
-        ("cuDNN 9.11 without a driver", with_cudnn(plain()), bare().cudnn("9.11.0"), "", 0),
-        (
-            "cuDNN 9.11, and a driver that does not work",
-            with_cudnn(plain()),
-            r580(&[V100]).cudnn("9.11.0").init(803).lib(|lib| lib.release = "550.163.01"),
-            "",
-            1,
-        ),
-        ("cuDNN 9.11 on news", with_cudnn(plain()), r580(&[NEWS]).cudnn("9.11.0"), "", 1),
-        (
-            "cuDNN 9.11 on a 7.0 that no table knows",
-            with_cudnn(plain()),
-            r580(&[(7, 0, "0x3f02")]).cudnn("9.11.0"),
-            "CG313 error",
-            1,
-        ),
-        (
-            "cuDNN 9.11 on a GPU with an unknown compute capability, and a cudart",
-            with_cudnn(cudart(plain(), 12)),
-            r580(&[(0, 0, "0x3f01")]).cudnn("9.11.0"),
-            "",
-            1,
-        ),
-        (
-            "cuDNN 9.11 on a GPU with an unknown compute capability",
-            with_cudnn(plain()),
-            r580(&[(0, 0, "0x3f01")]).cudnn("9.11.0"),
-            "",
-            1,
-        ),
-        (
-            "cuDNN 9.11, the driver crashes",
-            with_cudnn(plain()),
-            r580(&[V100]).cudnn("9.11.0").manner(Manner::Crashes),
-            "",
-            1,
-        ),
-        (
-            "cuDNN 9.11 and no code",
-            with_cudnn(kernels(Cubin)),
-            r580(&[V100]).cudnn("9.11.0"),
-            "CG303 error, CG313 error",
-            1,
-        ),
-        ("cuDNN 9.11 and code for it", with_cudnn(only(7)), r580(&[V100]).cudnn("9.11.0"), "CG313 error", 1),
-        (
-            "one GPU for cuDNN, another for the code",
-            with_cudnn(kernels(Cubin)),
-            r580(&[V100, H100]).cudnn("9.11.0"),
-            "CG303 info, CG313 info",
-            1,
-        ),
-        ("cuDNN 8.9 on 3.7", with_cudnn_8(plain()), r470(&[K80]).cudnn("8.9.6"), "CG313 error", 1),
-        ("cuDNN 8.7 on 3.7", with_cudnn_8(plain()), r470(&[K80]).cudnn("8.7.0"), "", 0),
-        ("cuDNN 8.9 on 8.0", with_cudnn_8(plain()), r470(&[A100]).cudnn("8.9.6"), "", 0),
-        ("cuDNN 9.10 on 3.7", with_cudnn(plain()), r470(&[K80]).cudnn("9.10.2"), "CG313 error", 1),
-        ("cuDNN 9.11 on 3.7", with_cudnn(plain()), r470(&[K80]).cudnn("9.11.0"), "CG313 error", 1),
-        ("cuDNN 9.10 on 3.7 and 7.0", with_cudnn(plain()), r470(&[K80, V100]).cudnn("9.10.2"), "CG313 info", 1),
-        ("cuDNN older and too old", with_cudnn(plain()), r580(&[V100]).cudnn("9.1.0"), "CG202 error", 1),
-        // cuDNN is older than the GPU.
-        ("cuDNN 8.9 on 10.0", with_cudnn_8(plain()), r580(&[B200]).cudnn("8.9.6"), "CG517 info", 1),
-        ("cuDNN 8.9 on news", with_cudnn_8(plain()), r580(&[NEWS]).cudnn("8.9.6"), "CG517 info", 1),
-        ("cuDNN 8.9 on 9.0", with_cudnn_8(plain()), r580(&[H100]).cudnn("8.9.6"), "", 0),
-        ("cuDNN 8.9 on 10.0 and 9.0", with_cudnn_8(plain()), r580(&[B200, H100]).cudnn("8.9.6"), "", 0),
-        ("cuDNN 8.9 on 10.0 and 12.0", with_cudnn_8(plain()), r580(&[B200, NEWS]).cudnn("8.9.6"), "CG517 info", 1),
-        ("cuDNN 8.5 on 9.0", with_cudnn_8(plain()), r535(&[H100]).cudnn("8.5.0"), "CG517 info", 1),
-        ("cuDNN 8.5 on 8.6", with_cudnn_8(plain()), r535(&[A10]).cudnn("8.5.0"), "", 0),
-        ("cuDNN 8.9 on 10.0 without a driver", with_cudnn_8(plain()), bare().cudnn("8.9.6"), "", 0),
-        ("cuDNN 8.9 on 10.0, and kernels", with_cudnn_8(kernels(Cubin)), r580(&[B200]).cudnn("8.9.6"), "CG517 info", 1),
-        ("cuDNN 9 for 11 on 10.0", with_graph(plain()), r580(&[B200]).cudnn("9.5.1").made_with(11080), "CG517 info", 1),
-        ("cuDNN 9 for 12 on 10.0", with_graph(plain()), r580(&[B200]).cudnn("9.5.1").made_with(12060), "", 0),
-        ("cuDNN 9 of which it is not known on 10.0", with_cudnn(plain()), r580(&[B200]).cudnn("9.5.1"), "", 0),
-        // The cudart inside cuDNN.
-        ("cuDNN for 13 on 12.2", with_graph(plain()), r535(&[H100]).cudnn("9.15.1").made_with(13000), "CG316 error", 1),
-        ("cuDNN for 13 on 13.0", with_graph(plain()), r580(&[H100]).cudnn("9.15.1").made_with(13010), "", 0),
-        ("cuDNN for 12 on 12.2", with_graph(plain()), r535(&[H100]).cudnn("9.15.1").made_with(12090), "", 0),
-        (
-            "cuDNN for 12 on 11.4",
-            with_graph(plain()),
-            machine("470.256.02", 11040, &[A100]).cudnn("9.5.1").made_with(12060),
-            "CG316 error",
-            1,
-        ),
-        (
-            "cuDNN for 11 on 11.4",
-            with_graph(plain()),
-            machine("470.256.02", 11040, &[A100]).cudnn("9.5.1").made_with(11080),
-            "",
-            1,
-        ),
-        (
-            "cuDNN for 14 on an unknown driver",
-            with_graph(plain()),
-            machine("700.01", 14000, &[H100]).cudnn("9.40.0").made_with(14000),
-            "",
-            1,
-        ),
-        ("cuDNN for 14 on 13.0", with_graph(plain()), r580(&[H100]).cudnn("9.40.0").made_with(14000), "CG316 error", 1),
-        (
-            "cuDNN for 13 on 12.2, and kernels",
-            with_graph(kernels(Cubin)),
-            r535(&[H100]).cudnn("9.15.1").made_with(13000),
-            "CG316 error",
-            1,
-        ),
-        (
-            "cuDNN for 13 on 12.2, and a cudart of 12",
-            with_graph(cudart(kernels(Cubin), 12)),
-            r535(&[H100]).cudnn("9.15.1").made_with(13000),
-            "CG207 warning, CG316 error",
-            1,
-        ),
-        (
-            "cuDNN for 13 on 12.2, and a cudart of 13",
-            with_graph(cudart(plain(), 13)),
-            r535(&[H100]).cudnn("9.15.1").made_with(13000),
-            "CG301 error, CG316 error",
-            1,
-        ),
-        ("cuDNN for 13 without a driver", with_graph(plain()), bare().cudnn("9.15.1").made_with(13000), "", 0),
-        ("cuDNN for 13, no GPU", with_graph(plain()), r535(&[]).cudnn("9.15.1").made_with(13000), "", 1),
-        (
-            "cuDNN for 13, the driver crashes",
-            with_graph(kernels(Cubin)),
-            r535(&[H100]).cudnn("9.15.1").made_with(13000).manner(Manner::Crashes),
-            "CG505 info",
-            1,
-        ),
-        // A shared cudart.
-        ("cudart as built", shared_cudart(kernels(Cubin), 4), r580(&[H100]).cudart("12.4.127"), "", 0),
-        ("cudart newer", shared_cudart(kernels(Cubin), 4), r580(&[H100]).cudart("12.9.79"), "", 0),
-        ("cudart older", shared_cudart(kernels(Cubin), 6), r580(&[H100]).cudart("12.4.127"), "CG314 warning", 0),
-        (
-            "cudart, built with an unknown release",
-            shared_cudart(kernels(Cubin), None),
-            r580(&[H100]).cudart("12"),
-            "",
-            0,
-        ),
-        ("cudart of an unknown release", shared_cudart(kernels(Cubin), 4), r580(&[H100]).cudart("12"), "CG507 info", 0),
-        (
-            "cudart of an unknown release, and a driver too old",
-            shared_cudart(kernels(Ptx), 4),
-            r535(&[H100]).cudart("12"),
-            "CG302 error, CG507 info",
-            1,
-        ),
-        (
-            "cudart older, without a driver",
-            shared_cudart(plain(), 6),
-            bare().cudart("12.0.146"),
-            "CG314 warning, CG504 info",
-            0,
-        ),
-        // Programs without requirements.
-        ("no rows", plain(), r535(&[T4]), "", 0),
-        ("no rows, and a driver that would crash", plain(), r535(&[NEWS]).manner(Manner::Crashes), "", 0),
-    ];
-    rows.into_iter()
-        .map(|(name, manifest, machine, codes, level)| Case {
+    let rows = CASES.lines().filter(|line| !line.starts_with('#'));
+    let case = |line: &'static str| {
+        let columns: Vec<&str> = line.split(" | ").collect();
+        let [name, manifests, machine, codes, level] = columns[..] else { panic!("five columns, not {line}") };
+        Case {
             name: name.to_owned(),
-            manifests: vec![manifest],
-            machine,
-            codes,
-            level,
-        })
-        .chain(components())
-        .collect()
+            manifests: manifests.split(" + ").map(read_manifest).collect(),
+            machine: read_machine(machine),
+            codes: if codes == "-" { "" } else { codes },
+            level: number(level),
+        }
+    };
+    rows.map(case).collect()
 }
 
-/// Returns cases with several components in one program.
-fn components() -> Vec<Case> {
-    use GpuCoverage::{Cubin, Ptx};
-    let (seven, nine) = (|| named(only(7), "seven"), || named(only(9), "nine"));
-    let rows = vec![
-        ("two, and both fit", vec![seven(), named(only(7), "other")], r580(&[T4]), "", 0),
-        ("two, one without kernels", vec![seven(), named(plain(), "other")], r580(&[T4]), "", 0),
-        ("two, one unfit", vec![seven(), nine()], r580(&[T4]), "CG303 error", 1),
-        ("two, each for another GPU", vec![seven(), nine()], r580(&[T4, H100]), "CG303 info, CG303 info", 1),
-        (
-            "three, the first two apart",
-            vec![named(kernels(Cubin), "eight"), seven(), nine()],
-            r580(&[A100, T4, H100]),
-            "CG303 info, CG303 info, CG303 info, CG303 info, CG303 info",
-            1,
-        ),
-        (
-            "two that have one in common",
-            vec![named(kernels(Ptx), "wide"), nine()],
-            r580(&[A100, T4, H100]),
-            "CG303 info, CG303 info, CG303 info",
-            1,
-        ),
-        (
-            "two, one may fit anywhere",
-            vec![seven(), named(kernels(GpuCoverage::Unknown), "open")],
-            r580(&[T4, H100]),
-            "CG303 info, CG303 info, CG505 info",
-            1,
-        ),
-    ];
-    rows.into_iter()
-        .map(|(name, manifests, machine, codes, level)| Case {
-            name: name.to_owned(),
-            manifests,
-            machine,
-            codes,
-            level,
-        })
-        .collect()
+fn number(text: &str) -> u32 {
+    text.parse().unwrap_or_else(|_| panic!("a number, not {text}"))
+}
+
+/// Splits `cudart=13`; the value of a word without one is empty.
+fn split_word(word: &str) -> (&str, &str) {
+    word.split_once('=').unwrap_or((word, ""))
+}
+
+/// Parses a manifest: its device code, and what is added.
+fn read_manifest(words: &str) -> Manifest {
+    let mut words = words.split(' ');
+    let code = words.next().expect("device code");
+    let manifest = match split_word(code) {
+        ("plain", _) => plain(),
+        ("only", major) => only(major.parse().expect("a generation")),
+        (kind, _) => kernels(match kind {
+            "cubin" => GpuCoverage::Cubin,
+            "ptx" => GpuCoverage::Ptx,
+            "partial" => GpuCoverage::Partial,
+            "partial-ptx" => GpuCoverage::PartialPtx,
+            "nothing" => GpuCoverage::Nothing,
+            "unknown" => GpuCoverage::Unknown,
+            _ => panic!("no such device code: {kind}"),
+        }),
+    };
+    words.fold(manifest, change_manifest)
+}
+
+fn change_manifest(manifest: Manifest, word: &str) -> Manifest {
+    let fallback = |value: &str| match value.split_once('.') {
+        Some((major, minor)) => PtxFallback::Isa((major.parse().expect("a major"), minor.parse().expect("a minor"))),
+        None => PtxFallback::Nothing,
+    };
+    match split_word(word) {
+        ("name", name) => named(manifest, name),
+        ("cudart", major) => cudart(manifest, number(major)),
+        ("unknown-release", _) => unknown_release(manifest),
+        ("shared-cudart", "") => shared_cudart(manifest, None),
+        ("shared-cudart", minor) => shared_cudart(manifest, number(minor)),
+        ("cudnn", built) => with_cudnn(manifest, built),
+        ("graph", _) => with_graph(manifest),
+        ("compressed", _) => compressed(manifest),
+        ("of-13", _) => of_13(manifest),
+        ("newer-ptx", _) => newer_ptx(manifest),
+        ("fallback", value) => set_ptx_fallback(manifest, fallback(value), false),
+        ("other-fallback", value) => set_ptx_fallback(manifest, fallback(value), true),
+        ("toolkit", release) => Manifest { toolkit: Some(version(release)), ..manifest },
+        ("strict", _) => Manifest { partial_refuse: true, ..manifest },
+        ("required", _) => required(manifest),
+        _ => panic!("no such word: {word}"),
+    }
+}
+
+/// Parses a machine: its driver, its GPUs, and what is different.
+fn read_machine(words: &'static str) -> Machine {
+    let mut words = words.split(' ');
+    let machine = match words.next().expect("a driver") {
+        "bare" => bare(),
+        "470" => machine("470.256.02", 11040, &[]),
+        "535" => r535(&[]),
+        "580" => r580(&[]),
+        other => {
+            let (release, cuda) = other.split_once('/').expect("a release with its CUDA version");
+            machine(release, number(cuda), &[])
+        }
+    };
+    words.fold(machine, change_machine)
+}
+
+fn change_machine(mut machine: Machine, word: &'static str) -> Machine {
+    let (what, value) = split_word(word);
+    match what {
+        "gpu" => {
+            let (cc, id) = value.split_once('/').expect("a compute capability and an id");
+            let (major, minor) = cc.split_once('.').expect("a compute capability");
+            machine.gpus.push((major.parse().expect("a major"), minor.parse().expect("a minor"), id));
+        }
+        "no-kernel" => machine.kernel = None,
+        "no-nodes" => machine.nodes = false,
+        "no-node" => machine.missing_node = value,
+        "no-compiler" => machine.compiler = false,
+        "no-lib" => machine.lib = None,
+        "cudnn" => machine.cudnn = Some(value),
+        "made-with" => machine.made_with = Some(number(value)),
+        "cudart" => machine.cudart = Some(value),
+        "init" => return machine.init(number(value)),
+        "crashes" => return machine.manner(Manner::Crashes),
+        "talks" => return machine.manner(Manner::Talks),
+        "lib" => {
+            let (release, cuda) = value.split_once('/').map_or((value, None), |(release, cuda)| (release, Some(cuda)));
+            return machine.lib(|lib| {
+                lib.release = release;
+                lib.cuda = cuda.map_or(lib.cuda, number);
+            });
+        }
+        variable if variable.starts_with("CUDA_") => machine.variables.push((variable, value)),
+        gpu => {
+            let (name, count) = gpu.split_once('x').unwrap_or((gpu, "1"));
+            let (_, gpu) = GPUS.iter().find(|(known, _)| *known == name).unwrap_or_else(|| panic!("no word: {word}"));
+            machine.gpus.extend(vec![*gpu; count.parse().expect("a number")]);
+        }
+    }
+    machine
 }
 
 /// Returns a manifest with rows that cover every compute capability, each with random code and a random driver requirement.
