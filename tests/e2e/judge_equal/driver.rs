@@ -522,7 +522,7 @@ fn number(text: &str) -> u32 {
 }
 
 /// Splits `cudart=13`; the value of a word without one is empty.
-fn split_word(word: &str) -> (&str, &str) {
+pub(crate) fn split_word(word: &str) -> (&str, &str) {
     word.split_once('=').unwrap_or((word, ""))
 }
 
