@@ -14,7 +14,7 @@ use std::fs;
 use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 
-use cudaguard_tests::{Test, command, e2e, places, test, tools, world};
+use cudaguard_tests::{Dice, Test, command, e2e, places, test, tools, world};
 
 use arrangement::Arrangement;
 
@@ -178,6 +178,65 @@ fn check(pair: &Pair) {
         lines(&pair.name, &known.into_iter().filter(|(form, _)| !found.contains_key(form)).collect())
     );
     replace_lines(&pair.name, &lines(&pair.name, &found));
+}
+
+/// Judges combinations that the table does not contain. `CUDAGUARD_PAIRS` and `CUDAGUARD_SEED` change their number and the seed.
+#[e2e(slow)]
+fn random_pairs_do_not_contradict() {
+    world::need();
+    tools::need_all(&["cc", "python3", "/usr/sbin/ldconfig"]);
+    let number = |name: &str, default: u64| match std::env::var(name) {
+        Ok(text) => text.parse().unwrap_or_else(|error| panic!("{name}: {error}")),
+        Err(_) => default,
+    };
+    let seed = number("CUDAGUARD_SEED", 1);
+    let pairs: Vec<Pair> = read_pairs().into_iter().filter(|pair| pair.place != "windows").collect();
+    let mut wrong = Vec::new();
+    for index in 0..number("CUDAGUARD_PAIRS", 30) {
+        let pair = random_pair(&pairs, &mut Dice::new(seed, index));
+        let answers = forms::answers(&pair, &Arrangement::new(&pair));
+        wrong.extend(contradictions(&pair, &answers).into_iter().map(|why| format!("{}: {why}", pair.name)));
+    }
+    assert!(wrong.is_empty(), "seed {seed}:\n{}", wrong.join("\n"));
+}
+
+/// Returns libraries of one row for a program, a place and a machine of others.
+fn random_pair(pairs: &[Pair], dice: &mut Dice) -> Pair {
+    let one = dice.pick(pairs);
+    let siblings: Vec<&Pair> = pairs.iter().filter(|other| other.needs == one.needs).collect();
+    let (program, place) = (&dice.pick(&siblings).program, &dice.pick(&siblings).place);
+    let machine = dice.pick(pairs).machine;
+    let start = if one.starts { "yes" } else { "no" };
+    Pair::new([&one.needs, program, &one.files, &one.change, place, &machine], "", "", start)
+}
+
+/// Returns the questions to which one form answers that the program runs and another that it does not, and a start that does
+/// not agree.
+fn contradictions(pair: &Pair, answers: &[forms::Answer]) -> Vec<String> {
+    let mut wrong = Vec::new();
+    for question in ["here", "host", "options"] {
+        // An image is complete, and the machine may have what the other forms lack.
+        let counts = |form: &str| question == "here" || !["image", "root", "root-tar"].contains(&form);
+        let asked = answers
+            .iter()
+            .filter(|one| one.form.split_once(':').is_some_and(|(form, of)| of == question && counts(form)));
+        let (runs, others): (Vec<_>, Vec<_>) = asked.partition(|one| one.is == "runs");
+        let refused = others.iter().find(|one| one.is.starts_with("refused"));
+        if let Some((runs, refused)) = runs.first().zip(refused) {
+            wrong.push(format!("{} runs, {} {}", runs.form, refused.form, refused.is));
+        }
+    }
+    let answer = |form: &str| answers.iter().find(|one| one.form == form).map(|one| one.is.as_str());
+    // A guarded program runs without the cuDNN that it opens.
+    let is_complete = !pair.program.ends_with("opens");
+    match (answer("start"), answer("file:here")) {
+        (Some("fails"), Some("runs")) if is_complete => wrong.push("it runs, and its start fails".to_owned()),
+        (Some("starts"), Some(refused)) if refused.contains("CG2") => {
+            wrong.push(format!("it is {refused}, and it starts"));
+        }
+        _ => {}
+    }
+    wrong
 }
 
 /// Without the large libraries of cuDNN and cuBLAS.

@@ -90,6 +90,12 @@ impl MemberClosure {
         self.requests.iter().any(|request| request.name == name && matches!(request.answer, Answer::Broken { .. }))
     }
 
+    /// Returns true if an error names the files that the dynamic linker finds for a library of this name and does not load.
+    pub(super) fn is_reported(&self, name: &str) -> bool {
+        let is_foreign = |request: &MemberRequest| request.name == name && matches!(request.answer, Answer::Foreign(_));
+        self.is_broken(name) || self.requests.iter().any(is_foreign)
+    }
+
     /// Adds a DLL that Windows picks and fails to load, with 0xC000007B. It does not continue the search.
     pub(super) fn push_broken_dll(&mut self, loaders: &[MemberLoader], request: &DllRequest, path: &Path, why: String) {
         let is_by = |member: &LoadedMember| Path::new(&loaders[member.at].name) == request.needed_by;

@@ -50,7 +50,7 @@ pub(super) struct MemberLoader {
     pub(super) loads_other_code: bool,
     kind: BinaryKind,
     pub(super) is_for_windows: bool,
-    /// The processor of a file for Windows; `None` if it is for several.
+    /// The processor that it is for, as an ELF file numbers it; `None` if it is for several.
     pub(super) processor: Option<u16>,
     /// The SHA-256 of the file, if it was requested.
     pub(super) sha256: Option<String>,
@@ -79,7 +79,7 @@ impl MemberLoader {
                 && binary.loads_other_code(),
             kind: binary.kind,
             is_for_windows,
-            processor: Pe::parse(binary.data()).ok().and_then(|image| image.processor()),
+            processor: Pe::parse(binary.data()).map_or(Some(binary.machine), |image| image.processor()),
             sha256: None,
         }
     }

@@ -21,6 +21,7 @@ use crate::host::machine::{
     BroughtCudnn, Choice, Components, HostLibrary as Found, LinkedCudnn, LoadedModule, Needed, OpenedByName, Variant,
     cudnn_soname, is_cudnn_row, opened_cudnn, read_parts_of,
 };
+use cudaguard::internal::elf::machine::machine_name;
 use cudaguard::internal::finding::Finding;
 use cudaguard::internal::manifest::Requirement;
 use cudaguard::internal::vendor::{CUDNN, LIBCUDA, plain_name, stem_of};
@@ -67,7 +68,7 @@ impl ArtifactReport {
         if let Some(root) = whole.root() {
             whole.describe_root(root, &mut all);
         } else {
-            common_processor(whole.judged_parts()).clone_into(&mut all.processor);
+            whole.processor().clone_into(&mut all.processor);
             all.os = common_os(whole.judged_parts());
         }
         let is_root = |part: &ArtifactMember| whole.root().is_some_and(|root| root.name == part.name);
@@ -101,6 +102,12 @@ impl ArtifactReport {
                 |soname: &str| may_be_loaded && !matches!(whole.find_library(part, soname), LibraryPlace::External);
             let is_installed_with = |soname: &str| !is_complete && whole.required_package(part, soname).is_some();
             let at_hand = |soname: &str| is_elsewhere(soname) || inside(soname).is_some() || is_installed_with(soname);
+            for needed in own.needed.iter().filter(|_| may_be_loaded && !part.is_of_nvidia()) {
+                if is_elsewhere(&needed.soname) && whole.foreign_library(part, &needed.soname).is_some() {
+                    let why = format!("it needs {}, which is there for another processor only", needed.soname);
+                    all.not_examined.push(NotExamined::new(&*part.name, why));
+                }
+            }
             let is_in_place = |soname: &str| at_hand(soname) || whole.is_broken(part, soname);
             own.needed
                 .retain(|needed| !is_in_place(&needed.soname) && !whole.is_loaded_with(&part.name, &needed.soname));
@@ -202,6 +209,9 @@ impl ArtifactReport {
             let opened: Vec<_> = own.opened.into_iter().filter(|opened| !all.opened.contains(opened)).collect();
             all.opened.extend(opened);
         }
+        // A part that cannot be read cannot be loaded either, and the judge reports it as absent.
+        let reported: BTreeSet<&str> = all.brought.iter().flat_map(BroughtCudnn::absent_parts).collect();
+        all.not_examined.retain(|part| !reported.contains(file_name(&part.name)));
         all.modules = whole.loaded_modules(&modules);
         all.opened.extend(whole.opened_on_machine());
         all.drop_implied_rows(&of_vendor);
@@ -246,6 +256,15 @@ impl ArtifactReport {
         }
         all.not_examined.extend(whole.unexplained_openers());
         all
+    }
+
+    /// Returns the processor that the judged members are for; empty if they are for several. A file that opens libraries of
+    /// NVIDIA's by name counts, although it is no part.
+    fn processor(&self) -> &str {
+        let of_parts = common_processor(self.judged_parts());
+        let mut openers = self.judged_loaders().filter(|loader| !loader.may_open.is_empty());
+        let is_other = |loader: &MemberLoader| loader.processor.is_some_and(|own| machine_name(own) != of_parts);
+        if openers.any(is_other) { "" } else { of_parts }
     }
 
     /// Returns the modules that no other file loads, each with the needs of the files that it loads. `needs`: the needs of each file.

@@ -83,23 +83,31 @@ impl ArtifactReport {
         // If no file of the artifact is known to use CUDA, the libraries that are absent may.
         let is_of_others = |at: usize| closure(at).next().is_some_and(|root| !root.is_of_nvidia());
         let is_for_cuda = (0..closures.len()).any(|at| is_of_others(at) && closure(at).any(uses_cuda));
+        // A library that uses CUDA, and that the program does not find.
+        let of_cuda: BTreeSet<&str> =
+            self.loaders.iter().filter(|one| uses_cuda(one)).map(|one| one.name.as_str()).collect();
+        let is_of_cuda = |soname: &str| {
+            let named = self.libraries.get(&*library_name(soname));
+            named.is_some_and(|all| all.iter().any(|name| of_cuda.contains(name.as_str())))
+        };
         let is_image = self.is_image();
         let (env, files) = (Env::from_process(), OpenFiles::default());
         let mut absent: BTreeMap<String, AbsentLibrary<'_>> = BTreeMap::new();
         for (at, wanted) in wanted.iter().enumerate().filter(|(at, _)| !any_counts || counts(*at)) {
             let Some(root) = closure(at).next() else { continue };
             // The dynamic linker does not start a program without each of its libraries.
-            let is_started = is_program(at) && (!is_for_cuda || closure(at).any(uses_cuda));
+            let is_with_cuda = closure(at).any(uses_cuda) || wanted.iter().any(|(_, soname)| is_of_cuda(soname));
+            let is_started = is_program(at) && (!is_for_cuda || is_with_cuda);
             // Python loads libraries of other packages before the modules that need them. Nothing does so for a program.
             let must_be_found = self.is_file() || is_program(at) && (!is_image || is_started);
             let is_absent = |by: &str, name: &str| {
-                // The error about a damaged library names it.
+                // The error about a library that is damaged or for another processor names it.
                 let is_present = if must_be_found {
                     closures[at].has_library(&self.loaders, name)
                 } else {
                     self.is_installed_with(by, name)
                 };
-                !is_present && !closures[at].is_broken(name)
+                !is_present && !closures[at].is_reported(name)
             };
             let wanted: Vec<_> =
                 wanted.iter().filter(|(by, soname)| is_absent(&self.loaders[*by].name, soname)).collect();

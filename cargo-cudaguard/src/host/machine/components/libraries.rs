@@ -57,6 +57,16 @@ pub struct BroughtCudnn {
 }
 
 impl BroughtCudnn {
+    /// Returns the parts that the manifest requires and this library lacks. The judge reports them.
+    pub(crate) fn absent_parts(&self) -> impl Iterator<Item = &str> {
+        let present = self.library.as_ref().ok().and_then(|library| library.parts.as_ref());
+        let required = self.rows.iter().filter_map(|row| match row {
+            Requirement::Part { file, .. } => Some(file.as_str()),
+            _ => None,
+        });
+        required.filter(move |file| present.is_some_and(|parts| parts.iter().all(|part| part.file != *file)))
+    }
+
     /// Checks the manifest with this library instead of the one of the machine.
     pub(super) fn judge(&self, manifest: &Manifest, machine: &Machine, host: &Host) -> Vec<Finding> {
         let requires = [&manifest.requires[..], &self.rows].concat();
