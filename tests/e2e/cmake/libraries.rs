@@ -2,17 +2,9 @@
 
 use std::fs;
 
-use cudaguard_tests::{Test, e2e, test};
+use cudaguard_tests::e2e;
 
 use super::fixture::{Cmake, MAKE, MULTI, Tree, include, manifest, printed, texts, toolkit, words};
-
-#[e2e(rows)]
-fn tests() -> Vec<Test> {
-    vec![
-        test("libraries::policy_applies_to_linked_program", policy_applies).slow(),
-        test("libraries::unlinked_library_is_judged", unlinked).slow(),
-    ]
-}
 
 const KERNEL: &str = "__global__ void k(int *p) { *p = 1; }\nextern \"C\" int run() { k<<<1, 1>>>(0); return 0; }\n";
 const MAIN: &str = "extern \"C\" int run();\nint main() { return run(); }\n";
@@ -52,7 +44,8 @@ fn tree(name: &str, generator: &'static str, lists: &str) -> Tree {
     tree
 }
 
-fn policy_applies() {
+#[e2e(slow)]
+fn policy_applies_to_linked_program() {
     let tree = tree("library kinds", MULTI, KINDS);
     let built = |program: &str| match program.rsplit_once('/') {
         Some((dir, name)) => tree.built(&format!("{dir}/Release/{name}")),
@@ -85,7 +78,8 @@ fn policy_applies() {
 }
 
 /// The final link belongs to another project, so the declarations decide, and CMake reports it.
-fn unlinked() {
+#[e2e(slow)]
+fn unlinked_library_is_judged() {
     let tree = tree("library alone", MAKE, "add_library(st STATIC k.cu)\ncudaguard_embed(st)\n");
     let configured = tree.configure(&[]).run().success();
     assert!(configured.stdout.contains("no target of this project links st"), "{configured}");

@@ -17,31 +17,26 @@ use cudaguard::internal::policy::GpuNeed;
 use cudaguard::internal::tables;
 use cudaguard::internal::vendor::CUDNN;
 use cudaguard::internal::version::{CudaVersion, DriverRelease};
-use cudaguard_tests::{
-    Call, Dice, Outcome, Scratch, Test, e2e, last_report, places, skip, sorted_codes, test, tools, world,
-};
+use cudaguard_tests::{Call, Dice, Outcome, Scratch, e2e, last_report, places, skip, sorted_codes, tools, world};
 
 use super::fixture::{AARCH64, Arch, MAIN, NATIVE, Says, descriptor, is_short, manifest, version};
 use super::watched::{UNDEFINED, compile_shim};
 
-#[e2e(rows)]
-fn tests() -> Vec<Test> {
-    vec![
-        test("driver::judge_returns_expected_codes", judge_returns_expected_codes),
-        test("driver::judges_agree_on_a_third", || {
-            drive(&NATIVE, &written().into_iter().step_by(3).collect::<Vec<_>>());
-        }),
-        test("driver::judges_agree", || drive(&NATIVE, &written())).slow(),
-        test("driver::judges_agree_on_aarch64", || {
-            AARCH64.need();
-            // An emulator starts these programs. The judge is the same code.
-            drive(&AARCH64, &written().into_iter().step_by(8).collect::<Vec<_>>());
-        })
-        .slow(),
-        test("driver::same_cause_is_printed_once", same_cause_is_printed_once),
-        test("driver::repeated_gpu_is_resolved_by_driver", repeated_gpu_is_resolved_by_driver),
-        test("driver::sanitizers_find_nothing", sanitizers_find_nothing).slow(),
-    ]
+#[e2e]
+fn judges_agree_on_a_third() {
+    drive(&NATIVE, &written().into_iter().step_by(3).collect::<Vec<_>>());
+}
+
+#[e2e(slow)]
+fn judges_agree() {
+    drive(&NATIVE, &written());
+}
+
+/// An emulator starts these programs. The judge is the same code.
+#[e2e(slow)]
+fn judges_agree_on_aarch64() {
+    AARCH64.need();
+    drive(&AARCH64, &written().into_iter().step_by(8).collect::<Vec<_>>());
 }
 
 const K80: (u8, u8, &str) = (3, 7, "0x102d");
@@ -837,6 +832,7 @@ impl Scene {
     }
 }
 
+#[e2e]
 fn judge_returns_expected_codes() {
     for case in written() {
         assert_eq!(judged(&case.manifests, &case.machine).0.join(", "), case.codes, "{}", case.name);
@@ -869,6 +865,7 @@ fn drive(arch: &Arch, cases: &[Case]) {
 }
 
 /// Two components that need the same driver result in one refusal, which names both.
+#[e2e]
 fn same_cause_is_printed_once() {
     need_worlds();
     let named = |name: &str, major: u32| {
@@ -884,6 +881,7 @@ fn same_cause_is_printed_once() {
 }
 
 /// CUDA shows no GPU if the variable repeats one, and ends the list at the first number that no GPU has.
+#[e2e]
 fn repeated_gpu_is_resolved_by_driver() {
     need_worlds();
     for (list, level) in [("0,1", 0), ("1", 0), ("0,2", 0), ("0,0", 1), ("0,", 1), ("2", 1)] {
@@ -896,6 +894,7 @@ fn repeated_gpu_is_resolved_by_driver() {
 }
 
 /// Starts a program that is built with sanitizers on a machine for each path through the shim.
+#[e2e(slow)]
 fn sanitizers_find_nothing() {
     need_worlds();
     let objects = Scratch::new("driver-sanitized");

@@ -10,25 +10,13 @@ use cargo_cudaguard::verdict::Verdict;
 use cudaguard::internal::finding::{self, Finding, MessageTemplate, Severity, Values};
 use cudaguard::internal::manifest::{GpuCoverage, Manifest};
 use cudaguard::internal::policy::GpuNeed;
-use cudaguard_tests::{Call, Scratch, Test, command, e2e, places, test};
+use cudaguard_tests::{Call, Scratch, command, e2e, places};
 use serde_json::Value;
 
 use crate::judge_equal::driver::{
     Case, H100, Machine, Scene, T4, cudart, in_world, kernels, named, need_worlds, needing, plain, r535, written,
 };
 use crate::judge_equal::fixture::{Arch, NATIVE, descriptor};
-
-#[e2e(rows)]
-fn tests() -> Vec<Test> {
-    vec![
-        test("front_ends::front_ends_agree", front_ends_agree).slow(),
-        test("front_ends::start_findings_are_rows", start_findings_are_rows).slow(),
-        test("front_ends::notes_of_other_writers_are_read", notes_of_other_writers_are_read).slow(),
-        test("front_ends::programs_with_optional_gpu_start", programs_with_optional_gpu_start).slow(),
-        test("front_ends::sibling_library_is_checked_for_hosts", sibling_library_is_checked_for_hosts).slow(),
-        test("front_ends::object_file_is_not_linked", object_file_is_not_linked),
-    ]
-}
 
 /// The parts of a finding that must be equal in all front ends.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord, Clone)]
@@ -236,6 +224,7 @@ fn host_of(machine: &Machine, scene: &Scene) -> Host {
 
 /// Every fourth machine of the other table, which goes through the judge completely. Machines whose driver does not respond are
 /// left out: for these, `verify` and `exec` report a failure of the machine, for which the judge has no finding.
+#[e2e(slow)]
 fn front_ends_agree() {
     need_worlds();
     let mut cases: Vec<Case> = written().into_iter().filter(|case| !case.machine.is_silent()).step_by(4).collect();
@@ -302,6 +291,7 @@ fn is_said_by(words: &str, sentence: &str) -> bool {
 }
 
 /// Checks that each message of a start is produced by a row of the table that all front ends share.
+#[e2e(slow)]
 fn start_findings_are_rows() {
     let judged = |case: &Case| {
         let host = case.machine.host();
@@ -335,6 +325,7 @@ type Change<'a> = &'a dyn Fn(&mut Vec<u8>);
 
 /// Covers notes that front ends once read in different ways: notes of a later cudaguard, damaged notes, and notes with rows of
 /// unknown kinds.
+#[e2e(slow)]
 fn notes_of_other_writers_are_read() {
     need_worlds();
     let mut manifest = plain();
@@ -378,6 +369,7 @@ fn notes_of_other_writers_are_read() {
 }
 
 /// `gpu = "optional"`: neither the start nor `exec` refuses because of the GPU, and the verdict does not change.
+#[e2e(slow)]
 fn programs_with_optional_gpu_start() {
     need_worlds();
     let mut differences = String::new();
@@ -403,6 +395,7 @@ fn programs_with_optional_gpu_start() {
 }
 
 /// A library next to the program, and its note, also count for a machine that options or a fleet file describe.
+#[e2e(slow)]
 fn sibling_library_is_checked_for_hosts() {
     let scratch = Scratch::new("guarded-library");
     let sealed = |manifest: Manifest| Manifest { sealed: true, ..manifest };
@@ -423,6 +416,7 @@ fn sibling_library_is_checked_for_hosts() {
     }
 }
 
+#[e2e]
 fn object_file_is_not_linked() {
     let scratch = Scratch::new("object");
     let (notes, object) = (scratch.file("notes.s", Arch::notes(1)), scratch.join("app.o"));

@@ -5,14 +5,9 @@
 //!
 //!     CUDAGUARD_STARTED=100000 CUDAGUARD_SEED=7 cargo test --test e2e judge_equal::random
 
-use cudaguard_tests::{Test, e2e, test};
+use cudaguard_tests::e2e;
 
 use super::driver::{need_worlds, random_machines, start_all};
-
-#[e2e(rows)]
-fn tests() -> Vec<Test> {
-    vec![test("random::random_started_programs_agree", random_started_programs_agree)]
-}
 
 /// Programs on each machine.
 const PROGRAMS: usize = 50;
@@ -22,6 +17,7 @@ fn seed() -> u64 {
     number("CUDAGUARD_SEED", 0x5851_f42d_4c95_7f2d).max(1)
 }
 
+#[e2e]
 fn random_started_programs_agree() {
     need_worlds();
     let started = usize::try_from(number("CUDAGUARD_STARTED", 200)).expect("so many fit");

@@ -12,25 +12,26 @@ use cudaguard::internal::finding::{MessageTemplate, Values};
 use cudaguard::internal::manifest::{Linkage, Manifest, Opens, Requirement};
 use cudaguard::internal::vendor::{self, CUDNN};
 use cudaguard::internal::version::{CudaVersion, Version};
-use cudaguard_tests::{Call, Scratch, Test, command, e2e, last_report, sorted_codes, test};
+use cudaguard_tests::{Call, Scratch, command, e2e, last_report, sorted_codes};
 
 use super::driver::{named, plain, split_word};
 use super::fixture::{AARCH64, Arch, NATIVE, Says, descriptor, is_short, manifest, version};
 use super::front_ends::{ReportedFinding, are_printed, sorted};
 
-#[e2e(rows)]
-fn tests() -> Vec<Test> {
-    vec![
-        test("judge_returns_expected_codes", judge_returns_expected_codes),
-        test("judges_agree", || drive(&NATIVE, false)),
-        test("front_ends_agree", || drive(&NATIVE, true)).slow(),
-        test("judges_agree_on_aarch64", || {
-            AARCH64.need();
-            drive(&AARCH64, false);
-        })
-        .slow(),
-        test("host_from_manifest_passes", fits_itself),
-    ]
+#[e2e]
+fn judges_agree() {
+    drive(&NATIVE, false);
+}
+
+#[e2e(slow)]
+fn front_ends_agree() {
+    drive(&NATIVE, true);
+}
+
+#[e2e(slow)]
+fn judges_agree_on_aarch64() {
+    AARCH64.need();
+    drive(&AARCH64, false);
 }
 
 /// The state of a sub-library.
@@ -495,13 +496,15 @@ fn drive(arch: &Arch, asks_front_ends: bool) {
     assert!(differences.is_empty(), "of {} cases:\n{differences}", cases.len());
 }
 
+#[e2e]
 fn judge_returns_expected_codes() {
     for case in table() {
         assert_eq!(judged(&case).0.join(", "), case.codes, "{}", case.name);
     }
 }
 
-fn fits_itself() {
+#[e2e]
+fn host_from_manifest_passes() {
     for built in ["7.6.5", "8.1.0", "8.9.7", "9.0.0", "9.15.1", "10.2.0"] {
         for linkage in [Linkage::Linked, Linkage::Dlopened, Linkage::Static] {
             for manifest in [by(linkage, built), strict(required(by(linkage, built)))] {

@@ -1,21 +1,10 @@
 //! The driver that a file needs: all subcommands name the same one.
 
 use cudaguard_tests::command::call;
-use cudaguard_tests::{Test, e2e, parts, test};
+use cudaguard_tests::{e2e, parts};
 use serde_json::Value;
 
 use super::toolkit_tools::{Bench, gencode};
-
-#[e2e(rows)]
-fn tests() -> Vec<Test> {
-    vec![
-        test("ptx_text_beside_containers_needs_driver", ptx_text),
-        test("renamed_cudart_is_cudart", renamed_cudart),
-        test("code_of_cuda_11_is_unknown_on_10", older_major).slow(),
-        test("relocatable_archive_is_not_loaded", relocatable_archive).slow(),
-        test("libraries_with_driver_require_one", libraries_with_driver),
-    ]
-}
 
 const KERNEL: &[u8] =
     b"__global__ void k(int *p) { *p = 1; }\nextern \"C\" int go() { k<<<1, 1>>>(nullptr); return 0; }\n";
@@ -49,7 +38,8 @@ fn assert_named(bench: &Bench, file: &str, cc: &str, cuda: &str, release: &str) 
 }
 
 /// The layout of candle: machine code in containers, and PTX text of a newer toolkit as a constant.
-fn ptx_text() {
+#[e2e]
+fn ptx_text_beside_containers_needs_driver() {
     let bench = Bench::new("13.5");
     bench.write("k.cu", KERNEL);
     bench.write("text.cu", b"extern \"C\" __global__ void q(int *p) { *p = 2; }\n");
@@ -84,7 +74,8 @@ fn ptx_text() {
 }
 
 /// Wheel repair copies the runtime under a name with a hash and the complete release.
-fn renamed_cudart() {
+#[e2e]
+fn renamed_cudart_is_cudart() {
     let bench = Bench::new("13.0");
     bench.write("k.cu", KERNEL);
     bench.write("empty.c", b"");
@@ -98,7 +89,8 @@ fn renamed_cudart() {
 }
 
 /// No document says whether a driver of an older major loads the code; the header of a cubin shows its major.
-fn older_major() {
+#[e2e(slow)]
+fn code_of_cuda_11_is_unknown_on_10() {
     let bench = Bench::new("11.8");
     bench.write("k.cu", b"extern \"C\" __global__ void k(int *p) { *p = 1; }\n");
     bench.nvcc("-cubin -arch=sm_70 k.cu -o k.cubin");
@@ -122,7 +114,8 @@ fn older_major() {
     }
 }
 
-fn relocatable_archive() {
+#[e2e(slow)]
+fn relocatable_archive_is_not_loaded() {
     let bench = Bench::new("13.0");
     bench.write("k.cu", KERNEL);
     bench.nvcc(&format!("-rdc=true -c {} k.cu -o k.o", gencode("80:sm_80")));
@@ -152,7 +145,8 @@ fn relocatable_archive() {
 }
 
 /// Programs without GPU code of their own that are linked to one library, which loads the driver.
-fn libraries_with_driver() {
+#[e2e]
+fn libraries_with_driver_require_one() {
     let bench = Bench::new("13.0");
     bench.write("empty.c", b"");
     bench.write("main.c", b"int main(void) { return 0; }\n");

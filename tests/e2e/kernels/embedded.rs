@@ -1,21 +1,9 @@
 //! GPU code that programs contain as data: `include_bytes!`, `include_str!` and C arrays.
 
 use cargo_cudaguard::binary::kernels::{Coverage, ImageForm, KernelImage, Kernels, Role};
-use cudaguard_tests::{Call, Test, e2e, test, tools};
+use cudaguard_tests::{Call, e2e, tools};
 
 use super::toolkit_tools::{Bench, found, gencode, names};
-
-#[e2e(rows)]
-fn tests() -> Vec<Test> {
-    vec![
-        test("c_arrays_are_found", arrays),
-        test("rust_constants_are_found", constants).slow(),
-        test("linkers_keep_device_code", linkers).slow(),
-        test("device_link_record_is_read", record),
-        test("aarch64_objects_are_read", aarch64),
-        test("mutated_files_never_panic", mutated).slow(),
-    ]
-}
 
 /// Returns section and arch of each image.
 fn places(kernels: &Kernels) -> Vec<(String, String)> {
@@ -37,7 +25,8 @@ fn images(bench: &Bench) {
     bench.nvcc(&format!("-fatbin {} alone.cu -o k.fatbin", gencode("75:sm_75,compute_75")));
 }
 
-fn arrays() {
+#[e2e]
+fn c_arrays_are_found() {
     let bench = Bench::new("13.5");
     images(&bench);
     let array = |name: &str, file: &str, kind: &str| {
@@ -72,7 +61,8 @@ fn arrays() {
     assert_eq!(places(&bench.read("carrier")), places(&kernels));
 }
 
-fn constants() {
+#[e2e(slow)]
+fn rust_constants_are_found() {
     let bench = Bench::new("13.5");
     images(&bench);
     // A static library of relocatable code with its own device link, as a build script produces it.
@@ -135,7 +125,8 @@ fn main() {
     assert_eq!(kernels.gpu_support((7, 5)).by, Coverage::Partial);
 }
 
-fn linkers() {
+#[e2e(slow)]
+fn linkers_keep_device_code() {
     let bench = Bench::new("13.5");
     let asked = "80:sm_80 90:sm_90,compute_90";
     bench.nvcc(&format!("-c {} k.cu -o k.o", gencode(asked)));
@@ -171,7 +162,8 @@ fn linkers() {
 
 /// Compilers refer to the target of the record in different ways: by section, by a symbol with any number, or from a later
 /// position.
-fn record() {
+#[e2e]
+fn device_link_record_is_read() {
     let bench = Bench::new("13.5");
     bench.nvcc(&format!("-fatbin {} alone.cu -o linked.fatbin", gencode("80:sm_80")));
     bench.nvcc(&format!("-dc {} b.cu -o b.o", gencode("80:sm_80,compute_80")));
@@ -192,7 +184,8 @@ fn record() {
     }
 }
 
-fn aarch64() {
+#[e2e]
+fn aarch64_objects_are_read() {
     let compiler = "aarch64-linux-gnu-gcc";
     tools::need(compiler);
     let bench = Bench::new("13.5");
@@ -214,7 +207,8 @@ fn aarch64() {
 }
 
 /// Changes bytes of real files at critical positions. The changes are seeded, so that a failure is reproducible.
-fn mutated() {
+#[e2e(slow)]
+fn mutated_files_never_panic() {
     let bench = Bench::new("13.5");
     images(&bench);
     let asked = gencode("75:sm_75 90:sm_90,compute_90 100f:sm_100f");

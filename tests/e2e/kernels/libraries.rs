@@ -25,12 +25,6 @@ fn tests() -> Vec<Test> {
         test("cudnn_9.1.0", || cudnn("9.1.0", "libcudnn_ops.so.9")).slow(),
         test("cudnn_9.15.1", || cudnn("9.15.1", "libcudnn_ops.so.9")).slow(),
         test("cudnn_9.28.0", || cudnn("9.28.0", "libcudnn_ops.so.9")).slow(),
-        test("runtime_compiling_library_is_read", graph).slow(),
-        test("device_runtime_is_read", device_runtime).slow(),
-        test("cudart_holds_no_kernels", cudart).slow(),
-        test("cublas_13.0", cublas).slow(),
-        test("nvjpeg_13.0", nvjpeg).slow(),
-        test("cupti_12.6", cupti).slow(),
     ];
     tests.extend(named);
     tests
@@ -62,14 +56,16 @@ fn cudnn(version: &str, library: &str) {
     }
 }
 
-fn graph() {
+#[e2e(slow)]
+fn runtime_compiling_library_is_read() {
     let kernels = read(&parts::cudnn("9.28.0").join("lib/libcudnn_graph.so.9"));
     // This library compiles at run time. It contains only a text for a test of the compiler.
     let forms: Vec<ImageForm> = kernels.containers().iter().map(|container| container.form).collect();
     assert_eq!(forms, [ImageForm::Ptx]);
 }
 
-fn device_runtime() {
+#[e2e(slow)]
+fn device_runtime_is_read() {
     for toolkit in ["11.8", "13.0", "13.5"] {
         let file = parts::cuda(toolkit).join("lib64/libcudadevrt.a");
         let kernels = read(&file);
@@ -80,7 +76,8 @@ fn device_runtime() {
     }
 }
 
-fn cudart() {
+#[e2e(slow)]
+fn cudart_holds_no_kernels() {
     for toolkit in ["11.8", "13.0", "13.2", "13.5"] {
         let kernels = read(&parts::cuda(toolkit).join("lib64/libcudart_static.a"));
         assert_eq!(kernels.entries(), []);
@@ -89,7 +86,8 @@ fn cudart() {
 }
 
 /// The output for a library with a thousand images has one page.
-fn cublas() {
+#[e2e(slow)]
+fn cublas_13_0() {
     let file = parts::part("cublas-13.0").join("lib/libcublas.so.13");
     everywhere(&file);
     // The library has no guard, and the output reports only this.
@@ -99,7 +97,8 @@ fn cublas() {
 }
 
 /// The output of its device link has no record and no kernel, so it must not reduce the library's coverage.
-fn nvjpeg() {
+#[e2e(slow)]
+fn nvjpeg_13_0() {
     let file = parts::part("nvjpeg-13.0").join("lib/libnvjpeg.so.13");
     everywhere(&file);
     let kernels = read(&file);
@@ -111,7 +110,8 @@ fn nvjpeg() {
 }
 
 /// Machine code without containers, in read-only and in writable data; and containers in read-only data.
-fn cupti() {
+#[e2e(slow)]
+fn cupti_12_6() {
     let file = parts::part("cupti-12.6").join("lib/libcupti.so.12");
     let kernels = read(&file);
     let count = |section: &str, form: ImageForm| {

@@ -15,17 +15,6 @@ fn tests() -> Vec<Test> {
         tests.push(test(format!("all_archs_of_{toolkit}"), move || every_arch(toolkit)).slow());
         tests.push(test(format!("relocatable_code_of_{toolkit}"), move || relocatable(toolkit)).slow());
     }
-    tests.extend([
-        test("suffixes_of_13.5", || letters("13.5")).slow(),
-        test("compression_of_13.5", || compression("13.5")).slow(),
-        test("compression_of_11.8", compress_all).slow(),
-        test("several_kernels_of_13.5", concatenated).slow(),
-        test("lto_ir_of_13.5", link_time).slow(),
-        test("relocatable_ptx_of_13.5", relocatable_ptx).slow(),
-        test("only_ptx_of_13.5", ptx_alone).slow(),
-        test("files_of_13.5", files).slow(),
-        test("source_without_kernels", without_kernels).slow(),
-    ]);
     tests
 }
 
@@ -94,7 +83,8 @@ fn relocatable(toolkit: &'static str) {
     assert!(archive.containers().iter().all(|container| archive.member_name(container).is_some()));
 }
 
-fn ptx_alone() {
+#[e2e(slow)]
+fn only_ptx_of_13_5() {
     let bench = Bench::new("13.5");
     let code = gencode("80:compute_80");
     let kernels = bench.made(&format!("{code} k.cu"), "whole");
@@ -110,8 +100,9 @@ fn ptx_alone() {
     assert_eq!(bench.read("rdc").coverage_by_cc(), kernels.coverage_by_cc());
 }
 
-fn letters(toolkit: &'static str) {
-    let bench = Bench::new(toolkit);
+#[e2e(slow)]
+fn suffixes_of_13_5() {
+    let bench = Bench::new("13.5");
     let asked = "90a:sm_90a,compute_90a 100a:sm_100a 100f:sm_103,compute_100f 120f:sm_120f 75:sm_75";
     let kernels = bench.made(&format!("{} k.cu", gencode(asked)), "letters");
     assert_eq!(found(&kernels, Role::Kernels), [names(asked)]);
@@ -142,8 +133,9 @@ fn schemes(kernels: &Kernels) -> Vec<Compression> {
     schemes
 }
 
-fn compression(toolkit: &'static str) {
-    let bench = Bench::new(toolkit);
+#[e2e(slow)]
+fn compression_of_13_5() {
+    let bench = Bench::new("13.5");
     let asked = "80:sm_80 90:sm_90,compute_90";
     let code = gencode(asked);
     for (mode, expected) in [
@@ -164,7 +156,8 @@ fn compression(toolkit: &'static str) {
     }
 }
 
-fn compress_all() {
+#[e2e(slow)]
+fn compression_of_11_8() {
     let bench = Bench::new("11.8");
     let asked = "75:sm_75 90:sm_90,compute_90";
     let kernels = bench.made(&format!("-Xfatbin -compress-all {} k.cu", gencode(asked)), "packed");
@@ -174,7 +167,8 @@ fn compress_all() {
     assert_eq!(kernels.gpu_support((9, 0)).floor, None, "every driver unpacks LZ4");
 }
 
-fn concatenated() {
+#[e2e(slow)]
+fn several_kernels_of_13_5() {
     let bench = Bench::new("13.5");
     let asked = "75:sm_75 90:sm_90,compute_90 100f:sm_100f";
     for options in ["", "-G"] {
@@ -184,7 +178,8 @@ fn concatenated() {
     }
 }
 
-fn link_time() {
+#[e2e(slow)]
+fn lto_ir_of_13_5() {
     let bench = Bench::new("13.5");
     // `-arch` stores PTX in addition to the LTO-IR, and the PTX serves newer GPUs.
     let kernels = bench.made("-dlto -rdc=true -arch=sm_80 a.cu b.cu", "lto");
@@ -205,7 +200,8 @@ fn link_time() {
 }
 
 /// The device linker stores the PTX of its inputs in addition to its output.
-fn relocatable_ptx() {
+#[e2e(slow)]
+fn relocatable_ptx_of_13_5() {
     let bench = Bench::new("13.5");
     let asked = gencode("80:sm_80,compute_80");
     let kernels = bench.made(&format!("-reloc-ptx -rdc=true {asked} a.cu b.cu"), "reloc");
@@ -220,7 +216,8 @@ fn relocatable_ptx() {
     assert_eq!(kernels.gpu_support((9, 0)).isa, Some((9, 5)));
 }
 
-fn files() {
+#[e2e(slow)]
+fn files_of_13_5() {
     let bench = Bench::new("13.5");
     let asked = "75:sm_75,compute_75 100f:sm_100f";
     let code = gencode(asked);
@@ -244,7 +241,8 @@ fn files() {
     assert_eq!(floor.cuda.to_string(), "13.5");
 }
 
-fn without_kernels() {
+#[e2e(slow)]
+fn source_without_kernels() {
     let bench = Bench::new("13.5");
     bench.nvcc(&format!("-c {} host.cu -o host.o", gencode("120:sm_120")));
     let kernels = bench.made(&format!("{} k.cu host.o", gencode("80:sm_80,compute_80")), "both");

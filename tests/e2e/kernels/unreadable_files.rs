@@ -3,29 +3,17 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 
-use cudaguard_tests::Test;
 use cudaguard_tests::run::Call;
 use cudaguard_tests::scratch::Scratch;
-use cudaguard_tests::{command, e2e, fake_library, places, snapshot, test};
+use cudaguard_tests::{command, e2e, fake_library, places, snapshot};
 
 use super::toolkit_tools::Bench;
 
 #[path = "../../fuzz/src/target.rs"]
 mod target;
 
-#[e2e(rows)]
-fn tests() -> Vec<Test> {
-    vec![
-        test("fuzzer_corpora_never_panic", corpora).slow(),
-        test("uninspected_files_are_reported", named),
-        test("concurrently_truncated_file_is_an_error", cut_off),
-        test("large_file_needs_little_memory", sparse),
-        test("ptx_mentions_need_little_memory", flooded),
-        test("file_kinds_are_recognized", file_kinds_are_recognized),
-    ]
-}
-
-fn named() {
+#[e2e]
+fn uninspected_files_are_reported() {
     let dir = Scratch::new("awkward");
     dir.file("empty", "");
     dir.file("text", "#!/bin/sh\n");
@@ -65,7 +53,8 @@ fn named() {
 }
 
 /// The fuzz targets read all inputs that the fuzzer has found.
-fn corpora() {
+#[e2e(slow)]
+fn fuzzer_corpora_never_panic() {
     for (name, read) in target::ALL {
         let dir = places::workspace().join("tests/fuzz/corpus").join(name);
         let files: Vec<_> = fs::read_dir(&dir).unwrap().map(|file| file.unwrap().path()).collect();
@@ -78,7 +67,8 @@ fn corpora() {
 
 /// Another process truncates the file after it is mapped. A preloaded library does this here, so that it happens in each
 /// run.
-fn cut_off() {
+#[e2e]
+fn concurrently_truncated_file_is_an_error() {
     let dir = Scratch::new("cut-off");
     let file = dir.path().join("program");
     fs::copy(std::env::current_exe().unwrap(), &file).unwrap();
@@ -108,7 +98,8 @@ void *mmap(void *at, size_t length, int protection, int flags, int fd, long offs
 }
 
 /// Inspects a sparse file that one section of constants covers, with memory for a quarter of it.
-fn sparse() {
+#[e2e]
+fn large_file_needs_little_memory() {
     let dir = Scratch::new("sparse");
     let path = dir.file("sparse", sparse_head(SIZE));
     fs::OpenOptions::new().write(true).open(&path).unwrap().set_len(SIZE).unwrap();
@@ -133,7 +124,8 @@ fn sparse_head(size: u64) -> Vec<u8> {
 }
 
 /// Inspects an endless text about PTX with less memory than its size.
-fn flooded() {
+#[e2e]
+fn ptx_mentions_need_little_memory() {
     let dir = Scratch::new("flooded");
     let words = b".version 8.0 .target sm_80 ".repeat(4 << 20);
     let path = dir.file("flooded", [&sparse_head(64 + words.len() as u64 + 192), &words[..]].concat());
@@ -143,6 +135,7 @@ fn flooded() {
 }
 
 /// `inspect` and `verify` accept the same files, and options in any order.
+#[e2e]
 fn file_kinds_are_recognized() {
     let corpus = places::workspace().join("tests/fuzz/corpus/kernels_read_bytes");
     for (name, kind, archs, verdict) in [

@@ -14,21 +14,12 @@ use cudaguard::internal::manifest::{Manifest, Requirement};
 use cudaguard::internal::tables;
 use cudaguard::internal::vendor::CUDNN;
 use cudaguard::internal::version::{CudaVersion, DriverRelease, Version};
-use cudaguard_tests::{Call, Dice, Scratch, Test, command, e2e, parts, places, skip, test};
+use cudaguard_tests::{Call, Dice, Scratch, command, e2e, parts, places, skip};
 
 use super::cel::Claim;
 use super::consumers::{self, Seen};
 use crate::judge_equal::fixture::{NATIVE, descriptor};
 use crate::judge_equal::{number, random_programs};
-
-#[e2e(rows)]
-fn tests() -> Vec<Test> {
-    vec![
-        test("consumer_agreement::requirements_admit_only_accepted_hosts", requirements_admit_only_accepted_hosts)
-            .slow(),
-        test("consumer_agreement::consumer_code_agrees", consumer_code_agrees).slow(),
-    ]
-}
 
 /// Number of machines for each file.
 const MACHINES: usize = 100;
@@ -172,6 +163,7 @@ fn each_drawn(name: &str, mut take: impl FnMut(&Drawn) -> ControlFlow<()>) {
     }
 }
 
+#[e2e(slow)]
 fn requirements_admit_only_accepted_hosts() {
     let mut counts: [Count; CONSUMERS.len()] = Default::default();
     let mut wrong = String::new();
@@ -241,6 +233,7 @@ fn requirements_admit_only_accepted_hosts() {
 
 /// The implementations in this suite agree with the consumer's own code for each written text: rattler for conda's pins,
 /// variantlib for the wheel's properties. The schemas of Kubernetes and `CycloneDX` and the SPDX tools accept the texts.
+#[e2e(slow)]
 fn consumer_code_agrees() {
     let part = parts::part("consumers");
     let old = "import sys; sys.exit(sys.version_info < (3, 10))";

@@ -4,29 +4,15 @@ mod fixture;
 
 use cudaguard::internal::finding::Code;
 use cudaguard::internal::manifest::{GpuCoverage, Linkage, Requirement};
-use cudaguard_tests::{Call, Test, command, e2e, fake_library, layout, snapshot, test};
+use cudaguard_tests::{Call, command, e2e, fake_library, layout, snapshot};
 
 use fixture::{Fixture, gencode};
-
-#[e2e(rows)]
-fn tests() -> Vec<Test> {
-    vec![
-        test("missing_arch_is_refused", missing).slow(),
-        test("stale_object_is_reported", stale).slow(),
-        test("append_flags_arch_is_found", appended).slow(),
-        test("fleet_is_checked", fleet).slow(),
-        test("runtime_paths_are_checked", runtime_paths_are_checked).slow(),
-        test("dependency_kernels_are_not_blamed", dependency).slow(),
-        test("deleted_objects_are_tolerated", deleted).slow(),
-        test("other_cudart_release_is_reported", other_cudart).slow(),
-        test("undeclared_cudnn_is_recorded", unnamed_cudnn).slow(),
-    ]
-}
 
 const ARCHS: &str = "[gpu]\narchs = [\"sm_80\", \"sm_90\", \"compute_90\"]\n";
 const RIGHT: &str = "80:sm_80 90:sm_90,compute_90";
 
-fn missing() {
+#[e2e(slow)]
+fn missing_arch_is_refused() {
     let fixture = Fixture::new("missing", &gencode("80:sm_80 90:compute_90"), ARCHS);
     let refused = fixture.build(&["--release"]).expect(101);
     fixture.check("refused", &refused);
@@ -83,7 +69,8 @@ fn sealed(fixture: &Fixture) {
     assert_eq!((ran.stdout.as_str(), ran.stderr.as_str()), ("ran\n", ""));
 }
 
-fn stale() {
+#[e2e(slow)]
+fn stale_object_is_reported() {
     let fixture = Fixture::new("stale", &gencode(RIGHT), ARCHS);
     fixture.source("second");
     // An earlier build left this object, for older GPUs.
@@ -97,13 +84,15 @@ fn stale() {
     assert_eq!(fixture.printed(&right), "cudaguard: 1 of 1 target guarded (CUDA 13.0)");
 }
 
-fn appended() {
+#[e2e(slow)]
+fn append_flags_arch_is_found() {
     let mut fixture = Fixture::new("appended", &gencode(RIGHT), ARCHS);
     fixture.set("NVCC_APPEND_FLAGS", "-gencode arch=compute_86,code=sm_86");
     fixture.check("said", &fixture.build(&["--release"]).success());
 }
 
-fn fleet() {
+#[e2e(slow)]
+fn fleet_is_checked() {
     let policy = |fleet: &str| format!("[gpu]\nfleet = [{fleet}]\n");
     let fixture = Fixture::new("fleet", &gencode(RIGHT), &policy("\"T4\", \"A100\""));
     fixture.check("unserved", &fixture.build(&["--release"]).expect(101));
@@ -127,6 +116,7 @@ fn fleet() {
     fixture.check("no-ptx", &fixture.build(&["--release"]).success());
 }
 
+#[e2e(slow)]
 fn runtime_paths_are_checked() {
     let fixture = Fixture::new("paths", &gencode(RIGHT), "");
     let library = fixture.root.join("target/lib");
@@ -147,7 +137,8 @@ fn runtime_paths_are_checked() {
 }
 
 /// `[gpu] archs` only applies to the package's own kernels; the fleet applies to all kernels.
-fn dependency() {
+#[e2e(slow)]
+fn dependency_kernels_are_not_blamed() {
     let fixture = Fixture::new("dependency", &gencode(RIGHT), ARCHS);
     let manifest = "[package]\nname = \"dep\"\nversion = \"0.1.0\"\nedition = \"2021\"\n";
     let flags = gencode("75:sm_75 80:sm_80,compute_80");
@@ -177,7 +168,8 @@ fn dependency() {
 }
 
 /// The output of nvcc is put into a library in a system directory, and both are deleted after linking.
-fn deleted() {
+#[e2e(slow)]
+fn deleted_objects_are_tolerated() {
     let fixture = Fixture::new("deleted", &gencode("80:sm_80"), ARCHS);
     let build = std::fs::read_to_string(fixture.root.join("build.rs")).expect("it is there");
     let sibling = fixture.sibling("objects");
@@ -200,7 +192,8 @@ fn deleted() {
     assert_eq!(fixture.printed(&right), "cudaguard: 1 of 1 target guarded (CUDA 13.0)");
 }
 
-fn other_cudart() {
+#[e2e(slow)]
+fn other_cudart_release_is_reported() {
     let fixture = Fixture::new("cudart", &gencode(RIGHT), "");
     let library = fixture.sibling("libcudart.so.12");
     fake_library::shared_library("libcudart.so.12").source("int stands_in(void) { return 12; }\n").make(&library);
@@ -209,7 +202,8 @@ fn other_cudart() {
 }
 
 /// The environment contains a mixed cuDNN. This is a warning while it is unknown if the program uses it.
-fn unnamed_cudnn() {
+#[e2e(slow)]
+fn undeclared_cudnn_is_recorded() {
     let mut fixture = Fixture::new("cudnn", &gencode(RIGHT), "");
     let environment = fixture.sibling("env");
     layout::farm(&fixture.cuda, &environment);
