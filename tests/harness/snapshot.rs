@@ -23,6 +23,19 @@ pub fn check(name: &str, text: &str) {
     assert!(kept == text, "{} differs (CUDAGUARD_BLESS=1 rewrites it):\n{}", path.display(), difference(&kept, &text));
 }
 
+/// Returns the lines that begin with one of these texts, each with the lines that continue it. cargo indents its own lines further.
+pub fn blocks(text: &str, starts: &[&str]) -> String {
+    let (mut kept, mut is_inside) = (Vec::new(), false);
+    for line in text.lines() {
+        let continues = line.starts_with("  ") && !line.starts_with("   ");
+        is_inside = starts.iter().any(|start| line.starts_with(start)) || is_inside && continues;
+        if is_inside {
+            kept.push(line);
+        }
+    }
+    kept.join("\n")
+}
+
 /// Replaces each of these strings in `text`, the longest first; empty strings are ignored.
 pub fn replace(text: &str, names: &[(&str, &str)]) -> String {
     let mut names: Vec<_> = names.iter().filter(|(from, _)| !from.is_empty()).collect();

@@ -338,15 +338,7 @@ fn codes(text: &str, begin: &str) -> Vec<String> {
 
 /// Returns the errors and warnings with their following lines.
 fn findings(text: &str) -> String {
-    let mut ours = false;
-    let kept = text.lines().filter(|line| {
-        let starts = ["error[", "warning[", "cudaguard: app 0.1.0 was not built"];
-        // cargo indents its own lines further.
-        let goes_on = line.starts_with("  ") && !line.starts_with("   ");
-        ours = starts.iter().any(|start| line.starts_with(start)) || ours && goes_on;
-        ours
-    });
-    kept.collect::<Vec<_>>().join("\n")
+    snapshot::blocks(text, &["error[", "warning[", "cudaguard: app 0.1.0 was not built"])
 }
 
 /// Checks that `inspect` lists these codes as allowed in the manifest.

@@ -2,16 +2,13 @@
 
 use std::ffi::OsString;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::{Duration, SystemTime};
 
 use cargo_cudaguard::binary::file::Binary;
 use cudaguard::internal::manifest::Manifest;
 use cudaguard_tests::compiled_once::nvcc_once;
-use cudaguard_tests::{Call, Outcome, Scratch, command, parts, scratch, snapshot};
-
-const CARGO_TOML: &str =
-    "[package]\nname = \"app\"\nversion = \"0.1.0\"\nedition = \"2021\"\npublish = false\n\n[workspace]\n";
+use cudaguard_tests::{Call, Outcome, Project, parts, project, snapshot};
 
 /// Build script that compiles all `kernels/*.cu` with the flags in `kernels/flags` (or `kernels/NAME.flags` for one
 /// source). It links them, the objects in that directory, and the libraries in `kernels/link`.
@@ -55,8 +52,7 @@ fn main() {
 /// Package, its toolkit and the changes since the last build.
 pub(crate) struct Fixture {
     name: &'static str,
-    scratch: Scratch,
-    pub(crate) root: PathBuf,
+    pub(crate) project: Project,
     pub(crate) cuda: PathBuf,
     variables: Vec<(&'static str, OsString)>,
 }
@@ -65,19 +61,18 @@ impl Fixture {
     /// Creates a package with one kernel, these nvcc flags and this policy.
     pub(crate) fn new(name: &'static str, flags: &str, policy: &str) -> Self {
         let cuda = parts::cuda("13.0");
-        let scratch = Scratch::new(name);
-        let fixture = Self { name, root: scratch.join("tree"), scratch, cuda, variables: Vec::new() };
+        let tree = Project::in_dir(name, "tree");
         for (file, content) in [
-            ("Cargo.toml", CARGO_TOML),
+            ("Cargo.toml", &*project::package("app")),
             ("build.rs", &(BUILD_RS.to_owned() + &nvcc_once())),
             ("src/main.rs", "fn main() {\n    println!(\"ran\");\n}\n"),
             ("kernels/first.cu", "__global__ void first(int *p) { p[threadIdx.x] = 1; }\n"),
             ("kernels/flags", flags),
             ("cudaguard.toml", policy),
         ] {
-            scratch::write(&fixture.root.join(file), content);
+            tree.write(file, content);
         }
-        fixture
+        Self { name, project: tree, cuda, variables: Vec::new() }
     }
 
     /// Adds a source.
@@ -90,11 +85,10 @@ impl Fixture {
 
     /// Writes a file with a modification time after all builds.
     pub(crate) fn change(&self, name: &str, content: &str) {
-        let path = self.root.join(name);
-        scratch::write(&path, content);
-        later(&path);
+        self.project.change(name, content);
         // For an announced directory, cargo compares its own time and those of its files.
-        if let Some(dir) = path.parent().filter(|dir| *dir != self.root) {
+        let path = self.project.path().join(name);
+        if let Some(dir) = path.parent().filter(|dir| *dir != self.project.path()) {
             let dir = fs::File::open(dir).expect("a folder");
             dir.set_modified(SystemTime::now() + Duration::from_secs(5)).expect("a time can be set");
         }
@@ -107,7 +101,7 @@ impl Fixture {
 
     /// Returns a path next to the package.
     pub(crate) fn sibling(&self, name: &str) -> PathBuf {
-        self.scratch.join(name)
+        self.project.sibling().join(name)
     }
 
     /// Runs nvcc in the package's directory.
@@ -120,39 +114,30 @@ impl Fixture {
         let path = std::env::var_os("PATH").unwrap_or_default();
         let dirs = std::iter::once(self.cuda.join("bin")).chain(std::env::split_paths(&path));
         let path = std::env::join_paths(dirs).expect("a PATH");
-        let call = call.dir(&self.root).env("PATH", path).env("CUDA_HOME", &self.cuda);
+        let call = call.dir(self.project.path()).env("PATH", path).env("CUDA_HOME", &self.cuda);
         self.variables.iter().fold(call, |call, (name, value)| call.env(name, value))
     }
 
     /// Runs `cargo cudaguard build`.
     pub(crate) fn build(&self, arguments: &[&str]) -> Outcome {
-        let call = command::call(["build"].iter().chain(arguments))
-            .env("CARGO", std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
-            .env("CARGO_NET_OFFLINE", "true")
-            .env("CARGO_TERM_COLOR", "never");
-        self.with_toolkit(call).run()
+        let call = self.project.cudaguard(["build"].iter().chain(arguments));
+        self.with_toolkit(call.env("CARGO_TERM_COLOR", "never")).run()
     }
 
     /// Returns cudaguard's output in a build, without paths of this machine.
     pub(crate) fn printed(&self, outcome: &Outcome) -> String {
-        let mut lines: Vec<&str> = Vec::new();
-        let mut ours = false;
-        for line in outcome.stderr.lines() {
-            let starts = ["error[", "warning[", "info[", "cudaguard: ", "error: cudaguard: "];
-            // cargo indents its own lines further.
-            let goes_on = line.starts_with("  ") && !line.starts_with("   ");
-            ours = starts.iter().any(|start| line.starts_with(start)) || ours && goes_on;
-            if ours {
-                lines.push(line);
-            }
+        let starts = ["error[", "warning[", "info[", "cudaguard: ", "error: cudaguard: "];
+        let mut text = snapshot::blocks(&outcome.stderr, &starts);
+        if text.is_empty() && outcome.status() != Some(0) {
+            // The error of another program.
+            text.clone_from(&outcome.stderr);
         }
-        // The error of another program.
-        if lines.is_empty() && outcome.status() != Some(0) {
-            lines.extend(outcome.stderr.lines());
-        }
-        let names =
-            [(self.root.as_path(), "<package>"), (self.scratch.path(), "<scratch>"), (self.cuda.as_path(), "<cuda>")];
-        snapshot::paths(&lines.join("\n"), &names)
+        let names = [
+            (self.project.path(), "<package>"),
+            (self.project.sibling(), "<scratch>"),
+            (self.cuda.as_path(), "<cuda>"),
+        ];
+        snapshot::paths(text.trim_end(), &names)
     }
 
     /// Compares the output with the snapshot of this test.
@@ -162,7 +147,7 @@ impl Fixture {
     }
 
     pub(crate) fn built(&self, profile: &str) -> PathBuf {
-        self.root.join("target").join(profile).join("app")
+        self.project.built(&format!("{profile}/app"))
     }
 
     /// Returns the manifest in the built program.
@@ -173,11 +158,6 @@ impl Fixture {
         assert!(note.manifest.sealed);
         note.manifest
     }
-}
-
-fn later(path: &Path) {
-    let file = fs::File::options().append(true).open(path).expect("it is there");
-    file.set_modified(SystemTime::now() + Duration::from_secs(5)).expect("a time can be set");
 }
 
 /// Returns a `-gencode` option for each word, such as `80:sm_80 90:sm_90,compute_90`.

@@ -75,10 +75,10 @@ fn stale_object_is_reported() {
     fixture.source("second");
     // An earlier build left this object, for older GPUs.
     fixture.nvcc(&format!("{} -c kernels/second.cu -o kernels/second.o", gencode("75:sm_75 80:sm_80")));
-    std::fs::remove_file(fixture.root.join("kernels/second.cu")).expect("it is there");
+    std::fs::remove_file(fixture.project.path().join("kernels/second.cu")).expect("it is there");
     fixture.check("refused", &fixture.build(&["--release"]).expect(101));
     fixture.nvcc(&format!("{} -c kernels/first.cu -o kernels/second.o", gencode(RIGHT)));
-    std::fs::remove_file(fixture.root.join("kernels/first.cu")).expect("it is there");
+    std::fs::remove_file(fixture.project.path().join("kernels/first.cu")).expect("it is there");
     fixture.change("kernels/flags", "");
     let right = fixture.build(&["--release"]).success();
     assert_eq!(fixture.printed(&right), "cudaguard: 1 of 1 target guarded (CUDA 13.0)");
@@ -119,7 +119,7 @@ fn fleet_is_checked() {
 #[e2e(slow)]
 fn runtime_paths_are_checked() {
     let fixture = Fixture::new("paths", &gencode(RIGHT), "");
-    let library = fixture.root.join("target/lib");
+    let library = fixture.project.path().join("target/lib");
     let dirs = format!("$ORIGIN:/tmp/nowhere:/usr/lib:{}", library.display());
     fixture.change("kernels/link", &format!("-Wl,--enable-new-dtags,-rpath,{dirs}"));
     fixture.check("release", &fixture.build(&["--release"]).success());
@@ -157,7 +157,7 @@ fn dependency_kernels_are_not_blamed() {
     fixture.change("dep/k.cu", "__global__ void of_another(int *p) { *p = 3; }\n");
     fixture.change("dep/src/lib.rs", "");
     fixture.change("src/main.rs", "extern crate dep as _;\nfn main() {}\n");
-    let head = std::fs::read_to_string(fixture.root.join("Cargo.toml")).expect("it is there");
+    let head = std::fs::read_to_string(fixture.project.path().join("Cargo.toml")).expect("it is there");
     fixture.change("Cargo.toml", &format!("{head}\n[dependencies]\ndep = {{ path = \"dep\" }}\n"));
     let built = fixture.build(&["--release"]).success();
     let found: Vec<String> = fixture.manifest("release").observed.iter().flatten().map(ToString::to_string).collect();
@@ -171,7 +171,7 @@ fn dependency_kernels_are_not_blamed() {
 #[e2e(slow)]
 fn deleted_objects_are_tolerated() {
     let fixture = Fixture::new("deleted", &gencode("80:sm_80"), ARCHS);
-    let build = std::fs::read_to_string(fixture.root.join("build.rs")).expect("it is there");
+    let build = std::fs::read_to_string(fixture.project.path().join("build.rs")).expect("it is there");
     let sibling = fixture.sibling("objects");
     let dir = sibling.display();
     let (from, to) = ("PathBuf::from(env::var_os(\"OUT_DIR\").unwrap())", format!("PathBuf::from(\"{dir}\")"));
