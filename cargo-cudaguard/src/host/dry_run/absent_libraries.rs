@@ -1,243 +1,31 @@
 //! Libraries that files need and that are not found. Every way to name the files, alone or in an archive, has the same rule.
 
+use std::collections::BTreeSet;
+use std::sync::LazyLock;
+
+use serde::Deserialize;
+
 use crate::binary::examined::names_library_of_cuda;
 use crate::binary::file::{Binary, TargetOs};
 use crate::family::{is_of_nvidia, opened_libraries};
 use cudaguard::internal::elf::Elf;
 use cudaguard::internal::vendor;
 
-/// Libraries that every system provides, by their names between `lib` and `.so`: those that every wheel may need (PEP 600; the
-/// lists of `auditwheel`), and the others of glibc and musl.
-const OF_SYSTEM: &[&str] = &[
-    "c",
-    "m",
-    "dl",
-    "rt",
-    "pthread",
-    "util",
-    "resolv",
-    "nsl",
-    "anl",
-    "mvec",
-    "crypt",
-    "gcc_s",
-    "stdc++",
-    "atomic",
-    "z",
-    "expat",
-    "X11",
-    "Xext",
-    "Xrender",
-    "ICE",
-    "SM",
-    "GL",
-    "glib-2.0",
-    "gobject-2.0",
-    "gthread-2.0",
-];
+/// The libraries that machines provide (`data/libraries.toml`).
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct MachineLibraries {
+    system: BTreeSet<String>,
+    languages: BTreeSet<String>,
+    other_vendors: BTreeSet<String>,
+    mkl: BTreeSet<String>,
+    windows: BTreeSet<String>,
+}
 
-/// Run-time libraries of compilers and interpreters.
-const OF_LANGUAGES: &[&str] = &[
-    "gomp", "gfortran", "quadmath", "itm", "ssp", "asan", "tsan", "ubsan", "omp", "c++", "c++abi", "unwind", "python",
-];
-
-/// Libraries that select a driver: of a GPU for graphics, or of an RDMA network.
-const OF_DRIVERS: &[&str] = &[
-    "GLX",
-    "GLdispatch",
-    "OpenGL",
-    "EGL",
-    "GLESv2",
-    "OpenCL",
-    "vulkan",
-    "drm",
-    "gbm",
-    "ibverbs",
-    "rdmacm",
-    "mlx5",
-    "numa",
-];
-
-/// Other packages that every distribution has.
-const OF_DISTRIBUTIONS: &[&str] = &["ffi", "ssl", "crypto", "bz2", "lzma", "zstd", "xcb"];
-
-/// Libraries of AMD and Intel, which contain no code for NVIDIA's GPUs, without digits at the end.
-const OF_OTHER_VENDORS: &[&str] = &[
-    "MIOpen",
-    "amd_comgr",
-    "amd_smi",
-    "amdhip",
-    "hipblas",
-    "hipblaslt",
-    "hipfft",
-    "hiprand",
-    "hiprtc",
-    "hiprtc-builtins",
-    "hipsolver",
-    "hipsparse",
-    "hipsparselt",
-    "hsa-runtime",
-    "imf",
-    "intlc",
-    "iomp",
-    "irc",
-    "irng",
-    "rccl",
-    "rocblas",
-    "rocfft",
-    "rocm-core",
-    "rocm_smi",
-    "rocprofiler",
-    "rocprofiler-register",
-    "rocprofiler-sdk",
-    "rocrand",
-    "rocroller",
-    "rocsolver",
-    "rocsparse",
-    "roctracer",
-    "roctx",
-    "svml",
-    "sycl",
-    "ze_loader",
-];
-
-/// The start of the names of Intel's MKL.
-const OF_MKL: &[&str] = &[
-    "mkl_avx",
-    "mkl_blacs",
-    "mkl_cdft",
-    "mkl_core",
-    "mkl_def",
-    "mkl_gf",
-    "mkl_gnu",
-    "mkl_intel",
-    "mkl_mc",
-    "mkl_rt",
-    "mkl_scalapack",
-    "mkl_sequential",
-    "mkl_sycl",
-    "mkl_tbb",
-    "mkl_vml",
-];
-
-/// The DLLs of Windows and of its run-time libraries, in lower case. A name ends here before a number or its ending.
-const OF_WINDOWS: &[&str] = &[
-    "advapi",
-    "authz",
-    "avicap",
-    "avifil",
-    "avrt",
-    "bcrypt",
-    "bcryptprimitives",
-    "cabinet",
-    "cfgmgr",
-    "combase",
-    "comctl",
-    "comdlg",
-    "concrt",
-    "coremessaging",
-    "credui",
-    "crypt",
-    "cryptbase",
-    "cryptui",
-    "d2d",
-    "d3d",
-    "d3dcompiler_",
-    "d3dx10_",
-    "d3dx11_",
-    "d3dx9_",
-    "dbgcore",
-    "dbgeng",
-    "dbghelp",
-    "dcomp",
-    "dhcpcsvc",
-    "dinput",
-    "directml",
-    "dnsapi",
-    "dsound",
-    "dwmapi",
-    "dwrite",
-    "dxcompiler",
-    "dxcore",
-    "dxgi",
-    "dxil",
-    "dxva",
-    "evr",
-    "fltlib",
-    "gdi",
-    "gdiplus",
-    "glu",
-    "hid",
-    "imagehlp",
-    "imm",
-    "iphlpapi",
-    "kernel",
-    "kernelbase",
-    "ksuser",
-    "mf",
-    "mfc",
-    "mfplat",
-    "mfreadwrite",
-    "mfuuid",
-    "mmdevapi",
-    "mpr",
-    "mscoree",
-    "msvcm",
-    "msvcp",
-    "msvcr",
-    "msvcrt",
-    "mswsock",
-    "ncrypt",
-    "netapi",
-    "normaliz",
-    "ntdll",
-    "ole",
-    "oleacc",
-    "oleaut",
-    "oledlg",
-    "opencl",
-    "opengl",
-    "pdh",
-    "powrprof",
-    "propsys",
-    "psapi",
-    "python",
-    "quartz",
-    "rasapi",
-    "rpcrt",
-    "sechost",
-    "secur",
-    "setupapi",
-    "shcore",
-    "shell",
-    "shlwapi",
-    "sspicli",
-    "synchronization",
-    "tdh",
-    "ucrtbase",
-    "urlmon",
-    "user",
-    "userenv",
-    "usp",
-    "uxtheme",
-    "vcomp",
-    "vcruntime",
-    "version",
-    "vulkan-",
-    "wevtapi",
-    "winhttp",
-    "wininet",
-    "winmm",
-    "winscard",
-    "winspool",
-    "wintrust",
-    "winusb",
-    "wldap",
-    "ws2_",
-    "wsock",
-    "wtsapi",
-    "xinput",
-];
+static OF_MACHINE: LazyLock<MachineLibraries> = LazyLock::new(|| {
+    let text = include_str!("../../../data/libraries.toml");
+    toml::from_str(text).unwrap_or_else(|error| unreachable!("built-in table: {error}"))
+});
 
 /// Returns true for a DLL that every Windows machine has, or that an interpreter or a package of Microsoft installs.
 fn is_of_windows(dll: &str) -> bool {
@@ -248,12 +36,12 @@ fn is_of_windows(dll: &str) -> bool {
     let stem = lower.split('.').next().unwrap_or_default();
     let root = stem.trim_end_matches(|c: char| c.is_ascii_digit());
     // `d3d12core.dll`, `vcruntime140_1.dll`, `mfc140u.dll`
-    let mut versions = OF_WINDOWS.iter().filter_map(|start| stem.strip_prefix(start));
+    let mut versions = OF_MACHINE.windows.iter().filter_map(|start| stem.strip_prefix(start.as_str()));
     let is_variant = versions.any(|version| {
         let rest = version.trim_start_matches(|c: char| c.is_ascii_digit());
         rest.len() < version.len() && (rest.starts_with('_') || matches!(rest, "u" | "ud" | "d" | "core" | "t"))
     });
-    OF_WINDOWS.contains(&root) || OF_WINDOWS.contains(&stem) || is_variant
+    OF_MACHINE.windows.contains(root) || OF_MACHINE.windows.contains(stem) || is_variant
 }
 
 /// Returns true for the name of a DLL or of an extension module for Windows.
@@ -277,11 +65,10 @@ pub(crate) fn is_of_program(soname: &str) -> bool {
     let root = stem.split(['-', '.']).next().unwrap_or_default().trim_end_matches(|c: char| c.is_ascii_digit());
     // Only a linker finds those of a distribution without a version.
     let is_versioned = plain.contains(".so.") || matches!(stem, "c" | "m" | "dl");
-    let is_system = OF_LANGUAGES.contains(&stem)
-        || is_versioned && [OF_SYSTEM, OF_DRIVERS, OF_DISTRIBUTIONS].iter().any(|names| names.contains(&stem));
+    let is_system = OF_MACHINE.languages.contains(stem) || is_versioned && OF_MACHINE.system.contains(stem);
     let is_variant = matches!(root, "python" | "xcb") || stem.starts_with("c.musl-");
-    let is_others = OF_OTHER_VENDORS.contains(&stem.trim_end_matches(|c: char| c.is_ascii_digit()))
-        || OF_MKL.iter().any(|start| stem.starts_with(start));
+    let is_others = OF_MACHINE.other_vendors.contains(stem.trim_end_matches(|c: char| c.is_ascii_digit()))
+        || OF_MACHINE.mkl.iter().any(|start| stem.starts_with(start.as_str()));
     !(is_system || is_variant || is_others || is_of_nvidia(file))
 }
 
