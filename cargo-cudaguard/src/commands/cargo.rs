@@ -113,7 +113,7 @@ pub(crate) fn run_cargo(env: &Env, verb: CargoVerb, arguments: &[OsString]) -> R
         return Err(cannot_run(env, &platform::replace_process(&mut command)));
     }
     let config = Config::read(env, &call.configs)?;
-    let (outer, inner) = (outer_wrapper(&config), inner_wrapper(&config));
+    let (outer, inner) = wrappers(&config);
     let form = MessageFormat::from_values(&call.message_format);
     let fetched = verb == CargoVerb::Install && call.path.is_none();
     let (mut build, scratch, made) = if fetched {
@@ -223,7 +223,7 @@ pub(crate) fn print_environment(env: &Env, arguments: &[OsString]) -> Result<Exi
 fn environment_variables(env: &Env, arguments: &[OsString]) -> Result<(String, Option<CliError>), CliError> {
     let call = Call::parse(Some(CargoVerb::Build), arguments);
     let config = Config::read(env, &call.configs)?;
-    let (outer, inner) = (outer_wrapper(&config), inner_wrapper(&config));
+    let (outer, inner) = wrappers(&config);
     let (mut build, _, refused) = prepare_build(CargoVerb::Build, &call, &config, inner)?;
     build.outer = outer;
     let mut variables: Vec<(&str, OsString)> = vec![
@@ -522,34 +522,26 @@ fn is_quiet(call: &Call, config: &Config) -> bool {
     call.quiet || config.bool_value(&["term", "quiet"])
 }
 
-/// Returns the workspace wrapper that cargo would call without cudaguard. In a nested build it is the inner wrapper of
-/// the outer build.
-fn inner_wrapper(config: &Config) -> Vec<String> {
+/// Returns the wrapper for all compilers, and the wrapper for the workspace, that cargo would call without cudaguard. In a nested
+/// build they are those of the outer build.
+fn wrappers(config: &Config) -> (Vec<String>, Vec<String>) {
     if config.env.var_os(MARK).is_some()
-        && let Some(outer) = config.env.var_os(BUILD).and_then(|file| BuildContext::read(Path::new(&file)))
+        && let Some(build) = config.env.var_os(BUILD).and_then(|file| BuildContext::read(Path::new(&file)))
     {
-        return outer.inner;
+        return (build.outer, build.inner);
     }
-    // Cargo reads the variable as one path, even if it contains blanks.
-    if let Some(wrapper) = config.env.var("RUSTC_WORKSPACE_WRAPPER") {
-        return vec![wrapper];
-    }
-    config.program_path(&["build", "rustc-workspace-wrapper"]).into_iter().collect()
-}
-
-/// Returns the wrapper for all compilers: `RUSTC_WRAPPER` (an empty value means none), or else the one in cargo's
-/// configuration.
-fn outer_wrapper(config: &Config) -> Vec<String> {
-    if config.env.var_os(MARK).is_some()
-        && let Some(outer) = config.env.var_os(BUILD).and_then(|file| BuildContext::read(Path::new(&file)))
-    {
-        return outer.outer;
-    }
-    match config.env.var_os_raw("RUSTC_WRAPPER") {
+    let outer = match config.env.var_os_raw("RUSTC_WRAPPER") {
+        // An empty value means none.
         Some(wrapper) if wrapper.is_empty() => Vec::new(),
         Some(wrapper) => vec![wrapper.to_string_lossy().into_owned()],
         None => config.program_path(&["build", "rustc-wrapper"]).into_iter().collect(),
-    }
+    };
+    let inner = match config.env.var("RUSTC_WORKSPACE_WRAPPER") {
+        // Cargo reads the variable as one path, even if it contains blanks.
+        Some(wrapper) => vec![wrapper],
+        None => config.program_path(&["build", "rustc-workspace-wrapper"]).into_iter().collect(),
+    };
+    (outer, inner)
 }
 
 /// Makes cargo start the program with cudaguard's runner, which reports loader problems before the program starts.

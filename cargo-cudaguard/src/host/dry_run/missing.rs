@@ -20,10 +20,10 @@ pub(super) fn missing_library_finding(env: &Env, graph: &LoadGraph, request: &Li
         }
         LoadOutcome::Absent(candidates) => {
             let values = values.with("looked_in", searched_directories(candidates));
-            if let Some(major) = CUDNN.major(name) {
-                return absent_library(env, graph, request, candidates, major, values);
-            }
             let values = values.with("cure", missing_library_hint(env, name));
+            if let Some(major) = CUDNN.major(name) {
+                return absent_cudnn(graph, request, candidates, major, values);
+            }
             let values =
                 values.with_known("beside", other_major(env, candidates, name).map(|file| file.display().to_string()));
             wrong_architecture(candidates).map_or_else(
@@ -159,20 +159,13 @@ fn searched_directories(candidates: &[LibraryCandidate]) -> String {
     text
 }
 
-fn absent_library(
-    env: &Env,
+fn absent_cudnn(
     graph: &LoadGraph,
     request: &LibraryRequest,
     candidates: &[LibraryCandidate],
     major: u32,
     values: Values,
 ) -> Finding {
-    let name = &request.name;
-    let cure = match find_outside_search_paths(env, name) {
-        Some(dir) => MessageFragment::FoundElsewhere.render(&Values::default().with("folder", dir.display())),
-        None => install_hint(name),
-    };
-    let values = values.with("cure", cure);
     if let Some((other, candidate)) = other_cudnn(graph, request.by, major) {
         let version = file_version(graph.files(), &candidate.path);
         let found = version.map_or_else(|| other.to_string(), |version| version.to_string());
