@@ -38,7 +38,7 @@ fn assert_named(bench: &Bench, file: &str, cc: &str, cuda: &str, release: &str) 
 }
 
 /// The layout of candle: machine code in containers, and PTX text of a newer toolkit as a constant.
-#[e2e]
+#[e2e(slow)]
 fn ptx_text_beside_containers_needs_driver() {
     let bench = Bench::new("13.5");
     bench.write("k.cu", KERNEL);

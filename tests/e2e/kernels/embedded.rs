@@ -162,7 +162,7 @@ fn linkers_keep_device_code() {
 
 /// Compilers refer to the target of the record in different ways: by section, by a symbol with any number, or from a later
 /// position.
-#[e2e]
+#[e2e(slow)]
 fn device_link_record_is_read() {
     let bench = Bench::new("13.5");
     bench.nvcc(&format!("-fatbin {} alone.cu -o linked.fatbin", gencode("80:sm_80")));

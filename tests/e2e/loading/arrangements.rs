@@ -23,7 +23,7 @@ fn compare_with(options: &[&str]) {
 fn arrangements_agree_here() {
     world::need();
     tools::need("/usr/sbin/ldconfig");
-    compare(50, "/");
+    compare(30, "/");
 }
 
 #[e2e(slow)]
