@@ -23,23 +23,23 @@ fn compare_with(options: &[&str]) {
 fn arrangements_agree_here() {
     world::need();
     tools::need("/usr/sbin/ldconfig");
-    compare(30, "/");
+    compare(200, "/");
 }
 
 #[e2e(slow)]
 fn arrangements_agree_with_oldest_glibc() {
-    compare(100, &debian("bullseye"));
+    compare(200, &debian("bullseye"));
 }
 
 #[e2e(slow)]
 fn arrangements_agree_with_newest_glibc() {
-    compare(100, &debian("trixie"));
+    compare(200, &debian("trixie"));
 }
 
 #[e2e(slow)]
 fn arrangements_agree_with_musl() {
     tools::need("musl-gcc");
-    compare_with(&["--seed", "1", "--count", "100", "--compiler", "musl-gcc"]);
+    compare_with(&["--seed", "1", "--count", "200", "--compiler", "musl-gcc"]);
 }
 
 /// A cuDNN that ends the child of the guard with `abort()`, which musl sends to the thread that the last fork recorded.
