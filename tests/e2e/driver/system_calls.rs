@@ -123,5 +123,6 @@ fn kind(line: &str) -> String {
             object.clone()
         }
     });
+    let object = if object.starts_with("/proc/self/fd/") { "/proc/self/fd/<number>" } else { &object };
     format!("{call} {object}").trim_end().to_owned()
 }
