@@ -131,6 +131,8 @@ static void check_room_for_notes(void) {
   IS(cx->notes, MAX_NOTES);
   for (k = 1; k < MAX_NOTES; k++) cx->note[k].own = 1;
   IS(make_room_for_note(cx, 1) - cx->note, 0);
+  cx->note[0].own = 1;
+  IS(make_room_for_note(cx, 1) == 0, 1);
 }
 
 /* Texts are stored once, and not cut. */
