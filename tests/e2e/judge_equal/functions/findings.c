@@ -108,6 +108,10 @@ static void check_room(void) {
   add_finding_with_severity(cx, NOTE_NEWER, INFO)->min = 79;
   for (k = 0; k < MAX_FINDINGS; k++) IS(cx->findings.at[k].min, k ? 100 : 77);
   IS(cx->findings.spare.min, 79);
+  cx->call.result.count = 0;
+  cx->call.result.dropped = 5; /* by the judge */
+  add_judged_findings(cx);
+  IS(cx->findings.dropped, 5 + MAX_FINDINGS - 1 + 5);
   cx->dropped_notes = 3;
   report_all_dropped(cx);
   IS(cx->findings.count, MAX_FINDINGS + 2);
