@@ -210,8 +210,8 @@ impl ArtifactReport {
             all.opened.extend(opened);
         }
         // A part that cannot be read cannot be loaded either, and the judge reports it as absent.
-        let reported: BTreeSet<&str> = all.brought.iter().flat_map(BroughtCudnn::absent_parts).collect();
-        all.not_examined.retain(|part| !reported.contains(file_name(&part.name)));
+        let reported: BTreeSet<String> = all.brought.iter().flat_map(BroughtCudnn::absent_parts).collect();
+        all.not_examined.retain(|part| !reported.contains(&format!("{}!{}", all.file, part.name)));
         all.modules = whole.loaded_modules(&modules);
         all.opened.extend(whole.opened_on_machine());
         all.drop_implied_rows(&of_vendor);

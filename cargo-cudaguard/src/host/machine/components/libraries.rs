@@ -57,14 +57,19 @@ pub struct BroughtCudnn {
 }
 
 impl BroughtCudnn {
-    /// Returns the parts that the manifest requires and this library lacks. The judge reports them.
-    pub(crate) fn absent_parts(&self) -> impl Iterator<Item = &str> {
-        let present = self.library.as_ref().ok().and_then(|library| library.parts.as_ref());
-        let required = self.rows.iter().filter_map(|row| match row {
-            Requirement::Part { file, .. } => Some(file.as_str()),
-            _ => None,
-        });
-        required.filter(move |file| present.is_some_and(|parts| parts.iter().all(|part| part.file != *file)))
+    /// Returns the paths of the parts that the manifest requires and this library lacks. The judge reports them.
+    pub(crate) fn absent_parts(&self) -> Vec<String> {
+        let Ok(HostLibrary { path: Some(path), parts: Some(present), .. }) = &self.library else { return Vec::new() };
+        let dir = &path[..path.rfind(['/', '!']).map_or(0, |end| end + 1)];
+        let mut absent = Vec::new();
+        for row in &self.rows {
+            if let Requirement::Part { file, .. } = row
+                && present.iter().all(|part| part.file != *file)
+            {
+                absent.push(format!("{dir}{file}"));
+            }
+        }
+        absent
     }
 
     /// Checks the manifest with this library instead of the one of the machine.
