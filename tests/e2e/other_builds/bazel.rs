@@ -1,10 +1,10 @@
 //! Bazel, offline: the rules of the documentation, and replacements for the parts of its C rules that Bazel would download.
 
 use std::fs;
+use std::os::unix::fs::symlink;
 
-use cudaguard_tests::{Call, Outcome, Scratch, compiled_once, e2e, tools};
+use cudaguard_tests::{Call, Outcome, Scratch, compiled_once, e2e, parts, tools};
 
-use super::events::use_toolkit;
 use super::{Project, blocks, is_whole};
 
 /// Files that Bazel's own rules load from repositories on the network. They re-export built-in rules.
@@ -95,7 +95,7 @@ pub(super) fn project() -> Project {
 fn bazel() {
     let project = project();
     let _ended = Ended(&project);
-    use_toolkit(&project, "13.0");
+    symlink(parts::cuda("13.0"), project.path("toolkit")).expect("a link can be made");
     let build = || run(&project, &["build", "//:my-model"]);
     let built = build().success();
     assert!(!built.stdout.contains("cudaguard: ") && !built.stdout.contains("[CG"), "{built}");

@@ -1,7 +1,6 @@
 //! Build systems other than cargo and CMake: the tests run the code of docs/start/other-build-systems.md.
 
 mod bazel;
-mod events;
 
 use std::ffi::OsString;
 use std::fs;
@@ -90,10 +89,6 @@ impl Project {
 
     fn write(&self, file: &str, text: &str) {
         scratch::write(&self.0.join("source").join(file), text);
-    }
-
-    fn read(&self, file: &str) -> String {
-        fs::read_to_string(self.path(file)).unwrap_or_else(|error| panic!("{file}: {error}"))
     }
 
     pub(crate) fn path(&self, file: &str) -> PathBuf {

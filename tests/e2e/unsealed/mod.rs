@@ -5,7 +5,6 @@ mod front_ends;
 mod ptx_text;
 
 use std::fs;
-use std::path::Path;
 
 use cudaguard_tests::containers::copies;
 use cudaguard_tests::world::{self, A100, MakeMachine as _, V100, World};
@@ -167,35 +166,6 @@ fn linked_libcuda_is_checked() {
     }
 }
 
-/// Separately linked device code of several files is checked like other code. Without the device link there is no program:
-/// its host code refers to the output of that link.
-#[e2e(slow)]
-fn relocatable_device_code_is_accounted() {
-    world::need();
-    tools::need_all(&["cc", "g++"]);
-    let scratch = Scratch::without_blanks("unsealed");
-    let flags = "-rdc=true -gencode arch=compute_80,code=sm_80";
-    let parts: Vec<_> = ["a", "b"].map(|name| object(scratch.path(), name, flags)).into();
-    let linked = scratch.join("linked.o");
-    let link = fixture::nvcc(&cudaguard_tests::parts::cuda("13.0")).args(["-dlink", "-arch=sm_80", "-o"]);
-    let _ = link.arg(&linked).args(&parts).run().success();
-    let main = scratch.join("main.cpp");
-    fs::write(&main, "int main() {}\n").expect("a file can be written");
-    let unlinked = Call::new("g++").arg("-o").arg(scratch.join("unlinked")).arg(main).args(&parts);
-    let unlinked = unlinked.arg(cudaguard_tests::parts::cuda("13.0").join("lib/libcudart_static.a")).run();
-    assert!(unlinked.stderr.contains("undefined reference to `__cudaRegisterLinkedBinary"), "{unlinked}");
-    let manifest = before_linking();
-    let objects = [&parts[..], std::slice::from_ref(&linked)].concat();
-    let twins = Build { compiler: "cc", flags: &[], options: &[], manifest: &manifest }.make(scratch.path(), &objects);
-    for (gpu, refused) in [(V100, true), (A100, false)] {
-        let place = Scratch::new("unsealed-world");
-        let machine = World::new("580.95.05", 13000, &[gpu]).make(&place.join("world"));
-        let [unsealed, sealed] = twins.each_ref().map(|twin| reported(&place, &machine, twin, &[]));
-        assert_eq!((unsealed.0.replace("/unsealed/", "/sealed/"), &unsealed.1), (sealed.0, &sealed.1));
-        assert_eq!(unsealed.0.starts_with("status Some(78)"), refused, "{}", unsealed.0);
-    }
-}
-
 /// Cases: name, and the flags of each object.
 const BUILDS: &[(&str, &[&str])] = &[
     ("without kernels", &[]),
@@ -232,42 +202,5 @@ fn sealed_twin(objects: &[&str]) {
             assert_eq!(unsealed.0.replace("/unsealed/", "/sealed/"), sealed.0, "on {name} with {variables:?}");
             assert_eq!(unsealed.1, sealed.1, "on {name} with {variables:?}");
         }
-    }
-}
-
-/// Changes the PTX ISA of this object's PTX entries to 9.9.
-fn newer_ptx(object: &Path) {
-    let mut bytes = fs::read(object).expect("an object");
-    // A header begins with its kind, PTX, and version 1.1. It contains the ISA as minor and major.
-    let starts: Vec<_> = (0..bytes.len() - 64).step_by(8).filter(|at| bytes[*at..*at + 4] == [1, 0, 1, 1]).collect();
-    assert_eq!(starts.len(), 1, "one entry of PTX");
-    for at in starts {
-        bytes[at + 24..at + 28].copy_from_slice(&[9, 0, 9, 0]);
-    }
-    fs::write(object, bytes).expect("a file can be written");
-}
-
-/// Known drivers do not compile it. For newer drivers this is unknown, and the output reports it.
-#[e2e(slow)]
-fn unknown_ptx_is_accounted() {
-    world::need();
-    let scratch = Scratch::without_blanks("unsealed");
-    let object = object(scratch.path(), "k", "-gencode arch=compute_80,code=compute_80");
-    newer_ptx(&object);
-    let manifest = before_linking();
-    let [unsealed, sealed] =
-        Build { compiler: "cc", flags: &[], options: &[], manifest: &manifest }.make(scratch.path(), &[object]);
-    for (release, cuda, code) in [("590.44.01", 13010, "CG302"), ("620.01", 13050, "CG302"), ("630.01", 13060, "CG505")]
-    {
-        let place = Scratch::new("unsealed-world");
-        let machine = World::new(release, cuda, &[A100]).make(&place.join("world"));
-        let [text, twin] = [&unsealed, &sealed].map(|program| reported(&place, &machine, program, &[]));
-        assert_eq!((text.0.replace("/unsealed/", "/sealed/"), &text.1), (twin.0, &twin.1), "{release}");
-        let refused = code == "CG302";
-        assert_eq!(text.0.starts_with("status Some(78)"), refused, "{release}: {}", text.0);
-        let findings = text.1["findings"].as_array().expect("findings");
-        assert!(findings.iter().any(|finding| finding["code"] == code), "{release}: {findings:?}");
-        let newer = findings.iter().any(|finding| finding["message"].to_string().contains("newer than the guard"));
-        assert_eq!(newer, !refused, "{release}: {findings:?}");
     }
 }
