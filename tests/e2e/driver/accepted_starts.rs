@@ -4,7 +4,7 @@
 use std::fs;
 use std::path::Path;
 
-use cudaguard_tests::world::{A10, A100, Gpu, H100, Layout, Library, Manner, NEWS, ORIN, T4, World};
+use cudaguard_tests::world::{A100, Gpu, H100, Layout, Library, Manner, ORIN, T4, World};
 use cudaguard_tests::{Scratch, Test, e2e, layout, parts};
 
 use super::refused_starts::{NOTE_575, r535, r580};
@@ -12,8 +12,7 @@ use super::scenario::{Scene, scene};
 
 #[e2e(rows)]
 fn tests() -> Vec<Test> {
-    let tables =
-        [("compatible", compatible()), ("visible", visible()), ("locations", locations()), ("unknown", unknown())];
+    let tables = [("visible", visible()), ("locations", locations())];
     let rows = tables.into_iter().flat_map(|(group, scenes)| scenes.into_iter().map(move |scene| scene.test(group)));
     rows.collect()
 }
@@ -65,31 +64,7 @@ fn wheel_shared_cudart_runs() {
     shared_cudart("shared cudart of a wheel", dir(&parts::cuda("13.2")), "CG507 info");
 }
 
-#[e2e]
-fn cudnn_with_eight_gpus_runs() {
-    let path = dir(&parts::cudnn("9.15.1"));
-    scene("cuDNN and eight GPUs", "vision", r580(&[H100; 8])).with("LD_LIBRARY_PATH", path).runs(0, NOT_WHOLE).play();
-}
-
 const VISIBLE: &str = "CUDA_VISIBLE_DEVICES";
-
-/// Machines on which no NVIDIA code runs (level 0).
-fn compatible() -> Vec<Scene> {
-    vec![
-        scene("machine code for the GPU", "model", r580(&[A100])).runs(0, ""),
-        scene("machine code for a GPU of its major", "model", r580(&[A10])).runs(0, ""),
-        scene("PTX for the GPU", "model", r580(&[H100])).runs(0, ""),
-        scene("eight GPUs", "model", r580(&[H100; 8])).runs(0, ""),
-        scene("cudart of the driver", "runtime", r580(&[A100])).runs(0, ""),
-        scene("cudart of an older driver's major", "runtime", World::new("610.43.02", 13030, &[A100])).runs(0, ""),
-        scene("required and present", "needy", r580(&[A100])).runs(0, ""),
-        scene("closed kernel module", "model", World { open: false, ..r580(&[A100]) }).runs(0, ""),
-        scene("Debian", "model", World { layout: Layout::Debian, ..r580(&[A100]) }).runs(0, ""),
-        scene("directory in LD_LIBRARY_PATH", "model", World { layout: Layout::Dir, ..r580(&[A100]) }).runs(0, ""),
-        scene("nothing of NVIDIA", "model", World::bare()).runs(0, "CG504 info"),
-        scene("nothing of NVIDIA and cudart", "runtime", World::bare()).runs(0, "CG504 info"),
-    ]
-}
 
 /// Selections of the visible GPUs.
 fn visible() -> Vec<Scene> {
@@ -184,30 +159,5 @@ fn locations() -> Vec<Scene> {
             World { compat: Some(Library::new("580.95.05", 13000)), ..r535(&[H100]) },
         )
         .runs(1, ""),
-    ]
-}
-
-/// Unknown facts cause one probe. A driver that does not answer refuses no program.
-fn unknown() -> Vec<Scene> {
-    let model = |name, world| scene(name, "model", world);
-    let manner = |manner, gpus: &[_]| r535(gpus).library(|library| library.manner = manner);
-    vec![
-        scene("driver that hangs while loading", "runtime", manner(Manner::HangsEarly, &[A100])).runs(1, "CG505 info"),
-        scene("driver that crashes", "runtime", manner(Manner::Crashes, &[A100])).runs(1, "CG505 info"),
-        scene("driver that crashes while loading", "runtime", manner(Manner::CrashesEarly, &[A100]))
-            .runs(1, "CG505 info"),
-        scene("driver that exits", "runtime", manner(Manner::Ends, &[A100])).runs(1, "CG505 info"),
-        model("driver that prints", r580(&[NEWS]).library(|library| library.manner = Manner::Talks)).runs(1, ""),
-        model("unknown GPU", r580(&[NEWS])).runs(1, ""),
-        model("unknown GPU next to a fit one", r580(&[NEWS, A100])).runs(1, ""),
-        model("system not ready", r535(&[T4]).library(|library| library.init = 802)).runs(1, "CG505 info"),
-        model("PTX forced where it serves", r580(&[H100])).with("CUDA_FORCE_PTX_JIT", "1").runs(0, ""),
-        model("machine code of a toolkit of a newer major", r535(&[A100])).runs(1, "CG505 info"),
-        model("missing PTX compiler that is not needed", r580(&[A100]).library(|library| library.jit = false))
-            .runs(0, ""),
-        model("PTX switched off and not needed", r580(&[A100])).with("CUDA_DISABLE_PTX_JIT", "1").runs(0, ""),
-        // Only a report triggers the probe, and nothing refuses the program.
-        scene("optional GPU is unfit", "patient", r580(&[T4])).runs(1, "CG303 error"),
-        scene("optional GPU is missing", "patient", World::bare()).runs(0, "CG504 info"),
     ]
 }

@@ -4,7 +4,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use cudaguard_tests::world::{self, Machine, MakeMachine as _, Manner, World};
-use cudaguard_tests::{Call, Outcome, Scratch, Test, fake_library, last_report, parts, snapshot, sorted_codes, test};
+use cudaguard_tests::{
+    Call, Outcome, Scratch, Test, command, fake_library, last_report, parts, snapshot, sorted_codes, test,
+};
 use serde_json::Value;
 
 use super::fixture;
@@ -63,6 +65,10 @@ impl Scene {
             assert_eq!((&*outcome.stdout, &*outcome.stderr), ("main ran\n", ""), "{outcome}");
         }
         self.hold_against_the_driver(&played);
+        let variables: Vec<(&str, &str)> = self.variables.iter().map(|(name, value)| (*name, &**value)).collect();
+        let verify = played.stage.machine.call(command::path(), &variables).args(["verify", "--json"]);
+        let verified = verify.arg(&played.program).run().json();
+        assert_eq!(verified["verdict"], report["verdict"], "{report:#}\n{verified:#}");
         let file = self.name.replace(',', "").replace(' ', "-");
         snapshot::check(&format!("driver/{file}"), &played.reported());
     }

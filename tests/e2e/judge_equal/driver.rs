@@ -138,16 +138,6 @@ impl Machine {
         self
     }
 
-    /// Changes the release of libcuda, so that it differs from that of the kernel module.
-    pub(crate) fn with_other_libcuda(self) -> Self {
-        self.lib(|lib| lib.release = "550.163.01").init(803)
-    }
-
-    pub(crate) fn without_nodes(mut self) -> Self {
-        self.nodes = false;
-        self
-    }
-
     fn init(self, init: u32) -> Self {
         self.lib(|lib| lib.init = init)
     }

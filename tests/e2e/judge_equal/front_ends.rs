@@ -8,15 +8,12 @@ use cargo_cudaguard::host::facts::{CudartState, CudnnState, DriverState, Host};
 use cargo_cudaguard::host::judge::{judge, together};
 use cargo_cudaguard::verdict::Verdict;
 use cudaguard::internal::finding::{self, Finding, MessageTemplate, Severity, Values};
-use cudaguard::internal::manifest::{GpuCoverage, Manifest};
-use cudaguard::internal::policy::GpuNeed;
-use cudaguard_tests::{Call, Scratch, command, e2e, places};
+use cudaguard::internal::manifest::Manifest;
+use cudaguard_tests::{Call, command, e2e};
 use serde_json::Value;
 
-use crate::judge_equal::driver::{
-    Case, H100, Machine, Scene, T4, cudart, in_world, kernels, named, need_worlds, needing, plain, r535, written,
-};
-use crate::judge_equal::fixture::{Arch, NATIVE, descriptor};
+use crate::judge_equal::driver::{Case, Machine, Scene, T4, cudart, in_world, need_worlds, plain, r535, written};
+use crate::judge_equal::fixture::{NATIVE, descriptor};
 
 /// The parts of a finding that must be equal in all front ends.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord, Clone)]
@@ -52,41 +49,6 @@ impl ReportedFinding {
     }
 }
 
-/// A guarded program in Rust that prints the result of `cudaguard::check()`.
-fn rust_program() -> Vec<u8> {
-    const MAIN: &str = r#"fn main() {
-    let report = cudaguard::check();
-    let code = report.finding.as_ref().and_then(|finding| finding.code);
-    let code = code.map(|code| format!("[CG{code}] ")).unwrap_or_default();
-    let message = report.finding.map(|finding| finding.message).unwrap_or_default();
-    println!("check {} {code}{message}", report.status as i32);
-}
-"#;
-    NATIVE.made("program-rust", |_, work| {
-        let write = |name: &str, text: String| {
-            let path = work.join(name);
-            std::fs::write(&path, text).expect("a file can be written");
-            path
-        };
-        let check = places::workspace().join("guard-core/src/check.rs");
-        // Only the module of the API, with the paths that it has in the crate `cudaguard`.
-        let library = format!("#[path = \"{}\"]\nmod check;\npub use check::*;\n", check.display());
-        let library = write("cudaguard.rs", library);
-        let rustc = || Call::new("rustc").args(["--edition", "2024"]).dir(work);
-        let _ = rustc().args(["--crate-type", "rlib", "--crate-name", "cudaguard"]).arg(library).run().success();
-        let notes = write("notes.s", Arch::notes(1));
-        let note = work.join("notes.o");
-        let _ = Call::new(NATIVE.cc).arg("-c").arg(notes).arg("-o").arg(&note).run().success();
-        let objects = [NATIVE.shim(), note].map(|object| format!("-Clink-arg={}", object.display()));
-        rustc()
-            .args(["--extern", "cudaguard", "-L", "."])
-            .args(objects)
-            .arg("-o")
-            .arg("made")
-            .arg(write("main.rs", MAIN.to_owned()))
-    })
-}
-
 /// Checks that the text contains all these refusals, in this order.
 pub(super) fn are_printed(refusals: &[&ReportedFinding], text: &str) -> bool {
     // Facts are on indented lines. Only the first refusal is printed with its facts.
@@ -111,10 +73,6 @@ struct Rehearsal<'a> {
     name: &'a str,
     scene: Scene,
     variables: Vec<(&'static str, &'static str)>,
-    /// The note of the program, if a Rust program with this note can replace it.
-    rust: Option<Vec<u8>>,
-    /// Set if the start refuses when the verdict does.
-    refuses: bool,
     expected: Vec<Finding>,
 }
 
@@ -149,8 +107,7 @@ impl Rehearsal<'_> {
         if report["verdict"] != verdict.name() || sorted(&heard) != sorted(&at_start) {
             differ("the report of the start", &(&report["verdict"], heard));
         }
-        let refusals: Vec<&ReportedFinding> =
-            reported.iter().filter(|reported| self.refuses && reported.is_error()).collect();
+        let refusals: Vec<&ReportedFinding> = reported.iter().filter(|reported| reported.is_error()).collect();
         let text_printed = |text: &str| are_printed(&refusals, text);
         let status = if refusals.is_empty() { 0 } else { 78 };
         if started.status() != Some(status) || !text_printed(&started.stderr) {
@@ -179,8 +136,7 @@ impl Rehearsal<'_> {
             differ("exec", &(outcome.status(), outcome.stderr));
         }
 
-        // Calls the API in the program, which starts because of `CUDAGUARD=warn`: in C, and in Rust if the program has a single
-        // note.
+        // Calls the API in the program, which starts because of `CUDAGUARD=warn`.
         let number = match verdict {
             Verdict::Runs => 0,
             Verdict::Refused => 1,
@@ -189,18 +145,9 @@ impl Rehearsal<'_> {
         let worst = self.expected.iter().find(|finding| Verdict::from_findings([*finding]) == verdict && number != 0);
         let words = worst
             .map_or_else(String::new, |finding| format!("[{}] {}", finding.code, ReportedFinding::of(finding).says));
-        let answer = format!("check {number} {words}");
-        let mut ask = |front_end: &str, program: &Path| {
-            let outcome = self.call(program, &["check"]).env("CUDAGUARD", "warn").run();
-            if !outcome.stdout.starts_with(&answer) {
-                differ(front_end, &outcome.stdout);
-            }
-        };
-        ask("cudaguard_check()", &self.scene.program);
-        if let Some(note) = &self.rust {
-            let program = self.scene.scratch.join("program-rust");
-            Arch::patched(&program, rust_program(), std::slice::from_ref(note));
-            ask("cudaguard::check()", &program);
+        let outcome = self.call(&self.scene.program, &["check"]).env("CUDAGUARD", "warn").run();
+        if !outcome.stdout.starts_with(&format!("check {number} {words}")) {
+            differ("cudaguard_check()", &outcome.stdout);
         }
         differences
     }
@@ -239,85 +186,11 @@ fn front_ends_agree() {
                 case.manifests.iter().flat_map(|manifest| judge(manifest, &host)).collect();
             expected.extend(together(&case.manifests, &host));
             finding::sort_findings(&mut expected);
-            let rust = match (&case.manifests[..], case.machine.cudart) {
-                ([manifest], None) => Some(descriptor(manifest)),
-                _ => None,
-            };
             let variables = case.machine.variables.clone();
-            Rehearsal { name: &case.name, scene, variables, rust, refuses: true, expected }.differences()
+            Rehearsal { name: &case.name, scene, variables, expected }.differences()
         })
         .collect();
     assert!(differences.is_empty(), "of {} cases:\n{differences}", cases.len());
-}
-
-/// Messages of the start that no row of the table produces, with the test that covers them.
-const SHOWN_ELSEWHERE: [(&str, &[&str]); 7] = [
-    ("ptx_text::ptx_text_needs_driver", &["DriverTooOldForCodeText"]),
-    (
-        "judges_agree",
-        &[
-            "CudnnInnerMissing",
-            "CudnnInnerMissingNeeded",
-            "CudnnInnerMixed",
-            "CudnnOlderPatch",
-            "CudnnOtherMajor",
-            "CudnnCannotTell",
-            "CudnnCannotTellNotLoaded",
-        ],
-    ),
-    ("front_ends::notes_of_other_writers_are_read", &["NoteNewer", "NoteNewerRows", "NoteDamaged"]),
-    ("robustness::missing_manifest_is_reported", &["NoteDamagedNotFound"]),
-    ("harmless::excess_findings_are_counted", &["NotAllKept", "NotAllKeptNotes"]),
-    ("unloadable_libcuda_is_reported", &["DriverCannotTellNotLoaded"]),
-    ("optional_symbols_may_be_missing", &["LibraryLacksSymbolEmptySlot", "LibraryLacksSymbolByTheLoader"]),
-];
-
-/// Checks that a sentence was made from this template: it contains all text of the template outside of placeholders and brackets.
-fn is_said_by(words: &str, sentence: &str) -> bool {
-    let (mut pieces, mut depth) = (vec![String::new()], 0);
-    for letter in words.chars() {
-        match letter {
-            '[' | '{' => {
-                depth += 1;
-                pieces.push(String::new());
-            }
-            ']' | '}' => depth -= 1,
-            _ if depth == 0 => pieces.last_mut().expect("one at least").push(letter),
-            _ => {}
-        }
-    }
-    let mut rest = sentence;
-    pieces.iter().all(|piece| rest.find(piece.as_str()).map(|at| rest = &rest[at + piece.len()..]).is_some())
-}
-
-/// Checks that each message of a start is produced by a row of the table that all front ends share.
-#[e2e(slow)]
-fn start_findings_are_rows() {
-    let judged = |case: &Case| {
-        let host = case.machine.host();
-        let each = case.manifests.iter().flat_map(|manifest| judge(manifest, &host));
-        each.chain(together(&case.manifests, &host)).collect::<Vec<_>>()
-    };
-    let text_printed: Vec<Finding> = written().iter().flat_map(judged).collect();
-    let elsewhere: Vec<&str> = SHOWN_ELSEWHERE.iter().flat_map(|(_, words)| words.iter().copied()).collect();
-    let findings = cudaguard_findings::read();
-    let spoken = findings.rows.iter().flat_map(|row| &row.words).filter(|words| words.shim);
-    let mut without = Vec::new();
-    for words in spoken {
-        let sentence = words.message.lines().next().unwrap_or_default();
-        let is_it = |text_printed: &Finding| {
-            is_said_by(sentence, &text_printed.message) && is_said_by(&words.hint, &text_printed.hint)
-        };
-        let is_said = text_printed.iter().any(is_it);
-        if is_said == elsewhere.contains(&words.name.as_str()) {
-            without.push((words.name.as_str(), is_said));
-        }
-    }
-    assert!(without.is_empty(), "without a row, or with one and listed as without: {without:?}");
-    let names: Vec<String> = cudaguard_tests::registered().iter().map(|(_, test)| format!("{test:?}")).collect();
-    for (test, _) in SHOWN_ELSEWHERE {
-        assert!(names.iter().any(|name| name.contains(test)), "no test is called {test}");
-    }
 }
 
 /// A modification of a note.
@@ -361,76 +234,8 @@ fn notes_of_other_writers_are_read() {
         let mut note = descriptor(manifest);
         change(&mut note);
         NATIVE.program(&scene.program, std::slice::from_ref(&note), None);
-        let rust = (!name.contains("damaged")).then_some(note);
-        let rehearsal = Rehearsal { name, scene, variables: Vec::new(), rust, refuses: true, expected: vec![expected] };
+        let rehearsal = Rehearsal { name, scene, variables: Vec::new(), expected: vec![expected] };
         differences += &rehearsal.differences();
     }
     assert!(differences.is_empty(), "{differences}");
-}
-
-/// `gpu = "optional"`: neither the start nor `exec` refuses because of the GPU, and the verdict does not change.
-#[e2e(slow)]
-fn programs_with_optional_gpu_start() {
-    need_worlds();
-    let mut differences = String::new();
-    for (name, machine) in [
-        ("missing code for the GPU", r535(&[T4])),
-        ("libcuda of another release", r535(&[H100]).with_other_libcuda()),
-        ("all is right", r535(&[H100])),
-        ("a doubt that turns out right", r535(&[H100]).without_nodes()),
-    ] {
-        let mut manifest = needing(kernels(GpuCoverage::Cubin), GpuNeed::Optional);
-        manifest.sealed = true;
-        let scene = Scene::new(&NATIVE, &manifest, &machine);
-        let expected = judge(&manifest, &host_of(&machine, &scene));
-        let program = scene.program.display().to_string();
-        let rehearsal = Rehearsal { name, scene, variables: Vec::new(), rust: None, refuses: false, expected };
-        let outcome = rehearsal.call(command::path(), &["exec", "--", &program]).run();
-        if outcome.status() != Some(0) || outcome.stdout != "main ran\n" || !outcome.stderr.is_empty() {
-            let _ = writeln!(differences, "{name}: {outcome}");
-        }
-        differences += &rehearsal.differences();
-    }
-    assert!(differences.is_empty(), "{differences}");
-}
-
-/// A library next to the program, and its note, also count for a machine that options or a fleet file describe.
-#[e2e(slow)]
-fn sibling_library_is_checked_for_hosts() {
-    let scratch = Scratch::new("guarded-library");
-    let sealed = |manifest: Manifest| Manifest { sealed: true, ..manifest };
-    let (program, library) = (scratch.join("program"), scratch.join("lib/libguarded.so"));
-    NATIVE.program_with(&program, &[descriptor(&sealed(plain()))], "libguarded.so");
-    let options = ["-shared", "-fPIC", "-Wl,-soname,libguarded.so"].map(str::to_owned);
-    let manifest = sealed(named(kernels(GpuCoverage::Cubin), "inside"));
-    NATIVE.bare("libguarded", &library, &[descriptor(&manifest)], "int guarded;", &options);
-    for (gpu, verdict) in [("7.5", "refused"), ("9.0", "runs")] {
-        let call = command::call(["verify", "--json", "--driver", "535", "--gpu", gpu, "--"]).arg(&program);
-        let outcome = call.env("LD_LIBRARY_PATH", scratch.join("lib")).run();
-        let answer = outcome.json();
-        assert_eq!(answer["verdict"], verdict, "{outcome}");
-        let fleet = scratch.file("fleet.jsonl", format!("{{\"driver\": {{\"user\": \"535.261.03\", \"kernel\": \"535.261.03\"}}, \"gpus\": [{{\"cc\": \"{gpu}\"}}]}}\n"));
-        let call = command::call(["verify", "--json", "--fleet"]).arg(fleet).arg(&program);
-        let outcome = call.env("LD_LIBRARY_PATH", scratch.join("lib")).run();
-        assert!(outcome.stdout.contains(&format!("\"verdict\":\"{verdict}\"")), "{outcome}");
-    }
-}
-
-#[e2e]
-fn object_file_is_not_linked() {
-    let scratch = Scratch::new("object");
-    let (notes, object) = (scratch.file("notes.s", Arch::notes(1)), scratch.join("app.o"));
-    let _ = Call::new(NATIVE.cc).arg("-c").arg(notes).arg("-o").arg(&object).run().success();
-    let bytes = std::fs::read(&object).expect("the compiler made it");
-    Arch::patched(&object, bytes, &[descriptor(&plain())]);
-    let outcome = command::call(["verify", "--json", "--driver", "535", "--"]).arg(&object).run();
-    let answer = outcome.json();
-    assert_eq!(answer["verdict"], "unknown", "{outcome}");
-    assert!(ReportedFinding::list(&answer["findings"]).iter().any(|reported| reported.code == "CG514"), "{outcome}");
-    let verdicts = ["verify", "doctor"].map(|verb| {
-        let outcome = command::call([verb, "--json"]).arg(&object).run();
-        let answer = outcome.json();
-        (answer["verdict"].clone(), outcome.status())
-    });
-    assert_eq!(verdicts[0], verdicts[1], "verify and doctor");
 }

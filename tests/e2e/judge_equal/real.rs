@@ -143,52 +143,6 @@ fn crate_library_names_are_tried() {
     }
 }
 
-/// Loads the loader library of the release built with, and the sub-libraries of an older one. The message names both files.
-#[e2e]
-fn inner_libraries_elsewhere_are_named() {
-    let scratch = Scratch::new("another-folder");
-    let program = scratch.join("program");
-    NATIVE.program(&program, &[descriptor(&manifest("demo", version("9.15.1"), Linkage::Linked))], Some(9));
-    let (loader, inner) = (parts::cudnn("9.15.1-loader").join("lib"), parts::cudnn("9.1.0").join("lib"));
-    let path = std::env::join_paths([&loader, &inner]).expect("paths without colons");
-    let named = format!(
-        "found:      cuDNN 9.1.0 in {}, with {}\n",
-        loader.join("libcudnn.so.9").display(),
-        inner.join("libcudnn_graph.so.9").display()
-    );
-    let start = NATIVE.call(&program).env("LD_LIBRARY_PATH", &path).dir(scratch.path()).run().expect(78);
-    let executed = command::call(["exec", "--"]).arg(&program).env("LD_LIBRARY_PATH", &path).run().expect(78);
-    for printed in [start, executed] {
-        assert!(printed.stderr.contains("CG202") && printed.stderr.contains(&named), "{named}{printed}");
-    }
-}
-
-#[e2e]
-fn cudnn_loader_alone_is_refused() {
-    for (built, inner) in [("9.15.1", "libcudnn_graph.so.9"), ("8.9.7", "libcudnn_ops_infer.so.8")] {
-        for linkage in [Linkage::Linked, Linkage::Dlopened] {
-            let lib = parts::cudnn(&format!("{built}-loader")).join("lib");
-            let (outcome, _) = start(built, linkage, &lib);
-            let outcome = outcome.expect(78);
-            assert!(outcome.stderr.contains("error[CG204]") && outcome.stderr.contains(inner), "{outcome}");
-            assert!(!outcome.stderr.contains("Could not load"), "the output of cuDNN was lost: {outcome}");
-        }
-    }
-}
-
-/// The loader library and the first sub-library are enough for a start. Missing ones are only a warning.
-#[e2e]
-fn fetched_minimum_runs() {
-    let scratch = Scratch::new("minimum");
-    for file in ["libcudnn.so.9", "libcudnn_graph.so.9"] {
-        std::os::unix::fs::symlink(parts::cudnn("9.15.1").join("lib").join(file), scratch.join(file)).expect("a link");
-    }
-    let (outcome, report) = start("9.15.1", Linkage::Linked, scratch.path());
-    let outcome = outcome.success();
-    assert_eq!(outcome.stderr, "");
-    assert_eq!(report["findings"][0]["severity"], "warning", "{report}");
-}
-
 /// The code of the engines and of `libcudnn_cnn` contains their release, which neither a file name nor a symbol shows. Engines
 /// return `CUDNN_STATUS_SUBLIBRARY_VERSION_MISMATCH` if `libcudnn_graph` has another release.
 #[e2e(slow)]

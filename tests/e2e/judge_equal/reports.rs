@@ -5,11 +5,11 @@ use std::path::Path;
 use std::thread;
 
 use cudaguard::internal::manifest::{Linkage, Manifest};
-use cudaguard_tests::{Call, e2e, tools};
+use cudaguard_tests::{e2e, tools};
 use serde_json::Value;
 
 use super::fixture::{NATIVE, descriptor, manifest, version};
-use super::harmless::{LAUNCHER, Scene, built};
+use super::harmless::{Scene, built};
 
 const PROCESSES: usize = 64;
 
@@ -125,21 +125,6 @@ fn each_guard_appends_a_line() {
     }
 }
 
-/// If the path were truncated to the maximum length, it would be the path of another file.
-#[e2e]
-fn overlong_path_is_not_truncated() {
-    const LONGEST: usize = 4095; // PATH_MAX, less its NUL
-    let scene = Scene::right();
-    let other = scene.scratch.file("report", "of somebody else");
-    let long = format!("{}/report.json", "./".repeat((LONGEST - "/report".len()) / 2));
-    assert_eq!(&long[LONGEST - "/report".len()..LONGEST], "/report");
-    let _ = scene.call(&scene.program).env("CUDAGUARD_REPORT", &long).run().success();
-    assert_eq!(fs::read_to_string(&other).expect("it was written here"), "of somebody else");
-    let longest = &long["./././.".len() + 1..];
-    let _ = scene.call(&scene.program).env("CUDAGUARD_REPORT", longest).run().success();
-    assert_eq!(read(&scene.scratch.join("report.json")).len(), 1);
-}
-
 /// The log keeps its contents under each of these names, and the output of the program follows.
 #[e2e]
 fn log_is_appended() {
@@ -177,17 +162,4 @@ fn report_in_read_only_directory() {
         assert_eq!(fs::read_dir(scene.scratch.join("closed")).expect("a folder").count(), 1);
     }
     assert_eq!(read(&file)[1]["verdict"], "runs");
-}
-
-#[e2e]
-fn full_disk_keeps_old_report() {
-    let scene = Scene::right();
-    let source = scene.scratch.file("launcher.c", LAUNCHER);
-    let launcher = scene.scratch.join("launcher");
-    let _ = Call::new("cc").args(["-O1", "-w", "-o"]).arg(&launcher).arg(source).run().success();
-    for how in ["nothing", "no-file-size"] {
-        let call = scene.call(&launcher).arg(how).arg(&scene.program).env("CUDAGUARD_REPORT", "report.json");
-        let _ = call.run().success();
-        assert_eq!(read(&scene.scratch.join("report.json")).len(), 1, "{how}");
-    }
 }

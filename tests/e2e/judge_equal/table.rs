@@ -12,26 +12,20 @@ use cudaguard::internal::finding::{MessageTemplate, Values};
 use cudaguard::internal::manifest::{Linkage, Manifest, Opens, Requirement};
 use cudaguard::internal::vendor::{self, CUDNN};
 use cudaguard::internal::version::{CudaVersion, Version};
-use cudaguard_tests::{Call, Scratch, command, e2e, last_report, sorted_codes};
+use cudaguard_tests::{Scratch, e2e, last_report, sorted_codes};
 
 use super::driver::{named, plain, split_word};
 use super::fixture::{AARCH64, Arch, NATIVE, Says, descriptor, is_short, manifest, version};
-use super::front_ends::{ReportedFinding, are_printed, sorted};
 
 #[e2e]
 fn judges_agree() {
-    drive(&NATIVE, false);
-}
-
-#[e2e(slow)]
-fn front_ends_agree() {
-    drive(&NATIVE, true);
+    drive(&NATIVE);
 }
 
 #[e2e(slow)]
 fn judges_agree_on_aarch64() {
     AARCH64.need();
-    drive(&AARCH64, false);
+    drive(&AARCH64);
 }
 
 /// The state of a sub-library.
@@ -409,63 +403,7 @@ fn by_the_shim(arch: &Arch, case: &Case, dir: &Path) -> (Vec<String>, String, Op
     (sorted_codes(&report), report["verdict"].as_str().expect("verdict").to_owned(), outcome.status(), outcome.stderr)
 }
 
-/// Returns the differences between the report of the start and `verify`, `exec` and the API in the program.
-fn check_front_ends(case: &Case, dir: &Path) -> String {
-    let report = last_report(&dir.join("report.json"));
-    let (verdict, reported) =
-        (report["verdict"].as_str().expect("a verdict"), ReportedFinding::list(&report["findings"]));
-    let program = dir.join("program").display().to_string();
-    let on = |call: Call| call.env("LD_LIBRARY_PATH", dir.join("lib")).env("HOME", "/nowhere");
-    let mut differences = String::new();
-    let mut differ = |front_end: &str, heard: &dyn std::fmt::Debug| {
-        let _ = writeln!(
-            differences,
-            "{}: the start reports {verdict} {reported:#?}\n  {front_end}: {heard:#?}",
-            case.name
-        );
-    };
-
-    let outcome = on(command::call(["verify", "--json", &program])).run();
-    let answer = outcome.json();
-    let mut heard = ReportedFinding::list(&answer["findings"]);
-    // The start does not examine what cuDNN opens later: the fake one comes without cuBLASLt and NVRTC.
-    heard.retain(|reported| reported.code != "CG234");
-    // `verify` runs no code of cuDNN. It does not know the version that only cuDNN returns, and it reports a missing sub-library
-    // that every real cuDNN needs, although the fake one answers without it.
-    let asked = report["level"] == 1;
-    let open = answer["verdict"] == "unknown";
-    let missing = |reported: &ReportedFinding| reported.is_error() && reported.code == "CG204";
-    let by_files_alone = asked && (open || heard.iter().any(missing) && !reported.iter().any(missing));
-    if by_files_alone {
-        return differences;
-    }
-    // The findings are equal, except for a version that only the answer contains.
-    let codes =
-        |list: &[ReportedFinding]| sorted(list).iter().map(|reported| reported.code.clone()).collect::<Vec<_>>();
-    let same = if asked { codes(&heard) == codes(&reported) } else { sorted(&heard) == sorted(&reported) };
-    if answer["verdict"] != verdict || !same {
-        differ("verify", &(&answer["verdict"], &heard));
-    }
-
-    let status = if verdict == "refused" { 78 } else { 0 };
-    let outcome = on(command::call(["exec", "--", &program])).run();
-    let printed = |reported: &ReportedFinding| are_printed(&[reported], &outcome.stderr);
-    // `exec` prints the findings of `verify`, and the program reports the rest.
-    if outcome.status() != Some(status)
-        || (status == 78 && !heard.iter().filter(|reported| reported.is_error()).all(printed))
-    {
-        differ("exec", &(outcome.status(), outcome.stderr));
-    }
-
-    let outcome = on(Call::new(&program).arg("check")).env("CUDAGUARD", "warn").run();
-    let number = ["runs", "refused", "unknown"].iter().position(|name| *name == verdict).expect("a verdict");
-    if !outcome.stdout.starts_with(&format!("check {number} ")) {
-        differ("cudaguard_check()", &outcome.stdout);
-    }
-    differences
-}
-
-fn drive(arch: &Arch, asks_front_ends: bool) {
+fn drive(arch: &Arch) {
     let native = std::ptr::eq(arch, &raw const NATIVE);
     let mut cases = table();
     if !native {
@@ -483,10 +421,6 @@ fn drive(arch: &Arch, asks_front_ends: bool) {
                 "{}: the judge returns {verdict} {expected:?}, the shim {shim_verdict} {codes:?}\n{stderr}",
                 case.name
             );
-        }
-        // The shim does not read symbols with the old hash table, which no cuDNN has alone. The file reader does.
-        if asks_front_ends && !case.name.starts_with("the old hash table") {
-            differences += &check_front_ends(case, scratch.path());
         }
         let refused = verdict == "refused";
         if status != Some(if refused { 78 } else { 0 }) || stderr.is_empty() == refused || !is_short(&stderr) {

@@ -197,22 +197,3 @@ fn sanitizers_find_nothing() {
     }
     tools::done_without(&missing);
 }
-
-/// Component names of the maximum length, with control characters of terminals.
-#[e2e(slow)]
-fn texts_of_any_length_work() {
-    let scene = Scene::older();
-    let (program, bytes) = template("gcc", UNDEFINED, &scene);
-    for text in ["n".repeat(255), "\u{1b}[2J\u{9b}2J\u{202e}\u{7f}\r\n".repeat(16), "\u{2066}".repeat(85)] {
-        let mut manifest = built();
-        manifest.component.name.clone_from(&text);
-        Arch::patched(&program, bytes.clone(), &[descriptor(&manifest)]);
-        let call = scene.call(&program).env("CUDAGUARD_REPORT", "report.json");
-        let outcome = call.env("ASAN_OPTIONS", "exitcode=66").env("UBSAN_OPTIONS", "exitcode=67").run().expect(78);
-        let obeyed =
-            |c: char| (c.is_control() && c != '\n') || matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
-        assert!(!outcome.stderr.contains(obeyed) && outcome.stderr.lines().count() <= 6, "{outcome}");
-        assert!(outcome.stderr.starts_with("cudaguard: error[CG202]: "), "{outcome}");
-        assert_eq!(scene.report()["verdict"], "refused");
-    }
-}
