@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use cudaguard_tests::{Call, Outcome, Scratch, Test, command, e2e, test, tools, world};
+use cudaguard_tests::{Call, Outcome, Scratch, Test, command, e2e, test};
 
 use super::guarded_programs;
 
@@ -168,99 +168,4 @@ fn old_glibc_is_refused() {
         .unwrap_or_else(|error| panic!("{error}"));
     assert!(hold(&program, &BTreeMap::new(), "a glibc that is too old"));
     assert_eq!(complaint(&loader(&program, &BTreeMap::new()).stderr), "GLIBC_9.99");
-}
-
-/// Replaces `/etc` with a directory that contains a cache of the real `ldconfig`, written before or after the libraries
-/// change, and an `/etc/ld.so.preload`.
-#[e2e(slow)]
-fn loader_cache_and_preloads_are_read() {
-    world::need();
-    tools::need("/usr/sbin/ldconfig");
-    let scene = Scratch::new("front-ends-etc");
-    let etc = scene.join("etc");
-    let _ = Call::new("cp").args(["-a", "/etc/.", &etc.display().to_string()]).run();
-    let within = |program: &Path| {
-        let enter = "mount --bind \"$0\" /etc && exec \"$@\"";
-        Call::new("unshare").args(["-r", "-m", "sh", "-c", enter]).arg(&etc).arg(program)
-    };
-    let (good, lib, other) = (scene.join("good/libx.so.1"), scene.join("lib"), scene.join("other"));
-    let versions = "V_1 { global: first_of_x; }; V_2 { global: second_of_x; } V_1;";
-    let soname = ["-Wl,-soname,libx.so.1".to_owned()];
-    library(&good, "int first_of_x(void) { return 0; } int second_of_x(void) { return 0; }\n", versions, &soname);
-    let program = scene.join("prog");
-    let arguments = ["-Wl,-z,now", &good.display().to_string()].map(str::to_owned);
-    guarded_programs::link(&format!("{USES}{MAIN}"), &program, &[], &arguments)
-        .unwrap_or_else(|error| panic!("{error}"));
-    let system = fs::read_to_string("/etc/ld.so.conf").unwrap_or_default();
-    let configuration = etc.join("cudaguard.conf");
-    let cache = |dirs: &[&Path]| {
-        let own: String = dirs.iter().map(|dir| format!("{}\n", dir.display())).collect::<Vec<_>>().concat();
-        fs::write(&configuration, format!("{own}{system}")).expect("a file");
-        let made = Call::new("/usr/sbin/ldconfig")
-            .args(["-X", "-i", "-C"])
-            .arg(etc.join("ld.so.cache"))
-            .arg("-f")
-            .arg(&configuration)
-            .run();
-        assert_eq!(made.status(), Some(0), "{made}");
-    };
-    let preload = |text: &str| fs::write(etc.join("ld.so.preload"), text).expect("a file");
-    let fresh = || {
-        for dir in [&lib, &other] {
-            let _ = fs::remove_dir_all(dir);
-            fs::create_dir_all(dir).expect("a folder");
-        }
-        preload("");
-    };
-    let (mut starts, mut stopped) = (0, 0);
-    let one: [&Path; 1] = [&lib];
-    let mut hold = |what: &str, ends: Option<bool>| {
-        let ended = hold_in(&within, &program, &BTreeMap::new(), what);
-        assert!(ends.is_none_or(|ends| ends == ended), "{what}");
-        starts += 1;
-        stopped += u32::from(ended);
-    };
-    for fault in FAULTS {
-        let place = lib.join("libx.so.1");
-        fresh();
-        put(fault, &good, &place);
-        cache(&[&lib]);
-        hold(&format!("{fault}, when the cache was made"), Some(fault != "none"));
-        put("none", &good, &place);
-        cache(&[&lib]);
-        put(fault, &good, &place);
-        hold(&format!("{fault}, after the cache was made"), Some(fault != "none"));
-        // A second directory precedes or follows it.
-        for first in [&lib, &other] {
-            let second = if first == &lib { &other } else { &lib };
-            fresh();
-            put("none", &good, &other.join("libx.so.1"));
-            put("none", &good, &place);
-            cache(&[first, second]);
-            put(fault, &good, &place);
-            hold(&format!("{fault}, in the cache with a good one, first {}", first.display()), None);
-        }
-        // The cache lists the directory for newer processors.
-        let newer = lib.join("glibc-hwcaps/x86-64-v2/libx.so.1");
-        for hurt in [&place, &newer] {
-            fresh();
-            put("none", &good, &place);
-            put("none", &good, &newer);
-            cache(&[&lib]);
-            put(fault, &good, hurt);
-            hold(&format!("{fault}, {} in the cache", hurt.display()), None);
-        }
-        // A preloaded library satisfies the program's dependency. It is skipped if it cannot be loaded.
-        for (cached, text) in [(true, "@"), (false, "@"), (false, "/nowhere/libx.so.1 @"), (false, "# no\n@\n")] {
-            fresh();
-            let sibling = other.join("libx.so.1");
-            put("none", &good, &place);
-            put(fault, &good, &sibling);
-            cache(if cached { &one } else { &[] });
-            preload(&text.replace('@', &sibling.display().to_string()));
-            hold(&format!("{fault}, by /etc/ld.so.preload {text:?}, another in the cache: {cached}"), None);
-        }
-    }
-    println!("{starts} arrangements, {stopped} stopped by the loader, each by three front ends");
-    assert!(stopped > 20 && starts - stopped > 20);
 }

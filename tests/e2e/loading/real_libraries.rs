@@ -6,9 +6,7 @@ use std::process::Command;
 use cargo_cudaguard::binary::file::{Binary, BinaryKind};
 use cargo_cudaguard::binary::mapped_file::Contents;
 use cargo_cudaguard::binary::symbols;
-use cargo_cudaguard::start;
 use cudaguard::internal::elf::Elf;
-use cudaguard::internal::env::Env;
 use cudaguard::internal::manifest::Linkage;
 use cudaguard::internal::vendor::{CUDART, CUDNN};
 use cudaguard::internal::version::Version;
@@ -171,31 +169,5 @@ fn function_table_matches_libraries() {
         }
         let least = if soname == "libcudnn.so.8" { 1 } else { 5 };
         assert!(compared >= least, "{soname}: only {compared} names");
-    }
-}
-
-/// Compares the loader's message with ours, for the function that 9.5 introduced.
-#[e2e]
-fn function_missing_in_older_cudnn() {
-    let dir = Scratch::new("older lacks");
-    let text = "int cudnnBackendPopulateCudaGraph(void); int (*held)(void) = cudnnBackendPopulateCudaGraph;\n\
-                int main(void) { return held == 0; }";
-    let program = dir.join("prog");
-    let library = parts::cudnn("9.15.1").join("lib/libcudnn.so.9").display().to_string();
-    guarded_programs::link(text, &program, &[], &[library, "-Wl,--allow-shlib-undefined".to_owned()]).unwrap();
-    for (release, lacks) in [("9.1.0", true), ("9.15.1", false), ("9.28.0", false)] {
-        let lib = parts::cudnn(release).join("lib");
-        let env =
-            Env::without_variables().with_variables([("LD_LIBRARY_PATH".to_owned(), lib.clone().into_os_string())]);
-        let findings = start::predict_start(&program, &env);
-        let ran = Command::new(&program).env_clear().env("LD_LIBRARY_PATH", lib).output().unwrap();
-        let printed = String::from_utf8_lossy(&ran.stderr);
-        assert_eq!(ran.status.code(), Some(if lacks { 127 } else { 0 }), "{release}: {printed}");
-        assert_eq!(printed.contains("undefined symbol: cudnnBackendPopulateCudaGraph"), lacks, "{printed}");
-        let ours: Vec<String> = findings.iter().map(cudaguard::internal::finding::Finding::render).collect();
-        assert_eq!(ours.len(), usize::from(lacks), "{release}: {ours:?}");
-        for part in ["CG214", "cudnnBackendPopulateCudaGraph", "9.5.0", "libcudnn.so.9"].iter().filter(|_| lacks) {
-            assert!(ours[0].contains(part), "{part} is not in {}", ours[0]);
-        }
     }
 }

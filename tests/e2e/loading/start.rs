@@ -1,11 +1,9 @@
 //! Predictions of a start, compared with the start itself.
 
-use std::collections::BTreeMap;
-use std::ffi::OsString;
 use std::fs;
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::Command;
 use std::sync::Arc;
 
 use cargo_cudaguard::binary::file::Binary;
@@ -15,29 +13,12 @@ use cudaguard::internal::env::Env;
 use cudaguard::internal::finding::{Code, Finding};
 use cudaguard::internal::manifest::{Linkage, Requirement};
 use cudaguard::internal::version::Version;
-use cudaguard_tests::run::unless_busy;
 use cudaguard_tests::{Call, Scratch, command, e2e, fake_library, skip, world};
 
 use super::guarded_programs;
 use super::scene::Scene;
 
 const BUILT: Version = Version::new(9, 15, 1);
-const CALLS: &str = "unsigned long cudnnGetVersion(void); int main(void) { return cudnnGetVersion() == 0; }";
-
-fn environment(dir: Option<&Path>) -> (Env, BTreeMap<String, OsString>) {
-    let variables: BTreeMap<String, OsString> =
-        dir.iter().map(|dir| ("LD_LIBRARY_PATH".to_owned(), dir.as_os_str().to_owned())).collect();
-    (Env::from_variables(variables.clone(), "/"), variables)
-}
-
-/// Returns the prediction and the result of a real start.
-fn both(program: &Path, dir: Option<&Path>) -> (Vec<Finding>, Output) {
-    let (environment, variables) = environment(dir);
-    let findings = start::predict_start(program, &environment);
-    let output = unless_busy(|| Command::new(program).env_clear().envs(&variables).current_dir("/").output()).unwrap();
-    (findings, output)
-}
-
 const SIGPIPE: u32 = 13;
 
 /// `exec` passes SIGPIPE and the loader's variables to the program unchanged.
@@ -61,49 +42,10 @@ fn codes(findings: &[Finding]) -> Vec<Code> {
     findings.iter().map(|finding| finding.code).collect()
 }
 
-/// Builds a guarded program that is linked to a fake cuDNN 9.15.1.
-fn linked(dir: &Path) -> PathBuf {
-    let cudnn = dir.join("built with");
-    fake_library::cudnn(&cudnn, (9, 15, 1));
-    let objects = guarded_programs::objects(dir, &[guarded_programs::manifest("demo", BUILT, Linkage::Linked)]);
-    let program = dir.join("prog");
-    let library = cudnn.join("lib/libcudnn.so.9").display().to_string();
-    guarded_programs::link(CALLS, &program, &objects, &[library]).unwrap();
-    program
-}
-
 fn release(dir: &Path, version: (u32, u32, u32)) -> PathBuf {
     let root = dir.join(format!("{}.{}.{}", version.0, version.1, version.2));
     fake_library::cudnn(&root, version);
     root.join("lib")
-}
-
-#[e2e]
-fn missing_cudnn_is_refused() {
-    let dir = Scratch::new("cudnn absent");
-    let program = linked(&dir);
-    let (findings, output) = both(&program, None);
-    assert_eq!(output.status.code(), Some(127));
-    assert_eq!(codes(&findings), [Code::CudnnAbsent]);
-    let text = findings[0].render();
-    for part in ["libcudnn.so.9 is not found", "needed by: ", "prog", "searched: ", "hint: ", "cuDNN 9"] {
-        assert!(text.contains(part), "{part} is not in\n{text}");
-    }
-    assert_eq!(findings[0].component, "demo 0.1.0");
-    assert!(text.lines().count() <= 6, "{text}");
-}
-
-#[e2e]
-fn cudnn_for_other_machine_is_refused() {
-    let dir = Scratch::new("cudnn other machine");
-    let program = linked(&dir);
-    let mut bytes = std::fs::read(dir.join("built with/lib/libcudnn.so.9")).unwrap();
-    bytes[18] = 183;
-    dir.file("foreign/libcudnn.so.9", &bytes);
-    let (findings, output) = both(&program, Some(&dir.join("foreign")));
-    assert_eq!(output.status.code(), Some(127));
-    assert_eq!(codes(&findings), [Code::WrongMachine]);
-    assert!(findings[0].message.contains("is for aarch64"), "{}", findings[0].message);
 }
 
 /// systemd's dlopen note lists the library, and `inspect` reads this note from any file.
@@ -182,63 +124,6 @@ fn unreadable_directory_is_unknown() {
 }
 
 #[e2e]
-fn symlink_loop_is_skipped() {
-    let scratch = Scratch::new("leads to itself");
-    let dir = scratch.join("lib");
-    fs::create_dir_all(&dir).unwrap();
-    std::os::unix::fs::symlink("libcudnn.so.9", dir.join("libcudnn.so.9")).unwrap();
-    assert_eq!(needs(&scratch, &dir), ("CG501".to_owned(), "CG501".to_owned()));
-}
-
-fn scene_findings(scene: &Scene, dir: &str) -> (Vec<Finding>, Output) {
-    let dir = (!dir.is_empty()).then(|| scene.at(dir));
-    both(&scene.at("prog"), dir.as_deref())
-}
-
-#[e2e]
-fn missing_other_libraries_are_reported() {
-    let scene = Scene::new("other libraries");
-    scene.library("a/libx.so.1", &[]).library("a/libcublas.so.13", &[]);
-    scene.program(&["@/a/libx.so.1", "@/a/libcublas.so.13"]);
-    let (findings, output) = scene_findings(&scene, "");
-    assert_eq!(codes(&findings), [Code::LibraryAbsent, Code::LibraryAbsent]);
-    assert_eq!(output.status.code(), Some(127));
-    assert!(findings[1].hint.contains("CUDA"), "{}", findings[1].hint);
-
-    scene.altered("a/libx.so.1", "foreign/libx.so.1", 18, 183).file("damaged/libx.so.1", b"");
-    scene.program(&["@/a/libx.so.1"]);
-    for (dir, code) in [("foreign", Code::WrongMachine), ("damaged", Code::LibraryDamaged)] {
-        let (findings, output) = scene_findings(&scene, dir);
-        assert_eq!(codes(&findings), [code]);
-        assert_eq!(output.status.code(), Some(127));
-        assert!(findings[0].render().lines().count() <= 6);
-    }
-    let (findings, output) = scene_findings(&scene, "a");
-    assert!(findings.is_empty() && output.status.success());
-}
-
-#[e2e]
-fn missing_symbol_version_is_reported() {
-    let scene = Scene::new("version");
-    scene.file("v.c", b"int f(void) { return 0; }").file("new.map", b"NEW_1 { global: f; };");
-    scene.file("old.map", b"OLD_1 { global: f; };").file("main.c", b"int f(void); int main(void) { return f(); }");
-    for name in ["new", "old"] {
-        std::fs::create_dir_all(scene.at(name)).unwrap();
-        let script = format!("-Wl,--version-script={}", scene.at(&format!("{name}.map")).display());
-        let arguments = ["-shared", "-fPIC", "-nostdlib", "-Wl,-soname,libv.so", &script, "-o"];
-        let output = scene.at(name).join("libv.so");
-        assert!(Command::new("gcc").args(arguments).arg(output).arg(scene.at("v.c")).status().unwrap().success());
-    }
-    scene.program(&["@/new/libv.so"]);
-    let (findings, output) = scene_findings(&scene, "new");
-    assert!(findings.is_empty() && output.status.success());
-    let (findings, output) = scene_findings(&scene, "old");
-    assert_eq!(codes(&findings), [Code::LibraryTooOld]);
-    assert_eq!(output.status.code(), Some(1));
-    assert!(String::from_utf8_lossy(&output.stderr).contains("version `NEW_1' not found"));
-}
-
-#[e2e]
 fn missing_loader_is_reported() {
     let scene = Scene::new("loader");
     scene.program(&["-Wl,--dynamic-linker,/lib/ld-of-nowhere.so.1"]);
@@ -255,15 +140,6 @@ fn program_for_other_machine_is_refused() {
     scene.program(&[]).altered("prog", "other", 18, 80);
     let findings = start::predict_start(&scene.at("other"), &Env::without_variables());
     assert_eq!(codes(&findings), [Code::WrongMachine]);
-}
-
-#[e2e]
-fn undetermined_start_is_unknown() {
-    let scene = Scene::new("nothing");
-    scene.program(&["-static"]).file("script", b"#!/bin/sh\n");
-    for program in ["prog", "script", "absent"] {
-        assert_eq!(start::predict_start(&scene.at(program), &Env::without_variables()), [], "{program}");
-    }
 }
 
 #[e2e(slow)]

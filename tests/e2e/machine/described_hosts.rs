@@ -1,20 +1,18 @@
 //! Machines that a host file or flags describe.
 
 use std::fs;
-use std::path::Path;
 
 use cargo_cudaguard::binary::symbols::Bound;
 use cargo_cudaguard::host::facts::LoaderVersion;
 use cargo_cudaguard::host::machine::{
     CompatPackage, Driver, Gpu, GpuState, HostLibrary, HostLibraryPart, Machine, MachineKind,
 };
-use cudaguard::internal::manifest::Linkage;
 use cudaguard::internal::vendor;
 use cudaguard::internal::version::{CudaVersion, DriverRelease, Version};
-use cudaguard_tests::{Call, Scratch, codes, command, e2e, parts, places, snapshot};
+use cudaguard_tests::{Call, Scratch, codes, command, e2e, places, snapshot};
 use serde_json::Value;
 
-use super::fixture::{self, call, demo, host, manifest, printed};
+use super::fixture::{call, demo, host, printed};
 
 /// The host files are written manually. They do not come from real machines.
 #[e2e]
@@ -103,27 +101,6 @@ fn flags_describe_a_host() {
             "{flags}: {value}"
         );
     }
-}
-
-#[e2e]
-fn listed_gpus_are_named() {
-    let flags = ["--driver", "580.65.06", "--gpu", "V100", "--gpu", "T4", "--gpu", "H100", "--cudnn", "9.15.1"];
-    let outcome = call(["verify"]).arg(demo()).args(flags).run().expect(1);
-    for name in ["V100 (7.0)", "T4 (7.5)", "H100 (9.0)"] {
-        assert!(outcome.stdout.contains(name), "{name}: {outcome}");
-    }
-    for cc in ["compute capability 7.0", "compute capability 7.5"] {
-        assert!(outcome.stderr.contains(cc), "{cc}: {outcome}");
-    }
-}
-
-#[e2e]
-fn elf_program_on_windows_is_refused() {
-    let scratch = Scratch::new("windows-host");
-    let host = r#"{"name": "win", "platform": "x86_64-windows", "driver": {"user": "580.95.05"}, "gpus": [{"name": "NVIDIA GeForce RTX 4090"}]}"#;
-    let host = scratch.file("host.json", host.replace("x86_64", std::env::consts::ARCH));
-    let outcome = call(["verify", "--json"]).arg(demo()).arg("--host").arg(host).run().expect(1);
-    assert_eq!(codes(&outcome.json()), ["CG211 error"], "{outcome}");
 }
 
 /// A description cannot contain everything that the doctor of the machine would find.
@@ -235,90 +212,6 @@ fn newer_host_file_is_read() {
     let outcome = call(["verify".as_ref(), demo().as_os_str(), "--host".as_ref(), file.as_os_str()]).run().success();
     assert!(outcome.stderr.contains("has revision 9, which is newer than this cudaguard"), "{outcome}");
     assert!(outcome.stdout.contains(": runs ("), "{outcome}");
-}
-
-#[e2e]
-fn uncheckable_files_are_errors() {
-    let scratch = Scratch::new("no-binary");
-    let script = scratch.file("script.sh", "#!/bin/sh\n");
-    let mut text = String::new();
-    for file in [&script, &scratch.join("absent"), Path::new("/bin/sh")] {
-        for place in [&[][..], &["--driver", "535"]] {
-            let outcome = call(["verify"]).arg(file).args(place).run().expect(2);
-            text.push_str(&printed(&outcome, &[(&scratch, "<scratch>")]));
-        }
-    }
-    snapshot::check("machine/uncheckable_files_are_errors", &text);
-}
-
-#[e2e]
-fn several_files_are_checked() {
-    let scratch = Scratch::new("several");
-    let loads = scratch.join("loads");
-    fixture::program(&loads, &[manifest(Linkage::Dlopened)]);
-    let outcome =
-        call(["verify"]).args([demo(), &loads]).args(["--driver", "580.65.06", "--gpu", "8.6", "--cudnn", "none"]);
-    snapshot::check(
-        "machine/several_files_are_checked",
-        &printed(&outcome.run().expect(1), &[(&scratch, "<scratch>")]),
-    );
-}
-
-/// The output of nvcc contains its requirements on driver and GPU, and these are checked.
-#[e2e]
-fn cuda_program_without_manifest_is_checked() {
-    let cuda = parts::cuda("13.0");
-    let scratch = Scratch::new("unguarded");
-    let source = scratch.file("k.cu", "__global__ void k() {}\nint main() { k<<<1, 1>>>(); return 0; }\n");
-    let program = scratch.join("k");
-    let _ = Call::new(cuda.join("bin/nvcc"))
-        .args(["-gencode", "arch=compute_80,code=sm_80", "-cudart", "shared", "-o"])
-        .args([&program, &source])
-        .run()
-        .success();
-    let mut text = String::new();
-    for flags in ["--driver 580.65.06 --gpu 8.6", "--driver 580.65.06 --gpu T4", "--driver 535 --gpu A100"] {
-        let outcome = call(["verify"]).arg(&program).args(flags.split(' ')).run();
-        text = text + "== " + flags + "\n" + &printed(&outcome, &[(&scratch, "<scratch>")]);
-    }
-    // The libcudart of the program is missing on this machine.
-    text = text + "== here\n" + &printed(&call(["verify"]).arg(&program).run(), &[(&scratch, "<scratch>")]);
-    snapshot::check("machine/cuda_program_without_manifest_is_checked", &text);
-}
-
-/// `embed!()` under plain cargo leaves its notes unsealed.
-#[e2e]
-fn unsealed_notes_are_checked() {
-    let cuda = parts::cuda("13.0");
-    let scratch = Scratch::new("unsealed");
-    let source = scratch.file("k.cu", "__global__ void k() {}\nint main() { k<<<1, 1>>>(); return 0; }\n");
-    let mut unsealed = manifest(Linkage::Unknown);
-    unsealed.sealed = false;
-    unsealed.requires.retain(|row| {
-        !matches!(
-            row,
-            cudaguard::internal::manifest::Requirement::Gpu { .. }
-                | cudaguard::internal::manifest::Requirement::Driver { .. }
-        )
-    });
-    let objects = super::guarded_programs::objects(&scratch, &[unsealed]);
-    let program = scratch.join("k");
-    let _ = Call::new(cuda.join("bin/nvcc"))
-        .args(["-gencode", "arch=compute_80,code=sm_80", "-o"])
-        .args([&program, &source])
-        .args(&objects)
-        .run()
-        .success();
-    let verdict = |flags: &str| {
-        let value = call(["verify"]).arg(&program).arg("--json").args(flags.split(' ')).run().json();
-        (value["verdict"].as_str().unwrap().to_owned(), codes(&value))
-    };
-    let expected =
-        |verdict: &str, codes: &[&str]| (verdict.to_owned(), codes.iter().map(|code| (*code).to_owned()).collect());
-    // The program uses no cuDNN, even if headers were present.
-    assert_eq!(verdict("--driver 580.65.06 --gpu 8.6"), expected("runs", &[]));
-    assert_eq!(verdict("--driver 580.65.06 --gpu 9.0"), expected("refused", &["CG303 error"]));
-    assert_eq!(verdict("--driver 535.261.03 --gpu 8.6"), expected("refused", &["CG301 error"]));
 }
 
 /// Walks through a host file with all facts, key by key.

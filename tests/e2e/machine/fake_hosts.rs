@@ -4,10 +4,9 @@
 use std::path::{Path, PathBuf};
 
 use cudaguard_tests::world::{
-    self, A100, Gpu, H100, Layout, Library, Machine, MakeMachine as _, Manner, NEWS, ORIN, RTX_4090, RTX_5090, T4,
-    World,
+    self, A100, Gpu, H100, Layout, Library, Machine, MakeMachine as _, Manner, ORIN, RTX_4090, RTX_5090, T4, World,
 };
-use cudaguard_tests::{Scratch, codes, command, e2e, last_report, snapshot, sorted_codes};
+use cudaguard_tests::{Scratch, codes, command, e2e, snapshot, sorted_codes};
 use serde_json::Value;
 
 use super::fixture;
@@ -137,73 +136,6 @@ fn probe_text_matches_fake_host() {
     let outcome = stage.machine.call(command::path(), &[(VISIBLE, "1")]).arg("probe").run().success();
     let text = snapshot::replace(&outcome.stdout, &[(&format!("{}-linux-gnu", std::env::consts::ARCH), "<triplet>")]);
     snapshot::check("machine/probe_with_gpus", text.split("cuDNN\n").next().expect("a part"));
-}
-
-/// Cases: name, machine, variables, result of `verify`. `verify` refuses for the same reasons as the program.
-#[e2e(slow)]
-fn verify_predicts_program_start() {
-    let manner = |manner| r535(&[A100]).library(|library| library.manner = manner);
-    let compat = |note, gpus: &[Gpu]| {
-        let library = Library { note, ..Library::new("580.95.05", 13000) };
-        World { compat: Some(library), ..r535(gpus) }
-    };
-    let updated = World { kernel: Some("580.65.06".into()), ..r580(&[A100]).library(|library| library.init = 803) };
-    let two = || World { fastest: vec![1, 0], ..r580(&[T4, A100]) };
-    for (name, world, variables, verdict) in [
-        ("good", r580(&[A100]), &[][..], "runs"),
-        ("by PTX", r580(&[H100]), &[], "runs"),
-        ("Debian", World { layout: Layout::Debian, ..r580(&[A100]) }, &[], "runs"),
-        ("a closed module", World { open: false, ..r580(&[A100]) }, &[], "runs"),
-        ("no code", r580(&[T4]), &[], "refused"),
-        ("too old", r535(&[A100]), &[], "refused"),
-        ("unlike, one fit", two(), &[], "runs"),
-        ("the unfit one of two", two(), &[(VISIBLE, "1")], "refused"),
-        ("the fit one by its UUID", two(), &[(VISIBLE, "GPU-00000002")], "runs"),
-        ("none by the variable", two(), &[(VISIBLE, "")], "unknown"),
-        ("none by a wrong name", two(), &[(VISIBLE, "GPU-ffffffff")], "unknown"),
-        ("MIG", r580(&[A100]).each(|_, gpu| gpu.mig = true), &[], "runs"),
-        ("a GPU of the future", r580(&[NEWS]), &[], "runs"),
-        ("an empty procfs", World { empty: true, ..r580(&[A100]) }, &[], "runs"),
-        ("an empty procfs, unfit", World { empty: true, ..r580(&[T4]) }, &[], "refused"),
-        ("WSL", wsl(&[RTX_4090]), &[], "runs"),
-        ("WSL, unfit", wsl(&[T4]), &[], "refused"),
-        ("a Jetson", jetson(), &[], "runs"),
-        ("cuda-compat", compat(None, &[A100]), &[], "runs"),
-        ("half updated", updated, &[], "refused"),
-        ("not ready", r580(&[A100]).library(|library| library.init = 802), &[], "unknown"),
-        ("a driver that crashes", manner(Manner::Crashes), &[], "unknown"),
-        ("a driver that crashes early", manner(Manner::CrashesEarly), &[], "unknown"),
-        ("a driver that ends the process", manner(Manner::Ends), &[], "unknown"),
-        ("a driver that talks", r580(&[NEWS]).library(|library| library.manner = Manner::Talks), &[], "runs"),
-        ("PTX switched off", r580(&[H100]), &[("CUDA_DISABLE_PTX_JIT", "1")], "refused"),
-        ("no compiler of PTX", r580(&[H100]).library(|library| library.jit = false), &[], "refused"),
-        ("no GPU", r580(&[]), &[], "unknown"),
-        ("nothing of NVIDIA", World::bare(), &[], "unknown"),
-    ] {
-        let stage = Stage::new(&world);
-        let (printed, codes) = stage.verify(variables, &[]);
-        assert_eq!(printed, verdict, "{name}: {codes:?}");
-        let file = stage.scratch.join("report.json");
-        let report = [("CUDAGUARD_REPORT", file.to_str().expect("UTF-8"))];
-        let started = stage.machine.call(&stage.app, &[variables, &report].concat()).run();
-        assert_eq!(started.status(), Some(if verdict == "refused" { 78 } else { 0 }), "{name}: {started}");
-        let report = last_report(&file);
-        let refusing =
-            |codes: Vec<String>| -> Vec<String> { codes.into_iter().filter(|code| code.ends_with(" error")).collect() };
-        let refused = refusing(codes);
-        assert_eq!(refused, refusing(sorted_codes(&report)), "{name}");
-        // `exec` reports the refusal before the start, or starts the program, which reports nothing else.
-        let exec = stage.machine.call(command::path(), variables).args(["exec", "--"]).arg(&stage.app).run();
-        assert_eq!(exec.status(), started.status(), "{name}: {exec}");
-        assert_eq!(
-            (exec.stdout == "ran\n", exec.stderr.is_empty()),
-            (verdict != "refused", verdict != "refused"),
-            "{name}: {exec}"
-        );
-        for (code, _) in refused.iter().map(|code| code.split_once(' ').expect("two words")) {
-            assert_eq!(exec.stderr.matches(&format!("[{code}]")).count(), 1, "{name}: said once: {exec}");
-        }
-    }
 }
 
 /// `verify` with the probed host file equals `verify` on the machine itself.

@@ -1,10 +1,9 @@
 //! Lists of machines.
 
 use std::fmt::Write as _;
-use std::process::Stdio;
 
 use cudaguard::internal::manifest::Linkage;
-use cudaguard_tests::{Call, Scratch, command, e2e, snapshot};
+use cudaguard_tests::{Call, Scratch, e2e, snapshot};
 
 use super::fixture::{self, call, demo, host, manifest, printed};
 
@@ -33,47 +32,6 @@ fn host_list_is_checked() {
     fixture::program(&loads, &[manifest(Linkage::Dlopened)]);
     let outcome = call(["verify"]).args([demo(), &loads]).arg("--fleet").arg(&file).run().expect(1);
     snapshot::check("machine/fleet", &printed(&outcome, &[(&scratch, "<scratch>")]));
-}
-
-/// Several programs: each has its own suggestions for the fleet, and there is one suggestion for all of them.
-#[e2e]
-fn several_programs_are_checked() {
-    let scratch = Scratch::new("fleet-several");
-    let mut of_ampere = fixture::asks_driver();
-    of_ampere.requires.retain(|row| !matches!(row, cudaguard::internal::manifest::Requirement::Driver { .. }));
-    let ampere = scratch.join("ampere");
-    fixture::program(&ampere, &[of_ampere]);
-    let mut list = String::new();
-    for (kind, (driver, cc, often)) in [
-        ("580.65.06", "9.0", 3),
-        ("550.163.01", "8.0", 4),
-        ("535.261.03", "7.5", 2),
-        ("390.116", "3.7", 1),
-        ("580.65.06", "7.0", 1),
-    ]
-    .into_iter()
-    .enumerate()
-    {
-        for number in 0..often {
-            let _ = writeln!(
-                list,
-                r#"{{"name": "n{kind}-{number}", "driver": {{"user": "{driver}", "kernel": "{driver}"}}, "gpus": [{{"cc": "{cc}", "uuid": "GPU-{kind}{number}"}}]}}"#
-            );
-        }
-    }
-    let file = scratch.file("fleet.jsonl", &list);
-    let outcome = call(["verify"]).arg(fixture::of_driver()).arg(&ampere).arg("--fleet").arg(&file).run().expect(1);
-    let made = fixture::of_driver().parent().expect("a folder");
-    let text = printed(&outcome, &[(&scratch, "<scratch>"), (made, "<made>")]);
-    snapshot::check("machine/fleet_of_several", &text);
-    // The order of the machines only affects which of them are named.
-    let turned = scratch.file("turned.jsonl", list.lines().rev().fold(String::new(), |text, line| text + line + "\n"));
-    let outcome = call(["verify"]).arg(fixture::of_driver()).arg(&ampere).arg("--fleet").arg(&turned).run().expect(1);
-    let counts = |text: &str| -> Vec<String> {
-        text.lines().map(|line| line.rsplit_once(": ").map_or(line, |(what, _)| what).to_owned()).collect()
-    };
-    let other = printed(&outcome, &[(&scratch, "<scratch>"), (made, "<made>")]);
-    assert_eq!(counts(&text), counts(&other));
 }
 
 /// Each line equals the result for the machine's own file.
@@ -138,53 +96,6 @@ fn invalid_lists_are_rejected() {
     snapshot::check("machine/fleet_none", &text);
 }
 
-/// Each of these entries is an error alone. Next to a good file, it is reported.
-#[e2e]
-fn directory_entries_without_machine_are_reported() {
-    let good = r#"{"driver": {"user": "580.65.06"}, "gpus": [{"cc": "8.0"}]}"#;
-    for (name, text) in [
-        ("empty.json", Some("")),
-        ("items.json", Some(r#"{"apiVersion": "v1", "items": []}"#)),
-        ("header.csv", Some("name, driver_version\n")),
-        ("folder", None),
-    ] {
-        let scratch = Scratch::new("fleet-directory");
-        let _ = scratch.file("good.json", good);
-        match text {
-            Some(text) => drop(scratch.file(name, text)),
-            None => std::fs::create_dir(scratch.join(name)).expect("a directory can be made"),
-        }
-        let call = || call(["verify"]).arg(fixture::of_driver()).arg("--fleet");
-        let outcome = call().arg(scratch.path()).run().expect(2);
-        assert!(outcome.stderr.contains(&format!("{name}: ")), "{outcome}");
-        assert!(outcome.stdout.contains("1  run it"), "{outcome}");
-        let _ = call().arg(scratch.join(name)).run().expect(2);
-    }
-}
-
-/// Runs `verify -q --fleet - --json | head -1`.
-#[e2e]
-fn closed_output_ends_quietly() {
-    let scratch = Scratch::new("fleet-pipe");
-    let file = scratch.file("fleet.jsonl", list(2000));
-    let input = std::fs::File::open(file).expect("a file");
-    let mut child = std::process::Command::new(command::path())
-        .args(["verify".as_ref(), demo().as_os_str(), "--fleet".as_ref(), "-".as_ref(), "--json".as_ref()])
-        // A slow machine would print its progress.
-        .arg("-q")
-        .stdin(input)
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .expect("it can be started");
-    let mut first = String::new();
-    let mut out = std::io::BufReader::new(child.stdout.take().expect("piped"));
-    std::io::BufRead::read_line(&mut out, &mut first).expect("a line");
-    drop(out);
-    let ended = child.wait_with_output().expect("it ends");
-    assert!(first.starts_with('{') && ended.stderr.is_empty(), "{first} {}", String::from_utf8_lossy(&ended.stderr));
-}
-
 /// Returns the path of a list of this suite.
 fn kept(name: &str) -> std::path::PathBuf {
     cudaguard_tests::places::workspace().join("tests/e2e/machine/fleets").join(name)
@@ -235,16 +146,6 @@ fn host_formats_agree() {
     }
     assert!(verdicts.iter().all(|verdict| *verdict == verdicts[0]), "{verdicts:#?}");
     assert_eq!(verdicts[0].2, "driver 580 or newer");
-}
-
-/// Input that arrives in pieces is parsed completely.
-#[e2e]
-fn slow_input_is_streamed() {
-    let script = "for piece in '\n' '{' '\n' '  \"apiVersion\": \"v1\",' ' \"items\": []' '}'; do printf \"$piece\"; sleep 0.05; done | \
-                  \"$0\" verify \"$1\" --fleet -";
-    let call = Call::new("sh").args(["-c", script]).arg(command::path()).arg(fixture::of_driver());
-    let outcome = call.run().expect(2);
-    assert!(outcome.stderr.contains("stdin: contains no machine"), "{outcome}");
 }
 
 /// Any contents produce an error message, without a panic and without exhausting the memory.
@@ -414,20 +315,5 @@ fn nodes_without_compute_capability() {
         (r#", "nvidia.com/gpu.product": "NVIDIA-A100-SXM4-40GB-MIG-INVALID""#, String::new(), &["unknown"]),
     ] {
         assert_eq!(verdicts("nodes.json", &node(labels, &status)), *expected, "{labels} {status}");
-    }
-}
-
-#[e2e]
-fn command_line_before_xml_is_skipped() {
-    let text = "$ nvidia-smi -q -x\n<?xml version=\"1.0\" ?>\n<nvidia_smi_log>\n<driver_version>580.65.06</driver_version>\n\
-                <gpu><product_name>Graphics Device</product_name><pci><pci_device_id>20B010DE</pci_device_id></pci></gpu></nvidia_smi_log>\n";
-    assert_eq!(verdicts("smi.xml", text), ["runs"]);
-    let scratch = Scratch::new("fleet-preface");
-    let refused = "ssh: connect to host b port 22: Connection refused\n";
-    for (text, status) in
-        [(text.to_owned(), 0), (refused.to_owned() + text, 2), (text.to_owned() + refused, 2), (text.repeat(2), 0)]
-    {
-        let file = scratch.file("smi.xml", &text);
-        let _ = call(["verify"]).arg(fixture::of_driver()).arg("--fleet").arg(&file).run().expect(status);
     }
 }

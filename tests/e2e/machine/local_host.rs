@@ -4,21 +4,9 @@ use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::Path;
 
 use cudaguard::internal::manifest::Linkage;
-use cudaguard::internal::policy::GpuNeed;
-use cudaguard_tests::{Call, Scratch, codes, command, e2e, parts, skip, snapshot};
+use cudaguard_tests::{Call, Scratch, codes, command, e2e, parts};
 
-use super::fixture::{self, call, printed};
-
-/// Returns a program to verify with the test's own driver. Skips the test if this machine has a kernel module, which would
-/// not fit that driver.
-fn program(dir: &Path) -> std::path::PathBuf {
-    if Path::new("/proc/driver/nvidia/version").exists() {
-        skip("a machine without a local driver", "another machine");
-    }
-    let path = dir.join("app");
-    fixture::link(fixture::of_driver(), &path);
-    path
-}
+use super::fixture::{self, call};
 
 #[e2e]
 fn real_libcuda_535_is_probed() {
@@ -54,31 +42,6 @@ fn user_name_is_not_recorded() {
     assert!(name.trim().len() < 4 || !outcome.stdout.contains(name.trim()), "{outcome}");
 }
 
-#[e2e]
-fn fitting_driver_passes() {
-    let scratch = Scratch::new("fits");
-    let app = program(&scratch);
-    let driver = fixture::driver(&scratch, "580.65.06", "13000 0 0 2048 1537");
-    let outcome = call(["verify"]).arg(&app).env("LD_LIBRARY_PATH", &driver).run().success();
-    snapshot::check("machine/fitting_driver_passes", &printed(&outcome, &[(&scratch, "<scratch>")]));
-    // The second GPU is a P4, for which there is no code.
-    let call = || call(["verify", "--json"]).arg(&app).env("LD_LIBRARY_PATH", &driver);
-    let verdict = |value: &serde_json::Value| value["verdict"].as_str().map(str::to_owned);
-    let value = call().env("CUDA_VISIBLE_DEVICES", "1").run().expect(1).json();
-    assert_eq!((verdict(&value).as_deref(), codes(&value)), (Some("refused"), vec!["CG303 error".to_owned()]));
-    let value = call().env("CUDA_VISIBLE_DEVICES", "").run().expect(2).json();
-    assert_eq!((verdict(&value).as_deref(), codes(&value)), (Some("unknown"), vec!["CG504 info".to_owned()]));
-}
-
-#[e2e]
-fn old_driver_is_refused() {
-    let scratch = Scratch::new("too-old");
-    let app = program(&scratch);
-    let driver = fixture::driver(&scratch, "535.261.03", "12020 0 0 2048");
-    let outcome = call(["verify"]).arg(&app).env("LD_LIBRARY_PATH", &driver).run().expect(1);
-    snapshot::check("machine/old_driver_is_refused", &printed(&outcome, &[(&scratch, "<scratch>")]));
-}
-
 /// Answers before the timeout are retained.
 #[e2e(slow)]
 fn probe_survives_hanging_driver() {
@@ -88,82 +51,6 @@ fn probe_survives_hanging_driver() {
     assert_eq!((&probed["driver"]["cuda"], probed["driver"].get("init")), (&"13.0".into(), None), "{probed:#}");
     let warnings = probed["doubts"].to_string();
     assert!(warnings.contains("did not answer in time, in cuInit"), "{probed:#}");
-}
-
-#[e2e]
-fn other_library_is_not_libcuda() {
-    let scratch = Scratch::new("no-libcuda");
-    let app = program(&scratch);
-    let libm = ["/lib/x86_64-linux-gnu/libm.so.6", "/lib64/libm.so.6", "/lib/aarch64-linux-gnu/libm.so.6"];
-    let Some(libm) = libm.iter().map(Path::new).find(|path| path.exists()) else {
-        skip("libm.so.6 in the usual directories", "a machine with glibc")
-    };
-    for (name, make) in [
-        ("another", (|path: &Path, libm: &Path| symlink(libm, path)) as fn(&Path, &Path) -> std::io::Result<()>),
-        ("empty", |path, _| std::fs::write(path, "")),
-        ("text", |path, _| std::fs::write(path, "INPUT(-lcuda)\n")),
-        ("folder", |path, _| std::fs::create_dir(path)),
-    ] {
-        let dir = scratch.join(name);
-        std::fs::create_dir(&dir).expect("a directory can be made");
-        make(&dir.join("libcuda.so.1"), libm).expect("it can be made");
-        let outcome = call(["verify", "--json"]).arg(&app).env("LD_LIBRARY_PATH", &dir).run().expect(2);
-        assert_eq!(outcome.json()["verdict"], "unknown", "{name}: {outcome}");
-        let probed = call(["probe", "--json"]).env("LD_LIBRARY_PATH", &dir).run().success().json();
-        assert!(probed["driver"].get("cuda").is_none(), "{name}: {probed}");
-    }
-}
-
-#[e2e]
-fn cudnn_follows_loader_order() {
-    let (new, old) = (parts::cudnn("9.15.1").join("lib"), parts::cudnn("8.9.7").join("lib"));
-    let path = std::env::join_paths([&parts::cudnn("9.1.0").join("lib"), &new, &old]).expect("a path");
-    let value = call(["probe", "--json"]).env("LD_LIBRARY_PATH", path).run().success().json();
-    let list = value["cudnn"].as_array().expect("a list");
-    let seen: Vec<_> =
-        list.iter().map(|one| (one["version"].as_str().unwrap_or("?"), one.get("taken").is_none())).collect();
-    // Libraries of this machine follow in the list.
-    assert_eq!(&seen[..2], [("9.1.0", true), ("9.15.1", false)], "{value}");
-    assert!(seen.contains(&("8.9.7", true)), "{value}");
-    assert_eq!(list[0]["parts"][0]["version"], "9.1.0", "{value}");
-}
-
-#[e2e]
-fn exec_refuses_if_driver_fails() {
-    let scratch = Scratch::new("exec");
-    let app = program(&scratch);
-    let run = |driver: &Path| call(["exec", "--"]).arg(&app).env("LD_LIBRARY_PATH", driver).run();
-    let old = fixture::driver(&scratch, "535.261.03", "12020 0 0 2048");
-    let outcome = run(&old).expect(78);
-    assert_eq!(outcome.stderr.matches("CG301").count(), 1, "said once: {outcome}");
-    assert!(outcome.stdout.is_empty(), "{outcome}");
-    let good = fixture::driver(&scratch, "580.65.06", "13000 0 0 2048");
-    let outcome = run(&good).success();
-    assert_eq!((outcome.stdout.as_str(), outcome.stderr.as_str()), ("ran\n", ""));
-    // The file name suggests an old release, but the driver supports the required CUDA version, like cuda-compat under an
-    // unusual name. Only the driver's answer shows this.
-    let odd = fixture::driver(&scratch, "535.1.1", "13000 0 0 2048");
-    let outcome = run(&odd).success();
-    assert_eq!((outcome.stdout.as_str(), outcome.stderr.as_str()), ("ran\n", ""));
-    let outcome = call(["exec", "--"]).arg(&app).env("LD_LIBRARY_PATH", &old).env("CUDAGUARD", "off").run().success();
-    assert_eq!((outcome.stdout.as_str(), outcome.stderr.as_str()), ("ran\n", ""));
-}
-
-/// A driver that does not answer refuses nothing. The program starts, and its guard reports its own findings.
-#[e2e]
-fn exec_starts_if_unknown() {
-    let scratch = Scratch::new("exec-doubt");
-    let app = program(&scratch);
-    let driver = fixture::driver(&scratch, "535.261.03", "12020 0 1 2048");
-    let outcome = call(["exec", "--"]).arg(&app).env("LD_LIBRARY_PATH", &driver).run().success();
-    assert_eq!((outcome.stdout.as_str(), outcome.stderr.as_str()), ("ran\n", ""));
-    // libcuda is missing but required. The shim reports this.
-    let required = scratch.join("required");
-    let mut manifest = fixture::asks_driver();
-    manifest.runtime.gpu = GpuNeed::Required;
-    fixture::program(&required, &[manifest]);
-    let outcome = call(["exec", "--"]).arg(&required).run();
-    assert!(outcome.stderr.matches("error[").count() <= 1, "{outcome}");
 }
 
 /// The templates collect one line per machine, and `verify` reads the result. A fake `srun` starts them on three machines.

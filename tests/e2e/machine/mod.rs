@@ -10,7 +10,6 @@ mod hostile_text;
 mod local_host;
 mod map;
 mod nccl;
-mod random_fleet;
 mod simulate;
 mod unguarded_programs;
 

@@ -88,25 +88,6 @@ fn artifact_formats_are_read() {
     assert_eq!(piped["members"], expected["members"]);
 }
 
-#[e2e(slow)]
-fn artifact_has_one_verdict() {
-    let (_scratch, wheel) = package("artifact-verdict");
-    let verify = |words: &[&str]| command::call(["verify"]).arg(&wheel).args(words).run();
-    let outcome = verify(&["--driver", "580.65.06", "--gpu", "A100", "--cudnn", "none"]).expect(0);
-    // It contains its cuDNN. Its cudart is in no directory that the library searches.
-    assert!(outcome.stdout.contains(": runs, judged by the options alone (the described machine)"), "{outcome}");
-    assert!(outcome.stdout.contains("has libcudart.so.13, which"), "{outcome}");
-    assert!(!outcome.stderr.contains("each wheel"), "{outcome}");
-    let again = wheel.display().to_string();
-    let outcome = verify(&["--driver", "580.65.06", "--gpu", "A100", "--cudnn", "none", &again]).expect(0);
-    assert!(outcome.stderr.contains("each wheel was checked alone"), "{outcome}");
-    let outcome = verify(&["--driver", "580.65.06", "--gpu", "V100"]).expect(1);
-    assert!(outcome.stderr.contains("app/lib/libapp.so"), "the member is named: {outcome}");
-    let outcome = verify(&["--driver", "535.261.03", "--gpu", "A100", "--json"]).expect(1);
-    let listed = outcome.json();
-    assert_eq!(listed["verdict"], "refused", "{outcome}");
-}
-
 /// A wheel contains a libcuda, two cuDNNs and a directory of the build machine, and declares requirements that do not fit.
 /// The same wheel is checked with requirements that fit.
 #[e2e(slow)]
@@ -294,53 +275,6 @@ fn stray_container_is_ignored() {
     assert!(listed.contains("8.0 to 8.6: partial (sm_80); 1 of 2 containers has no code for it: stray.cu"), "{listed}");
 }
 
-/// A cuDNN that the package requires counts as installed. So do libraries that the RPATH of their importers finds.
-#[e2e(slow)]
-fn fulfilled_requirements_are_reported() {
-    let (scratch, wheel) = package("artifact-kept");
-    let tree = scratch.join("tree");
-    let cudnn = parts::cudnn("9.15.1").join("lib");
-    let link = |from: &str, to: &str, more: &[&str]| {
-        let _ = Call::new("gcc")
-            .args(["-shared", "-fPIC", "-Wl,--disable-new-dtags", "-Wl,--no-as-needed"])
-            .args([from, "-o", to])
-            .args(more)
-            .dir(scratch.path())
-            .run()
-            .success();
-    };
-    scratch.file("f.c", "unsigned long cudnnGetVersion(void);\nunsigned long g(void) { return cudnnGetVersion(); }\n");
-    let library = cudnn.join("libcudnn.so.9");
-    let library = library.to_str().expect("a path");
-    link("f.c", "tree/app/lib/libg.so", &["-Wl,-soname,libg.so", library]);
-    let pack = |requires: &str| {
-        let metadata = format!("Metadata-Version: 2.1\nName: app\nVersion: 1.0\n{requires}\n");
-        scratch::write(&tree.join("app-1.0.dist-info/METADATA"), metadata);
-        let _ = Call::new("python3").args(["-c", PACK]).dir(scratch.path()).run().success();
-        command::call(["verify", "--driver", "580.65.06", "--gpu", "A100", "--cudnn", "none"]).arg(&wheel).run()
-    };
-    let outcome = pack("");
-    assert!(outcome.status() == Some(1) && outcome.stderr.contains("app/lib/libg.so"), "nobody brings it: {outcome}");
-    let _ = pack("Requires-Dist: nvidia-cudnn-cu13; extra == \"gpu\"").expect(1);
-    let outcome = pack("Requires-Dist: nvidia-cudnn-cu13>=9.1,<10").expect(0);
-    assert!(outcome.stdout.contains(": runs"), "{outcome}");
-    let inspected = command::call(["inspect"]).arg(&wheel).run().success();
-    assert!(inspected.stdout.contains("the package requires nvidia-cudnn-cu13>=9.1,<10"), "{inspected}");
-    let _ = pack("Requires-Dist: nvidia-cudnn-cu12==8.9.7.29").expect(1);
-    // The importer of the library has the runtime path.
-    scratch.file("h.c", "int h;\n");
-    let rpath = "-Wl,-rpath,$ORIGIN/lib:$ORIGIN/../nvidia/cudnn/lib";
-    link("h.c", "tree/app/ext.so", &[rpath, "-Ltree/app/lib", "-lg"]);
-    let outcome = pack("").expect(0);
-    assert!(outcome.stdout.contains(": runs"), "{outcome}");
-    // pip installs what a wheel requires; an environment should contain it.
-    fs::remove_dir_all(tree.join("nvidia/cudnn")).expect("there before");
-    let _ = pack("Requires-Dist: nvidia-cudnn-cu13>=9.1,<10").expect(0);
-    let verify = command::call(["verify", "--driver", "580.65.06", "--gpu", "A100", "--cudnn", "none"]);
-    let outcome = verify.arg(&tree).run().expect(1);
-    assert!(outcome.stderr.contains("error[CG205]"), "{outcome}");
-}
-
 /// An environment contains the cudart of a newer CUDA major, which no member loads.
 #[e2e]
 fn idle_library_is_no_requirement() {
@@ -393,107 +327,6 @@ fn idle_library_is_no_requirement() {
     link("env/app/libother.so", &new);
     let outcome = verify("470.57.02").expect(1);
     assert!(outcome.stderr.contains("error[CG301]"), "{outcome}");
-}
-
-/// A program picks one of several files with GPU code. If none supports the GPU, nothing runs.
-#[e2e(slow)]
-fn one_loose_gpu_code_suffices() {
-    tools::need("g++");
-    let scratch = Scratch::new("loose code");
-    let nvcc = |words: &[&str]| {
-        let _ = Call::new(parts::cuda("13.0").join("bin/nvcc")).args(words).dir(scratch.path()).run().success();
-    };
-    scratch.file("k.cu", "__global__ void k(int *p) { *p = 1; }\nint main() { k<<<1, 1>>>(0); }\n");
-    fs::create_dir_all(scratch.join("tree/app")).expect("a folder");
-    for arch in ["80", "90"] {
-        nvcc(&["-cubin", &format!("-arch=sm_{arch}"), "k.cu", "-o", &format!("tree/app/k{arch}.cubin")]);
-    }
-    scratch.file("tree/app-1.0.dist-info/METADATA", "Metadata-Version: 2.1\nName: app\nVersion: 1.0\n");
-    let answers = |expected: &[(&str, i32, &str)]| {
-        let _ = Call::new("python3").args(["-c", PACK, ""]).dir(scratch.path()).run().success();
-        for file in ["tree", "tree/app", "app.tar", "app-1.0-py3-none-any.whl"] {
-            for (gpu, status, listed) in expected {
-                let call = command::call(["verify", "--driver", "580.65.06", "--gpu", gpu]);
-                let outcome = call.arg(scratch.join(file)).run().expect(*status);
-                assert!(outcome.stdout.contains(listed), "{file}: {outcome}");
-            }
-        }
-    };
-    answers(&[("A100", 0, "(8.0): partial, sm_80"), ("H100", 0, "(9.0): partial, sm_90"), ("T4", 1, "none")]);
-    nvcc(&["-gencode", "arch=compute_75,code=sm_75", "k.cu", "-o", "tree/app/prog"]);
-    // The program itself has no code for A100. In a package, it need not be the main program.
-    let call = command::call(["verify", "--driver", "580.65.06", "--gpu", "A100"]);
-    let _ = call.arg(scratch.join("tree/app")).run().expect(1);
-    answers(&[("T4", 0, "(7.5): partial, sm_75")]);
-    nvcc(&["-gencode", "arch=compute_75,code=[sm_75,compute_75]", "k.cu", "-o", "tree/app/prog"]);
-    answers(&[("A100", 0, "partial, sm_80"), ("T4", 0, "partial, sm_75"), ("V100", 1, "none")]);
-    let outcome = command::call(["requirements"]).arg(scratch.join("tree")).run().success();
-    assert!(outcome.stdout.contains("7.5 and newer (Tesla T4, A100, A40, L4, …): partial"), "{outcome}");
-    // Neither the machine code nor the PTX is for this driver and GPU.
-    fs::create_dir_all(scratch.join("text")).expect("a folder");
-    nvcc(&["-cubin", "-arch=sm_80", "k.cu", "-o", "text/k80.cubin"]);
-    nvcc(&["-ptx", "-arch=compute_80", "k.cu", "-o", "text/k.ptx"]);
-    for (driver, status) in [("580.65.06", 0), ("570.26", 1)] {
-        let call = command::call(["verify", "--driver", driver, "--gpu", "H100"]);
-        let _ = call.arg(scratch.join("text")).run().expect(status);
-    }
-}
-
-/// A package contains one library for each of two CUDA majors, of which a program loads one. It also contains an unused
-/// library without code for most GPUs.
-#[e2e(slow)]
-fn per_cuda_libraries_are_selected() {
-    let (scratch, wheel) = package("artifact-one-of");
-    let (old, cuda) = (parts::cudart("11.8"), parts::cuda("13.0"));
-    let link = |to: &str, cudart: &Path, object: &str| {
-        let _ = Call::new("g++")
-            .args(["-shared", "-Wl,-z,undefs", object, "-o", to])
-            .arg(cudart)
-            .dir(scratch.path())
-            .run()
-            .success();
-    };
-    let judged = |driver: &str, gpu: &str| {
-        let _ = Call::new("python3").args(["-c", PACK]).dir(scratch.path()).run().success();
-        command::call(["verify", "--driver", driver, "--gpu", gpu]).arg(&wheel).run()
-    };
-    fs::remove_file(scratch.join("tree/app/lib/libapp.so")).expect("there before");
-    fs::remove_dir_all(scratch.join("tree/nvidia")).expect("there before");
-    scratch.file("plain.cu", "__global__ void k(int *p) { *p = 1; }\nvoid f(int *p) { k<<<1, 1>>>(p); }\n");
-    for arch in ["80", "90"] {
-        let code = format!("arch=compute_{arch},code=sm_{arch}");
-        let _ = Call::new(cuda.join("bin/nvcc"))
-            .args(["-c", "-Xcompiler", "-fPIC", "-gencode", &code, "plain.cu", "-o", &format!("k{arch}.o")])
-            .dir(scratch.path())
-            .run()
-            .success();
-    }
-    link("tree/app/lib/libapp_cuda130.so", &cuda.join("lib/libcudart.so.13"), "k80.o");
-    let _ = judged("470.57.02", "A100").expect(1);
-    link("tree/app/lib/libapp_cuda118.so", &old, "k80.o");
-    let outcome = judged("470.57.02", "A100").expect(2);
-    // nvcc 13 compiled its machine code, so the verdict is unknown.
-    assert!(outcome.stdout.contains(": unknown"), "by the one for CUDA 11: {outcome}");
-    let _ = judged("440.33.01", "A100").expect(1);
-    let inspected = command::call(["inspect"]).arg(&wheel).run().success();
-    for listed in ["for CUDA 11: app/lib/libapp_cuda118.so", "for CUDA 13: app/lib/libapp_cuda130.so"] {
-        assert!(inspected.stdout.contains(listed), "{listed}: {inspected}");
-    }
-    fs::remove_file(scratch.join("tree/app/lib/libapp_cuda118.so")).expect("there before");
-    link("tree/app/lib/libextra.so", &cuda.join("lib/libcudart.so.13"), "k90.o");
-    let outcome = judged("580.65.06", "A100").expect(0);
-    assert!(outcome.stdout.contains("partial"), "{outcome}");
-    let _ = judged("580.65.06", "V100").expect(1);
-    // A library that another one imports is loaded with it.
-    scratch.file("user.c", "int user;\n");
-    let _ = Call::new("gcc")
-        .args(["-shared", "-fPIC", "user.c", "-o", "tree/app/user.so", "-Wl,--no-as-needed"])
-        .args(["-Ltree/app/lib", "-lextra", "-Wl,-z,undefs"])
-        .dir(scratch.path())
-        .run()
-        .success();
-    let outcome = judged("580.65.06", "A100").expect(1);
-    assert!(outcome.stderr.contains("app/lib/libextra.so"), "{outcome}");
 }
 
 #[e2e(slow)]

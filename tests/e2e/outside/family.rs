@@ -3,7 +3,7 @@
 use std::fs;
 use std::os::unix::fs::symlink;
 
-use cudaguard_tests::{Call, Scratch, command, e2e, parts, scratch, tools};
+use cudaguard_tests::{Call, Scratch, command, e2e, parts, tools};
 use serde_json::Value;
 
 #[e2e]
@@ -121,47 +121,6 @@ fn builtins_are_found_like_nvrtc_does() {
                 assert_eq!(is_reported, !is_found, "{builtins} {link} {library_path:?}: {outcome}");
             }
         }
-    }
-}
-
-#[e2e]
-fn compiler_is_checked_against_machine() {
-    let mixed = nvrtc("family-machine", "12.4");
-    for (driver, gpu, expected) in [
-        ("550.54.14", "9.0", &["CG231", "CG235"][..]),
-        ("560.35.03", "9.0", &["CG231"]),
-        ("580.65.06", "12.0", &["CG231", "CG236"]),
-    ] {
-        let outcome =
-            command::call(["verify", "--json", "--driver", driver, "--gpu", gpu]).arg(mixed.join("lib")).run();
-        let report = outcome.json();
-        let mut found = codes(&report);
-        found.sort_unstable();
-        assert_eq!(found, expected, "{driver} {gpu}: {report}");
-    }
-}
-
-/// NVRTC is judged with the package that loads it, and opens builtins that no package loads.
-#[e2e]
-fn builtins_of_an_environment_are_found() {
-    for (release, is_found) in [("12.6", true), ("12.4", false)] {
-        let fixture = nvrtc("family-environment", release);
-        let site = fixture.join("site-packages");
-        fixture.file("use.c", "const char *nvrtcName(int); const char *use(int n) { return nvrtcName(n); }\n");
-        fs::create_dir_all(site.join("app")).expect("a directory");
-        let call =
-            Call::new("cc").args(["-shared", "-fPIC", "use.c", "lib/libnvrtc.so.12", "-Wl,-rpath,$ORIGIN/../lib"]);
-        let _ = call.args(["-o", "site-packages/app/use.so"]).dir(fixture.path()).run().success();
-        fs::rename(fixture.join("lib"), site.join("lib")).expect("the libraries");
-        let libraries = format!("lib/libnvrtc.so.12,,\nlib/libnvrtc-builtins.so.{release},,\n");
-        for (name, record) in [("app", "app/use.so,,\n"), ("nvidia_cuda_nvrtc_cu12", &libraries)] {
-            let info = site.join(format!("{name}-12.6.77.dist-info"));
-            scratch::write(&info.join("METADATA"), format!("Metadata-Version: 2.1\nName: {name}\nVersion: 12.6.77\n"));
-            scratch::write(&info.join("RECORD"), record);
-        }
-        let outcome = command::call(["verify", "--driver", "580.65.06", "--gpu", "A100"]).arg(&site).run();
-        assert_eq!(outcome.stderr.contains("CG231"), !is_found, "{release}: {outcome}");
-        assert!(!outcome.stderr.contains("comes without"), "{release}: {outcome}");
     }
 }
 

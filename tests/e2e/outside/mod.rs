@@ -6,7 +6,6 @@ mod closed_output;
 mod conda;
 mod environment;
 mod family;
-mod libraries;
 mod memory;
 mod python;
 mod special_files;
