@@ -2,10 +2,10 @@
 
 use std::fmt::Write as _;
 
-use cudaguard_tests::command::{components, inspect};
+use cudaguard_tests::command::components;
 use cudaguard_tests::{Call, e2e, tools};
 
-use super::fixture::{Cmake, MAKE, MULTI, NINJA, Tree, include, manifest, program, texts, toolkit, words};
+use super::fixture::{Cmake, MULTI, NINJA, Tree, include, manifest, program, texts, toolkit, words};
 
 const KERNEL: &str = "__global__ void fill(int *p) { *p = 1; }\n";
 const MAIN: &str = "#include <cudaguard.h>\n#include <stdio.h>\n\
@@ -198,34 +198,6 @@ fn all_target_kinds_are_guarded() {
     assert!(before == tree.sources(), "nothing is written into the source tree");
 }
 
-#[e2e(slow)]
-fn make_with_older_toolkit_builds() {
-    let text = format!(
-        "cmake_minimum_required(VERSION 3.24)\nproject(old LANGUAGES CUDA)\n{}\
-         add_executable(app app.cu)\ncudaguard_embed(app)\n",
-        include()
-    );
-    let main = format!("{KERNEL}int main() {{ fill<<<1, 1>>>(nullptr); return 0; }}\n");
-    let tree = Tree::new("older toolkit", Cmake::Newest, MAKE, &[("CMakeLists.txt", &text), ("app.cu", &main)]);
-    let mut cuda = toolkit("11.8");
-    cuda.extend([
-        "-DCMAKE_CUDA_ARCHITECTURES=70;86-virtual".to_owned(),
-        "-DCMAKE_BUILD_TYPE=RelWithDebInfo".to_owned(),
-    ]);
-    let _ = tree.configure(&words(&cuda)).run().success();
-    let built = tree.build(&[]).run().success();
-    assert!(built.stdout.contains("Checking the CUDA components of app"), "{built}");
-    let again = tree.build(&[]).run().success();
-    for step in ["Checking", "Building", "Linking"] {
-        assert!(!again.stdout.contains(step), "nothing is touched, nothing is done: {again}");
-    }
-    let app = manifest(&tree.built("app"), "app");
-    assert_eq!((&app["component"]["version"], &app["profile"]), (&"0.0.0".into(), &"relwithdebinfo".into()));
-    assert_eq!(app["toolkit"]["version"], "11.8.89");
-    assert!(app["host_compiler"].as_str().unwrap_or_default().starts_with("gcc 11."), "nvcc's own: {app:#}");
-    assert_eq!(texts(&app["archs"]["observed"]), ["sm_70", "compute_70", "compute_86"]);
-}
-
 /// Returns a host file for a machine with one GPU, in the format that `probe` writes.
 fn host(driver: &str, cuda: &str, name: &str, cc: &str) -> String {
     format!(
@@ -306,70 +278,6 @@ fn architecture_spellings_are_accepted() {
     assert_eq!(declared("other"), ["sm_90a"]);
 }
 
-/// Projects without CUDA, in C only and in C++ only: the file contains a guard and nothing else of CUDA.
-#[e2e(slow)]
-fn language_combinations_build() {
-    for (language, file, cmake, generator) in [
-        ("C", "main.c", Cmake::Newest, NINJA),
-        ("CXX", "main.cpp", Cmake::Oldest, MAKE),
-        // This generator also writes project files of an editor.
-        ("C", "main.c", Cmake::Oldest, "CodeBlocks - Ninja"),
-    ] {
-        let text = format!(
-            "cmake_minimum_required(VERSION 3.24)\nproject(lone VERSION 2.0 LANGUAGES {language})\n{}\
-             add_executable(app {file})\ncudaguard_embed(app)\n",
-            include()
-        );
-        let tree = Tree::new(language, cmake, generator, &[("CMakeLists.txt", &text), (file, MAIN)]);
-        let _ = tree.configure(&["-DCMAKE_BUILD_TYPE=Release"]).run().success();
-        let _ = tree.build(&[]).run().success();
-        let app = manifest(&tree.built("app"), "app");
-        assert_eq!((&app["toolkit"], &app["cudnn"], &app["sealed"]), (&().into(), &().into(), &true.into()), "{app:#}");
-        assert!(app["host_compiler"].as_str().unwrap_or_default().contains(' '), "{app:#}");
-        assert!(inspect(&tree.built("app"))["kernels"]["entries"].as_array().is_some_and(Vec::is_empty));
-        let outcome = Call::new(tree.built("app")).run().success();
-        assert_eq!((outcome.stdout.as_str(), outcome.stderr.as_str()), ("main: 0\n", ""), "{outcome}");
-    }
-}
-
-/// A static library passes its guard to the targets that link it, also in other directories and to targets that are defined
-/// earlier.
-#[e2e(slow)]
-fn guard_crosses_directories() {
-    let top = format!(
-        "cmake_minimum_required(VERSION 3.24)\nproject(folders VERSION 3.1 LANGUAGES C)\n{}\
-         add_subdirectory(app)\nadd_subdirectory(library)\n",
-        include()
-    );
-    let tree = Tree::new(
-        "folders",
-        Cmake::Oldest,
-        MAKE,
-        &[
-            ("CMakeLists.txt", &top),
-            ("library/CMakeLists.txt", "add_library(kernels STATIC k.c)\ncudaguard_embed(kernels)\n"),
-            ("library/k.c", "int k(void) { return 0; }\n"),
-            (
-                "app/CMakeLists.txt",
-                "add_executable(app a.c)\ntarget_link_libraries(app PRIVATE kernels)\n\
-                 add_library(shared SHARED a.c)\ntarget_link_libraries(shared PRIVATE kernels)\n\
-                 add_executable(user b.c)\ntarget_link_libraries(user shared)\n",
-            ),
-            ("app/a.c", "int k(void);\nint main(void) { return k(); }\n"),
-            ("app/b.c", "int main(void) { return 0; }\n"),
-        ],
-    );
-    let _ = tree.configure(&["-DCMAKE_BUILD_TYPE=Release"]).run().success();
-    let _ = tree.build(&[]).run().success();
-    for file in ["app/app", "app/libshared.so"] {
-        assert_eq!(components(&tree.built(file)), ["kernels"], "{file}");
-    }
-    // The guard is already in the shared library.
-    assert!(components(&tree.built("app/user")).is_empty());
-    let again = tree.build(&[]).run().success();
-    assert!(!again.stdout.contains("Checking") && !again.stdout.contains("Linking"), "{again}");
-}
-
 /// A cross compiler builds the guard for its target, also for Windows. Another system gets no guard, and its build continues.
 #[e2e(slow)]
 fn cross_compilers_build_their_guard() {
@@ -407,40 +315,4 @@ fn cross_compilers_build_their_guard() {
     );
     let _ = other.build(&[]).run().success();
     assert!(other.built("second").exists());
-}
-
-/// Covers each way to link a target, and each configuration of a multi-config generator.
-#[e2e(slow)]
-fn link_kinds_reach_the_guard() {
-    let text = format!(
-        "cmake_minimum_required(VERSION 3.24)\nproject(links VERSION 1.0 LANGUAGES C)\n{}\
-         add_executable(small main.c)\n\
-         target_compile_options(small PRIVATE -ffunction-sections -fdata-sections)\n\
-         target_link_options(small PRIVATE -Wl,--gc-sections -s)\n\
-         add_executable(static main.c)\ntarget_link_options(static PRIVATE -static-pie)\n\
-         add_executable(named main.c)\n\
-         set_target_properties(named PROPERTIES OUTPUT_NAME \"ein Name\" SUFFIX .bin UNITY_BUILD ON\n  \
-         RUNTIME_OUTPUT_DIRECTORY \"${{CMAKE_BINARY_DIR}}/bin ü/$<CONFIG>\" INTERPROCEDURAL_OPTIMIZATION ON)\n\
-         set_target_properties(small static PROPERTIES\n  \
-         POSITION_INDEPENDENT_CODE ON RUNTIME_OUTPUT_DIRECTORY \"${{CMAKE_BINARY_DIR}}/bin ü/$<CONFIG>\")\n\
-         foreach(name IN ITEMS small static named)\n  cudaguard_embed(${{name}})\nendforeach()\n",
-        include()
-    );
-    for (cmake, cross) in [(Cmake::Oldest, true), (Cmake::Newest, false)] {
-        let tree = Tree::new("links", cmake, MULTI, &[("CMakeLists.txt", &text), ("main.c", MAIN)]);
-        let configurations: &[&str] = if cross { &["Release", "Debug"] } else { &["Release"] };
-        let more: &[&str] = if cross { &["-DCMAKE_CROSS_CONFIGS=all", "-DCMAKE_DEFAULT_CONFIGS=all"] } else { &[] };
-        let _ = tree.configure(&["-DCMAKE_CONFIGURATION_TYPES=Debug;Release"]).args(more).run().success();
-        let _ = tree.build(if cross { &["--target", "all:all"] } else { &["--config", "Release"] }).run().success();
-        for configuration in configurations {
-            for (file, component) in [("small", "small"), ("static", "static"), ("ein Name.bin", "named")] {
-                let program = tree.built(&format!("bin ü/{configuration}/{file}"));
-                let sealed = manifest(&program, component);
-                assert_eq!(sealed["profile"], configuration.to_lowercase(), "{sealed:#}");
-                assert_eq!(sealed["sealed"], true, "{sealed:#}");
-                let outcome = Call::new(&program).run().success();
-                assert_eq!((&*outcome.stdout, &*outcome.stderr), ("main: 0\n", ""), "{outcome}");
-            }
-        }
-    }
 }

@@ -1,7 +1,6 @@
 //! Components that do not fit together fail a release build. Make and Ninja print the message unchanged.
 
-use cargo_cudaguard::binary::file::Binary;
-use cudaguard_tests::{Test, e2e, layout, parts, rows, snapshot};
+use cudaguard_tests::{Test, e2e, parts, rows, snapshot};
 
 use super::fixture::{Cmake, MAKE, MULTI, NINJA, Tree, include, manifest, printed, toolkit, words};
 
@@ -119,37 +118,4 @@ fn removed_guard_is_reported() {
     let built = tree.build(&["--config", "Debug"]).run().success();
     assert!(printed(&built).starts_with("warning[CG170]"), "{built}");
     assert!(tree.built("Debug/app").exists(), "{built}");
-}
-
-/// `CUDA::cuda_driver` is a stub, and CMake adds its directory to the runtime path in the build directory. This is harmless
-/// if the loader finds no `libcuda.so.1` there.
-#[e2e(slow)]
-fn stub_linked_by_cmake_is_reported() {
-    let text = format!(
-        "cmake_minimum_required(VERSION 3.24)\nproject(driver LANGUAGES C)\nfind_package(CUDAToolkit REQUIRED)\n{}\
-         add_executable(app main.c)\ntarget_link_libraries(app PRIVATE CUDA::cuda_driver)\ncudaguard_embed(app)\n\
-         add_executable(bad EXCLUDE_FROM_ALL main.c)\n\
-         target_link_libraries(bad PRIVATE ${{CMAKE_SOURCE_DIR}}/stubs/libcuda.so)\ncudaguard_embed(bad)\n",
-        include()
-    );
-    let cuda = parts::cuda("13.0");
-    let tree = Tree::new(
-        "driver",
-        Cmake::Oldest,
-        MAKE,
-        &[("CMakeLists.txt", &text), ("main.c", "int cuInit(unsigned);\nint main(void) { return cuInit(0); }\n")],
-    );
-    // Some images contain this link so that programs can start without a driver.
-    for name in ["libcuda.so", "libcuda.so.1"] {
-        layout::link(&cuda.join("lib/stubs/libcuda.so"), &tree.source().join("stubs").join(name));
-    }
-    let toolkit = format!("-DCUDAToolkit_ROOT={}", cuda.display());
-    let _ = tree.configure(&[&toolkit, "-DCMAKE_BUILD_TYPE=Release"]).run().success();
-    let built = tree.build(&[]).run().success();
-    assert_eq!(printed(&built), "", "{built}");
-    let app = Binary::read(&tree.built("app")).expect("a program");
-    assert!(app.runpath.is_some_and(|path| path.contains("stubs")), "or there is nothing to see here");
-    let bad = tree.build(&["--target", "bad"]).run();
-    assert_ne!(bad.status(), Some(0), "{bad}");
-    snapshot::check("cmake/stubs", &tree.plain(&printed(&bad)));
 }

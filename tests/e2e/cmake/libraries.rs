@@ -4,7 +4,7 @@ use std::fs;
 
 use cudaguard_tests::e2e;
 
-use super::fixture::{Cmake, MAKE, MULTI, Tree, include, manifest, printed, texts, toolkit, words};
+use super::fixture::{Cmake, MULTI, Tree, include, manifest, printed, texts, toolkit, words};
 
 const KERNEL: &str = "__global__ void k(int *p) { *p = 1; }\nextern \"C\" int run() { k<<<1, 1>>>(0); return 0; }\n";
 const MAIN: &str = "extern \"C\" int run();\nint main() { return run(); }\n";
@@ -75,18 +75,4 @@ fn policy_applies_to_linked_program() {
     fs::remove_file(tree.source().join("cudaguard.toml")).expect("the policy");
     let relinked = tree.build(&["--config", "Release"]).run().success();
     assert!(relinked.stdout.contains("Linking CXX executable"), "{relinked}");
-}
-
-/// The final link belongs to another project, so the declarations decide, and CMake reports it.
-#[e2e(slow)]
-fn unlinked_library_is_judged() {
-    let tree = tree("library alone", MAKE, "add_library(st STATIC k.cu)\ncudaguard_embed(st)\n");
-    let configured = tree.configure(&[]).run().success();
-    assert!(configured.stdout.contains("no target of this project links st"), "{configured}");
-    tree.write("cudaguard.toml", "gpu.fleet = [\"T4\"]\n");
-    let refused = tree.build(&[]).run();
-    assert!(refused.status() != Some(0) && printed(&refused).contains("error[CG132]"), "{refused}");
-    assert!(!tree.built("libst.a").exists(), "{refused}");
-    tree.write("cudaguard.toml", "gpu.fleet = [\"A100\"]\n");
-    let _ = tree.build(&[]).run().success();
 }

@@ -2,9 +2,9 @@
 
 use std::fs;
 
-use cudaguard_tests::{Test, command, e2e, rows, scratch, snapshot};
+use cudaguard_tests::{Test, e2e, rows, scratch, snapshot};
 
-use super::fixture::{Cmake, MAKE, MULTI, NINJA, TAKES_HEADERS, Tree, include, printed, words};
+use super::fixture::{Cmake, MAKE, MULTI, NINJA, TAKES_HEADERS, Tree, include, printed};
 
 #[e2e(rows)]
 fn tests() -> Vec<Test> {
@@ -137,86 +137,4 @@ fn unreadable_locks_are_errors() {
     let lock = fs::read_to_string(tree.source().join("cudaguard.lock")).expect("it is there");
     assert!(lock.contains("[target.aarch64-") && lock.contains("[target.x86_64-"), "others keep their table: {lock}");
     snapshot::check("cmake/locks", &tree.plain(&all));
-}
-
-/// `cargo cudaguard lock` in a CMake project prints the CMake command. The directory must not be inside a cargo package, so
-/// it is outside this checkout.
-#[e2e(slow)]
-fn cargo_style_lock_options_work() {
-    let dir = std::env::temp_dir().join(format!("cudaguard-locked-{}", std::process::id()));
-    scratch::write(&dir.join("CMakeLists.txt"), project());
-    let asked = command::call(["lock"]).dir(&dir).run();
-    let left = fs::read_dir(&dir).map(Iterator::count);
-    fs::remove_dir_all(&dir).expect("it is ours");
-    let asked = asked.expect(2);
-    let listed: Vec<&str> = asked.stderr.lines().skip(1).collect();
-    snapshot::check("cmake/lock-by-cargo", &(listed.join("\n") + "\n"));
-    assert_eq!(left.expect("it could be read"), 1, "nothing is written: {asked}");
-}
-
-#[e2e(slow)]
-fn unlockable_builds_are_reported() {
-    let tree = tree("unlockable", Cmake::Newest, MAKE);
-    toolkit(&tree, "other", 13000);
-    let mut all = String::new();
-    let named = format!("-DNAMED_second={}", tree.sibling().join("other/include").display());
-    for (configured, gone) in [(vec![named], None), (vec!["-DNAMED_second=".to_owned()], Some("toolkit"))] {
-        if let Some(gone) = gone {
-            fs::remove_dir_all(tree.sibling().join(gone)).expect("it is there");
-        }
-        let _ = tree.configure(&words(&configured)).run().success();
-        let locked = tree.build(&["--target", "cudaguard-lock"]).run();
-        assert_ne!(locked.status(), Some(0), "{locked}");
-        all += &printed(&locked);
-    }
-    assert!(!tree.source().join("cudaguard.lock").exists());
-    snapshot::check("cmake/unlockable", &tree.plain(&all));
-}
-
-/// The policy and the lock belong to the top-level project, wherever the guard is included. A part of the project may have
-/// its own policy next to its CMakeLists.txt, but its lock is ignored.
-#[e2e(slow)]
-fn top_level_lock_covers_subprojects() {
-    let part = |target: &str| {
-        format!(
-            "project({target} VERSION 2.0 LANGUAGES C)\n{}add_executable({target} ${{CMAKE_SOURCE_DIR}}/main.c)\n\
-             target_include_directories({target} PRIVATE ${{CMAKE_SOURCE_DIR}}/../toolkit/include)\n\
-             cudaguard_embed({target})\n",
-            include()
-        )
-    };
-    let top = "cmake_minimum_required(VERSION 3.24)\nproject(outer LANGUAGES C)\nadd_subdirectory(inner)\n\
-               add_subdirectory(../elsewhere elsewhere)\n";
-    let stray = "version = 1\n[target.x86_64-unknown-linux-gnu]\ntoolkit = \"11.0\"\n";
-    let files = [
-        ("CMakeLists.txt", top),
-        ("inner/CMakeLists.txt", &*part("app")),
-        ("inner/cudaguard.lock", stray),
-        ("main.c", TAKES_HEADERS),
-    ];
-    let tree = Tree::new("outer", Cmake::Oldest, NINJA, &files);
-    toolkit(&tree, "toolkit", 12040);
-    scratch::write(&tree.sibling().join("elsewhere/CMakeLists.txt"), part("other"));
-    let _ = tree.configure(&["-DCMAKE_BUILD_TYPE=Release"]).run().success();
-    assert_eq!(printed(&tree.build(&[]).run().success()), "", "the lock of a part is not read");
-    let _ = tree.build(&["--target", "cudaguard-lock"]).run().success();
-    assert!(tree.source().join("cudaguard.lock").exists());
-    toolkit(&tree, "toolkit", 12060);
-    let refused = tree.build(&["--target", "app"]).run();
-    assert!(refused.status() != Some(0) && printed(&refused).starts_with("error[CG107]"), "{refused}");
-    let _ = tree.build(&["--target", "cudaguard-lock"]).run().success();
-    assert_eq!(printed(&tree.build(&[]).run().success()), "");
-
-    // A policy at the top also applies to other directories, and changes to it trigger a rebuild.
-    tree.write("cudaguard.toml", "");
-    let _ = tree.configure(&[]).run().success();
-    assert_eq!(printed(&tree.build(&[]).run().success()), "");
-    tree.write("cudaguard.toml", "[toolkit]\nrequire = \"<12\"\n");
-    for target in ["app", "other"] {
-        let refused = tree.build(&["--target", target]).run();
-        assert!(refused.status() != Some(0) && printed(&refused).starts_with("error[CG103]"), "{target}: {refused}");
-    }
-    tree.write("inner/cudaguard.toml", "[toolkit]\nrequire = \">=12\"\n");
-    let _ = tree.configure(&[]).run().success();
-    assert_eq!(printed(&tree.build(&["--target", "app"]).run().success()), "", "the nearest policy is the target's");
 }

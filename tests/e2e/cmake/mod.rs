@@ -13,7 +13,6 @@ mod libraries;
 mod lock;
 mod native_arch;
 mod package_discovery;
-mod python;
 mod rebuilds;
 mod several_targets;
 mod third_party;

@@ -19,14 +19,6 @@ fn tests() -> Vec<Test> {
         )
         .map(Test::slow),
     );
-    tests.extend(
-        rows(
-            "package_discovery::parent_project_provides_the_package",
-            [("make", MAKE)],
-            parent_project_provides_the_package,
-        )
-        .map(Test::slow),
-    );
     tests
 }
 
@@ -136,19 +128,6 @@ fn missing_command_is_reported() {
     }
 }
 
-/// `PATH` of an isolated build contains the command of the wheel. cargo's directory may contain another release.
-#[e2e]
-fn command_in_path_precedes_the_installed_one() {
-    let tree = Tree::new("two commands", Cmake::Newest, MAKE, &[("CMakeLists.txt", WAYS), ("main.c", MAIN)]);
-    let home = tree.sibling().join("home");
-    scratch::program(&home.join("bin/cargo-cudaguard"), "#!/bin/sh\nexit 9\n");
-    let path = command::path().parent().expect("a directory").display();
-    let call = tree.cmake(&["-G", MAKE, "-DWAY=include", "-S"]).arg(tree.source()).arg("-B").arg(tree.sibling());
-    let call = call.arg(format!("-DCHECKOUT={}", places::workspace().display()));
-    let call = call.arg(format!("-DCMAKE_MAKE_PROGRAM={}", parts::program("make", "make").display()));
-    let _ = call.env("CARGO_HOME", &home).env("PATH", format!("{path}:/usr/bin:/bin")).run().success();
-}
-
 /// Returns CMake's error messages without the call stack, which differs between releases of CMake.
 fn errors(stderr: &str) -> String {
     let mut text = String::new();
@@ -215,109 +194,6 @@ fn untouched_projects_are_guarded((cmake, generator): (Cmake, &'static str)) {
     let refused = tree.build(kind).run();
     assert_ne!(refused.status(), Some(0), "{refused}");
     assert!(format!("{refused}").contains("error[CG100]"), "{refused}");
-}
-
-/// The parent project guards a target of a subproject.
-fn parent_project_provides_the_package(generator: &'static str) {
-    let mut files = THEIRS.to_vec();
-    let top = format!(
-        "cmake_minimum_required(VERSION 3.24)\nproject(mine VERSION 7.0 LANGUAGES C CXX)\n{}add_subdirectory(inner/tools)\n\
-         cudaguard_embed(tool COMPONENT their-tool VERSION 4.2)\ncudaguard_embed_all()\n",
-        include()
-    );
-    files[0].1 = &top;
-    let tree = Tree::new("parent", Cmake::Oldest, generator, &files);
-    let _ = tree.configure(&["-DCMAKE_BUILD_TYPE=Debug"]).run().success();
-    let _ = tree.build(&[]).run().success();
-    for (file, name) in [("inner/tools/their tool", "their-tool"), ("inner/tools/libshared.so", "shared")] {
-        assert_eq!(components(&tree.built(file)), [name], "{generator}");
-        assert_eq!(manifest(&tree.built(file), name)["sealed"], true, "{generator}");
-    }
-    // A changed source relinks and reseals the program.
-    tree.write("inner/tools/tool.c", "int part(void);\nint main(void) { return part() + 0; }\n");
-    let _ = tree.build(&[]).run().success();
-    assert_eq!(manifest(&tree.built("inner/tools/their tool"), "their-tool")["sealed"], true, "{generator}");
-    // A linker error is reported unchanged.
-    tree.write("inner/tools/tool.c", "int gone(void);\nint main(void) { return gone(); }\n");
-    let broken = tree.build(&[]).run();
-    assert!(broken.status() != Some(0) && format!("{broken}").contains("gone"), "{broken}");
-}
-
-/// A program without its own guard receives the guards of the libraries that it links, for each library type and also from
-/// other directories.
-#[e2e(slow)]
-fn guard_propagates_through_libraries() {
-    let top = format!(
-        "cmake_minimum_required(VERSION 3.24)\nproject(hands VERSION 2.0 LANGUAGES C)\n{}add_subdirectory(below)\n\
-         foreach(kind IN ITEMS st ob in)\n  add_executable(with-${{kind}} main.c)\n  target_link_libraries(with-${{kind}} ${{kind}})\n\
-         endforeach()\n",
-        include()
-    );
-    let below = "set(part \"${CMAKE_CURRENT_SOURCE_DIR}/part.c\")\nadd_library(st STATIC ${part})\nadd_library(ob OBJECT ${part})\n\
-                 add_library(in INTERFACE)\ntarget_sources(in INTERFACE ${part})\n\
-                 foreach(kind IN ITEMS st ob in)\n  cudaguard_embed(${kind})\nendforeach()\n";
-    let files = [
-        ("CMakeLists.txt", top.as_str()),
-        ("below/CMakeLists.txt", below),
-        ("below/part.c", "int part(void) { return 0; }\n"),
-        ("main.c", "int part(void);\nint main(void) { return part(); }\n"),
-    ];
-    for (cmake, generator) in [(Cmake::Oldest, NINJA), (Cmake::Newest, MAKE)] {
-        let tree = Tree::new("hands on", cmake, generator, &files);
-        let _ = tree.configure(&[]).run().success();
-        let _ = tree.build(&[]).run().success();
-        for kind in ["st", "ob", "in"] {
-            let file = tree.built(&format!("with-{kind}"));
-            assert_eq!(components(&file), [kind], "{generator}");
-            let _ = Call::new(file).run().success();
-        }
-        assert!(tree.build(&[]).run().success().stdout.lines().all(|line| !line.contains("Linking")));
-    }
-}
-
-/// Presets set the hook as a cache variable. The name of the project is not a valid CMake identifier.
-#[e2e(slow)]
-fn presets_find_the_package() {
-    let hook = places::workspace().join("cmake/CudaGuardAll.cmake");
-    let tool = parts::program("ninja", "ninja");
-    let variables = serde_json::json!({
-        "CMAKE_PROJECT_of.others-2_INCLUDE": hook,
-        "CUDAGUARD_COMMAND": command::path(),
-        "CMAKE_MAKE_PROGRAM": tool,
-    });
-    let presets = serde_json::json!({
-        "version": 3,
-        "configurePresets": [
-            {"name": "all", "generator": MULTI, "binaryDir": "${sourceDir}/out ü/${presetName}", "cacheVariables": variables}
-        ],
-        "buildPresets": [{"name": "all", "configurePreset": "all", "configuration": "Release"}],
-    });
-    let text = "cmake_minimum_required(VERSION 3.24)\nproject(of.others-2 LANGUAGES C)\nadd_executable(app main.c)\n";
-    let files = [
-        ("CMakeLists.txt", text),
-        ("main.c", "int main(void) { return 0; }\n"),
-        ("CMakePresets.json", &presets.to_string()),
-    ];
-    let tree = Tree::new("presets", Cmake::Oldest, MULTI, &files);
-    let _ = tree.cmake(&["--preset", "all"]).run().success();
-    let _ = tree.cmake(&["--build", "--preset", "all"]).run().success();
-    let app = manifest(&tree.source().join("out ü/all/Release/app"), "app");
-    assert_eq!((&app["sealed"], &app["profile"]), (&true.into(), &"release".into()), "{app:#}");
-}
-
-#[e2e(slow)]
-fn install_without_command_works() {
-    let tree = Tree::new("install", Cmake::Oldest, NINJA, &[]);
-    let (build, nowhere) = (tree.sibling().join("package"), tree.sibling().join("nobody"));
-    std::fs::create_dir_all(tree.source()).expect("a directory can be made");
-    let call = |words: &[&str]| {
-        let call = tree.cmake(words).env("HOME", &nowhere).env("CARGO_HOME", &nowhere);
-        call.env("PATH", format!("{}:/usr/bin:/bin", parts::part("ninja").join("bin").display()))
-    };
-    let _ = call(&["-G", NINJA, "-S"]).arg(places::workspace().join("cmake")).arg("-B").arg(&build).run().success();
-    let refused = call(&["--install"]).arg(&build).arg("--prefix").arg(&nowhere).run().expect(1);
-    let printed = refused.stderr.split_whitespace().collect::<Vec<_>>().join(" ");
-    assert!(printed.contains("cudaguard is not installed: the command cargo-cudaguard is not found"), "{refused}");
 }
 
 #[e2e]

@@ -98,23 +98,3 @@ fn only_touched_inputs_rebuild((generator, cmake): (&'static str, Cmake)) {
     let _ = manifest(&tree.built("app"), "other");
     quiet("the project");
 }
-
-/// CMake's facts about a language are discarded after the project drops the language.
-#[e2e(slow)]
-fn removed_language_updates_the_guard() {
-    let text = format!(
-        "cmake_minimum_required(VERSION 3.24)\nproject(app VERSION 1.0 LANGUAGES C CXX)\n{}add_executable(app main.c)\n\
-         target_include_directories(app PRIVATE $<$<COMPILE_LANGUAGE:CXX>:${{CMAKE_SOURCE_DIR}}/../toolkit/include>)\n\
-         cudaguard_embed(app)\n",
-        include()
-    );
-    let files = [("CMakeLists.txt", &*text), ("main.c", "int main(void) { return 0; }\n")];
-    let tree = Tree::new("languages", Cmake::Oldest, NINJA, &files);
-    scratch::write(&tree.sibling().join("toolkit/include/cuda.h"), "#define CUDA_VERSION 12040\n");
-    let _ = tree.configure(&[]).run().success();
-    let _ = tree.build(&[]).run().success();
-    assert_eq!(manifest(&tree.built("app"), "app")["toolkit"]["version"], "12.4.0");
-    tree.write("CMakeLists.txt", &text.replace("C CXX", "C"));
-    let _ = tree.build(&[]).run().success();
-    assert!(manifest(&tree.built("app"), "app")["toolkit"].is_null());
-}

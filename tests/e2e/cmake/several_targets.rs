@@ -2,37 +2,18 @@
 
 use std::fs;
 
-use cudaguard_tests::{Test, command, e2e, fake_library, rows, scratch, tools};
+use cudaguard_tests::{Test, e2e, rows, scratch, tools};
 
-use super::fixture::{Cmake, MAKE, MULTI, NINJA, Tree, include, manifest, printed, toolkit, words};
+use super::fixture::{Cmake, MAKE, MULTI, NINJA, Tree, include, manifest, printed};
 
 #[e2e(rows)]
 fn tests() -> Vec<Test> {
-    let mut tests = Vec::new();
-    tests.extend(
-        rows("several_targets::shim_is_compiled_once_per_build", [("ninja", NINJA)], shim_is_compiled_once_per_build)
-            .map(Test::slow),
+    let settings = rows(
+        "several_targets::project_linker_settings_are_kept",
+        [("ninja_newest", (NINJA, Cmake::Newest)), ("make_oldest", (MAKE, Cmake::Oldest))],
+        project_linker_settings_are_kept,
     );
-    tests.extend(
-        rows(
-            "several_targets::project_linker_settings_are_kept",
-            [("ninja_newest", (NINJA, Cmake::Newest)), ("make_oldest", (MAKE, Cmake::Oldest))],
-            project_linker_settings_are_kept,
-        )
-        .map(Test::slow),
-    );
-    tests.extend(
-        rows("several_targets::refusal_deletes_copies", [("make", MAKE)], refusal_deletes_copies).map(Test::slow),
-    );
-    tests.extend(
-        rows(
-            "several_targets::number_signs_in_path_work",
-            [("ninja", NINJA), ("make", MAKE)],
-            number_signs_in_path_work,
-        )
-        .map(Test::slow),
-    );
-    tests
+    settings.map(Test::slow).collect()
 }
 
 const MAIN: &str = "int main() { return 0; }\n";
@@ -47,10 +28,11 @@ fn tree(name: &str, generator: &'static str, lists: &str) -> Tree {
 }
 
 /// A compiler wrapper logs its calls.
-fn shim_is_compiled_once_per_build(generator: &'static str) {
+#[e2e(slow)]
+fn shim_is_compiled_once_per_build() {
     let target = |number: u32| format!("add_executable(t{number} main.cpp)\ncudaguard_embed(t{number})\n");
     let lists = (0..8).map(target).collect::<Vec<_>>().concat();
-    let tree = tree("many-shims", generator, &lists);
+    let tree = tree("many-shims", NINJA, &lists);
     let (compiler, log) = (tree.sibling().join("logging-c++"), tree.sibling().join("log"));
     let real = tools::need("c++");
     let script = format!("#!/bin/sh\necho \"$@\" >> '{}'\nexec '{}' \"$@\"\n", log.display(), real.display());
@@ -61,25 +43,25 @@ fn shim_is_compiled_once_per_build(generator: &'static str) {
     let _ = tree.cmake(&["--build"]).arg(tree.out()).args(["--parallel", "4"]).run().success();
     let calls = fs::read_to_string(&log).expect("it was called");
     let count = |word: &str| calls.lines().filter(|line| line.contains(word)).count();
-    assert_eq!((count("cudaguard-shim.c "), count("cudaguard-note.s ")), (1, 1), "{generator}: {calls}");
+    assert_eq!((count("cudaguard-shim.c "), count("cudaguard-note.s ")), (1, 1), "{calls}");
     assert_eq!(count("-dumpmachine"), 0, "it was asked when CMake configured: {calls}");
     for number in 0..8 {
         let name = format!("t{number}");
         let manifest = manifest(&tree.built(&name), &name);
-        assert_eq!(manifest["archs"]["known"], "observed", "{generator}: {manifest}");
+        assert_eq!(manifest["archs"]["known"], "observed", "{manifest}");
         let _ = cudaguard_tests::Call::new(tree.built(&name)).run().success();
     }
     let again = tree.build(&[]).run().success();
     let nothing = ["ninja: no work to do.", "Built target t7"];
     assert!(nothing.iter().any(|words| again.stdout.contains(words)), "{again}");
-    assert_eq!(fs::read_to_string(&log).expect("a log"), calls, "{generator}: nothing is made again");
+    assert_eq!(fs::read_to_string(&log).expect("a log"), calls, "nothing is made again");
     // A changed compiler compiles the shim again.
     scratch::write(&compiler, fs::read_to_string(&compiler).expect("it is there") + "# newer\n");
     fs::remove_dir_all(tree.built("CMakeFiles/cudaguard/t0")).expect("its guard");
     let _ = tree.configure(&[]).run().success();
     let _ = tree.build(&[]).run().success();
     let calls = fs::read_to_string(&log).expect("it was called");
-    assert_eq!(calls.lines().filter(|line| line.contains("cudaguard-shim.c ")).count(), 2, "{generator}: {calls}");
+    assert_eq!(calls.lines().filter(|line| line.contains("cudaguard-shim.c ")).count(), 2, "{calls}");
 }
 
 #[e2e(slow)]
@@ -148,85 +130,4 @@ fn project_linker_settings_are_kept((generator, cmake): (&'static str, Cmake)) {
     {
         assert_eq!(manifest(&tree.built(&file), target)["archs"]["known"], "observed", "{generator}: {file}");
     }
-}
-
-fn refusal_deletes_copies(generator: &'static str) {
-    let lists = "add_executable(app main.cpp)\ntarget_link_options(app PRIVATE -Wl,--no-as-needed)\n\
-                 target_link_libraries(app PRIVATE ${CUDNN}/lib/libcudnn.so)\n\
-                 add_custom_command(TARGET app POST_BUILD COMMAND ${CMAKE_COMMAND} -E copy $<TARGET_FILE:app> \
-                 ${CMAKE_BINARY_DIR}/copy)\ncudaguard_embed(app)\n";
-    let tree = tree("many-refused", generator, lists);
-    let cudnn = tree.sibling().join("cudnn");
-    fake_library::cudnn(&cudnn, (9, 1, 0));
-    tree.write("cudaguard.toml", "[cudnn]\nlinkage = \"none\"\n");
-    let named = format!("-DCUDNN={}", cudnn.display());
-    let _ = tree.configure(&["-DCMAKE_BUILD_TYPE=Release", &named]).run().success();
-    let refused = tree.build(&[]).run();
-    assert!(refused.status() != Some(0) && printed(&refused).contains("error[CG142]: "), "{generator}: {refused}");
-    assert!(printed(&refused).contains("or the libraries that are linked"), "{generator}: {refused}");
-    assert!(!tree.built("app").exists() && !tree.built("copy").exists(), "{generator}: {refused}");
-}
-
-#[e2e(slow)]
-fn target_warning_is_printed_once() {
-    let lists: String = ["first", "second", "third"]
-        .map(|name| {
-            format!(
-                "add_executable({name} main.cpp)\ntarget_include_directories({name} PRIVATE ${{CUDNN}}/include)\n\
-                 target_link_directories({name} PRIVATE ${{CUDNN}}/lib)\ncudaguard_embed({name})\n"
-            )
-        })
-        .concat();
-    let tree = tree("many-warned", NINJA, &lists);
-    let cudnn = tree.sibling().join("cudnn");
-    fake_library::cudnn(&cudnn, (9, 1, 0));
-    let header = cudnn.join("include/cudnn_version.h");
-    let text = fs::read_to_string(&header).expect("just written").replace("MINOR 1", "MINOR 4");
-    fs::write(&header, text.replace("90100", "90400")).expect("it can be written");
-    let _ = tree.configure(&["-DCMAKE_BUILD_TYPE=Debug", &format!("-DCUDNN={}", cudnn.display())]).run().success();
-    let built = printed(&tree.build(&[]).run().success());
-    assert_eq!(built.matches("warning[CG110]: ").count(), 1, "{built}");
-    assert!(built.contains(" of first"), "{built}");
-}
-
-/// Covers a target of another directory, which a launcher seals, its copies and the lock.
-fn number_signs_in_path_work(generator: &'static str) {
-    let lists = "add_executable(app main.cpp)\nadd_custom_command(TARGET app POST_BUILD COMMAND ${CMAKE_COMMAND} -E copy \
-                 $<TARGET_FILE:app> \"${CMAKE_BINARY_DIR}/a # copy\" VERBATIM)\ncudaguard_embed(app)\n\
-                 add_subdirectory(\"a part\")\ncudaguard_embed(other)\n";
-    let tree = tree("many # signs", generator, lists);
-    tree.write("a part/CMakeLists.txt", "add_executable(other ../main.cpp)\n");
-    let _ = tree.configure(&["-DCMAKE_BUILD_TYPE=Release"]).run().success();
-    let _ = tree.build(&["--config", "Release"]).run().success();
-    let dir = if generator == MULTI { "Release/" } else { "" };
-    let files = [("app", format!("{dir}app")), ("app", "a # copy".to_owned()), ("other", format!("a part/{dir}other"))];
-    for (target, file) in files {
-        let known = &manifest(&tree.built(&file), target)["archs"]["known"];
-        assert_eq!(known, "observed", "{generator}: {file}");
-    }
-    let again = tree.build(&["--config", "Release"]).run().success();
-    assert_eq!(printed(&again), "", "{generator}: {again}");
-}
-
-/// Only a subdirectory enables CUDA, and the top of the project guards all targets.
-#[e2e(slow)]
-fn language_of_subdirectory_is_recorded() {
-    let top = format!(
-        "cmake_minimum_required(VERSION 3.24)\nproject(app LANGUAGES CXX)\n{}cudaguard_embed_all()\nadd_subdirectory(sub)\n",
-        include()
-    );
-    let files = [
-        ("CMakeLists.txt", &*top),
-        ("sub/CMakeLists.txt", "project(sub LANGUAGES CXX CUDA)\nadd_executable(inner k.cu)\n"),
-        ("sub/k.cu", "__global__ void k() {}\nint main() { k<<<1, 1>>>(); }\n"),
-    ];
-    let tree = Tree::new("subdirectory", Cmake::Newest, NINJA, &files);
-    let mut options = toolkit("13.0");
-    options.push("-DCMAKE_CUDA_ARCHITECTURES=80".to_owned());
-    let _ = tree.configure(&words(&options)).run().success();
-    let _ = tree.build(&[]).run().success();
-    assert_eq!(manifest(&tree.built("sub/inner"), "inner")["toolkit"]["version"], "13.0.88");
-    // The files of CMake and of the guard in the build directory are no programs.
-    let verified = command::call(["verify", "--driver", "580.95.05", "--gpu", "A100"]).arg(tree.out()).run().success();
-    assert!(verified.stderr.is_empty() && !verified.stdout.contains("not checked"), "{verified}");
 }

@@ -7,7 +7,7 @@ use cudaguard::internal::manifest::Linkage;
 use cudaguard_tests::{Project, e2e, fake_library, parts, tools};
 
 use super::fixture::{
-    AARCH64, ASKS, SYSROOT, built, embedding, guard, nothing_to_do, objects_are_of, plain, printed, sealed, start,
+    AARCH64, ASKS, built, embedding, guard, nothing_to_do, objects_are_of, plain, printed, sealed, start,
 };
 
 const CC: &str = "aarch64-linux-gnu-gcc";
@@ -116,45 +116,6 @@ fn target_cudnn_is_checked() {
     ] {
         assert!(page.lines().any(|one| one.ends_with(line)), "{line} is not in\n{page}");
     }
-}
-
-/// A cuDNN on the build machine is unrelated to the target machine.
-#[e2e(slow)]
-fn host_cudnn_is_ignored() {
-    need();
-    let project = plain("arm-own-cudnn");
-    let own = project.sibling().join("own");
-    fake_library::cudnn(&own, (9, 1, 0));
-    // Headers and library differ. A native build fails, and a cross build ignores them.
-    let text = "#define CUDNN_MAJOR 9\n#define CUDNN_MINOR 4\n#define CUDNN_PATCHLEVEL 0\n";
-    std::fs::write(own.join("include/cudnn_version.h"), text).expect("it can be written");
-    let build =
-        |target: &str| guard(&project, ["build", "--release", "--target", target]).env("CUDNN_PATH", &own).run();
-    // A policy that requires cuDNN makes the build check the detected cuDNN.
-    project.change("cudaguard.toml", "[cudnn]\nrequire = \"9\"\n");
-    let outcome = build(super::fixture::HOST).expect(1);
-    assert!(outcome.stderr.contains("CG110"), "{outcome}");
-    project.change("cudaguard.toml", "[runtime]\ngpu = \"optional\"\n");
-    let outcome = build(AARCH64).success();
-    assert_eq!(printed(&outcome, "CG"), 0, "{outcome}");
-    let note = sealed(&project.built(&format!("{AARCH64}/release/app")), machine::AARCH64, AARCH64);
-    assert_eq!(note.manifest.library, None);
-}
-
-/// `run` uses cargo's runner for the target and behaves as for a native program.
-#[e2e(slow)]
-fn runner_starts_the_program() {
-    need();
-    let project = plain("arm-runner");
-    let runner = format!("qemu-aarch64 -L {SYSROOT}");
-    let run = |words: &[&str]| {
-        let call = guard(&project, ["run", "--quiet", "--target", AARCH64].iter().chain(words));
-        call.env("CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_RUNNER", &runner).run()
-    };
-    let outcome = run(&[]).success();
-    assert_eq!((outcome.stdout.as_str(), outcome.clean_stderr().as_str()), ("ran\n", ""));
-    project.change("src/main.rs", "fn main() {\n    std::process::exit(41)\n}\n");
-    let _ = run(&[]).expect(41);
 }
 
 /// Links a real cudart for servers. The manifest records the release that the code contains, also in a stripped program.

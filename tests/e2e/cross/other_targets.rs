@@ -3,12 +3,9 @@
 use std::fs;
 
 use cargo_cudaguard::binary::file::Binary;
-use cudaguard::internal::elf::machine;
 use cudaguard_tests::{Project, e2e, tools};
 
-use super::fixture::{
-    AARCH64, MUSL, WASM, built, embedding, guard, nothing_to_do, plain, printed, sealed, with_linkers,
-};
+use super::fixture::{MUSL, WASM, built, embedding, guard, nothing_to_do, plain, printed, with_linkers};
 use super::static_programs::{is_static_and_guarded, release, with_cudnn};
 
 /// Target, program and C library file names, and the magic bytes of these files.
@@ -68,16 +65,6 @@ fn embed_works_on_other_targets() {
     }
 }
 
-#[e2e(slow)]
-fn unguarded_target_next_to_guarded() {
-    tools::need_all(&["wasm-ld", "aarch64-linux-gnu-gcc"]);
-    let project = plain("mixed-targets");
-    let outcome = guard(&project, ["build", "--target", WASM, "--target", AARCH64]).run().success();
-    assert_eq!(printed(&outcome, "cudaguard: 1 of 2 targets guarded (no CUDA toolkit)"), 1, "{outcome}");
-    assert_eq!(printed(&outcome, &format!("not guarded: app: {}", why(WASM))), 1, "{outcome}");
-    let _ = sealed(&built(&project, AARCH64, "app"), machine::AARCH64, AARCH64);
-}
-
 /// Builds for a Linux target with ELF but without CUDA. The C library uses no libc, because none is installed for these
 /// targets.
 fn of_a_strange_machine(project: &Project, target: &str, reason: &str) {
@@ -110,9 +97,4 @@ fn of_a_strange_machine(project: &Project, target: &str, reason: &str) {
 #[e2e(slow)]
 fn big_endian_target_is_not_guarded() {
     of_a_strange_machine(&plain("big-endian"), "powerpc64-unknown-linux-musl", "a big-endian machine");
-}
-
-#[e2e(slow)]
-fn target_32bit_is_not_guarded() {
-    of_a_strange_machine(&plain("32-bits"), "armv7-unknown-linux-gnueabihf", "a 32-bit machine");
 }

@@ -4,36 +4,6 @@ use cudaguard_tests::{Project, e2e, parts, project, tools};
 
 use super::{components, manifests, output};
 
-/// `[build] unguarded` works under plain cargo if the package itself requests a guard: without a compiler, and with flags
-/// that produce no guard.
-#[e2e(slow)]
-pub(super) fn require_guard_refuses_unguarded_targets() {
-    let project = Project::guarded("denied").file("src/main.rs", "fn main() {}\n");
-    for (name, value) in
-        [("CC", "/nowhere/cc"), ("CFLAGS", "-march=no-such-machine"), ("CFLAGS", "-fsyntax-only"), ("CFLAGS", "-S")]
-    {
-        let build = |policy: &str, words: &[&str]| {
-            project.change("cudaguard.toml", policy);
-            let call = project.cargo([&["build"], words].concat()).env(name, value);
-            (call.run(), project.cudaguard([&["build"], words].concat()).env(name, value).run())
-        };
-        let deny = "build.unguarded = \"deny\"\n";
-        let (plain, ours) = build(deny, &["--release"]);
-        for refused in [&plain, &ours] {
-            assert_ne!(refused.status(), Some(0), "{value}: {refused}");
-            assert!(
-                refused.stderr.contains("error[CG140]: denied 0.1.0 is built without the guard"),
-                "{value}: {refused}"
-            );
-        }
-        for (policy, words) in [(deny, &[][..]), ("", &["--release"])] {
-            let (plain, ours) = build(policy, words);
-            let (plain, _) = (plain.success(), ours.success());
-            assert_eq!(output(&plain.stderr, "warning[CG140]"), 1, "{value}: {plain}");
-        }
-    }
-}
-
 #[e2e(slow)]
 pub(super) fn builder_options_are_applied() {
     let project = Project::guarded("options")

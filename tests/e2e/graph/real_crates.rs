@@ -36,28 +36,6 @@ fn loaded_cudarc_major_mismatch_is_reported() {
     assert!(!printed.contains("[CG15"), "the driver's functions are of no toolkit: {printed}");
 }
 
-/// Checks two packages with one name and one target directory, as `CARGO_TARGET_DIR` in the environment of a user.
-#[e2e(slow)]
-fn shared_target_directory_keeps_graphs_apart() {
-    let [older, newer] = ["12080", "13000"].map(|level| tree(level, &LINKED.replace("12080", level)));
-    let target = older.sibling("target");
-    std::fs::create_dir_all(target.join("cudaguard")).expect("a build made it");
-    for (tree, refused) in [(&older, true), (&newer, false), (&older, true)] {
-        let outcome = tree.call("13.0", &["check", "--release"]).env("CARGO_TARGET_DIR", &target).run();
-        assert_eq!(outcome.stderr.contains("error[CG150]"), refused, "{outcome}");
-    }
-}
-
-/// A library with its own version numbers is the same for all toolkits.
-#[e2e(slow)]
-fn toolkit_independent_crate_is_accepted() {
-    let dependency = "cudarc = { version = \"=0.19.10\", default-features = false, features = [\"std\", \"driver\", \
-                      \"cudnn\", \"curand\", \"nccl-02027\", \"cuda-12080\", \"dynamic-linking\"] }\n";
-    let tree = tree("no-toolkits", dependency);
-    let printed = tree.passes(|arguments| tree.call("13.0", arguments));
-    assert!(!printed.contains("[CG15"), "{printed}");
-}
-
 /// `check` uses the versions that cargo would resolve now, and writes no lock. If it cannot resolve them, it reports this.
 #[e2e(slow)]
 fn project_without_lock_is_checked() {

@@ -10,7 +10,7 @@ use cargo_cudaguard::binary::kernels::{
 use cudaguard_tests::Test;
 use cudaguard_tests::run::Call;
 use cudaguard_tests::scratch::Scratch;
-use cudaguard_tests::{command, e2e, parts, snapshot, test};
+use cudaguard_tests::{e2e, parts, test};
 
 use super::toolkit_tools::{Letters, as_cuobjdump, cuobjdump, read};
 
@@ -57,14 +57,6 @@ fn cudnn(version: &str, library: &str) {
 }
 
 #[e2e(slow)]
-fn runtime_compiling_library_is_read() {
-    let kernels = read(&parts::cudnn("9.28.0").join("lib/libcudnn_graph.so.9"));
-    // This library compiles at run time. It contains only a text for a test of the compiler.
-    let forms: Vec<ImageForm> = kernels.containers().iter().map(|container| container.form).collect();
-    assert_eq!(forms, [ImageForm::Ptx]);
-}
-
-#[e2e(slow)]
 fn device_runtime_is_read() {
     for toolkit in ["11.8", "13.0", "13.5"] {
         let file = parts::cuda(toolkit).join("lib64/libcudadevrt.a");
@@ -82,30 +74,6 @@ fn cudart_holds_no_kernels() {
         let kernels = read(&parts::cuda(toolkit).join("lib64/libcudart_static.a"));
         assert_eq!(kernels.entries(), []);
         assert_eq!(kernels.coverage_by_cc(), []);
-    }
-}
-
-/// The output for a library with a thousand images has one page.
-#[e2e(slow)]
-fn cublas_13_0() {
-    let file = parts::part("cublas-13.0").join("lib/libcublas.so.13");
-    everywhere(&file);
-    // The library has no guard, and the output reports only this.
-    let outcome = command::call(["inspect"]).arg(&file).run().expect(0);
-    snapshot::check("kernels/cublas", &snapshot::paths(&outcome.stdout, &[(&parts::dir(), "<parts>")]));
-    assert!(outcome.stderr.contains("no manifest"), "{outcome}");
-}
-
-/// The output of its device link has no record and no kernel, so it must not reduce the library's coverage.
-#[e2e(slow)]
-fn nvjpeg_13_0() {
-    let file = parts::part("nvjpeg-13.0").join("lib/libnvjpeg.so.13");
-    everywhere(&file);
-    let kernels = read(&file);
-    let roles = |role: Role| kernels.containers().iter().filter(|container| container.role == role).count();
-    assert_eq!((roles(Role::Kernels), roles(Role::Empty)), (10, 1));
-    for cc in [(7, 5), (8, 0), (9, 0), (10, 0), (12, 0)] {
-        assert!(matches!(kernels.gpu_support(cc).by, Coverage::Cubin | Coverage::Ptx), "{cc:?}");
     }
 }
 

@@ -1,6 +1,6 @@
 //! Small programs, compiled in the modes that nvcc offers.
 
-use cargo_cudaguard::binary::kernels::{Compression, Coverage, ImageKind, Kernels, Role};
+use cargo_cudaguard::binary::kernels::{Compression, Coverage, Kernels, Role};
 use cudaguard::internal::arch::Target;
 use cudaguard_tests::test;
 use cudaguard_tests::{Test, e2e};
@@ -157,28 +157,6 @@ fn compression_of_13_5() {
 }
 
 #[e2e(slow)]
-fn compression_of_11_8() {
-    let bench = Bench::new("11.8");
-    let asked = "75:sm_75 90:sm_90,compute_90";
-    let kernels = bench.made(&format!("-Xfatbin -compress-all {} k.cu", gencode(asked)), "packed");
-    assert_eq!(found(&kernels, Role::Kernels), [names(asked)]);
-    assert_eq!(found(&kernels, Role::Empty), [["sm_75", "sm_90"]]);
-    assert_eq!(schemes(&kernels), [Compression::Lz4]);
-    assert_eq!(kernels.gpu_support((9, 0)).floor, None, "every driver unpacks LZ4");
-}
-
-#[e2e(slow)]
-fn several_kernels_of_13_5() {
-    let bench = Bench::new("13.5");
-    let asked = "75:sm_75 90:sm_90,compute_90 100f:sm_100f";
-    for options in ["", "-G"] {
-        let kernels = bench.made(&format!("-Xfatbin -concat {options} {} k.cu", gencode(asked)), "concat");
-        assert_eq!(found(&kernels, Role::Kernels), [names(asked)], "{options}");
-        assert_eq!(found(&kernels, Role::Empty).len(), 1, "{options}");
-    }
-}
-
-#[e2e(slow)]
 fn lto_ir_of_13_5() {
     let bench = Bench::new("13.5");
     // `-arch` stores PTX in addition to the LTO-IR, and the PTX serves newer GPUs.
@@ -197,23 +175,6 @@ fn lto_ir_of_13_5() {
     assert_eq!(found(&kernels, Role::Input), [["lto_80"], ["lto_80"]]);
     assert_eq!(by(&kernels, (8, 0)), Coverage::Cubin);
     assert_eq!(by(&kernels, (9, 0)), Coverage::Nothing);
-}
-
-/// The device linker stores the PTX of its inputs in addition to its output.
-#[e2e(slow)]
-fn relocatable_ptx_of_13_5() {
-    let bench = Bench::new("13.5");
-    let asked = gencode("80:sm_80,compute_80");
-    let kernels = bench.made(&format!("-reloc-ptx -rdc=true {asked} a.cu b.cu"), "reloc");
-    assert_eq!(found(&kernels, Role::Linked), [["compute_80", "compute_80", "sm_80"]]);
-    let kinds = |role: Role| -> Vec<ImageKind> {
-        let containers = kernels.containers().iter().filter(|container| container.role == role);
-        containers.flat_map(|container| kernels.entries_of(container)).map(|entry| entry.kind).collect()
-    };
-    assert_eq!(kinds(Role::Linked), [ImageKind::Cubin, ImageKind::RelocatablePtx, ImageKind::RelocatablePtx]);
-    assert_eq!(by(&kernels, (8, 0)), Coverage::Cubin);
-    assert_eq!(by(&kernels, (9, 0)), Coverage::Ptx);
-    assert_eq!(kernels.gpu_support((9, 0)).isa, Some((9, 5)));
 }
 
 #[e2e(slow)]
@@ -239,25 +200,4 @@ fn files_of_13_5() {
     assert_eq!(found(&bench.read("k.ptx"), Role::Kernels), [["compute_80"]]);
     let floor = bench.read("k.ptx").gpu_support((8, 0)).floor.unwrap();
     assert_eq!(floor.cuda.to_string(), "13.5");
-}
-
-#[e2e(slow)]
-fn source_without_kernels() {
-    let bench = Bench::new("13.5");
-    bench.nvcc(&format!("-c {} host.cu -o host.o", gencode("120:sm_120")));
-    let kernels = bench.made(&format!("{} k.cu host.o", gencode("80:sm_80,compute_80")), "both");
-    assert_eq!(found(&kernels, Role::Kernels), [["compute_80", "sm_80"]]);
-    assert_eq!(by(&kernels, (8, 0)), Coverage::Cubin, "host.cu holds no kernel that could be missing");
-    bench.nvcc(&format!("-c -Xfatbin -compress-all {} host.cu -o host.o", gencode("120:sm_120,compute_120")));
-    assert_eq!(found(&bench.read("host.o"), Role::Kernels), [[""; 0]; 0]);
-    assert_eq!(bench.read("host.o").requirement_rows(), []);
-
-    // A stale object: its container omits a GPU and records its source.
-    bench.nvcc(&format!("-c {} alone.cu -o alone.o", gencode("90:sm_90")));
-    bench.write("main.cu", b"__global__ void other() {}\nint main() { return 0; }\n");
-    let kernels = bench.made(&format!("{} main.cu alone.o", gencode("80:sm_80 90:sm_90")), "stale");
-    assert_eq!(by(&kernels, (8, 0)), Coverage::Partial);
-    assert_eq!(by(&kernels, (9, 0)), Coverage::Cubin);
-    let without: Vec<_> = kernels.containers_without((8, 0)).map(|container| container.origin.as_deref()).collect();
-    assert_eq!(without, [Some("alone.cu")]);
 }

@@ -50,10 +50,6 @@ fn main() {
 const KERNEL: &str = "static __global__ void fill(int *p) { *p = 1; }\n\
                       extern \"C\" __attribute__((weak)) int launch() { fill<<<1, 1>>>(nullptr); return 0; }\n";
 
-/// Kernel of a third-party library.
-pub(crate) const OTHER: &str = "static __global__ void other(int *p) { *p = 2; }\n\
-                     extern \"C\" int other_launch() { other<<<1, 1>>>(nullptr); return 0; }\n";
-
 const MAIN: &str =
     "unsafe extern \"C\" { fn launch() -> i32; }\nfn main() { std::process::exit(unsafe { launch() }) }\n";
 
@@ -73,18 +69,6 @@ pub(crate) fn nvcc(version: &str) -> String {
         let _ = tools::need("g++-11");
     }
     format!("nvcc {}\n", parts::cuda(version).display())
-}
-
-/// Builds a library with a kernel of this toolkit, outside the package. Returns the lines of `tools` that link it.
-pub(crate) fn made_elsewhere(fixture: &Fixture, version: &str) -> String {
-    let (source, object) = (fixture.sibling("elsewhere/other.cu"), fixture.sibling("elsewhere/other.o"));
-    cudaguard_tests::scratch::write(&source, OTHER);
-    let mut call = Call::new(parts::cuda(version).join("bin/nvcc"));
-    if version == "11.8" {
-        call = call.arg("-ccbin").arg(tools::need("g++-11"));
-    }
-    let _ = call.args(["-arch=sm_80", "-c"]).arg(source).arg("-o").arg(&object).run().success();
-    format!("link {}\n", object.display())
 }
 
 /// Creates the package with this policy.

@@ -14,7 +14,7 @@ use cudaguard::internal::manifest::{Manifest, Requirement};
 use cudaguard::internal::tables;
 use cudaguard::internal::vendor::CUDNN;
 use cudaguard::internal::version::{CudaVersion, DriverRelease, Version};
-use cudaguard_tests::{Call, Dice, Scratch, command, e2e, parts, places, skip};
+use cudaguard_tests::{Dice, Scratch, command, e2e};
 
 use super::cel::Claim;
 use super::consumers::{self, Seen};
@@ -229,48 +229,6 @@ fn requirements_admit_only_accepted_hosts() {
             count.over
         );
     }
-}
-
-/// The implementations in this suite agree with the consumer's own code for each written text: rattler for conda's pins,
-/// variantlib for the wheel's properties. The schemas of Kubernetes and `CycloneDX` and the SPDX tools accept the texts.
-#[e2e(slow)]
-fn consumer_code_agrees() {
-    let part = parts::part("consumers");
-    let old = "import sys; sys.exit(sys.version_info < (3, 10))";
-    if Call::new("python3").args(["-c", old]).run().status() != Some(0) {
-        skip("Python 3.10 or newer", "rattler and variantlib want one");
-    }
-    let (mut requests, mut expected, mut pairs) = (String::new(), Vec::new(), BTreeMap::new());
-    each_drawn("requirements-their-own", |Drawn { file, machines, .. }| {
-        for form in ["conda", "wheel-variant"] {
-            let Some(text) = written(file, form) else { continue };
-            let of = |seen: &Seen| serde_json::json!({ "cuda": seen.cuda, "gpus": seen.gpus });
-            let all: Vec<serde_json::Value> = machines.iter().map(of).collect();
-            let _ = writeln!(requests, "{}", serde_json::json!({ "form": form, "text": text, "machines": all }));
-            let takes = CONSUMERS.iter().find(|consumer| consumer.form == form).expect("a consumer").takes;
-            expected.push((serde_json::json!(takes(&text, machines)), text));
-            *pairs.entry(form).or_insert(0) += machines.len();
-        }
-        for form in ["k8s-dra", "k8s-affinity", "cyclonedx", "spdx"] {
-            let Some(text) = written(file, form) else { continue };
-            let _ = writeln!(requests, "{}", serde_json::json!({ "form": form, "text": text }));
-            expected.push((serde_json::Value::Null, text));
-        }
-        let enough = pairs.len() == 2 && pairs.values().all(|count| *count >= wanted_pairs());
-        if enough { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
-    });
-    let scratch = Scratch::new("requirements-requests");
-    let file = scratch.file("requests", &requests);
-    let script = places::workspace().join("tests/e2e/requirements/consumers.py");
-    let call = Call::new("sh").args(["-c", "python3 \"$0\" \"$1\" <\"$2\""]).arg(script).arg(part).arg(file);
-    let printed = call.run().success().stdout;
-    let answers: Vec<&str> = printed.lines().collect();
-    assert_eq!(answers.len(), expected.len(), "{printed}");
-    for (answer, (expected, text)) in answers.iter().zip(&expected) {
-        let answer: serde_json::Value = serde_json::from_str(answer).expect("JSON");
-        assert_eq!(answer, *expected, "{text}");
-    }
-    println!("{} texts, {pairs:?} pairs of a text and a machine", expected.len());
 }
 
 /// Returns the output in this format, or `None` if the format cannot express the requirements, with an error message.

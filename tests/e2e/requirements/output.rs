@@ -124,38 +124,6 @@ fn minor_version_compatibility_is_used() {
     assert_eq!(verdict.arg(example()).run().json()["verdict"], "runs");
 }
 
-/// Checks the same for a program with machine code for all its GPUs. All grammars can express this, including those with
-/// one bound for all GPUs.
-#[e2e]
-fn eessi_1491_newer_toolkit_on_driver() {
-    let scratch = Scratch::new("requirements-eessi");
-    let file = scratch.join("lammps");
-    let mut made = built_with_12_4();
-    made.requires.retain(|row| !matches!(row, Requirement::Gpu { by: GpuCoverage::Ptx, .. }));
-    made.requires.push(gpu((9, 1), None, GpuCoverage::Nothing, "", None));
-    program(&file, &[made]);
-    for (release, cuda, taken) in
-        [("535.261.03", (12, 2), true), ("525.60.13", (12, 0), true), ("520.61.05", (11, 8), false)]
-    {
-        let machine = Seen { processor: std::env::consts::ARCH, release: release.to_owned(), cuda, gpus: vec![(8, 0)] };
-        let of = |form: &str| written(form, &[&file]);
-        let one = std::slice::from_ref(&machine);
-        let asked: serde_json::Value = serde_json::from_str(&of("json")).expect("JSON");
-        for (form, takes) in [
-            ("json", consumers::json(&asked, &machine)),
-            ("oci", consumers::nvidia_require(&of("oci"), &machine)),
-            ("k8s-affinity", consumers::affinity(&of("k8s-affinity"), &machine)),
-            ("conda", consumers::conda(&of("conda"), &machine)),
-            ("wheel-variant", consumers::wheel_variant(&of("wheel-variant"), &machine)),
-            ("slurm", consumers::slurm(&of("slurm"), one)[0]),
-        ] {
-            assert_eq!(takes, taken, "{form} on {release}:\n{}", of(form));
-        }
-    }
-    let call = command::call(["verify", "--json", "--driver", "535.261.03", "--gpu", "A100", "--cudnn", "9.15.1"]);
-    assert_eq!(call.arg(&file).run().json()["verdict"], "runs");
-}
-
 /// The program accepts cuDNN 8.0, which has no code for H100. `requirements`, `verify` and `map` agree for each GPU.
 #[e2e]
 fn cudnn_depends_on_gpu() {
@@ -292,12 +260,6 @@ fn devices_without_attribute_are_excluded() {
     for attributes in [&whole[..1], &whole[1..], &[]] {
         assert_eq!(claim.takes("gpu.nvidia.com", attributes), Ok(false), "{attributes:?}");
     }
-}
-
-#[e2e]
-fn invalid_name_is_rejected() {
-    let outcome = call("k8s-dra", &[example()]).args(["--name", "a b"]).run().expect(2);
-    assert!(outcome.stderr.contains("--name a b: expected a name"), "{outcome}");
 }
 
 /// The program only requires a driver: users get a message, and no selector is empty.

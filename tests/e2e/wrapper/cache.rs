@@ -220,58 +220,6 @@ fn workspace_is_cached() {
     shape.changed_guard_recompiles_holders();
 }
 
-#[e2e(slow)]
-fn custom_profile_is_cached() {
-    let more = "[lib]\ncrate-type = [\"cdylib\"]\n[workspace]\n[profile.dist]\ninherits = \"release\"\nstrip = true\n";
-    let fixture = Fixture::new("cache-profile", &[("Cargo.toml", &package("seven", more)), ("src/lib.rs", EXPORT)]);
-    let shape = Shape {
-        guarded: vec![(fixture.built("dist/libseven.so"), "seven")],
-        fixture,
-        arguments: vec!["--profile".to_owned(), "dist".to_owned()],
-        holders: vec!["seven:cdylib"],
-        source: ("src/lib.rs", vec!["seven:cdylib"]),
-        own: vec!["seven:cdylib"],
-        shared: vec!["seven:cdylib"],
-    };
-    shape.is_cached();
-    let _ = shape.guard(|call| call);
-    assert_eq!(sealed(&shape.guarded[0].0, "seven").manifest.profile, "dist");
-}
-
-/// A guard of another cudaguard version is compiled and linked again.
-#[e2e(slow)]
-fn other_version_files_are_replaced() {
-    let fixture = workspace("cache-version", "");
-    let _ = fixture.guard(["build"]).run().success();
-    let guards = fixture.built("cudaguard/guards").join(host()).join("dev");
-    for component in ["app-0.1.0", "c-part-0.1.0"] {
-        cudaguard_tests::scratch::write(&guards.join(component).join("guard"), "of another version");
-    }
-    let outcome = fixture.guard(["build", "-v"]).run().success();
-    assert_eq!(compiled(&outcome), set(&["app:bin", "c_part:cdylib"]));
-    let _ = sealed(&fixture.built("debug/app"), "app");
-}
-
-/// `build.build-dir`: cargo's intermediate files are in a different directory than its outputs.
-#[e2e(slow)]
-fn external_build_directory_is_cached() {
-    let fixture = Fixture::new(
-        "cache-build-dir",
-        &[
-            ("Cargo.toml", &package("seven", "[lib]\ncrate-type = [\"cdylib\"]\n[workspace]\n")),
-            ("src/lib.rs", EXPORT),
-            (".cargo/config.toml", "[build]\nbuild-dir = \"elsewhere\"\ntarget-dir = \"handed over\"\n"),
-        ],
-    );
-    let library = fixture.root.join("handed over/debug/libseven.so");
-    let _ = fixture.cargo(["build"]).run().success();
-    assert!(notes(&library).is_empty());
-    let _ = fixture.guard(["build"]).run().success();
-    let _ = sealed(&library, "seven");
-    let _ = fixture.cargo(["build"]).run().success();
-    assert!(notes(&library).is_empty());
-}
-
 /// The wrapper is killed after the linker exits. Later outputs of cargo are complete and sealed.
 #[e2e(slow)]
 fn killed_build_is_sealed_later() {

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use cudaguard_tests::{Call, Outcome, command, e2e, parts, scratch, skip, tools};
+use cudaguard_tests::{Call, Outcome, e2e, parts, scratch, skip, tools};
 
 use super::fixture::{Fixture, GUARDED, cargo, package, sealed, summary};
 
@@ -105,57 +105,6 @@ fn changed_profile_is_detected() {
         assert!(refused.stderr.contains("app 0.1.0 was not built"), "{refused}");
     }
     assert!(!fixture.built("release/app").exists() && !fixture.built("dist/app").exists());
-}
-
-/// `eval "$(...)"` returns the status of the evaluated text. A script that continues anyway does not build unguarded
-/// programs: neither if the build is refused, nor if the prepared files are missing.
-#[e2e(slow)]
-fn refused_build_lists_variables() {
-    let fixture = program("variables");
-    let shell = |line: &str| {
-        let script =
-            format!("env_of() {{ \"$COMMAND\" env --release; }}\nbuild() {{ \"$CARGO\" build --release; }}\n{line}");
-        let call = Call::new("sh").args(["-c", &script]).dir(&fixture.root).env("COMMAND", command::path());
-        call.env("CARGO", cargo()).env("CARGO_NET_OFFLINE", "true").run()
-    };
-    let set = "eval \"$(env_of)\" && echo set";
-    fixture.write("cudaguard.toml", "toolkit.require = \">=99\"\n");
-    let refused = shell(&format!("{set}; build"));
-    assert!(refused.status() != Some(0) && !refused.stdout.contains("set"), "{refused}");
-    assert_eq!(refused.stderr.matches("error[CG10").count(), 2, "by both: {refused}");
-    assert!(!fixture.built("release/app").exists(), "{refused}");
-    fixture.write("cudaguard.toml", "toolkit.requires = \">=99\"\n");
-    let unread = shell(set);
-    assert!(unread.status() != Some(0) && !unread.stdout.contains("set"), "{unread}");
-    assert!(unread.stderr.contains("cudaguard.toml:1: "), "{unread}");
-    fixture.write("cudaguard.toml", GUARDED);
-    let _ = shell(&format!("{set} && build")).success();
-    let _ = sealed(&fixture.built("release/app"), "app");
-    let lost = shell(&format!("{set} && \"$CARGO\" clean --quiet && build"));
-    assert!(lost.status() != Some(0) && lost.stderr.contains(" was removed during the build"), "{lost}");
-    assert!(!fixture.built("release/app").exists(), "{lost}");
-}
-
-/// clippy has its own wrapper and builds no program. Its output and status are unchanged, and the next build is guarded.
-#[e2e(slow)]
-fn clippy_runs_guarded() {
-    let fixture = program("clippy");
-    if fixture.cargo(["clippy", "--version"]).run().status() != Some(0) {
-        skip("clippy", "rustup component add clippy");
-    }
-    fixture.write("src/main.rs", "fn main() {\n    let word = \"ran\";\n    println!(\"{}\", word.to_string());\n}\n");
-    for (words, status) in
-        [(&["clippy"][..], 0), (&["clippy", "--all-targets", "--", "-D", "warnings"], 101), (&["clippy", "-r"], 0)]
-    {
-        let printed = anew(&fixture, words).run().expect(status);
-        assert!(printed.stderr.contains("clippy::to_string_in_format_args"), "{printed}");
-        assert!(!printed.stderr.contains("cudaguard:"), "{printed}");
-    }
-    let printed = fixture.guard(["build"]).run().success();
-    assert_eq!(summary(&printed), CUDNN, "{printed}");
-    let _ = sealed(&fixture.built("debug/app"), "app");
-    let again = fixture.guard(["--", "clippy"]).run().success();
-    assert!(!again.stderr.contains("cudaguard:"), "the program is not of this call: {again}");
 }
 
 /// The program that a test starts is sealed in each profile. nextest's own profiles are not cargo profiles.

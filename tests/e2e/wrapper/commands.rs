@@ -2,10 +2,9 @@
 
 use std::fs;
 
-use cudaguard_tests::{Call, command, e2e, fake_library, scratch, snapshot};
+use cudaguard_tests::{Call, command, e2e, fake_library, snapshot};
 
-use super::fixture::{Fixture, notes, package, sealed, summary};
-use super::injection::library_with_macro;
+use super::fixture::{Fixture, package, sealed, summary};
 
 const MAIN: &str = "fn main() {\n    let words: Vec<String> = std::env::args().skip(1).collect();\n    \
                     println!(\"ran {words:?}\");\n}\n";
@@ -33,31 +32,6 @@ fn help_lists_subcommands() {
     }
     let by_name = command::call(["--help"]).run().success().stdout;
     assert!(by_name.contains("Usage: cargo-cudaguard [OPTIONS] <COMMAND>"), "{by_name}");
-}
-
-#[e2e(slow)]
-fn install_by_path_is_guarded() {
-    let fixture = program("install");
-    let root = fixture.sibling("root");
-    let outcome =
-        fixture.guard(["install", "--path", ".", "--root"].iter().map(std::ffi::OsStr::new).chain([root.as_os_str()]));
-    let outcome = outcome.run().success();
-    assert_eq!(summary(&outcome), "cudaguard: 1 of 1 target guarded (no CUDA toolkit)");
-    let note = sealed(&root.join("bin/app"), "app");
-    assert_eq!(note.manifest.profile, "release");
-    assert_eq!(Call::new(root.join("bin/app")).arg("x").run().success().stdout, "ran [\"x\"]\n");
-}
-
-#[e2e(slow)]
-fn tests_of_library_run() {
-    let fixture = library_with_macro("tested");
-    let (ours, cargos) = (fixture.guard(["test"]).run().success(), fixture.cargo(["test"]).run().success());
-    let results = |text: &str| -> Vec<String> {
-        let kept = text.lines().filter(|line| line.starts_with("test "));
-        kept.map(|line| line.split("; finished in").next().unwrap_or_default().to_owned()).collect()
-    };
-    assert_eq!(results(&ours.stdout), results(&cargos.stdout), "{ours}\n{cargos}");
-    assert!(results(&ours.stdout).len() >= 3, "{ours}");
 }
 
 #[e2e(slow)]
@@ -116,26 +90,6 @@ fn run_reports_missing_libraries() {
 }
 
 #[e2e(slow)]
-fn project_runner_is_used() {
-    let fixture = program("runner");
-    let runner = fixture.sibling("runner");
-    scratch::program(&runner, "#!/bin/sh\nprintf 'by runner: '\nexec \"$@\"\n");
-    let host = super::cache::host();
-    for text in [
-        format!("[target.{host}]\nrunner = ['{}']\n", runner.display()),
-        // cargo splits a text at blanks, so the path has none from here on.
-        "[target.'cfg(all(unix, not(windows)))']\nrunner = '../runner'\n".to_owned(),
-    ] {
-        fixture.write(".cargo/config.toml", &text);
-        let outcome = fixture.guard(["run", "x"]).run().success();
-        assert_eq!(outcome.stdout, "by runner: ran [\"x\"]\n", "{text}");
-        assert!(outcome.stderr.contains("runner starts the program; cudaguard does not check"), "{outcome}");
-        let quiet = fixture.guard(["run", "--quiet", "x"]).run().success();
-        assert!(!quiet.stderr.contains("starts the program"), "{quiet}");
-    }
-}
-
-#[e2e(slow)]
 fn env_prints_variables_for_tools() {
     let fixture = program("env");
     let variables = fixture.guard(["env", "--release"]).run().success().stdout;
@@ -153,36 +107,6 @@ fn env_prints_variables_for_tools() {
     let _ = sealed(&fixture.built("release/app"), "app");
     let again = shell("\"$CARGO\" build --release -v");
     assert!(again.stderr.contains("Fresh app"), "{again}");
-}
-
-#[e2e(slow)]
-fn target_directory_is_a_cache() {
-    let fixture = program("cache");
-    let _ = fixture.guard(["build"]).run().success();
-    let tag = std::fs::read(fixture.built("CACHEDIR.TAG")).expect("as cargo makes it");
-    let _ = fixture.cargo(["build", "--target-dir", "of-cargo"]).run().success();
-    assert_eq!(std::fs::read(fixture.root.join("of-cargo/CACHEDIR.TAG")).ok(), Some(tag));
-    let directory = fixture.built("");
-    let _ = fixture.cargo(["clean", "--target-dir"]).arg(&directory).run().success();
-    assert!(!directory.exists());
-}
-
-/// cargo only reads this manifest with an unstable option.
-#[e2e(slow)]
-fn unstable_options_are_passed() {
-    let fixture = program("unstable");
-    fixture.write("other/Cargo.toml", package("other", ""));
-    fixture.write("other/src/main.rs", "fn main() {}\n");
-    fixture.write(
-        "Cargo.toml",
-        package("app", "[workspace]\n[build-dependencies]\nother = { path = \"other\", artifact = \"bin\" }\n"),
-    );
-    let call = |words: &[&str]| fixture.guard(words).env("RUSTC_BOOTSTRAP", "1").run();
-    assert_ne!(call(&["build"]).status(), Some(0), "cargo asks for the option");
-    for words in [&["build", "-Z", "bindeps"], &["build", "-Zbindeps"][..]] {
-        let _ = call(words).success();
-        let _ = sealed(&fixture.built("debug/app"), "app");
-    }
 }
 
 #[e2e]
@@ -250,37 +174,6 @@ fn inspect_works_without_manifest() {
     // A directory is searched. The absence of CUDA in it is a valid result.
     let outcome = fixture.guard(["inspect", "src"]).run().expect(0);
     assert!(outcome.stdout.starts_with("src: directory"), "{outcome}");
-}
-
-#[e2e(slow)]
-fn inspect_reads_all_file_kinds() {
-    let fixture = Fixture::new(
-        "inspect-kinds",
-        &[
-            ("Cargo.toml", &package("seven", "[lib]\ncrate-type = [\"lib\", \"cdylib\"]\n[workspace]\n")),
-            ("src/lib.rs", "#[no_mangle]\npub extern \"C\" fn seven() -> u32 {\n    7\n}\n"),
-            ("src/main.rs", "fn main() {\n    println!(\"{}\", seven::seven());\n}\n"),
-        ],
-    );
-    let _ = fixture.guard(["build"]).run().success();
-    let object = fixture.built("cudaguard/guards").join(super::cache::host()).join("dev/seven-0.1.0/cudaguard-note.o");
-    let archive = fixture.sibling("libguard.a");
-    let _ = Call::new("ar").arg("rcs").arg(&archive).arg(&object).run().success();
-    for (file, kind) in [
-        (fixture.built("debug/seven"), "executable"),
-        (fixture.built("debug/libseven.so"), "shared library"),
-        (object, "object"),
-        (archive, "static archive"),
-    ] {
-        assert_eq!(notes(&file).len(), 1, "{}", file.display());
-        let text = command::call(["inspect"]).arg(&file).run().success().stdout;
-        assert!(text.contains(kind) && text.contains("component seven 0.1.0"), "{text}");
-        let value = command::inspect(&file);
-        assert_eq!(value["kind"], kind);
-        assert_eq!(value["components"][0]["component"]["name"], "seven");
-        assert!(value["kernels"]["entries"].is_array() && value["kernels"]["covers"].is_array(), "{value}");
-        assert!(value["needed"].is_array(), "{value}");
-    }
 }
 
 #[e2e]

@@ -145,67 +145,6 @@ fn linked_cuda_is_checked_after_linking() {
     assert!(warned.stderr.contains("warning[CG101]: "), "{warned}");
 }
 
-/// A cuDNN that a variable names is a finding only if the linked file or the policy uses cuDNN.
-#[e2e(slow)]
-fn unused_cudnn_is_no_finding() {
-    let broken = parts::cudnn("9.15.1-loader");
-    for (cudnn, policy, code) in [
-        (parts::cudnn("9.15.1-cu12"), "", None),
-        (parts::cudnn("8.9.7"), "", None),
-        (broken, "", None),
-        (parts::cudnn("9.15.1-cu12"), "[cudnn]\nrequire = \"9\"\n", Some("CG111")),
-    ] {
-        let fixture = linking("meant-unused-cudnn");
-        if !policy.is_empty() {
-            fixture.write("cudaguard.toml", policy);
-        }
-        let call = with(fixture.guard(["build", "--release"]), "13.0").env("CUDNN_PATH", &cudnn);
-        let built = call.run().expect(i32::from(code.is_some()));
-        match code {
-            Some(code) => assert!(built.stderr.contains(&format!("error[{code}]: ")), "{built}"),
-            None => assert_eq!(summary(&built), "cudaguard: 1 of 1 target guarded (CUDA 13.0)", "{built}"),
-        }
-        assert_eq!(built.stderr.contains("CG1"), code.is_some(), "{}: {built}", cudnn.display());
-    }
-}
-
-#[e2e(slow)]
-fn tests_linking_cuda_are_checked() {
-    let fixture = linking("meant-tested");
-    fixture.write("src/main.rs", "fn main() {}\n");
-    let test = "extern \"C\" {\n    fn cudaGetDeviceCount(count: *mut i32) -> i32;\n}\n#[test]\nfn counts() {\n    let mut count = 0;\n    \
-                unsafe { cudaGetDeviceCount(&mut count) };\n}\n";
-    fixture.write("tests/counts.rs", test);
-    let refused = with(fixture.guard(["test", "--release", "--no-run"]), "11.8").run().expect(101);
-    assert!(refused.stderr.contains("error[CG101]: "), "{refused}");
-    let _ = with(fixture.guard(["build", "--release"]), "11.8").run().success();
-    let _ = with(fixture.guard(["test", "--release", "--no-run"]), "13.0").run().success();
-}
-
-#[e2e(slow)]
-fn declared_cuda_warns_of_variables() {
-    use cudaguard_tests::Project;
-
-    let project = Project::guarded("meant-owner").file("src/main.rs", "fn main() {}\n");
-    let variables = [("CUDAARCHS", "native"), ("CUDA_COMPUTE_CAP", "foo"), ("NVCC_PREPEND_FLAGS", "-arch=native")];
-    let call = |call: Call| {
-        let call = with(call, "13.0").env("CUDA_VISIBLE_DEVICES", "");
-        variables.iter().fold(call, |call, (name, value)| call.env(name, value))
-    };
-    for built in [call(project.cargo(["build", "--release"])), call(project.cudaguard(["build", "--release"]))] {
-        let built = built.run().success();
-        for code in ["CG124", "CG126"] {
-            assert!(built.stderr.contains(&format!("warning[{code}]: ")), "{code}: {built}");
-        }
-        assert!(!built.stderr.contains("error["), "{built}");
-    }
-    // A source for nvcc shows that the variables concern this package.
-    project.change("kernels/one.cu", "__global__ void one() {}\n");
-    project.touch("build.rs");
-    let refused = call(project.cargo(["build", "--release"])).run().expect(101);
-    assert!(refused.stderr.contains("error[CG126]: "), "{refused}");
-}
-
 /// Returns a program that links libraries with the names of libtorch's, as torch-sys does: libtorch needs both parts, and
 /// the program calls a function of the CPU part only. `more` is added to the build script.
 fn linking_torch(name: &str, parts: &[&str], more: &str) -> Fixture {

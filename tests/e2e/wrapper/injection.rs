@@ -57,27 +57,6 @@ fn programs_examples_and_libraries_are_guarded() {
     assert_eq!(python.stdout, "7\n");
 }
 
-/// Only the programs that this cargo call builds count: selected by name, by pattern, and by required features.
-#[e2e(slow)]
-fn only_requested_targets_are_counted() {
-    let more = "[features]\ndefault = [\"some\"]\nsome = [\"inner\"]\ninner = []\nmore = []\n[workspace]\n\
-                [[bin]]\nname = \"with-some\"\npath = \"src/some.rs\"\nrequired-features = [\"inner\"]\n\
-                [[bin]]\nname = \"with-more\"\npath = \"src/more.rs\"\nrequired-features = [\"more\"]\n";
-    let files =
-        [("Cargo.toml", &*package("app", more)), ("src/main.rs", MAIN), ("src/some.rs", MAIN), ("src/more.rs", MAIN)];
-    let fixture = Fixture::new("injection-counted", &files);
-    for (words, count) in [
-        (&["build", "--features", "more"][..], "3 of 3 targets"),
-        (&["build"], "2 of 2 targets"),
-        (&["build", "--no-default-features"], "1 of 1 target"),
-        (&["build", "--all-features", "--bin", "with-*"], "2 of 2 targets"),
-        (&["build", "--bin", "with-som?"], "1 of 1 target"),
-    ] {
-        let printed = fixture.guard(words).run().success();
-        assert_eq!(summary(&printed), format!("cudaguard: {count} guarded (no CUDA toolkit)"), "{words:?}: {printed}");
-    }
-}
-
 #[e2e(slow)]
 fn tests_scripts_and_macros_stay_unguarded() {
     let fixture = library_with_macro("injection-none");
@@ -184,25 +163,6 @@ fn linked(name: &str, options: &[&str]) {
     assert_eq!(Call::new(fixture.built("debug/app")).run().success().stdout, "ran 1\n");
 }
 
-#[e2e(slow)]
-fn direct_linker_keeps_the_guard() {
-    tools::need("ld.lld");
-    let fixture = Fixture::new(
-        "injection-direct",
-        &[("Cargo.toml", &package("seven", "[lib]\ncrate-type = [\"cdylib\"]\n[workspace]\n")), ("src/lib.rs", LIB)],
-    );
-    // Directories that the compiler driver would search.
-    let search = Call::new("cc").arg("-print-search-dirs").run().success().stdout;
-    let directories =
-        search.lines().find_map(|line| line.strip_prefix("libraries: =")).expect("cc prints its search paths");
-    let flags: Vec<String> = ["-Clinker=ld.lld".to_owned(), "-Clinker-flavor=ld.lld".to_owned()]
-        .into_iter()
-        .chain(directories.split(':').map(|directory| format!("-Clink-arg=-L{directory}")))
-        .collect();
-    let _ = fixture.guard(["build"]).env("CARGO_ENCODED_RUSTFLAGS", flags.join("\x1f")).run().success();
-    let _ = sealed(&fixture.built("debug/libseven.so"), "seven");
-}
-
 /// CMake prints the same finding. A file without CUDA and without a requested guard has no finding.
 #[e2e(slow)]
 fn dropped_guard_is_reported() {
@@ -233,30 +193,6 @@ fn dropped_guard_is_reported() {
     assert!(built.stderr.contains("  not guarded: app: the guard was linked, but it is not in the file"), "{built}");
 }
 
-#[e2e(slow)]
-fn rust_dylib_is_guarded() {
-    let fixture = Fixture::new(
-        "injection-dylib",
-        &[
-            ("Cargo.toml", "[workspace]\nresolver = \"2\"\nmembers = [\"app\", \"part\"]\n"),
-            ("app/Cargo.toml", &package("app", "[dependencies]\npart = { path = \"../part\" }\n")),
-            ("app/src/main.rs", "fn main() {\n    println!(\"{}\", part::word());\n}\n"),
-            ("part/Cargo.toml", &package("part", "[lib]\ncrate-type = [\"dylib\"]\n")),
-            ("part/src/lib.rs", "pub fn word() -> &'static str {\n    \"ran\"\n}\n"),
-        ],
-    );
-    let outcome = fixture.guard(["run", "-p", "app"]).env("RUSTFLAGS", "-Cprefer-dynamic").run().success();
-    assert_eq!(outcome.stdout, "ran\n");
-    let _ = sealed(&fixture.built("debug/app"), "app");
-    assert!(notes(&fixture.built("debug/libpart.so")).is_empty());
-    assert!(!outcome.stderr.contains("libpart.so"), "the program that was asked for is guarded: {outcome}");
-    let alone = fixture.guard(["build", "-p", "part"]).env("RUSTFLAGS", "-Cprefer-dynamic").run().success();
-    assert!(
-        alone.stderr.contains("  not guarded: libpart.so: the programs that load a dylib are guarded instead"),
-        "{alone}"
-    );
-}
-
 /// If a build only produces a static library, the output states that it has no guard, and how to add one.
 #[e2e(slow)]
 fn static_library_without_guard_is_reported() {
@@ -276,34 +212,6 @@ fn static_library_without_guard_is_reported() {
         let printed = fixture.guard(words).run().success();
         assert!(!printed.stderr.contains("not guarded"), "no program needs the library: {printed}");
     }
-}
-
-/// cargo reports the conflict itself, once.
-#[e2e(slow)]
-fn conflict_is_reported_once() {
-    let manifest = |name: &str| {
-        format!(
-            "[package]\nname = \"{name}\"\nversion = \"0.1.0\"\nedition = \"2021\"\nlinks = \"one\"\nbuild = \"build.rs\"\n"
-        )
-    };
-    let both = "[workspace]\n[dependencies]\na = { path = \"a\" }\nb = { path = \"b\" }\n";
-    let fixture = Fixture::new(
-        "injection-links",
-        &[
-            ("Cargo.toml", &package("app", both)),
-            ("src/main.rs", MAIN),
-            ("a/Cargo.toml", &manifest("a")),
-            ("a/build.rs", "fn main() {}\n"),
-            ("a/src/lib.rs", ""),
-            ("b/Cargo.toml", &manifest("b")),
-            ("b/build.rs", "fn main() {}\n"),
-            ("b/src/lib.rs", ""),
-        ],
-    );
-    let failed = fixture.guard(["build"]).run().expect(101);
-    let times = failed.stderr.matches("links to the native library `one`").count();
-    let alone = fixture.cargo(["build"]).run().expect(101);
-    assert_eq!(times, alone.stderr.matches("links to the native library `one`").count(), "{failed}\n{alone}");
 }
 
 /// `[build] unguarded`: if a guard is impossible, the policy fails the same builds as for a mismatch, under both front
@@ -331,19 +239,4 @@ fn require_guard_refuses_unguarded_targets() {
         assert_eq!(summary(&fine), "cudaguard: 0 of 1 target guarded", "{policy}: {fine}");
     }
     let _ = call("build.unguarded = \"deny\"\nbuild.dev = \"deny\"\n", &["build"]).expect(101);
-}
-
-#[e2e(slow)]
-fn missing_c_compiler_is_reported() {
-    let fixture =
-        Fixture::new("injection-no-cc", &[("Cargo.toml", &package("app", "[workspace]\n")), ("src/main.rs", MAIN)]);
-    let call = || fixture.guard(["build"]).env("CC", "/nowhere/cc");
-    let outcome = call().run().success();
-    assert_eq!(summary(&outcome), "cudaguard: 0 of 1 target guarded");
-    assert!(outcome.stderr.contains("/nowhere/cc"), "{outcome}");
-    assert_eq!(Call::new(fixture.built("debug/app")).run().success().stdout, "ran 1\n");
-    assert_eq!(summary(&call().run().success()), "cudaguard: 0 of 1 target guarded", "said each time");
-    let outcome = fixture.guard(["build"]).run().success();
-    assert_eq!(summary(&outcome), "cudaguard: 1 of 1 target guarded (no CUDA toolkit)", "a compiler has come");
-    let _ = sealed(&fixture.built("debug/app"), "app");
 }

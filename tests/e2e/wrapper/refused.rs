@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use cargo_metadata::Message;
 use cargo_metadata::diagnostic::DiagnosticLevel;
-use cudaguard_tests::{Call, Outcome, Project, e2e, parts};
+use cudaguard_tests::{Call, Outcome, e2e, parts};
 
 use super::cache::host;
 use super::fixture::{Fixture, package};
@@ -152,53 +152,6 @@ fn findings_are_cargo_messages() {
         assert_eq!(read(&refused), (Vec::new(), vec![false]), "{refused}");
         assert!(refused.stderr.contains(&format!("error[{code}]: ")), "{refused}");
     }
-}
-
-#[e2e(slow)]
-fn build_script_refusal_removes_outputs() {
-    let project = Project::guarded("my-app").file("src/main.rs", "fn main() {}\n");
-    let call = |words: &[&str], home: &str| {
-        let words = words.iter().copied().chain(["--message-format", "json"]);
-        with(project.cudaguard(words), home).run()
-    };
-    let right = call(&["build", "--release"], "13.0").success();
-    assert_eq!(read(&right), (Vec::new(), vec![true]), "{right}");
-    let refused = call(&["build", "--release"], "11.8").expect(1);
-    assert_eq!(read(&refused), (vec![("CG101".to_owned(), DiagnosticLevel::Error)], vec![false]), "{refused}");
-    assert!(!project.built("release/my-app").exists(), "{refused}");
-    for round in 0..2 {
-        let warned = call(&["build"], "11.8").success();
-        let expected = (vec![("CG101".to_owned(), DiagnosticLevel::Warning)], vec![true]);
-        assert_eq!(read(&warned), expected, "{round}: {warned}");
-    }
-    let right = call(&["build", "--release"], "13.0").success();
-    assert_eq!(read(&right), (Vec::new(), vec![true]), "{right}");
-    assert!(project.built("release/my-app").exists(), "{right}");
-    // A different failure does not repeat an old refusal.
-    let _ = call(&["build", "--release"], "11.8").expect(1);
-    project.change("build.rs", "fn main() { no_such_thing() }\n");
-    let failed = call(&["build", "--release"], "11.8").expect(101);
-    assert!(!failed.stdout.contains("CG101"), "{failed}");
-}
-
-/// A static library is not sealed: its build script checks it, and the refusal deletes the archive of an earlier build.
-#[e2e(slow)]
-fn refused_static_library_is_removed() {
-    let project = Project::guarded("my-app")
-        .append("Cargo.toml", "\n[lib]\ncrate-type = [\"staticlib\"]\n")
-        .file("src/lib.rs", EXPORT);
-    let build = |home: &str| with(project.cudaguard(["build", "--release"]), home).run();
-    for round in 0..2 {
-        let right = build("13.0").success();
-        assert!(project.built("release/libmy_app.a").exists(), "{round}: {right}");
-        let refused = build("11.8").expect(101);
-        assert!(refused.stderr.contains("[CG101]: "), "{refused}");
-        assert!(!project.built("release/libmy_app.a").exists(), "{round}: {refused}");
-    }
-    // The package links no file, so facts of a linked file stay unknown.
-    project.write("cudaguard.toml", "cudnn.require = \"^9.1\"\n");
-    let refused = build("13.0").expect(101);
-    assert!(refused.stderr.contains("[CG113]: ") && !project.built("release/libmy_app.a").exists(), "{refused}");
 }
 
 /// A refused program is not installed. An earlier installed version stays, as with plain cargo.

@@ -5,7 +5,6 @@ use std::path::{Path, PathBuf};
 
 use cudaguard_tests::{Call, Outcome, e2e, scratch, tools};
 
-use super::cache::host;
 use super::fixture::{Fixture, GUARDED, compiled, notes, package, sealed, set, summary};
 
 const MAIN: &str = "fn main() {}\n";
@@ -68,16 +67,6 @@ fn packages_share_one_shim() {
 }
 
 #[e2e]
-fn profiles_share_one_shim() {
-    let fixture = workspace("once-profiles", &["one"], &[]);
-    let compiler = Compiler::new(&fixture);
-    let _ = compiler.build(&fixture, &["build"]);
-    let _ = compiler.build(&fixture, &["build", "--release"]);
-    let _ = sealed(&fixture.built("release/one"), "one");
-    assert_eq!(compiler.count(), 1);
-}
-
-#[e2e]
 fn policy_edit_compiles_no_shim() {
     let fixture = workspace("once-policy", &["one"], &[]);
     let compiler = Compiler::new(&fixture);
@@ -107,33 +96,6 @@ fn embed_shares_the_shim() {
 }
 
 #[e2e]
-fn two_builds_compile_one_shim() {
-    let fixture = workspace("once-two", &["one"], &[]);
-    let compiler = Compiler::new(&fixture);
-    std::thread::scope(|scope| {
-        for profile in ["dev", "release"] {
-            let call = fixture.guard(["build", "--profile", profile]).env("CC", &compiler.path);
-            scope.spawn(move || call.run().success());
-        }
-    });
-    for file in ["debug/one", "release/one"] {
-        let _ = sealed(&fixture.built(file), "one");
-    }
-    assert_eq!(compiler.count(), 1);
-}
-
-const ANNOUNCED: &str = "Compiling cudaguard's start-up check for ";
-
-#[e2e]
-fn compiling_is_announced_once() {
-    let fixture = workspace("once-said", &["one", "two"], &[]);
-    let first = fixture.guard(["build"]).run().success();
-    assert_eq!(first.stderr.matches(&format!("{ANNOUNCED}{}", host())).count(), 1, "{first}");
-    let second = fixture.guard(["build", "--release"]).run().success();
-    assert!(!second.stderr.contains(ANNOUNCED), "{second}");
-}
-
-#[e2e]
 fn quiet_build_announces_nothing() {
     let fixture = workspace("once-quiet", &["one"], &[]);
     let built = fixture.guard(["build", "-q"]).run().success();
@@ -148,17 +110,6 @@ fn package_without_cuda_is_not_guarded() {
     assert!(notes(&fixture.built("debug/plain")).is_empty());
     assert_eq!(summary(&built), "cudaguard: 1 of 2 targets guarded (no CUDA toolkit)");
     assert!(built.stderr.contains("\n  not guarded: plain: does not use CUDA"), "{built}");
-}
-
-#[e2e]
-fn package_without_cuda_is_built_once() {
-    let fixture = workspace("once-fresh", &[], &["plain"]);
-    let compiler = Compiler::new(&fixture);
-    let _ = compiler.build(&fixture, &["build"]);
-    assert_eq!(compiled(&compiler.build(&fixture, &["build", "-v"])), set(&[]));
-    fixture.write("cudaguard.toml", "[gpu]\nfleet = [\"T4\"]\n");
-    assert_eq!(compiled(&compiler.build(&fixture, &["build", "-v"])), set(&[]), "the policy is not about this package");
-    assert_eq!(compiler.count(), 0);
 }
 
 #[e2e]
@@ -201,18 +152,6 @@ fn added_policy_links_guard() {
     fixture.write("cudaguard.toml", GUARDED);
     let _ = fixture.guard(["build"]).run().success();
     let _ = sealed(&fixture.built("debug/app"), "app");
-}
-
-#[e2e]
-fn dropped_policy_drops_guard() {
-    let fixture = one("once-dropped", MAIN);
-    fixture.write("cudaguard.toml", GUARDED);
-    let _ = fixture.guard(["build"]).run().success();
-    let _ = sealed(&fixture.built("debug/app"), "app");
-    fixture.remove("cudaguard.toml");
-    let _ = fixture.guard(["build"]).run().success();
-    assert!(notes(&fixture.built("debug/app")).is_empty());
-    assert_eq!(compiled(&fixture.guard(["build", "-v"]).run().success()), set(&[]));
 }
 
 /// A directory with a libcuda for the linker, and the flags that make it search there.
@@ -266,29 +205,6 @@ fn vendor_library_is_guarded() {
     let _ = sealed(&fixture.built("debug/app"), "app");
 }
 
-/// Programs that open a library of NVIDIA's by name and look up functions that show no requirement, as with a crate that no table
-/// knows. The guard does not change that the requirements are unknown.
-#[e2e(slow)]
-fn opened_name_stays_unknown() {
-    let main = "extern \"C\" {\n    fn dlopen(name: *const u8, flags: i32) -> *const u8;\n}\nfn main() {\n    \
-                println!(\"{:?}\", unsafe { dlopen(\"NAME\\0\".as_ptr(), 1) });\n}\n";
-    for name in
-        ["libcuda.so.1", "libcuda.so", "libcublas.so.12", "libnccl.so.2", "libcudart.so.13", "libnvToolsExt.so.1"]
-    {
-        let fixture = one("once-opened-name", &main.replace("NAME", name));
-        let built = fixture.guard(["build"]).run().success();
-        let line = format!("cudaguard: 1 of 1 target guarded (may open {name})");
-        assert_eq!(summary(&built), line, "{name}: {built}");
-        for (options, status) in [(&[][..], 2), (&["--strict"], 1)] {
-            let file = fixture.built("debug/app").display().to_string();
-            let words = ["verify", &file, "--driver", "470", "--gpu", "T4"];
-            let verified = fixture.guard(words).args(options).run().expect(status);
-            let why = format!("its requirements on {name}, which it may open, are unknown");
-            assert_eq!(verified.stdout.matches(&why).count(), 1, "{name}: {verified}");
-        }
-    }
-}
-
 #[e2e]
 fn opened_library_is_guarded() {
     let main = "extern \"C\" {\n    fn dlopen(name: *const u8, flags: i32) -> *const u8;\n    \
@@ -311,17 +227,4 @@ fn dropped_cuda_drops_guard() {
     let built = build();
     assert!(notes(&fixture.built("debug/app")).is_empty(), "{built}");
     assert!(built.stderr.contains("not guarded: app: does not use CUDA"), "{built}");
-}
-
-#[e2e]
-fn warnings_are_shown_once() {
-    let fixture = one("once-warnings", &format!("{LINKS}fn never_called() {{}}\n"));
-    let (_, flags) = driver(&fixture);
-    let built = fixture.guard(["build"]).env("CARGO_ENCODED_RUSTFLAGS", &flags).run().success();
-    let _ = sealed(&fixture.built("debug/app"), "app");
-    assert_eq!(
-        built.stderr.matches("never_called").count(),
-        1 + usize::from(built.stderr.contains("fn never_called")),
-        "{built}"
-    );
 }
