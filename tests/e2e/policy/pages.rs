@@ -169,7 +169,7 @@ fn apart(findings: &Findings) -> Vec<String> {
     wrong
 }
 
-/// Each finding must be named in a test.
+/// Each finding without an action must be named in a test. `hints::coverage` demands a row for each action.
 #[e2e]
 fn findings_are_all_tested() {
     fn sources(dir: &Path, found: &mut String) {
@@ -195,7 +195,7 @@ fn findings_are_all_tested() {
         tests.contains(&format!("CG{}", row.code)) || tests.contains(&format!("::{}", row.name))
     };
     let findings = cudaguard_findings::read();
-    let without: Vec<_> = findings.rows.iter().filter(|row| !named(row)).map(|row| row.code).collect();
+    let without: Vec<_> = findings.rows.iter().filter(|row| row.no_action && !named(row)).map(|row| row.code).collect();
     assert!(without.is_empty(), "no test names {without:?}");
 }
 

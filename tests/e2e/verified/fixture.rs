@@ -94,16 +94,6 @@ impl Fixture {
         }
     }
 
-    /// Sets a variable for all later calls.
-    pub(crate) fn set(&mut self, name: &'static str, value: impl Into<OsString>) {
-        self.variables.push((name, value.into()));
-    }
-
-    /// Returns a path next to the package.
-    pub(crate) fn sibling(&self, name: &str) -> PathBuf {
-        self.project.sibling().join(name)
-    }
-
     /// Runs nvcc in the package's directory.
     pub(crate) fn nvcc(&self, arguments: &str) {
         let call = self.with_toolkit(Call::new(self.cuda.join("bin/nvcc")).args(arguments.split_whitespace()));

@@ -4,7 +4,7 @@ mod fixture;
 
 use cudaguard::internal::finding::Code;
 use cudaguard::internal::manifest::{GpuCoverage, Linkage, Requirement};
-use cudaguard_tests::{Call, command, e2e, fake_library, layout, snapshot};
+use cudaguard_tests::{Call, command, e2e, snapshot};
 
 use fixture::{Fixture, gencode};
 
@@ -85,13 +85,6 @@ fn stale_object_is_reported() {
 }
 
 #[e2e(slow)]
-fn append_flags_arch_is_found() {
-    let mut fixture = Fixture::new("appended", &gencode(RIGHT), ARCHS);
-    fixture.set("NVCC_APPEND_FLAGS", "-gencode arch=compute_86,code=sm_86");
-    fixture.check("said", &fixture.build(&["--release"]).success());
-}
-
-#[e2e(slow)]
 fn fleet_is_checked() {
     let policy = |fleet: &str| format!("[gpu]\nfleet = [{fleet}]\n");
     let fixture = Fixture::new("fleet", &gencode(RIGHT), &policy("\"T4\", \"A100\""));
@@ -134,104 +127,4 @@ fn runtime_paths_are_checked() {
     fixture.change("kernels/link", "-Wl,-rpath,$ORIGIN/../lib:/usr/local/cuda/lib64");
     let right = fixture.build(&["--release"]).success();
     assert_eq!(fixture.printed(&right), "cudaguard: 1 of 1 target guarded (CUDA 13.0)");
-}
-
-/// `[gpu] archs` only applies to the package's own kernels; the fleet applies to all kernels.
-#[e2e(slow)]
-fn dependency_kernels_are_not_blamed() {
-    let fixture = Fixture::new("dependency", &gencode(RIGHT), ARCHS);
-    let manifest = "[package]\nname = \"dep\"\nversion = \"0.1.0\"\nedition = \"2021\"\n";
-    let flags = gencode("75:sm_75 80:sm_80,compute_80");
-    let build = format!(
-        r#"fn main() {{
-    let out = std::env::var("OUT_DIR").unwrap();
-    let nvcc = std::process::Command::new("nvcc").args("-lib {flags} k.cu -o".split(' ')).arg(format!("{{out}}/libk.a")).status();
-    assert!(nvcc.unwrap().success());
-    println!("cargo:rustc-link-search=native={{out}}");
-    println!("cargo:rustc-link-lib=static:+whole-archive=k");
-}}
-"#
-    );
-    fixture.change("dep/Cargo.toml", manifest);
-    fixture.change("dep/build.rs", &build);
-    fixture.change("dep/k.cu", "__global__ void of_another(int *p) { *p = 3; }\n");
-    fixture.change("dep/src/lib.rs", "");
-    fixture.change("src/main.rs", "extern crate dep as _;\nfn main() {}\n");
-    let head = std::fs::read_to_string(fixture.project.path().join("Cargo.toml")).expect("it is there");
-    fixture.change("Cargo.toml", &format!("{head}\n[dependencies]\ndep = {{ path = \"dep\" }}\n"));
-    let built = fixture.build(&["--release"]).success();
-    let found: Vec<String> = fixture.manifest("release").observed.iter().flatten().map(ToString::to_string).collect();
-    assert_eq!(found, ["sm_75", "sm_80", "sm_90", "compute_80", "compute_90"]);
-    fixture.check("said", &built);
-    fixture.change("cudaguard.toml", &format!("{ARCHS}fleet = [\"T4\", \"H100\"]\n"));
-    fixture.check("fleet", &fixture.build(&["--release"]).success());
-}
-
-/// The output of nvcc is put into a library in a system directory, and both are deleted after linking.
-#[e2e(slow)]
-fn deleted_objects_are_tolerated() {
-    let fixture = Fixture::new("deleted", &gencode("80:sm_80"), ARCHS);
-    let build = std::fs::read_to_string(fixture.project.path().join("build.rs")).expect("it is there");
-    let sibling = fixture.sibling("objects");
-    let dir = sibling.display();
-    let (from, to) = ("PathBuf::from(env::var_os(\"OUT_DIR\").unwrap())", format!("PathBuf::from(\"{dir}\")"));
-    assert!(build.contains(from));
-    let link = "println!(\"cargo:rustc-link-arg={}\", object.display());";
-    let archived = format!(
-        "assert!(Command::new(\"ar\").arg(\"rcs\").arg(\"{dir}/liball.a\").arg(&object).status().unwrap().success());
-        fs::remove_file(&object).unwrap();
-        println!(\"cargo:rustc-link-arg=-Wl,--whole-archive,-L{dir},-lall,--no-whole-archive\");"
-    );
-    assert!(build.contains(link));
-    std::fs::create_dir_all(&sibling).expect("a folder");
-    fixture.change("build.rs", &build.replace(from, &to).replace(link, &archived));
-    fixture.check("said", &fixture.build(&["--release"]).success());
-    // The kernels have the same archs as the policy, so their owner does not matter.
-    fixture.change("kernels/flags", &gencode(RIGHT));
-    let right = fixture.build(&["--release"]).success();
-    assert_eq!(fixture.printed(&right), "cudaguard: 1 of 1 target guarded (CUDA 13.0)");
-}
-
-#[e2e(slow)]
-fn other_cudart_release_is_reported() {
-    let fixture = Fixture::new("cudart", &gencode(RIGHT), "");
-    let library = fixture.sibling("libcudart.so.12");
-    fake_library::shared_library("libcudart.so.12").source("int stands_in(void) { return 12; }\n").make(&library);
-    fixture.change("kernels/link", &format!("-Wl,--no-as-needed\n{}", library.display()));
-    fixture.check("refused", &fixture.build(&["--release"]).expect(101));
-}
-
-/// The environment contains a mixed cuDNN. This is a warning while it is unknown if the program uses it.
-#[e2e(slow)]
-fn undeclared_cudnn_is_recorded() {
-    let mut fixture = Fixture::new("cudnn", &gencode(RIGHT), "");
-    let environment = fixture.sibling("env");
-    layout::farm(&fixture.cuda, &environment);
-    fake_library::cudnn(&environment, (9, 1, 0));
-    let newer = fixture.sibling("newer");
-    fake_library::cudnn(&newer, (9, 15, 1));
-    let header = "include/cudnn_version.h";
-    std::fs::copy(newer.join(header), environment.join(header)).expect("it is there");
-    fixture.set("CUDA_HOME", &environment);
-    fixture.check("not-linked", &fixture.build(&["--release"]).success());
-    let about_cudnn = |profile: &str| {
-        let of_cudnn = |row: &&Requirement| matches!(row, Requirement::Library { .. } | Requirement::Part { .. });
-        fixture.manifest(profile).requires.iter().filter(of_cudnn).count()
-    };
-    assert_eq!(about_cudnn("release"), 0);
-
-    let link = |dir: &std::path::Path| format!("-Wl,--no-as-needed\n-L{}\n-lcudnn", dir.join("lib").display());
-    fixture.change("kernels/link", &link(&environment));
-    fixture.check("linked", &fixture.build(&["--release"]).expect(101));
-    // The build script selects another one, so the one in the environment is not in the program.
-    fixture.change("kernels/link", &link(&newer));
-    fixture.check("another-linked", &fixture.build(&["--release"]).success());
-    assert_eq!(about_cudnn("release"), 8);
-    // The library and the headers have different majors, so the version that the program was built with is unknown.
-    let older = fixture.sibling("older");
-    fake_library::cudnn(&older, (8, 9, 7));
-    fixture.change("kernels/link", &link(&older));
-    fixture.check("other-major", &fixture.build(&["--release"]).expect(101));
-    let _ = fixture.build(&[]).success();
-    assert_eq!(about_cudnn("debug"), 0, "asked of no machine");
 }
