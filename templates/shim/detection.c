@@ -2,12 +2,14 @@
 #include "shim.h"
 
 /* Returns the name of a file after all its links are resolved, or that of the path if this fails.
- * `real` receives the path, and may contain `path`. */
+ * If the path is a link, `real` receives the path of the file. It may contain `path`. */
 SHIM_FN const char *resolve_name(const char *path, char (*real)[PATH_MAX]) {
   char link[32];
   struct text t = start_text(link, sizeof link);
-  const long fd = sys4(SYS_openat, AT_FDCWD, (long)path, O_PATH | O_CLOEXEC, 0);
   int is_resolved;
+  long fd;
+  if (READLINK(path, link, sizeof link) < 0) return base_name(path);
+  fd = sys4(SYS_openat, AT_FDCWD, (long)path, O_PATH | O_CLOEXEC, 0);
   put(&t, "/proc/self/fd/");
   put_number(&t, (uint32_t)fd);
   is_resolved = read_link(link, real);

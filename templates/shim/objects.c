@@ -218,12 +218,17 @@ SHIM_API void read_process(struct context *cx, int all) {
 /* Readers of ELF files. They use read calls instead of mmap, so a file that shrinks meanwhile
  * raises no signal. */
 
-/* Returns whether the file has these bytes. */
-SHIM_FN int read_at(long fd, uint64_t at, void *to, size_t size) {
+/* Returns the number of bytes that were read, or an error. */
+SHIM_FN long read_up_to(long fd, uint64_t at, void *to, size_t size) {
   long got;
   do got = sys4(SYS_pread64, fd, (long)to, (long)size, (long)at);
   while (got == -EINTR);
-  return got == (long)size;
+  return got;
+}
+
+/* Returns whether the file has these bytes. */
+SHIM_FN int read_at(long fd, uint64_t at, void *to, size_t size) {
+  return read_up_to(fd, at, to, size) == (long)size;
 }
 
 SHIM_FN int read_elf(const struct elf *e, ElfW(Addr) at, void *to, size_t size) {
@@ -242,8 +247,10 @@ SHIM_FN enum lookup read_headers(struct elf *e) {
   const unsigned char *ident = e->eh.e_ident;
   struct stat is;
   int k, has_table = 0;
-  if (!read_at(e->fd, 0, &e->eh, sizeof e->eh) || !bytes_are_equal(ident, ELFMAG, SELFMAG))
-    return ASK_LOADER;
+  /* `ph` follows `eh`, as the program headers follow the ELF header in most files. */
+  const long got = read_up_to(e->fd, 0, &e->eh, sizeof e->eh + sizeof e->ph);
+  size_t size;
+  if (got < (long)sizeof e->eh || !bytes_are_equal(ident, ELFMAG, SELFMAG)) return ASK_LOADER;
   if (ident[EI_CLASS] != ELFCLASS64) return NOT_THERE;
   if (ident[EI_DATA] != ELFDATA2LSB || ident[EI_VERSION] != EV_CURRENT ||
       e->eh.e_version != EV_CURRENT ||
@@ -251,9 +258,12 @@ SHIM_FN enum lookup read_headers(struct elf *e) {
     return ASK_LOADER;
   if (e->eh.e_machine != NATIVE_MACHINE) return NOT_THERE;
   e->n = e->eh.e_phnum < (int)MAX_PHDRS ? e->eh.e_phnum : (int)MAX_PHDRS;
+  size = (size_t)e->n * sizeof *e->ph;
   if (e->eh.e_type != ET_DYN || e->eh.e_phentsize != sizeof *e->ph ||
-      !read_at(e->fd, e->eh.e_phoff, e->ph, (size_t)e->n * sizeof *e->ph) ||
       stat_at(e->fd, "", &is, AT_EMPTY_PATH))
+    return ASK_LOADER;
+  if ((e->eh.e_phoff != sizeof e->eh || (size_t)got < sizeof e->eh + size) &&
+      !read_at(e->fd, e->eh.e_phoff, e->ph, size))
     return ASK_LOADER;
   for (k = 0; k < e->n; k++) {
     const ElfW(Phdr) *ph = &e->ph[k];

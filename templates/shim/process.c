@@ -52,7 +52,10 @@ SHIM_API void write_out(long fd, const char *at, size_t left, size_t most, long 
 
 SHIM_API long read_file_text(struct context *cx, const char *path, char *to, size_t size) {
   const long fd = open_file(cx, path, O_RDONLY);
-  const long n = sys3(SYS_read, fd, (long)to, (long)size - 1);
+  long n;
+  *to = 0;
+  if (fd < 0) return 0;
+  n = sys3(SYS_read, fd, (long)to, (long)size - 1);
   close_file(fd);
   to[n > 0 ? n : 0] = 0;
   return n > 0;

@@ -72,7 +72,7 @@ fn system_calls_match_snapshot() {
     need_strace();
     let mut text = String::new();
     for (what, name, world, most) in [
-        ("nothing of NVIDIA", "model", World::bare(), 8),
+        ("nothing of NVIDIA", "model", World::bare(), 6),
         ("one GPU", "model", r580(&[A100]), 36),
         ("eight GPUs", "model", r580(&[H100; 8]), 94),
         ("one GPU, with cudart", "runtime", r580(&[A100]), 36),
