@@ -84,7 +84,7 @@ struct context {
   struct note *now;            /* the note that is being checked */
   struct image first, own;     /* own: the file that contains this guard */
   int searches_kernels;        /* the shim searches for kernels, since this file is not sealed */
-  int codes;
+  int has_codes; /* this file has containers with kernels */
   const struct record *first_record;
   const void *own_container; /* that of the shim */
   int is_ptx_searched, ptx_count;

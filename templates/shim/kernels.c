@@ -117,7 +117,7 @@ SHIM_FN void search_ptx(struct context *cx) {
       if (pass == COUNTS) size += ph->p_filesz;
       else if (pass == SEARCHES) search_segment(cx, at, end);
       /* If there is other code, the program may prefer it to the PTX. */
-      else if (cx->ptx_count && !cx->codes && has_bare_code(cx, at, end)) cx->ptx_count = 0;
+      else if (cx->ptx_count && !cx->has_codes && has_bare_code(cx, at, end)) cx->ptx_count = 0;
     }
 }
 
@@ -227,11 +227,10 @@ SHIM_FN int holds_kernel(const struct entry *e) {
                                             : 0);
 }
 
-/* A container with kernels: its entries, their common properties (`how`), and the number of those
- * with code. */
+/* A container with kernels: its entries, and their common properties (`how`). */
 struct kernels {
   struct entries entries;
-  int how, codes;
+  int how;
 };
 
 SHIM_FN struct entries get_entries(const struct container *c, size_t left) {
@@ -249,25 +248,24 @@ SHIM_FN struct entries get_entries(const struct container *c, size_t left) {
 SHIM_FN int read_container(const struct container *c, size_t left, struct kernels *kernels) {
   struct entries rest = get_entries(c, left);
   const struct entry *e;
-  int is, holds[2], others = 0;
+  int is, holds[2], others = 0, has_code = 0;
   holds[0] = holds[1] = 0;
   kernels->entries = rest;
-  kernels->how = kernels->codes = 0;
+  kernels->how = 0;
   while ((is = next_entry(&rest, &e)) != NO_ENTRY) {
     if (is == DAMAGED_ENTRY) {
-      kernels->codes++;
-      others = holds[0] = 1;
+      has_code = others = holds[0] = 1;
       break;
     }
     others |= !is_ptx(e);
     holds[is_ptx(e)] |= holds_kernel(e);
     if (e->kind == LTO_IR) continue;
-    kernels->codes++;
+    has_code = 1;
     if (!read_code(e).is) continue;
     if (is_for_linking(e)) kernels->how |= IS_INPUT;
     if (is_made_by_13(e)) kernels->how |= BY_13;
   }
-  return holds[!others] && kernels->codes;
+  return holds[!others] && has_code;
 }
 
 /* Reads the next code of a container; returns whether there is one. */
@@ -365,13 +363,13 @@ SHIM_FN void add_texts(struct context *cx, struct service *s, uint32_t cc) {
     if (check_code(text->is, cc) != RIGHT) continue;
     if (!oldest || oldest > text->isa) oldest = text->isa;
     if (newest < text->isa) newest = text->isa;
-    if (!cx->codes && s->code > (text->is ^ IS_PTX)) s->code = text->is ^ IS_PTX;
+    if (!cx->has_codes && s->code > (text->is ^ IS_PTX)) s->code = text->is ^ IS_PTX;
   }
   if (oldest) raise_needs(&s->needs, oldest);
-  if (!cx->codes && oldest) {
+  if (!cx->has_codes && oldest) {
     s->served = s->has_ptx = 1;
     s->ptx = s->needs;
-  } else if (!cx->codes || (newest >= 0x700 && !s->served)) {
+  } else if (!cx->has_codes || (newest >= 0x700 && !s->served)) {
     s->unknown = 1;
   } else if (s->needs.cuda > before) {
     s->text = oldest;
@@ -438,7 +436,7 @@ SHIM_FN void put_all_codes(struct context *cx, struct text *t) {
     struct kernels one;
     struct code code;
     next = SEEN;
-    for (k = 0; k < cx->ptx_count && !cx->codes; k++)
+    for (k = 0; k < cx->ptx_count && !cx->has_codes; k++)
       if (cx->ptx[k].is > last && cx->ptx[k].is < next) next = cx->ptx[k].is;
     while (next_container(cx, &rest, &one))
       while (next_code(&one.entries, &code))
@@ -479,7 +477,7 @@ SHIM_FN union row make_cudart_row(struct context *cx, const struct note *n) {
   long major;
   memset(&row, 0, sizeof row);
   memset(&needs, 0, sizeof needs);
-  if (!needed && !cx->codes) {
+  if (!needed && !cx->has_codes) {
     row.kind = ROW_DRIVER;
     row.driver.cuda = 1;
     return row;
@@ -578,7 +576,7 @@ SHIM_API const char *read_row_text(struct context *cx, const struct note *n, str
 SHIM_API uint32_t make_seen_rows(struct context *cx, const struct note *n) {
   if (!n->from_kernels) return 0;
   cx->seen_row[0] = make_cudart_row(cx, n);
-  if (!(cx->codes | cx->ptx_count) || cx->driver.is.gpu_count <= 0) return 1;
+  if (!(cx->has_codes | cx->ptx_count) || cx->driver.is.gpu_count <= 0) return 1;
   if (cx->gpu_rows_of != n) read_gpu_rows(cx, n);
   return 1 + cx->gpu_rows;
 }
@@ -608,15 +606,14 @@ NEIGHBOURS SHIM_API void read_own_kernels(struct context *cx) {
   __asm__("" : "+r"(r));
   while (count_mapped(&cx->own, (uintptr_t)(r - 1)) >= sizeof *r && r[-1].magic == RECORD) r--;
   cx->first_record = r;
-  cx->codes = 0;
-  while (next_container(cx, &r, &one)) cx->codes += one.codes;
+  cx->has_codes = next_container(cx, &r, &one);
   cx->own_container = &empty;
-  if (!cx->codes) search_ptx(cx); /* otherwise later, and only if there is a GPU */
+  if (!cx->has_codes) search_ptx(cx); /* otherwise later, and only if there is a GPU */
   for (k = 0; k < cx->notes; k++) {
     struct note *of = &cx->note[k];
     of->from_kernels = of->own && of->state == NOTE_WHOLE &&
-                       (cx->codes || cx->ptx_count || find_needed(&cx->own, CUDART_FILE) ||
+                       (cx->has_codes || cx->ptx_count || find_needed(&cx->own, CUDART_FILE) ||
                         find_needed(&cx->own, LIBCUDA));
-    if (of->from_kernels && cx->codes) drop_declared_rows(of);
+    if (of->from_kernels && cx->has_codes) drop_declared_rows(of);
   }
 }

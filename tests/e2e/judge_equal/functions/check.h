@@ -2,6 +2,7 @@
 #include "shim.c"
 
 #include <stdio.h>
+#include <sys/resource.h>
 
 static struct context *const cx = &the_context;
 

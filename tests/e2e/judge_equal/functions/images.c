@@ -260,7 +260,7 @@ static void check_segments_of_ptx(void) {
   const struct image before = cx->own;
   ElfW(Phdr) ph[2];
   int k;
-  cx->codes = 0;
+  cx->has_codes = 0;
   for (k = 0; k < LENGTH(rows) + 4; k++) {
     const char *codes = k < LENGTH(rows) ? rows[k].codes : k & 1 ? "" : "compute_80";
     cx->own = map_segments(ph, 2);

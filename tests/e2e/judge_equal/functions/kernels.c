@@ -84,8 +84,7 @@ static void describe_code(const char *s) {
   }
   cx->first_record = arena.records;
   cx->is_ptx_searched = 1;
-  cx->codes = 0;
-  while (next_container(cx, &rest, &one)) cx->codes += one.codes;
+  cx->has_codes = next_container(cx, &rest, &one);
 }
 
 /* Describes the row of a GPU. */
@@ -185,6 +184,7 @@ static void check_headers_of_ptx(void) {
       {" 8.4\n.target sm_999\n.f", 1, 0x804, "compute_999"},
       {" 8.4\n.target sm_80\n.address_size 64\n", 0, 0, ""},
       {" 8.4\n.target sm_80\n/ .f", 0, 0, ""},
+      {" 8.4\n.target sm_80\n//\0.f", 0, 0, ""},
       {" 8.4\n.target sm_80\nf", 0, 0, ""},
       {" 8.4\n.target sm_80\n/ x\n.f", 0, 0, ""},
       {" 8.4\n.target sm_80b\n.f", 0, 0, ""},
@@ -216,7 +216,7 @@ static void check_headers_of_ptx(void) {
 
 /* Writes the codes that a segment contains. */
 static const char *search(const char *text, size_t size) {
-  cx->codes = cx->ptx_count = 0;
+  cx->has_codes = cx->ptx_count = 0;
   search_segment(cx, text, text + size);
   put_all_codes(cx, fresh());
   return room;
@@ -362,7 +362,7 @@ static void check_shared_rows(void) {
   note.from_kernels = 0;
   IS(make_seen_rows(cx, &note), 0);
   note.from_kernels = 1;
-  cx->codes = 0;
+  cx->has_codes = 0;
   IS(make_seen_rows(cx, &note), 1);
   IS(get_row(cx, &note, 0).driver.cuda, 1);
 }

@@ -13,6 +13,7 @@
 
 int main(void) {
   alarm(10);
+  close(0); /* a file that is opened may get this number */
   check_numbers();
   check_texts();
   check_sanitized();

@@ -36,6 +36,14 @@ static void check_written(void) {
   close(ends[1]);
   IS(read(ends[0], got, sizeof got), 4096);
   close(ends[0]);
+  /* A file that may not grow: no signal remains. */
+  {
+    const struct rlimit limit = {4, RLIM_INFINITY}, none = {RLIM_INFINITY, RLIM_INFINITY};
+    setrlimit(RLIMIT_FSIZE, &limit);
+    append_to_file(cx, "limited", many, 10);
+    setrlimit(RLIMIT_FSIZE, &none);
+  }
+  IS(get_file_size(cx, "limited"), 4);
   unlink("lines");
   append_to_file(cx, "lines", "one\n", 4);
   append_to_file(cx, "lines", "two\n", 4);
