@@ -335,6 +335,60 @@ static void check_row_of_cudart(void) {
   }
 }
 
+/* A shared cudart decides, unless its major is that of the toolkit. */
+static void check_row_of_shared_cudart(void) {
+  static const ElfW(Dyn) table[] = {{DT_NEEDED, {1}}, {DT_NULL, {0}}};
+  static const struct {
+    const char *needed, *toolkit;
+    uint32_t cuda, because, built;
+  } rows[] = {{" libcudart.so.12", "13.0", 12000, 12000 + MAJOR_ALONE, 0},
+              {" libcudart.so.12", "12.4", 12000, 12040, 0xc0400},
+              {" libcudart.so.12", "", 12000, 12000 + MAJOR_ALONE, 0},
+              {" libcudart.so.60", "12.4", 60000, 60000 + MAJOR_ALONE, 0},
+              {" libcudart.so.61", "12.4", 12000, 12040, 0xc0400},
+              {" libcudart.so", "12.4", 12000, 12040, 0},
+              {" libcudart-a1b2.so.12", "13.0", 13000, 13000, 0}};
+  const struct image own = cx->own;
+  int k;
+  for (k = 0; k < LENGTH(rows); k++) {
+    union row row;
+    forget();
+    describe_code("sm_80");
+    cx->own.dynamic = table;
+    cx->own.strings = rows[k].needed;
+    row = make_cudart_row(cx, make_note(1, rows[k].toolkit));
+    IS(row.driver.cuda, rows[k].cuda);
+    IS(row.driver.because.length, rows[k].because);
+    IS(row.driver.cudart_built, rows[k].built);
+    IS(row.driver.cudart.at != 0, rows[k].built != 0);
+  }
+  cx->own = own;
+}
+
+/* The facts that the judge gets, and the findings that it returns. */
+static void check_judged_call(void) {
+  struct cudnn *c = &cx->shared.note.cudnn;
+  forget();
+  make_note(1, "");
+  memset(c, 0, sizeof *c);
+  copy_text(c->soname, sizeof c->soname, "libcudnn.so.9");
+  set_cudnn_facts(c);
+  IS(c->is.has_file, 0);
+  IS(c->is.major, 9);
+  copy_path(&c->path, "/a");
+  set_cudnn_facts(c);
+  IS(c->is.has_file, 1);
+  memset(cx->judged, 0, sizeof *cx->judged);
+  cx->judged[0].code = JUDGE_CUDART_OLDER;
+  cx->judged[0].row = NO_ROW;
+  cx->call.result.findings = cx->judged;
+  cx->call.result.count = 1;
+  cx->call.result.dropped = 2;
+  add_judged_findings(cx);
+  IS(cx->findings.count, 1);
+  IS(cx->findings.dropped, 2);
+}
+
 /* A debugger controls the process. */
 static void check_skipped_probe(void) {
   struct cudnn *c = &cx->shared.note.cudnn;

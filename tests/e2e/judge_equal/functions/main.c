@@ -47,6 +47,8 @@ int main(void) {
   check_texts_of_gpus();
   check_makers();
   check_row_of_cudart();
+  check_row_of_shared_cudart();
+  check_judged_call();
   check_skipped_probe();
   check_not_judged();
   check_versions_of_cudnn();
