@@ -127,18 +127,9 @@ pub(crate) fn run_cargo(env: &Env, verb: CargoVerb, arguments: &[OsString]) -> R
         (build, None, made)
     };
     build.outer = outer;
-    if !build.outer.is_empty() {
-        command.env("RUSTC_WRAPPER", build_context::current_exe_path()?);
-    }
-    let file = build.write()?;
-    command.env("RUSTC_WORKSPACE_WRAPPER", build.wrapper_path()?);
+    command.envs(wrapper_variables(&build, &call)?);
     let began = SystemTime::now();
-    command.env(MARK, "1").env(BUILD, &file).env(STARTED, build_context::format_now());
-    command.env(env::STAMP_DIR_VAR, build.own.join("stamps"));
-    if call.locked {
-        // For the build scripts, which cannot see cargo's arguments.
-        command.env(cudaguard::internal::lock::LOCKED, "1");
-    }
+    command.env(STARTED, build_context::format_now());
     if verb == CargoVerb::Run {
         set_runner(&mut command, &call, &config)?;
         // The program takes cargo's place, and cargo ours: signals and status are the program's own.
@@ -226,25 +217,31 @@ fn environment_variables(env: &Env, arguments: &[OsString]) -> Result<(String, O
     let (outer, inner) = wrappers(&config);
     let (mut build, _, refused) = prepare_build(CargoVerb::Build, &call, &config, inner)?;
     build.outer = outer;
-    let mut variables: Vec<(&str, OsString)> = vec![
-        ("RUSTC_WORKSPACE_WRAPPER", build.wrapper_path()?.into()),
-        (MARK, "1".into()),
-        (env::STAMP_DIR_VAR, build.own.join("stamps").into()),
-    ];
-    if !build.outer.is_empty() {
-        variables.push(("RUSTC_WRAPPER", build_context::current_exe_path()?.into()));
-    }
-    if call.locked {
-        variables.push((cudaguard::internal::lock::LOCKED, "1".into()));
-    }
-    variables.push((BUILD, build.write()?.into()));
     let mut text = String::new();
-    for (name, value) in variables {
+    for (name, value) in wrapper_variables(&build, &call)? {
         let quoted = value.to_string_lossy().replace('\'', "'\\''");
         text.push_str("export ");
         text.extend([name, "='", &quoted, "'\n"]);
     }
     Ok((text, refused))
+}
+
+/// Writes the facts for the wrapper, and returns the variables with which cargo calls it.
+fn wrapper_variables(build: &BuildContext, call: &Call) -> Result<Vec<(&'static str, OsString)>, CliError> {
+    let mut variables: Vec<(&str, OsString)> = vec![
+        ("RUSTC_WORKSPACE_WRAPPER", build.wrapper_path()?.into()),
+        (MARK, "1".into()),
+        (env::STAMP_DIR_VAR, build.own.join("stamps").into()),
+        (BUILD, build.write()?.into()),
+    ];
+    if !build.outer.is_empty() {
+        variables.push(("RUSTC_WRAPPER", build_context::current_exe_path()?.into()));
+    }
+    if call.locked {
+        // For the build scripts, which cannot see cargo's arguments.
+        variables.push((cudaguard::internal::lock::LOCKED, "1".into()));
+    }
+    Ok(variables)
 }
 
 /// The outputs of a build, as far as they are known before it starts.

@@ -251,10 +251,7 @@ fn gpu_fleet(policy: &Policy, manifest: &Manifest, linked: &Linked<'_>, findings
     let mut reported: Vec<(Vec<u64>, Named<'_>)> = Vec::new();
     for (name, cc, _) in support.into_iter().filter(|(.., by)| *by == Coverage::Partial) {
         let lacking: Vec<u64> = kernels.containers_without(cc).map(|container| container.offset).collect();
-        match reported.iter_mut().find(|(other, _)| *other == lacking) {
-            Some((_, gpus)) => gpus.push((name, cc)),
-            None => reported.push((lacking, vec![(name, cc)])),
-        }
+        add_gpu(&mut reported, lacking, (name, cc));
     }
     for (lacking, partial) in reported {
         let Some((_, cc)) = partial.first() else { continue };
@@ -266,6 +263,14 @@ fn gpu_fleet(policy: &Policy, manifest: &Manifest, linked: &Linked<'_>, findings
             finding.severity = Severity::Error;
         }
         findings.push(finding);
+    }
+}
+
+/// Adds a GPU to those that have the same reason.
+fn add_gpu<'a, T: PartialEq>(reported: &mut Vec<(T, Named<'a>)>, reason: T, gpu: (&'a str, (u8, u8))) {
+    match reported.iter_mut().find(|(other, _)| *other == reason) {
+        Some((_, gpus)) => gpus.push(gpu),
+        None => reported.push((reason, vec![gpu])),
     }
 }
 
@@ -291,10 +296,7 @@ fn driver_fleet(policy: &Policy, manifest: &Manifest, linked: &Linked<'_>, findi
         if service.floor.and_then(|floor| oldest.serves_on(floor, cc)) != Some(false) {
             continue;
         }
-        match reported.iter_mut().find(|(other, _)| *other == service) {
-            Some((_, gpus)) => gpus.push((name, cc)),
-            None => reported.push((service, vec![(name, cc)])),
-        }
+        add_gpu(&mut reported, service, (name, cc));
     }
     let is_older = findings.iter().any(|finding| finding.code == Code::DriverFleetOlder);
     if policy.fleet.is_empty() && !is_older {

@@ -11,7 +11,7 @@ use super::driver_probe::{DriverAnswers, DriverProbe};
 use super::redact::redact_home;
 use super::{
     CompatPackage, Driver, Gpu, GpuState, HostLibrary, HostLibraryPart, Machine, MachineKind, OTHER_LIBRARIES,
-    VARIABLES,
+    hides_all,
 };
 use crate::binary::loader::{self, Inspection, LibraryCandidate, LoadGraph};
 use crate::binary::mapped_file::OpenFiles;
@@ -128,14 +128,8 @@ fn detect_libraries(
         }
     }
     machine.driver = Some(driver);
-    for variable in VARIABLES {
-        // An empty list hides every GPU, so an empty variable differs from an unset one.
-        if let Some(value) = env.var_os_raw(variable) {
-            machine.variables.push((variable.to_owned(), value.to_string_lossy().into_owned()));
-        }
-    }
-    if machine.variables.iter().any(|(name, value)| name == "CUDA_VISIBLE_DEVICES" && matches!(value.trim(), "" | "-1"))
-    {
+    machine.read_variables(env);
+    if machine.variable("CUDA_VISIBLE_DEVICES").map(str::trim).is_some_and(hides_all) {
         for gpu in machine.gpus.iter_mut().flatten() {
             gpu.visible = Some(false);
         }

@@ -49,6 +49,7 @@ pub use unknown_keys::UnknownKeys;
 use crate::binary::file::TargetOs;
 use crate::binary::symbols::Bound;
 use crate::host::facts::{self, CudartState, CudnnState, DriverMismatch, DriverState, Host, Inner, Jit, LoaderVersion};
+use cudaguard::internal::env::Env;
 use cudaguard::internal::finding::{Finding, MessageTemplate, Values};
 use cudaguard::internal::manifest::{Linkage, Manifest, Requirement};
 use cudaguard::internal::tables::{self, Floor};
@@ -425,6 +426,15 @@ impl Machine {
             host.visible &= gpu.state.is_none();
         }
         Some(all)
+    }
+
+    /// Reads the [`VARIABLES`] of this process. An empty list hides every GPU, so an empty variable differs from an unset one.
+    fn read_variables(&mut self, env: &Env) {
+        for variable in VARIABLES {
+            if let Some(value) = env.var_os_raw(variable) {
+                self.variables.push((variable.to_owned(), value.to_string_lossy().into_owned()));
+            }
+        }
     }
 
     fn variable(&self, name: &str) -> Option<&str> {

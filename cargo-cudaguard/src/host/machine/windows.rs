@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::redact::redact_home;
-use super::{Driver, Gpu, HostLibrary, Machine, OTHER_LIBRARIES, VARIABLES};
+use super::{Driver, Gpu, HostLibrary, Machine, OTHER_LIBRARIES};
 use crate::binary::mapped_file::{Contents, OpenFiles};
 use crate::binary::pe::Pe;
 use crate::family::is_installed;
@@ -39,11 +39,7 @@ pub(super) fn detect_windows(env: &Env, asks: bool) -> Machine {
     dirs.push((env.current_dir().to_owned(), "current directory"));
     dirs.extend(env.path_list("PATH").into_iter().map(|dir| (dir, "PATH")));
     detect_libraries(env, &mut machine, &dirs);
-    for variable in VARIABLES {
-        if let Some(value) = env.var_os_raw(variable) {
-            machine.variables.push((variable.to_owned(), value.to_string_lossy().into_owned()));
-        }
-    }
+    machine.read_variables(env);
     machine
 }
 
