@@ -82,7 +82,7 @@ pub mod internal {
     pub use crate::manifest::windows::use_windows_releases;
     pub use crate::manifest::{model as manifest, note};
     pub use crate::model::{arch, linkage, version};
-    pub use crate::sys::{digest, elf, env, file_error, files, subprocess};
+    pub use crate::sys::{bytes, digest, env, file_error, files, subprocess};
     pub use crate::text::{glob, json, sanitize, shell_words, suggest};
 
     /// The checks of a build.

@@ -20,11 +20,11 @@ use std::io::{self, Read, Seek as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use crate::binary::elf::Elf;
 use crate::binary::examined::{self, Reason};
 use crate::binary::kernels;
 use crate::binary::mapped_file::{Contents, open_regular};
 use crate::binary::pe::Pe;
-use cudaguard::internal::elf::Elf;
 use cudaguard::internal::file_error::{FileError, FileProblem};
 
 use bounds::{Budget, MOST_NESTED};

@@ -9,7 +9,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use cudaguard::internal::elf::Elf;
+use crate::binary::elf::Elf;
 use cudaguard::internal::guard::{DLOPEN_OWNER, DLOPEN_TYPE};
 use cudaguard::internal::manifest::{Linkage, Manifest, Requirement};
 use cudaguard::internal::vendor::CUDNN;

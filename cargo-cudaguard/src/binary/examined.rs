@@ -7,8 +7,10 @@ use crate::verdict::Verdict;
 use std::fmt;
 
 use memchr::memmem;
+use object::elf::{EM_AMDGPU, ET_REL, SHF_ALLOC, SHT_PROGBITS};
 
-use cudaguard::internal::elf::{self, Elf, SHF_ALLOC, SHT_PROGBITS, Section, u32_at};
+use crate::binary::elf::{Elf, Section};
+use cudaguard::internal::bytes::u32_at;
 use cudaguard::internal::finding::Finding;
 
 /// A part of an artifact that was not examined.
@@ -98,8 +100,6 @@ pub fn verdict(findings: &[Finding], not_examined: &[NotExamined]) -> Verdict {
     }
 }
 
-/// AMD's processor for GPU code: `e_machine`.
-const AMDGPU: u16 = 224;
 /// Magic numbers of a bundle, uncompressed and compressed, that clang writes for AMD's GPUs and for others except
 /// NVIDIA's.
 const BUNDLE: &[u8] = b"__CLANG_OFFLOAD_BUNDLE__";
@@ -222,7 +222,7 @@ fn foreign_code(section: &str) -> Option<Reason> {
 /// Returns the reasons why parts of a linked file or an object are not examined.
 pub(crate) fn unexamined_parts_of_elf(elf: &Elf<'_>) -> Vec<Reason> {
     let mut reasons = Vec::new();
-    if elf.machine() == AMDGPU {
+    if elf.machine == EM_AMDGPU {
         reasons.push(AMD);
     }
     for reason in elf.sections().filter_map(|section| foreign_code(section.name)) {
@@ -237,9 +237,7 @@ pub(crate) fn unexamined_parts_of_elf(elf: &Elf<'_>) -> Vec<Reason> {
         reasons.push(UPX.into());
     }
     reasons.extend(elf.find_damage().map(Reason::from));
-    reasons.extend(
-        elf.sections().filter(|_| elf.kind() != elf::kind::OBJECT).filter_map(|section| packed_section(&section)),
-    );
+    reasons.extend(elf.sections().filter(|_| elf.kind != ET_REL).filter_map(|section| packed_section(&section)));
     let trailing = elf.trailing();
     if !is_footer(trailing) && trailing.iter().any(|byte| *byte != 0) {
         reasons.push(format!("{} after the end of the ELF image{}", size(trailing.len()), kind(trailing)).into());
@@ -251,7 +249,7 @@ pub(crate) fn unexamined_parts_of_elf(elf: &Elf<'_>) -> Vec<Reason> {
 /// with a dot.
 fn packed_section(section: &Section<'_>) -> Option<Reason> {
     let Section { name, data, .. } = *section;
-    let is_stored = section.kind == SHT_PROGBITS && section.flags & SHF_ALLOC == 0;
+    let is_stored = section.kind == SHT_PROGBITS && !section.flags.contains(SHF_ALLOC);
     // Fedora stores the names of local functions in a compressed ELF file.
     let is_own = is_stored && (!name.starts_with('.') || !kind(data).is_empty() && name != ".gnu_debugdata");
     (is_own && data.iter().any(|byte| *byte != 0))

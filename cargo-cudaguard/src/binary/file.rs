@@ -16,19 +16,22 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::binary::dlopen_note;
+use crate::binary::elf::Elf;
 use crate::binary::examined::{self, Reason};
 use crate::binary::kernels::{self, Kernels};
 use crate::binary::manifest_decoder::{self, DamagedNote};
 use crate::binary::mapped_file::Contents;
 use crate::binary::pe::{CoffObject, ImportedDll, Pe, VersionResource};
 use crate::binary::symbols::{self, Bound};
-use cudaguard::internal::elf::{self, Elf, tag};
 use cudaguard::internal::file_error::{FileError, FileProblem};
 use cudaguard::internal::manifest::Linkage;
 use cudaguard::internal::note;
 use cudaguard::internal::vendor::{self, CodeMark, Library};
 use cudaguard::internal::version::Version;
 use memchr::memmem;
+use object::elf::{
+    DF_1_PIE, DT_FLAGS_1, DT_NEEDED, DT_RPATH, DT_RUNPATH, EM_CUDA, EM_NONE, ET_CORE, ET_DYN, ET_EXEC, ET_REL, Machine,
+};
 use strings::FileStrings;
 
 /// Owner of cudaguard's notes (MANIFEST.md).
@@ -39,8 +42,6 @@ const OWNER: &str = "cudaguard";
 /// reports this for its truncated bytes too.
 const MOST_NOTES: usize = 4096;
 const LONGEST_NOTE: usize = 2 * note::SIZE;
-/// Marks a position-independent executable: a flag of `DT_FLAGS_1`.
-const DF_1_PIE: u64 = 0x0800_0000;
 /// Functions of the driver and NVRTC that every program needs to run code on a GPU. The shim contains none of these
 /// names.
 const CALLED: [&str; 7] = [
@@ -132,8 +133,8 @@ pub struct Binary {
     pub kind: BinaryKind,
     /// For which operating system; `None` for GPU code.
     pub os: Option<TargetOs>,
-    /// Processor of the file ([`elf::machine`]). In an archive, that of its first object; 0 if there is none.
-    pub machine: u16,
+    /// Processor of the file ([`Machine`]). In an archive, that of its first object; 0 if there is none.
+    pub machine: Machine,
     /// True for a 64-bit file.
     pub class64: bool,
     /// cudaguard's notes, in file order.
@@ -195,7 +196,7 @@ impl Binary {
             kernels: OnceCell::new(),
             kind: BinaryKind::Archive,
             os: None,
-            machine: 0,
+            machine: EM_NONE,
             class64: false,
             notes: Vec::new(),
             needed: Vec::new(),
@@ -224,7 +225,7 @@ impl Binary {
             return Ok(());
         }
         if kernels::are_bare(data) {
-            (self.kind, self.machine) = (BinaryKind::GpuCode, elf::machine::CUDA);
+            (self.kind, self.machine) = (BinaryKind::GpuCode, EM_CUDA);
             return Ok(());
         }
         if Pe::is_pe(data) {
@@ -236,23 +237,23 @@ impl Binary {
         }
         let elf = Elf::parse(data)?;
         self.os = Some(TargetOs::Linux);
-        self.kind = match elf.kind() {
-            elf::kind::EXECUTABLE => BinaryKind::Executable,
-            elf::kind::SHARED if is_program(&elf) => BinaryKind::Executable,
-            elf::kind::SHARED => BinaryKind::SharedLibrary,
-            elf::kind::OBJECT => BinaryKind::Object,
-            elf::kind::CORE => return Err(FileProblem::unsupported("is a core dump")),
+        self.kind = match elf.kind {
+            ET_EXEC => BinaryKind::Executable,
+            ET_DYN if is_program(&elf) => BinaryKind::Executable,
+            ET_DYN => BinaryKind::SharedLibrary,
+            ET_REL => BinaryKind::Object,
+            ET_CORE => return Err(FileProblem::unsupported("is a core dump")),
             other => {
                 let what = format!("is an ELF file of type {other}; expected a program, a library or an object");
                 return Err(FileProblem::unsupported(what));
             }
         };
-        (self.machine, self.class64) = (elf.machine(), elf.is_64_bit());
-        self.needed = elf.dynamic_texts(tag::NEEDED).map(|name| String::from_utf8_lossy(name).into_owned()).collect();
+        (self.machine, self.class64) = (elf.machine, elf.is_64_bit);
+        self.needed = elf.dynamic_texts(DT_NEEDED).map(|name| String::from_utf8_lossy(name).into_owned()).collect();
         self.opened = dlopen_note::read_notes(&elf);
         self.soname = elf.soname().map(str::to_owned);
-        self.rpath = elf.rpath().map(str::to_owned);
-        self.runpath = elf.runpath().map(str::to_owned);
+        self.rpath = elf.dynamic_text(DT_RPATH).map(str::to_owned);
+        self.runpath = elf.dynamic_text(DT_RUNPATH).map(str::to_owned);
         self.interpreter = elf.interpreter().map(str::to_owned);
         self.damage = elf.find_damage();
         self.notes = find_notes(&elf, 0, None);
@@ -361,7 +362,7 @@ impl Binary {
                 self.unread.push((name.clone(), reason));
             }
             if objects == 0 {
-                (self.machine, self.class64) = (elf.machine(), elf.is_64_bit());
+                (self.machine, self.class64) = (elf.machine, elf.is_64_bit);
             }
             objects += 1;
             self.notes.extend(find_notes(&elf, member.offset, Some(&name)));
@@ -442,15 +443,14 @@ fn stronger_linkage(one: Linkage, other: Linkage) -> Linkage {
 /// Returns true if a file of type `ET_DYN` is a program. Linkers before 2016 do not set the flag; a file without it is
 /// a program if it has an interpreter and no soname (libc.so.6 has both).
 fn is_program(elf: &Elf<'_>) -> bool {
-    elf.dynamic_value(tag::FLAGS_1).is_some_and(|flags| flags & DF_1_PIE != 0)
-        || (elf.interpreter().is_some() && elf.soname().is_none())
+    elf.has_flag(DT_FLAGS_1, DF_1_PIE.0) || (elf.interpreter().is_some() && elf.soname().is_none())
 }
 
 fn find_notes(elf: &Elf<'_>, base: u64, member: Option<&str>) -> Vec<FoundNote> {
     elf.notes()
         .filter(|note| note.owner == OWNER && note.kind == note::TYPE)
         // The object of a guard that is not written yet.
-        .filter(|note| elf.kind() != elf::kind::OBJECT || note.desc.iter().any(|byte| *byte != 0))
+        .filter(|note| elf.kind != ET_REL || note.desc.iter().any(|byte| *byte != 0))
         .take(MOST_NOTES)
         .map(|note| FoundNote {
             offset: base + note.offset,
@@ -474,7 +474,7 @@ fn find_pe_notes(image: &Pe<'_>) -> Vec<FoundNote> {
 }
 
 fn linkages(elf: &Elf<'_>) -> [Linkage; vendor::COUNT] {
-    let text = (elf.kind() != elf::kind::OBJECT).then(|| FileStrings::from_elf(elf));
+    let text = (elf.kind != ET_REL).then(|| FileStrings::from_elf(elf));
     // Some libraries define half a million symbols in addition to those that they import.
     let wanted: Vec<&str> = elf.undefined_symbols().collect();
     vendor::ALL.map(|library| detect_linkage(library, elf, &wanted, text.as_ref()))

@@ -2,7 +2,7 @@
 
 pub mod ar;
 pub mod dlopen_note;
-pub mod elf_links;
+pub mod elf;
 pub mod examined;
 pub mod file;
 pub mod kernels;

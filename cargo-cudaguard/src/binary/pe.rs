@@ -17,8 +17,9 @@ use object::read::pe::{
     SectionTable,
 };
 
-use cudaguard::internal::elf::{machine, u32_at};
+use cudaguard::internal::bytes::u32_at;
 use cudaguard::internal::file_error::FileProblem;
+use object::elf::{EM_386, EM_AARCH64, EM_ARM, EM_NONE, EM_X86_64, Machine};
 
 pub use object_file::CoffObject;
 pub use version_resource::VersionResource;
@@ -76,13 +77,13 @@ pub struct ImportedDll<'data> {
     pub is_delayed: bool,
 }
 
-fn machine_number(machine: pe::Machine) -> u16 {
+fn machine_number(machine: pe::Machine) -> Machine {
     match machine {
-        pe::IMAGE_FILE_MACHINE_AMD64 => machine::X86_64,
-        pe::IMAGE_FILE_MACHINE_ARM64 | pe::IMAGE_FILE_MACHINE_ARM64EC => machine::AARCH64,
-        pe::IMAGE_FILE_MACHINE_I386 => machine::X86,
-        pe::IMAGE_FILE_MACHINE_ARMNT => machine::ARM,
-        _ => 0,
+        pe::IMAGE_FILE_MACHINE_AMD64 => EM_X86_64,
+        pe::IMAGE_FILE_MACHINE_ARM64 | pe::IMAGE_FILE_MACHINE_ARM64EC => EM_AARCH64,
+        pe::IMAGE_FILE_MACHINE_I386 => EM_386,
+        pe::IMAGE_FILE_MACHINE_ARMNT => EM_ARM,
+        _ => EM_NONE,
     }
 }
 
@@ -144,11 +145,11 @@ impl<'data> Pe<'data> {
         })
     }
 
-    /// Returns the processor as an ELF file would number it ([`machine`]); 0 if it has no number there.
-    pub fn machine(&self) -> u16 {
+    /// Returns the processor as an ELF file would number it; `EM_NONE` if it has no number there.
+    pub fn machine(&self) -> Machine {
         // The header of an ARM64EC image names x86-64.
         let is_for_arm = self.machine == pe::IMAGE_FILE_MACHINE_AMD64 && self.is_hybrid();
-        if is_for_arm { machine::AARCH64 } else { machine_number(self.machine) }
+        if is_for_arm { EM_AARCH64 } else { machine_number(self.machine) }
     }
 
     /// Returns true for an image with code for ARM64 and x86-64 (ARM64EC, ARM64X): its load configuration has a table of both.
@@ -163,13 +164,13 @@ impl<'data> Pe<'data> {
     }
 
     /// Returns the processor that the image is for; `None` if it is for several.
-    pub fn processor(&self) -> Option<u16> {
+    pub fn processor(&self) -> Option<Machine> {
         (!self.is_hybrid()).then(|| self.machine())
     }
 
     /// Returns what of the image no rule of this crate covers: code for an unknown processor, or code for .NET.
     pub fn foreign_code(&self) -> Option<String> {
-        if machine_number(self.machine) == 0 {
+        if machine_number(self.machine) == EM_NONE {
             return Some(format!("code for an unknown processor ({:#06x})", self.machine.0));
         }
         let is_managed = self.directories.get(pe::IMAGE_DIRECTORY_ENTRY_COM_DESCRIPTOR).is_some();

@@ -2,7 +2,8 @@
 
 #![allow(unsafe_code)]
 
-use cudaguard::internal::elf::Elf;
+use crate::binary::elf::Elf;
+use object::elf::Machine;
 
 /// Number of bytes of a function's code that are searched, as in the shim (measured: up to 461 bytes are needed).
 const LOOKED_AT: usize = 2048;
@@ -13,13 +14,13 @@ unsafe extern "C" {
 
 /// Returns the constant that an exported getter returns, if it is known.
 pub(crate) fn returned_constant(elf: &Elf<'_>, getter: &str) -> Option<u32> {
-    find_returned_constant(first_function(elf.exported_code(getter)?), elf.machine())
+    find_returned_constant(first_function(elf.exported_code(getter)?), elf.machine)
 }
 
 /// Returns the constant that the function with this code returns, if it is known. `machine` is the `e_machine` of its file.
-fn find_returned_constant(code: &[u8], machine: u16) -> Option<u32> {
+fn find_returned_constant(code: &[u8], machine: Machine) -> Option<u32> {
     // SAFETY: The function only reads the bytes of `code`, and keeps no pointer.
-    let constant = unsafe { cudaguard_find_returned_constant(code.as_ptr(), code.len(), machine.into()) };
+    let constant = unsafe { cudaguard_find_returned_constant(code.as_ptr(), code.len(), machine.0.into()) };
     (constant != 0).then_some(constant)
 }
 
@@ -30,16 +31,17 @@ pub(crate) fn first_function(code: &[u8]) -> &[u8] {
 
 #[cfg(test)]
 mod tests {
+    use object::elf::{EM_AARCH64, EM_X86_64};
+
     use super::*;
-    use cudaguard::internal::elf::machine;
 
     fn returned_by_x86(code: &[u8]) -> Option<u32> {
-        find_returned_constant(code, machine::X86_64)
+        find_returned_constant(code, EM_X86_64)
     }
 
     fn returned_by_aarch64(words: &[u32]) -> Option<u32> {
         let code: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
-        find_returned_constant(&code, machine::AARCH64)
+        find_returned_constant(&code, EM_AARCH64)
     }
 
     #[test]

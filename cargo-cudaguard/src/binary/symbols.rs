@@ -6,9 +6,9 @@ use std::sync::OnceLock;
 
 use memchr::memmem;
 
-use cudaguard::internal::elf::Elf;
+use crate::binary::elf::Elf;
 
-use crate::binary::elf_links::dynamic_links;
+use crate::binary::elf::links::dynamic_links;
 use crate::binary::pe::ImportedDll;
 use cudaguard::internal::vendor::{plain_name, stem_of};
 use cudaguard::internal::version::Version;

@@ -3,10 +3,10 @@
 
 use std::collections::BTreeMap;
 
-use cudaguard::internal::elf::Elf;
+use crate::binary::elf::Elf;
 use cudaguard::internal::vendor::{self, is_beside_driver};
 
-use crate::binary::elf_links::dynamic_links;
+use crate::binary::elf::links::dynamic_links;
 use crate::binary::file::Binary;
 use crate::binary::pe::Pe;
 use crate::binary::symbols;

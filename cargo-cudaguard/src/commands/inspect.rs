@@ -10,6 +10,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use crate::binary::dlopen_note::DlopenEntry;
+use crate::binary::elf::machine_name;
 use crate::binary::examined::NotExamined;
 use crate::binary::file::{Binary, BinaryKind};
 use crate::binary::kernels::{self, Cover, Coverage, Kernels, Known};
@@ -19,11 +20,11 @@ use crate::family::{Member, Release, describe_no_needed_library, is_of_nvidia, o
 use crate::host::machine::Components;
 use crate::linked::evidence::Evidence;
 use cudaguard::internal::arch::Target;
-use cudaguard::internal::elf::machine;
 use cudaguard::internal::finding::with_names_of_windows;
 use cudaguard::internal::manifest::{GpuCoverage, Linkage, Manifest, Requirement};
 use cudaguard::internal::sanitize;
 use cudaguard::internal::vendor::{self, CUDNN, Library};
+use object::elf::EM_NONE;
 use serde::Serialize;
 use serde_json::Value;
 
@@ -236,8 +237,7 @@ pub(crate) fn version_inside(binary: &Binary, library: &Library) -> Option<Strin
 /// Returns the name of the processor that the file is built for; `None` for GPU code alone and for an archive without
 /// objects.
 pub(crate) fn processor_name(binary: &Binary) -> Option<String> {
-    (binary.kind != BinaryKind::GpuCode && binary.machine != 0)
-        .then(|| machine::machine_name(binary.machine).into_owned())
+    (binary.kind != BinaryKind::GpuCode && binary.machine != EM_NONE).then(|| machine_name(binary.machine).into_owned())
 }
 
 /// Groups the names of parts that were not examined by their reason.

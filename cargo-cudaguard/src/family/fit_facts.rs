@@ -4,12 +4,13 @@ use super::driver_functions::{DriverFunctions, driver_functions};
 use super::headers::nccl_headers;
 use super::looked_up::{LookedUp, exported_functions, looked_up};
 use super::version::{FileVersion, Release, cudart_inside};
+use crate::binary::elf::{Elf, Symbol};
 use crate::binary::file::{only_value, texts_starting_with};
 use crate::binary::pe::Pe;
 use crate::binary::symbols;
-use cudaguard::internal::elf::{Elf, Symbol, tag};
 use cudaguard::internal::vendor::{self, BUILTINS, CUBLAS, CUDART, CUDNN, KnownLibrary, NCCL, NVJITLINK, NVRTC};
 use cudaguard::internal::version::{CudaVersion, Version};
+use object::elf::DT_NEEDED;
 use std::collections::BTreeSet;
 
 /// A file of a set that runs together.
@@ -51,7 +52,7 @@ impl Member {
         } else {
             let elf = Elf::parse(data).ok()?;
             let mut member = Self::named(name, elf.soname());
-            let needed = elf.dynamic_texts(tag::NEEDED).map(|name| String::from_utf8_lossy(name).into_owned());
+            let needed = elf.dynamic_texts(DT_NEEDED).map(|name| String::from_utf8_lossy(name).into_owned());
             member.needed = needed.collect();
             if member.soname.starts_with(CUDNN.stem) {
                 member.cudnn_for = cudart_inside(CUDNN, &elf);

@@ -7,9 +7,11 @@
 use memchr::memmem;
 
 use super::version::operand_of_x86;
-use cudaguard::internal::elf::{Elf, SHF_ALLOC, SHT_PROGBITS, read_before, u32_at};
+use crate::binary::elf::{Elf, without_overlaps};
+use cudaguard::internal::bytes::u32_at;
 use cudaguard::internal::vendor::NCCL;
 use cudaguard::internal::version::Version;
+use object::elf::{SHF_ALLOC, SHT_PROGBITS};
 
 /// `NCCL_API_MAGIC`, as it is stored.
 const MAGIC: [u8; 4] = 0xcafe_beef_u32.to_le_bytes();
@@ -17,14 +19,12 @@ const MAGIC: [u8; 4] = 0xcafe_beef_u32.to_le_bytes();
 /// Returns the newest release of the headers that a file for this major of NCCL was compiled with. `None` if no structure
 /// shows one.
 pub(super) fn nccl_headers(elf: &Elf<'_>, major: u32) -> Option<Version> {
-    let sections: Vec<_> = elf
+    let sections = elf
         .sections()
-        .filter(|section| section.kind == SHT_PROGBITS && section.flags & SHF_ALLOC != 0)
+        .filter(|section| section.kind == SHT_PROGBITS && section.flags.contains(SHF_ALLOC))
         // The containers of kernels are the largest sections.
-        .filter(|section| !section.name.starts_with(".nv") && !section.name.starts_with("__nv"))
-        .collect();
-    let places: Vec<_> = sections.iter().map(|section| (section.offset, section.data.len())).collect();
-    let parts = sections.iter().zip(read_before(&places)).map(|(section, known)| &section.data[known..]);
+        .filter(|section| !section.name.starts_with(".nv") && !section.name.starts_with("__nv"));
+    let parts = without_overlaps(sections.map(|section| (section.offset, section.data))).into_iter();
     parts.flat_map(|part| versions_in(part, major)).max()
 }
 

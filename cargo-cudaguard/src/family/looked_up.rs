@@ -2,10 +2,10 @@
 
 use std::collections::BTreeSet;
 
+use crate::binary::elf::{Elf, Symbol};
 use crate::binary::file::{constants_after, notes_in};
 use crate::binary::symbols;
 use crate::knowledge::crates::table::{self, CrateRow, Mode, Symbols};
-use cudaguard::internal::elf::{Elf, Symbol};
 use cudaguard::internal::manifest::Opens;
 use cudaguard::internal::vendor;
 

@@ -2,11 +2,11 @@
 
 use std::collections::BTreeSet;
 
+use crate::binary::elf::Elf;
 use crate::binary::file::{Binary, constants_after};
 use crate::binary::kernels::Kernels;
 use crate::binary::pe::Pe;
 use crate::binary::searcher::Searcher;
-use cudaguard::internal::elf::Elf;
 use cudaguard::internal::manifest::Linkage;
 use cudaguard::internal::vendor::{self, KnownLibrary, is_of_nvidia};
 

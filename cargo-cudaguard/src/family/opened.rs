@@ -1,7 +1,8 @@
 //! Libraries of NVIDIA that a file opens by name when it runs, as far as the file shows them.
 
-use cudaguard::internal::elf::{Elf, tag};
+use crate::binary::elf::Elf;
 use cudaguard::internal::vendor;
+use object::elf::{DT_NEEDED, DT_RPATH, DT_RUNPATH};
 
 use crate::binary::file::texts_starting_with;
 use crate::binary::pe::Pe;
@@ -45,14 +46,14 @@ pub(crate) fn opened_libraries(data: &[u8]) -> Vec<OpenedLibrary> {
         return Vec::new();
     }
     let needed: Vec<String> =
-        elf.dynamic_texts(tag::NEEDED).map(|name| String::from_utf8_lossy(name).into_owned()).collect();
+        elf.dynamic_texts(DT_NEEDED).map(|name| String::from_utf8_lossy(name).into_owned()).collect();
     let needed_stems: Vec<String> =
         needed.iter().map(|name| vendor::stem_of(&vendor::plain_name(name)).to_owned()).collect();
     let mut found: Vec<OpenedLibrary> = Vec::new();
     // A file that links some of NVIDIA's libraries has search paths for these.
     let links = needed.iter().any(|name| vendor::is_beside_driver(name));
     if !links && elf.sections().any(|section| section.name == ".nv_fatbin") {
-        for dir in elf.runpath().or_else(|| elf.rpath()).unwrap_or_default().split(':') {
+        for dir in elf.dynamic_text(DT_RUNPATH).or_else(|| elf.dynamic_text(DT_RPATH)).unwrap_or_default().split(':') {
             for stem in libraries_of_dir(dir).into_iter().map(|stem| format!("lib{stem}")) {
                 if needed_stems.contains(&stem) {
                     continue;

@@ -1,12 +1,14 @@
 //! Reads the version of a library from its file, without running it.
 
+use crate::binary::elf::{Elf, Symbol};
 use crate::binary::file::{exported_version, only_value, version_inside, versions_after};
 use crate::binary::pe::{Pe, version_in_resource};
 use crate::binary::returned_constant::{first_function, returned_constant};
-use cudaguard::internal::elf::{Elf, Symbol, machine, u32_at};
+use cudaguard::internal::bytes::u32_at;
 use cudaguard::internal::vendor::{self, InCode, KnownLibrary, Library, Part, TOOLS, VersionGetter, VersionSource};
 use cudaguard::internal::version::{CudaVersion, Version};
 use memchr::memmem;
+use object::elf::{EM_AARCH64, EM_X86_64, Machine, SHF_EXECINSTR};
 use serde::{Serialize, Serializer};
 
 /// A library or tool of the family, and its version.
@@ -173,7 +175,7 @@ impl LibraryFormat<'_> {
     /// encodes a version of the library's own major, and if all such numbers in the function are equal.
     fn version_of_getter(&self, getter: &VersionGetter, major: u32) -> Option<Version> {
         let (machine, code) = match self {
-            Self::Elf(elf) => (elf.machine(), elf.exported_code(getter.function)?),
+            Self::Elf(elf) => (elf.machine, elf.exported_code(getter.function)?),
             Self::Pe(image) => (image.machine(), image.exported_code(getter.function)?),
         };
         only_value(constants_of(machine, code).into_iter().filter_map(|number| decode(getter, major, number)))
@@ -186,10 +188,10 @@ pub(crate) fn cudart_inside(library: &Library, part: &Elf<'_>) -> Option<CudaVer
     CudaVersion::is_plausible(number).then(|| CudaVersion::from_int(number))
 }
 
-fn constants_of(machine: u16, code: &[u8]) -> Vec<u32> {
+fn constants_of(machine: Machine, code: &[u8]) -> Vec<u32> {
     match machine {
-        machine::X86_64 => constants_of_x86(code),
-        machine::AARCH64 => constants_of_aarch64(code),
+        EM_X86_64 => constants_of_x86(code),
+        EM_AARCH64 => constants_of_aarch64(code),
         _ => Vec::new(),
     }
 }
@@ -247,9 +249,8 @@ fn numbers_after(name: &str, prefix: &str) -> Option<Version> {
 
 /// Returns the version of a part from its code, if the code contains a release of its major.
 fn version_in_code(library: &Library, part: &Part, elf: &Elf<'_>) -> Option<Version> {
-    const EXECUTABLE: u64 = 4;
     let asked = library.asked.as_ref()?;
-    if elf.machine() != machine::X86_64 {
+    if elf.machine != EM_X86_64 {
         return None;
     }
     let found: Vec<Version> = match part.in_code {
@@ -261,7 +262,7 @@ fn version_in_code(library: &Library, part: &Part, elf: &Elf<'_>) -> Option<Vers
             logged.filter_map(|number| asked.version_of_answer(number.into())).collect()
         }
         InCode::Compared => {
-            let code = elf.sections().filter(|section| section.flags & EXECUTABLE != 0);
+            let code = elf.sections().filter(|section| section.flags.contains(SHF_EXECINSTR));
             code.flat_map(|section| compared_releases(section.data, asked)).collect()
         }
     };

@@ -5,13 +5,15 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use crate::binary::elf::Elf;
+use cudaguard::internal::bytes::{u32_at, u64_at};
 use cudaguard::internal::digest::Digest;
-use cudaguard::internal::elf::{u16_at, u32_at, u64_at};
 use cudaguard::internal::file_error::FileError;
 use cudaguard::internal::guard::shared::SharedDir;
 use cudaguard::internal::guard::{GuardCompiler, GuardError, Keep, NoteSource, note_assembly, note_group};
 use cudaguard::internal::manifest::Component;
 use cudaguard::internal::note::SIZE;
+use object::elf::SHT_SYMTAB;
 
 /// A directory of cached objects.
 #[derive(Clone, Debug)]
@@ -91,49 +93,33 @@ fn blank_descriptor() -> [u8; SIZE] {
     std::array::from_fn(|at| (at * 131 + at / 256 + 17).to_le_bytes()[0])
 }
 
-const SYMBOLS: u32 = 2;
-const SECTION_HEADER: usize = 64;
-const SYMBOL: usize = 24;
-
-fn wide_at(object: &[u8], at: usize) -> Option<usize> {
-    usize::try_from(u64_at(object, at)?).ok()
-}
-
 /// Replaces the descriptor and the group name in the blank note's object. `None` if its format is unexpected.
 ///
 /// The group name is appended to the string table, which is moved to the end of the object for this.
 fn fill_note(mut object: Vec<u8>, descriptor: &[u8; SIZE], group_name: &str) -> Option<Vec<u8>> {
+    const SECTION_HEADER: usize = 64;
+    const SYMBOL: usize = 24;
     let at = memchr::memmem::find(&object, &blank_descriptor())?;
     object[at..at + SIZE].copy_from_slice(descriptor);
-    let (headers, count) = (wide_at(&object, 0x28)?, usize::from(u16_at(&object, 0x3c)?));
-    // All later writes are within this range.
-    let within = |start: usize, length: usize| start.checked_add(length).is_some_and(|end| end <= object.len());
-    if !within(headers, count * SECTION_HEADER) {
-        return None;
-    }
-    let mut tables = (0..count).map(|number| headers + number * SECTION_HEADER);
-    let table = tables.clone().find(|at| u32_at(&object, at + 4) == Some(SYMBOLS))?;
-    let names = tables.nth(u16_at(&object, table + 40)?.into())?;
-    let (start, length) = (wide_at(&object, names + 24)?, wide_at(&object, names + 32)?);
-    let (first, size) = (wide_at(&object, table + 24)?, wide_at(&object, table + 32)?);
-    if !within(start, length) || !within(first, size) || size % SYMBOL != 0 {
-        return None;
-    }
-    let mut moved = object[start..start + length].to_vec();
+    let elf = Elf::parse(&object).ok().filter(|elf| elf.is_64_bit)?;
+    let table = elf.sections().find(|section| section.kind == SHT_SYMTAB)?;
+    let names = elf.sections().nth(table.link as usize)?;
+    let header = usize::try_from(u64_at(&object, 0x28)?).ok()? + names.index * SECTION_HEADER;
+    let first = usize::try_from(table.offset).ok()?;
+    let length = u32::try_from(names.data.len()).ok()?;
+    let moved = [names.data, group_name.as_bytes(), b"\0"].concat();
     let blank_name = [note_group(&blank_component()).as_bytes(), b"\0"].concat();
     let mut found = false;
-    for symbol in (first..first + size).step_by(SYMBOL) {
+    for symbol in (first..first + table.data.len()).step_by(SYMBOL) {
         let name = u32_at(&object, symbol)? as usize;
         if moved.get(name..)?.starts_with(&blank_name) {
-            object[symbol..symbol + 4].copy_from_slice(&u32::try_from(length).ok()?.to_le_bytes());
+            object[symbol..symbol + 4].copy_from_slice(&length.to_le_bytes());
             found = true;
         }
     }
-    moved.extend_from_slice(group_name.as_bytes());
-    moved.push(0);
     let place = object.len() as u64;
-    object[names + 24..names + 32].copy_from_slice(&place.to_le_bytes());
-    object[names + 32..names + 40].copy_from_slice(&(moved.len() as u64).to_le_bytes());
+    object[header + 24..header + 32].copy_from_slice(&place.to_le_bytes());
+    object[header + 32..header + 40].copy_from_slice(&(moved.len() as u64).to_le_bytes());
     object.extend_from_slice(&moved);
     found.then_some(object)
 }
@@ -144,7 +130,6 @@ mod tests {
 
     use super::*;
     use crate::guard::{Tool, compile_with};
-    use cudaguard::internal::elf::Elf;
     use cudaguard::internal::env::Env;
     use cudaguard::internal::guard::GuardObjects;
 

@@ -10,12 +10,12 @@ mod symbol_findings;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+use crate::binary::elf::machine_name;
 use crate::binary::examined::NotExamined;
 use crate::binary::loader::{self, Inspection, LoadGraph};
 use crate::host::library_version::{file_version, in_name};
 use crate::host::machine::{Alternatives, HostLibrary, Machine, OTHER_LIBRARIES, opened_cudnn};
 pub(crate) use absent_libraries::{is_dll_name, is_of_program, is_searched_inside, reaches_cuda};
-use cudaguard::internal::elf::machine;
 use cudaguard::internal::env::Env;
 use cudaguard::internal::finding::{Finding, MessageTemplate, Values};
 use cudaguard::internal::manifest::Manifest;
@@ -23,6 +23,7 @@ use cudaguard::internal::vendor::{self, CUDNN};
 use cudaguard::internal::version::Version;
 use missing::missing_library_finding;
 pub(crate) use missing::{brought_cudnn_of_other_major, foreign_library, in_usual_dirs};
+use object::elf::{EM_386, EM_AARCH64, EM_ARM, EM_X86_64};
 pub(crate) use opened_by_name::{
     FileOpens, OpeningFiles, absent_names, builtins_beside, load_opened_here, load_opened_inside,
 };
@@ -166,9 +167,9 @@ pub(crate) fn libraries_of(graph: &LoadGraph, manifests: &[Manifest]) -> BTreeMa
 fn other_machine(graph: &LoadGraph) -> Option<Finding> {
     let program = graph.machine();
     let native = loader::native_machine()?;
-    let name = machine::machine_name(program);
+    let name = machine_name(program);
     // 64-bit x86 runs 32-bit x86. Only the kernel knows whether this aarch64 runs 32-bit arm.
-    let same = matches!((native, program), (machine::X86_64, machine::X86) | (machine::AARCH64, machine::ARM));
+    let same = matches!((native, program), (EM_X86_64, EM_386) | (EM_AARCH64, EM_ARM));
     if program == native || same {
         return None;
     }
@@ -177,7 +178,7 @@ fn other_machine(graph: &LoadGraph) -> Option<Finding> {
         return None;
     }
     let values = Values::default().with("file", graph.objects[0].path.display()).with("place", "this machine");
-    let values = values.with("processor", name).with("machine", machine::machine_name(native));
+    let values = values.with("processor", name).with("machine", machine_name(native));
     Some(MessageTemplate::WrongMachine.to_finding(&values))
 }
 

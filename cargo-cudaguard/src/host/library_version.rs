@@ -2,12 +2,12 @@
 
 use std::path::{Path, PathBuf};
 
+use crate::binary::elf::Elf;
 use crate::binary::file;
 use crate::binary::loader::{Inspection, LoadGraph};
 use crate::binary::mapped_file::OpenFiles;
 use crate::binary::pe::Pe;
 use crate::family::version_in_file;
-use cudaguard::internal::elf::Elf;
 use cudaguard::internal::vendor::{self, BUILTINS, Library, plain_name, version_in_name};
 use cudaguard::internal::version::Version;
 

@@ -8,15 +8,17 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use memchr::memmem;
 
+use crate::binary::elf::{self, Elf};
 use crate::binary::file::{Binary, BinaryKind, only_value};
 use crate::binary::kernels::{Kernels, Known, Provenance};
 use crate::binary::pe::Pe;
-use cudaguard::internal::elf::{self, Elf, u32_at};
+use cudaguard::internal::bytes::u32_at;
 use cudaguard::internal::linkage::Linkage;
 use cudaguard::internal::tables;
 use cudaguard::internal::vendor::CUDART;
 use cudaguard::internal::vendor::HYBRID_CUDART;
 use cudaguard::internal::version::CudaVersion;
+use object::elf::{EM_AARCH64, EM_X86_64, PF_X, PT_LOAD, SHF_EXECINSTR, SHT_PROGBITS};
 use serde::{Serialize, Serializer};
 
 mod host;
@@ -141,8 +143,6 @@ const MOST_COMPILERS: usize = 16;
 const LONGEST_COMPILER: usize = 200;
 
 fn collect_evidence(elf: &Elf<'_>, code: bool, cudart: &mut Counts, compilers: &mut BTreeSet<String>) {
-    const PROGBITS: u32 = 1;
-    const EXECUTABLE: u64 = 4;
     for section in elf.sections().filter(|section| section.name == ".comment") {
         for text in
             section.data.split(|byte| *byte == 0).filter(|text| !text.is_empty() && text.len() <= LONGEST_COMPILER)
@@ -152,21 +152,21 @@ fn collect_evidence(elf: &Elf<'_>, code: bool, cudart: &mut Counts, compilers: &
             }
         }
     }
-    let count: fn(&[u8], &mut Counts) = match elf.machine() {
-        elf::machine::X86_64 if code => on_x86_64,
-        elf::machine::AARCH64 if code => on_aarch64,
+    let count: fn(&[u8], &mut Counts) = match elf.machine {
+        EM_X86_64 if code => on_x86_64,
+        EM_AARCH64 if code => on_aarch64,
         _ => return,
     };
-    let sections = elf.sections().filter(|section| section.kind == PROGBITS && section.flags & EXECUTABLE != 0);
+    let sections =
+        elf.sections().filter(|section| section.kind == SHT_PROGBITS && section.flags.contains(SHF_EXECINSTR));
     let mut parts: Vec<(u64, &[u8])> = sections.map(|section| (section.offset, section.data)).collect();
     if parts.is_empty() {
-        let segments = elf.segments().filter(|segment| segment.kind == 1 && segment.flags & 1 != 0);
+        let segments = elf.segments().filter(|segment| segment.kind == PT_LOAD && segment.flags.contains(PF_X));
         parts.extend(segments.map(|segment| (segment.offset, segment.data)));
     }
-    let places: Vec<_> = parts.iter().map(|(offset, data)| (*offset, data.len())).collect();
-    for ((_, data), known) in parts.iter().zip(elf::read_before(&places)) {
+    for ((_, data), rest) in parts.iter().zip(elf::without_overlaps(parts.iter().copied())) {
         // Code that overlaps other code was not written by a linker.
-        if known == 0 {
+        if rest.len() == data.len() {
             count(data, cudart);
         }
     }
@@ -174,13 +174,12 @@ fn collect_evidence(elf: &Elf<'_>, code: bool, cudart: &mut Counts, compilers: &
 
 /// Counts the releases in the machine code of a PE file. Measured in twelve DLLs of CUDA 11.8 to 13.3.
 fn collect_cudart_of_pe(image: &Pe<'_>, counts: &mut Counts) {
-    if image.machine() != elf::machine::X86_64 {
+    if image.machine() != EM_X86_64 {
         return;
     }
     let sections: Vec<_> = image.sections().collect();
-    let places: Vec<_> = sections.iter().map(|section| (section.offset, section.data.len())).collect();
-    let pieces: Vec<_> =
-        sections.iter().zip(elf::read_before(&places)).map(|(one, known)| (one, &one.data[known..])).collect();
+    let rests = elf::without_overlaps(sections.iter().map(|section| (section.offset, section.data)));
+    let pieces: Vec<_> = sections.iter().zip(rests).collect();
     let hybrid = memmem::Finder::new(HYBRID_CUDART.as_bytes());
     let is_hybrid = pieces.iter().any(|(section, data)| !section.is_code && hybrid.find(data).is_some());
     for (_, code) in pieces.iter().filter(|(section, _)| section.is_code) {

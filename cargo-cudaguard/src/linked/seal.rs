@@ -14,10 +14,10 @@ mod slots;
 
 use replace::{NotePatch, has_one_name, replace_file, write_changes};
 
+use crate::binary::elf::Elf;
 use crate::binary::file::{Binary, BinaryKind};
 use crate::linked::evidence::LinkEvidence;
 use cudaguard::internal::arch::Target;
-use cudaguard::internal::elf::Elf;
 use cudaguard::internal::file_error::FileError;
 use cudaguard::internal::manifest::{BuiltWith, FactSource, Linkage, Manifest, RecordedCudart, Requirement};
 use cudaguard::internal::note::{self, EncodeError};
@@ -210,7 +210,7 @@ pub(crate) fn seal_open(
             manifests.push(manifest);
             continue;
         }
-        if elf.is_some_and(|elf| !elf.maps_note(found.offset)) {
+        if elf.as_ref().is_some_and(|elf| !elf.maps_note(found.offset)) {
             sealed.left.push(format!(
                 "the note of {}, because no program header contains it: the guard cannot find it at start-up",
                 manifest.component.name

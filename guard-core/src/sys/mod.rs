@@ -1,7 +1,8 @@
 //! Environment, files, processes and object files.
 
+pub mod bytes;
 pub mod digest;
-pub mod elf;
+pub(crate) mod elf;
 pub mod env;
 pub mod file_error;
 pub mod files;

@@ -141,7 +141,7 @@ fn library_from_path(path: &Path) -> Option<InstalledLibrary> {
     let real = path.canonicalize().ok()?;
     let dir = real.parent()?;
     let soname = files::read_bytes(&real).ok().and_then(|data| {
-        let soname = crate::sys::elf::Elf::parse(&data).ok()?.soname()?.to_owned();
+        let soname = crate::sys::elf::Elf::parse(&data)?.soname()?.to_owned();
         major_of(&soname)
     });
     let major = soname
@@ -177,7 +177,7 @@ fn library_from_path(path: &Path) -> Option<InstalledLibrary> {
         let symbols = [format!("{stem}_version"), format!("{stem}_infer_version")];
         // Engines and heuristics export no version and are large.
         let asked = needed.iter().any(|needed| *needed == name) || stem.contains("adv") || stem.contains("_ops");
-        let mut image = asked.then(|| LibraryImage::open(&real).ok()).flatten();
+        let mut image = asked.then(|| LibraryImage::open(&real)).flatten();
         let exported = image.as_mut().and_then(|image| {
             let (symbol, word) = symbols.iter().find_map(|symbol| Some((symbol, image.exported_u32(symbol)?)))?;
             Some((symbol.clone(), Version::from_packed(word)))

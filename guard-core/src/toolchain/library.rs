@@ -5,8 +5,8 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
 
-use crate::sys::elf::{Elf, tag};
-use crate::sys::file_error::FileProblem;
+use crate::sys::bytes::{u16_at, u32_at, u64_at};
+use crate::sys::elf::{DT_NEEDED, DT_RPATH, DT_RUNPATH, Elf, PT_DYNAMIC, SHT_NOBITS, SHT_NULL, SHT_PROGBITS};
 use crate::sys::files;
 
 /// Size limit for a search in `.rodata`: only one of the queried libraries exceeds it (24 MB).
@@ -20,39 +20,31 @@ pub(super) struct LibraryImage {
 }
 
 impl LibraryImage {
-    /// Reads the headers and the tables of names.
-    ///
-    /// # Errors
-    /// If the file is not a complete ELF file.
-    pub(super) fn open(path: &Path) -> Result<Self, FileProblem> {
-        let file = files::open_regular(path)?;
-        let length = usize::try_from(file.metadata()?.len()).map_err(|_| FileProblem::too_large("is too large"))?;
+    /// Reads the headers and the tables of names. `None` if the file is not a complete ELF file.
+    pub(super) fn open(path: &Path) -> Option<Self> {
+        let file = files::open_regular(path).ok()?;
+        let length = usize::try_from(file.metadata().ok()?.len()).ok()?;
         let mut image = Self { file, bytes: vec![0; length] };
-        image.load_range(0, 4096)?;
-        let elf = Elf::parse(&image.bytes).map_err(|_| FileProblem::unsupported("is not an ELF file"));
+        image.load_range(0, 4096).ok()?;
+        image.as_elf()?;
         // The section table is at the end of the file; its offset is in the header.
-        let at = u64::from_le_bytes(image.bytes.get(40..48).and_then(|at| at.try_into().ok()).unwrap_or_default());
-        if elf?.is_64_bit() {
-            image.load_range(at, (length as u64).saturating_sub(at).min(64 << 10))?;
-        }
-        let elf = Elf::parse(&image.bytes)?;
-        let tables = elf
-            .sections()
-            // PROGBITS and NOBITS are the large ones.
-            .filter(|section| !matches!(section.kind, 0 | 1 | 8))
-            .map(|section| (section.offset, section.size))
-            .chain(
-                elf.segments().filter(|segment| segment.kind == 2).map(|segment| (segment.offset, segment.file_size)),
-            )
-            .collect::<Vec<_>>();
+        let at = u64_at(&image.bytes, 40)?;
+        image.load_range(at, (length as u64).saturating_sub(at).min(64 << 10)).ok()?;
+        let elf = image.as_elf()?;
+        // PROGBITS and NOBITS are the large ones.
+        let sections =
+            elf.sections.iter().filter(|section| !matches!(section.kind, SHT_NULL | SHT_PROGBITS | SHT_NOBITS));
+        let segments = elf.segments.iter().filter(|segment| segment.kind == PT_DYNAMIC);
+        let tables = sections.map(|section| (section.offset, section.size));
+        let tables: Vec<_> = tables.chain(segments.map(|segment| (segment.offset, segment.size))).collect();
         for (at, size) in tables {
-            image.load_range(at, size)?;
+            image.load_range(at, size).ok()?;
         }
-        Ok(image)
+        Some(image)
     }
 
     fn as_elf(&self) -> Option<Elf<'_>> {
-        Elf::parse(&self.bytes).ok()
+        Elf::parse(&self.bytes)
     }
 
     fn load_range(&mut self, at: u64, size: u64) -> io::Result<()> {
@@ -66,15 +58,9 @@ impl LibraryImage {
 
     /// Returns the value of an exported 4-byte object.
     pub(super) fn exported_u32(&mut self, name: &str) -> Option<u32> {
-        let elf = self.as_elf()?;
-        let address = elf.dynamic_symbols().find(|symbol| symbol.is_exported() && symbol.has_name(name))?.value;
-        let at = elf.segments().find_map(|segment| {
-            let into =
-                address.checked_sub(segment.addr).filter(|into| segment.kind == 1 && *into < segment.file_size)?;
-            segment.offset.checked_add(into)
-        })?;
+        let at = self.as_elf()?.offset_of_u32(name)?;
         self.load_range(at, 4).ok()?;
-        self.as_elf()?.exported_u32(name)
+        u32_at(&self.bytes, usize::try_from(at).ok()?)
     }
 
     /// Returns its `DT_NEEDED`, `RPATH` and `RUNPATH` entries.
@@ -82,7 +68,7 @@ impl LibraryImage {
         let Some(elf) = self.as_elf() else { return Vec::new() };
         // If the strings are in a segment whose section was not read, the result is empty.
         let mut texts = Vec::new();
-        for tag in [tag::NEEDED, tag::RPATH, tag::RUNPATH] {
+        for tag in [DT_NEEDED, DT_RPATH, DT_RUNPATH] {
             for text in elf.dynamic_texts(tag) {
                 texts.push(String::from_utf8_lossy(text).into_owned());
             }
@@ -95,11 +81,11 @@ impl LibraryImage {
     pub(super) fn number_after(&mut self, before: &str) -> Option<u32> {
         let (at, size) = self
             .as_elf()?
-            .section_named(".rodata")
+            .section_named(b".rodata")
             .map(|section| (section.offset, section.size))
             .filter(|(_, size)| *size <= MOST_RODATA)?;
         self.load_range(at, size).ok()?;
-        let data = self.as_elf()?.section_named(".rodata")?.data;
+        let data = self.as_elf()?.section_named(b".rodata")?.data;
         data.windows(before.len()).enumerate().filter(|(_, window)| *window == before.as_bytes()).find_map(|(at, _)| {
             let digits: String =
                 data[at + before.len()..].iter().take_while(|b| b.is_ascii_digit()).map(|b| char::from(*b)).collect();
@@ -112,24 +98,25 @@ impl LibraryImage {
     pub(super) fn ptx_isa(&mut self) -> Option<(u16, u16)> {
         const CONTAINER: u32 = 0xba55_ed50;
         const PTX: u16 = 1;
-        let section = self.as_elf()?.section_named(".nv_fatbin")?;
+        let elf = self.as_elf()?;
+        let section = elf.section_named(b".nv_fatbin")?;
         let end = section.offset.checked_add(section.size)?;
         let mut at = section.offset;
         // In the known core libraries, one of the first eight entries is PTX. The limit avoids a walk through a file
         // without PTX.
         for _ in 0..64 {
             let container = self.read_header(at, end)?;
-            if u32_of(&container, 0) != CONTAINER {
+            if u32_at(&container, 0)? != CONTAINER {
                 return None;
             }
-            let stop = at.checked_add(16)?.checked_add(u64_of(&container, 8))?.min(end);
+            let stop = at.checked_add(16)?.checked_add(u64_at(&container, 8)?)?.min(end);
             at = at.checked_add(16)?;
             while at < stop {
                 let entry = self.read_header(at, stop)?;
-                if u16_of(&entry, 0) == PTX {
-                    return Some((u16_of(&entry, 26), u16_of(&entry, 24)));
+                if u16_at(&entry, 0)? == PTX {
+                    return Some((u16_at(&entry, 26)?, u16_at(&entry, 24)?));
                 }
-                let size = u64::from(u32_of(&entry, 4)).checked_add(u64_of(&entry, 8))?;
+                let size = u64::from(u32_at(&entry, 4)?).checked_add(u64_at(&entry, 8)?)?;
                 at = at.checked_add(size.max(1))?;
             }
             // Containers are aligned to 8.
@@ -146,18 +133,6 @@ impl LibraryImage {
     }
 }
 
-fn u16_of(bytes: &[u8; 32], at: usize) -> u16 {
-    u16::from_le_bytes([bytes[at], bytes[at + 1]])
-}
-
-fn u32_of(bytes: &[u8; 32], at: usize) -> u32 {
-    u32::from_le_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]])
-}
-
-fn u64_of(bytes: &[u8; 32], at: usize) -> u64 {
-    u64::from(u32_of(bytes, at)) | u64::from(u32_of(bytes, at + 4)) << 32
-}
-
 fn read_at(file: &mut File, at: u64, into: &mut [u8]) -> std::io::Result<()> {
     use std::io::{Seek, SeekFrom};
     file.seek(SeekFrom::Start(at))?;
@@ -170,9 +145,9 @@ mod tests {
 
     #[test]
     fn non_libraries_are_rejected() {
-        assert!(LibraryImage::open(Path::new("/nowhere")).is_err());
-        assert!(LibraryImage::open(Path::new("/dev/null")).is_err());
-        assert!(LibraryImage::open(Path::new(file!())).is_err());
+        assert!(LibraryImage::open(Path::new("/nowhere")).is_none());
+        assert!(LibraryImage::open(Path::new("/dev/null")).is_none());
+        assert!(LibraryImage::open(Path::new(file!())).is_none());
     }
 
     /// Uses the test program, since any ELF file is suitable.

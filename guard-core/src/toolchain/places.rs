@@ -7,9 +7,13 @@ use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
 use crate::knowledge::tables;
-use crate::sys::elf::machine;
 use crate::sys::env::Env;
 use crate::sys::files;
+
+/// `e_machine` of the targets that CUDA supports.
+const EM_X86_64: u16 = 62;
+const EM_AARCH64: u16 = 183;
+const EM_PPC64: u16 = 21;
 
 /// Directory names that depend on the target.
 #[derive(Clone, Debug)]
@@ -39,9 +43,9 @@ impl Layout {
             _ => (&[], &[]),
         };
         let number = match arch {
-            "x86_64" => Some(machine::X86_64),
-            "aarch64" => Some(machine::AARCH64),
-            "powerpc64le" => Some(machine::PPC64),
+            "x86_64" => Some(EM_X86_64),
+            "aarch64" => Some(EM_AARCH64),
+            "powerpc64le" => Some(EM_PPC64),
             _ => None,
         };
         Self {

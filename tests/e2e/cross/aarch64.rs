@@ -2,9 +2,9 @@
 
 use std::path::Path;
 
-use cudaguard::internal::elf::machine;
 use cudaguard::internal::manifest::Linkage;
 use cudaguard_tests::{Project, e2e, fake_library, parts, tools};
+use object::elf::EM_AARCH64;
 
 use super::fixture::{
     AARCH64, ASKS, built, embedding, guard, nothing_to_do, objects_are_of, plain, printed, sealed, start,
@@ -24,9 +24,9 @@ fn unchanged_package_is_guarded() {
     let words = ["build", "--bins", "--examples", "--target", AARCH64];
     let outcome = guard(&project, words).run().success();
     assert_eq!(printed(&outcome, "cudaguard: 2 of 2 targets guarded (no CUDA toolkit)"), 1, "{outcome}");
-    objects_are_of(&project, AARCH64, machine::AARCH64);
+    objects_are_of(&project, AARCH64, EM_AARCH64);
     for file in ["app", "examples/libplugin.so"] {
-        let _ = sealed(&built(&project, AARCH64, file), machine::AARCH64, AARCH64);
+        let _ = sealed(&built(&project, AARCH64, file), EM_AARCH64, AARCH64);
     }
     let outcome = start(&built(&project, AARCH64, "app"), Path::new("/nowhere")).success();
     assert_eq!((outcome.stdout.as_str(), outcome.stderr.as_str()), ("ran\n", ""));
@@ -41,7 +41,7 @@ fn package_with_embed_is_guarded() {
     assert_eq!(printed(&outcome, "cudaguard: 2 of 2 targets guarded (no CUDA toolkit)"), 1, "{outcome}");
     assert_eq!(printed(&outcome, "Compiling cudaguard v"), 0, "the tests share the compiled library: {outcome}");
     for file in ["app", "examples/libplugin.so"] {
-        let _ = sealed(&built(&project, AARCH64, file), machine::AARCH64, AARCH64);
+        let _ = sealed(&built(&project, AARCH64, file), EM_AARCH64, AARCH64);
     }
     let outcome = start(&built(&project, AARCH64, "app"), Path::new("/nowhere")).success();
     assert_eq!((outcome.stdout.as_str(), outcome.stderr.as_str()), ("ran\n", ""));
@@ -67,7 +67,7 @@ fn all_linkers_keep_the_guard() {
             .run()
             .success();
         let program = built(&project, AARCH64, "app");
-        let _ = sealed(&program, machine::AARCH64, AARCH64);
+        let _ = sealed(&program, EM_AARCH64, AARCH64);
         assert_eq!(start(&program, Path::new("/nowhere")).success().stdout, "ran\n", "{linker}");
     }
     tools::done_without(&missing);
@@ -93,7 +93,7 @@ fn target_cudnn_is_checked() {
         .success();
     assert_eq!(printed(&outcome, "cudaguard: 1 of 1 target guarded (cuDNN 9.15.1)"), 1, "{outcome}");
     let program = built(project, AARCH64, "app");
-    let note = sealed(&program, machine::AARCH64, AARCH64);
+    let note = sealed(&program, EM_AARCH64, AARCH64);
     let cudnn = note.manifest.library.expect("it is built with one");
     assert_eq!((cudnn.version.to_string().as_str(), cudnn.linkage), ("9.15.1", Linkage::Linked));
 
@@ -135,7 +135,7 @@ fn linked_cudart_is_recorded() {
     let project = project.append("Cargo.toml", "\n[profile.dev]\nstrip = true\n");
     let outcome = guard(&project, ["build", "--bins", "--target", AARCH64]).run().success();
     let program = built(&project, AARCH64, "app");
-    let note = sealed(&program, machine::AARCH64, AARCH64).manifest;
+    let note = sealed(&program, EM_AARCH64, AARCH64).manifest;
     let cudart = note.cudart.unwrap_or_else(|| panic!("no cudart: {outcome}"));
     let release = cudart.version.unwrap_or_else(|| panic!("no release: {outcome}"));
     assert_eq!((cudart.linkage, release.to_string().as_str()), (Linkage::Static, "13.0"), "{outcome}");

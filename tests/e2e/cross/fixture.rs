@@ -4,10 +4,11 @@ use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use cargo_cudaguard::binary::elf::{Elf, machine_name};
 use cargo_cudaguard::binary::file::Binary;
 use cargo_cudaguard::binary::manifest_decoder::Note;
-use cudaguard::internal::elf::{Elf, machine};
 use cudaguard_tests::{Call, Outcome, Project, parts, places};
+use object::elf::Machine;
 
 pub(crate) const AARCH64: &str = "aarch64-unknown-linux-gnu";
 pub(crate) const MUSL: &str = "x86_64-unknown-linux-musl";
@@ -86,7 +87,7 @@ pub(crate) fn built(project: &Project, target: &str, file: &str) -> PathBuf {
 /// Returns the only note for this machine in a file. Checks that it belongs to component `app` and is sealed for this
 /// target.
 #[track_caller]
-pub(crate) fn sealed(file: &Path, machine: u16, target: &str) -> Note {
+pub(crate) fn sealed(file: &Path, machine: Machine, target: &str) -> Note {
     let binary = Binary::read(file).unwrap_or_else(|error| panic!("{error}"));
     assert_eq!(binary.machine, machine, "{}", file.display());
     let mut notes: Vec<Note> =
@@ -101,14 +102,14 @@ pub(crate) fn sealed(file: &Path, machine: u16, target: &str) -> Note {
 
 /// Checks that the guard's objects of a target, a note and a shim, have the machine number of the target.
 #[track_caller]
-pub(crate) fn objects_are_of(project: &Project, target: &str, number: u16) {
+pub(crate) fn objects_are_of(project: &Project, target: &str, number: Machine) {
     let dir = project.built(&format!("cudaguard/guards/{target}"));
     let found = Call::new("find").arg(&dir).args(["-name", "cudaguard-*.o"]).run().success().stdout;
     assert_eq!(found.lines().count(), 2, "{found}");
     for object in found.lines() {
         let bytes = fs::read(object).expect("an object");
         let elf = Elf::parse(&bytes).expect("ELF");
-        assert_eq!(machine::machine_name(elf.machine()), machine::machine_name(number), "{object}");
+        assert_eq!(machine_name(elf.machine), machine_name(number), "{object}");
     }
 }
 

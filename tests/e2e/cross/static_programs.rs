@@ -4,8 +4,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use cargo_cudaguard::binary::file::Binary;
-use cudaguard::internal::elf::machine;
 use cudaguard_tests::{Call, Outcome, Project, e2e, fake_library, tools};
+use object::elf::EM_X86_64;
 
 use super::fixture::{HOST, MUSL, built, guard, nothing_to_do, objects_are_of, plain, printed, sealed};
 
@@ -26,7 +26,7 @@ pub(crate) fn release(project: &Project, minor: u32) -> PathBuf {
 /// Checks that a program has no interpreter and a sealed guard that works.
 #[track_caller]
 pub(crate) fn is_static_and_guarded(project: &Project, program: &Path, target: &str) {
-    let _ = sealed(program, machine::X86_64, target);
+    let _ = sealed(program, EM_X86_64, target);
     let binary = Binary::read(program).expect("a program");
     assert_eq!((binary.interpreter, binary.needed), (None, Vec::new()), "{}", program.display());
     let start = |minor| Call::new(program).env("LD_LIBRARY_PATH", release(project, minor).join("lib")).run();
@@ -98,7 +98,7 @@ fn musl_program_is_guarded() {
         is_static_and_guarded(&project, &built(&project, MUSL, "app"), MUSL);
         nothing_to_do(&build(&project, &flags));
     }
-    objects_are_of(&project, MUSL, machine::X86_64);
+    objects_are_of(&project, MUSL, EM_X86_64);
     tools::done_without(&missing);
 }
 
@@ -132,5 +132,5 @@ fn musl_without_compiler_is_unguarded() {
     assert_eq!(Call::new(&program).run().success().stdout, "ran\n");
     let outcome = build("musl-gcc");
     assert_eq!(printed(&outcome, "cudaguard: 1 of 1 target guarded (no CUDA toolkit)"), 1, "{outcome}");
-    let _ = sealed(&program, machine::X86_64, MUSL);
+    let _ = sealed(&program, EM_X86_64, MUSL);
 }

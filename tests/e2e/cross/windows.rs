@@ -1,7 +1,7 @@
 //! Programs for Windows: built by cargo, sealed, and started by Wine.
 
-use cudaguard::internal::elf::machine;
 use cudaguard_tests::{e2e, parts, tools};
+use object::elf::EM_X86_64;
 
 use super::fixture::{WINDOWS, built, embedding, guard, plain, printed, sealed};
 use crate::windows::guard::{NEEDS_BOTH, missing_libraries_are_refused, starts_only_with_newer_cudnn};
@@ -15,7 +15,7 @@ fn windows_program_and_dll_are_sealed() {
         let outcome = guard(&project, words).run().success();
         assert_eq!(printed(&outcome, "cudaguard: 2 of 2 targets guarded (no CUDA toolkit)"), 1, "{outcome}");
         for file in ["app.exe", "examples/plugin.dll"] {
-            let _ = sealed(&built(&project, WINDOWS, file), machine::X86_64, WINDOWS);
+            let _ = sealed(&built(&project, WINDOWS, file), EM_X86_64, WINDOWS);
         }
     }
 }
@@ -50,7 +50,7 @@ fn rust_program_is_judged_before_main() {
             .success();
         assert_eq!(printed(&outcome, count), 1, "{outcome}");
         let program = project.built(&format!("{WINDOWS}/release/app.exe"));
-        let _ = sealed(&program, machine::X86_64, WINDOWS);
+        let _ = sealed(&program, EM_X86_64, WINDOWS);
         program
     };
     starts_only_with_newer_cudnn(&wine, &build("cudaguard: 1 of 1 target guarded (cuDNN 9.15.1)"));

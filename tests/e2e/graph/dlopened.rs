@@ -5,10 +5,10 @@ use std::fs;
 use std::path::Path;
 
 use cargo_cudaguard::binary::dlopen_note;
+use cargo_cudaguard::binary::elf::Elf;
 use cargo_cudaguard::binary::file::Binary;
 use cargo_cudaguard::host::facts::{DriverState, Host, HostDriver, HostGpu};
 use cargo_cudaguard::host::judge;
-use cudaguard::internal::elf::Elf;
 use cudaguard::internal::finding::Severity;
 use cudaguard::internal::guard::{DLOPEN_SECTION, DLOPEN_TYPE};
 use cudaguard::internal::manifest::{Linkage, Manifest, Requirement};

@@ -5,9 +5,9 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
+use cargo_cudaguard::binary::elf::{Elf, Symbol};
 use cargo_cudaguard::binary::mapped_file::Contents;
 use cargo_cudaguard::knowledge::crates::table::{CrateRow, LibraryRule, table};
-use cudaguard::internal::elf::Elf;
 use cudaguard::internal::version::CudaVersion;
 use cudaguard_tests::{crates, e2e, parts};
 
@@ -128,11 +128,8 @@ fn levels_need_driver_with_their_functions() {
     let path = parts::driver("535").join("libcuda.so.1");
     let data = Contents::open(&path).unwrap_or_else(|error| panic!("{error}"));
     let elf = Elf::parse(&data).expect("a library");
-    let exported: BTreeSet<&str> = elf
-        .dynamic_symbols()
-        .filter(cudaguard::internal::elf::Symbol::is_exported)
-        .filter_map(|symbol| symbol.name())
-        .collect();
+    let exported: BTreeSet<&str> =
+        elf.dynamic_symbols().filter(Symbol::is_exported).filter_map(|symbol| symbol.name()).collect();
     let looked_up = functions(&text);
     for row in table().driver.levels.iter().filter(|row| row.level <= CudaVersion::new(13, 0)) {
         let feature = format!("cuda-{}", row.level.to_int());

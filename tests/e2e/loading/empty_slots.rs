@@ -5,10 +5,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use cargo_cudaguard::binary::elf_links::dynamic_links;
+use cargo_cudaguard::binary::elf::Elf;
 use cargo_cudaguard::binary::file::Binary;
 use cargo_cudaguard::linked::seal::{LinkObservation, SealResult, seal_file};
-use cudaguard::internal::elf::Elf;
 use cudaguard::internal::manifest::Linkage;
 use cudaguard::internal::version::Version;
 use cudaguard_tests::{Scratch, e2e, parts, snapshot, tools};
@@ -41,7 +40,7 @@ fn sealed(program: &Path) {
 
 fn made_weak(program: &Path) -> usize {
     let data = fs::read(program).unwrap();
-    dynamic_links(&Elf::parse(&data).unwrap()).unwrap().made_weak().len()
+    Elf::parse(&data).unwrap().dynamic_symbols().filter(|symbol| symbol.made_weak).count()
 }
 
 /// Code that runs before the guard could call an empty slot, so its symbols stay strong, and the dynamic linker names a

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
-use cudaguard::internal::elf::Elf;
+use cargo_cudaguard::binary::elf::Elf;
 use cudaguard_tests::{Call, Outcome, Project, Scratch, Test, command, e2e, once, project, scratch, test};
 
 use super::fixture::{toolkit, with};

@@ -60,7 +60,7 @@ fn start_wine(name: &str) -> Wine {
 
 /// Unit tests that start tools of Linux, or expect paths of Unix.
 const FOR_UNIX: [&str; 20] = [
-    "sys::elf::tests",
+    "binary::elf::tests",
     "unrelated_files_are_omitted",
     "git_ignored_files_are_skipped",
     "waiting_threads_compile_once",

@@ -3,8 +3,8 @@
 use std::path::Path;
 
 use cargo_cudaguard::binary::ar;
+use cargo_cudaguard::binary::elf::Elf;
 use cargo_cudaguard::binary::file::Binary;
-use cudaguard::internal::elf::Elf;
 
 /// A name and a function for an input.
 pub(crate) type Target = (&'static str, fn(&[u8]));
@@ -52,7 +52,7 @@ pub(crate) fn binary_of_bytes(data: &[u8]) {
     }
     let Ok(elf) = Elf::parse(data) else { return };
     // Additional queries of the library detection.
-    let _ = (elf.needed_versions().count(), elf.defined_versions().count(), elf.exported_u32("cudnn_graph_version"));
+    let _ = (elf.versions(), elf.exported_u32("cudnn_graph_version"));
     assert!(elf.sections().count() <= usize::from(u16::MAX) + data.len() / 40);
     let _ = elf.at_address(0x40_0000);
 }

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeSet;
 
+use crate::binary::elf::Elf;
 use crate::binary::pe::Pe;
-use cudaguard::internal::elf::Elf;
 use cudaguard::internal::file_error::FileProblem;
 use cudaguard::internal::vendor::{CodeMark, Library};
 use cudaguard::internal::version::Version;

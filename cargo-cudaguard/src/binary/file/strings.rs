@@ -4,14 +4,12 @@ use std::cell::OnceCell;
 
 use memchr::memmem;
 
+use crate::binary::elf::{self, Elf};
 use crate::binary::pe::Pe;
 use crate::binary::searcher::Searcher;
-use cudaguard::internal::elf::{self, Elf, SHF_ALLOC, SHT_PROGBITS};
 use cudaguard::internal::file_error::FileProblem;
 use cudaguard::internal::vendor::{self, CodeMark, Traces};
-
-const SHF_EXECINSTR: u64 = 4;
-const PF_X: u32 = 1;
+use object::elf::{PF_X, PT_LOAD, SHF_ALLOC, SHF_EXECINSTR, SHT_PROGBITS};
 
 /// The parts of a file that contain its constants: loaded, and neither code, kernels nor notes (notes contain names of
 /// libraries).
@@ -52,48 +50,37 @@ impl<'data> FileStrings<'data> {
 
     pub(super) fn from_pe(image: &Pe<'data>) -> Self {
         const TABLES: [&str; 4] = [".pdata", ".reloc", ".rsrc", ".xdata"];
-        let sections: Vec<_> = image
-            .sections()
-            .filter(|section| {
-                !section.is_code
-                    && !section.name.starts_with(".nv")
-                    && !section.name.starts_with("__nv")
-                    && !TABLES.contains(&section.name)
-            })
-            .collect();
-        let places: Vec<_> = sections.iter().map(|section| (section.offset, section.data.len())).collect();
-        Self::new(
-            sections.iter().zip(elf::read_before(&places)).map(|(section, known)| &section.data[known..]).collect(),
-        )
+        let sections = image.sections().filter(|section| {
+            !section.is_code
+                && !section.name.starts_with(".nv")
+                && !section.name.starts_with("__nv")
+                && !TABLES.contains(&section.name)
+        });
+        Self::new(elf::without_overlaps(sections.map(|section| (section.offset, section.data))))
     }
 
     pub(super) fn from_elf(elf: &Elf<'data>) -> Self {
-        let sections: Vec<_> = elf
-            .sections()
-            .filter(|section| {
-                section.kind == SHT_PROGBITS
-                    && section.flags & SHF_ALLOC != 0
-                    && section.flags & SHF_EXECINSTR == 0
-                    && !section.name.starts_with(".nv")
-                    && !section.name.starts_with("__nv")
-                    // In a large library, half of the loaded bytes are in these sections.
-                    && !elf::TABLES.contains(&section.name)
-            })
-            .collect();
-        if !sections.is_empty() {
-            let places: Vec<_> = sections.iter().map(|section| (section.offset, section.data.len())).collect();
-            let rests = sections.iter().zip(elf::read_before(&places)).map(|(section, known)| &section.data[known..]);
-            return Self::new(rests.collect());
+        let sections = elf.sections().filter(|section| {
+            section.kind == SHT_PROGBITS
+                && section.flags.contains(SHF_ALLOC)
+                && !section.flags.contains(SHF_EXECINSTR)
+                && !section.name.starts_with(".nv")
+                && !section.name.starts_with("__nv")
+                // In a large library, half of the loaded bytes are in these sections.
+                && !elf::TABLES.contains(&section.name)
+        });
+        let parts = elf::without_overlaps(sections.map(|section| (section.offset, section.data)));
+        if !parts.is_empty() {
+            return Self::new(parts);
         }
         let segments: Vec<_> =
-            elf.segments().filter(|segment| segment.kind == 1 && segment.flags & PF_X == 0).collect();
-        let places: Vec<_> = segments.iter().map(|segment| (segment.offset, segment.data.len())).collect();
+            elf.segments().filter(|segment| segment.kind == PT_LOAD && !segment.flags.contains(PF_X)).collect();
+        let rests = elf::without_overlaps(segments.iter().map(|segment| (segment.offset, segment.data)));
         let mut notes: Vec<_> = elf.notes().map(|note| (note.offset, note.desc.len())).collect();
         notes.sort_unstable();
         let mut parts = Vec::new();
-        for (segment, known) in segments.iter().zip(elf::read_before(&places)) {
-            let mut rest = &segment.data[known..];
-            let mut at = segment.offset.saturating_add(known as u64);
+        for (segment, mut rest) in segments.iter().zip(rests) {
+            let mut at = segment.offset.saturating_add((segment.data.len() - rest.len()) as u64);
             let first = notes.partition_point(|(offset, _)| *offset < at);
             for (offset, length) in &notes[first..] {
                 let Some(before) = offset.checked_sub(at).and_then(|skip| usize::try_from(skip).ok()) else { continue };

@@ -1,8 +1,9 @@
 //! Parses bare cubins: ELF images for a GPU that are not in a container.
 
+use crate::binary::elf::Elf;
 use cudaguard::internal::arch::{Arch, Suffix};
 use cudaguard::internal::digest::Digest;
-use cudaguard::internal::elf::{Elf, machine, u16_at, word_at};
+use object::elf::EM_CUDA;
 
 /// The facts from a cubin's headers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,7 +27,7 @@ pub(super) struct Cubin {
 /// If it is not a complete cubin, returns the number of headers that were examined.
 pub(super) fn read_cubin(data: &[u8]) -> Result<Cubin, u64> {
     // Checked before parsing, because in a scan most data that begins like ELF is not a cubin.
-    if data.get(18..20) != Some(&machine::CUDA.to_le_bytes()[..]) {
+    if data.get(18..20) != Some(&EM_CUDA.0.to_le_bytes()[..]) {
         return Err(0);
     }
     let elf = Elf::parse(data).map_err(|_| 0u64)?;
@@ -37,7 +38,7 @@ pub(super) fn read_cubin(data: &[u8]) -> Result<Cubin, u64> {
 }
 
 fn read_complete(data: &[u8], elf: &Elf) -> Option<Cubin> {
-    let mut end = tables_end(data, elf.is_64_bit())?;
+    let mut end = elf.tables_end;
     let (mut kernels, mut debug) = (0u64, false);
     for section in elf.sections() {
         let stored = section.data.len() as u64;
@@ -47,14 +48,11 @@ fn read_complete(data: &[u8], elf: &Elf) -> Option<Cubin> {
         }
         debug |= section.name == ".debug_info" || section.name == ".nv_debug_info_reg_sass";
     }
-    let flags = elf.flags();
+    let flags = elf.flags.0;
     // The position of the arch in the flags depends on the ABI (measured: ptxas 11.8 to 12.9 write 7, 13.0 to 13.5
     // write 8).
-    let (number, flag) = if elf.abi_version() >= 8 {
-        (flags >> 8 & 0xff, FLAG_ACCELERATED_8)
-    } else {
-        (flags & 0xff, FLAG_ACCELERATED_7)
-    };
+    let (number, flag) =
+        if elf.abi_version >= 8 { (flags >> 8 & 0xff, FLAG_ACCELERATED_8) } else { (flags & 0xff, FLAG_ACCELERATED_7) };
     let suffix = elf
         .notes()
         .filter(|note| note.owner.starts_with("NVIDIA"))
@@ -63,7 +61,7 @@ fn read_complete(data: &[u8], elf: &Elf) -> Option<Cubin> {
     let number = u16::try_from(number).ok().filter(|number| super::fatbin::is_possible_arch(*number))?;
     Some(Cubin {
         arch: Arch { number, suffix },
-        abi: elf.abi_version().into(),
+        abi: elf.abi_version.into(),
         debug,
         size: usize::try_from(end).ok().filter(|end| *end <= data.len())?,
         kernels,
@@ -77,17 +75,6 @@ fn read_complete(data: &[u8], elf: &Elf) -> Option<Cubin> {
 const FIRST_ACCELERATED: u32 = 90;
 const FLAG_ACCELERATED_7: u32 = 0x800;
 const FLAG_ACCELERATED_8: u32 = 0x8;
-
-/// Returns the offset of the end of the header tables.
-fn tables_end(data: &[u8], class64: bool) -> Option<u64> {
-    let (segments, sections, sizes) = if class64 { (32, 40, 54) } else { (28, 32, 42) };
-    let mut end = 0;
-    for (table, sizes) in [(segments, sizes), (sections, sizes + 4)] {
-        let size = u64::from(u16_at(data, sizes)?) * u64::from(u16_at(data, sizes + 2)?);
-        end = end.max(word_at(data, table, class64)?.checked_add(size)?);
-    }
-    Some(end)
-}
 
 /// Extracts the suffix from `-arch sm_100f` in the command line that ptxas 13 and later store in `.note.nv.tkinfo`.
 fn suffix_in(desc: &[u8]) -> Option<Suffix> {

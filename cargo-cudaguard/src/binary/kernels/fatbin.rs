@@ -4,7 +4,7 @@
 //! length is read from the file, and unknown kinds are accepted, because NVIDIA adds new ones.
 
 use cudaguard::internal::arch::{Arch, Suffix};
-pub(super) use cudaguard::internal::elf::{u16_at, u32_at, u64_at};
+pub(super) use cudaguard::internal::bytes::{u16_at, u32_at, u64_at};
 
 /// Magic bytes at the start of a container.
 pub(super) const MAGIC: [u8; 4] = [0x50, 0xed, 0x55, 0xba];

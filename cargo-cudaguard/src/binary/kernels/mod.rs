@@ -25,10 +25,10 @@ use std::path::Path;
 
 use crate::binary::mapped_file::Contents;
 use cudaguard::internal::arch::{Arch, Target};
-use cudaguard::internal::elf;
 use cudaguard::internal::file_error::{FileError, FileProblem};
 use cudaguard::internal::tables;
 use cudaguard::internal::version::CudaVersion;
+use object::elf::EM_CUDA;
 
 /// The sections of an object or linked file in which nvcc and clang put GPU code.
 pub(crate) const SECTIONS: [&str; 2] = [read::WHOLE, read::RELOCATABLE];
@@ -306,7 +306,7 @@ pub fn read_contents(path: &Path, data: &Contents) -> Result<Kernels, FileError>
 pub fn are_bare(data: &[u8]) -> bool {
     data.starts_with(&fatbin::MAGIC)
         || data.starts_with(&lto::MAGIC)
-        || data.starts_with(b"\x7fELF") && data.get(18..20) == Some(&elf::machine::CUDA.to_le_bytes()[..])
+        || data.starts_with(b"\x7fELF") && data.get(18..20) == Some(&EM_CUDA.0.to_le_bytes()[..])
         || ptx::find_version(data).is_some()
 }
 

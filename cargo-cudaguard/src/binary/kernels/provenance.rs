@@ -8,7 +8,7 @@ use memchr::memmem;
 
 use super::fatbin::{self, Compression};
 use super::{Container, ImageForm, ImageKind, Kernels, Role, unpack};
-use cudaguard::internal::elf::Elf;
+use crate::binary::elf::Elf;
 use cudaguard::internal::tables;
 use cudaguard::internal::version::CudaVersion;
 

@@ -13,21 +13,14 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use memchr::memmem;
 use memmap2::Mmap;
+use object::elf::{EM_CUDA, ET_REL};
 
 use super::fatbin;
 use super::{Container, ImageForm, ImageKind, KernelImage, KernelPlace, Kernels, Role, cover, cubin, lto, ptx, scan};
-use cudaguard::internal::elf::{self, Elf};
+use crate::binary::elf::Elf;
 use cudaguard::internal::file_error::FileProblem;
 use cudaguard::internal::vendor;
 use parallel::{Task, WORTH_THREADS, at_once, remove_overlaps, section_tasks};
-
-const PROGBITS: u32 = 1;
-const RELA: u32 = 4;
-const WRITABLE: u64 = 1;
-const ALLOCATED: u64 = 2;
-const EXECUTABLE: u64 = 4;
-const SYMBOL_OF_FILE: u8 = 4;
-const LOAD: u32 = 1;
 
 /// Size of the smallest header in an ELF file's tables.
 const LEAST_HEADER: u64 = 32;
@@ -148,7 +141,7 @@ impl<'data> KernelReader<'data> {
         }
         if Elf::is_elf(data) {
             let elf = Elf::parse(data)?;
-            if elf.machine() != elf::machine::CUDA {
+            if elf.machine != EM_CUDA {
                 self.read_host_file(&elf, base, member);
                 return Ok(());
             }
@@ -213,7 +206,7 @@ impl<'data> KernelReader<'data> {
             self.module_ids(&sections.map(|section| (section.offset, section.data)).collect::<Vec<_>>(), first);
         }
         // In an archive, the result of a device link is in another member than its inputs.
-        if has_inputs || elf.kind() == elf::kind::OBJECT {
+        if has_inputs || elf.kind == ET_REL {
             self.mark_device_links(elf, base);
         }
         self.name_containers(elf, base, first);
@@ -432,8 +425,8 @@ fn is_relocatable(places: &[KernelPlace], container: &Container) -> bool {
 
 /// Selects the search mode. Writable data is large in some libraries (100 MB of tables), and compilers align their
 /// output there. PTX text is searched only if the section has an ordinary size.
-fn marks_to_search(flags: u64, size: u64) -> scan::Marks {
-    if flags & WRITABLE != 0 && size > ORDINARY_DATA { scan::Marks::Aligned } else { scan::Marks::Anywhere }
+fn marks_to_search(is_writable: bool, size: u64) -> scan::Marks {
+    if is_writable && size > ORDINARY_DATA { scan::Marks::Aligned } else { scan::Marks::Anywhere }
 }
 
 const ORDINARY_DATA: u64 = 4 << 20;

@@ -2,7 +2,8 @@
 //!
 //! Source of the rules: glibc, `elf/cache.c`, `elf/dl-cache.c` and `sysdeps/generic/dl-cache.h`.
 
-use cudaguard::internal::elf::u32_at;
+use crate::binary::elf::{text_at, text_is};
+use cudaguard::internal::bytes::u32_at;
 
 const MAGIC: &[u8] = b"glibc-ld.so.cache1.1";
 const OLD_MAGIC: &[u8] = b"ld.so-1.7.0";
@@ -24,18 +25,6 @@ pub(super) struct CacheEntry<'data> {
     pub(super) hwcaps: Option<&'data [u8]>,
     /// Bits of the hardware directories of the old kind.
     pub(super) legacy: u64,
-}
-
-fn text_at(data: &[u8], at: u32) -> Option<&[u8]> {
-    let rest = data.get(usize::try_from(at).ok()?..)?;
-    rest.iter().position(|byte| *byte == 0).map(|end| &rest[..end])
-}
-
-fn text_is(data: &[u8], at: u32, name: &[u8]) -> bool {
-    usize::try_from(at)
-        .ok()
-        .and_then(|at| data.get(at..))
-        .is_some_and(|rest| rest.starts_with(name) && rest.get(name.len()) == Some(&0))
 }
 
 /// Returns the part in the new format.

@@ -12,9 +12,10 @@ use super::loader_facts::{DependencyKind, ElfFacts, LoadFacts, ProgramKind};
 use super::system::{self, System};
 use super::tree::{Disk, Entry, Tree};
 use super::{Environment, Inspection, LibraryCandidate, SearchSource, bytes_of};
+use crate::binary::elf;
 use crate::binary::mapped_file::{Contents, FileId, OpenFiles};
-use cudaguard::internal::elf::{self, machine};
 use cudaguard::internal::file_error::{FileError, FileProblem};
+use object::elf::{EM_386, EM_ARM, EM_X86_64, ET_DYN, ET_EXEC, Machine};
 use search::expand_tokens;
 
 /// A file that is loaded into the process.
@@ -81,7 +82,7 @@ pub struct LoadGraph {
     pub interpreter: Option<PathBuf>,
     /// The reason why the loader cannot start the program.
     pub interpreter_problem: Option<String>,
-    machine: u16,
+    machine: Machine,
     class64: bool,
     rules: Rules,
     environment: Environment,
@@ -165,7 +166,7 @@ impl LoadGraph {
         let path: PathBuf = environment.dir.join(program).components().collect();
         let facts = tree.facts(&path)?;
         let elf = facts.elf().map_err(|problem| FileError::read(&path, problem))?;
-        if !matches!(elf.kind, elf::kind::EXECUTABLE | elf::kind::SHARED) {
+        if !matches!(elf.kind, ET_EXEC | ET_DYN) {
             return Err(FileError::read(&path, FileProblem::unsupported("is not a program")));
         }
         let mut main = Object::from_file(&*tree, path.clone(), b"", None, SearchSource::Program)?;
@@ -203,11 +204,11 @@ impl LoadGraph {
     /// Returns the usual loader for programs of this kind, because a library has no interpreter.
     fn usual_loader(&self) -> PathBuf {
         match (self.machine, self.class64) {
-            (machine::X86_64, true) => "/lib64/ld-linux-x86-64.so.2".into(),
-            (machine::X86_64, false) => "/libx32/ld-linux-x32.so.2".into(),
-            (machine::X86, _) => "/lib/ld-linux.so.2".into(),
-            (machine::ARM, _) => "/lib/ld-linux-armhf.so.3".into(),
-            (other, _) => format!("/lib/ld-linux-{}.so.1", machine::machine_name(other)).into(),
+            (EM_X86_64, true) => "/lib64/ld-linux-x86-64.so.2".into(),
+            (EM_X86_64, false) => "/libx32/ld-linux-x32.so.2".into(),
+            (EM_386, _) => "/lib/ld-linux.so.2".into(),
+            (EM_ARM, _) => "/lib/ld-linux-armhf.so.3".into(),
+            (other, _) => format!("/lib/ld-linux-{}.so.1", elf::machine_name(other)).into(),
         }
     }
 
@@ -409,8 +410,8 @@ impl LoadGraph {
         &self.files
     }
 
-    /// Returns the processor of the program; see [`elf::machine`].
-    pub fn machine(&self) -> u16 {
+    /// Returns the processor of the program.
+    pub fn machine(&self) -> Machine {
         self.machine
     }
 

@@ -5,14 +5,14 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::path_of;
+use crate::binary::elf::{self, Elf, VersionEntry};
 use crate::binary::mapped_file::Contents;
-use cudaguard::internal::elf::{self, Elf, machine, tag};
 use cudaguard::internal::file_error::FileProblem;
+use object::elf::{
+    DF_1_NODEFLIB, DT_AUXILIARY, DT_FILTER, DT_FLAGS_1, DT_NEEDED, DT_RPATH, DT_RUNPATH, ELFOSABI_LINUX, ELFOSABI_NONE,
+    ET_DYN, ET_EXEC, FileType, Machine, OsAbi, PT_DYNAMIC, PT_LOAD, VER_FLG_WEAK,
+};
 
-const PT_LOAD: u32 = 1;
-const PT_DYNAMIC: u32 = 2;
-/// Flag of `DT_FLAGS_1`: the loader does not search the system's directories for this object.
-const DF_1_NODEFLIB: u64 = 0x800;
 /// Smallest page size; the loader maps complete pages.
 const PAGE: u64 = 4096;
 
@@ -34,7 +34,7 @@ pub enum Inspection {
 /// The kind of program for which the loader loads files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct ProgramKind {
-    pub(super) machine: u16,
+    pub(super) machine: Machine,
     pub(super) class64: bool,
     pub(super) is_of_musl: bool,
 }
@@ -55,10 +55,10 @@ pub(crate) struct LoadFacts {
 /// The facts about an ELF file.
 #[derive(Clone, Debug)]
 pub(crate) struct ElfFacts {
-    pub(super) machine: u16,
+    pub(super) machine: Machine,
     pub(super) class64: bool,
-    pub(super) kind: u16,
-    os_abi: u8,
+    pub(super) kind: FileType,
+    os_abi: OsAbi,
     has_dynamic_segment: bool,
     /// The end of the last segment that is loaded.
     end: Option<u64>,
@@ -144,13 +144,13 @@ impl LoadFacts {
         if !program.is_of_musl && !self.has_current_version {
             return Some((false, "ELF file version does not match current one".to_owned()));
         }
-        if !program.is_of_musl && !matches!(elf.os_abi, 0 | 3) {
+        if !program.is_of_musl && !matches!(elf.os_abi, ELFOSABI_NONE | ELFOSABI_LINUX) {
             return Some((false, "ELF file OS ABI invalid".to_owned()));
         }
         if elf.machine != program.machine {
-            return Some((true, format!("is for {}", machine::machine_name(elf.machine))));
+            return Some((true, format!("is for {}", elf::machine_name(elf.machine))));
         }
-        if !matches!(elf.kind, elf::kind::SHARED | elf::kind::EXECUTABLE) {
+        if !matches!(elf.kind, ET_DYN | ET_EXEC) {
             return Some((false, "only ET_DYN and ET_EXEC can be loaded".to_owned()));
         }
         if !elf.has_dynamic_segment {
@@ -166,34 +166,44 @@ impl LoadFacts {
 
 impl ElfFacts {
     fn read(elf: &Elf<'_>) -> Self {
-        let [runpath, rpath] = [tag::RUNPATH, tag::RPATH].map(|tag| elf.dynamic_texts(tag).next().map(<[u8]>::to_vec));
+        let [runpath, rpath] = [DT_RUNPATH, DT_RPATH].map(|tag| elf.dynamic_texts(tag).next().map(<[u8]>::to_vec));
         let wants = elf
             .dynamic()
-            .filter(|(tag, _)| matches!(*tag, tag::NEEDED | tag::AUXILIARY | tag::FILTER))
+            .iter()
+            .filter(|(tag, _)| matches!(*tag, DT_NEEDED | DT_AUXILIARY | DT_FILTER))
             .filter_map(|(tag, value)| {
-                let want = if tag == tag::AUXILIARY { DependencyKind::Auxiliary } else { DependencyKind::Needed };
-                Some((elf.dynamic_string(value)?.to_vec(), want))
+                let want = if *tag == DT_AUXILIARY { DependencyKind::Auxiliary } else { DependencyKind::Needed };
+                Some((elf.dynamic_string(*value)?.to_vec(), want))
             })
             .collect();
+        let (mut needed_versions, mut defined_versions) = (Vec::new(), BTreeSet::new());
+        for VersionEntry { version, flags, .. } in elf.versions() {
+            let name = String::from_utf8_lossy(version.name).into_owned();
+            match version.of {
+                // A weak one may be missing.
+                Some(_) if flags.contains(VER_FLG_WEAK) => {}
+                Some(of) => needed_versions.push((String::from_utf8_lossy(of).into_owned(), name)),
+                None => {
+                    defined_versions.insert(name);
+                }
+            }
+        }
         let loaded = elf.segments().filter(|segment| segment.kind == PT_LOAD && segment.file_size != 0);
         Self {
-            machine: elf.machine(),
-            class64: elf.is_64_bit(),
-            kind: elf.kind(),
-            os_abi: elf.os_abi(),
+            machine: elf.machine,
+            class64: elf.is_64_bit,
+            kind: elf.kind,
+            os_abi: elf.os_abi,
             has_dynamic_segment: elf.segments().any(|segment| segment.kind == PT_DYNAMIC),
             end: loaded.map(|segment| segment.offset.saturating_add(segment.file_size)).max(),
             interpreter: elf.interpreter().map(|path| path_of(path.as_bytes())),
             soname: elf.soname().map(str::to_owned),
             rpath: rpath.filter(|path| runpath.is_none() && !path.is_empty()),
             runpath,
-            no_system: elf.dynamic_value(tag::FLAGS_1).is_some_and(|flags| flags & DF_1_NODEFLIB != 0),
+            no_system: elf.has_flag(DT_FLAGS_1, DF_1_NODEFLIB.0),
             wants,
-            needed_versions: elf
-                .needed_versions()
-                .map(|(file, version)| (file.to_owned(), version.to_owned()))
-                .collect(),
-            defined_versions: elf.defined_versions().map(str::to_owned).collect(),
+            needed_versions,
+            defined_versions,
         }
     }
 }

@@ -21,6 +21,7 @@ use std::rc::Rc;
 use crate::binary::mapped_file::OpenFiles;
 use cudaguard::internal::env::Env;
 use cudaguard::internal::file_error::FileError;
+use object::elf::{EM_NONE, Machine};
 
 pub use dll::{DllClosure, DllRequest, DllSearch, DllSource, FoundDll};
 pub(crate) use dll::{SearchedDirs, sorted_entries};
@@ -155,9 +156,9 @@ pub(crate) fn resolve_in(
     LoadGraph::new_in_tree(program, environment, tree, OpenFiles::default())
 }
 
-/// Returns the processor of this machine ([`cudaguard::internal::elf::machine`]). `None` if it is none of the known ones.
-pub fn native_machine() -> Option<u16> {
-    Some(system::native_machine()).filter(|machine| *machine != 0)
+/// Returns the processor of this machine. `None` if it is none of the known ones.
+pub fn native_machine() -> Option<Machine> {
+    Some(system::native_machine()).filter(|machine| *machine != EM_NONE)
 }
 
 #[cfg(unix)]

@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 
 use super::path_of;
 use super::tree::Tree;
-use cudaguard::internal::elf::machine;
+use crate::binary::elf::machine_name;
+use object::elf::{EM_386, EM_AARCH64, EM_NONE, EM_X86_64, Machine};
 
 /// The settings of a glibc.
 #[derive(Clone, Debug)]
@@ -28,7 +29,7 @@ pub(super) struct System {
 
 impl System {
     /// Reads the settings from the contents of the loader.
-    pub(super) fn from_loader(loader: &[u8], for_machine: u16, tree: &dyn Tree) -> Self {
+    pub(super) fn from_loader(loader: &[u8], for_machine: Machine, tree: &dyn Tree) -> Self {
         let texts: Vec<&str> = loader
             .split(|byte| *byte == 0)
             .filter(|text| text.len() > 2)
@@ -59,7 +60,7 @@ impl System {
             .filter(|name| name.strip_prefix("x86-64-v").and_then(|n| n.parse().ok()).is_some_and(|n: u8| n <= level))
             .map(str::to_owned)
             .collect();
-        let mut platform = machine::machine_name(for_machine).into_owned();
+        let mut platform = machine_name(for_machine).into_owned();
         let mut below: Vec<String> = hwcaps.iter().map(|name| format!("glibc-hwcaps/{name}")).collect();
         // The loader names its release from 2.33 on.
         if version.is_none_or(|version| version < (2, 37)) {
@@ -90,8 +91,8 @@ fn builtin_dirs<'text>(texts: impl Iterator<Item = &'text str>) -> Option<Vec<Pa
     (!run.is_empty()).then_some(run)
 }
 
-fn default_dirs(for_machine: u16, tree: &dyn Tree) -> Vec<PathBuf> {
-    let triplet = format!("{}-linux-gnu", machine::machine_name(for_machine));
+fn default_dirs(for_machine: Machine, tree: &dyn Tree) -> Vec<PathBuf> {
+    let triplet = format!("{}-linux-gnu", machine_name(for_machine));
     [format!("/lib/{triplet}/"), format!("/usr/lib/{triplet}/")]
         .iter()
         .map(String::as_str)
@@ -140,15 +141,15 @@ fn included_files(tree: &dyn Tree, pattern: &str) -> Vec<PathBuf> {
     names.iter().map(|name| dir.join(name)).collect()
 }
 
-pub(super) const fn native_machine() -> u16 {
+pub(super) const fn native_machine() -> Machine {
     if cfg!(target_arch = "x86_64") {
-        machine::X86_64
+        EM_X86_64
     } else if cfg!(target_arch = "aarch64") {
-        machine::AARCH64
+        EM_AARCH64
     } else if cfg!(target_arch = "x86") {
-        machine::X86
+        EM_386
     } else {
-        0
+        EM_NONE
     }
 }
 
@@ -170,9 +171,9 @@ const fn psabi_level() -> u8 {
 /// Returns the hardware directories of the old kind, which glibc supported up to 2.36: all combinations of `tls`, the
 /// platform and the important hardware capabilities (`_dl_important_hwcaps`). Intel's processors have other platform
 /// names (`cpu_features.c`).
-fn legacy_dirs(for_machine: u16, native: bool, platform: &mut String) -> Vec<String> {
+fn legacy_dirs(for_machine: Machine, native: bool, platform: &mut String) -> Vec<String> {
     let mut names = Vec::new();
-    if for_machine == machine::X86_64 {
+    if for_machine == EM_X86_64 {
         names.push("x86_64".to_owned());
         if native
             && psabi_level() >= 3

@@ -4,9 +4,9 @@
 //! Rules: glibc, `_dl_lookup_symbol_x` and `do_lookup_x` in `elf/dl-lookup.c`; musl, `find_sym` in `ldso/dynlink.c`.
 
 use super::graph::LoadGraph;
-use cudaguard::internal::elf::Elf;
+use crate::binary::elf::Elf;
 
-use crate::binary::elf_links::{Links, SymbolImport, SymbolUse, dynamic_links};
+use crate::binary::elf::links::{Links, SymbolImport, SymbolUse, dynamic_links};
 
 /// A symbol that a file binds and no loaded file defines.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -39,8 +39,8 @@ impl LoadGraph {
     /// [`LoadGraph::unresolved_requests`]. `lazy` includes symbols that are resolved at the first call. For a library,
     /// the result also contains symbols that the program which loads it may define.
     pub fn missing_symbols(&self, lazy: bool) -> Vec<MissingSymbol> {
-        let elves = self.objects.iter().map(|object| Elf::parse(object.data()).ok());
-        let files: Vec<Option<Links<'_>>> = elves.map(|elf| elf.and_then(|elf| dynamic_links(&elf))).collect();
+        let elves: Vec<_> = self.objects.iter().map(|object| Elf::parse(object.data()).ok()).collect();
+        let files: Vec<_> = elves.iter().map(|elf| elf.as_ref().and_then(dynamic_links)).collect();
         let mut missing = Vec::new();
         // The object that is loaded last is bound first.
         for (by, links) in files.iter().enumerate().rev() {
@@ -68,7 +68,7 @@ impl LoadGraph {
     /// Searches all files, including those that the version does not name (as glibc does since 2.30).
     fn find_definition(
         &self,
-        files: &[Option<Links<'_>>],
+        files: &[Option<Links<'_, '_>>],
         of: Option<usize>,
         import: &SymbolImport<'_>,
     ) -> SymbolSearch {

@@ -1,6 +1,6 @@
 //! The notes of a guarded program or DLL for Windows: in a section, with the header of an ELF note.
 
-use cudaguard::internal::elf::u32_at;
+use cudaguard::internal::bytes::u32_at;
 use cudaguard::internal::guard::windows::SECTION;
 use cudaguard::internal::note::{OWNER, TYPE};
 

@@ -1,6 +1,7 @@
 //! COFF objects: members of the static and import libraries of Windows (`.lib`).
 
 use object::LittleEndian as LE;
+use object::elf::{EM_NONE, Machine};
 use object::pe;
 use object::read::coff::CoffHeader;
 
@@ -9,8 +10,8 @@ use super::{PeSection, machine_number};
 /// A COFF object.
 #[derive(Clone, Debug)]
 pub struct CoffObject<'data> {
-    /// The processor, as an ELF file would number it; 0 if it has no number there.
-    pub machine: u16,
+    /// The processor, as an ELF file would number it; `EM_NONE` if it has no number there.
+    pub machine: Machine,
     /// The sections; their addresses are not set. An import, which names a function of a DLL, has none.
     pub sections: Vec<PeSection<'data>>,
 }
@@ -22,9 +23,9 @@ impl<'data> CoffObject<'data> {
     /// Parses an object, a large object (`/bigobj`) or an import; `None` if the bytes are none of them.
     pub fn parse(data: &'data [u8]) -> Option<Self> {
         match data.get(..6)? {
-            [0, 0, 0xff, 0xff, 0, 0] => Some(Self { machine: 0, sections: Vec::new() }),
+            [0, 0, 0xff, 0xff, 0, 0] => Some(Self { machine: EM_NONE, sections: Vec::new() }),
             [0, 0, 0xff, 0xff, ..] => Self::parse_header::<pe::AnonObjectHeaderBigobj>(data),
-            _ => Self::parse_header::<pe::ImageFileHeader>(data).filter(|object| object.machine != 0),
+            _ => Self::parse_header::<pe::ImageFileHeader>(data).filter(|object| object.machine != EM_NONE),
         }
     }
 

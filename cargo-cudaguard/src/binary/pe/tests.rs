@@ -12,6 +12,7 @@ use crate::binary::mapped_file::Contents;
 use cudaguard::internal::file_error::FileError;
 use cudaguard::internal::manifest::Linkage;
 use cudaguard::internal::vendor::{CUDART, CUDNN};
+use object::elf::{EM_AARCH64, EM_X86_64};
 
 const CODE: u32 = 0x6000_0020;
 const CONSTANTS: u32 = 0x4000_0040;
@@ -197,7 +198,7 @@ fn image_is_read_completely() {
     let binary = read(library().bytes()).unwrap();
     assert_eq!(
         (binary.kind, binary.os, binary.machine),
-        (BinaryKind::SharedLibrary, Some(TargetOs::Windows), machine::X86_64)
+        (BinaryKind::SharedLibrary, Some(TargetOs::Windows), EM_X86_64)
     );
     assert_eq!(binary.needed, ["cudart64_12.dll", "KERNEL32.dll"]);
     assert_eq!(binary.delay_loaded, ["cudnn64_9.dll"]);
@@ -275,7 +276,7 @@ fn rare_headers_are_read() {
     const DIRECTORIES: usize = 0x80 + 24 + 112;
     let image = library().bytes();
     let machine = |number: [u8; 2]| [&image[..0x84], &number, &image[0x86..]].concat();
-    assert_eq!(read(machine([0x64, 0xaa])).unwrap().machine, machine::AARCH64);
+    assert_eq!(read(machine([0x64, 0xaa])).unwrap().machine, EM_AARCH64);
     let found = reasons(&read(machine([0x64, 0x50])).unwrap());
     assert_eq!(found, ["code for an unknown processor (0x5064)"]);
     let mut managed = image.clone();
@@ -285,7 +286,7 @@ fn rare_headers_are_read() {
     // The load configuration of ARM64EC has a table of its code for both processors.
     let mut load_config = vec![0; 256];
     load_config[..4].copy_from_slice(&256u32.to_le_bytes());
-    for (table, expected) in [(0, machine::X86_64), (1, machine::AARCH64)] {
+    for (table, expected) in [(0, EM_X86_64), (1, EM_AARCH64)] {
         load_config[200] = table;
         let section = Written { sections: vec![("config", CONSTANTS, load_config.clone())], ..Written::default() };
         let mut hybrid = section.bytes();

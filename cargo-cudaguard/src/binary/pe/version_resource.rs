@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use cudaguard::internal::elf::u16_at;
+use cudaguard::internal::bytes::u16_at;
 use cudaguard::internal::vendor::{CUDART, Library};
 use cudaguard::internal::version::{CudaVersion, Version};
 use memchr::memmem;

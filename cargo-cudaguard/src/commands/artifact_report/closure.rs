@@ -10,6 +10,7 @@ use std::rc::Rc;
 use super::member::{MemberLoader, are_adjacent, file_name};
 use super::member_tree::MemberTree;
 use super::{ArtifactMember, ArtifactReport};
+use crate::binary::elf::machine_name;
 use crate::binary::examined::NotExamined;
 use crate::binary::loader::{
     self, DllRequest, Inspection, LibraryCandidate, LoadGraph, LoadOutcome, MissingSymbol, Object, SearchSource,
@@ -20,10 +21,10 @@ use crate::host::dry_run::{
     FileOpens, OpeningFiles, SymbolFile, brought_cudnn_of_other_major, findings_of_missing, foreign_library,
     is_of_program, load_opened_here, load_opened_inside, symbol_findings, symbol_findings_among,
 };
-use cudaguard::internal::elf::machine::machine_name;
 use cudaguard::internal::env::Env;
 use cudaguard::internal::finding::{Finding, MessageTemplate, Values};
 use cudaguard::internal::vendor::plain_name;
+use object::elf::{EM_NONE, Machine};
 
 /// Maximum number of requests for libraries. A real environment with 5000 files needs fewer than 100000.
 const MOST_REQUESTS: usize = 1 << 20;
@@ -702,8 +703,8 @@ pub(super) fn without_links(path: &Path) -> PathBuf {
 }
 
 /// Returns the finding for a DLL that is for another processor than the program: each with its name and processor.
-fn finding_of_processor(dll: (&str, Option<u16>), program: (&str, u16)) -> Option<Finding> {
-    let processor = dll.1.filter(|processor| ![0, program.1].contains(processor) && program.1 != 0)?;
+fn finding_of_processor(dll: (&str, Option<Machine>), program: (&str, Machine)) -> Option<Finding> {
+    let processor = dll.1.filter(|processor| ![EM_NONE, program.1].contains(processor) && program.1 != EM_NONE)?;
     let values = Values::default().with("file", dll.0).with("processor", machine_name(processor));
     let values = values.with("place", program.0).with("machine", machine_name(program.1));
     Some(MessageTemplate::WrongMachine.to_finding(&values))

@@ -27,6 +27,7 @@ use cudaguard::internal::finding::Code;
 use cudaguard::internal::manifest::Linkage;
 use cudaguard::internal::vendor::{self, CUDART, CUDNN, Library, is_libcuda, plain_name};
 use cudaguard::internal::version::{CudaVersion, Version};
+use object::elf::Machine;
 
 /// What the dynamic linker reads in a member.
 pub(super) struct MemberLoader {
@@ -51,7 +52,7 @@ pub(super) struct MemberLoader {
     kind: BinaryKind,
     pub(super) is_for_windows: bool,
     /// The processor that it is for, as an ELF file numbers it; `None` if it is for several.
-    pub(super) processor: Option<u16>,
+    pub(super) processor: Option<Machine>,
     /// The SHA-256 of the file, if it was requested.
     pub(super) sha256: Option<String>,
 }

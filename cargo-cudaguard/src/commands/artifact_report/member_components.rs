@@ -9,6 +9,7 @@ use super::member::{MemberLoader, file_name};
 use super::not_inside::AbsentLibrary;
 use super::packages::{ArtifactPackage, Unfulfilled, unfulfilled_requirements};
 use super::{ArtifactMember, ArtifactReport, LibraryPlace, common_os, common_processor};
+use crate::binary::elf::machine_name;
 use crate::binary::examined::{NotExamined, mark_only_code};
 use crate::binary::file::{BinaryKind, TargetOs};
 use crate::binary::loader::SearchSource;
@@ -21,7 +22,6 @@ use crate::host::machine::{
     BroughtCudnn, Choice, Components, HostLibrary as Found, LinkedCudnn, LoadedModule, Needed, OpenedByName, Variant,
     cudnn_soname, is_cudnn_row, opened_cudnn, read_parts_of,
 };
-use cudaguard::internal::elf::machine::machine_name;
 use cudaguard::internal::finding::Finding;
 use cudaguard::internal::manifest::Requirement;
 use cudaguard::internal::vendor::{CUDNN, LIBCUDA, plain_name, stem_of};

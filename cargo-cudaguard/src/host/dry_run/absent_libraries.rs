@@ -5,10 +5,10 @@ use std::sync::LazyLock;
 
 use serde::Deserialize;
 
+use crate::binary::elf::Elf;
 use crate::binary::examined::names_library_of_cuda;
 use crate::binary::file::{Binary, TargetOs};
 use crate::family::{is_of_nvidia, opened_libraries};
-use cudaguard::internal::elf::Elf;
 use cudaguard::internal::vendor;
 
 /// The libraries that machines provide (`data/libraries.toml`).

@@ -14,6 +14,7 @@ use std::path::{Path, PathBuf};
 
 use super::oldest_driver::{OldestDriver, driver_needs, machine_with_gpu};
 use super::{HostLibrary, Machine};
+use crate::binary::elf::machine_name;
 use crate::binary::examined::NotExamined;
 use crate::binary::file::TargetOs;
 use crate::binary::file::{Binary, BinaryKind};
@@ -26,13 +27,13 @@ use crate::linked::evidence::{Evidence, LinkEvidence};
 use crate::linked::seal::drop_certain;
 use crate::linked::seal::{self, LinkObservation};
 use crate::verdict::Verdict;
-use cudaguard::internal::elf::machine;
 use cudaguard::internal::finding::{self, Code, Finding, MessageTemplate, Severity, Values};
 use cudaguard::internal::manifest::{Component, Linkage, Manifest, Requirement};
 use cudaguard::internal::tables;
 use cudaguard::internal::use_windows_releases;
 use cudaguard::internal::vendor::{CUDART, NCCL};
 use cudaguard::internal::version::{CudaVersion, DriverRelease, Version};
+use object::elf::{EM_CUDA, EM_NONE};
 
 use file_facts::{
     cuda_of_row, linked_cudnn, manifest_without_note, needed_libraries, newer_note_finding, opened_cudart, uses_cuda,
@@ -165,8 +166,8 @@ impl Components {
         let name = path.file_name().unwrap_or(path.as_os_str()).to_string_lossy().into_owned();
         // GPU code and an archive without objects work on every processor.
         let processor = match binary.machine {
-            0 | machine::CUDA => String::new(),
-            other => machine::machine_name(other).into_owned(),
+            EM_NONE | EM_CUDA => String::new(),
+            other => machine_name(other).into_owned(),
         };
         let (needed, bound) = (needed_libraries(binary), binary.bound.clone());
         let not_examined = binary.not_examined().into_iter().map(|reason| NotExamined::new(&name, reason)).collect();

@@ -4,9 +4,9 @@ use crate::binary::ar;
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
+use crate::binary::elf::Elf;
 use crate::binary::kernels::SECTIONS;
 use crate::binary::mapped_file::OpenFiles;
-use cudaguard::internal::elf::Elf;
 use cudaguard::internal::toolchain::HostCompiler;
 
 /// The compilers of the host code in the outputs of a build.
@@ -72,7 +72,7 @@ impl ScannedObjects {
     }
 }
 
-fn comment_strings<'a>(elf: &Elf<'a>) -> impl Iterator<Item = &'a str> + use<'a> {
+fn comment_strings<'a>(elf: &Elf<'a>) -> impl Iterator<Item = &'a str> {
     let texts = elf
         .sections()
         .filter(|section| section.name == ".comment")

@@ -1,6 +1,7 @@
 use super::*;
 use crate::binary::kernels::read_bytes;
 use crate::binary::kernels::tests::writer::{self, Image, WrittenSection};
+use object::elf::{EM_386, EM_AARCH64};
 
 fn image(kind: u16, version: (u16, u16), payload: Vec<u8>) -> Image {
     Image { kind, arch: 90, version, flags: 0, payload, unpacked: None, options: Vec::new(), name: String::new() }
@@ -76,7 +77,7 @@ fn images_name_their_compiler() {
     assert!(made(&cubin(1)).is_empty() && made(&cubin(u32::MAX)).is_empty());
 }
 
-fn stores(machine: u16, code: &[u8]) -> Vec<String> {
+fn stores(machine: object::elf::Machine, code: &[u8]) -> Vec<String> {
     let sections = [
         WrittenSection { name: ".text", kind: 1, flags: 6, data: code },
         WrittenSection {
@@ -86,7 +87,7 @@ fn stores(machine: u16, code: &[u8]) -> Vec<String> {
             data: b"GCC: (GNU) 13.3.0\0\0GCC: (GNU) 13.3.0\0clang 18\0",
         },
     ];
-    let file = writer::elf(3, machine, 0, 0, &sections);
+    let file = writer::elf(3, machine.0, 0, 0, &sections);
     let evidence = Evidence::in_bytes(&file, &read_bytes(&file).unwrap());
     assert_eq!(evidence.compilers, ["GCC: (GNU) 13.3.0", "clang 18"]);
     evidence.cudart.iter().map(CudaVersion::to_string).collect()
@@ -107,7 +108,7 @@ fn static_cudart_release_is_detected() {
         (&[99010, 99010], &["99.1"]),
     ] {
         let code: Vec<u8> = values.iter().flat_map(|value| store(*value)).collect();
-        assert_eq!(stores(elf::machine::X86_64, &code), expected, "{values:?}");
+        assert_eq!(stores(EM_X86_64, &code), expected, "{values:?}");
     }
     let word = |register: u32, value: u32| (0x5280_0000 | value << 5 | register).to_le_bytes();
     let nothing = 0xd503_201fu32.to_le_bytes();
@@ -117,8 +118,8 @@ fn static_cudart_release_is_detected() {
         ([word(2, 13000), word(2, 13000), word(4, 13000), nothing], &[]),
         ([word(19, 13000), nothing, word(25, 13003), nothing], &[]),
     ] {
-        assert_eq!(stores(elf::machine::AARCH64, &words.concat()), expected);
+        assert_eq!(stores(EM_AARCH64, &words.concat()), expected);
     }
     // Code of another processor is ignored.
-    assert!(stores(elf::machine::X86, &store(13000).repeat(2)).is_empty());
+    assert!(stores(EM_386, &store(13000).repeat(2)).is_empty());
 }

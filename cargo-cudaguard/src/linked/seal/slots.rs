@@ -12,25 +12,28 @@ use std::collections::BTreeMap;
 use memchr::memmem;
 
 use super::NotePatch;
-use crate::binary::elf_links::{Slot, dynamic_links};
+use crate::binary::elf::links::{Slot, dynamic_links};
+use crate::binary::elf::{Elf, HAS_VERSION, MADE_WEAK};
 use crate::binary::mapped_file::Contents;
 use crate::binary::symbols::{self, Releases};
-use cudaguard::internal::elf::{Elf, HAS_VERSION, MADE_WEAK, machine, tag, word_at};
+use cudaguard::internal::bytes::u64_at;
 use cudaguard::internal::vendor;
+use object::elf::{
+    DT_INIT, DT_INIT_ARRAY, DT_INIT_ARRAYSZ, DT_JMPREL, DT_NEEDED, DT_PLTRELSZ, DT_PREINIT_ARRAY, DT_RELA, DT_RELASZ,
+    EM_AARCH64, EM_X86_64, PT_LOAD, R_AARCH64_IRELATIVE, R_AARCH64_RELATIVE, R_X86_64_IRELATIVE, R_X86_64_RELATIVE,
+    SHN_UNDEF, STT_GNU_IFUNC,
+};
 
 /// The binding of a weak symbol, in the upper half of the byte that also contains the type.
 const WEAK: u8 = 2 << 4;
 /// Prefix of the shim's counter variable, with all bits inverted here, so that this program does not contain it.
 const MARK: [u8; 12] = [!0xc6, !0x2a, !b'c', !b'u', !b'd', !b'a', !b's', !b'l', !b'o', !b't', !b's', !0x95];
 const DRIVER: &str = "libcuda.so.1";
-const PT_LOAD: u32 = 1;
-/// Type of a symbol whose address a function of the file computes while the loader binds symbols.
-const STT_GNU_IFUNC: u8 = 10;
 
 /// Returns the changes to this program. Empty if it contains no guard that handles the weak references.
 pub(super) fn slot_changes(data: &Contents) -> Vec<NotePatch> {
     let Ok(elf) = Elf::parse(data) else { return Vec::new() };
-    let known = matches!(elf.machine(), machine::X86_64 | machine::AARCH64) && elf.is_64_bit();
+    let known = matches!(elf.machine, EM_X86_64 | EM_AARCH64) && elf.is_64_bit;
     if !known || elf.interpreter().is_none() || !elf.needed().iter().any(|name| is_guarded(name)) {
         return Vec::new();
     }
@@ -70,9 +73,9 @@ struct SlotOwner {
 /// lists it.
 fn symbol_owner(elf: &Elf<'_>, slot: &Slot<'_>) -> Option<SlotOwner> {
     let name = std::str::from_utf8(slot.name).ok()?;
-    let needed = elf.dynamic().filter(|(found, _)| *found == tag::NEEDED);
-    needed.filter_map(|(_, at)| Some((at, std::str::from_utf8(elf.dynamic_string(at)?).ok()?))).find_map(
-        |(name_at, soname)| {
+    elf.dynamic_values(DT_NEEDED)
+        .filter_map(|at| Some((at, std::str::from_utf8(elf.dynamic_string(at)?).ok()?)))
+        .find_map(|(name_at, soname)| {
             let releases = symbols::releases_with(soname, name);
             let asked = match slot.version {
                 Some(version) => version.of == Some(soname.as_bytes()) && version.name == soname.as_bytes(),
@@ -84,8 +87,7 @@ fn symbol_owner(elf: &Elf<'_>, slot: &Slot<'_>) -> Option<SlotOwner> {
             };
             let fits = is_guarded(soname) && asked && u32::try_from(name_at).is_ok();
             fits.then_some(SlotOwner { name_at, first })
-        },
-    )
+        })
 }
 
 /// Returns true if code of the program may run before its guard: while the loader binds symbols, from `.preinit_array`,
@@ -94,12 +96,12 @@ fn symbol_owner(elf: &Elf<'_>, slot: &Slot<'_>) -> Option<SlotOwner> {
 fn may_run_before_guard(elf: &Elf<'_>, counters: &[usize]) -> bool {
     let relocations = DataRelocations::read(elf);
     let has_resolvers = relocations.computes_addresses
-        || elf.dynamic_symbols().any(|symbol| symbol.section != 0 && symbol.kind == STT_GNU_IFUNC);
-    let has_own_init = elf.dynamic_value(tag::INIT).is_some_and(|init| {
+        || elf.dynamic_symbols().any(|symbol| symbol.section != SHN_UNDEF && symbol.kind == STT_GNU_IFUNC);
+    let has_own_init = elf.dynamic_value(DT_INIT).is_some_and(|init| {
         let usual = elf.section_named(".init").map(|section| section.addr);
         usual != Some(init)
     });
-    if has_resolvers || has_own_init || elf.dynamic_value(tag::PREINIT_ARRAY).is_some() {
+    if has_resolvers || has_own_init || elf.dynamic_value(DT_PREINIT_ARRAY).is_some() {
         return true;
     }
     // The address of the guard's constructor follows the counter.
@@ -107,7 +109,7 @@ fn may_run_before_guard(elf: &Elf<'_>, counters: &[usize]) -> bool {
         .iter()
         .filter_map(|at| relocations.pointer(elf, address_of_offset(elf, at.checked_add(4)?)?))
         .collect();
-    let (Some(array), Some(size)) = (elf.dynamic_value(tag::INIT_ARRAY), elf.dynamic_value(tag::INIT_ARRAYSZ)) else {
+    let (Some(array), Some(size)) = (elf.dynamic_value(DT_INIT_ARRAY), elf.dynamic_value(DT_INIT_ARRAYSZ)) else {
         return true;
     };
     // A stripped program of Rust has this one constructor without its name.
@@ -130,7 +132,7 @@ fn is_made_by_rustc(elf: &Elf<'_>) -> bool {
 
 /// Returns true if this function is a function of Rust's standard library.
 fn is_of_rust(elf: &Elf<'_>, address: u64) -> bool {
-    let mut names = elf.symbols().filter(|symbol| symbol.value == address && symbol.section != 0);
+    let mut names = elf.symbols().filter(|symbol| symbol.value == address && symbol.section != SHN_UNDEF);
     names.any(|symbol| {
         let name = symbol.name().unwrap_or_default();
         name.starts_with("_ZN3std") || (name.starts_with("_RN") && name.contains("_3std"))
@@ -155,20 +157,19 @@ struct DataRelocations {
 
 impl DataRelocations {
     fn read(elf: &Elf<'_>) -> Self {
-        let (relative, computed) = if elf.machine() == machine::X86_64 { (8, 37) } else { (1027, 1032) };
+        let (relative, computed) = if elf.machine == EM_X86_64 {
+            (R_X86_64_RELATIVE, R_X86_64_IRELATIVE)
+        } else {
+            (R_AARCH64_RELATIVE, R_AARCH64_IRELATIVE)
+        };
         let mut found = Self::default();
-        for (table, size) in [(tag::RELA, tag::RELASZ), (tag::JMPREL, tag::PLTRELSZ)] {
+        for (table, size) in [(DT_RELA, DT_RELASZ), (DT_JMPREL, DT_PLTRELSZ)] {
             let (Some(table), Some(size)) = (elf.dynamic_value(table), elf.dynamic_value(size)) else { continue };
-            let bytes = elf.at_address(table).unwrap_or_default();
-            let bytes = &bytes[..bytes.len().min(usize::try_from(size).unwrap_or(usize::MAX))];
-            for entry in bytes.chunks_exact(24) {
-                let [place, kind, addend] = [0, 8, 16].map(|at| word_at(entry, at, true).unwrap_or_default());
-                match kind & u64::from(u32::MAX) {
-                    kind if kind == relative => {
-                        let _ = found.addends.insert(place, addend);
-                    }
-                    kind => found.computes_addresses |= kind == computed,
+            for relocation in elf.relocations(elf.table_at(table, size).unwrap_or_default(), true) {
+                if relocation.r_type == relative {
+                    found.addends.insert(relocation.r_offset, relocation.r_addend.cast_unsigned());
                 }
+                found.computes_addresses |= relocation.r_type == computed;
             }
         }
         found
@@ -176,7 +177,7 @@ impl DataRelocations {
 
     /// Returns the pointer at this address. A packed relocation, or none, leaves it in the file.
     fn pointer(&self, elf: &Elf<'_>, address: u64) -> Option<u64> {
-        self.addends.get(&address).copied().or_else(|| word_at(elf.at_address(address)?, 0, true))
+        self.addends.get(&address).copied().or_else(|| u64_at(elf.at_address(address)?, 0))
     }
 }
 

@@ -3,18 +3,18 @@
 
 use std::collections::{HashMap, HashSet};
 
-use super::{ALLOCATED, DEVICE_RUNTIME, KernelReader, LINKED, RECORD, RELA, SYMBOL_OF_FILE, is_relocatable};
+use super::{DEVICE_RUNTIME, KernelReader, LINKED, RECORD, is_relocatable};
+use crate::binary::elf::{self, Elf};
 use crate::binary::kernels::{Role, fatbin};
-use cudaguard::internal::elf::{self, Elf};
+use object::elf::{ET_REL, SHF_ALLOC, SHT_RELA, SHT_SYMTAB, STT_FILE, SymbolSection};
+use object::read::elf::Crel;
 
 impl KernelReader<'_> {
     /// Assigns a source to each relocatable container: objects carry one name each, in the same order.
     pub(super) fn module_ids(&mut self, sections: &[(u64, &[u8])], first: usize) {
-        let places: Vec<_> = sections.iter().map(|(offset, data)| (*offset, data.len())).collect();
-        let names: Vec<&str> = sections
-            .iter()
-            .zip(elf::read_before(&places))
-            .flat_map(|((_, data), known)| data[known..].split(|byte| *byte == 0))
+        let names: Vec<&str> = elf::without_overlaps(sections.iter().copied())
+            .into_iter()
+            .flat_map(|data| data.split(|byte| *byte == 0))
             .filter_map(|name| std::str::from_utf8(name).ok())
             .filter_map(source_of_module)
             .collect();
@@ -44,15 +44,17 @@ impl KernelReader<'_> {
         if records.is_empty() {
             return;
         }
-        let object = elf.kind() == elf::kind::OBJECT;
+        let object = elf.kind == ET_REL;
         let relocated = relocation_targets(elf, &records);
         let symbols = if object { symbols_numbered(elf, &relocated) } else { HashMap::new() };
         let sections = Sections::from_elf(elf);
         for (place, stored) in records {
             // Some linkers write the address into the section too, some only into the relocation.
             let offset = match relocated.get(&place) {
-                Some(target) if object => sections.object_offset(symbols.get(&target.symbol), target.addend),
-                Some(target) if stored == 0 && target.symbol == 0 => sections.file_offset(target.addend),
+                Some(target) if object => sections.object_offset(symbols.get(&target.r_sym), target.r_addend),
+                Some(target) if stored == 0 && target.r_sym == 0 => {
+                    sections.file_offset(target.r_addend.cast_unsigned())
+                }
                 _ if stored != 0 && !object => sections.file_offset(stored),
                 _ => None,
             };
@@ -63,7 +65,7 @@ impl KernelReader<'_> {
     /// Names containers by the symbols at their beginning, if they were not stripped. nvcc's symbols (`fatbinData`)
     /// follow the name of their source; others contain a name themselves.
     pub(super) fn name_containers(&mut self, elf: &Elf, base: u64, first: usize) {
-        if !elf.sections().any(|section| section.kind == 2) {
+        if !elf.sections().any(|section| section.kind == SHT_SYMTAB) {
             return;
         }
         let containers = &mut self.containers[first..];
@@ -71,8 +73,8 @@ impl KernelReader<'_> {
             containers.iter().enumerate().map(|(at, container)| (container.offset, at)).collect();
         by_offset.sort_unstable();
         // Sections with containers, and the difference between their addresses and their offsets in the file.
-        let mut sections: HashMap<u16, u64> = HashMap::new();
-        for section in elf.sections().filter(|section| section.flags & ALLOCATED != 0 && !section.data.is_empty()) {
+        let mut sections: HashMap<SymbolSection, u64> = HashMap::new();
+        for section in elf.sections().filter(|section| section.flags.contains(SHF_ALLOC) && !section.data.is_empty()) {
             // A section with bytes is inside the file.
             let start = base + section.offset;
             let end = start + section.data.len() as u64;
@@ -80,14 +82,14 @@ impl KernelReader<'_> {
             if next.is_some_and(|(offset, _)| *offset < end)
                 && let Ok(index) = u16::try_from(section.index)
             {
-                sections.insert(index, start.wrapping_sub(section.addr));
+                sections.insert(SymbolSection(index), start.wrapping_sub(section.addr));
             }
         }
         let mut file = None;
         // Overlapping names, which no linker writes, must not cost more than the file's length.
-        let mut left = elf.data().len();
+        let mut left = elf.data.len();
         for symbol in elf.symbols() {
-            if symbol.kind == SYMBOL_OF_FILE {
+            if symbol.kind == STT_FILE {
                 file = Some(symbol);
                 continue;
             }
@@ -146,46 +148,37 @@ pub(super) const MOST_LINKS: usize = 1 << 16;
 
 /// Returns the records of device links' results: the address of the pointer to the container, and the stored value.
 fn linked_records(elf: &Elf) -> Vec<(Address, u64)> {
-    let object = elf.kind() == elf::kind::OBJECT;
+    let object = elf.kind == ET_REL;
     let segments: Vec<_> = elf.sections().filter(|section| section.name == ".nvFatBinSegment").collect();
-    let places: Vec<_> = segments.iter().map(|segment| (segment.offset, segment.data.len())).collect();
-    let known = elf::read_before(&places);
-    let all = segments.iter().zip(known).flat_map(|(segment, known)| {
+    let rests = elf::without_overlaps(segments.iter().map(|segment| (segment.offset, segment.data)));
+    let all = segments.iter().zip(rests).flat_map(|(segment, rest)| {
         // No compiler writes a section that begins inside another.
-        let data = if known == 0 { segment.data } else { &[] };
+        let data = if rest.len() == segment.data.len() { rest } else { &[] };
         data.chunks_exact(RECORD).zip(0u64..).filter_map(move |(record, at)| {
             let place = segment.addr.wrapping_add(at * RECORD as u64 + 8);
             let stored = fatbin::u64_at(record, 8).unwrap_or_default();
             let linked = fatbin::u32_at(record, 4) == Some(LINKED);
-            linked.then_some(((if object { segment.index } else { 0 }, place), stored))
+            linked.then_some(((if object { segment.index as u64 } else { 0 }, place), stored))
         })
     });
     all.take(MOST_LINKS).collect()
 }
 
-/// The target of a relocation: the address of a symbol plus an addend.
-#[derive(Clone, Copy)]
-struct RelocationTarget {
-    symbol: u64,
-    addend: u64,
-}
-
-/// Returns the value that the linker or the dynamic linker writes to each address. If there are several, the first one
+/// Returns the relocation that gives each address its value. If there are several, the first one
 /// is used.
-fn relocation_targets(elf: &Elf, records: &[(Address, u64)]) -> HashMap<Address, RelocationTarget> {
+fn relocation_targets(elf: &Elf, records: &[(Address, u64)]) -> HashMap<Address, Crel> {
     let wanted: HashSet<Address> = records.iter().map(|(place, _)| *place).collect();
-    let object = elf.kind() == elf::kind::OBJECT;
+    let object = elf.kind == ET_REL;
     let tables: Vec<_> =
-        elf.sections().filter(|table| table.kind == RELA && (object || table.flags & ALLOCATED != 0)).collect();
-    let places: Vec<_> = tables.iter().map(|table| (table.offset, table.data.len())).collect();
+        elf.sections().filter(|table| table.kind == SHT_RELA && (object || table.flags.contains(SHF_ALLOC))).collect();
+    let rests = elf::without_overlaps(tables.iter().map(|table| (table.offset, table.data)));
     let mut targets = HashMap::new();
-    for (table, known) in tables.iter().zip(elf::read_before(&places)) {
+    for (table, rest) in tables.iter().zip(rests) {
         let section = if object { table.info.into() } else { 0 };
-        for entry in table.data[known..].chunks_exact(24) {
-            let [address, info, addend] = [0, 8, 16].map(|at| fatbin::u64_at(entry, at).unwrap_or_default());
-            let place = (section, address);
+        for relocation in elf.relocations(rest, true) {
+            let place = (section, relocation.r_offset);
             if wanted.contains(&place) {
-                targets.entry(place).or_insert(RelocationTarget { symbol: info >> 32, addend });
+                targets.entry(place).or_insert(relocation);
             }
         }
     }
@@ -193,13 +186,10 @@ fn relocation_targets(elf: &Elf, records: &[(Address, u64)]) -> HashMap<Address,
 }
 
 /// Returns the symbols of relocations, by number.
-fn symbols_numbered<'data>(
-    elf: &Elf<'data>,
-    relocated: &HashMap<Address, RelocationTarget>,
-) -> HashMap<u64, elf::Symbol<'data>> {
-    let wanted: HashSet<u64> = relocated.values().map(|target| target.symbol).collect();
+fn symbols_numbered<'data>(elf: &Elf<'data>, relocated: &HashMap<Address, Crel>) -> HashMap<u32, elf::Symbol<'data>> {
+    let wanted: HashSet<u32> = relocated.values().map(|target| target.r_sym).collect();
     // The first symbol of a table is a placeholder and is omitted.
-    (1u64..).zip(elf.symbols()).filter(|(number, _)| wanted.contains(number)).collect()
+    (1..).zip(elf.symbols()).filter(|(number, _)| wanted.contains(number)).collect()
 }
 
 /// The addresses of a file's sections.
@@ -215,7 +205,7 @@ impl Sections {
             offsets: elf.sections().map(|section| section.offset).collect(),
             loaded: elf
                 .sections()
-                .filter(|section| section.flags & ALLOCATED != 0 && !section.data.is_empty())
+                .filter(|section| section.flags.contains(SHF_ALLOC) && !section.data.is_empty())
                 .map(|section| (section.addr, section.data.len() as u64, section.offset))
                 .collect(),
         };
@@ -230,8 +220,8 @@ impl Sections {
     }
 
     /// Returns the file offset of a pointer's target in an object file.
-    fn object_offset(&self, symbol: Option<&elf::Symbol>, addend: u64) -> Option<u64> {
+    fn object_offset(&self, symbol: Option<&elf::Symbol>, addend: i64) -> Option<u64> {
         let symbol = symbol?;
-        self.offsets.get(usize::from(symbol.section))?.checked_add(symbol.value)?.checked_add(addend)
+        self.offsets.get(usize::from(symbol.section.0))?.checked_add(symbol.value)?.checked_add_signed(addend)
     }
 }

@@ -2,11 +2,10 @@
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use super::{
-    ALLOCATED, EXECUTABLE, KernelReader, LOAD, PROGBITS, RELOCATABLE, SectionPiece, WHOLE, WRITABLE, marks_to_search,
-};
+use super::{KernelReader, RELOCATABLE, SectionPiece, WHOLE, marks_to_search};
+use crate::binary::elf::{self, Elf};
 use crate::binary::kernels::scan;
-use cudaguard::internal::elf::{self, Elf};
+use object::elf::{PF_W, PF_X, PT_LOAD, SHF_ALLOC, SHF_EXECINSTR, SHF_WRITE, SHT_PROGBITS};
 
 /// A section to read.
 pub(super) struct Task<'data> {
@@ -26,7 +25,8 @@ pub(super) fn section_tasks<'data>(elf: &Elf<'data>, base: u64) -> Vec<Task<'dat
     let mut sections = false;
     for section in elf.sections() {
         sections |= section.index != 0;
-        let data = section.kind == PROGBITS && section.flags & (ALLOCATED | EXECUTABLE) == ALLOCATED;
+        let data =
+            section.kind == SHT_PROGBITS && section.flags.contains(SHF_ALLOC) && !section.flags.contains(SHF_EXECINSTR);
         if !data || section.data.is_empty() || elf::TABLES.contains(&section.name) {
             continue;
         }
@@ -35,16 +35,16 @@ pub(super) fn section_tasks<'data>(elf: &Elf<'data>, base: u64) -> Vec<Task<'dat
             name: section.name,
             data: section.data,
             base: base.saturating_add(section.offset),
-            marks: (!whole).then(|| marks_to_search(section.flags, section.size)),
+            marks: (!whole).then(|| marks_to_search(section.flags.contains(SHF_WRITE), section.size)),
         });
     }
     if !sections {
-        let loaded = elf.segments().filter(|segment| segment.kind == LOAD && segment.flags & 1 == 0);
+        let loaded = elf.segments().filter(|segment| segment.kind == PT_LOAD && !segment.flags.contains(PF_X));
         tasks.extend(loaded.map(|segment| Task {
             name: "",
             data: segment.data,
             base: base.saturating_add(segment.offset),
-            marks: Some(marks_to_search(if segment.flags & 2 == 0 { 0 } else { WRITABLE }, segment.file_size)),
+            marks: Some(marks_to_search(segment.flags.contains(PF_W), segment.file_size)),
         }));
     }
     remove_overlaps(&mut tasks);
@@ -54,10 +54,10 @@ pub(super) fn section_tasks<'data>(elf: &Elf<'data>, base: u64) -> Vec<Task<'dat
 /// Removes the overlap of tasks: in a damaged file, a table of a thousand overlapping sections would turn one image
 /// into a thousand.
 pub(super) fn remove_overlaps(tasks: &mut [Task]) {
-    let places: Vec<_> = tasks.iter().map(|task| (task.base, task.data.len())).collect();
-    for (task, known) in tasks.iter_mut().zip(elf::read_before(&places)) {
-        task.data = &task.data[known..];
-        task.base += known as u64;
+    let rests = elf::without_overlaps(tasks.iter().map(|task| (task.base, task.data)));
+    for (task, rest) in tasks.iter_mut().zip(rests) {
+        task.base += (task.data.len() - rest.len()) as u64;
+        task.data = rest;
     }
 }
 

@@ -1,6 +1,5 @@
 //! GPU code in PE files. The containers are those of Linux; the names of their sections are cut off after eight characters.
 
-use super::WRITABLE;
 use super::attribution::MOST_LINKS;
 use super::{
     KernelReader, LINKED, MODULE_IDS, RECORD, RELOCATABLE, Task, WHOLE, fatbin, marks_to_search, remove_overlaps,
@@ -64,13 +63,12 @@ fn section_tasks<'data>(sections: impl Iterator<Item = PeSection<'data>>, base: 
             continue;
         }
         let name = full_name(section.name);
-        let flags = if section.is_writable { WRITABLE } else { 0 };
         let marks = ![WHOLE, RELOCATABLE].contains(&name);
         tasks.push(Task {
             name,
             data: section.data,
             base: base.saturating_add(section.offset),
-            marks: marks.then(|| marks_to_search(flags, section.data.len() as u64)),
+            marks: marks.then(|| marks_to_search(section.is_writable, section.data.len() as u64)),
         });
     }
     remove_overlaps(&mut tasks);

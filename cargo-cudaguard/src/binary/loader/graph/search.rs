@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use super::{LoadGraph, Object, Rules};
 use crate::binary::loader::system::{self, System};
 use crate::binary::loader::{Inspection, LibraryCandidate, SearchSource, bytes_of, cache, path_of};
-use cudaguard::internal::elf::machine;
+use object::elf::{EM_386, EM_AARCH64, EM_X86_64};
 
 /// A step of the search for a library.
 enum SearchStep {
@@ -186,10 +186,10 @@ impl LoadGraph {
     /// Returns the cache's file for this name: for this kind of program, in the best hardware directory.
     fn find_in_cache(&self, system: &System, object: &Object, name: &[u8]) -> Option<PathBuf> {
         let known = match (self.machine, self.class64) {
-            (machine::X86_64, true) => Some(0x303),
-            (machine::X86_64, false) => Some(0x803),
-            (machine::X86, _) => Some(3),
-            (machine::AARCH64, true) => Some(0xa03),
+            (EM_X86_64, true) => Some(0x303),
+            (EM_X86_64, false) => Some(0x803),
+            (EM_386, _) => Some(3),
+            (EM_AARCH64, true) => Some(0xa03),
             _ => None,
         };
         let entries = cache::lookup_entries(self.cache.as_ref()?, name);

@@ -1,9 +1,10 @@
 use super::search::expand_origin;
 use super::*;
+use object::elf::EM_X86_64;
 
 #[test]
 fn dynamic_string_tokens_are_expanded() {
-    let mut system = System::from_loader(&[], machine::X86_64, &Disk::default());
+    let mut system = System::from_loader(&[], EM_X86_64, &Disk::default());
     system.lib = "lib64".to_owned();
     // glibc calls some processors of Intel "haswell".
     system.platform = "haswell".to_owned();

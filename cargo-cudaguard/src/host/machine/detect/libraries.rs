@@ -1,12 +1,12 @@
 //! Detects NVIDIA's libraries that have no key of their own in a host file.
 
 use super::described_file;
+use crate::binary::elf::Elf;
 use crate::binary::loader::{Inspection, LoadGraph};
 use crate::binary::symbols;
 use crate::family::is_installed;
 use crate::host::library_version::file_version;
 use crate::host::machine::HostLibrary;
-use cudaguard::internal::elf::Elf;
 use cudaguard::internal::env::Env;
 use cudaguard::internal::vendor;
 

@@ -4,7 +4,9 @@ use std::sync::OnceLock;
 
 use proptest::prelude::*;
 
-use super::bytes::u64_at;
+use cudaguard::internal::bytes::{u16_at, u64_at};
+use object::elf::{DT_RPATH, DT_RUNPATH, ET_DYN, ET_REL};
+
 use super::*;
 
 const SOURCE: &str = "
@@ -58,11 +60,11 @@ fn without_sections(data: &[u8]) -> Vec<u8> {
 
 fn facts(data: &[u8]) {
     let elf = Elf::parse(data).unwrap();
-    assert!(elf.is_64_bit());
-    assert_eq!(elf.kind(), kind::SHARED);
+    assert!(elf.is_64_bit);
+    assert_eq!(elf.kind, ET_DYN);
     assert_eq!(elf.soname(), Some("libdemo.so.9"));
-    assert_eq!(elf.runpath(), Some("$ORIGIN/x"));
-    assert_eq!(elf.rpath(), None);
+    assert_eq!(elf.dynamic_text(DT_RUNPATH), Some("$ORIGIN/x"));
+    assert_eq!(elf.dynamic_text(DT_RPATH), None);
     assert_eq!(elf.needed(), ["libm.so.6", "libc.so.6"]);
     assert_eq!(elf.interpreter(), None);
     assert_eq!(elf.exported_u32("demo_version"), Some(0x90F01));
@@ -70,7 +72,11 @@ fn facts(data: &[u8]) {
     assert_eq!(elf.exported_u32("demo_hidden"), None);
     assert_eq!(elf.exported_u32("demo_versio"), None);
     assert_eq!(elf.exported_u32("demo_call"), None);
-    assert!(elf.has_export("demo_call") && !elf.has_export("demo_wanted") && !elf.has_export("demo_hidden"));
+    let exported: Vec<_> =
+        elf.dynamic_symbols().filter(Symbol::is_exported).filter_map(|symbol| symbol.name()).collect();
+    assert!(
+        exported.contains(&"demo_call") && !exported.contains(&"demo_wanted") && !exported.contains(&"demo_hidden")
+    );
     assert!(elf.undefined_symbols().any(|name| name == "demo_wanted"));
     let notes: Vec<_> = elf.notes().filter(|note| note.owner == "cudaguard").collect();
     assert_eq!(notes.len(), 1);
@@ -88,7 +94,7 @@ fn library_parses_without_section_headers() {
     let bare = without_sections(library());
     assert_eq!(Elf::parse(&bare).unwrap().sections().count(), 0);
     let elf = Elf::parse(library()).unwrap();
-    assert!(elf.symbols().any(|symbol| symbol.has_name("demo_hidden")), "local symbols are in .symtab");
+    assert!(elf.symbols().any(|symbol| symbol.has_name(b"demo_hidden")), "local symbols are in .symtab");
     assert_eq!(elf.section_named(".note.demo").unwrap().data.len(), 32);
     let counted = elf.dynamic_symbols().map(|symbol| symbol.name()).collect::<Vec<_>>();
     let bare = Elf::parse(&bare).unwrap().dynamic_symbols().map(|symbol| symbol.name()).collect::<Vec<_>>();
@@ -113,7 +119,7 @@ fn object_is_parsed() {
     let dir = tempfile::tempdir().unwrap();
     let object = gcc(dir.path(), "demo.o", &["-c"]);
     let elf = Elf::parse(&object).unwrap();
-    assert_eq!(elf.kind(), kind::OBJECT);
+    assert_eq!(elf.kind, ET_REL);
     assert!(!elf.is_dynamic() && elf.needed().is_empty());
     assert_eq!(elf.notes().filter(|note| note.owner == "cudaguard").count(), 1);
     assert!(elf.undefined_symbols().any(|name| name == "demo_wanted"));
@@ -181,16 +187,20 @@ fn test_executable_is_parsed() {
 
 fn walk(data: &[u8]) -> usize {
     let Ok(elf) = Elf::parse(data) else { return 0 };
-    let _ = (elf.find_damage(), elf.interpreter(), elf.needed(), elf.soname(), elf.rpath(), elf.runpath());
+    let _ = (elf.find_damage(), elf.interpreter(), elf.needed(), elf.soname());
     elf.sections().count()
         + elf.segments().count()
         + elf.notes().map(|note| note.desc.len()).sum::<usize>()
         + elf.symbols().filter_map(|symbol| symbol.name()).count()
         + elf.dynamic_symbols().filter_map(|symbol| symbol.name()).count()
         + elf.undefined_symbols().count()
-        + elf.needed_versions().count()
-        + elf.defined_versions().count()
-        + usize::from(elf.has_export("demo_call"))
+        + elf.versions().len()
+        + links::dynamic_links(&elf).map_or(0, |links| {
+            let imports = links.symbol_imports(false);
+            imports.iter().filter(|import| links.defines(import, false)).count()
+                + links.exports().count()
+                + links.startup_slots().len()
+        })
         + elf.exported_u32("demo_version").map_or(0, |_| 1)
 }
 
@@ -232,14 +242,12 @@ proptest! {
 #[test]
 fn symbol_versions_are_read() {
     let elf = Elf::parse(library()).unwrap();
-    assert_eq!(elf.defined_versions().count(), 0);
+    assert!(elf.versions().iter().all(|entry| entry.version.of.is_some()));
     let data = std::fs::read(std::env::current_exe().unwrap()).unwrap();
     let elf = Elf::parse(&data).unwrap();
-    assert!(
-        elf.needed_versions().any(|(file, version)| file.starts_with("libc.") && version.starts_with("GLIBC_2.")),
-        "{:?}",
-        elf.needed_versions().collect::<Vec<_>>()
-    );
+    assert!(elf.versions().iter().any(|entry| {
+        entry.version.of.is_some_and(|of| of.starts_with(b"libc.")) && entry.version.name.starts_with(b"GLIBC_2.")
+    }));
     let dir = tempfile::tempdir().unwrap();
     let map = dir.path().join("map");
     std::fs::write(&map, "DEMO_1 { global: demo_call; }; DEMO_2 { global: demo_version; local: *; } DEMO_1;").unwrap();
@@ -247,7 +255,8 @@ fn symbol_versions_are_read() {
     let data = gcc(dir.path(), "libversions.so", &["-shared", "-fPIC", &script]);
     for data in [data.clone(), without_sections(&data)] {
         let elf = Elf::parse(&data).unwrap();
-        let defined: Vec<_> = elf.defined_versions().collect();
+        let versions = elf.versions().into_iter().filter(|entry| entry.version.of.is_none());
+        let defined: Vec<_> = versions.map(|entry| String::from_utf8_lossy(entry.version.name).into_owned()).collect();
         assert_eq!(defined, ["libversions.so", "DEMO_1", "DEMO_2"], "its own name is the first");
     }
 }
