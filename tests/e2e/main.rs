@@ -18,7 +18,6 @@ mod outside;
 mod policy;
 mod readme;
 mod rebuilds;
-mod recipes;
 mod record;
 mod release;
 mod requirements;
@@ -27,7 +26,6 @@ mod symptoms;
 mod tables;
 mod toolchains;
 mod unsealed;
-mod verified;
 mod windows;
 mod wrapper;
 

@@ -191,42 +191,6 @@ fn documented_commands_build_guarded_program() {
     is_whole(&project, "my-model");
 }
 
-/// The new file replaces the destination atomically, and the linked file stays unchanged.
-#[e2e(slow)]
-fn seal_writes_another_file() {
-    let project = Project::new();
-    let lib = parts::cuda("13.0").join("lib64");
-    let link =
-        format!("g++ -o linked main.o kernels.o guard.o -L'{}' -lcudart_static -ldl -lrt -lpthread", lib.display());
-    let seal = "cargo-cudaguard seal linked main.o kernels.o guard.o -o my-model";
-    let _ = project.compiled().embed("--release -o guard.o").success();
-    let _ = project.shell(&format!("{link}; cp linked before; echo old > my-model; ln my-model elsewhere")).success();
-    let printed = project.shell(seal).success();
-    assert_eq!((printed.stdout.as_str(), printed.stderr.as_str()), ("", ""));
-    is_whole(&project, "my-model");
-    let bytes = |file: &str| fs::read(project.path(file)).ok();
-    assert_eq!(bytes("linked"), bytes("before"));
-    assert_eq!(bytes("elsewhere").as_deref(), Some("old\n".as_bytes()), "who has the old one open keeps it");
-    // The destination is the linked file itself.
-    let _ = project.shell("cargo-cudaguard seal linked main.o kernels.o guard.o -o ./linked").success();
-    is_whole(&project, "linked");
-    let hidden = fs::read_dir(project.path("")).expect("it is there").flatten();
-    let hidden: Vec<OsString> =
-        hidden.map(|entry| entry.file_name()).filter(|name| name.to_string_lossy().starts_with('.')).collect();
-    assert!(hidden.is_empty(), "{hidden:?}");
-    // A failed write deletes nothing.
-    let nowhere = project.shell("cargo-cudaguard seal linked main.o kernels.o guard.o -o no/folder/my-model");
-    assert_eq!(nowhere.status(), Some(2), "{nowhere}");
-    assert!(nowhere.stderr.contains("cannot write") && nowhere.stderr.contains("no/folder/my-model"), "{nowhere}");
-    is_whole(&project, "linked");
-    // A refused file exists under neither name.
-    let _ = project.shell(&link).success();
-    project.write("cudaguard.toml", "gpu.fleet = [\"T4\"]\n");
-    let refused = project.shell(seal);
-    assert_ne!(refused.status(), Some(0), "{refused}");
-    assert!(!project.path("my-model").exists() && project.path("linked").exists(), "{refused}");
-}
-
 /// The guard is in a shared library (a plugin, an extension module), which loads without output.
 #[e2e]
 fn shared_library_is_guarded() {
@@ -242,30 +206,6 @@ fn shared_library_is_guarded() {
     let script = "import ctypes; print(ctypes.CDLL('./libpart.so').part())";
     let loaded = project.call(&python).args(["-c", script]).run().success();
     assert_eq!((loaded.stdout.as_str(), loaded.stderr.as_str()), ("7\n", ""));
-}
-
-/// The guard as C source works in C and C++, with both compilers, and in links that discard unreferenced sections.
-#[e2e(slow)]
-fn c_strings_are_escaped() {
-    let project = Project::new();
-    let _ = project.compiled().embed("-o guard.c").success();
-    let mut missing = Vec::new();
-    let lib = parts::cuda("13.0").join("lib64");
-    // Each compiler and each linker once, if all are installed.
-    for (compiler, linker) in tools::linking(&["gcc", "g++", "clang", "clang++"], &mut missing).into_iter().step_by(5) {
-        let language = if compiler.ends_with("++") { "c++" } else { "c" };
-        let _ = project
-            .shell(&format!(
-                "rm -f my-model; {compiler} -x {language} -Os -Werror -c guard.c -o guard-of-theirs.o\n\
-                     {compiler} -fuse-ld={linker} -Wl,--gc-sections -s -o my-model main.o kernels.o guard-of-theirs.o \
-                     -L'{}' -lcudart_static -lstdc++ -ldl -lrt -lpthread\n\
-                     cargo-cudaguard seal my-model main.o kernels.o --guard guard.c",
-                lib.display()
-            ))
-            .success();
-        is_whole(&project, "my-model");
-    }
-    tools::done_without(&missing);
 }
 
 /// Options of all subcommands.
@@ -367,28 +307,6 @@ fn wrong_arguments_are_rejected() {
     assert!(!project.path("my-model").exists());
 }
 
-/// A target without a guard continues its build and prints this once.
-#[e2e(slow)]
-fn seal_without_guard_is_rejected() {
-    let project = Project::new();
-    project.write(
-        "odd-cc",
-        "#!/bin/sh\nif [ \"$1\" = -dumpmachine ]; then echo sparc64-linux-gnu; else exec gcc \"$@\"; fi\n",
-    );
-    let _ = project.shell("chmod +x odd-cc").success();
-    let printed = project.compiled().embed("--compiler ./odd-cc -o guard.o").success();
-    assert!(printed.stderr.contains("big-endian") && printed.stderr.contains("my-model"), "{printed}");
-    let lib = parts::cuda("13.0").join("lib64");
-    let sealed = project
-        .shell(&format!(
-            "g++ -o my-model main.o kernels.o guard.o -L'{}' -lcudart_static -ldl -lrt -lpthread\n\
-             cargo-cudaguard seal my-model main.o kernels.o guard.o && ./my-model",
-            lib.display()
-        ))
-        .success();
-    assert_eq!((sealed.stdout.as_str(), sealed.stderr.as_str()), ("main ran\n", ""));
-}
-
 /// Returns the setup.py of the page about Python.
 fn setup_script() -> String {
     let page = fs::read_to_string(places::workspace().join("docs/start/python.md")).expect("the page");
@@ -423,25 +341,6 @@ fn setuptools_recipe_guards_module() {
     assert!(refused.status() != Some(0) && refused.stderr.contains("error[CG133]"), "{refused}");
     let last = refused.stderr.lines().last().unwrap_or_default();
     assert!(last.starts_with("cudaguard: my_extension 1.0.0 was not built"), "{refused}");
-}
-
-/// A symbolic link to a refused program is deleted with the program.
-#[e2e(slow)]
-fn refused_link_is_deleted_with_target() {
-    let project = Project::new();
-    let _ = project.compiled().embed("--release -o guard.o").success();
-    let lib = parts::cuda("13.0").join("lib64");
-    let link = format!(
-        "gcc -o my-model main.o kernels.o guard.o -L'{}' -lcudart_static -lstdc++ -ldl -lrt -lpthread",
-        lib.display()
-    );
-    let _ = project.shell(&format!("{link} && ln -s my-model other")).success();
-    project.write("cudaguard.toml", "gpu.fleet = [\"T4\"]\n");
-    let refused = project.shell("cargo-cudaguard seal other --guard guard.o").expect(1);
-    assert!(refused.stderr.contains("error[CG130]"), "{refused}");
-    for file in ["my-model", "other"] {
-        assert!(project.path(file).symlink_metadata().is_err(), "{file}: {refused}");
-    }
 }
 
 /// `embed` can run in each build: it replaces the guard only if an input has changed, also one that the guard does not contain.

@@ -2,8 +2,7 @@
 
 use std::path::Path;
 
-use crate::judge_equal;
-use cudaguard_tests::{Call, Outcome, Project, project, snapshot};
+use cudaguard_tests::{Call, Outcome, Project, project};
 
 /// Build script that links the cuDNN in `CUDNN_PATH`.
 pub(crate) const LINKS_CUDNN: &str = "\
@@ -41,11 +40,6 @@ fn finished(project: Project) -> Project {
     project.file("build.rs", LINKS_CUDNN.replace("EMBED", "cudaguard::embed!();")).file("src/main.rs", ASKS_CUDNN)
 }
 
-/// Returns the package without a guard in its source.
-pub(crate) fn unguarded(name: &str) -> Project {
-    Project::new(name).file("build.rs", LINKS_CUDNN.replace("EMBED", "")).file("src/main.rs", ASKS_CUDNN)
-}
-
 /// Builds a release with plain cargo and this cuDNN.
 #[track_caller]
 pub(crate) fn build(project: &Project, cudnn: &Path) {
@@ -63,15 +57,4 @@ pub(crate) fn runs(outcome: Outcome, version: usize) {
     let outcome = outcome.success();
     assert_eq!(outcome.stdout, format!("main: cuDNN {version}\n"), "{outcome}");
     assert_eq!(outcome.stderr, "", "without a problem there is no output");
-}
-
-/// Checks that the program was refused before `main`, with at most six lines and two for each further refusal. Compares
-/// them with the snapshot.
-#[track_caller]
-pub(crate) fn refused(outcome: Outcome, snapshot: &str, names: &[(&Path, &str)]) -> Outcome {
-    let outcome = outcome.expect(78);
-    assert_eq!(outcome.stdout, "", "refused before main: {outcome}");
-    assert!(judge_equal::fixture::is_short(&outcome.stderr), "six lines at most: {outcome}");
-    snapshot::check(&format!("scenes/{snapshot}"), &snapshot::paths(&outcome.stderr, names));
-    outcome
 }

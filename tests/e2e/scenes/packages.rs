@@ -3,24 +3,7 @@
 use cudaguard_tests::command::components;
 use cudaguard_tests::{Call, e2e, parts};
 
-use super::fixture::{build, program_in, runs, start, unguarded};
-
-#[e2e]
-fn command_guards_package_without_embed() {
-    let project = unguarded("plain");
-    let cudnn = parts::cudnn("9.15.1");
-    let _ = project.cudaguard(["build", "--release"]).env("CUDNN_PATH", &cudnn).run().success();
-    let program = project.built("release/plain");
-    assert_eq!(components(&program), ["plain"]);
-    runs(start(&program, &cudnn).run(), 91501);
-    let _ = start(&program, &parts::cudnn("9.1.0")).run().expect(78);
-    let call = || project.cudaguard(["run", "--release", "--quiet"]).env("CUDNN_PATH", &cudnn);
-    runs(call().env("LD_LIBRARY_PATH", cudnn.join("lib")).run(), 91501);
-    let absent = call().run().expect(78);
-    assert!(absent.stderr.contains("libcudnn.so.9") && absent.stdout.is_empty(), "{absent}");
-    let other = call().env("LD_LIBRARY_PATH", parts::cudnn("8.9.7-loader").join("lib")).run().expect(78);
-    assert!(other.stderr.contains("libcudnn.so.9") && other.stdout.is_empty(), "{other}");
-}
+use super::fixture::{build, program_in, runs, start};
 
 #[e2e(slow)]
 fn non_ascii_directories_work() {
