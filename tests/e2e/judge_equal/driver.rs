@@ -19,8 +19,7 @@ use cudaguard::internal::vendor::CUDNN;
 use cudaguard::internal::version::{CudaVersion, DriverRelease};
 use cudaguard_tests::{Call, Dice, Outcome, Scratch, e2e, last_report, places, skip, sorted_codes, tools, world};
 
-use super::fixture::{AARCH64, Arch, MAIN, NATIVE, Says, descriptor, is_short, manifest, version};
-use super::watched::{UNDEFINED, compile_shim};
+use super::fixture::{AARCH64, Arch, NATIVE, Says, descriptor, is_short, manifest, version};
 
 #[e2e]
 fn judges_agree_on_a_third() {
@@ -144,11 +143,6 @@ impl Machine {
 
     fn manner(self, manner: Manner) -> Self {
         self.lib(|lib| lib.manner = manner)
-    }
-
-    fn variable(mut self, name: &'static str, value: &'static str) -> Self {
-        self.variables.push((name, value));
-        self
     }
 
     fn value(&self, name: &str) -> Option<&'static str> {
@@ -868,51 +862,4 @@ fn same_cause_is_printed_once() {
     let outcome = Scene::of(&NATIVE, &manifests, &machine).start(&NATIVE, &machine, &[]).expect(78);
     assert_eq!(outcome.stderr.matches("error[CG301]").count(), 1, "{outcome}");
     assert!(outcome.stderr.contains("needed by:  one 0.1.0, two 0.1.0\n"), "{outcome}");
-}
-
-/// CUDA shows no GPU if the variable repeats one, and ends the list at the first number that no GPU has.
-#[e2e]
-fn repeated_gpu_is_resolved_by_driver() {
-    need_worlds();
-    for (list, level) in [("0,1", 0), ("1", 0), ("0,2", 0), ("0,0", 1), ("0,", 1), ("2", 1)] {
-        let mut machine = r580(&[A100, A100]);
-        machine.variables.push(("CUDA_VISIBLE_DEVICES", list));
-        let scene = Scene::of(&NATIVE, &[cudart(plain(), 13)], &machine);
-        let _ = scene.start(&NATIVE, &machine, &[]);
-        assert_eq!(scene.report()["level"], level, "{list}: {:#}", scene.report());
-    }
-}
-
-/// Starts a program that is built with sanitizers on a machine for each path through the shim.
-#[e2e(slow)]
-fn sanitizers_find_nothing() {
-    need_worlds();
-    let objects = Scratch::new("driver-sanitized");
-    let shim = objects.file("shim.o", compile_shim("gcc", UNDEFINED)).display().to_string();
-    let options: Vec<String> = UNDEFINED.split(' ').map(str::to_owned).chain([shim]).collect();
-    let cvd = "CUDA_VISIBLE_DEVICES";
-    for (manifest, machine, status) in [
-        (cudart(kernels(GpuCoverage::Cubin), 12), r535(&[A100; 8]), 0),
-        (kernels(GpuCoverage::Cubin), r580(&[NEWS]).variable(cvd, "0"), 0),
-        (cudart(kernels(GpuCoverage::Ptx), 13), r535(&[T4, H100]), 78),
-        (required(plain()), bare(), 78),
-        (kernels(GpuCoverage::Cubin), r535(&[NEWS]).init(803), 78),
-    ] {
-        let scene = Scene::new(&NATIVE, &manifest, &machine);
-        NATIVE.bare("driver-sanitized", &scene.program, &[descriptor(&manifest)], MAIN, &options);
-        let mut call = in_world(scene.scratch.path())
-            .arg(&scene.program)
-            .env("LD_LIBRARY_PATH", scene.scratch.join("lib"))
-            .env("CUDAGUARD_REPORT", scene.report_path());
-        for (name, value) in &machine.variables {
-            call = call.env(name, value);
-        }
-        if status == 0 {
-            call = call.arg("check");
-        }
-        let outcome = call.run();
-        assert!(outcome.status() == Some(status), "{:?} {outcome}", scene.report());
-        assert!(!outcome.stderr.contains("Sanitizer") && !outcome.stderr.contains("runtime error"), "{outcome}");
-        assert_eq!(outcome.stderr.is_empty(), status == 0, "{outcome}");
-    }
 }

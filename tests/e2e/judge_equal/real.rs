@@ -60,14 +60,6 @@ fn cudnn_8_is_checked() {
     refused("8.9.7", Linkage::Linked, "8.5.0");
 }
 
-#[e2e]
-fn dlopened_cudnn_is_checked() {
-    runs("9.15.1", Linkage::Dlopened, "9.15.1");
-    runs("8.1.0", Linkage::Dlopened, "8.9.7");
-    refused("9.15.1", Linkage::Dlopened, "9.1.0");
-    refused("8.9.7", Linkage::Dlopened, "8.5.0");
-}
-
 /// Tries to load cuDNN by these names in turn, and prints the version of the first that loads.
 const TRIES: &str = r#"
 #include <cudaguard.h>

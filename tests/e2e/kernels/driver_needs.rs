@@ -73,21 +73,6 @@ fn ptx_text_beside_containers_needs_driver() {
     assert_eq!(word, "runs", "{text}");
 }
 
-/// Wheel repair copies the runtime under a name with a hash and the complete release.
-#[e2e]
-fn renamed_cudart_is_cudart() {
-    let bench = Bench::new("13.0");
-    bench.write("k.cu", KERNEL);
-    bench.write("empty.c", b"");
-    let name = "libcudart-ab12cd34.so.13.0.96";
-    bench.tool(&format!("gcc -shared -Wl,-soname,{name} empty.c -o {name}"));
-    bench.nvcc(&format!("-c -Xcompiler -fPIC {} k.cu -o k.o", gencode("75:sm_75")));
-    bench.tool(&format!("gcc -shared -Wl,--no-as-needed k.o ./{name} -o renamed.so"));
-    let (word, text) = verdict(&bench, "renamed.so", "470.57.02", "T4");
-    assert_eq!(word, "refused", "{text}");
-    assert_named(&bench, "renamed.so", "7.5", "13.0", "580.65.06");
-}
-
 /// No document says whether a driver of an older major loads the code; the header of a cubin shows its major.
 #[e2e(slow)]
 fn code_of_cuda_11_is_unknown_on_10() {
@@ -111,36 +96,6 @@ fn code_of_cuda_11_is_unknown_on_10() {
             let call = call(["verify", option]).arg(bench.path("forced.json")).arg(bench.path(file));
             let _ = call.run().expect(status);
         }
-    }
-}
-
-#[e2e(slow)]
-fn relocatable_archive_is_not_loaded() {
-    let bench = Bench::new("13.0");
-    bench.write("k.cu", KERNEL);
-    bench.nvcc(&format!("-rdc=true -c {} k.cu -o k.o", gencode("80:sm_80")));
-    bench.tool("ar rcs libk.a k.o");
-    for subcommand in [&["verify", "--driver", "470", "--gpu", "A100"][..], &["requirements"]] {
-        let outcome = call(subcommand).arg(bench.path("libk.a")).run().expect(2);
-        assert!(outcome.stderr.contains("only input for the device linker"), "{outcome}");
-    }
-    // The host code of the archive uses the CUDA runtime.
-    bench.write(
-        "run.cu",
-        b"__global__ void k(int *p) { *p = 1; }\nint run() { int *p; cudaMalloc(&p, 4); k<<<1, 1>>>(p); return 0; }\n",
-    );
-    bench.write(
-        "whole.cu",
-        b"__global__ void whole(int *p) { *p = 2; }\nint other() { whole<<<1, 1>>>(0); return 0; }\n",
-    );
-    bench.nvcc(&format!("-rdc=true -c {} run.cu -o run.o", gencode("90:sm_90")));
-    bench.nvcc(&format!("-c {} whole.cu -o whole.o", gencode("80:sm_80")));
-    for objects in ["run.o", "run.o whole.o"] {
-        bench.tool(&format!("ar rcs librun.a {objects}"));
-        let (word, text) = verdict(&bench, "librun.a", "580.95.05", "A100");
-        assert_eq!(word, "unknown", "{text}");
-        assert!(text.contains("librun.a: a part of its GPU code is input for the device linker"), "{text}");
-        let _ = std::fs::remove_file(bench.path("librun.a"));
     }
 }
 

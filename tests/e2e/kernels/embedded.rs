@@ -3,7 +3,7 @@
 use cargo_cudaguard::binary::kernels::{Coverage, ImageForm, KernelImage, Kernels, Role};
 use cudaguard_tests::{Call, e2e, tools};
 
-use super::toolkit_tools::{Bench, found, gencode, names};
+use super::toolkit_tools::{Bench, gencode};
 
 /// Returns section and arch of each image.
 fn places(kernels: &Kernels) -> Vec<(String, String)> {
@@ -123,65 +123,6 @@ fn main() {
     // The fatbin covers 7.5 and newer, the linked code 8.0 and newer. The PTX text and the cubin do not count.
     assert_eq!(kernels.gpu_support((9, 0)).by, Coverage::Ptx);
     assert_eq!(kernels.gpu_support((7, 5)).by, Coverage::Partial);
-}
-
-#[e2e(slow)]
-fn linkers_keep_device_code() {
-    let bench = Bench::new("13.5");
-    let asked = "80:sm_80 90:sm_90,compute_90";
-    bench.nvcc(&format!("-c {} k.cu -o k.o", gencode(asked)));
-    bench.nvcc(&format!("-dc {} a.cu -o a.o", gencode(asked)));
-    bench.nvcc(&format!("-dc {} b.cu -o b.o", gencode(asked)));
-    bench.nvcc(&format!("-dlink {} a.o b.o -o link.o", gencode("80:sm_80 90:sm_90")));
-    let mut missing = Vec::new();
-    for linker in tools::linkers(&mut missing) {
-        let link = |objects: &str, name: &str, more: &str| {
-            let root = cudaguard_tests::parts::cuda("13.5");
-            bench.tool(&format!(
-                "g++ -fuse-ld={linker} -Wl,--gc-sections {more} {objects} -o {name} -L'{}' -lcudadevrt -lcudart_static -ldl -lpthread -lrt",
-                root.join("lib").display()
-            ));
-            bench.read(name)
-        };
-        let whole = link("k.o", "whole", "-s");
-        assert_eq!(found(&whole, Role::Kernels), [names(asked)], "{linker}");
-        for more in ["-s", "-no-pie"] {
-            let relocatable = link("a.o b.o link.o", "relocatable", more);
-            assert_eq!(found(&relocatable, Role::Linked), [["sm_80", "sm_90"]], "{linker} {more}");
-            assert_eq!(found(&relocatable, Role::Input), [names(asked), names(asked)], "{linker} {more}");
-            assert_eq!(relocatable.gpu_support((10, 0)).by, Coverage::Ptx, "{linker} {more}");
-        }
-    }
-    // A static library with its own device link: the inputs are not counted twice.
-    bench.tool("ar rcs libboth.a a.o b.o link.o");
-    let archive = bench.read("libboth.a");
-    assert_eq!(found(&archive, Role::Linked), [["sm_80", "sm_90"]]);
-    assert_eq!(found(&archive, Role::Input), [names(asked), names(asked)]);
-    tools::done_without(&missing);
-}
-
-/// Compilers refer to the target of the record in different ways: by section, by a symbol with any number, or from a later
-/// position.
-#[e2e(slow)]
-fn device_link_record_is_read() {
-    let bench = Bench::new("13.5");
-    bench.nvcc(&format!("-fatbin {} alone.cu -o linked.fatbin", gencode("80:sm_80")));
-    bench.nvcc(&format!("-dc {} b.cu -o b.o", gencode("80:sm_80,compute_80")));
-    for (name, target) in [("section", ".nv_fatbin+8"), ("symbol", "zz_last"), ("behind", "zz_last-8+8")] {
-        bench.write(
-            "link.s",
-            format!(
-                ".section .nv_fatbin,\"a\"\n.balign 8\n.quad 0\n.globl zz_last\nzz_last:\n.incbin \"linked.fatbin\"\n\
-                 .section .nvFatBinSegment,\"aw\"\n.balign 8\n.long 0x466243b1, 2\n.quad {target}\n.quad 0\n"
-            )
-            .as_bytes(),
-        );
-        bench.tool("as link.s -o link.o");
-        bench.tool(&format!("ar rcs {name}.a b.o link.o"));
-        let archive = bench.read(&format!("{name}.a"));
-        assert_eq!(found(&archive, Role::Linked), [["sm_80"]], "{name}");
-        assert_eq!(found(&archive, Role::Input), [["compute_80", "sm_80"]], "{name}");
-    }
 }
 
 #[e2e]

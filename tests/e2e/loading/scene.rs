@@ -35,11 +35,6 @@ impl Scene {
         Self { dir, variables: RefCell::default(), compiler: "gcc" }
     }
 
-    /// Uses another compiler to link the program.
-    pub(crate) fn by(self, compiler: &'static str) -> Self {
-        Self { compiler, ..self }
-    }
-
     /// Returns a path in the directory.
     pub(crate) fn at(&self, name: &str) -> PathBuf {
         self.dir.path().join(name)

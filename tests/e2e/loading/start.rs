@@ -10,13 +10,12 @@ use cargo_cudaguard::binary::file::Binary;
 use cargo_cudaguard::binary::mapped_file::{Contents, OpenFiles};
 use cargo_cudaguard::start;
 use cudaguard::internal::env::Env;
-use cudaguard::internal::finding::{Code, Finding};
+use cudaguard::internal::finding::Finding;
 use cudaguard::internal::manifest::{Linkage, Requirement};
 use cudaguard::internal::version::Version;
 use cudaguard_tests::{Call, Scratch, command, e2e, fake_library, skip, world};
 
 use super::guarded_programs;
-use super::scene::Scene;
 
 const BUILT: Version = Version::new(9, 15, 1);
 const SIGPIPE: u32 = 13;
@@ -36,10 +35,6 @@ fn caller_signals_and_variables_are_kept() {
         let mask = u64::from_str_radix(mask, 16).expect("a mask of signals");
         assert_eq!(mask >> (SIGPIPE - 1) & 1 == 1, ignored, "{outcome}");
     }
-}
-
-fn codes(findings: &[Finding]) -> Vec<Code> {
-    findings.iter().map(|finding| finding.code).collect()
 }
 
 fn release(dir: &Path, version: (u32, u32, u32)) -> PathBuf {
@@ -121,25 +116,6 @@ fn unreadable_directory_is_unknown() {
     let reported = needs(&scratch, &shut);
     fs::set_permissions(&shut, fs::Permissions::from_mode(0o755)).unwrap();
     assert_eq!(reported, both("CG501"));
-}
-
-#[e2e]
-fn missing_loader_is_reported() {
-    let scene = Scene::new("loader");
-    scene.program(&["-Wl,--dynamic-linker,/lib/ld-of-nowhere.so.1"]);
-    let findings = start::predict_start(&scene.at("prog"), &Env::without_variables());
-    assert_eq!(codes(&findings), [Code::LibraryAbsent]);
-    assert!(findings[0].message.contains("/lib/ld-of-nowhere.so.1"), "{}", findings[0].message);
-    assert!(Command::new(scene.at("prog")).output().is_err());
-}
-
-#[e2e]
-fn program_for_other_machine_is_refused() {
-    let scene = Scene::new("machine");
-    // No emulator is registered for this machine.
-    scene.program(&[]).altered("prog", "other", 18, 80);
-    let findings = start::predict_start(&scene.at("other"), &Env::without_variables());
-    assert_eq!(codes(&findings), [Code::WrongMachine]);
 }
 
 #[e2e(slow)]

@@ -7,7 +7,7 @@ use cudaguard_tests::command::call;
 use cudaguard_tests::world::{self, A100, MakeMachine as _, World};
 use cudaguard_tests::{Call, Scratch, e2e, parts, tools};
 
-use super::fixture::{Build, STATIC_CUDART, before_linking, nvcc, object, reported};
+use super::fixture::{Build, before_linking, nvcc, object, reported};
 
 /// Returns an object with this text in its read-only data, behind this number of other bytes.
 fn text_object(dir: &Path, text: &str, before: usize) -> PathBuf {
@@ -75,22 +75,6 @@ fn ptx_text_needs_driver() {
     }
 }
 
-/// The layout of a program that opens libcuda by name and contains only PTX text.
-#[e2e]
-fn ptx_text_alone_needs_driver() {
-    let scratch = Scratch::without_blanks("unsealed");
-    let ptx = newest_ptx(scratch.path());
-    let [unsealed, _] = twins(&scratch, &[text_object(scratch.path(), &ptx, 0)]);
-    let text = started(&unsealed, "580.95.05", 13000, true);
-    assert!(text.contains("error[CG302]: the driver is too old for compute_80 on compute capability 8.0"), "{text}");
-    let _ = started(&unsealed, "620.70.06", 13050, false);
-    // Nothing shows whether a static cudart is linked.
-    let place = Scratch::new("unsealed-world");
-    let machine = World::new("620.70.06", 13050, &[A100]).make(&place.join("world"));
-    let outcome = machine.call(&unsealed, &[]).arg("check").dir(place.path()).run().success();
-    assert!(outcome.stdout.contains(STATIC_CUDART), "{outcome}");
-}
-
 /// Text about PTX, and templates whose numbers are filled in at run time, are not PTX. Modules that set conditions of CUDA graphs require
 /// nothing.
 #[e2e(slow)]
@@ -119,16 +103,4 @@ fn ptx_header_is_strict() {
         let [unsealed, _] = twins(&scratch, &[others, vec![text_object(scratch.path(), &text, 0)]].concat());
         let _ = started(&unsealed, "580.95.05", 13000, refused);
     }
-}
-
-/// With more than 1 MiB of read-only data, the start lists GPU code outside containers as not checked.
-#[e2e(slow)]
-fn much_data_is_not_searched() {
-    let scratch = Scratch::without_blanks("unsealed");
-    let ptx = newest_ptx(scratch.path());
-    let [unsealed, sealed] = twins(&scratch, &[text_object(scratch.path(), &ptx, 1 << 20)]);
-    let place = Scratch::new("unsealed-world");
-    let machine = World::new("580.95.05", 13000, &[A100]).make(&place.join("world"));
-    let status = |program: &Path| reported(&place, &machine, program, &[]).0.starts_with("status Some(78)");
-    assert_eq!([status(&unsealed), status(&sealed)], [false, true]);
 }
