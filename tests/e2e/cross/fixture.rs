@@ -12,7 +12,6 @@ use object::elf::Machine;
 
 pub(crate) const AARCH64: &str = "aarch64-unknown-linux-gnu";
 pub(crate) const MUSL: &str = "x86_64-unknown-linux-musl";
-pub(crate) const WINDOWS: &str = "x86_64-pc-windows-gnu";
 pub(crate) const WASM: &str = "wasm32-unknown-unknown";
 /// Target of the build machine.
 pub(crate) const HOST: &str = "x86_64-unknown-linux-gnu";
@@ -29,12 +28,12 @@ fn panic(_: &core::panic::PanicInfo) -> ! {
     loop {}
 }
 "#;
-pub(crate) const C_LIBRARY: &str = r#"#![cfg_attr(any(target_arch = "wasm32", target_arch = "powerpc64", target_arch = "arm"), no_std)]
+pub(crate) const C_LIBRARY: &str = r#"#![cfg_attr(target_arch = "wasm32", no_std)]
 #[no_mangle]
 pub extern "C" fn answer() -> u32 {
     42
 }
-#[cfg(any(target_arch = "wasm32", target_arch = "powerpc64", target_arch = "arm"))]
+#[cfg(target_arch = "wasm32")]
 #[panic_handler]
 fn panic(_: &core::panic::PanicInfo) -> ! {
     loop {}

@@ -5,4 +5,3 @@ mod aarch64;
 mod fixture;
 mod other_targets;
 mod static_programs;
-mod windows;

@@ -2,8 +2,7 @@
 
 use std::fs;
 
-use cargo_cudaguard::binary::file::Binary;
-use cudaguard_tests::{Project, e2e, tools};
+use cudaguard_tests::{e2e, tools};
 
 use super::fixture::{MUSL, WASM, built, embedding, guard, nothing_to_do, plain, printed, with_linkers};
 use super::static_programs::{is_static_and_guarded, release, with_cudnn};
@@ -63,38 +62,4 @@ fn embed_works_on_other_targets() {
         let bytes = fs::read(built(&project, target, program)).expect("it was built");
         assert!(bytes.starts_with(magic), "{program}");
     }
-}
-
-/// Builds for a Linux target with ELF but without CUDA. The C library uses no libc, because none is installed for these
-/// targets.
-fn of_a_strange_machine(project: &Project, target: &str, reason: &str) {
-    tools::need_all(&["clang", "ld.lld"]);
-    let variable = target.to_uppercase().replace('-', "_");
-    let outcome = guard(project, ["build", "--example", "plugin", "--target", target])
-        .env(format!("CARGO_TARGET_{variable}_LINKER"), "clang")
-        .env(
-            format!("CARGO_TARGET_{variable}_RUSTFLAGS"),
-            format!(
-                "-Cpanic=abort -Ctarget-feature=-crt-static -Clink-arg=--target={target} -Clink-arg=-fuse-ld=lld \
-                 -Clink-arg=-nostdlib"
-            ),
-        )
-        .run()
-        .success();
-    assert_eq!(printed(&outcome, "cudaguard: 0 of 1 target guarded"), 1, "{outcome}");
-    assert_eq!(
-        printed(&outcome, &format!("not guarded: plugin: CUDA does not exist for {target}, {reason}")),
-        1,
-        "{outcome}"
-    );
-    let bytes = fs::read(built(project, target, "examples/libplugin.so")).expect("it was built");
-    assert!(bytes.starts_with(b"\x7fELF"), "{target}");
-    if let Ok(binary) = Binary::read(&built(project, target, "examples/libplugin.so")) {
-        assert_eq!(binary.notes.len(), 0, "{target}");
-    }
-}
-
-#[e2e(slow)]
-fn big_endian_target_is_not_guarded() {
-    of_a_strange_machine(&plain("big-endian"), "powerpc64-unknown-linux-musl", "a big-endian machine");
 }

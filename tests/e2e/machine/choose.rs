@@ -2,10 +2,9 @@
 
 use std::fmt::Write as _;
 
-use cudaguard::internal::manifest::{GpuCoverage, Manifest, Requirement};
-use cudaguard_tests::{Call, Scratch, e2e, tools};
+use cudaguard_tests::{Scratch, e2e};
 
-use super::fixture::{self, asks_driver, call, gpu};
+use super::fixture::call;
 
 /// The machines of [`PUBLISHED`]: GPU and driver.
 const MACHINES: [(&str, &str); 10] = [
@@ -256,80 +255,4 @@ fn other_candidates_have_reasons() {
         let is_for_installer = candidates.contains("--format");
         assert!(!is_for_installer || outcome.stdout.lines().count() == lines.len(), "{candidates}: {}", outcome.stdout);
     }
-}
-
-/// Returns a program whose GPU rows begin with compute capability 8.0.
-fn program_for(by: GpuCoverage, code: &str) -> Manifest {
-    let mut manifest = asks_driver();
-    manifest.requires.retain(|row| !matches!(row, Requirement::Gpu { .. }));
-    manifest.requires.push(gpu((0, 0), Some((7, 255)), GpuCoverage::Nothing, "", None));
-    manifest.requires.push(gpu((8, 0), None, by, code, None));
-    manifest
-}
-
-#[e2e]
-fn files_are_ranked_by_code() {
-    tools::need("python3");
-    let scratch = Scratch::new("choose-files");
-    for (name, by, code) in [
-        ("native", GpuCoverage::Cubin, "sm_80"),
-        ("ptx", GpuCoverage::Ptx, "compute_80"),
-        ("open", GpuCoverage::Unknown, ""),
-    ] {
-        fixture::program(&scratch.join(name), &[program_for(by, code)]);
-    }
-    for (candidates, gpu, status, lines) in [
-        (
-            &["ptx", "open", "native"][..],
-            "A100",
-            0,
-            &["the described machine: native", "  ptx: runs through PTX; native has native code", "  open: unknown: "]
-                [..],
-        ),
-        (&["open", "ptx"], "A100", 0, &["the described machine: ptx"]),
-        (&["open"], "A100", 2, &["the described machine: unknown: no candidate certainly runs", "  open: unknown: "]),
-        (&["ptx", "native"], "V100", 1, &["the described machine: no candidate runs", "  native: refused: CG303: "]),
-        (&["ptx", "cu130"], "A100", 0, &["the described machine: cu130"]),
-    ] {
-        let outcome = call(["choose"]).args(candidates).args(["--gpu", gpu, "--driver", "580"]).dir(&scratch).run();
-        let outcome = outcome.expect(status);
-        for line in lines {
-            assert!(
-                outcome.stdout.lines().any(|one| one.starts_with(line)),
-                "{candidates:?}: no {line:?} in {outcome}"
-            );
-        }
-    }
-    // A directory of packages.
-    std::fs::create_dir(scratch.join("index")).expect("a directory can be made");
-    std::fs::write(scratch.join("index/readme.txt"), "no package").expect("a file can be written");
-    for (wheel, program) in [("a-1.0-py3-none-any.whl", "native"), ("b-2.0-py3-none-any.whl", "ptx")] {
-        let wheel = format!("index/{wheel}");
-        let _ = Call::new("python3").args(["-m", "zipfile", "-c", &wheel, program]).dir(scratch.path()).run().success();
-    }
-    let outcome =
-        call(["choose", "--index", "index", "--gpu", "A100", "--driver", "580"]).dir(&scratch).run().expect(0);
-    assert!(outcome.stdout.starts_with("the described machine: index/a-1.0-py3-none-any.whl\n"), "{outcome}");
-    let wheel = ["choose", "--index", "index", "--gpu", "A100", "--driver", "580", "--format", "conda"];
-    let outcome = call(wheel).dir(&scratch).run().expect(2);
-    assert!(outcome.stderr.contains("the chosen candidate has no arguments for this format"), "{outcome}");
-    // A wheel that cannot be read, and a directory without packages.
-    std::fs::write(scratch.join("index/c-9.0-py3-none-any.whl"), "no archive").expect("a file can be written");
-    let outcome =
-        call(["choose", "--index", "index", "--gpu", "A100", "--driver", "580"]).dir(&scratch).run().expect(0);
-    assert!(outcome.stdout.contains("  index/c-9.0-py3-none-any.whl: unknown: "), "{outcome}");
-    std::fs::create_dir(scratch.join("empty")).expect("a directory can be made");
-    let outcome = call(["choose", "--index", "empty"]).dir(&scratch).run().expect(2);
-    assert!(outcome.stderr.contains("empty: contains no wheel or conda package"), "{outcome}");
-    // One machine of a list cannot be read; the others get their choice.
-    let fleet = scratch
-        .file("fleet.jsonl", "{\"name\": \"a\", \"driver\": 7}\n{\"name\": \"b\", \"gpus\": [{\"cc\": \"7.0\"}]}\n");
-    let outcome = call(["choose", "ptx", "native", "--json", "--fleet"]).arg(fleet).dir(&scratch).run().expect(1);
-    let choice: serde_json::Value = serde_json::from_str(outcome.stdout.trim()).expect("one line");
-    assert_eq!(choice["candidates"][1]["findings"][0]["code"], "CG303", "{choice:#}");
-    // The same file has the same verdict as `verify`, also on this machine.
-    let verified = call(["verify", "native", "--json"]).dir(&scratch).run();
-    let chosen = call(["choose", "native", "--json"]).dir(&scratch).run();
-    assert_eq!(verified.status(), chosen.status());
-    assert_eq!(verified.json()["verdict"], chosen.json()["candidates"][0]["verdict"]);
 }

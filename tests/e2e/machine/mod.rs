@@ -9,7 +9,6 @@ mod fleet;
 mod hostile_text;
 mod local_host;
 mod map;
-mod nccl;
 mod simulate;
 mod unguarded_programs;
 

@@ -29,38 +29,6 @@ int main(void) {
 }
 "#;
 
-/// Looks for the functions in its arguments: `NAME` with dlsym, `NAME@12040` with cuGetProcAddress.
-const LOOK_UP: &str = r#"
-#include <dlfcn.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-int main(int count, char **names) {
-  void *cuda = dlopen("libcuda.so.1", RTLD_NOW), *found;
-  int (*get)(const char *, void **, int, unsigned long long, int *) = dlsym(cuda, "cuGetProcAddress_v2");
-  for (int k = 1, status = -1; k < count; k++) {
-    char *version = strchr(names[k], '@');
-    if (!version) { printf("%d ", dlsym(cuda, names[k]) != 0); continue; }
-    *version = 0;
-    printf("%d/", get(names[k], &found, atoi(version + 1), 0, &status));
-    printf("%d ", status);
-  }
-  return 0;
-}
-"#;
-
-/// Calls the CUDA runtime in its first argument.
-const RUNTIME: &str = r#"
-#include <dlfcn.h>
-#include <stdio.h>
-int main(int count, char **names) {
-  void *memory, *runtime = dlopen(names[1], RTLD_NOW);
-  int gpus = -1, status = ((int (*)(int *))dlsym(runtime, "cudaGetDeviceCount"))(&gpus);
-  printf("%d %d %d", status, gpus, ((int (*)(void **, unsigned long))dlsym(runtime, "cudaMalloc"))(&memory, 100));
-  return 0;
-}
-"#;
-
 fn simulate(options: &str) -> Call {
     simulate_with(options.split_whitespace())
 }
@@ -100,50 +68,6 @@ fn driver_answers_for_described_machine() {
         assert_eq!(outcome.stdout.trim(), expected, "{options}");
         let says = outcome.stderr.contains("cuLaunchKernel: kernels do not run on a simulated machine");
         assert_eq!(says, expected.contains("launch"), "{options}: {outcome}");
-    }
-}
-
-/// Compiles a program.
-fn compile(scratch: &Scratch, name: &str, source: &str) -> std::path::PathBuf {
-    let source = scratch.file(format!("{name}.c"), source);
-    let _ = Call::new("cc").arg(source).arg("-o").arg(scratch.join(name)).arg("-ldl").run().success();
-    scratch.join(name)
-}
-
-#[e2e(slow)]
-fn driver_exports_functions_of_its_release() {
-    world::need();
-    let scratch = Scratch::new("simulated functions");
-    let program = compile(&scratch, "look-up", LOOK_UP);
-    for (driver, names, expected) in [
-        ("510", "cuInit cuGetProcAddress cuGetProcAddress_v2 cuMemAdvise cuLibraryLoadData", "1 1 0 1 0"),
-        ("550", "cuLibraryLoadData cuGetProcAddress_v2 cuCtxCreate_v4 nothing", "1 1 0 0"),
-        ("550", "cuInit@2000 cuMemAlloc@3020 cuCtxCreate@12050 nothing@12000", "0/0 0/0 0/0 500/1"),
-        ("550", "cuLibraryLoadData@12000 cuLibraryLoadData@11080 cuCtxCreate_v4@13000", "0/0 500/2 500/1"),
-    ] {
-        let options = format!("--gpu T4 --driver {driver}");
-        let outcome = simulate(&options).arg(&program).args(names.split(' ')).run().success();
-        assert_eq!(outcome.stdout.trim(), expected, "{driver}: {names}");
-    }
-}
-
-#[e2e(slow)]
-fn cuda_runtime_reports_that_it_does_not_work() {
-    world::need();
-    let scratch = Scratch::new("simulated runtime");
-    let program = compile(&scratch, "runtime", RUNTIME);
-    for (toolkit, driver, expected) in [
-        ("11.8", "470", "801 -1 801"),
-        ("11.8", "580", "801 -1 801"),
-        ("13.0", "580", "801 -1 801"),
-        ("13.5", "620", "801 -1 801"),
-        ("13.0", "535", "35 -1 35"),
-    ] {
-        let options = format!("--gpu A100 --driver {driver}");
-        let outcome = simulate(&options).arg(&program).arg(parts::cudart(toolkit)).run().success();
-        assert_eq!(outcome.stdout, expected, "{toolkit} with driver {driver}");
-        let says = outcome.stderr.contains("the CUDA runtime needs private functions of a real driver");
-        assert!(says || expected.starts_with("35"), "{outcome}");
     }
 }
 

@@ -76,32 +76,6 @@ fn module_has_the_answer_of_its_environment() {
     }
 }
 
-/// Frameworks stop at their first use of a cuDNN with an older minor than that of their build.
-#[e2e]
-fn package_of_a_file_counts() {
-    for (installed, status) in [("9.1.0.70", 0), ("9.0.0.312", 2)] {
-        let scratch = Scratch::new("package of a file");
-        let site = scratch.join("site-packages");
-        link("int cudaMalloc(void);\n", &site.join("libcudart.so.12"), &["-Wl,-soname,libcudart.so.12"]);
-        let library = site.join("libcudart.so.12").display().to_string();
-        link("int use(void) { return 0; }\n", &site.join(MODULE), &["-Wl,--no-as-needed,-rpath,$ORIGIN/..", &library]);
-        install(&site, "app", "1.0", "nvidia-cudnn-cu12==9.1.0.70", MODULE);
-        install(&site, "nvidia_cudnn_cu12", installed, "", "nvidia/cudnn/lib/libcudnn.so.9");
-        let (source, program) = (scratch.file("main.c", "int main(void) { return 0; }\n"), scratch.join("program"));
-        let link = Call::new("cc").arg("-o").args([&program, &source]).arg("-Wl,--no-as-needed").arg(site.join(MODULE));
-        let _ = link.arg(format!("-Wl,-rpath,{}", site.join("app").display())).run().success();
-        for file in [&site, &site.join(MODULE), &program] {
-            let (found, text) = verify(file, &H100);
-            assert_eq!(found, status, "{installed}: {text}");
-            assert_eq!(text.contains("an older cuDNN"), status == 2, "{installed}: {text}");
-        }
-        for file in [&site.join(MODULE), &program] {
-            let text = command::call(["doctor"]).arg(file).run().to_string();
-            assert_eq!(text.contains("an older cuDNN"), status == 2, "{installed}: {text}");
-        }
-    }
-}
-
 /// Each package has a row, with the libraries of the environment; the status is the worst of the packages that are named.
 #[e2e(slow)]
 fn packages_are_judged_one_by_one() {

@@ -1,6 +1,5 @@
 //! Windows files: the DLLs that the Windows loader picks, compared with Wine, and findings about PE files.
 
-mod closure;
 pub(crate) mod guard;
 mod on_wine;
 pub(crate) mod wine;

@@ -5,11 +5,11 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use cudaguard_tests::scratch::target_without_blanks;
-use cudaguard_tests::{BuiltOnce, Call, Scratch, command, e2e, parts, places, skip, tools};
+use cudaguard_tests::{BuiltOnce, Call, Scratch, command, e2e, parts, places, tools};
 
 use super::COMPILER;
 use super::guard::{LINKED, NEW, cudnn_dll};
-use super::wine::{WINE, Wine};
+use super::wine::Wine;
 
 const TARGET: &str = "x86_64-pc-windows-gnu";
 /// A build takes minutes.
@@ -56,51 +56,6 @@ fn start_wine(name: &str) -> Wine {
     let wine = Wine::new(name);
     wine.add_random_numbers();
     wine
-}
-
-/// Unit tests that start tools of Linux, or expect paths of Unix.
-const FOR_UNIX: [&str; 20] = [
-    "binary::elf::tests",
-    "unrelated_files_are_omitted",
-    "git_ignored_files_are_skipped",
-    "waiting_threads_compile_once",
-    "objects_contain_no_paths",
-    "static_libc_flags_are_parsed",
-    "path_lists_are_split",
-    "current_executable_texts_are_read",
-    "gnu_archives_are_read",
-    "non_binary_is_rejected_with_reason",
-    "test_executable_is_parsed",
-    "env_section_variables_are_read",
-    "program_without_arguments_keeps_blanks",
-    "completed_options_exist_in_cargo",
-    "finding_repeats_after_input_changes",
-    "stub_directory_counts_if_loaded_from",
-    "cached_guard_equals_fresh_guard",
-    "user_name_is_not_shown",
-    "build_machine_directories_are_reported",
-    "directories_are_found_in_texts",
-];
-
-#[e2e(slow)]
-fn unit_tests_pass() {
-    let wine = start_wine("windows-units");
-    let part = parts::part("rust-cross");
-    if !has_test_library(None) && !has_test_library(Some(part.join("lib/rustlib").join(TARGET).join("lib"))) {
-        // An earlier version of `tests/parts/finish.py` completed it.
-        skip("a rust-cross with libtest", "rm -r target/parts/rust-cross, and run the test again");
-    }
-    let outcome = cargo("test")
-        .args(["--package", "cudaguard", "--lib", "--no-fail-fast", "--"])
-        .args(FOR_UNIX.iter().flat_map(|test| ["--skip", test]))
-        // The properties do not depend on the system. A few cases show that they hold there, too.
-        .env("PROPTEST_CASES", "4")
-        .env("CARGO_TARGET_X86_64_PC_WINDOWS_GNU_RUNNER", WINE)
-        .env("WINEPREFIX", wine.prefix())
-        .env("WINEDEBUG", "-all")
-        .run()
-        .success();
-    assert_eq!(outcome.stdout.matches("test result: ok").count(), 2, "{outcome}");
 }
 
 /// A program, its DLLs, a wheel and a compressed archive of them, and libraries for Linux.
