@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use cudaguard_tests::skip::skip_all;
-use cudaguard_tests::world::{Machine, MakeMachine as _, World};
+use cudaguard_tests::world::Machine;
 use cudaguard_tests::{Call, Outcome, Scratch, command, parts, places, scratch, snapshot, tools};
 use serde_json::Value;
 
@@ -74,12 +74,6 @@ impl Tree {
             tree.write(file, text);
         }
         tree
-    }
-
-    /// Uses a fake machine to build the project.
-    pub(crate) fn on(mut self, world: &World) -> Self {
-        self.machine = Some(world.make(&self.scratch.join("machine")));
-        self
     }
 
     pub(crate) fn source(&self) -> PathBuf {

@@ -4,14 +4,12 @@
 //! Each configuration takes seconds, so a test configures a project once and checks many properties.
 
 mod building;
-mod cudnn;
 mod detected;
 mod failing_builds;
 pub(crate) mod fixture;
 mod header;
 mod libraries;
 mod lock;
-mod native_arch;
 mod package_discovery;
 mod rebuilds;
 mod several_targets;

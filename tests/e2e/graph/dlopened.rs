@@ -13,7 +13,6 @@ use cudaguard::internal::finding::Severity;
 use cudaguard::internal::guard::{DLOPEN_SECTION, DLOPEN_TYPE};
 use cudaguard::internal::manifest::{Linkage, Manifest, Requirement};
 use cudaguard::internal::version::CudaVersion;
-use cudaguard_tests::world::{self, H100, Machine, MakeMachine as _, World};
 use cudaguard_tests::{Call, command, e2e, fake_library, parts, scratch, snapshot};
 
 use super::fixture::Tree;
@@ -52,76 +51,6 @@ fn dlopening_crates_are_detected() {
     readable_by_others(&tree, &program);
     predicted(&tree, &program);
     a_driver_without_the_functions(&program, &manifest);
-}
-
-/// cudarc looks up each function at its first call. The program has no kernels and links no library of NVIDIA's.
-#[e2e(slow)]
-fn opened_driver_is_judged_without_kernels() {
-    world::need();
-    let features = "features = [\"std\", \"driver\", \"nvrtc\", \"cuda-12080\", \"dynamic-loading\"] }\n";
-    let tree =
-        tree("opens-driver", &format!("cudarc = {{ version = \"=0.19.10\", default-features = false, {features}"));
-    tree.write("src/main.rs", &context_program("new(0)"));
-    let _ = tree.call("12.8", &["build"]).run().success();
-    let program = tree.root().join("target/debug/app");
-    let rows = manifest(&program).requires;
-    let [Requirement::Driver { cuda, because, .. }] = &rows[..] else { panic!("{rows:?}") };
-    assert_eq!((*cuda, &**because), (CudaVersion::new(7, 0), "cudarc 0.19.10 (cuDevicePrimaryCtxRetain)"));
-
-    let good = || World::new("580.95.05", 13000, &[H100]);
-    let upgraded = World { kernel: Some("570.86.10".into()), ..good() }.library(|library| library.init = 803);
-    let stub = good().library(|library| (library.release, library.init) = ("1.1".into(), 34));
-    let judge = |name: &str, machine: &Machine, code: &str| {
-        let started = machine.call(&program, &[]).run().expect(if code.is_empty() { 0 } else { 78 });
-        assert!(started.stderr.contains(code) && started.stderr.is_empty() == code.is_empty(), "{name}: {started}");
-        let verified = machine.call(command::path(), &[]).args(["cudaguard", "verify"]).arg(&program).run();
-        let verified = verified.expect(i32::from(!code.is_empty()));
-        assert!(verified.stderr.contains(code), "{name}: {verified}");
-    };
-    for (name, world, code) in [("good", good(), ""), ("upgraded", upgraded, "CG304"), ("stub", stub, "CG306")] {
-        judge(name, &world.make(&tree.sibling(name)), code);
-    }
-    // cudarc tries libcuda.so before libcuda.so.1.
-    let stubs = parts::cuda("13.0").join("lib/stubs");
-    let mut machine = good().make(&tree.sibling("stub-by-name"));
-    machine.library_path.insert(0, stubs.clone());
-    judge("the toolkit's stubs directory", &machine, "CG306");
-    let mut machine = good().make(&tree.sibling("real-by-name"));
-    let system = machine.root().join(format!("usr-lib/{}-linux-gnu", std::env::consts::ARCH));
-    cudaguard_tests::layout::link(Path::new("libcuda.so.1"), &system.join("libcuda.so"));
-    machine.library_path.insert(0, tree.sibling("renamed"));
-    fs::create_dir_all(tree.sibling("renamed")).expect("a directory can be made");
-    fs::copy(stubs.join("libcuda.so"), tree.sibling("renamed/libcuda.so.1")).expect("the stub can be copied");
-    judge("a stub of another name", &machine, "");
-
-    // The program calls a function of CUDA 12.5. The allocator of cudarc asks the driver before it calls those of 11.2.
-    let on_driver = |branch: &str| {
-        let verify = ["verify", "--driver", branch, "--gpu", "A100"];
-        tree.call("12.8", &verify).arg(&program).run().expect(0).stderr
-    };
-    assert!(!on_driver("450").contains("CG214"), "no newer function is in the program");
-    tree.write(
-        "src/main.rs",
-        &context_program("new_non_primary(0, 0).map(|one| one.default_stream().alloc_zeros::<u8>(1))"),
-    );
-    let _ = tree.call("12.8", &["build"]).run().success();
-    let lacking = "warning[CG214]: this driver lacks cuCtxCreate_v4: cudarc 0.19.10 panics when the program first calls cuCtxCreate_v4";
-    for (branch, lacks) in [("450", true), ("535", true), ("550", true), ("555", false), ("580", false)] {
-        let text = on_driver(branch);
-        assert_eq!(text.contains(lacking), lacks, "{branch}: {text}");
-        assert!(text.matches("CG214").count() == usize::from(lacks), "{branch}: {text}");
-    }
-    let old = World::new("535.261.03", 12020, &[H100]).make(&tree.sibling("older"));
-    let verified = old.call(command::path(), &[]).args(["cudaguard", "verify"]).arg(&program).run().expect(0);
-    assert!(verified.stderr.contains(lacking), "{verified}");
-}
-
-/// A program that calls a constructor of cudarc's `CudaContext` if it has an argument.
-fn context_program(constructor: &str) -> String {
-    format!(
-        "fn main() {{\n    if std::env::args().len() > 1 {{\n        println!(\"{{:?}}\", cudarc::driver::CudaContext::{constructor});\n    \
-         }}\n    println!(\"it starts\");\n}}\n"
-    )
 }
 
 fn manifest(program: &Path) -> Manifest {

@@ -145,23 +145,6 @@ fn non_regular_lock_is_not_opened() {
 }
 
 #[e2e(slow)]
-fn lock_applies_to_guarded_builds() {
-    // Only the policy shows that this package uses CUDA.
-    let policy = "[toolkit]\nrequire = \">=12\"\n";
-    let project = Project::new("lock-wrapped").file("src/main.rs", "fn main() {}\n").file("cudaguard.toml", policy);
-    let project = equipped(project);
-    let call = |release: &str, arguments: &[&str]| with(project.cudaguard(arguments), project.sibling(), release);
-    let _ = call("12.4", &["lock"]).run().success();
-    let refused = call("13.0", &["build", "--locked"]).run().expect(1);
-    assert!(refused.stderr.contains("error[CG107]: "), "{refused}");
-    assert!(!project.built("debug/lock-wrapped").exists(), "refused before anything was built");
-    let warned = call("13.0", &["build"]).run().success();
-    assert!(warned.stderr.contains("warning[CG107]: "), "{warned}");
-    let quiet = call("12.4", &["build", "--locked"]).run().success();
-    assert!(!quiet.stderr.contains("CG107"), "{quiet}");
-}
-
-#[e2e(slow)]
 fn lock_applies_to_plain_cargo() {
     let project = equipped(Project::guarded("lock-embedded").file("src/main.rs", "fn main() {}\n"));
     let sibling = project.sibling().to_owned();

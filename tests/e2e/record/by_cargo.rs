@@ -1,9 +1,9 @@
 //! Builds by cargo.
 
-use cudaguard_tests::{Call, e2e, parts, tools};
+use cudaguard_tests::{e2e, parts};
 use serde_json::json;
 
-use super::fixture::{build, call, codes, cudart, manifest, nvcc, package, refused, shared_cudart};
+use super::fixture::{build, call, codes, cudart, manifest, nvcc, package, refused};
 
 #[e2e]
 fn toolkit_from_path_is_recorded() {
@@ -26,25 +26,6 @@ fn policy_checks_used_toolkit() {
         outcome.stderr.contains("the policy requires CUDA >=13, but app contains code from CUDA 11.8."),
         "{outcome}"
     );
-}
-
-#[e2e(slow)]
-fn shared_cudart_is_recorded() {
-    for (used, linked, printed) in [("13.0", "13.0", &[][..]), ("13.0", "13.2", &["error[CG145]"])] {
-        let fixture = package("shared", "");
-        fixture.write("tools", nvcc(used) + &shared_cudart(linked));
-        if printed.is_empty() {
-            let built = build(&fixture, &["--release"], Some(used)).success();
-            assert_eq!(codes(&built), [""; 0], "{built}");
-        } else {
-            let outcome = refused(&fixture, Some(used));
-            assert_eq!(codes(&outcome), printed, "{outcome}");
-        }
-        let _ = build(&fixture, &[], Some(used)).success();
-        let manifest = manifest(&fixture.built("debug/app"));
-        assert_eq!(manifest["cudart"], json!({"linkage": "linked", "version": linked}), "{manifest:#}");
-        assert_eq!(manifest["toolkit"]["known"], "observed");
-    }
 }
 
 /// `PATH` and `CUDA_HOME` select different toolkits. If one of them built the complete file, the other does not refuse it.
@@ -129,33 +110,4 @@ fn cudnn_without_headers_is_recorded() {
     let outcome =
         call(&fixture, &["--release"], None).env("CUDNN_INCLUDE_DIR", old(&fixture).join("usr/include")).run();
     assert!(outcome.status() != Some(0) && codes(&outcome).contains(&"error[CG142]".to_owned()), "{outcome}");
-}
-
-/// `CXX` and `PATH` suggest one compiler, but nvcc calls another.
-#[e2e(slow)]
-fn used_host_compiler_is_recorded() {
-    let [clang, gcc] = ["clang++", "g++-11"].map(|name| tools::need(name).display().to_string());
-    let version = |program: &str| Call::new(program).arg("-dumpversion").run().success().stdout.trim().to_owned();
-    let full = |program: &str| Call::new(program).arg("-dumpfullversion").run().success().stdout.trim().to_owned();
-    let (clang_said, gcc_said) = (format!("clang {}", version(&clang)), format!("gcc {}", full(&gcc)));
-    for (used, suggested, printed) in [(&clang, &gcc, &clang_said), (&gcc, &clang, &gcc_said)] {
-        let fixture = package("host", "");
-        fixture.write("tools", format!("ccbin {used}\n") + &nvcc("13.0") + &cudart("13.0"));
-        let built = call(&fixture, &["--release"], Some("13.0")).env("CXX", suggested).env("NVCC_CCBIN", suggested);
-        let _ = built.run().success();
-        let file = fixture.built("release/app");
-        assert_eq!(manifest(&file)["host_compiler"], **printed);
-        let comment = Call::new(tools::need("readelf")).args(["-p", ".comment"]).arg(&file).run().success();
-        let (_, release) = printed.split_once(' ').expect("a release");
-        assert!(comment.stdout.contains(release), "{release}: {comment}");
-    }
-    // If no file contains compiled code, the compiler from PATH is not recorded, even if CUDA is used.
-    let fixture = package("nobody", "");
-    fixture.write("tools", shared_cudart("13.0"));
-    let main = "unsafe extern \"C\" { fn cudaGetDeviceCount(count: *mut i32) -> i32; }\n\
-                fn main() { println!(\"{}\", unsafe { cudaGetDeviceCount(&mut 0) }) }\n";
-    fixture.write("src/main.rs", main);
-    let _ = build(&fixture, &["--release"], Some("13.0")).success();
-    let manifest = manifest(&fixture.built("release/app"));
-    assert!(manifest["cudart"]["linkage"] == "linked" && manifest["host_compiler"].is_null(), "{manifest:#}");
 }

@@ -4,7 +4,7 @@
 use std::fs;
 use std::path::Path;
 
-use cudaguard_tests::{Call, Outcome, Project, e2e, parts, scratch, tools};
+use cudaguard_tests::{Call, Outcome, Project, e2e, parts, tools};
 use serde_json::{Value, json};
 
 use super::fixture::{codes, manifest, with_toolkit};
@@ -74,9 +74,6 @@ fn with_cudnn(compile: &str) -> Project {
     package(&script).file("ops.cpp", source).file("ops.cu", source).file("src/main.rs", LAUNCHES)
 }
 
-/// Compiles with the cc crate, whose `-I` options are not recorded.
-const BY_CC: &str = "    cc::Build::new().cpp(true).include(&include).include(cuda).file(\"ops.cpp\").compile(\"ops\");\n    let _ = out;\n";
-
 /// Compiles with the cc crate and announces the header, as bindgen's callbacks do.
 const ANNOUNCED: &str = "    cc::Build::new().cpp(true).include(&include).include(cuda).file(\"ops.cpp\").compile(\"ops\");\n    \
                          let _ = out;\n    println!(\"cargo:rerun-if-changed={include}/cudnn.h\");\n";
@@ -106,39 +103,6 @@ fn call(project: &Project, words: &[&str]) -> Call {
 
 fn cudnn(project: &Project, file: &str) -> Value {
     manifest(&project.built(file))["cudnn"].clone()
-}
-
-/// A compiler's dependency list or an announcement of the script show the headers. A build by cc alone shows nothing, so
-/// the library's release is recorded instead, with a warning.
-#[e2e(slow)]
-fn script_headers_are_recorded() {
-    let include = parts::cudnn("9.15.1").join("include");
-    let known = json!({"version": "9.15.1", "linkage": "linked"});
-    let by_library = json!({"version": "9.15.1", "linkage": "linked", "known": "linked"});
-    for (way, warnings, recorded) in
-        [(BY_CC, &["warning[CG146]"][..], &by_library), (ANNOUNCED, &[], &known), (LISTED, &[], &known)]
-    {
-        let project = with_cudnn(way);
-        let built = build(&project, &["build", "--release"], &include).success();
-        assert_eq!(codes(&built), warnings, "{way}: {built}");
-        assert_eq!(&cudnn(&project, "release/app"), recorded, "{way}: {built}");
-        let built = build(&project, &["build"], &include).success();
-        assert_eq!(codes(&built), warnings, "{way}: {built}");
-        assert_eq!(&cudnn(&project, "debug/app"), recorded, "{way}: {built}");
-        let needed = Call::new(tools::need("readelf")).arg("-d").arg(project.built("debug/app")).run().success();
-        assert!(needed.stdout.contains("[libcudnn.so.9]"), "{needed}");
-        // Unused headers in /usr/include are ignored.
-        let root = project.sibling().join("root");
-        let old = "#define CUDNN_MAJOR 8\n#define CUDNN_MINOR 9\n#define CUDNN_PATCHLEVEL 7\n";
-        scratch::write(&root.join("usr/include/cudnn_version.h"), old);
-        project.touch("include");
-        let built = call(&project, &["build"]).env("CUDAGUARD_SYSROOT", &root).run().success();
-        assert!(
-            codes(&built).iter().all(|code| code.starts_with("info") || warnings.contains(&code.as_str())),
-            "{way}: {built}"
-        );
-        assert_eq!(&cudnn(&project, "debug/app"), recorded, "{way}: {built}");
-    }
 }
 
 /// The program is compiled with one release and linked with another.

@@ -1,6 +1,5 @@
 //! Builds by CMake.
 
-mod removed_outputs;
 mod toolkits;
 
 use std::path::{Path, PathBuf};

@@ -58,11 +58,6 @@ pub(crate) fn cudart(version: &str) -> String {
     format!("link {}\n", parts::cuda(version).join("lib64/libcudart_static.a").display())
 }
 
-/// Returns lines of `tools` that link a toolkit's shared cudart.
-pub(crate) fn shared_cudart(version: &str) -> String {
-    format!("search {}\nlink -lcudart\n", parts::cuda(version).join("lib64").display())
-}
-
 /// Returns a line of `tools` that compiles a kernel with this toolkit.
 pub(crate) fn nvcc(version: &str) -> String {
     if version == "11.8" {

@@ -135,24 +135,6 @@ fn cargo_status_is_returned() {
     assert!(outcome.stderr.contains("nowhere/Cargo.toml"), "{outcome}");
 }
 
-#[e2e(slow)]
-fn configured_variables_are_read() {
-    let fixture = program("config-env");
-    let cudnn = fixture.root.join("cudnn");
-    cudaguard_tests::fake_library::cudnn(&cudnn, (9, 1, 0));
-    // Only the policy shows that this package uses CUDA.
-    fixture.write("cudaguard.toml", "[cudnn]\nrequire = \"9\"\n");
-    fixture.write(
-        ".cargo/config.toml",
-        "[env]\nCUDNN_PATH = { value = \"cudnn\", relative = true }\nCUDAARCHS = \"90\"\n",
-    );
-    let _ = fixture.guard(["build"]).run().success();
-    let note = sealed(&fixture.built("debug/app"), "app");
-    let declared: Vec<String> = note.manifest.declared.iter().map(ToString::to_string).collect();
-    assert!(declared.contains(&"sm_90".to_owned()), "{declared:?}");
-    assert_eq!(compiled(&fixture.guard(["build", "-v"]).run().success()), set(&[]));
-}
-
 /// Creates a fake cuDNN whose headers and library differ, which causes a finding.
 fn mixed_cudnn(fixture: &Fixture) -> std::path::PathBuf {
     let cudnn = fixture.sibling("cudnn");

@@ -2,9 +2,9 @@
 
 use std::fs;
 
-use cudaguard_tests::{Call, command, e2e, fake_library, snapshot};
+use cudaguard_tests::{command, e2e, fake_library, snapshot};
 
-use super::fixture::{Fixture, package, sealed, summary};
+use super::fixture::{Fixture, package, summary};
 
 const MAIN: &str = "fn main() {\n    let words: Vec<String> = std::env::args().skip(1).collect();\n    \
                     println!(\"ran {words:?}\");\n}\n";
@@ -87,26 +87,6 @@ fn run_reports_missing_libraries() {
     assert!(outcome.stderr.contains("libgone.so.7"), "{outcome}");
     // The loader reports the error if the guard is off.
     let _ = fixture.guard(["exec", "--", "target/debug/app"]).env("CUDAGUARD", "off").run().expect(127);
-}
-
-#[e2e(slow)]
-fn env_prints_variables_for_tools() {
-    let fixture = program("env");
-    let variables = fixture.guard(["env", "--release"]).run().success().stdout;
-    let shell = |line: &str| {
-        let cargo = super::fixture::cargo();
-        Call::new("sh")
-            .args(["-ec", &format!("{variables}{line}")])
-            .env("CARGO", cargo)
-            .env("CARGO_NET_OFFLINE", "true")
-            .dir(&fixture.root)
-            .run()
-            .success()
-    };
-    let _ = shell("\"$CARGO\" build --release");
-    let _ = sealed(&fixture.built("release/app"), "app");
-    let again = shell("\"$CARGO\" build --release -v");
-    assert!(again.stderr.contains("Fresh app"), "{again}");
 }
 
 #[e2e]
