@@ -40,7 +40,8 @@ impl<'data> NameReader<'data> {
             return None;
         }
         let name = text_at(self.table, at);
-        self.left = self.left.saturating_sub(name.map_or(LONGEST_TEXT, <[u8]>::len) + 1);
+        let searched = self.table.get(at as usize..).map_or(0, |rest| rest.len().min(LONGEST_TEXT));
+        self.left = self.left.saturating_sub(name.map_or(searched, <[u8]>::len) + 1);
         name
     }
 }

@@ -174,6 +174,16 @@ fn extended_section_count_is_read() {
 }
 
 #[test]
+fn damaged_section_name_hides_no_other() {
+    let mut data = library().to_vec();
+    let first = usize::try_from(u64_at(&data, 40).unwrap()).unwrap();
+    data[first + 64..first + 68].fill(0xff);
+    let elf = Elf::parse(&data).unwrap();
+    assert_eq!(elf.sections().nth(1).unwrap().name, "");
+    assert!(elf.section_named(".note.demo").is_some() && elf.section_named(".shstrtab").is_some());
+}
+
+#[test]
 fn test_executable_is_parsed() {
     let data = std::fs::read(std::env::current_exe().unwrap()).unwrap();
     let elf = Elf::parse(&data).unwrap();
