@@ -1,10 +1,11 @@
 //! Effects that a guard with driver and GPU checks must never have on the program. The suite `judge_equal` covers cuDNN,
 //! and subjects that concern the shim in general (setuid, damaged notes, sanitizers, valgrind).
 
+use std::ffi::OsString;
 use std::fs;
 
-use cudaguard_tests::world::{A100, NEWS, T4, World};
-use cudaguard_tests::{Outcome, command, e2e, fake_library, layout, skip};
+use cudaguard_tests::world::{A100, Gpu, NEWS, ORIN, T4, World};
+use cudaguard_tests::{Outcome, Scratch, command, e2e, fake_library, layout, skip};
 
 use super::fixture;
 use super::refused_starts::{r535, r580};
@@ -224,6 +225,63 @@ fn missing_procfs_does_not_refuse() {
     );
 }
 
+/// Script that enters a root with the program's dependencies, the driver's files and device nodes, but without `/proc`,
+/// `/sys` and `/etc`.
+const MOVE_IN: &str = r#"set -e
+root=$1 program=$2; shift 2
+for file in "$(command -v env)" "$program" /usr/lib/*/libcuda.so.1 /usr/lib/*/libnvidia-ptxjitcompiler.so.1 /usr/lib/*/fake-driver; do
+    if [ ! -e "$file" ]; then continue; fi
+    { echo "$file"; ldd "$file" 2>/dev/null | sed -n 's/^[^/]*\(\/.*\) (0x.*/\1/p'; } | while IFS= read -r needed; do
+        mkdir -p "$root${needed%/*}"
+        cp -L "$needed" "$root$needed"
+    done
+done
+mkdir -p "$root/dev" "$root$PWD"
+mount --rbind /dev "$root/dev"
+mount --bind "$PWD" "$root$PWD"
+PATH=$PATH:/usr/sbin:/sbin
+exec chroot "$root" "$@"
+"#;
+
+#[e2e]
+fn chroot_does_not_refuse() {
+    for (world, name, reported) in [
+        (r580(&[A100]), "model", ""),
+        (r580(&[T4]), "model", "CG303 error"),
+        (World::bare(), "model", "CG504 info"),
+        (World::bare(), "needy", "CG307 error"),
+    ] {
+        let stage = Stage::new(&world);
+        let (root, program) = (stage.scratch.join("root"), fixture::program(name));
+        let [root, path] = [&root, &program].map(|path| path.to_str().expect("UTF-8"));
+        let outcome = stage.call(&["sh", "-c", MOVE_IN, "sh", root, path], &program, &[]).run();
+        assert_eq!(codes(&stage.report()), reported, "{:#}\n{outcome}", stage.report());
+        if reported.contains("error") {
+            let _ = outcome.expect(78);
+        } else {
+            ran(outcome);
+        }
+    }
+}
+
+#[e2e]
+fn full_disks_do_not_refuse() {
+    let (fine, unfit) = (Stage::new(&asked()), Stage::new(&r580(&[T4])));
+    for mount in [
+        "mount -t tmpfs -o size=4k none /dev/shm; head -c 100000 /dev/zero >/dev/shm/filler 2>/dev/null || true",
+        "mount -t tmpfs -o ro none /dev/shm",
+    ] {
+        let script = format!("{mount}; exec \"$@\"");
+        for (stage, status) in [(&fine, 0), (&unfit, 78)] {
+            let report = [("CUDAGUARD_REPORT", "/dev/shm/report.json")];
+            let tool = ["sh", "-c", &script, "sh"];
+            let outcome = stage.machine.under(&tool, fixture::program("model"), &report).run();
+            assert_eq!(outcome.status(), Some(status), "{mount}: {outcome}");
+            assert_eq!(outcome.stdout == "main ran\n", status == 0, "{outcome}");
+        }
+    }
+}
+
 /// The initializer of a library runs before the guard. If the process has already initialized CUDA, the child gets no
 /// answers, and the guard neither refuses nor breaks the program.
 #[e2e]
@@ -258,5 +316,44 @@ fn earlier_threads_do_not_hang() {
                 || reported == "CG505 info" && outcome.status() == Some(0),
             "{outcome}"
         );
+    }
+}
+
+/// A program and its guarded library each support a different GPU. With both GPUs the program runs and its report lists the
+/// conflict. Without the library's GPU the start is refused once, with the name of the library.
+#[e2e(slow)]
+fn program_and_library_need_different_gpus() {
+    let integrated = Gpu { node: true, listed: true, id: 0x3ffe, ..ORIN };
+    for (gpus, status, reported) in
+        [(&[A100, integrated][..], 0, "CG303 info, CG303 info"), (&[A100], 78, "CG303 error")]
+    {
+        let stage = Stage::new(&r580(gpus));
+        let dir = stage.scratch.join("library");
+        let made =
+            fixture::in_c("robot", &dir, "cc", &[fixture::shim().as_ref(), "-shared".as_ref(), "-fPIC".as_ref()]);
+        let library = dir.join("librobot.so");
+        fs::rename(made, &library).expect("it was made");
+        let options = [fixture::shim().into_os_string(), "-Wl,--no-as-needed".into(), library.into_os_string()];
+        let program = fixture::in_c("model", &stage.scratch, "cc", &options.each_ref().map(OsString::as_os_str));
+        let outcome = stage.call(&[], &program, &[]).run();
+        assert_eq!(outcome.status(), Some(status), "{outcome}");
+        assert_eq!(codes(&stage.report()), reported, "{outcome}");
+        assert_eq!(outcome.stderr.matches("robot 0.1.0 has no code").count(), usize::from(status != 0), "{outcome}");
+    }
+}
+
+/// The shims of two versions in one program do not share state.
+#[e2e(slow)]
+fn two_cudaguard_versions_coexist() {
+    let shim = cudaguard::internal::guard::shim_source();
+    let place = Scratch::new("two-versions");
+    let other = place.file("other.c", shim.replace("cudaguard_r1", "cudaguard_r2"));
+    let program = fixture::in_c("model", &place, "cc", &[fixture::shim().as_ref(), other.as_ref()]);
+    for (world, status) in [(r580(&[A100]), 0), (asked(), 0), (r580(&[T4]), 78)] {
+        let stage = Stage::new(&world);
+        let outcome = stage.call(&[], &program, &[]).run();
+        assert_eq!(outcome.status(), Some(status), "{outcome}");
+        assert_eq!(outcome.stdout, if status == 0 { "main ran\n" } else { "" }, "{outcome}");
+        assert_eq!(outcome.stderr.matches("cudaguard: ").count(), usize::from(status != 0), "{outcome}");
     }
 }

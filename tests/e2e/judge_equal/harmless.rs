@@ -13,7 +13,7 @@ use cudaguard::internal::note;
 use cudaguard::internal::vendor::CUDNN;
 use cudaguard_tests::{Call, Outcome, Scratch, e2e, last_report, skip, tools};
 
-use super::fixture::{MAIN, NATIVE, Says, descriptor, manifest, templates, version};
+use super::fixture::{Arch, MAIN, NATIVE, Says, descriptor, manifest, templates, version};
 
 /// A guarded program, in a directory with the fake cuDNN that it finds.
 pub(super) struct Scene {
@@ -252,6 +252,16 @@ fn launch_reporting(scene: &Scene, how: &str, report: &str) -> Outcome {
     scene.call(&launcher).arg(how).arg(&scene.program).env("CUDAGUARD_REPORT", report).run()
 }
 
+#[e2e]
+fn unread_pipe_does_not_kill() {
+    let outcome = launch(&Scene::older(), "broken-pipe");
+    assert_eq!((outcome.status(), outcome.signal()), (Some(78), None), "{outcome}");
+    let mut lenient = built();
+    lenient.runtime.mismatch_warns = true;
+    let outcome = launch(&Scene::new(&lenient, "9.1.0", Says::Nothing), "broken-pipe");
+    assert_eq!((outcome.status(), outcome.signal()), (Some(0), None), "{outcome}");
+}
+
 /// Returns scenes of a refused program and of one with a warning, with their exit statuses.
 fn reported() -> [(Scene, i32); 2] {
     let mut lenient = built();
@@ -447,6 +457,25 @@ fn failing_fork_does_not_refuse() {
     let _ = launch(&broken, "nothing").expect(78);
 }
 
+/// In the new namespace, the child does not find its parent and ends before it calls the library. The verdict is then unknown.
+#[e2e]
+fn new_pid_namespace_is_handled() {
+    tools::need("unshare");
+    // The sub-libraries are missing, but the library answers, which only a child can detect.
+    let scene = Scene::right();
+    for file in ["libcudnn_graph.so.9", "libcudnn_ops.so.9"] {
+        fs::remove_file(scene.lib().join(file)).expect("it was there");
+    }
+    let start = |call: Call| call.env("CUDAGUARD_REPORT", "report.json").run();
+    let _ = start(scene.call(&scene.program)).success();
+    assert_eq!(scene.report()["verdict"], "runs");
+    if Call::new("unshare").args(["-r", "--pid", "true"]).run().status() != Some(0) {
+        skip("namespaces of one's own", "root, or a kernel that allows user namespaces");
+    }
+    let _ = start(scene.call(Path::new("unshare")).args(["-r", "--pid", "./program"])).success();
+    assert_eq!(scene.report()["verdict"], "unknown", "{:#}", scene.report());
+}
+
 #[e2e]
 fn program_notices_no_child() {
     let scene = Scene::mute();
@@ -563,6 +592,28 @@ fn excess_findings_are_counted() {
     }
 }
 
+/// A note header with an address that the loader does not map is ignored.
+#[e2e]
+fn unmapped_notes_are_not_read() {
+    let scene = Scene::right();
+    let library = scene.lib().join("libodd.so");
+    NATIVE.library_of("libodd.so", &library);
+    let mut bytes = fs::read(&library).expect("it was made");
+    let u64_at = |bytes: &[u8], at: usize| u64::from_le_bytes(bytes[at..at + 8].try_into().expect("eight bytes"));
+    let start = usize::try_from(u64_at(&bytes, 32)).expect("small");
+    let stack = (start..).step_by(56).find(|at| bytes[*at..at + 4] == 0x6474_e551_u32.to_le_bytes());
+    let at = stack.expect("PT_GNU_STACK");
+    bytes[at..at + 4].copy_from_slice(&4_u32.to_le_bytes()); // PT_NOTE, mapped nowhere
+    for (field, value) in [(8, 0_u64), (16, 0x7000_0000), (24, 0x7000_0000), (32, 4096), (40, 4096), (48, 4)] {
+        bytes[at + field..at + field + 8].copy_from_slice(&value.to_le_bytes());
+    }
+    fs::write(&library, bytes).expect("a file can be written");
+    // A relative path, because a blank would end a path in `LD_PRELOAD`.
+    let preload = library.strip_prefix(scene.scratch.path()).expect("it is in the directory of the scenario");
+    let outcome = scene.call(&scene.program).env("LD_PRELOAD", preload).arg("check").run().success();
+    assert!(outcome.stdout.starts_with("check 0 "), "{outcome}");
+}
+
 #[e2e]
 fn guard_exports_no_symbols() {
     let scene = Scene::right();
@@ -594,6 +645,65 @@ fn linked(compiler: &str, linker: &str, scratch: &Scratch, source: &Path, object
     numbers.map(|number| number.parse::<i64>().expect("a number of bytes")).sum()
 }
 
+/// A thread with a stack of 16 KiB calls the API, and a program with such a stack starts, both by files and by calling cuDNN.
+#[e2e(slow)]
+fn small_stack_is_enough() {
+    let main = "#include <cudaguard.h>\n#include <pthread.h>\n#include <stdio.h>\nstatic void *ask(void *unused) {\n  \
+                struct cudaguard_verdict all;\n  int is = cudaguard_check();\n  \
+                printf(\"%d\\n\", cudaguard_check_verdict(&all) == is ? is : 9);\n  return unused;\n}\nint main(void) {\n  pthread_t thread;\n  \
+                pthread_attr_t small;\n  pthread_attr_init(&small);\n  if (pthread_attr_setstacksize(&small, 16384)) return 9;\n  \
+                if (pthread_create(&thread, &small, ask, 0)) return 9;\n  pthread_join(thread, 0);\n  return 0;\n}\n";
+    let mut missing = Vec::new();
+    for (compiler, level) in [("gcc", "-Os"), ("gcc", "-O2"), ("clang", "-O0")] {
+        if tools::find(compiler).is_none() {
+            missing.push(compiler);
+            continue;
+        }
+        let objects = Scratch::new("small-stack");
+        let (shim, source) = (objects.join("shim.o"), objects.file("main.c", main));
+        let call = Call::new(compiler).args([level, "-w", "-c", "-o"]).args([&shim, &templates().join("shim.c")]);
+        let _ = call.run().success();
+        for (scene, answer) in [(Scene::right(), "0\n"), (Scene::asked(91_501), "0\n"), (Scene::asked(90_100), "1\n")] {
+            let notes = scene.scratch.file("notes.s", Arch::notes(1));
+            let program = scene.scratch.join("small");
+            let call =
+                Call::new(compiler).args([level, "-w", "-pthread", "-I"]).arg(templates()).arg("-o").arg(&program);
+            let call = call.args([&source, &notes, &shim]).arg("-Wl,--no-as-needed");
+            let _ = call.arg(scene.lib().join("libcudnn.so.9")).arg("-ldl").run().success();
+            let bytes = fs::read(&program).expect("it was made");
+            Arch::patched(&program, bytes, &[descriptor(&built())]);
+            let start = |script: &str| scene.call(Path::new("sh")).args(["-c", script]).env("CUDAGUARD", "warn").run();
+            for script in ["./small", "ulimit -s 16 && exec ./small"] {
+                let outcome = start(script).success();
+                assert_eq!(outcome.stdout, answer, "{compiler} {level}: {outcome}");
+            }
+        }
+    }
+    tools::done_without(&missing);
+}
+
+/// In a namespace of `dlmopen` the first object is not the program, and the process continues after a refusal.
+#[e2e]
+fn dlmopened_library_is_checked() {
+    let scene = Scene::older();
+    let library = scene.scratch.join("libguarded.so");
+    let ours = "unsigned la_version(unsigned version) { return version; }\n#include <cudaguard.h>\nint ours(void) { return \
+                cudaguard_check(); }\n";
+    let linked = scene.lib().join("libcudnn.so.9").display().to_string();
+    let options = ["-shared", "-fPIC", "-Wl,--no-as-needed", &linked].map(str::to_owned);
+    NATIVE.guarded("namespace", &library, &[descriptor(&built())], ours, &options);
+    let main = "#define _GNU_SOURCE\n#include <dlfcn.h>\n#include <stdio.h>\nint main(int n, char **a) {\n  if (n > 1) {\n    \
+                void *library = dlmopen(LM_ID_NEWLM, a[1], RTLD_NOW);\n    if (!library) return puts(dlerror()), 3;\n    \
+                printf(\"%d\\n\", ((int (*)(void))dlsym(library, \"ours\"))());\n  }\n  puts(\"main ran\");\n  return 0;\n}\n";
+    let source = scene.scratch.file("namespaces.c", main);
+    let program = scene.scratch.join("namespaces");
+    let _ = Call::new("cc").args(["-w", "-o"]).args([&program, &source]).arg("-ldl").run().success();
+    let outcome = scene.call(&program).arg(&library).run().success();
+    assert_eq!((&*outcome.stdout, &*outcome.stderr), ("1\nmain ran\n", ""), "{outcome}");
+    let outcome = scene.call(&program).env("LD_AUDIT", "./libguarded.so").run().success();
+    assert_eq!((&*outcome.stdout, &*outcome.stderr), ("main ran\n", ""), "{outcome}");
+}
+
 /// Builds the guard with the options for users, with each compiler and linker, and measures text and data without the note. (The
 /// file size would include padding of the linker: gold rounds it to whole pages.)
 #[e2e(slow)]
@@ -618,6 +728,60 @@ fn shim_is_small() {
                 let size = |objects: &[&Path]| linked(compiler, linker, &scratch, &source, objects, options);
                 let added = size(&[&shim]) - size(&[]);
                 assert!((1000..=64 * 1024).contains(&added), "{compiler} {linker} {options:?}: {added} bytes");
+            }
+        }
+    }
+    tools::done_without(&missing);
+}
+
+#[e2e(slow)]
+fn duplicate_guards_link() {
+    let scene = Scene::older();
+    let shim = NATIVE.shim();
+    let source = scene.scratch.file("main.c", MAIN);
+    let copies: Vec<_> = (0..3)
+        .map(|n| {
+            let copy = scene.scratch.join(format!("copy{n}.o"));
+            fs::copy(&shim, &copy).expect("a file can be copied");
+            copy
+        })
+        .collect();
+    let notes = scene.scratch.file("notes.s", Arch::notes(1));
+    let mut missing = Vec::new();
+    for linker in ["bfd", "gold", "lld", "mold"] {
+        // lld has no plugin for the objects of `gcc -flto`.
+        let compiler = if linker == "lld" { "clang" } else { "gcc" };
+        let lacking = [&format!("ld.{linker}"), compiler].map(str::to_owned);
+        let lacking: Vec<_> = lacking.into_iter().filter(|program| tools::find(program).is_none()).collect();
+        if !lacking.is_empty() {
+            missing.extend(lacking);
+            continue;
+        }
+        for options in [&[][..], &["-Wl,--gc-sections", "-s"], &["-flto", "-Wl,--gc-sections", "-s"]] {
+            let make = |name: &str, copies: &[PathBuf]| {
+                let program = scene.scratch.join(name);
+                let call = Call::new(compiler).args(["-O2", &format!("-fuse-ld={linker}"), "-o"]).arg(&program);
+                let call = call.arg("-I").arg(templates()).args([&source, &notes]).args(copies).args(options);
+                let made = call.arg("-Wl,--no-as-needed").arg(scene.lib().join("libcudnn.so.9")).arg("-ldl").run();
+                assert!(made.status() == Some(0), "{linker} {options:?}: {made}");
+                let mut bytes = fs::read(&program).expect("it was made");
+                let at = bytes
+                    .windows(16)
+                    .position(|window| window == b"@@descriptor@@\n\n")
+                    .expect("the note outlives the link");
+                bytes[at..at + 4096].copy_from_slice(&descriptor(&built()));
+                fs::write(&program, &bytes).expect("a file can be written");
+                (program, bytes.len())
+            };
+            let (_, one) = make("one", &copies[..1]);
+            let (program, three) = make("three", &copies);
+            let outcome = scene.call(&program).run().expect(78);
+            assert_eq!(outcome.stderr.matches("error[CG202]").count(), 1, "{linker}: {outcome}");
+            let outcome = scene.call(&program).arg("check").env("CUDAGUARD", "warn").run().success();
+            assert!(outcome.stdout.starts_with("check 1 "), "{linker}: {outcome}");
+            assert_eq!(outcome.stderr.matches("warning[CG202]").count(), 1, "{linker}: {outcome}");
+            if options.contains(&"-Wl,--gc-sections") {
+                assert!(three < one + 4096, "{linker} {options:?}: {three} against {one} bytes");
             }
         }
     }
@@ -663,5 +827,64 @@ fn shim_compiles_with_all_compilers() {
         .arg(&shim)
         .run();
     let _ = made.success();
+    tools::done_without(&missing);
+}
+
+#[e2e(slow)]
+fn static_programs_are_guarded() {
+    let scratch = Scratch::new("static");
+    let mut missing = Vec::new();
+    for compiler in ["gcc", "musl-gcc"] {
+        if tools::find(compiler).is_none() {
+            missing.push(compiler);
+            continue;
+        }
+        let source = scratch.file("main.c", "#include <cudaguard.h>\n#include <stdio.h>\nint main(void) { printf(\"%d\\n\", cudaguard_check()); return 0; }\n");
+        let notes = scratch.file("notes.s", Arch::notes(1));
+        let program = scratch.join("program");
+        let made = Call::new(compiler).args(["-static", "-O1", "-I"]).arg(templates()).arg("-o").arg(&program);
+        let made = made.args([&source, &notes, &templates().join("shim.c")]).run();
+        // glibc warns about each use of `dlopen` in a static program. The reference of the shim is weak.
+        let quiet = made.stderr.lines().all(|line| line.contains("in function") || line.contains("Using 'dlopen'"));
+        assert!(made.status() == Some(0) && quiet, "{compiler}: {made}");
+        for (manifest, answer) in [(manifest("demo", version("9.15.1"), Linkage::Static), "0\n"), (built(), "2\n")] {
+            let mut bytes = fs::read(&program).expect("it was made");
+            let at = bytes.windows(16).position(|window| window == b"@@descriptor@@\n\n").expect("the note");
+            bytes[at..at + 4096].copy_from_slice(&descriptor(&manifest));
+            let patched = scratch.join("patched");
+            fs::write(&patched, &bytes).expect("a file can be written");
+            fs::set_permissions(&patched, fs::Permissions::from_mode(0o755)).expect("its mode can be set");
+            let outcome = Call::new(&patched).run().success();
+            assert_eq!((&*outcome.stdout, &*outcome.stderr), (answer, ""), "{compiler}");
+        }
+    }
+    tools::done_without(&missing);
+}
+
+#[e2e(slow)]
+fn header_works_without_guard() {
+    let scratch = Scratch::new("header");
+    let source = scratch.file("main.c", MAIN);
+    let lacking = ["gcc", "clang", "g++", "ld.bfd", "ld.gold", "ld.lld", "ld.mold"];
+    let missing: Vec<_> = lacking.into_iter().filter(|program| tools::find(program).is_none()).collect();
+    let compilers = [("gcc", "c"), ("clang", "c"), ("g++", "c++")];
+    let modes = ["-O0 -fPIE -pie", "-O2 -fPIE -pie", "-O2 -fno-pie -no-pie", "-O2 -fPIC"];
+    // The mode decides whether an address is relocated, and each linker resolves weak symbols in its own way.
+    for (number, (linker, mode)) in [0, 1]
+        .into_iter()
+        .flat_map(|shift| (0..4).map(move |n| (tools::LINKERS[n], modes[(n + shift) % 4])))
+        .enumerate()
+    {
+        let (compiler, language) = compilers[number % compilers.len()];
+        if missing.contains(&compiler) || missing.contains(&&*format!("ld.{linker}")) {
+            continue;
+        }
+        let options = &format!("{mode} -fuse-ld={linker}");
+        let program = scratch.join("program");
+        let call = Call::new(compiler).args(["-x", language]).args(options.split(' ')).arg("-I").arg(templates());
+        let _ = call.arg("-o").arg(&program).arg(&source).args(["-x", "none", "-ldl"]).run().success();
+        let outcome = Call::new(&program).arg("check").run().success();
+        assert_eq!(outcome.stdout, "check 2 this file was built without the guard\nmain ran\n", "{compiler} {options}");
+    }
     tools::done_without(&missing);
 }

@@ -5,7 +5,7 @@ use std::os::unix::fs::PermissionsExt as _;
 
 use cudaguard_tests::run::Call;
 use cudaguard_tests::scratch::Scratch;
-use cudaguard_tests::{command, e2e, places, snapshot};
+use cudaguard_tests::{command, e2e, fake_library, places, snapshot};
 
 use super::toolkit_tools::Bench;
 
@@ -65,6 +65,38 @@ fn fuzzer_corpora_never_panic() {
     }
 }
 
+/// Another process truncates the file after it is mapped. A preloaded library does this here, so that it happens in each
+/// run.
+#[e2e]
+fn concurrently_truncated_file_is_an_error() {
+    let dir = Scratch::new("cut-off");
+    let file = dir.path().join("program");
+    fs::copy(std::env::current_exe().unwrap(), &file).unwrap();
+    let library = dir.path().join("libshortens.so");
+    let source = r#"#define _GNU_SOURCE
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+void *mmap64(void *at, size_t length, int protection, int flags, int fd, long offset) {
+    void *mapped = (void *)syscall(SYS_mmap, at, length, protection, flags, fd, offset);
+    const char *name = getenv("SHORTEN");
+    struct stat this, that;
+    if (name && fd >= 0 && !fstat(fd, &this) && !stat(name, &that) && this.st_ino == that.st_ino && truncate(name, 0))
+        abort();
+    return mapped;
+}
+void *mmap(void *at, size_t length, int protection, int flags, int fd, long offset) {
+    return mmap64(at, length, protection, flags, fd, offset);
+}
+"#;
+    fake_library::shared_library("libshortens.so").source(source).make(&library);
+    let call = command::call(["inspect"]).arg("program").dir(dir.path());
+    let outcome = call.env("LD_PRELOAD", "./libshortens.so").env("SHORTEN", "program").run().expect(2);
+    assert!(outcome.stdout.is_empty(), "{outcome}");
+    snapshot::check("kernels/cut-off", &snapshot::paths(&outcome.stderr, &[(dir.path(), "<scratch>")]));
+}
+
 /// Inspects a sparse file that one section of constants covers, with memory for a quarter of it.
 #[e2e]
 fn large_file_needs_little_memory() {
@@ -89,6 +121,17 @@ fn sparse_head(size: u64) -> Vec<u8> {
         head[128 + at..128 + at + 8].copy_from_slice(&u64::to_le_bytes(value));
     }
     head
+}
+
+/// Inspects an endless text about PTX with less memory than its size.
+#[e2e]
+fn ptx_mentions_need_little_memory() {
+    let dir = Scratch::new("flooded");
+    let words = b".version 8.0 .target sm_80 ".repeat(4 << 20);
+    let path = dir.file("flooded", [&sparse_head(64 + words.len() as u64 + 192), &words[..]].concat());
+    let script = format!("ulimit -d {} && exec \"$0\" inspect --json \"$1\"", SIZE / 4 / 1024);
+    let outcome = Call::new("sh").args(["-c", &script]).arg(command::path()).arg(&path).run().expect(0);
+    assert!(outcome.stdout.contains("\"entries\": []"), "{outcome}");
 }
 
 /// `inspect` and `verify` accept the same files, and options in any order.

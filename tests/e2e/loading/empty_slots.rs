@@ -10,7 +10,8 @@ use cargo_cudaguard::binary::file::Binary;
 use cargo_cudaguard::linked::seal::{LinkObservation, SealResult, seal_file};
 use cudaguard::internal::manifest::Linkage;
 use cudaguard::internal::version::Version;
-use cudaguard_tests::{Scratch, e2e, parts, snapshot, tools};
+use cudaguard_tests::run::unless_busy;
+use cudaguard_tests::{Scratch, e2e, parts, places, snapshot, tools};
 
 use super::guarded_programs::{self, Ended, library};
 
@@ -301,4 +302,123 @@ fn unguarded_program_keeps_its_slots() {
     sealed(&program);
     assert_eq!(made_weak(&program), 0);
     assert_eq!(started(&program, "9.1.0", &[]).0, Some(127));
+}
+
+/// Program that opens a library, queries its guard, and prints both results.
+const OPENS: &str = "#include <dlfcn.h>\n#include <stdio.h>\n#include <string.h>\n\
+    int main(int n, char **a) { void *l = dlopen(a[1], strcmp(a[2], \"now\") ? RTLD_LAZY : RTLD_NOW);\n\
+    if (!l) return fprintf(stderr, \"%s\\n\", dlerror()), 3 + (n < 0);\n\
+    printf(\"%s\\n\", ((const char *(*)(void))dlsym(l, \"says\"))()); return 0; }\n";
+
+/// `dlopen` fails as before, with the loader's message, and so does a program that imports such a library. If the library
+/// can be opened, its guard reports the problem with cuDNN on request.
+#[e2e(slow)]
+fn library_slots_stay_empty() {
+    let (mut rows, mut missing) = (Vec::new(), Vec::new());
+    let dir = Scratch::new("empty slots libraries");
+    let objects = guards(&dir, BUILT);
+    let opener = dir.join("opener");
+    guarded_programs::link(OPENS, &opener, &[], &[]).unwrap();
+    let header = format!("-I{}", places::workspace().join("templates").display());
+    let says = "#include <cudaguard.h>\nstatic char text[2048];\n\
+        const char *says(void) { cudaguard_check_text(text, sizeof text); return text; }\n";
+    for linker in tools::linkers(&mut missing) {
+        let name = format!("ld.{linker}");
+        for (bind, how, source, more) in [
+            ("now", "call", CALLS, "-fplt"),
+            ("lazy", "call", CALLS, "-fplt"),
+            ("lazy", "table", CALLS, "-fno-plt"),
+            ("lazy", "data", STORES, "-fplt"),
+        ] {
+            let what = format!("{name} {bind} {how}");
+            let shared = dir.join("libshared.so");
+            let source = format!("{says}{}", source.replace("int main", "int uses"));
+            let options = [&format!("-fuse-ld={linker}"), "-shared", "-fPIC", &header, more, &format!("-Wl,-z,{bind}")];
+            let mut arguments = vec![library(), "-Wl,--allow-shlib-undefined".to_owned()];
+            arguments.extend(options.map(str::to_owned));
+            guarded_programs::link(&source, &shared, &objects, &arguments)
+                .unwrap_or_else(|error| panic!("{what}: {error}"));
+            let needing = dir.join("needing");
+            let uses = "int uses(int, char **);\nint main(int n, char **a) { return uses(n, a); }\n";
+            let options =
+                [shared.display().to_string(), "-Wl,-rpath,$ORIGIN,--allow-shlib-undefined,-z,lazy".to_owned()];
+            guarded_programs::link(uses, &needing, &[], &options).unwrap_or_else(|error| panic!("{what}: {error}"));
+            let open = |cudnn: &str, mode: &str| {
+                let mut command = Command::new(&opener);
+                command.arg(&shared).arg(mode).env_clear().env("LD_LIBRARY_PATH", parts::cudnn(cudnn).join("lib"));
+                let ended = unless_busy(|| command.output()).unwrap();
+                let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+                (ended.status.code(), text(&ended.stdout), text(&ended.stderr))
+            };
+            let all = || {
+                let [now, lazy] = ["now", "lazy"].map(|mode| open("9.1.0", mode));
+                [now, lazy, started(&needing, "9.1.0", &[]), open("9.15.1", "now")]
+            };
+            let before = all();
+            sealed(&shared);
+            assert_eq!(made_weak(&shared), 0, "{what}");
+            let after = all();
+            assert_eq!(after, before, "{what}");
+            for (ended, lazily) in after.iter().zip([false, true, true]) {
+                let reported =
+                    ended.1.contains("[CG202] cuDNN 9.1.0 is older than cuDNN 9.15.1") || ended.1 == "90100\n";
+                let opens = lazily && bind == "lazy" && how == "call";
+                assert!(reported == opens && (ended.0 == Some(0)) == opens, "{what}: {ended:?}");
+                assert!(opens || ended.2.contains(&format!("undefined symbol: {LACKED}")), "{what}: {ended:?}");
+            }
+            let reported = |ended: &Ended| (ended.0, ended.1.clone(), format!("{}{}", ended.1, ended.2));
+            let ends = after.each_ref().map(reported);
+            rows.push(row(&what, &ends.each_ref()));
+        }
+    }
+    let columns = ["dlopen now", "dlopen lazy", "a program needs it", "9.15.1"];
+    table("loading/empty_slots_of_libraries", &columns, &rows, &missing);
+}
+
+/// cuDNN has no variables to copy. A library with a copied variable stays unchanged, and the loader reports the problem.
+#[e2e]
+fn copy_relocated_variable_is_kept() {
+    let dir = Scratch::new("empty slots copy");
+    let text = "unsigned long cudnnGetVersion(void) { return 91501; }\n";
+    for (version, variable) in [("new", "int cudnnVariable = 7;\n"), ("old", "")] {
+        let library = dir.join(version).join("libcudnn.so.9");
+        fs::create_dir_all(dir.join(version)).unwrap();
+        let shared = ["-shared", "-fPIC", "-Wl,-soname,libcudnn.so.9"].map(str::to_owned);
+        guarded_programs::link(&format!("{text}{variable}"), &library, &[], &shared).unwrap();
+    }
+    let program = dir.join("prog");
+    let main = "extern int cudnnVariable; unsigned long cudnnGetVersion(void);\n\
+                int main(void) { return cudnnVariable != 7 || !cudnnGetVersion(); }\n";
+    let options = [
+        dir.join("new/libcudnn.so.9").display().to_string(),
+        "-no-pie".to_owned(),
+        "-fno-pie".to_owned(),
+        "-Wl,-z,now".to_owned(),
+    ];
+    guarded_programs::link(main, &program, &guards(&dir, BUILT), &options).unwrap();
+    let start = |version: &str| {
+        let mut command = Command::new(&program);
+        command.env_clear().env("CUDAGUARD", "off").env("LD_LIBRARY_PATH", dir.join(version));
+        let ended = unless_busy(|| command.output()).unwrap();
+        (ended.status.code(), String::from_utf8_lossy(&ended.stderr).into_owned())
+    };
+    let before = ["new", "old"].map(start);
+    assert_eq!(before[0].0, Some(0), "{before:?}");
+    assert!(before[1].0 == Some(127) && before[1].1.contains("undefined symbol: cudnnVariable"), "{before:?}");
+    sealed(&program);
+    assert_eq!(["new", "old"].map(start), before);
+}
+
+/// A program with weak symbols prints the same output as the program with strong symbols.
+#[e2e]
+fn weak_symbols_keep_output() {
+    let dir = Scratch::new("empty slots good");
+    let strong = build(&dir, STORES, BUILT, &["-pie", "-fPIE"]);
+    let weak = dir.join("weak");
+    fs::copy(&strong, &weak).unwrap();
+    sealed(&weak);
+    assert!(made_weak(&strong) == 0 && made_weak(&weak) > 0);
+    for program in [&strong, &weak] {
+        assert_eq!(started(program, "9.15.1", &[]), (Some(0), "91501\n".to_owned(), String::new()));
+    }
 }

@@ -1,6 +1,8 @@
 //! Names and texts that contain terminal commands, reverse the reading direction or imitate our output, in each kind of
 //! input that the output can contain.
 
+use std::fs;
+
 use cudaguard::internal::manifest::Linkage;
 use cudaguard_tests::{Call, Outcome, Scratch, e2e};
 
@@ -81,4 +83,32 @@ fn hostile_host_file_is_sanitized() {
     let host = scratch.file("value.json", serde_json::json!({ "gpus": [{ "cc": HOSTILE }] }).to_string());
     let printed = harmless(&call(["verify"]).arg(demo()).arg("--host").arg(&host).run().expect(2));
     assert!(printed.contains("x\\u{1b}[2J"), "{printed}");
+}
+
+#[e2e(slow)]
+fn hostile_policy_is_sanitized() {
+    let scratch = Scratch::new("hostile-policy");
+    let quoted = serde_json::json!(HOSTILE).to_string().replace('\u{7f}', "\\u007f");
+    scratch.file("Cargo.toml", "[package]\nname = \"app\"\nversion = \"0.1.0\"\nedition = \"2021\"\n\n[workspace]\n");
+    fs::create_dir(scratch.join("src")).expect("a folder");
+    scratch.file("src/main.rs", "fn main() {}\n");
+    for policy in [format!("[toolkit]\n{quoted} = 1\n"), format!("[toolkit]\nrequire = {quoted}\n")] {
+        scratch.file("cudaguard.toml", policy);
+        let printed = harmless(&call(["check"]).dir(scratch.path()).run().expect(2));
+        // A key is shown in TOML syntax, and a value with the escapes of Rust.
+        assert!(printed.contains("x\\u001b[2J") || printed.contains("x\\u{1b}[2J"), "{printed}");
+    }
+}
+
+#[e2e]
+fn hostile_nvcc_is_sanitized() {
+    let scratch = Scratch::new("hostile-nvcc");
+    scratch.file("Cargo.toml", "[package]\nname = \"app\"\nversion = \"0.1.0\"\nedition = \"2021\"\n\n[workspace]\n");
+    fs::create_dir(scratch.join("src")).expect("a folder");
+    scratch.file("src/main.rs", "fn main() {}\n");
+    scratch.file("cudaguard.toml", "[toolkit]\nrequire = \"13\"\n");
+    let nvcc = scratch.file("nvcc", "#!/bin/sh\nprintf 'x\\033[2J\\302\\2332J\\342\\200\\256y\\n' >&2; exit 3\n");
+    let _ = Call::new("chmod").arg("+x").arg(&nvcc).run().success();
+    let printed = harmless(&call(["check"]).dir(scratch.path()).env("NVCC", &nvcc).run());
+    assert!(printed.contains("--version: exit status 3: x\\u001b[2J\\u009b2J\\u202ey"), "{printed}");
 }

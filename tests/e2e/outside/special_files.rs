@@ -8,9 +8,14 @@ use std::os::unix::net::UnixListener;
 use std::path::Path;
 
 use cudaguard::internal::toolchain::SYSROOT;
-use cudaguard_tests::{Call, Scratch, command, e2e, project, skip};
+use cudaguard_tests::{Call, Scratch, command, e2e, places, project, scratch, skip};
 
 const ODD: [&str; 6] = ["fifo", "socket", "folder", "device", "loop", "huge"];
+
+/// Returns two kinds for the file with this number, so that all kinds occur among three files.
+fn two_kinds(number: usize) -> [&'static str; 2] {
+    [ODD[number % 6], ODD[(number + 3) % 6]]
+}
 
 /// Creates a special file of this kind.
 fn put(kind: &str, path: &Path) {
@@ -83,6 +88,93 @@ fn only_named_files_are_opened() {
             if kind != "huge" || !words.contains(&"--fleet") {
                 ends(call(words, &scratch), &format!("{kind} {words:?}"));
             }
+        }
+    }
+}
+
+fn package(scratch: &Scratch) {
+    scratch.file("Cargo.toml", "[package]\nname = \"app\"\nversion = \"0.1.0\"\nedition = \"2021\"\n\n[workspace]\n");
+    scratch.file("src/main.rs", "fn main() {}\n");
+}
+
+/// Files that cargo reads first are not covered.
+#[e2e(slow)]
+fn project_files_are_opened() {
+    let core = places::workspace().join("guard-core");
+    let core = core.to_str().expect("UTF-8");
+    for (number, (file, words)) in [
+        ("cudaguard.toml", &["check"][..]),
+        ("cudaguard.lock", &["check"]),
+        ("cudaguard.lock", &["lock"]),
+        ("cudaguard.toml", &["init", "--path", core]),
+        ("build.rs", &["init", "--path", core]),
+        ("src/kernels.cu", &["check"]),
+        ("CMakeLists.txt", &["init", "--cmake"]),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        for kind in two_kinds(number) {
+            let scratch = Scratch::new("odd-project");
+            // The repository of these tests is in a parent directory, and `init` would write to it.
+            scratch.file(".git/HEAD", "ref: refs/heads/main\n");
+            package(&scratch);
+            put(kind, &scratch.join(file));
+            ends(call(words, &scratch), &format!("{kind} {file} {words:?}"));
+        }
+    }
+}
+
+/// `check` finds the files by variables, and `embed` by options.
+#[e2e(slow)]
+fn toolkit_files_are_opened() {
+    let parts = [
+        ("version.json", "{\"cuda\":{\"version\":\"12.4.1\"}}"),
+        ("include/cuda.h", "#define CUDA_VERSION 12040\n"),
+        ("include/cudnn_version.h", "#define CUDNN_MAJOR 9\n#define CUDNN_MINOR 1\n#define CUDNN_PATCHLEVEL 0\n"),
+        ("bin/nvcc", "#!/bin/sh\necho 'Cuda compilation tools, release 12.4, V12.4.131'\n"),
+        ("bin/nvcc.profile", "TOP = $(_HERE_)/..\n"),
+        ("lib64/libcudart.so", ""),
+        ("lib64/libcudart_static.a", "!<arch>\n"),
+        ("lib64/libcudnn.so.9", ""),
+        ("lib64/pkgconfig/cuda-12.4.pc", "cudaroot=/nowhere\n"),
+    ];
+    for (number, (file, _)) in parts.into_iter().enumerate() {
+        for kind in two_kinds(number) {
+            let scratch = Scratch::new("odd-toolkit");
+            package(&scratch);
+            for (part, text) in parts {
+                scratch::write(&scratch.join("cuda").join(part), text);
+            }
+            let _ = Call::new("chmod").arg("+x").arg(scratch.join("cuda/bin/nvcc")).run().success();
+            put(kind, &scratch.join("cuda").join(file));
+            let root = scratch.join("cuda");
+            let check = call(&["check"], &scratch).env("CUDA_HOME", &root).env("CUDNN_PATH", &root);
+            let check = check.env("LIBRARY_PATH", root.join("lib64"));
+            ends(check.env("PKG_CONFIG_PATH", root.join("lib64/pkgconfig")), &format!("{kind} {file}"));
+        }
+    }
+}
+
+/// Replaces a library of the machine, and the files that variables name.
+#[e2e(slow)]
+fn host_files_are_opened() {
+    let scratch = Scratch::new("odd-machine");
+    package(&scratch);
+    for kind in ODD {
+        for library in ["libcuda.so.1", "libcudnn.so.9", "libcudnn_graph.so.9", "libcudart.so.13"] {
+            let _ = fs::remove_dir_all(scratch.join("lib"));
+            put(kind, &scratch.join("lib").join(library));
+            for verb in ["probe", "doctor"] {
+                ends(
+                    call(&[verb], &scratch).env("LD_LIBRARY_PATH", scratch.join("lib")),
+                    &format!("{kind} {library} {verb}"),
+                );
+            }
+        }
+        put(kind, &scratch.join("odd"));
+        for variable in ["NVCC", "CUDA_HOME", "CUDA_PATH", "CUDNN_PATH", "NVCC_CCBIN", SYSROOT] {
+            ends(call(&["check"], &scratch).env(variable, scratch.join("odd")), &format!("{kind} {variable}"));
         }
     }
 }

@@ -2,9 +2,9 @@
 
 use std::fs;
 
-use cudaguard_tests::e2e;
+use cudaguard_tests::{Outcome, Scratch, e2e};
 
-use super::fixture::{Fixture, compiled, package, sealed, set, summary};
+use super::fixture::{Fixture, GUARDED, cargo, compiled, notes, package, sealed, set, summary};
 use cudaguard_tests::scratch;
 
 const MAIN: &str = "fn main() {\n    println!(\"ran\");\n}\n";
@@ -39,6 +39,28 @@ fn environment_wrappers_are_chained() {
     let seen = line(&log(&inner));
     assert!(seen.contains("rustc --crate-name app ") && seen.contains("link-arg="), "which calls the compiler: {seen}");
     assert_eq!(compiled(&call().run().success()), set(&[]), "nothing changed");
+}
+
+#[e2e(slow)]
+fn configured_wrapper_is_chained() {
+    let fixture = program("chain-config");
+    let inner = wrapper(&fixture, "inner");
+    fixture.write(".cargo/config.toml", format!("[build]\nrustc-workspace-wrapper = '{}'\n", inner.display()));
+    let _ = fixture.guard(["build"]).run().success();
+    let _ = sealed(&fixture.built("debug/app"), "app");
+    assert!(log(&inner).contains("--crate-name app "), "{}", log(&inner));
+}
+
+/// cargo separates the outputs of different wrappers, and cudaguard separates those of wrappers that it calls.
+#[e2e(slow)]
+fn changed_wrapper_rebuilds() {
+    let fixture = program("chain-change");
+    let (one, other) = (wrapper(&fixture, "one"), wrapper(&fixture, "other"));
+    let call = |script| fixture.guard(["build", "-v"]).env("RUSTC_WORKSPACE_WRAPPER", script).run().success();
+    assert_eq!(compiled(&call(&one)), set(&["app:bin"]));
+    assert_eq!(compiled(&call(&other)), set(&["app:bin"]));
+    assert_eq!(compiled(&fixture.guard(["build", "-v"]).run().success()), set(&["app:bin"]));
+    assert_eq!(compiled(&call(&one)), set(&[]));
 }
 
 /// Removes hashes, times and the directory from cargo's output.
@@ -133,6 +155,97 @@ fn cargo_status_is_returned() {
     assert!(!outcome.stderr.contains("cudaguard: "), "nothing was built, nothing is summed up: {outcome}");
     let outcome = fixture.guard(["build", "--manifest-path", "nowhere/Cargo.toml"]).run().expect(2);
     assert!(outcome.stderr.contains("nowhere/Cargo.toml"), "{outcome}");
+}
+
+/// If a signal kills cargo, the command ends with the same signal.
+#[e2e(slow)]
+fn cargo_signal_is_returned() {
+    let fixture = program("death");
+    let fake = fixture.sibling("cargo");
+    let text = format!(
+        "#!/bin/sh\ncase $1 in metadata) exec {:?} \"$@\";; esac\nkill -TERM $$\nsleep 60\n",
+        cargo().to_string_lossy()
+    );
+    scratch::program(&fake, &text);
+    let outcome = fixture.guard(["build"]).env("CARGO", &fake).run();
+    assert_eq!(outcome.signal(), Some(15), "{outcome}");
+}
+
+/// A build script or a test calls cargo or the command for another project.
+#[e2e(slow)]
+fn nested_command_works() {
+    let fixture = program("nested");
+    let inner = program("nested-inner");
+    let guard = cudaguard_tests::command::path();
+    let script = format!(
+        "use std::process::Command;\nfn main() {{\n    for program in [\"cargo\", \"{}\"] {{\n        let status = \
+         Command::new(program).args([\"build\", \"--target-dir\"]).arg(format!(\"by-{{}}\", program.len()))\n            \
+         .current_dir(\"{}\").status().unwrap();\n        assert!(status.success());\n    }}\n}}\n",
+        guard.display(),
+        inner.root.display()
+    );
+    fixture.write("build.rs", script);
+    let _ = fixture.guard(["build"]).run().success();
+    let _ = sealed(&fixture.built("debug/app"), "app");
+    assert!(notes(&inner.root.join("by-5/debug/app")).is_empty(), "plain cargo on another project guards nothing");
+    let _ = sealed(&inner.root.join(format!("by-{}/debug/app", guard.as_os_str().len())), "app");
+}
+
+#[e2e(slow)]
+fn configured_variables_are_read() {
+    let fixture = program("config-env");
+    let cudnn = fixture.root.join("cudnn");
+    cudaguard_tests::fake_library::cudnn(&cudnn, (9, 1, 0));
+    // Only the policy shows that this package uses CUDA.
+    fixture.write("cudaguard.toml", "[cudnn]\nrequire = \"9\"\n");
+    fixture.write(
+        ".cargo/config.toml",
+        "[env]\nCUDNN_PATH = { value = \"cudnn\", relative = true }\nCUDAARCHS = \"90\"\n",
+    );
+    let _ = fixture.guard(["build"]).run().success();
+    let note = sealed(&fixture.built("debug/app"), "app");
+    let declared: Vec<String> = note.manifest.declared.iter().map(ToString::to_string).collect();
+    assert!(declared.contains(&"sm_90".to_owned()), "{declared:?}");
+    assert_eq!(compiled(&fixture.guard(["build", "-v"]).run().success()), set(&[]));
+}
+
+#[e2e(slow)]
+fn directory_with_blanks_works() {
+    let scratch = Scratch::new("ein Ordner mit größeren Lücken");
+    let root = scratch.join("tree");
+    cudaguard_tests::scratch::write(&root.join("Cargo.toml"), package("app", "[workspace]\n"));
+    cudaguard_tests::scratch::write(&root.join("src/main.rs"), MAIN);
+    cudaguard_tests::scratch::write(&root.join("cudaguard.toml"), GUARDED);
+    let call = |words: &[&str]| -> Outcome {
+        cudaguard_tests::command::call(words).dir(&root).env("CARGO", cargo()).env("CARGO_NET_OFFLINE", "true").run()
+    };
+    let _ = call(&["build"]).success();
+    let _ = sealed(&root.join("target/debug/app"), "app");
+    assert_eq!(compiled(&call(&["build", "-v"]).success()), set(&[]), "the guard's path is read back as one");
+    assert_eq!(call(&["run"]).success().stdout, "ran\n");
+    let from_outside = cudaguard_tests::command::call(["build", "-v", "--manifest-path"]).arg(root.join("Cargo.toml"));
+    let from_outside = from_outside.dir(scratch.path()).env("CARGO", cargo()).env("CARGO_NET_OFFLINE", "true");
+    assert_eq!(compiled(&from_outside.run().success()), set(&[]), "it is the same build");
+    // The command itself is in such a directory, which a runner variable cannot name.
+    let copy = scratch.join("a copy");
+    fs::copy(cudaguard_tests::command::path(), &copy).expect("a program can be copied");
+    let outcome = cudaguard_tests::Call::new(&copy)
+        .args(["run", "--", "word"])
+        .dir(&root)
+        .env("CARGO", cargo())
+        .env("CARGO_NET_OFFLINE", "true")
+        .run()
+        .success();
+    assert_eq!(outcome.stdout, "ran\n");
+}
+
+#[e2e(slow)]
+fn read_only_target_directory_fails() {
+    let fixture = program("read-only");
+    fixture.write("target/cudaguard", "a file where a directory should be");
+    let outcome = fixture.guard(["build"]).run().expect(2);
+    assert!(outcome.stderr.contains("target/cudaguard"), "the place is named: {outcome}");
+    assert_eq!(outcome.stderr.lines().count(), 1, "{outcome}");
 }
 
 /// Creates a fake cuDNN whose headers and library differ, which causes a finding.
