@@ -100,6 +100,9 @@ fn modes_control_refusal() {
         assert_eq!(outcome.stderr, "", "{mode}");
         assert!(mode == "off" || outcome.stdout == "check 0 \nmain ran\n", "{mode}: {outcome}");
     }
+    // A later check does not read the variable again.
+    let outcome = right.call(&right.program).arg("check").env("CUDAGUARD", "loud").run().success();
+    assert_eq!(outcome.stderr.matches("CUDAGUARD is loud").count(), 1, "{outcome}");
 }
 
 #[e2e]
