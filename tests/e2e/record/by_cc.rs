@@ -3,8 +3,9 @@
 
 use std::fs;
 use std::path::Path;
+use std::time::{Duration, SystemTime};
 
-use cudaguard_tests::{Call, Outcome, Project, e2e, parts, tools};
+use cudaguard_tests::{Call, Outcome, Project, e2e, parts, project, scratch, tools};
 use serde_json::{Value, json};
 
 use super::fixture::{codes, manifest, with_toolkit};
@@ -74,6 +75,9 @@ fn with_cudnn(compile: &str) -> Project {
     package(&script).file("ops.cpp", source).file("ops.cu", source).file("src/main.rs", LAUNCHES)
 }
 
+/// Compiles with the cc crate, whose `-I` options are not recorded.
+const BY_CC: &str = "    cc::Build::new().cpp(true).include(&include).include(cuda).file(\"ops.cpp\").compile(\"ops\");\n    let _ = out;\n";
+
 /// Compiles with the cc crate and announces the header, as bindgen's callbacks do.
 const ANNOUNCED: &str = "    cc::Build::new().cpp(true).include(&include).include(cuda).file(\"ops.cpp\").compile(\"ops\");\n    \
                          let _ = out;\n    println!(\"cargo:rerun-if-changed={include}/cudnn.h\");\n";
@@ -105,6 +109,39 @@ fn cudnn(project: &Project, file: &str) -> Value {
     manifest(&project.built(file))["cudnn"].clone()
 }
 
+/// A compiler's dependency list or an announcement of the script show the headers. A build by cc alone shows nothing, so
+/// the library's release is recorded instead, with a warning.
+#[e2e(slow)]
+fn script_headers_are_recorded() {
+    let include = parts::cudnn("9.15.1").join("include");
+    let known = json!({"version": "9.15.1", "linkage": "linked"});
+    let by_library = json!({"version": "9.15.1", "linkage": "linked", "known": "linked"});
+    for (way, warnings, recorded) in
+        [(BY_CC, &["warning[CG146]"][..], &by_library), (ANNOUNCED, &[], &known), (LISTED, &[], &known)]
+    {
+        let project = with_cudnn(way);
+        let built = build(&project, &["build", "--release"], &include).success();
+        assert_eq!(codes(&built), warnings, "{way}: {built}");
+        assert_eq!(&cudnn(&project, "release/app"), recorded, "{way}: {built}");
+        let built = build(&project, &["build"], &include).success();
+        assert_eq!(codes(&built), warnings, "{way}: {built}");
+        assert_eq!(&cudnn(&project, "debug/app"), recorded, "{way}: {built}");
+        let needed = Call::new(tools::need("readelf")).arg("-d").arg(project.built("debug/app")).run().success();
+        assert!(needed.stdout.contains("[libcudnn.so.9]"), "{needed}");
+        // Unused headers in /usr/include are ignored.
+        let root = project.sibling().join("root");
+        let old = "#define CUDNN_MAJOR 8\n#define CUDNN_MINOR 9\n#define CUDNN_PATCHLEVEL 7\n";
+        scratch::write(&root.join("usr/include/cudnn_version.h"), old);
+        project.touch("include");
+        let built = call(&project, &["build"]).env("CUDAGUARD_SYSROOT", &root).run().success();
+        assert!(
+            codes(&built).iter().all(|code| code.starts_with("info") || warnings.contains(&code.as_str())),
+            "{way}: {built}"
+        );
+        assert_eq!(&cudnn(&project, "debug/app"), recorded, "{way}: {built}");
+    }
+}
+
 /// The program is compiled with one release and linked with another.
 #[e2e(slow)]
 fn other_header_release_is_reported() {
@@ -125,5 +162,78 @@ fn other_header_release_is_reported() {
         assert_eq!(codes(&warned), ["warning[CG110]"], "{way}: {warned}");
         let recorded = json!({"version": "9.1.0", "linkage": "linked", "library": "9.15.1"});
         assert_eq!(cudnn(&project, "debug/app"), recorded, "{way}");
+    }
+}
+
+/// The directory contains other headers now than at compile time, with older modification times, so they prove nothing.
+#[e2e(slow)]
+fn replaced_headers_are_reported() {
+    let project = with_cudnn(LISTED);
+    let include = project.sibling().join("headers");
+    let lay = |version: &str| {
+        let _ = fs::remove_dir_all(&include);
+        fs::create_dir(&include).expect("a folder");
+        for header in fs::read_dir(parts::cudnn(version).join("include")).expect("headers") {
+            let header = header.expect("a header").path();
+            let to = include.join(header.file_name().expect("a name"));
+            fs::copy(&header, &to).expect("a copy");
+            let long_ago = SystemTime::now() - Duration::from_secs(10_000_000);
+            fs::File::options().append(true).open(&to).and_then(|file| file.set_modified(long_ago)).expect("a time");
+        }
+    };
+    lay("9.15.1");
+    let built = build(&project, &["build", "--release"], &include).success();
+    assert_eq!(codes(&built), [""; 0], "{built}");
+    lay("9.1.0");
+    project.change("src/main.rs", format!("{LAUNCHES}// Linked anew.\n"));
+    let built = build(&project, &["build", "--release"], &include).success();
+    assert_eq!(codes(&built), ["warning[CG146]"], "{built}");
+    assert_eq!(cudnn(&project, "release/app")["known"], "linked", "{built}");
+}
+
+/// `embed!()` announces the headers that it detects, so that cargo reruns the script if they change. This does not prove
+/// that they were used.
+#[e2e(slow)]
+fn guard_inspected_headers_are_ignored() {
+    let ours = project::build_dependency().replace("[build-dependencies]\n", "");
+    let project = with_cudnn(BY_CC).append("Cargo.toml", &ours);
+    let script = fs::read_to_string(project.path().join("build.rs")).expect("just written");
+    project.write("build.rs", script.replace("fn main() {", "fn main() {\n    cudaguard::embed!();"));
+    let root = project.sibling().join("root");
+    let old = "#define CUDNN_MAJOR 9\n#define CUDNN_MINOR 1\n#define CUDNN_PATCHLEVEL 0\n";
+    scratch::write(&root.join("usr/include/cudnn_version.h"), old);
+    project.write("include", parts::cudnn("9.15.1").join("include").display().to_string());
+    let built = call(&project, &["build", "--release"]).env("CUDAGUARD_SYSROOT", &root).run().success();
+    assert_eq!(codes(&built), ["warning[CG146]"], "{built}");
+    let linked = json!({"version": "9.15.1", "linkage": "linked", "known": "linked"});
+    assert_eq!(cudnn(&project, "release/app"), linked, "{built}");
+}
+
+/// The cc crate prints its calls on request, and older releases always do: `running: "c++" "-I" …`.
+#[e2e(slow)]
+fn headers_in_cc_calls_are_recorded() {
+    let root = |project: &Project| {
+        let root = project.sibling().join("root");
+        let old = "#define CUDNN_MAJOR 8\n#define CUDNN_MINOR 9\n#define CUDNN_PATCHLEVEL 7\n";
+        scratch::write(&root.join("usr/include/cudnn_version.h"), old);
+        root
+    };
+    for (headers, printed) in [("9.15.1", &[][..]), ("9.1.0", &["CG110"])] {
+        let project = with_cudnn(BY_CC);
+        project.write("include", parts::cudnn(headers).join("include").display().to_string());
+        let build = |words: &[&str]| {
+            let around = call(&project, words).env("CC_ENABLE_DEBUG_OUTPUT", "1");
+            around.env("CUDAGUARD_SYSROOT", root(&project)).run()
+        };
+        let built = build(&["build", "--release"]);
+        let expected: Vec<_> = printed.iter().map(|code| format!("error[{code}]")).collect();
+        let heavy: Vec<_> = codes(&built).into_iter().filter(|code| !code.starts_with("info")).collect();
+        assert_eq!(heavy, expected, "{headers}: {built}");
+        assert_eq!(built.status() == Some(0), printed.is_empty(), "{headers}: {built}");
+        assert_eq!(project.built("release/app").exists(), printed.is_empty(), "{headers}: {built}");
+        if printed.is_empty() {
+            let known = json!({"version": "9.15.1", "linkage": "linked"});
+            assert_eq!(cudnn(&project, "release/app"), known, "{built}");
+        }
     }
 }

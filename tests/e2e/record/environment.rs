@@ -86,6 +86,47 @@ fn around(call: Call, variables: &[(&str, OsString)]) -> Call {
 const MAIN: &str =
     "unsafe extern \"C\" { fn launch() -> i32; }\nfn main() { std::process::exit(unsafe { launch() }) }\n";
 
+/// The build script still compiles with 13.0.
+#[e2e(slow)]
+fn other_toolkit_is_found_by_aliases() {
+    let fixture = package("other", "");
+    fixture.write("tools", nvcc("13.0") + &cudart("13.0"));
+    let other = parts::cuda("13.2");
+    let plain = Scratch::without_blanks("named");
+    let configured = format!("[env]\nNVCC = \"{}\"\n", other.join("bin/nvcc").display());
+    let in_path = || ("PATH", path(&other.join("bin")));
+    let surroundings: Vec<(&str, &str, Variables)> = vec![
+        ("a wrapper", "", vec![("PATH", path(&wrapped(&fixture, "13.2")))]),
+        ("a link", "", vec![("PATH", path(&linked(&fixture, "13.2").join("bin")))]),
+        ("ccache", "", vec![("NVCC", behind_ccache(&plain, "13.2"))]),
+        ("cargo's configuration", &configured, vec![]),
+        ("a target", "", vec![in_path(), ("CARGO_BUILD_TARGET", host().into())]),
+        ("elsewhere", "", vec![in_path(), ("CARGO_TARGET_DIR", fixture.sibling("elsewhere").into())]),
+    ];
+    for (name, configured, variables) in surroundings {
+        fixture.write(".cargo/config.toml", configured);
+        fixture.change("src/main.rs", &format!("{MAIN}// {name}\n"));
+        let refused = around(call(&fixture, &["--release"], None), &variables).run();
+        assert!(refused.status() != Some(0) && codes(&refused) == ["error[CG144]"], "{name}: {refused}");
+        let places = [
+            fixture.built("release/app"),
+            fixture.built(&format!("{}/release/app", host())),
+            fixture.sibling("elsewhere/release/app"),
+        ];
+        assert!(!places.iter().any(|file| file.exists()), "{name}: {refused}");
+        // A dev build warns, and the manifest records the components that were compiled and linked.
+        let warned = around(call(&fixture, &[], None), &variables).run().success();
+        assert_eq!(codes(&warned), ["warning[CG144]"], "{name}: {warned}");
+        let places = places.map(|file| PathBuf::from(file.display().to_string().replace("/release/", "/debug/")));
+        let built = places.iter().find(|file| file.exists()).unwrap_or_else(|| panic!("{name}: {warned}"));
+        let known = serde_json::json!({"version": "13.0.0", "known": "observed"});
+        assert_eq!(manifest(built)["toolkit"], known, "{name}");
+        for file in places {
+            let _ = fs::remove_file(file);
+        }
+    }
+}
+
 /// Each member is checked by its own code. A lock for both is impossible, and the command reports this.
 #[e2e(slow)]
 fn members_may_use_different_toolkits() {

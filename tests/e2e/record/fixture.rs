@@ -50,6 +50,10 @@ fn main() {
 const KERNEL: &str = "static __global__ void fill(int *p) { *p = 1; }\n\
                       extern \"C\" __attribute__((weak)) int launch() { fill<<<1, 1>>>(nullptr); return 0; }\n";
 
+/// Kernel of a third-party library.
+pub(crate) const OTHER: &str = "static __global__ void other(int *p) { *p = 2; }\n\
+                     extern \"C\" int other_launch() { other<<<1, 1>>>(nullptr); return 0; }\n";
+
 const MAIN: &str =
     "unsafe extern \"C\" { fn launch() -> i32; }\nfn main() { std::process::exit(unsafe { launch() }) }\n";
 
@@ -58,12 +62,29 @@ pub(crate) fn cudart(version: &str) -> String {
     format!("link {}\n", parts::cuda(version).join("lib64/libcudart_static.a").display())
 }
 
+/// Returns lines of `tools` that link a toolkit's shared cudart.
+pub(crate) fn shared_cudart(version: &str) -> String {
+    format!("search {}\nlink -lcudart\n", parts::cuda(version).join("lib64").display())
+}
+
 /// Returns a line of `tools` that compiles a kernel with this toolkit.
 pub(crate) fn nvcc(version: &str) -> String {
     if version == "11.8" {
         let _ = tools::need("g++-11");
     }
     format!("nvcc {}\n", parts::cuda(version).display())
+}
+
+/// Builds a library with a kernel of this toolkit, outside the package. Returns the lines of `tools` that link it.
+pub(crate) fn made_elsewhere(fixture: &Fixture, version: &str) -> String {
+    let (source, object) = (fixture.sibling("elsewhere/other.cu"), fixture.sibling("elsewhere/other.o"));
+    cudaguard_tests::scratch::write(&source, OTHER);
+    let mut call = Call::new(parts::cuda(version).join("bin/nvcc"));
+    if version == "11.8" {
+        call = call.arg("-ccbin").arg(tools::need("g++-11"));
+    }
+    let _ = call.args(["-arch=sm_80", "-c"]).arg(source).arg("-o").arg(&object).run().success();
+    format!("link {}\n", object.display())
 }
 
 /// Creates the package with this policy.

@@ -1,5 +1,6 @@
 //! The toolkit changes while cargo keeps outputs of an earlier one. Cargo detects newer files, and changed variables that a
-//! build script announced. It does not detect a toolkit that was replaced by an older one, or a changed `PATH`. The manifest always records the code in the file.
+//! build script announced. It does not detect a redirected symbolic link, a toolkit that was replaced by an older one, or a
+//! changed `PATH`. The manifest always records the code in the file.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -13,6 +14,8 @@ use super::fixture::{codes, independently, manifest, with_toolkit};
 /// Ways in which the build script's toolkit changes.
 #[derive(Clone, Copy, Debug)]
 enum Switch {
+    /// The directory in `PATH` contains a symbolic link, which is redirected.
+    Link,
     /// Older files replace the files in the directory.
     InPlace,
     /// Another directory is first in `PATH`.
@@ -25,6 +28,7 @@ impl Switch {
         let (real, root) = (parts::cuda(version), project.sibling().join("cuda"));
         match self {
             Self::Path => return real,
+            Self::Link => layout::link(&real, &root),
             Self::InPlace => {
                 let _ = fs::remove_dir_all(&root);
                 for file in ["bin/nvcc", "include/cuda.h"] {
@@ -138,6 +142,11 @@ fn switched(switch: Switch, way: &str, old: &str, new: &str) {
     let right = call(&project, &["build", "--release"], &root).run().success();
     assert_eq!(codes(&right), [""; 0], "{switch:?} {way}: {right}");
     assert_eq!(recorded(&file), new, "{switch:?} {way}");
+}
+
+#[e2e(slow)]
+fn redirected_link_rebuilds() {
+    switched(Switch::Link, BY_ITSELF, "13.0", "13.2");
 }
 
 #[e2e(slow)]

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use cudaguard_tests::{Outcome, e2e, parts, tools};
+use cudaguard_tests::{Call, Outcome, e2e, parts, tools};
 use serde_json::json;
 
 use super::{KERNEL, MAIN, codes, cudart, judged_as};
@@ -45,6 +45,35 @@ fn nvcc_and_cudart_mismatch_is_reported() {
     assert!(manifest["toolkit"]["version"].as_str().is_some_and(|version| version.starts_with("11.8")));
     assert_eq!(external_tools::makers(&file), ["11.8".to_owned()].into());
     assert!(external_tools::has_cudart(&file, "13.0"));
+}
+
+/// `PATH` and variables do not affect CMake after it has selected its compiler, even if `PATH` has no nvcc.
+#[e2e(slow)]
+fn path_and_variables_are_ignored() {
+    let (tree, known) = (project("named"), compiler(&toolkit("13.0")));
+    let chosen = [format!("-DLINK={}", cudart("13.0").display()), "-DCMAKE_BUILD_TYPE=Release".to_owned()];
+    for other in [Some("11.8"), Some("13.2"), None] {
+        let around = |call: Call| {
+            let Some(other) = other.map(parts::cuda) else { return call };
+            let path = parts::path(&["make", "ninja"]);
+            let mut dirs = vec![other.join("bin")];
+            dirs.extend(std::env::split_paths(&path));
+            let call = call.env("PATH", std::env::join_paths(dirs).expect("no colons"));
+            ["CUDA_HOME", "CUDA_PATH", "CUDAToolkit_ROOT"].into_iter().fold(call, |call, name| call.env(name, &other))
+        };
+        let _ = around(tree.configure(&words(&[&known[..], &chosen[..]].concat()))).run().success();
+        touch(&tree);
+        let built = around(tree.build(&[])).run().success();
+        assert_eq!(codes(&built), [""; 0], "{other:?}: {built}");
+        let manifest = manifest(&tree.built("app"));
+        assert_eq!(manifest["toolkit"], json!({"version": "13.0.88", "known": "observed"}), "{other:?}");
+        assert_eq!(external_tools::makers(&tree.built("app")), ["13.0".to_owned()].into());
+    }
+}
+
+fn touch(tree: &Tree) {
+    tree.write("kernel.cu", KERNEL);
+    tree.write("main.cpp", MAIN);
 }
 
 /// clang compiles the kernels: the archs come from its options, and the toolkit is the one whose tools it used.
