@@ -242,14 +242,20 @@ SHIM_FN int read_elf(const struct elf *e, ElfW(Addr) at, void *to, size_t size) 
   return 0;
 }
 
+/* Reads the program headers, unless they follow the ELF header and are among the bytes that were
+ * read with it: `ph` follows `eh`. */
+SHIM_FN int read_program_headers(struct elf *e, size_t got) {
+  const size_t size = (size_t)e->n * sizeof *e->ph;
+  if (e->eh.e_phoff == sizeof e->eh && got >= sizeof e->eh + size) return 1;
+  return read_at(e->fd, e->eh.e_phoff, e->ph, size);
+}
+
 /* Reads the program headers and the dynamic table of a file, which must be complete. */
 SHIM_FN enum lookup read_headers(struct elf *e) {
   const unsigned char *ident = e->eh.e_ident;
   struct stat is;
   int k, has_table = 0;
-  /* `ph` follows `eh`, as the program headers follow the ELF header in most files. */
   const long got = read_up_to(e->fd, 0, &e->eh, sizeof e->eh + sizeof e->ph);
-  size_t size;
   if (got < (long)sizeof e->eh || !bytes_are_equal(ident, ELFMAG, SELFMAG)) return ASK_LOADER;
   if (ident[EI_CLASS] != ELFCLASS64) return NOT_THERE;
   if (ident[EI_DATA] != ELFDATA2LSB || ident[EI_VERSION] != EV_CURRENT ||
@@ -258,12 +264,8 @@ SHIM_FN enum lookup read_headers(struct elf *e) {
     return ASK_LOADER;
   if (e->eh.e_machine != NATIVE_MACHINE) return NOT_THERE;
   e->n = e->eh.e_phnum < (int)MAX_PHDRS ? e->eh.e_phnum : (int)MAX_PHDRS;
-  size = (size_t)e->n * sizeof *e->ph;
   if (e->eh.e_type != ET_DYN || e->eh.e_phentsize != sizeof *e->ph ||
-      stat_at(e->fd, "", &is, AT_EMPTY_PATH))
-    return ASK_LOADER;
-  if ((e->eh.e_phoff != sizeof e->eh || (size_t)got < sizeof e->eh + size) &&
-      !read_at(e->fd, e->eh.e_phoff, e->ph, size))
+      !read_program_headers(e, (size_t)got) || stat_at(e->fd, "", &is, AT_EMPTY_PATH))
     return ASK_LOADER;
   for (k = 0; k < e->n; k++) {
     const ElfW(Phdr) *ph = &e->ph[k];
