@@ -9,7 +9,7 @@ use cudaguard::internal::manifest::{Component, Manifest};
 use cudaguard::internal::note;
 use cudaguard::internal::policy::Policy;
 use cudaguard::internal::toolchain::Toolchain;
-use writer::{Image, Section, archive, concatenated, cubin, data, elf, entry, fatbin, program, ptx};
+use writer::{Image, WrittenSection, archive, concatenated, cubin, data, elf, entry, fatbin, program, ptx};
 
 fn image(kind: u16, arch: u32, flags: u64, payload: Vec<u8>) -> Image {
     let version = if kind == 1 { (8, 5) } else { (1, 7) };
@@ -44,7 +44,7 @@ fn binaries() -> Vec<(&'static str, Vec<u8>)> {
     noted.extend(note::OWNER);
     noted.extend([0, 0]);
     noted.extend(&descriptor[..]);
-    let section = |name, kind, data| Section { name, kind, flags: 2, data };
+    let section = |name, kind, data| WrittenSection { name, kind, flags: 2, data };
     let texts = b"/cudart.shm.\0cudaErrorCudartUnloading\0cudaMalloc\0cudnnCreate\0CUDNN_STATUS_\0cudnn_version_9_1\0";
     // The entries refer to the strings at 1 (a needed library) and 17 (the soname); then the end.
     let words: [u64; 8] = [1, 1, 14, 17, 29, 1, 0, 0];
