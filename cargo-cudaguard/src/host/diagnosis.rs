@@ -326,7 +326,7 @@ fn driver_candidates(env: &Env, graph: &LoadGraph, name: &str) -> Vec<DriverCand
         if !files.contains(&real) {
             files.push(real);
             let dir = path.parent().unwrap_or(&path).display().to_string();
-            let why = format!("the loader does not search it; set LD_LIBRARY_PATH={dir}");
+            let why = format!("the loader does not search it; add {dir} to LD_LIBRARY_PATH");
             found.push(inspect_candidate(env, graph.files(), name, &path, CandidateState::NotSearched, &why));
         }
     }
