@@ -346,8 +346,7 @@ SHIM_FN uint32_t judge_service(const struct judging *judging, uint32_t by) {
   const int is_refused = judging->manifest->partial == PARTIAL_REFUSES;
   if (by & (BY_CUBIN | BY_PTX | BY_SOME)) {
     uint32_t is = JUDGE_PARTIAL_CODE;
-    if ((by & NO_PTX) && (by & (BY_CUBIN | BY_SOME)) && judging->driver->forces_ptx == FOUND)
-      is = JUDGE_JIT_FORCED;
+    if ((by & NO_PTX) && judging->driver->forces_ptx == FOUND) is = JUDGE_JIT_FORCED;
     else if (!(by & BY_SOME) || !is_refused) return FITS;
     return by & BY_UNKNOWN ? (uint32_t)IS_UNKNOWN : is;
   }

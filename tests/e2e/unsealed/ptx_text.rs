@@ -7,7 +7,7 @@ use cudaguard_tests::command::call;
 use cudaguard_tests::world::{self, A100, MakeMachine as _, World};
 use cudaguard_tests::{Call, Scratch, e2e, parts, tools};
 
-use super::fixture::{Build, before_linking, nvcc, object, reported};
+use super::fixture::{Build, STATIC_CUDART, before_linking, nvcc, object, reported};
 
 /// Returns an object with this text in its read-only data, behind this number of other bytes.
 fn text_object(dir: &Path, text: &str, before: usize) -> PathBuf {
@@ -73,6 +73,22 @@ fn ptx_text_needs_driver() {
             && text.contains("or compile the PTX text with an older toolkit");
         assert_eq!(named, refused, "{text}");
     }
+}
+
+/// The layout of a program that opens libcuda by name and contains only PTX text.
+#[e2e]
+fn ptx_text_alone_needs_driver() {
+    let scratch = Scratch::without_blanks("unsealed");
+    let ptx = newest_ptx(scratch.path());
+    let [unsealed, _] = twins(&scratch, &[text_object(scratch.path(), &ptx, 0)]);
+    let text = started(&unsealed, "580.95.05", 13000, true);
+    assert!(text.contains("error[CG302]: the driver is too old for compute_80 on compute capability 8.0"), "{text}");
+    let _ = started(&unsealed, "620.70.06", 13050, false);
+    // Nothing shows whether a static cudart is linked.
+    let place = Scratch::new("unsealed-world");
+    let machine = World::new("620.70.06", 13050, &[A100]).make(&place.join("world"));
+    let outcome = machine.call(&unsealed, &[]).arg("check").dir(place.path()).run().success();
+    assert!(outcome.stdout.contains(STATIC_CUDART), "{outcome}");
 }
 
 /// Text about PTX, and templates whose numbers are filled in at run time, are not PTX. Modules that set conditions of CUDA graphs require

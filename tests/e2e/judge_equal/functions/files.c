@@ -81,6 +81,9 @@ static void check_headers_of_files(void) {
   IS(open_elf(cx, &cx->file.elf, "absent.so"), NOT_THERE);
   IS(open_elf(cx, &cx->file.elf, "/proc/self/exe/x"), ASK_LOADER);
   IS(open_elf(cx, &cx->file.elf, "."), ASK_LOADER);
+  close(0); /* the file gets this number */
+  IS(open_elf(cx, &cx->file.elf, "/proc/self/exe"), IS_THERE);
+  IS(cx->file.elf.fd, 0);
   close_elf(&cx->file.elf);
 }
 
@@ -159,16 +162,15 @@ static void check_long_chains(void) {
     IS(read_elf_word(&cx->file.elf, "b"), 0);
   }
   close_elf(&cx->file.elf);
-  f.bucket = 1 << 20; /* it is not in the file */
-  write_file(cut, &f, sizeof f);
-  IS(open_elf(cx, &cx->file.elf, cut), IS_THERE);
-  IS(find_elf_symbol(&cx->file.elf, "a", &f.symbols[0]), 0);
-  close_elf(&cx->file.elf);
-  f.head[0] = 0;
-  write_file(cut, &f, sizeof f);
-  IS(open_elf(cx, &cx->file.elf, cut), IS_THERE);
-  IS(read_elf_word(&cx->file.elf, "a"), 0);
-  close_elf(&cx->file.elf);
+  for (k = 0; k < 4; k++) {
+    f.bucket = k == 0 ? 1 << 20 : (uint32_t)(k != 1); /* not in the file; an empty bucket */
+    f.head[0] = k != 2;
+    f.dynamic[0].d_tag = k == 3 ? DT_DEBUG : DT_GNU_HASH;
+    write_file(cut, &f, sizeof f);
+    IS(open_elf(cx, &cx->file.elf, cut), IS_THERE);
+    IS(find_elf_symbol(&cx->file.elf, "a", &f.symbols[0]), 0);
+    close_elf(&cx->file.elf);
+  }
 }
 
 #define RETURNS(n) \
