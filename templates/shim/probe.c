@@ -95,11 +95,9 @@ SHIM_FN long prepare_child(struct context *cx, long to) {
   at_once.tv_sec = at_once.tv_nsec = 0;
   p.fd = (int)to;
   p.events = POLLOUT;
-  p.revents = 0;
   /* If the parent has ended already, nothing reads the pipe and PDEATHSIG does not end this child.
    */
-  sys4(SYS_ppoll, (long)&p, 1, (long)&at_once, 0);
-  if (p.revents & POLLERR) end_child(0);
+  if (sys4(SYS_ppoll, (long)&p, 1, (long)&at_once, 0) > 0 && p.revents & POLLERR) end_child(0);
   sys2(SYS_prctl, PR_SET_DUMPABLE, 0);
   for (k = 1; k < 32; k++) sys4(SYS_rt_sigaction, k, (long)none, 0, 8);
   sys4(SYS_rt_sigprocmask, SIG_SETMASK, (long)none, 0, 8);

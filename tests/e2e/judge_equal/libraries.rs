@@ -133,6 +133,19 @@ fn enforcing_library_ends_the_process() {
 }
 
 #[e2e]
+fn two_guarded_libraries_coexist() {
+    let scene = Scene::new("9.1.0");
+    let wrong = scene.library("one", &built("one", Linkage::Linked));
+    let right = scene.library("two", &manifest("two", version("9.1.0"), Linkage::Linked));
+    let outcome = scene.call(&scene.host).args([&wrong, &right]).run().success();
+    assert_eq!((&*outcome.stdout, &*outcome.stderr), ("1 [CG202]\n0 \n", ""), "each reports about its own file");
+    let outcome = scene.call(&scene.host).args([&wrong, &right]).env("CUDAGUARD", "warn").run().success();
+    assert_eq!(outcome.stderr.matches("cudaguard:").count(), 1, "{outcome}");
+    let outcome = scene.call(&scene.host).args([&right, &wrong]).env("CUDAGUARD", "nonsense").run().success();
+    assert_eq!(outcome.stderr.matches("nonsense").count(), 1, "said once: {outcome}");
+}
+
+#[e2e]
 fn program_checks_its_libraries() {
     let scene = Scene::new("9.1.0");
     let _ = scene.library("one", &built("one", Linkage::Linked));

@@ -1,8 +1,9 @@
 //! The guard in programs that other tools changed, started in unusual ways, or share a machine with other users.
 
-use std::path::PathBuf;
+use std::fs;
+use std::path::{Path, PathBuf};
 
-use cudaguard_tests::{Call, e2e, tools};
+use cudaguard_tests::{Call, e2e, skip, tools};
 
 use super::fixture::{MAIN, NATIVE, descriptor};
 use super::harmless::{Scene, built};
@@ -96,4 +97,20 @@ fn early_check_does_not_replace_start() {
         let outcome = scene.call(&early).run().expect(78);
         assert!(outcome.stderr.starts_with("cudaguard: error[CG202]"), "{name}: {outcome}");
     }
+}
+
+/// The kernel then reports the loader as the executable of the process.
+#[e2e]
+fn program_started_by_loader_is_checked() {
+    let loader = Path::new("/lib64/ld-linux-x86-64.so.2");
+    if !loader.exists() {
+        skip("the dynamic loader of x86-64", "glibc for x86-64");
+    }
+    let start = |scene: &Scene| scene.call(loader).arg("./program").env("CUDAGUARD_REPORT", "report.json").run();
+    let older = Scene::older();
+    let outcome = start(&older).expect(78);
+    assert!(outcome.stderr.starts_with("cudaguard: error[CG202]"), "{outcome}");
+    let program = fs::canonicalize(&older.program).expect("it exists");
+    assert_eq!(older.report()["file"], program.to_string_lossy().into_owned());
+    let _ = start(&Scene::right()).success();
 }
