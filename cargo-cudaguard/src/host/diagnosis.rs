@@ -16,7 +16,6 @@ use crate::binary::loader::{Inspection, LoadGraph};
 use crate::binary::mapped_file::{Contents, OpenFiles};
 use crate::family::opened_names;
 use crate::host::dry_run::{self, DryRun};
-use crate::host::facts::CudnnState;
 use crate::host::judge;
 use crate::host::libcuda_fix;
 use crate::host::library_version::file_version;
@@ -283,7 +282,7 @@ fn is_gpu_device(path: &Path) -> bool {
 /// Returns a warning for a program that needs a GPU if this machine shows it none. It starts nevertheless, unless its policy requires a
 /// GPU: then the judge has reported this error.
 fn without_gpu(machine: &Machine, component: Component) -> Option<Finding> {
-    let refusal = judge::refusal_of_every_gpu_program(component, &machine.host_with(CudnnState::Unknown));
+    let refusal = judge::refusal_of_every_gpu_program(component, machine);
     let refusal = refusal.filter(|finding| matches!(finding.code, Code::DriverMissing | Code::GpuMissing))?;
     Some(refusal.with_severity(Severity::Warning))
 }

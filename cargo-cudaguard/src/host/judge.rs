@@ -1,6 +1,6 @@
-//! Judges a program on a host: (manifest, host) → findings.
+//! Judges a program on a machine: (manifest, machine) → findings.
 //!
-//! The rules are in C (`templates/shim/judge.c`), for started programs and for the command. This module converts the facts, and
+//! The rules are in C (`templates/shim/judge.c`), for started programs and for the command. This module encodes the facts, and
 //! writes the findings.
 
 mod encoding;
@@ -19,7 +19,7 @@ use cudaguard::internal::tables;
 use cudaguard::internal::toolchain::Toolchain;
 use cudaguard::internal::version::{CudaVersion, Version};
 
-use crate::host::facts::{CudartState, CudnnState, DriverState, Host, HostDriver, Inner, LoaderVersion};
+use crate::host::machine::{Driver, HERE, Host, HostLibrary, LibraryState, LoaderVersion, Machine};
 use crate::knowledge::jetpack::jetpack_for;
 use encoding::{cudnn_facts, driver_facts, gpu_facts, known, narrow, pack_cc, to_row};
 use judge_ffi::{CudartFacts, GpuFacts, Judged, JudgedFinding, NoteRow, Requirements, judge_start};
@@ -106,30 +106,36 @@ const UNKNOWN_FACTS: [&str; 6] = [
     "whether this libcuda works on that kernel module",
 ];
 
-/// Returns the findings about a program with this manifest on this host, sorted. Severities are the rules' own:
+/// Returns the findings about a program with this manifest and the cuDNN that it gets, sorted. Severities are the rules' own:
 /// `[runtime]` and `CUDAGUARD` change what a program does at its start, never the verdict.
-pub fn judge(manifest: &Manifest, host: &Host) -> Vec<Finding> {
-    let call = JudgeCall::new(manifest, host);
+pub fn judge(manifest: &Manifest, host: &Host<'_>, cudnn: LibraryState<'_>) -> Vec<Finding> {
+    let call = JudgeCall::new(manifest, host, cudnn);
     let judged = call.run();
     let mut findings: Vec<Finding> = judged.findings.iter().map(|found| call.write(found, judged.unknown)).collect();
     finding::sort_findings(&mut findings);
     findings
 }
 
-/// Returns the error because of which this host refuses every program that requires a GPU, named as this component.
-pub fn refusal_of_every_gpu_program(component: Component, host: &Host) -> Option<Finding> {
+/// Returns the error because of which this machine refuses every program that requires a GPU, named as this component.
+pub fn refusal_of_every_gpu_program(component: Component, machine: &Machine) -> Option<Finding> {
     let mut manifest = Manifest::from_build(component, "", "", &Policy::default(), &Toolchain::default());
     manifest.runtime.gpu = GpuNeed::Required;
-    judge(&manifest, host).into_iter().find(|finding| finding.code.effect() == Effect::Refuses)
+    let findings = judge(&manifest, &machine.host(HERE), LibraryState::Unknown);
+    findings.into_iter().find(|finding| finding.code.effect() == Effect::Refuses)
 }
 
 /// Returns the warning about two components that no GPU can run both. The first of them is its owner.
-pub fn together<'a>(manifests: impl IntoIterator<Item = &'a Manifest>, host: &Host) -> Option<Finding> {
-    let usable = manifests.into_iter().map(|manifest| (manifest, JudgeCall::new(manifest, host).run().usable_gpus));
+pub fn together<'a>(
+    manifests: impl IntoIterator<Item = &'a Manifest>,
+    host: &Host<'_>,
+    cudnn: LibraryState<'_>,
+) -> Option<Finding> {
+    let usable = |manifest| (manifest, JudgeCall::new(manifest, host, cudnn).run().usable_gpus);
+    let usable = manifests.into_iter().map(usable);
     let all: Vec<(&Manifest, u64)> = usable.filter(|(_, gpus)| *gpus != 0).collect();
     let mut pairs = all.iter().enumerate().flat_map(|(at, one)| all[at + 1..].iter().map(move |other| (one, other)));
     let ((one, _), (other, _)) = pairs.find(|((_, one), (_, other))| one & other == 0)?;
-    let values = JudgeCall::new(one, host).driver_values(None).with("other", &other.component);
+    let values = JudgeCall::new(one, host, cudnn).driver_values(None).with("other", &other.component);
     Some(MessageTemplate::NoGpuForAll.to_finding(&values))
 }
 
@@ -142,14 +148,16 @@ pub(crate) fn missing_parts(values: &Values, files: &[&str]) -> Finding {
 /// A call of the judge.
 struct JudgeCall<'a> {
     manifest: &'a Manifest,
-    host: &'a Host,
-    driver: Option<&'a HostDriver>,
+    host: &'a Host<'a>,
+    driver: Option<&'a Driver>,
+    cudnn: LibraryState<'a>,
+    cudart: Option<&'a HostLibrary>,
     /// The GPUs that the process sees, of equal ones the first: the judge numbers them.
     gpus: Option<Vec<GpuFacts>>,
 }
 
 impl<'a> JudgeCall<'a> {
-    fn new(manifest: &'a Manifest, host: &'a Host) -> Self {
+    fn new(manifest: &'a Manifest, host: &'a Host<'_>, cudnn: LibraryState<'a>) -> Self {
         let gpus = host.gpus.as_ref().map(|gpus| {
             let mut known: Vec<GpuFacts> = Vec::new();
             for gpu in gpus.iter().filter(|gpu| gpu.visible).map(gpu_facts) {
@@ -159,11 +167,8 @@ impl<'a> JudgeCall<'a> {
             }
             known
         });
-        let driver = match &host.driver {
-            DriverState::Found(driver) => Some(driver),
-            DriverState::Unknown | DriverState::Absent => None,
-        };
-        Self { manifest, host, driver, gpus }
+        let driver = host.driver.as_ref().filter(|driver| !driver.absent);
+        Self { manifest, host, driver, cudnn, cudart: host.machine.cudart_of(manifest), gpus }
     }
 
     fn run(&self) -> Judged {
@@ -181,15 +186,13 @@ impl<'a> JudgeCall<'a> {
                 .shared_cudart()
                 .map_or(0, |(_, built)| Version::new(built.major, built.minor, 0).packed_saturating()),
         };
-        let cudart = match &self.host.cudart {
-            CudartState::Unknown => CudartFacts { source: code::DETECTED, state: 0, version: 0 },
-            CudartState::Found { version, .. } => CudartFacts {
-                source: code::DETECTED,
-                state: code::FOUND,
-                version: version.map_or(0, Version::packed_saturating),
-            },
+        let version = self.cudart.and_then(|cudart| cudart.version);
+        let cudart = CudartFacts {
+            source: code::DETECTED,
+            state: self.cudart.map_or(0, |_| code::FOUND),
+            version: version.map_or(0, Version::packed_saturating),
         };
-        let (cudnn, parts) = cudnn_facts(manifest, &self.host.library);
+        let (cudnn, parts) = cudnn_facts(manifest, self.cudnn);
         let driver = (driver_facts(self.host), self.gpus.as_deref());
         judge_start(&rows, requirements, (cudnn, &parts), cudart, driver)
     }
@@ -260,10 +263,11 @@ impl<'a> JudgeCall<'a> {
     fn write_cudart(&self, message: MessageTemplate) -> Finding {
         let mut values = self.component();
         if let Some((soname, built)) = self.manifest.shared_cudart() {
-            values = values.with("library", soname).with("built_cuda", built);
-        }
-        if let CudartState::Found { path, version } = &self.host.cudart {
-            values = values.with("path", path.display()).with_known("found_cuda", version.map(CudaVersion::from));
+            values = values.with("library", &soname).with("built_cuda", built);
+            if let Some(found) = self.cudart {
+                values = values.with("path", found.path.as_deref().unwrap_or(&soname));
+                values = values.with_known("found_cuda", found.version.map(CudaVersion::from));
+            }
         }
         message.to_finding(&values)
     }
@@ -276,24 +280,26 @@ impl<'a> JudgeCall<'a> {
         let or_newer = if self.manifest.component.is_unrecorded() { " or newer" } else { "" };
         let values = self.component().with("built", format_args!("{built}{or_newer}"));
         let values = values.with("built_major", built.major).with("min", min).with("library", soname);
-        let CudnnState::Found { path, picked_by, version, inner, loader, made_with, .. } = &self.host.library else {
-            return message.to_finding(&values);
-        };
-        let values = values.with_known("picked_by", picked_by.as_ref());
-        let values = values.with_known("found", *version).with("path", path.display());
-        let parts = inner.iter().take(64).enumerate().filter(|(at, _)| found.parts >> at & 1 == 1);
-        let parts: Vec<&Inner> = parts.map(|(_, part)| part).collect();
-        match (message, &parts[..], loader) {
-            (MessageTemplate::CudnnInnerMissing, ..) => {
-                let files: Vec<&str> = parts.iter().map(|part| part.file.as_str()).collect();
-                missing_parts(&values, &files)
+        let Some(library) = self.cudnn.found() else { return message.to_finding(&values) };
+        let path = library.path.as_deref().unwrap_or(self.host.place);
+        let values = values.with_known("picked_by", library.by.as_ref());
+        let values = values.with_known("found", library.version).with("path", path);
+        // The parts have the numbers of their rows among those of parts.
+        let required = self.manifest.requires.iter().filter_map(|row| match row {
+            Requirement::Part { file, .. } => Some(file.as_str()),
+            _ => None,
+        });
+        let parts = required.clone().take(64).enumerate().filter(|(at, _)| found.parts >> at & 1 == 1);
+        let parts: Vec<&str> = parts.map(|(_, file)| file).collect();
+        match (message, &parts[..], library.loader) {
+            (MessageTemplate::CudnnInnerMissing, ..) => missing_parts(&values, &parts),
+            (MessageTemplate::CudnnInnerMissingNeeded, [file, ..], _) => {
+                message.to_finding(&values.with("library", *file))
             }
-            (MessageTemplate::CudnnInnerMissingNeeded, [part, ..], _) => {
-                message.to_finding(&values.with("library", &part.file))
-            }
-            (MessageTemplate::CudnnInnerMixed, [part, ..], _) => {
-                let other_file = part.path.as_deref().map(Path::display);
-                let values = values.with("library", &part.file).with_known("part", part.version);
+            (MessageTemplate::CudnnInnerMixed, [file, ..], _) => {
+                let part = library.part(file);
+                let other_file = part.and_then(|part| part.path.as_deref()).map(Path::display);
+                let values = values.with("library", *file).with_known("part", part.and_then(|part| part.version));
                 message.to_finding(&values.with_known("beside", other_file))
             }
             (MessageTemplate::CudnnInnerMixed, [], LoaderVersion::Version(own)) => {
@@ -303,14 +309,15 @@ impl<'a> JudgeCall<'a> {
                 message.to_finding(&values.with("loader", format_args!("{major}.{minor}")))
             }
             (MessageTemplate::CudnnOtherCuda, ..) => {
-                let values = values.with_known("found_cuda", *made_with);
+                let values = values.with_known("found_cuda", library.cuda);
                 message.to_finding(&values.with_known("built_cuda", self.manifest.cuda_version()))
             }
             _ => {
                 // The library that has the version is named if it is in another directory.
-                let has_version = inner.iter().find(|part| part.version.is_some() && part.version == *version);
+                let mut required = required.filter_map(|file| library.part(file));
+                let has_version = required.find(|part| part.version.is_some() && part.version == library.version);
                 let other_file = has_version.and_then(|part| part.path.as_deref());
-                let other_file = other_file.filter(|own| own.parent() != path.parent());
+                let other_file = other_file.filter(|own| own.parent() != Path::new(path).parent());
                 message.to_finding(&values.with_known("beside", other_file.map(Path::display)))
             }
         }
@@ -318,10 +325,7 @@ impl<'a> JudgeCall<'a> {
 
     /// Writes that the cuDNN library is too new or too old for GPUs.
     fn write_generation(&self, message: MessageTemplate, found: &JudgedFinding, min: Version) -> Finding {
-        let version = match &self.host.library {
-            CudnnState::Found { version, .. } => *version,
-            CudnnState::Unknown | CudnnState::Absent => None,
-        };
+        let version = self.cudnn.found().and_then(|library| library.version);
         let values = self.driver_values(Some(found.gpus)).with_known("found", version);
         message.to_finding(&match message {
             MessageTemplate::CudnnTooNewForGpu => {
@@ -364,10 +368,8 @@ impl<'a> JudgeCall<'a> {
         let major = self.cuda().map(|cuda| cuda.major);
         match message {
             MessageTemplate::CudnnNeedsNewerDriver => {
-                let CudnnState::Found { version, made_with, .. } = &self.host.library else {
-                    return message.to_finding(&values);
-                };
-                let values = values.with_known("found", *version).with_known("found_cuda", *made_with);
+                let Some(library) = self.cudnn.found() else { return message.to_finding(&values) };
+                let values = values.with_known("found", library.version).with_known("found_cuda", library.cuda);
                 message.to_finding(&values.with_known("needs_cuda", needs_cuda).with_known("cuda_major", major))
             }
             MessageTemplate::DriverCannotTellUnsure => {
@@ -465,7 +467,7 @@ impl<'a> JudgeCall<'a> {
                     let values = values.with("built_for", self.manifest.built_for());
                     return MessageTemplate::DriverCannotTellPtxText.to_finding(&values);
                 }
-                if !self.host.described || facts.is_empty() {
+                if !self.host.is_described() || facts.is_empty() {
                     return message.to_finding(&values);
                 }
                 MessageTemplate::DriverCannotTellNotNamed.to_finding(&values.with("missing", facts.join(", ")))

@@ -2,7 +2,6 @@
 
 pub mod diagnosis;
 pub mod dry_run;
-pub mod facts;
 pub(crate) mod formats;
 pub mod judge;
 pub(crate) mod libcuda_fix;

@@ -7,7 +7,7 @@ use cudaguard::internal::version::{CudaVersion, DriverRelease, Version};
 use super::world::FakeFile;
 use super::{DriverLibraries, LibraryLayout, SimulatedGpu, World};
 use crate::host::machine::detect::in_compat_dir;
-use crate::host::machine::{self, CompatPackage, Driver, Machine, MachineKind, agreed_release};
+use crate::host::machine::{self, CompatPackage, Driver, DriverSupport, Machine, MachineKind, agreed_release};
 
 /// `CUDA_ERROR_SYSTEM_DRIVER_MISMATCH`.
 const DRIVER_MISMATCH: u32 = 803;
@@ -126,7 +126,7 @@ fn newest_driver(machine: &Machine) -> Option<Driver> {
     });
     drivers.find(|driver| {
         let machine = Machine { driver: Some(driver.clone()), ..machine.clone() };
-        machine.known_gpus().iter().all(|gpu| gpu.undriven.is_none() && gpu.guaranteed_from.is_none())
+        machine.known_gpus().iter().all(|gpu| gpu.support == DriverSupport::Supported)
     })
 }
 
@@ -143,8 +143,8 @@ fn gpus_of(machine: &Machine, extras: &Extras) -> Vec<SimulatedGpu> {
             SimulatedGpu {
                 mig: extras.mig && gpu.state.is_none() && cc >= (8, 0),
                 node: !hidden && !is_tegra,
-                listed: !is_tegra && seen.undriven.is_none(),
-                driven: !hidden && seen.undriven.is_none(),
+                listed: !is_tegra && !seen.support.is_missing(),
+                driven: !hidden && !seen.support.is_missing(),
                 uuid: gpu.uuid.clone().map(Into::into),
                 pci: gpu.pci.clone().map(Into::into),
                 memory: extras.memory.or_else(|| memory_in(&name)).map(|gigabytes| gigabytes * 1024),

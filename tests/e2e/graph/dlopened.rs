@@ -7,8 +7,8 @@ use std::path::Path;
 use cargo_cudaguard::binary::dlopen_note;
 use cargo_cudaguard::binary::elf::Elf;
 use cargo_cudaguard::binary::file::Binary;
-use cargo_cudaguard::host::facts::{DriverState, Host, HostDriver, HostGpu};
 use cargo_cudaguard::host::judge;
+use cargo_cudaguard::host::machine::{Driver, Gpu, LibraryState, Machine};
 use cudaguard::internal::finding::Severity;
 use cudaguard::internal::guard::{DLOPEN_SECTION, DLOPEN_TYPE};
 use cudaguard::internal::manifest::{Linkage, Manifest, Requirement};
@@ -144,18 +144,19 @@ fn a_driver_without_the_functions(program: &Path, manifest: &Manifest) {
         dies.stderr.contains("Expected symbol in library") && dies.stderr.contains("undefined symbol: cu"),
         "{dies}"
     );
-    let host = |cuda| Host {
-        driver: DriverState::Found(HostDriver { cuda: Some(cuda), init: Some(0), ..HostDriver::default() }),
-        gpus: Some(vec![HostGpu { cc: Some((8, 0)), visible: true, ..HostGpu::default() }]),
-        ..Host::default()
+    let judged = |cuda| {
+        let driver = Driver { cuda: Some(cuda), init: Some(0), ..Driver::default() };
+        let gpus = vec![Gpu { cc: Some((8, 0)), ..Gpu::default() }];
+        let machine = Machine { driver: Some(driver), gpus: Some(gpus), ..Machine::default() };
+        judge::judge(manifest, &machine.host("this machine"), LibraryState::Unknown)
     };
-    let found = judge::judge(manifest, &host(CudaVersion::new(12, 2)));
+    let found = judged(CudaVersion::new(12, 2));
     let refused: Vec<String> = found
         .iter()
         .filter(|one| one.severity == Severity::Error)
         .map(cudaguard::internal::finding::Finding::render)
         .collect();
     snapshot::check("graph/driver-without-functions", &refused.join("\n"));
-    let found = judge::judge(manifest, &host(CudaVersion::new(12, 8)));
+    let found = judged(CudaVersion::new(12, 8));
     assert!(found.iter().all(|one| one.severity < Severity::Warning), "{found:?}");
 }

@@ -7,15 +7,13 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
-use cargo_cudaguard::host::facts::{
-    CudartState, CudnnState, DriverState, Host, HostDriver, HostGpu, Jit, LoaderVersion,
-};
 use cargo_cudaguard::host::judge::judge;
+use cargo_cudaguard::host::machine::{Driver, Gpu, HostLibrary, LibraryState, LoaderVersion, Machine as Described};
 use cargo_cudaguard::verdict::Verdict;
 use cudaguard::internal::manifest::{GpuCoverage, Linkage, Manifest, PtxFallback, RecordedCudart, Requirement};
 use cudaguard::internal::policy::GpuNeed;
 use cudaguard::internal::tables;
-use cudaguard::internal::vendor::CUDNN;
+use cudaguard::internal::vendor::{self, CUDNN};
 use cudaguard::internal::version::{CudaVersion, DriverRelease};
 use cudaguard_tests::{Call, Dice, Outcome, Scratch, e2e, last_report, places, skip, sorted_codes, tools, world};
 
@@ -228,30 +226,30 @@ impl Machine {
     }
 
     /// Returns the facts of the machine.
-    pub(crate) fn host(&self) -> Host {
-        let jit = Jit {
-            forced: self.value("CUDA_FORCE_PTX_JIT") == Some("1"),
-            disabled: self.value("CUDA_DISABLE_PTX_JIT") == Some("1"),
-            // A libcuda with no release in its name belongs to a machine whose other driver files cannot be located from outside.
-            compiler: self.lib.as_ref().filter(|lib| lib.release != "1.1").map(|_| self.compiler),
-        };
-        let cudnn = self.cudnn.map_or(CudnnState::Absent, |found| CudnnState::Found {
-            path: "libcudnn.so".into(),
-            picked_by: None,
-            major: version(found).major,
+    pub(crate) fn described(&self) -> Described {
+        let cudnn = self.cudnn.map(|found| HostLibrary {
             version: Some(version(found)),
-            inner: Vec::new(),
             loader: LoaderVersion::Version(version(found)),
-            made_with: self.made_with.map(CudaVersion::from_int),
+            cuda: self.made_with.map(CudaVersion::from_int),
+            taken: true,
+            ..HostLibrary::default()
         });
-        let cudart = self.cudart.map_or(CudartState::Unknown, |file| CudartState::Found {
-            path: file.into(),
+        let cudart = self.cudart.map(|file| HostLibrary {
+            soname: Some(CUDART.to_owned()),
             version: file.contains('.').then(|| version(file)),
+            taken: true,
+            ..HostLibrary::default()
         });
-        let host = Host { jit, library: cudnn, cudart, ..Host::default() };
-        let Some(lib) = &self.lib else { return Host { driver: DriverState::Absent, ..host } };
+        let jit = ["CUDA_FORCE_PTX_JIT", "CUDA_DISABLE_PTX_JIT"];
+        let variables = jit.iter().filter_map(|name| Some(((*name).to_owned(), self.value(name)?.to_owned())));
+        let libraries = [(CUDNN.key, cudnn), (vendor::CUDART.key, cudart)];
+        let libraries = libraries.map(|(key, library)| (key, library.into_iter().collect())).into();
+        let machine = Described { libraries, variables: variables.collect(), ..Described::default() };
+        let Some(lib) = &self.lib else {
+            return Described { driver: Some(Driver { absent: true, ..Driver::default() }), ..machine };
+        };
         if lib.manner == Manner::Crashes {
-            return host;
+            return machine;
         }
         let shown: Vec<_> = match self.value("CUDA_VISIBLE_DEVICES") {
             None => self.gpus.clone(),
@@ -260,23 +258,30 @@ impl Machine {
         let init = if lib.init == 0 && shown.is_empty() { 100 } else { lib.init };
         // A stub has a version in its name that is not a release.
         let user: Option<DriverRelease> = lib.release.parse().ok().filter(|_| lib.release != "1.1");
-        let driver = HostDriver {
+        let driver = Driver {
             user,
-            branch: user.map(|release| release.branch),
             kernel: self.kernel.map(|kernel| kernel.parse().expect("a release")),
             cuda: (init != 34).then(|| CudaVersion::from_int(lib.cuda)),
             init: Some(init),
-            ..HostDriver::default()
+            // A libcuda with no release in its name belongs to a machine whose other driver files cannot be located from outside.
+            ptx_compiler: (lib.release != "1.1").then_some(self.compiler),
+            ..Driver::default()
         };
         // GPUs that are visible in files, without the driver.
         let seen = self.kernel.is_some() && self.nodes && !self.gpus.is_empty();
-        let gpus = shown.iter().map(|(major, minor, _)| HostGpu {
+        let gpus = shown.iter().map(|(major, minor, _)| Gpu {
             cc: (*major != 0).then_some((*major, *minor)),
-            visible: true,
-            ..HostGpu::default()
+            visible: Some(true),
+            ..Gpu::default()
         });
-        Host { driver: DriverState::Found(driver), gpus: (init == 0 || seen).then(|| gpus.collect()), ..host }
+        Described { driver: Some(driver), gpus: (init == 0 || seen).then(|| gpus.collect()), ..machine }
     }
+}
+
+/// Returns the cuDNN of a machine.
+pub(crate) fn cudnn_of(machine: &Described) -> LibraryState<'_> {
+    let library = machine.library_files(CUDNN).and_then(<[_]>::first);
+    library.map_or(LibraryState::Absent, LibraryState::Found)
 }
 
 /// Returns the fake libcuda for this architecture.
@@ -759,8 +764,9 @@ pub(crate) fn start_all(machine: &Machine, programs: &[Vec<Manifest>]) -> Vec<St
 
 /// Returns the codes of a start and its verdict. A start does not report that no GPU can run two components.
 pub(crate) fn judged(manifests: &[Manifest], machine: &Machine) -> (Vec<String>, &'static str) {
-    let host = machine.host();
-    let findings = manifests.iter().flat_map(|manifest| judge(manifest, &host));
+    let machine = machine.described();
+    let (host, cudnn) = (machine.host("this machine"), cudnn_of(&machine));
+    let findings = manifests.iter().flat_map(|manifest| judge(manifest, &host, cudnn));
     let findings: Vec<_> = findings.collect();
     let mut codes: Vec<_> = findings.iter().map(|finding| format!("{} {}", finding.code, finding.severity)).collect();
     codes.sort();

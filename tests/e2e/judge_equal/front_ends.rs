@@ -4,15 +4,18 @@
 use std::fmt::Write as _;
 use std::path::Path;
 
-use cargo_cudaguard::host::facts::{CudartState, CudnnState, DriverState, Host};
 use cargo_cudaguard::host::judge::{judge, together};
+use cargo_cudaguard::host::machine::Machine as Described;
 use cargo_cudaguard::verdict::Verdict;
 use cudaguard::internal::finding::{self, Finding, MessageTemplate, Severity, Values};
 use cudaguard::internal::manifest::Manifest;
+use cudaguard::internal::vendor::{CUDART, CUDNN};
 use cudaguard_tests::{Call, command, e2e};
 use serde_json::Value;
 
-use crate::judge_equal::driver::{Case, Machine, Scene, T4, cudart, in_world, need_worlds, plain, r535, written};
+use crate::judge_equal::driver::{
+    Case, Machine, Scene, T4, cudart, cudnn_of, in_world, need_worlds, plain, r535, written,
+};
 use crate::judge_equal::fixture::{NATIVE, descriptor};
 
 /// The parts of a finding that must be equal in all front ends.
@@ -154,19 +157,20 @@ impl Rehearsal<'_> {
 }
 
 /// Returns the machine as facts, with the paths of the files in this scene.
-fn host_of(machine: &Machine, scene: &Scene) -> Host {
-    let mut host = machine.host();
-    if let DriverState::Found(driver) = &mut host.driver {
-        driver.library = Some(scene.scratch.join("lib/libcuda.so.1").display().to_string());
+fn described_in(machine: &Machine, scene: &Scene) -> Described {
+    let mut described = machine.described();
+    let path = |file: &str| Some(scene.scratch.join("lib").join(file).display().to_string());
+    if let Some(driver) = &mut described.driver {
+        driver.library = path("libcuda.so.1");
     }
-    if let CudnnState::Found { path, picked_by, major, .. } = &mut host.library {
-        *path = scene.scratch.join(format!("lib/libcudnn.so.{major}"));
-        *picked_by = Some("LD_LIBRARY_PATH".to_owned());
+    for library in described.libraries.entry(CUDNN.key).or_default() {
+        library.path = path(&format!("libcudnn.so.{}", library.major().unwrap_or_default()));
+        library.by = Some("LD_LIBRARY_PATH".to_owned());
     }
-    if let CudartState::Found { path, .. } = &mut host.cudart {
-        *path = scene.scratch.join("lib/libcudart.so.12");
+    for library in described.libraries.entry(CUDART.key).or_default() {
+        library.path = path("libcudart.so.12");
     }
-    host
+    described
 }
 
 /// Every fourth machine of the other table, which goes through the judge completely. Machines whose driver does not respond are
@@ -181,10 +185,11 @@ fn front_ends_agree() {
             // For a sealed note, the requirements of the code in the file are not read again.
             case.manifests.iter_mut().for_each(|manifest| manifest.sealed = true);
             let scene = Scene::of(&NATIVE, &case.manifests, &case.machine);
-            let host = host_of(&case.machine, &scene);
+            let machine = described_in(&case.machine, &scene);
+            let (host, cudnn) = (machine.host("this machine"), cudnn_of(&machine));
             let mut expected: Vec<Finding> =
-                case.manifests.iter().flat_map(|manifest| judge(manifest, &host)).collect();
-            expected.extend(together(&case.manifests, &host));
+                case.manifests.iter().flat_map(|manifest| judge(manifest, &host, cudnn)).collect();
+            expected.extend(together(&case.manifests, &host, cudnn));
             finding::sort_findings(&mut expected);
             let variables = case.machine.variables.clone();
             Rehearsal { name: &case.name, scene, variables, expected }.differences()

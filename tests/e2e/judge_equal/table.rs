@@ -5,10 +5,12 @@ use std::fmt::Write as _;
 use std::fs;
 use std::path::Path;
 
-use cargo_cudaguard::host::facts::{CudnnState, Host, Inner, LoaderVersion as Own};
 use cargo_cudaguard::host::judge::judge;
+use cargo_cudaguard::host::machine::{
+    HostLibrary, HostLibraryPart, LibraryState, LoaderVersion as Own, Machine as Described,
+};
 use cargo_cudaguard::verdict::Verdict;
-use cudaguard::internal::finding::{MessageTemplate, Values};
+use cudaguard::internal::finding::{Finding, MessageTemplate, Values};
 use cudaguard::internal::manifest::{Linkage, Manifest, Opens, Requirement};
 use cudaguard::internal::vendor::{self, CUDNN};
 use cudaguard::internal::version::{CudaVersion, Version};
@@ -200,14 +202,16 @@ impl Machine {
         }
     }
 
-    /// Returns the facts of this machine. The order of evidence is that of MANIFEST.md: the version symbol of a sub-library, the
-    /// file name, the answer of a child.
-    fn host(&self, manifest: &Manifest, linked: bool) -> Host {
+    /// Returns the findings of the judge. The order of evidence is that of MANIFEST.md: the version symbol of a sub-library, the file
+    /// name, the answer of a child.
+    fn judge(&self, manifest: &Manifest, linked: bool) -> Vec<Finding> {
+        let machine = Described::default();
+        let host = machine.host("this machine");
         let Some(Requirement::Library { built, linkage, .. }) = manifest.requires.first() else {
-            return Host::default();
+            return judge(manifest, &host, LibraryState::Unknown);
         };
         if self.broken_loader {
-            return Host::default();
+            return judge(manifest, &host, LibraryState::Unknown);
         }
         let named = || self.loader.as_ref().filter(|loader| linked || loader.major == built.major);
         let first = manifest.library_names().filter(|_| !linked).and(match &self.plain {
@@ -217,46 +221,44 @@ impl Machine {
         let reached = first.or_else(named);
         let Some(loader) = reached.filter(|_| linked || *linkage == Linkage::Dlopened) else {
             let unknown = *linkage != Linkage::Dlopened;
-            return Host { library: if unknown { CudnnState::Unknown } else { CudnnState::Absent }, ..Host::default() };
+            return judge(manifest, &host, if unknown { LibraryState::Unknown } else { LibraryState::Absent });
         };
-        let mut inner = Vec::new();
-        for requirement in &manifest.requires {
-            let Requirement::Part { file, needed, .. } = requirement else { continue };
+        let mut parts = Vec::new();
+        let mut manifest = manifest.clone();
+        manifest.requires.retain(|requirement| {
+            let Requirement::Part { file, needed, .. } = requirement else { return true };
             if !file.ends_with(&format!(".so.{}", loader.major)) {
-                continue;
+                return false;
             }
             let by_minor =
                 loader.name.map(|v| file.replace(&format!(".so.{}", v.major), &format!(".so.{}.{}", v.major, v.minor)));
-            let mut parts = self.parts.iter();
-            let named = parts.clone().find(|(name, _)| Some(*name) == by_minor.as_deref());
-            let part = named.or_else(|| parts.find(|(name, _)| name == file)).map(|(_, part)| part);
+            let mut all = self.parts.iter();
+            let named = all.clone().find(|(name, _)| Some(*name) == by_minor.as_deref());
+            let part = named.or_else(|| all.find(|(name, _)| name == file)).map(|(_, part)| part);
             let version = match part {
                 Some(Part::Word(v) | Part::Named(v)) => Some(*v),
                 _ => None,
             };
+            parts.extend(part.map(|_| HostLibraryPart { file: file.clone(), version, path: None }));
             // A loader library that answers without the sub-library does not need it. If it aborts, this is unknown.
-            if part.is_some() || !needed || loader.says == Says::Aborts {
-                inner.push(Inner { file: file.clone(), present: part.is_some(), version, path: None });
-            }
-        }
-        let word = inner.iter().find_map(|part| part.version);
+            part.is_some() || !needed || loader.says == Says::Aborts
+        });
+        let word = parts.iter().find_map(|part| part.version);
         let answer = match loader.says {
             Says::Number(number) if number >= 1000 => {
                 CUDNN.asked.as_ref().and_then(|asked| asked.version_of_answer(number.into()))
             }
             _ => None,
         };
-        let version = word.or(loader.name).or(answer);
-        let cudnn = CudnnState::Found {
-            path: "libcudnn.so".into(),
-            picked_by: None,
-            major: loader.major,
-            version,
-            inner,
+        let library = HostLibrary {
+            soname: Some(format!("libcudnn.so.{}", loader.major)),
+            version: word.or(loader.name).or(answer),
+            parts: Some(parts),
             loader: loader.name.map(Own::Version).unwrap_or_default(),
-            made_with: self.made_with.map(CudaVersion::from_int),
+            cuda: self.made_with.map(CudaVersion::from_int),
+            ..HostLibrary::default()
         };
-        Host { library: cudnn, ..Host::default() }
+        judge(&manifest, &host, LibraryState::Found(&library))
     }
 }
 
@@ -371,7 +373,7 @@ fn read_machine(words: &'static str) -> Machine {
 fn judged(case: &Case) -> (Vec<String>, &'static str) {
     let mut findings = Vec::new();
     for manifest in &case.manifests {
-        findings.extend(judge(manifest, &case.machine.host(manifest, case.linked)));
+        findings.extend(case.machine.judge(manifest, case.linked));
         if case.revision > 1 {
             findings
                 .push(MessageTemplate::NoteNewer.to_finding(&Values::default().with("component", &manifest.component)));
@@ -442,8 +444,7 @@ fn host_from_manifest_passes() {
     for built in ["7.6.5", "8.1.0", "8.9.7", "9.0.0", "9.15.1", "10.2.0"] {
         for linkage in [Linkage::Linked, Linkage::Dlopened, Linkage::Static] {
             for manifest in [by(linkage, built), strict(required(by(linkage, built)))] {
-                let host = whole(built).host(&manifest, linkage == Linkage::Linked);
-                assert_eq!(judge(&manifest, &host), [], "{built} {linkage:?}");
+                assert_eq!(whole(built).judge(&manifest, linkage == Linkage::Linked), [], "{built} {linkage:?}");
             }
         }
     }

@@ -3,9 +3,8 @@
 use std::fs;
 
 use cargo_cudaguard::binary::symbols::Bound;
-use cargo_cudaguard::host::facts::LoaderVersion;
 use cargo_cudaguard::host::machine::{
-    CompatPackage, Driver, Gpu, GpuState, HostLibrary, HostLibraryPart, Machine, MachineKind,
+    CompatPackage, Driver, Gpu, GpuState, HostLibrary, HostLibraryPart, LoaderVersion, Machine, MachineKind,
 };
 use cudaguard::internal::vendor;
 use cudaguard::internal::version::{CudaVersion, DriverRelease, Version};

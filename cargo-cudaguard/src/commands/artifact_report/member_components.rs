@@ -142,8 +142,8 @@ impl ArtifactReport {
             if needs_cudnn {
                 let linked = part.binary.needed.iter().find(|name| CUDNN.is_named(name));
                 let foreign = linked.and_then(|name| whole.foreign_library(part, name));
-                let bundled = match foreign {
-                    Some(finding) => vec![(Err(finding), "the archive")],
+                let mut bundled = match foreign {
+                    Some(finding) => vec![Err(finding)],
                     None => whole.bundled_libraries(part, &own, linked.is_none_or(|name| at_hand(name))),
                 };
                 if bundled.is_empty() && linked.is_some_and(|name| at_hand(name) || whole.is_broken(part, name)) {
@@ -151,13 +151,12 @@ impl ArtifactReport {
                         manifest.requires.retain(|row| !is_cudnn_row(row));
                     }
                 }
-                if bundled.is_empty()
-                    && let Some(finding) = linked.and_then(|name| whole.cudnn_of_other_major(part, name))
-                {
-                    (0..own.manifests.len()).for_each(|at| own.bring_cudnn(at, Err(finding.clone()), "the program"));
+                if bundled.is_empty() {
+                    let other = linked.and_then(|name| whole.cudnn_of_other_major(part, name));
+                    bundled.extend(other.map(Err));
                 }
-                for (library, place) in bundled {
-                    (0..own.manifests.len()).for_each(|at| own.bring_cudnn(at, library.clone(), place));
+                for library in &bundled {
+                    own.bring_cudnn(library);
                 }
             }
             all.own_libcuda = all.own_libcuda.or_else(|| whole.copy_of_libcuda(part));
@@ -342,21 +341,20 @@ impl ArtifactReport {
         })
     }
 
-    /// Returns the cuDNN that a member loads in each process of the artifact, and the name of its place. `is_supplied`: a package
+    /// Returns the cuDNN that a member loads in each process of the artifact. `is_supplied`: a package
     /// that supplies cuDNN is installed with the member, and Python loads it first, wherever it is.
     fn bundled_libraries(
         &self,
         part: &ArtifactMember,
         own: &Components,
         is_supplied: bool,
-    ) -> Vec<(Result<Found, Finding>, &'static str)> {
+    ) -> Vec<Result<Found, Finding>> {
         let Some(at) = self.loader_of(&part.name) else { return Vec::new() };
         if part.binary.os == Some(TargetOs::Windows) {
             let imported = part.binary.imported().map(String::as_str).filter(|name| CUDNN.is_named(name));
             let mut names = imported.chain(own.manifests.iter().filter_map(cudnn_soname));
             let found = names.find_map(|name| Some((name, self.find_dll(&part.name, name)?)));
-            let place = if self.is_file() { "the program" } else { "the archive" };
-            return found.map(|(name, file)| (Ok(self.bundled_dll(name, &file)), place)).into_iter().collect();
+            return found.map(|(name, file)| Ok(self.bundled_dll(name, &file))).into_iter().collect();
         }
         let mut names: Vec<String> = part.binary.needed.iter().filter(|name| CUDNN.is_named(name)).cloned().collect();
         // If it is unknown how a component uses cuDNN, it uses one that is loaded anyway.
@@ -370,7 +368,7 @@ impl ArtifactReport {
                 self.bundled_cudnn(&graph, index, name, is_supplied, &rows)
             })
         };
-        self.roots_with(at).filter_map(of_process).map(|(library, place)| (Ok(library), place)).collect()
+        self.roots_with(at).filter_map(of_process).map(Ok).collect()
     }
 
     /// Returns the cuDNN for Windows in this file. A file of its directory contains its version.
@@ -382,8 +380,8 @@ impl ArtifactReport {
         Found { soname: Some(soname.to_owned()), version, path, taken: true, ..Found::default() }
     }
 
-    /// Describes the cuDNN that is loaded under this name as an object, with the parts that it then opens, and the name of its
-    /// place. `rows`: the requirements of the member.
+    /// Describes the cuDNN that is loaded under this name as an object, with the parts that it then opens. `rows`: the requirements
+    /// of the member.
     fn bundled_cudnn(
         &self,
         graph: &MemberGraph<'_>,
@@ -391,7 +389,7 @@ impl ArtifactReport {
         name: &str,
         is_supplied: bool,
         rows: &[Requirement],
-    ) -> Option<(Found, &'static str)> {
+    ) -> Option<Found> {
         let object = &graph.graph.objects[index];
         if !is_supplied && object.place == SearchSource::Package {
             return None;
@@ -413,17 +411,14 @@ impl ArtifactReport {
                 self.part_facts(graph, path)
             });
         }
-        let (file, place) = if self.is_file() {
-            found.by = Some(object.place.in_short());
-            (path.display().to_string(), "the program")
-        } else if graph.is_of_machine(path) {
-            (path.display().to_string(), "this machine")
+        found.by = self.is_file().then(|| object.place.in_short());
+        let is_member = !self.is_file() && !graph.is_of_machine(path);
+        found.path = Some(if is_member {
+            format!("{}!{}", self.archive.display(), self.loaders[graph.loader_at(path)?].name)
         } else {
-            let file = &self.loaders[graph.loader_at(path)?];
-            (format!("{}!{}", self.archive.display(), file.name), "the archive")
-        };
-        found.path = Some(file);
-        Some((found, place))
+            path.display().to_string()
+        });
+        Some(found)
     }
 
     fn part_facts(&self, graph: &MemberGraph<'_>, path: &Path) -> PartFacts {

@@ -360,8 +360,8 @@ fn answer_on(components: Components, gpus: Vec<GpuAnswer>, machines: &[Machine],
             }
         }
         for gpu in machine.known_gpus() {
-            if let (true, Some(_), Some((major, minor))) = (gpu.visible, gpu.undriven, gpu.cc) {
-                let name = gpu.name.as_deref().unwrap_or("GPU");
+            if let (true, true, Some((major, minor))) = (gpu.visible, gpu.support.is_missing(), gpu.cc) {
+                let name = gpu.name.unwrap_or("GPU");
                 unusable.push(format!("{name} ({major}.{minor}): not supported by the driver"));
             }
         }

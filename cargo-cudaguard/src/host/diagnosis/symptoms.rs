@@ -4,8 +4,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::binary::loader::sorted_entries;
-use crate::host::facts::{CudnnState, LoaderVersion};
 use crate::host::judge::{self, missing_parts};
+use crate::host::machine::LoaderVersion;
 use crate::host::machine::{Gpu, HostLibrary, HostLibraryPart, Machine, MachineKind, detect};
 use crate::knowledge::symptoms::{MachineFact, likeliest_cause};
 use cudaguard::internal::env::Env;
@@ -97,8 +97,7 @@ pub(super) fn diagnose_host(machine: &Machine, signs: &HostSymptoms) -> Vec<Find
     }
     // For 100, no device, the GPUs and device files of the machine decide, below.
     if let Some(answer) = driver.init.filter(|answer| *answer != 100) {
-        let refusal =
-            judge::refusal_of_every_gpu_program(Component::unrecorded(""), &machine.host_with(CudnnState::Unknown));
+        let refusal = judge::refusal_of_every_gpu_program(Component::unrecorded(""), machine);
         let refusal = refusal.filter(|finding| answer != 0 || finding.code == Code::GpuNotForDriver);
         found.extend(refusal.or_else(|| (answer != 0).then(|| init_failure(answer, machine, signs, &values))));
     }
@@ -220,8 +219,7 @@ fn without_answer(machine: &Machine, on_bus: &[(u8, u8)]) -> Machine {
 fn undriven_finding(machine: &Machine, signs: &HostSymptoms, values: &Values) -> Option<Finding> {
     let described = without_answer(machine, &signs.capabilities);
     let newest = described.known_gpus().iter().filter_map(|gpu| gpu.cc).max()?;
-    let refusal =
-        judge::refusal_of_every_gpu_program(Component::unrecorded(""), &described.host_with(CudnnState::Unknown));
+    let refusal = judge::refusal_of_every_gpu_program(Component::unrecorded(""), &described);
     if let Some(finding) = refusal.filter(|finding| finding.code == Code::GpuNotForDriver) {
         return Some(finding);
     }

@@ -2,7 +2,7 @@
 
 use super::code;
 use super::judge_ffi::{CudnnFacts, DriverFacts, GpuFacts, NoteRow, PartFacts};
-use crate::host::facts::{CompatState, CudnnState, DriverMismatch, DriverState, Host, HostGpu, LoaderVersion};
+use crate::host::machine::{Driver, DriverSupport, Host, HostGpu, LibraryState, LoaderVersion};
 use cudaguard::internal::linkage::Linkage;
 use cudaguard::internal::manifest::{Manifest, Requirement};
 use cudaguard::internal::note::visit_numbers;
@@ -55,8 +55,8 @@ fn is_consumer(name: &str) -> bool {
     ["GeForce", "TITAN", "NVS", "GRID"].iter().any(|brand| name.contains(brand))
 }
 
-pub(super) fn gpu_facts(gpu: &HostGpu) -> GpuFacts {
-    let product = match gpu.name.as_deref() {
+pub(super) fn gpu_facts(gpu: &HostGpu<'_>) -> GpuFacts {
+    let product = match gpu.name {
         Some(name) if is_consumer(name) => code::PRODUCT_OF_CONSUMERS,
         Some(_) => code::PRODUCT_OF_DATA_CENTERS,
         None => 0,
@@ -64,86 +64,88 @@ pub(super) fn gpu_facts(gpu: &HostGpu) -> GpuFacts {
     let facts =
         // 0 is unknown, and the samples of `requirements` begin below every GPU.
         GpuFacts { cc: gpu.cc.map_or(0, |cc| pack_cc(cc).max(1)), product, driven: 0, branch: 0, first_cuda: 0, first_release: 0 };
-    let (driven, floor) = match (gpu.undriven, gpu.guaranteed_from) {
-        (Some(DriverMismatch::NoLonger(branch)), _) => {
-            return GpuFacts { driven: code::NO_LONGER_DRIVEN, branch, ..facts };
-        }
-        (Some(DriverMismatch::NotYet(floor)), _) => (code::NOT_YET_DRIVEN, floor),
-        (None, Some(floor)) => (code::MAY_BE_DRIVEN, floor),
-        (None, None) => return facts,
+    let (driven, floor) = match gpu.support {
+        DriverSupport::NoLonger(branch) => return GpuFacts { driven: code::NO_LONGER_DRIVEN, branch, ..facts },
+        DriverSupport::NotYet(floor) => (code::NOT_YET_DRIVEN, floor),
+        DriverSupport::Unknown(floor) => (code::MAY_BE_DRIVEN, floor),
+        DriverSupport::Supported => return facts,
     };
     let first_release = floor.release.map_or(0, widen);
     GpuFacts { driven, first_cuda: floor.cuda.to_int(), first_release, ..facts }
 }
 
-pub(super) fn cudnn_facts(manifest: &Manifest, state: &CudnnState) -> (CudnnFacts, Vec<PartFacts>) {
+pub(super) fn cudnn_facts(manifest: &Manifest, state: LibraryState<'_>) -> (CudnnFacts, Vec<PartFacts>) {
     let facts = CudnnFacts { source: code::DETECTED, ..CudnnFacts::default() };
-    let CudnnState::Found { major, version, inner, loader, made_with, .. } = state else {
-        let state = if *state == CudnnState::Absent { code::ABSENT } else { 0 };
-        return (CudnnFacts { state, ..facts }, Vec::new());
+    let library = match state {
+        LibraryState::Found(library) => library,
+        LibraryState::Absent => return (CudnnFacts { state: code::ABSENT, ..facts }, Vec::new()),
+        LibraryState::Unknown => return (facts, Vec::new()),
     };
     let mut parts = Vec::new();
-    for part in inner {
-        let mut rows = manifest.requires.iter();
-        let row = rows.position(|row| matches!(row, Requirement::Part { file, .. } if *file == part.file));
+    for (row, requirement) in manifest.requires.iter().enumerate().filter(|_| library.parts.is_some()) {
+        let Requirement::Part { file, .. } = requirement else { continue };
+        let part = library.part(file);
         parts.push(PartFacts {
-            row: row.and_then(|at| u32::try_from(at).ok()).unwrap_or(code::NO_ROW),
-            state: found_or_absent(part.present),
-            version: part.version.map_or(0, Version::packed_saturating),
+            row: u32::try_from(row).unwrap_or(code::NO_ROW),
+            state: found_or_absent(part.is_some()),
+            version: part.and_then(|part| part.version).map_or(0, Version::packed_saturating),
         });
     }
-    let (loader, is_minor) = match loader {
+    let (loader, is_minor) = match library.loader {
         LoaderVersion::Unknown => (0, 0),
         LoaderVersion::Version(version) => (version.packed_saturating(), 0),
-        LoaderVersion::Minor(major, minor) => (Version::new(*major, *minor, 0).packed_saturating(), 1),
+        LoaderVersion::Minor(major, minor) => (Version::new(major, minor, 0).packed_saturating(), 1),
     };
     let facts = CudnnFacts {
         state: code::FOUND,
         has_file: 1,
-        major: *major,
-        version: version.map_or(0, Version::packed_saturating),
+        major: library.major().unwrap_or_default(),
+        version: library.version.map_or(0, Version::packed_saturating),
         loader,
         is_minor,
-        made_with: made_with.map_or(0, CudaVersion::to_int),
+        made_with: library.cuda.map_or(0, CudaVersion::to_int),
         ..facts
     };
     (facts, parts)
 }
 
-pub(super) fn driver_facts(host: &Host) -> DriverFacts {
+pub(super) fn driver_facts(host: &Host<'_>) -> DriverFacts {
     let facts = DriverFacts {
         source: code::DETECTED,
-        compiler: host.jit.compiler.map_or(0, found_or_absent),
+        compiler: host.machine.has_ptx_compiler().map_or(0, found_or_absent),
         compiler_source: code::DETECTED,
-        forces_ptx: found_or_absent(host.jit.forced),
-        disables_ptx: found_or_absent(host.jit.disabled),
+        forces_ptx: found_or_absent(host.machine.passes_over_machine_code()),
+        disables_ptx: found_or_absent(host.machine.disables_ptx()),
         ..DriverFacts::default()
     };
-    let driver = match &host.driver {
-        DriverState::Unknown => return facts,
-        DriverState::Absent => return DriverFacts { state: code::ABSENT, ..facts },
-        DriverState::Found(driver) => driver,
-    };
+    let Some(driver) = &host.driver else { return facts };
+    if driver.absent {
+        return DriverFacts { state: code::ABSENT, ..facts };
+    }
     let bounds = driver.user.filter(|_| driver.cuda.is_none()).map(tables::driver_supports);
-    let compat = match &driver.compat {
-        CompatState::Unknown => 0,
-        CompatState::Ordinary => code::COMPAT_NONE,
-        CompatState::Branches(branches) if branches.is_empty() => code::COMPAT_ANY,
-        CompatState::Branches(branches) => match driver.kernel {
-            Some(kernel) if branches.contains(&kernel.branch) => code::COMPAT_LISTED,
-            _ => code::COMPAT_UNLISTED,
-        },
-    };
+    let compat = host.machine.driver.as_ref().map_or(0, |read| compat_code(read, driver.kernel));
     DriverFacts {
         state: code::FOUND,
         init: driver.init.map_or(-1, |init| i32::try_from(init).unwrap_or(i32::MAX)),
         user: driver.user.map_or(0, widen),
         kernel: driver.kernel.map_or(0, widen),
-        branch: driver.branch.unwrap_or_default(),
+        branch: host.machine.linux_branch().unwrap_or_default(),
         cuda: driver.cuda.map_or(0, CudaVersion::to_int),
         least_cuda: bounds.and_then(|bounds| bounds.least).map_or(0, CudaVersion::to_int),
         most_cuda: bounds.and_then(|bounds| bounds.most).map_or(0, CudaVersion::to_int),
         compat,
         ..facts
+    }
+}
+
+/// Returns whether a libcuda supports this kernel module by forward compatibility.
+fn compat_code(driver: &Driver, kernel: Option<DriverRelease>) -> u32 {
+    match driver.compat_branches() {
+        // Only if the file was read is it known to have no note.
+        None if driver.ordinary => code::COMPAT_NONE,
+        None => 0,
+        Some([]) => code::COMPAT_ANY,
+        Some(branches) if kernel.is_some_and(|kernel| branches.contains(&kernel.branch)) => code::COMPAT_LISTED,
+        Some(_) => code::COMPAT_UNLISTED,
     }
 }

@@ -3,7 +3,7 @@
 
 use std::fmt;
 
-use crate::host::facts::HostGpu;
+use crate::host::machine::HostGpu;
 use crate::knowledge::jetpack::jetpack_for;
 use cudaguard::internal::manifest::{GpuCoverage, Manifest, PtxFallback, Requirement};
 use cudaguard::internal::tables;
@@ -64,9 +64,9 @@ pub struct GpuAnswer {
 
 /// Returns the answers of a component for each of these GPUs whose compute capability is known. A component without kernels has
 /// none. `forced` is set for `CUDA_FORCE_PTX_JIT=1`, with which the driver ignores machine code. The driver is absent in the result.
-pub fn answers(manifest: &Manifest, gpus: &[HostGpu], forced: bool) -> Vec<GpuAnswer> {
+pub fn answers(manifest: &Manifest, gpus: &[HostGpu<'_>], forced: bool) -> Vec<GpuAnswer> {
     let mut found: Vec<GpuAnswer> = Vec::new();
-    for gpu in gpus.iter().filter(|gpu| gpu.visible && gpu.undriven.is_none()) {
+    for gpu in gpus.iter().filter(|gpu| gpu.visible && !gpu.support.is_missing()) {
         let Some(cc) = gpu.cc else { continue };
         for row in &manifest.requires {
             let Requirement::Gpu { from, to, by, code, ptx_fallback, .. } = row else { continue };
@@ -83,7 +83,7 @@ pub fn answers(manifest: &Manifest, gpus: &[HostGpu], forced: bool) -> Vec<GpuAn
             let (by, code) = if passed_over { (GpuCoverage::Nothing, String::new()) } else { (by, code) };
             let answer = GpuAnswer {
                 component: manifest.component.to_string(),
-                name: gpu.name.clone(),
+                name: gpu.name.map(str::to_owned),
                 cc,
                 service: match by {
                     GpuCoverage::Cubin => Service::Native,
@@ -220,7 +220,7 @@ impl fmt::Display for GpuAnswer {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::host::facts::DriverMismatch;
+    use crate::host::machine::DriverSupport;
     use cudaguard::internal::manifest::Component;
     use cudaguard::internal::policy::Policy;
     use cudaguard::internal::toolchain::Toolchain;
@@ -245,8 +245,7 @@ mod tests {
             row((9, 0), Some((9, 255)), GpuCoverage::PartialPtx, "compute_80"),
             row((10, 0), None, GpuCoverage::Ptx, "compute_80"),
         ];
-        let gpu =
-            |name: &str, cc| HostGpu { name: Some(name.to_owned()), cc: Some(cc), visible: true, ..HostGpu::default() };
+        let gpu = |name, cc| HostGpu { name: Some(name), cc: Some(cc), visible: true, ..HostGpu::default() };
         let gpus = [
             gpu("T4", (7, 5)),
             gpu("A100", (8, 0)),
@@ -254,7 +253,7 @@ mod tests {
             gpu("H100", (9, 0)),
             gpu("B200", (10, 0)),
             HostGpu { visible: false, ..gpu("A10", (8, 6)) },
-            HostGpu { undriven: Some(DriverMismatch::NoLonger(470)), ..gpu("A10", (8, 6)) },
+            HostGpu { support: DriverSupport::NoLonger(470), ..gpu("A10", (8, 6)) },
         ];
         let rendered: Vec<String> = answers(&manifest, &gpus, false).iter().map(ToString::to_string).collect();
         assert_eq!(

@@ -5,9 +5,10 @@ use cudaguard::internal::manifest::{GpuCoverage, Manifest, PtxFallback, Requirem
 use cudaguard::internal::policy::GpuNeed;
 use cudaguard::internal::version::{CudaVersion, DriverRelease};
 
-use crate::host::facts::Jit;
-use crate::host::facts::{CompatState, DriverState, Host, HostDriver, HostGpu};
+use super::{judge, together};
+use crate::host::machine::{CompatPackage, Driver, Gpu, LibraryState, Machine};
 use cudaguard::internal::finding::Code;
+use cudaguard::internal::finding::Finding;
 use cudaguard::internal::manifest::Component;
 use cudaguard::internal::policy::Policy;
 use cudaguard::internal::toolchain::Toolchain;
@@ -47,19 +48,22 @@ fn sm_80() -> Vec<Requirement> {
     .collect()
 }
 
-fn gpus(ccs: &[(u8, u8)]) -> Vec<HostGpu> {
-    ccs.iter().map(|cc| HostGpu { cc: Some(*cc), visible: true, ..HostGpu::default() }).collect()
+fn gpus(ccs: &[(u8, u8)]) -> Vec<Gpu> {
+    ccs.iter().map(|cc| Gpu { cc: Some(*cc), visible: Some(true), listed: true, ..Gpu::default() }).collect()
 }
 
-fn codes(manifest: &Manifest, driver: DriverState, gpus: Option<Vec<HostGpu>>) -> Vec<String> {
-    let host = Host { driver, gpus, jit: Jit::default(), ..Host::default() };
-    let findings = crate::host::judge::judge(manifest, &host);
+fn judged(manifest: &Manifest, machine: &Machine) -> Vec<Finding> {
+    judge(manifest, &machine.host("this machine"), LibraryState::Unknown)
+}
+
+fn codes(manifest: &Manifest, driver: impl Into<Option<Driver>>, gpus: Option<Vec<Gpu>>) -> Vec<String> {
+    let findings = judged(manifest, &Machine { driver: driver.into(), gpus, ..Machine::default() });
     findings.iter().map(|finding| format!("{} {}", finding.code, finding.severity)).collect()
 }
 
-fn releases(user: Option<u32>, kernel: Option<u32>) -> DriverState {
+fn releases(user: Option<u32>, kernel: Option<u32>) -> Driver {
     let release = |branch| DriverRelease::new(branch, 95, 5);
-    DriverState::Found(HostDriver { user: user.map(release), kernel: kernel.map(release), ..HostDriver::default() })
+    Driver { user: user.map(release), kernel: kernel.map(release), ..Driver::default() }
 }
 
 #[test]
@@ -84,13 +88,13 @@ fn release_alone_identifies_driver() {
         release: DriverRelease::new(0, 0, 0),
         because: String::new(),
     };
-    assert_eq!(codes(&self::manifest(vec![nobody_knows]), releases(Some(590), Some(590)), one()), ["CG505 info"]);
+    assert_eq!(codes(&self::manifest(vec![nobody_knows]), releases(Some(700), Some(700)), one()), ["CG505 info"]);
 }
 
 #[test]
 fn unknown_branch_support_is_named() {
     let jetson = DriverRelease::new(540, 4, 0);
-    let driver = DriverState::Found(HostDriver { user: Some(jetson), kernel: Some(jetson), ..HostDriver::default() });
+    let driver = Driver { user: Some(jetson), kernel: Some(jetson), ..Driver::default() };
     let mut ptx = manifest(sm_80());
     for row in &mut ptx.requires {
         if let Requirement::Gpu { by, cuda, release, .. } = row {
@@ -112,8 +116,8 @@ fn unknown_branch_support_is_named() {
         (&ptx, "driver 540.4.0 supports sm_80: that needs CUDA 12.4, and no table"),
         (&code, "sm_80 of nvcc 13 loads on this driver"),
     ] {
-        let host = Host { driver: driver.clone(), gpus: Some(gpus(&[(8, 7)])), ..Host::default() };
-        let findings = crate::host::judge::judge(manifest, &host);
+        let machine = Machine { driver: Some(driver.clone()), gpus: Some(gpus(&[(8, 7)])), ..Machine::default() };
+        let findings = judged(manifest, &machine);
         let [finding] = findings.as_slice() else { panic!("{findings:?}") };
         assert!(finding.code == Code::DriverCannotTell && finding.message.contains(expected), "{finding:?}");
         assert_eq!(finding.message.contains("but at least 12.2"), expected.contains("no table"), "{finding:?}");
@@ -128,31 +132,33 @@ fn newer_major_machine_code_is_named() {
             *guaranteed_from = Some((CudaVersion::new(13, 0), DriverRelease::new(580, 65, 6)));
         }
     }
-    let described_rows = |driver: DriverState, ccs: &[(u8, u8)], jit: Jit| {
-        let host = Host { driver, gpus: Some(gpus(ccs)), jit, ..Host::default() };
-        let findings = crate::host::judge::judge(&manifest, &host);
+    let described_rows = |driver: Driver, ccs: &[(u8, u8)], variables: &[&str]| {
+        let variables = variables.iter().map(|name| ((*name).to_owned(), "1".to_owned())).collect();
+        let machine = Machine { driver: Some(driver), gpus: Some(gpus(ccs)), variables, ..Machine::default() };
+        let findings = judged(&manifest, &machine);
         findings.iter().map(|finding| format!("{} {}", finding.code, finding.message)).collect::<Vec<_>>().join("\n")
     };
     let driver = |branch| releases(Some(branch), Some(branch));
     let named = "CG505 it is unknown whether sm_80 of nvcc 13 loads on this driver: NVIDIA guarantees it from driver \
                  580.65.06 on\n";
-    assert!(described_rows(driver(535), &[(8, 0)], Jit::default()).starts_with(named));
-    assert_eq!(described_rows(driver(590), &[(8, 0)], Jit::default()), "");
+    assert!(described_rows(driver(535), &[(8, 0)], &[]).starts_with(named));
+    assert_eq!(described_rows(driver(590), &[(8, 0)], &[]), "");
     // If more than that is unknown, this is not the reason.
-    let forced = Jit { forced: true, ..Jit::default() };
-    assert!(described_rows(driver(535), &[(8, 0)], forced).contains("CUDA_FORCE_PTX_JIT=1 leaves code"));
-    assert!(described_rows(releases(None, None), &[(8, 0)], Jit::default()).contains("facts are missing"));
+    assert!(
+        described_rows(driver(535), &[(8, 0)], &["CUDA_FORCE_PTX_JIT"]).contains("CUDA_FORCE_PTX_JIT=1 leaves code")
+    );
+    assert!(described_rows(releases(None, None), &[(8, 0)], &[]).contains("facts are missing"));
 }
 
 #[test]
 fn supported_cuda_precedes_driver_release() {
-    let driver = HostDriver {
+    let driver = Driver {
         user: Some(DriverRelease::new(535, 0, 0)),
         cuda: Some(CudaVersion::new(13, 0)),
         init: Some(0),
-        ..HostDriver::default()
+        ..Driver::default()
     };
-    assert_eq!(codes(&manifest(vec![cudart_13()]), DriverState::Found(driver), Some(gpus(&[(9, 0)]))), [""; 0]);
+    assert_eq!(codes(&manifest(vec![cudart_13()]), driver, Some(gpus(&[(9, 0)]))), [""; 0]);
 }
 
 #[test]
@@ -161,10 +167,10 @@ fn unknown_facts_do_not_refuse() {
     manifest.requires.extend(sm_80());
     for need in [GpuNeed::Auto, GpuNeed::Required, GpuNeed::Optional] {
         manifest.runtime.gpu = need;
-        assert_eq!(codes(&manifest, DriverState::Unknown, None), ["CG505 info"]);
+        assert_eq!(codes(&manifest, None, None), ["CG505 info"]);
     }
     // A GPU with an unknown compute capability next to an unsuitable one.
-    let two = Some(vec![HostGpu { visible: true, ..HostGpu::default() }, gpus(&[(7, 5)]).remove(0)]);
+    let two = Some(vec![Gpu::default(), gpus(&[(7, 5)]).remove(0)]);
     assert_eq!(codes(&manifest, releases(Some(590), Some(590)), two), ["CG303 info", "CG505 info"]);
 }
 
@@ -173,43 +179,47 @@ fn invisible_gpus_are_not_checked() {
     let manifest = manifest(sm_80());
     let mut two = gpus(&[(8, 6), (7, 5)]);
     assert_eq!(codes(&manifest, releases(Some(590), Some(590)), Some(two.clone())), ["CG303 info"]);
-    two[0].visible = false;
+    two[0].visible = Some(false);
     assert_eq!(codes(&manifest, releases(Some(590), Some(590)), Some(two.clone())), ["CG303 error"]);
-    two[1].visible = false;
+    two[1].visible = Some(false);
     assert_eq!(codes(&manifest, releases(Some(590), Some(590)), Some(two)), ["CG504 info"]);
 }
+
+/// The branches in the note of a libcuda, or the reason why there are none.
+type Note = Result<&'static [u32], &'static str>;
+const LISTED: Note = Ok(&[535, 550, 570]);
+const ORDINARY: Note = Err("the file has no note");
+const UNREAD: Note = Err("the file was not read");
 
 #[test]
 fn mixed_driver_releases_are_refused() {
     let manifest = manifest(sm_80());
-    let named = |name: &str| Some(vec![HostGpu { name: Some(name.to_owned()), ..gpus(&[(8, 6)]).remove(0) }]);
-    let driver = |user, kernel, compat| {
-        let DriverState::Found(driver) = releases(Some(user), Some(kernel)) else { unreachable!() };
-        DriverState::Found(HostDriver { compat, ..driver })
+    let named = |name: &str| Some(vec![Gpu { name: Some(name.to_owned()), ..gpus(&[(8, 6)]).remove(0) }]);
+    let driver = |user, kernel, note: Note| {
+        let compat = note.map(|branches| CompatPackage { cuda: None, branches: branches.to_vec() });
+        Driver { ordinary: note == ORDINARY, compat: compat.ok(), ..releases(Some(user), Some(kernel)) }
     };
-    let listed = || CompatState::Branches(vec![535, 550, 570]);
-    for (user, kernel, compat, gpus, expected) in [
-        (580, 580, CompatState::Unknown, named("NVIDIA GeForce RTX 3090"), &[][..]),
-        (580, 580, CompatState::Branches(vec![535]), named("NVIDIA GeForce RTX 3090"), &[]),
-        (580, 535, CompatState::Ordinary, named("NVIDIA A10"), &["CG304 error"]),
-        (535, 580, CompatState::Ordinary, named("NVIDIA A10"), &["CG304 error"]),
-        (580, 545, listed(), named("NVIDIA A10"), &["CG304 error"]),
-        (580, 535, listed(), named("NVIDIA A10"), &[]),
-        (580, 535, listed(), named("NVIDIA GeForce RTX 3090"), &["CG305 error"]),
-        (580, 535, listed(), named("NVIDIA TITAN RTX"), &["CG305 error"]),
-        (580, 535, listed(), Some(gpus(&[(8, 6)])), &["CG505 info"]),
-        (580, 535, CompatState::Branches(Vec::new()), named("Orin"), &["CG505 info"]),
-        (580, 535, CompatState::Unknown, named("NVIDIA A10"), &["CG505 info"]),
+    for (user, kernel, note, gpus, expected) in [
+        (580, 580, UNREAD, named("NVIDIA GeForce RTX 3090"), &[][..]),
+        (580, 580, Ok(&[535]), named("NVIDIA GeForce RTX 3090"), &[]),
+        (580, 535, ORDINARY, named("NVIDIA A10"), &["CG304 error"]),
+        (535, 580, ORDINARY, named("NVIDIA A10"), &["CG304 error"]),
+        (580, 545, LISTED, named("NVIDIA A10"), &["CG304 error"]),
+        (580, 535, LISTED, named("NVIDIA A10"), &[]),
+        (580, 535, LISTED, named("NVIDIA GeForce RTX 3090"), &["CG305 error"]),
+        (580, 535, LISTED, named("NVIDIA TITAN RTX"), &["CG305 error"]),
+        (580, 535, LISTED, Some(gpus(&[(8, 6)])), &["CG505 info"]),
+        (580, 535, Ok(&[]), named("Orin"), &["CG505 info"]),
+        (580, 535, UNREAD, named("NVIDIA A10"), &["CG505 info"]),
     ] {
-        let name = format!("{user} on {kernel}, {compat:?}, {gpus:?}");
-        assert_eq!(codes(&manifest, driver(user, kernel, compat), gpus), expected, "{name}");
+        let name = format!("{user} on {kernel}, {note:?}, {gpus:?}");
+        assert_eq!(codes(&manifest, driver(user, kernel, note), gpus), expected, "{name}");
     }
     // A consumer GPU next to a supported one fails the process.
     let two = [named("NVIDIA A10"), named("NVIDIA GeForce RTX 3090")].into_iter().flatten().flatten().collect();
-    assert_eq!(codes(&manifest, driver(580, 535, listed()), Some(two)), ["CG305 error"]);
+    assert_eq!(codes(&manifest, driver(580, 535, LISTED), Some(two)), ["CG305 error"]);
     // The driver's own answer comes before all of that.
-    let DriverState::Found(found) = driver(580, 535, CompatState::Ordinary) else { unreachable!() };
-    let found = DriverState::Found(HostDriver { init: Some(0), ..found });
+    let found = Driver { init: Some(0), ..driver(580, 535, ORDINARY) };
     assert_eq!(codes(&manifest, found, named("NVIDIA A10")), [""; 0]);
 }
 
@@ -251,8 +261,10 @@ fn components_with_different_gpus_conflict() {
     };
     let (old, new, both) =
         (named("old", (7, 0), (7, 255)), named("new", (9, 0), (9, 255)), named("both", (7, 0), (9, 255)));
-    let host = Host { driver: releases(Some(590), Some(590)), gpus: Some(gpus(&[(7, 5), (9, 0)])), ..Host::default() };
-    let described_rows = |manifests: &[&Manifest]| crate::host::judge::together(manifests.iter().copied(), &host);
+    let (driver, gpus) = (releases(Some(590), Some(590)), gpus(&[(7, 5), (9, 0)]));
+    let machine = Machine { driver: Some(driver), gpus: Some(gpus), ..Machine::default() };
+    let host = machine.host("this machine");
+    let described_rows = |manifests: &[&Manifest]| together(manifests.iter().copied(), &host, LibraryState::Unknown);
     let finding = described_rows(&[&both, &old, &new]).expect("old and new have no GPU in common");
     assert_eq!((finding.code, finding.severity), (Code::NoGpuForAll, Severity::Warning));
     assert!(finding.message.starts_with("no GPU can run both old 0.1.0 and new 0.1.0"), "{}", finding.message);

@@ -13,7 +13,7 @@ use std::collections::{BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
 
 use super::oldest_driver::{OldestDriver, driver_needs, machine_with_gpu};
-use super::{HostLibrary, Machine};
+use super::{DriverSupport, HostLibrary, LibraryState, Machine};
 use crate::binary::elf::machine_name;
 use crate::binary::examined::NotExamined;
 use crate::binary::file::TargetOs;
@@ -21,7 +21,6 @@ use crate::binary::file::{Binary, BinaryKind};
 use crate::binary::kernels::Kernels;
 use crate::binary::symbols::Bound;
 use crate::family::{self, DriverFunctions, LookedUp, RuntimeCompiler, oldest_driver_of};
-use crate::host::facts::{CudnnState, DriverMismatch, Host};
 use crate::host::judge;
 use crate::linked::evidence::{Evidence, LinkEvidence};
 use crate::linked::seal::drop_certain;
@@ -286,15 +285,16 @@ impl Components {
         others.flat_map(|(_, manifest)| manifest.requires.iter().filter_map(cuda_of_row)).max()
     }
 
-    /// Checks what a manifest requires of cuDNN with libraries that come with the file, instead of those of a machine. `place` names
-    /// the container of both.
-    pub(crate) fn bring_cudnn(&mut self, manifest: usize, library: Result<HostLibrary, Finding>, place: &'static str) {
-        let known = self.brought.iter().find(|brought| brought.manifest == manifest);
-        let rows = match known {
-            Some(known) => known.rows.clone(),
-            None => self.manifests[manifest].requires.extract_if(.., |row| is_cudnn_row(row)).collect(),
-        };
-        self.brought.push(BroughtCudnn { manifest, rows, library, place });
+    /// Checks what the manifests require of cuDNN with a library that comes with the file, instead of that of a machine.
+    pub(crate) fn bring_cudnn(&mut self, library: &Result<HostLibrary, Finding>) {
+        for manifest in 0..self.manifests.len() {
+            let known = self.brought.iter().find(|brought| brought.manifest == manifest);
+            let rows = match known {
+                Some(known) => known.rows.clone(),
+                None => self.manifests[manifest].requires.extract_if(.., |row| is_cudnn_row(row)).collect(),
+            };
+            self.brought.push(BroughtCudnn { manifest, rows, library: library.clone() });
+        }
     }
 
     /// Returns a copy without manifests whose requirements equal those of another one, whatever the names of their
@@ -313,7 +313,7 @@ impl Components {
             let groups = groups.map(|group| group.binary_search(&at).is_ok()).collect();
             let nameless = Manifest { component: Component::unrecorded(""), ..manifest.clone() };
             let brought: Vec<_> = self.brought.iter().filter(|brought| brought.manifest == at).collect();
-            let brought: Vec<_> = brought.iter().map(|one| (&one.rows, &one.library, one.place)).collect();
+            let brought: Vec<_> = brought.iter().map(|one| (&one.rows, &one.library)).collect();
             moved.push(*places.entry((format!("{nameless:?} {brought:?}"), groups)).or_insert_with(|| {
                 kept.push(manifest.clone());
                 kept.len() - 1
@@ -385,36 +385,37 @@ impl Components {
         let mut findings = Vec::new();
         let mut first = None;
         let mut of_each = Vec::new();
+        let mut host = machine.host(place);
         let drivers = self.drivers_for_unsupported_gpus(machine);
-        for manifest in &self.manifests {
-            let mut host = Host { described: place != HERE, ..machine.host_for(manifest, place) };
-            for gpu in host.gpus.iter_mut().flatten() {
-                let needs = drivers.iter().find(|(cc, _)| gpu.cc == Some(*cc));
-                if let (Some(DriverMismatch::NotYet(first)), Some((_, needs))) = (&mut gpu.undriven, needs) {
-                    (first.cuda, first.release) = (needs.cuda, needs.release);
-                }
+        for gpu in host.gpus.iter_mut().flatten() {
+            let needs = drivers.iter().find(|(cc, _)| gpu.cc == Some(*cc));
+            if let (DriverSupport::NotYet(first), Some((_, needs))) = (&mut gpu.support, needs) {
+                (first.cuda, first.release) = (needs.cuda, needs.release);
             }
+        }
+        for manifest in &self.manifests {
+            let mut cudnn = machine.cudnn_of(manifest);
             let at = of_each.len();
             let mut findings = Vec::new();
             for brought in self.brought.iter().filter(|brought| brought.manifest == at) {
-                let found = brought.judge(manifest, machine, &host);
+                let found = brought.judge(manifest, &host);
                 findings.extend(found.into_iter().filter(|finding| !findings.contains(finding)).collect::<Vec<_>>());
             }
             if !self.brought.iter().any(|brought| brought.manifest == at) {
                 let unusable = linked_cudnn(manifest).and_then(|soname| machine.unusable_library(&soname, &self.file));
                 if unusable.is_some() {
-                    host.library = CudnnState::Unknown;
+                    cudnn = LibraryState::Unknown;
                 }
-                findings = judge::judge(manifest, &host);
+                findings = judge::judge(manifest, &host, cudnn);
                 findings.extend(unusable);
             }
             of_each.push(findings);
-            first.get_or_insert(host);
+            first.get_or_insert(cudnn);
         }
         self.alternatives.downgrade_optional(&mut of_each, &self.manifests);
         let libraries = self.libraries_of(machine, &mut of_each);
         findings.extend(of_each.into_iter().flatten());
-        findings.extend(first.and_then(|host| judge::together(&self.manifests, &host)));
+        findings.extend(first.and_then(|cudnn| judge::together(&self.manifests, &host, cudnn)));
         let compilers = self.compilers_with(libraries.compilers(machine));
         let of_compilers = machine.compiler_findings(&compilers);
         if self.loads_nvrtc && !self.has_gpu_code() {
@@ -459,7 +460,7 @@ impl Components {
     /// Returns the driver that the file needs on each GPU that the driver of the machine does not support yet.
     fn drivers_for_unsupported_gpus(&self, machine: &Machine) -> Vec<((u8, u8), OldestDriver)> {
         let gpus = machine.known_gpus();
-        let unsupported = gpus.iter().filter(|gpu| matches!(gpu.undriven, Some(DriverMismatch::NotYet(_))));
+        let unsupported = gpus.iter().filter(|gpu| matches!(gpu.support, DriverSupport::NotYet(_)));
         let ccs: BTreeSet<(u8, u8)> = unsupported.filter_map(|gpu| gpu.cc).collect();
         let needs = ccs
             .into_iter()

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{Components, HostLibrary, Machine, Needed, OpenedByName};
+use super::{Components, HostLibrary, LibraryState, Machine, Needed, OpenedByName};
 use crate::binary::symbols::Bound;
 use crate::family::{self, Member, MembersOfProcess, RuntimeCompiler, described_library_finding};
 use cudaguard::internal::finding::{Code, Finding, MessageFragment, MessageTemplate, Severity, Values};
@@ -10,14 +10,6 @@ use cudaguard::internal::vendor::{self, CUDNN, Owner};
 
 /// The key of NVIDIA's libraries that have no key of their own, in host files and in [`Machine::libraries`].
 pub(crate) const OTHER_LIBRARIES: &str = "libraries";
-
-/// The facts about one library in the description of a machine.
-#[derive(Clone, Copy)]
-enum LibraryState<'a> {
-    Found(&'a HostLibrary),
-    Absent,
-    Unknown,
-}
 
 /// The libraries of a machine that a program loads, and the findings about them.
 #[derive(Default)]
@@ -192,10 +184,7 @@ impl Components {
         for opened in &self.opened {
             let Some(first) = opened.names.first() else { continue };
             let states: Vec<_> = opened.names.iter().map(|name| (name, machine.library_state(name))).collect();
-            let found = states.iter().find_map(|(name, state)| match state {
-                LibraryState::Found(library) => Some(((*name).clone(), *library)),
-                LibraryState::Absent | LibraryState::Unknown => None,
-            });
+            let found = states.iter().find_map(|(name, state)| Some(((*name).clone(), state.found()?)));
             let is_unknown = states.iter().any(|(_, state)| matches!(state, LibraryState::Unknown));
             match found {
                 Some((name, library)) => {

@@ -10,14 +10,13 @@ use std::path::{Path, PathBuf};
 use super::driver_probe::{DriverAnswers, DriverProbe};
 use super::redact::redact_home;
 use super::{
-    CompatPackage, Driver, Gpu, GpuState, HostLibrary, HostLibraryPart, Machine, MachineKind, OTHER_LIBRARIES,
-    hides_all,
+    CompatPackage, Driver, Gpu, GpuState, HostLibrary, HostLibraryPart, LoaderVersion, Machine, MachineKind,
+    OTHER_LIBRARIES, hides_all,
 };
 use crate::binary::elf::Elf;
 use crate::binary::loader::{self, Inspection, LibraryCandidate, LoadGraph};
 use crate::binary::mapped_file::OpenFiles;
 use crate::family::cudart_inside;
-use crate::host::facts::LoaderVersion;
 use crate::host::library_version::{exported_version, file_version, in_name, inner_file};
 use cudaguard::internal::env::Env;
 use cudaguard::internal::files;

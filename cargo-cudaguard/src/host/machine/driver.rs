@@ -6,7 +6,6 @@ use serde::{Deserialize, Serialize};
 
 use super::detect::in_compat_dir;
 use super::{MachineKind, host_file, host_file_writer};
-use crate::host::facts::CompatState;
 use cudaguard::internal::tables;
 use cudaguard::internal::version::{CudaVersion, DriverRelease};
 
@@ -57,23 +56,24 @@ pub struct CompatPackage {
 }
 
 impl Driver {
-    pub(super) fn compat_state(&self) -> CompatState {
+    /// Returns the branches of kernel modules that a libcuda of cuda-compat supports; empty if its note contains none (Jetson). `None`
+    /// for another libcuda. Packages up to 2025 had no note.
+    pub(crate) fn compat_branches(&self) -> Option<&[u32]> {
         match &self.compat {
-            Some(compat) => CompatState::Branches(compat.branches.clone()),
-            // Only if the file was read is it known to have no note, and packages up to 2025 had none.
-            None if self.ordinary => CompatState::Ordinary,
-            None => self.compat_of_table().map_or(CompatState::Unknown, CompatState::Branches),
+            Some(compat) => Some(&compat.branches),
+            None if self.ordinary => None,
+            None => self.compat_of_table(),
         }
     }
 
     /// Returns the branches of a cuda-compat libcuda, identified by its directory, if the table lists this kernel
     /// module for it.
-    fn compat_of_table(&self) -> Option<Vec<u32>> {
+    fn compat_of_table(&self) -> Option<&'static [u32]> {
         let (user, kernel) = (self.user?, self.kernel?);
         let in_dir = self.library.as_deref().is_some_and(|path| in_compat_dir(Path::new(path)));
         let cuda = self.cuda.or_else(|| tables::driver_supports(user).exact_version())?;
         let branches = tables::compat_kernels(cuda);
-        (in_dir && user > kernel && branches.contains(&kernel.branch)).then(|| branches.to_vec())
+        (in_dir && user > kernel && branches.contains(&kernel.branch)).then_some(branches)
     }
 
     /// Returns the driver of a Windows machine with the branches of Linux, by which the tables know it.

@@ -11,9 +11,8 @@ use serde::de::{DeserializeSeed, Error, IgnoredAny, MapAccess, SeqAccess, Unexpe
 use serde::{Deserialize, Deserializer};
 
 use super::unknown_keys::UnknownKeys;
-use super::{Gpu, GpuState, HostLibrary, Machine, MachineKind, OTHER_LIBRARIES, REVISION};
+use super::{Gpu, GpuState, HostLibrary, LoaderVersion, Machine, MachineKind, OTHER_LIBRARIES, REVISION};
 use crate::binary::symbols::Bound;
-use crate::host::facts::LoaderVersion;
 use cudaguard::internal::vendor;
 use cudaguard::internal::version::{CudaVersion, DriverRelease, Version};
 

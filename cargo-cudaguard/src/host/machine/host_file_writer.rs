@@ -8,9 +8,8 @@ use std::fmt::Display;
 use serde::ser::SerializeMap as _;
 use serde::{Serialize, Serializer};
 
-use super::{HostLibrary, Machine, OTHER_LIBRARIES, REVISION};
+use super::{HostLibrary, LoaderVersion, Machine, OTHER_LIBRARIES, REVISION};
 use crate::binary::symbols::Bound;
-use crate::host::facts::LoaderVersion;
 use cudaguard::internal::tables;
 use cudaguard::internal::vendor;
 

@@ -1,5 +1,5 @@
 //! The facts of a machine: detected ([`detect_machine()`]), read from a host file ([`Machine::read`]) or specified by
-//! the caller, and converted to the [`Host`] that the runtime checks use for each component. Unknown facts are absent.
+//! the caller. The judge reads it as a [`Host`]. Unknown facts are absent.
 //!
 //! `docs/reference/host-file.md` documents the keys of the host file.
 
@@ -11,6 +11,7 @@ mod driver;
 mod driver_probe;
 pub mod fleet_judge;
 mod gpu_state;
+mod host;
 mod host_file;
 mod host_file_writer;
 pub mod map;
@@ -39,6 +40,7 @@ pub(crate) use driver::agreed_release;
 pub use driver::{CompatPackage, Driver};
 pub use driver_probe::DriverProbe;
 pub use gpu_state::GpuState;
+pub use host::{DriverSupport, Host, HostGpu, LibraryState};
 pub use host_file::{ParseError, parse_release};
 pub use host_file_writer::HostFileView;
 #[cfg(target_os = "linux")]
@@ -48,12 +50,10 @@ pub use unknown_keys::UnknownKeys;
 
 use crate::binary::file::TargetOs;
 use crate::binary::symbols::Bound;
-use crate::host::facts::{self, CudartState, CudnnState, DriverMismatch, DriverState, Host, Inner, Jit, LoaderVersion};
 use cudaguard::internal::env::Env;
 use cudaguard::internal::finding::{Finding, MessageTemplate, Values};
-use cudaguard::internal::manifest::{Linkage, Manifest, Requirement};
-use cudaguard::internal::tables::{self, Floor};
-use cudaguard::internal::vendor::{self, CUDART, CUDNN};
+use cudaguard::internal::tables;
+use cudaguard::internal::vendor;
 use cudaguard::internal::version::{CudaVersion, DriverRelease, Version};
 use serde::{Deserialize, Serialize};
 
@@ -192,6 +192,18 @@ pub struct HostLibraryPart {
     pub path: Option<PathBuf>,
 }
 
+/// Release of a library that opens its parts by itself, from its own file.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum LoaderVersion {
+    /// Unknown.
+    #[default]
+    Unknown,
+    /// Release in the file name.
+    Version(Version),
+    /// Major and minor, from a host file.
+    Minor(u32, u32),
+}
+
 fn hides_all(list: &str) -> bool {
     matches!(list, "" | "-1")
 }
@@ -203,76 +215,7 @@ impl Gpu {
     }
 }
 
-/// Returns which of the GPUs a `CUDA_VISIBLE_DEVICES` list selects: an invalid entry hides all GPUs that follow it.
-/// Returns `None` if that is unknown: indices with an unknown order of the GPUs, a GPU that is listed twice, MIG.
-fn visible_gpus(list: &str, gpus: &[&Gpu], in_order: bool) -> Option<Vec<bool>> {
-    let mut shown = vec![false; gpus.len()];
-    if hides_all(list) {
-        return Some(shown);
-    }
-    let mut numbers = false;
-    for entry in list.split(',').map(str::trim) {
-        let at = match entry.parse::<usize>() {
-            Ok(number) => {
-                numbers = true;
-                Some(number).filter(|number| *number < gpus.len())
-            }
-            Err(_) if entry.starts_with("GPU-") => {
-                if gpus.iter().any(|gpu| gpu.uuid.is_none()) {
-                    return None;
-                }
-                let mut matching =
-                    (0..gpus.len()).filter(|at| gpus[*at].uuid.as_ref().is_some_and(|uuid| uuid.starts_with(entry)));
-                let found = matching.next();
-                if matching.next().is_some() {
-                    return None;
-                }
-                found
-            }
-            Err(_) if entry.starts_with("MIG-") => return None,
-            Err(_) => None,
-        };
-        let Some(at) = at else { break };
-        if std::mem::replace(&mut shown[at], true) {
-            return None;
-        }
-    }
-    let some = shown.contains(&true) && shown.contains(&false);
-    (!numbers || in_order || !some).then_some(shown)
-}
-
 impl Machine {
-    /// Converts the machine to the host for this component. `place` names the machine for libraries without a path.
-    pub fn host_for(&self, manifest: &Manifest, place: &str) -> Host {
-        Host { cudart: self.cudart_state(manifest), ..self.host_with(self.cudnn_state(manifest, place)) }
-    }
-
-    /// Converts the machine to a host with this cuDNN and without a cudart.
-    pub(crate) fn host_with(&self, library: CudnnState) -> Host {
-        Host {
-            library,
-            driver: self.driver_state(),
-            gpus: self.visible_gpu_list(),
-            jit: self.jit_state(),
-            cudart: CudartState::Unknown,
-            described: false,
-        }
-    }
-
-    /// Returns the libcudart that the loader finds under the soname that this component needs.
-    fn cudart_state(&self, manifest: &Manifest) -> CudartState {
-        let Some((soname, built)) = manifest.shared_cudart() else { return CudartState::Unknown };
-        let mut loaded = self.library_files(&CUDART).into_iter().flatten().filter(|library| library.is_loaded());
-        let found = loaded.find(|library| match &library.soname {
-            Some(name) => *name == soname,
-            None => library.version.is_some_and(|version| version.major == built.major),
-        });
-        found.map_or(CudartState::Unknown, |library| CudartState::Found {
-            path: library.path.as_deref().unwrap_or(&soname).into(),
-            version: library.version,
-        })
-    }
-
     /// Returns the files of a library, in the order of the loader; `None`: not checked.
     pub fn library_files(&self, library: &vendor::Library) -> Option<&[HostLibrary]> {
         self.libraries.get(library.key).map(Vec::as_slice)
@@ -345,89 +288,6 @@ impl Machine {
         foreign.iter().any(|system| lower.contains(system)).then_some(platform)
     }
 
-    fn driver_state(&self) -> DriverState {
-        match &self.driver {
-            None => DriverState::Unknown,
-            Some(driver) if driver.absent => DriverState::Absent,
-            Some(driver) => {
-                let (user, kernel) = agreed_release(driver.user, driver.kernel);
-                // Windows has one driver, which includes nvcuda.dll.
-                let kernel = if self.is_windows() { kernel.or(user) } else { kernel };
-                let cuda = self.tabled_driver().and_then(|driver| driver.cuda_version(self.kind));
-                if user.is_none() && kernel.is_none() && cuda.is_none() && driver.init.is_none() {
-                    return DriverState::Unknown;
-                }
-                let (library, init, compat) = (driver.library.clone(), driver.init, driver.compat_state());
-                let tabled = self.tabled_driver().filter(|_| self.kind.is_none());
-                let branch = tabled.and_then(|driver| Some(driver.user.or(driver.kernel)?.branch));
-                DriverState::Found(facts::HostDriver { library, user, kernel, branch, cuda, init, compat })
-            }
-        }
-    }
-
-    /// Returns the GPUs, or an empty list if they are unknown.
-    pub fn known_gpus(&self) -> Vec<facts::HostGpu> {
-        self.visible_gpu_list().unwrap_or_default()
-    }
-
-    /// Returns the GPUs. If their visibility was not checked, it is derived from `CUDA_VISIBLE_DEVICES`. Returns `None`
-    /// if that does not determine which GPUs are visible.
-    fn visible_gpu_list(&self) -> Option<Vec<facts::HostGpu>> {
-        let list = self.variable("CUDA_VISIBLE_DEVICES").map(str::trim);
-        if self.gpus.is_none() && list.is_some_and(hides_all) {
-            return Some(Vec::new());
-        }
-        let gpus = self.gpus.as_ref()?;
-        // If the driver answered, it has already reported which GPUs it supports.
-        let driver = self.tabled_driver().filter(|driver| driver.init.is_none());
-        let driver = driver.as_deref();
-        let release = driver.filter(|_| self.kind.is_none()).and_then(|driver| driver.kernel.or(driver.user));
-        let most = driver.and_then(|driver| driver.supports_at_most(self.kind));
-        let mut all = Vec::new();
-        for gpu in gpus {
-            let cc = gpu.known_cc().filter(|_| !gpu.listed);
-            let last = cc.and_then(tables::last_branch);
-            let last = last.filter(|last| release.is_some_and(|release| release.branch > *last));
-            let [first, guaranteed_from] =
-                [cc.and_then(tables::first_of_generation), cc.and_then(tables::first_driver)].map(|floor| {
-                    let floor = floor.filter(|floor| most.is_some_and(|most| most < floor.cuda))?;
-                    let on_windows = floor.release.filter(|_| self.is_windows());
-                    let on_windows = on_windows.map(|release| tables::windows_release(floor.cuda, release));
-                    Some(Floor { release: on_windows.or(floor.release), ..floor })
-                });
-            let undriven = last.map(DriverMismatch::NoLonger).or(first.map(DriverMismatch::NotYet));
-            all.push(facts::HostGpu {
-                cc: gpu.known_cc(),
-                name: gpu.name.clone(),
-                uuid: None,
-                visible: gpu.visible != Some(false),
-                undriven,
-                guaranteed_from: guaranteed_from.filter(|_| undriven.is_none()),
-            });
-        }
-        let driven = gpus.iter().zip(&all).filter(|(_, host)| host.undriven.is_none());
-        let driven: Vec<&Gpu> = driven.map(|(gpu, _)| gpu).collect();
-        let looked = gpus.iter().any(|gpu| gpu.visible.is_some());
-        let shown = match list.filter(|_| !looked) {
-            Some(list) => {
-                let in_order = self.variable("CUDA_DEVICE_ORDER").map(str::trim) == Some("PCI_BUS_ID");
-                let are_alike = driven.windows(2).all(|pair| {
-                    let [one, other] = [pair[0], pair[1]].map(|gpu| (gpu.known_cc(), &gpu.name));
-                    one.0.is_some() && one == other
-                });
-                visible_gpus(list, &driven, in_order || are_alike)?
-            }
-            None => driven.iter().map(|gpu| gpu.visible.unwrap_or(true)).collect(),
-        };
-        for (host, is_shown) in all.iter_mut().filter(|host| host.undriven.is_none()).zip(shown) {
-            host.visible = is_shown;
-        }
-        for (host, gpu) in all.iter_mut().zip(gpus) {
-            host.visible &= gpu.state.is_none();
-        }
-        Some(all)
-    }
-
     /// Reads the [`VARIABLES`] of this process. An empty list hides every GPU, so an empty variable differs from an unset one.
     fn read_variables(&mut self, env: &Env) {
         for variable in VARIABLES {
@@ -463,18 +323,20 @@ impl Machine {
         machines
     }
 
-    /// Returns true if `CUDA_FORCE_PTX_JIT=1` is set.
+    /// Returns true if `CUDA_FORCE_PTX_JIT=1` is set: the driver ignores machine code.
     pub fn passes_over_machine_code(&self) -> bool {
-        self.jit_state().forced
+        self.variable("CUDA_FORCE_PTX_JIT") == Some("1")
     }
 
-    fn jit_state(&self) -> Jit {
-        let [forced, disabled] =
-            ["CUDA_FORCE_PTX_JIT", "CUDA_DISABLE_PTX_JIT"].map(|name| self.variable(name) == Some("1"));
-        let driver = self.driver.as_ref();
+    /// Returns true if `CUDA_DISABLE_PTX_JIT=1` is set: the driver does not compile PTX.
+    pub(crate) fn disables_ptx(&self) -> bool {
+        self.variable("CUDA_DISABLE_PTX_JIT") == Some("1")
+    }
+
+    /// Returns true if the driver finds its compiler of PTX. `None`: not checked; a complete driver has it.
+    pub(crate) fn has_ptx_compiler(&self) -> Option<bool> {
         // The libcuda of WSL and of a Jetson finds its parts without the loader.
-        let compiler = driver.and_then(|driver| driver.ptx_compiler.filter(|there| *there || self.kind.is_none()));
-        Jit { forced, disabled, compiler }
+        self.driver.as_ref()?.ptx_compiler.filter(|there| *there || self.kind.is_none())
     }
 
     /// Returns a copy with another driver, which is not known to list these GPUs.
@@ -484,34 +346,6 @@ impl Machine {
             gpu.listed = false;
         }
         other
-    }
-
-    /// Returns the cuDNN that this component would load, by the soname that it needs.
-    fn cudnn_state(&self, manifest: &Manifest, place: &str) -> CudnnState {
-        let row = manifest.requires.iter().find_map(|requirement| match requirement {
-            Requirement::Library { built, linkage, .. } => Some((built.major, *linkage)),
-            _ => None,
-        });
-        let (Some((wanted, linkage)), Some(libraries)) = (row, self.library_files(CUDNN)) else {
-            return CudnnState::Unknown;
-        };
-        let mut taken = libraries.iter().filter(|library| library.is_loaded());
-        let own = taken.clone().find(|library| library.major() == Some(wanted));
-        let found = match (own, linkage) {
-            (Some(own), _) => own,
-            (None, Linkage::Dlopened) if libraries.iter().any(|library| library.problem.is_some()) => {
-                return CudnnState::Unknown;
-            }
-            // The loader finds nothing under the soname that the file needs; another release of the library is the
-            // reason.
-            (None, Linkage::Linked) => match taken.next_back() {
-                Some(other) => other,
-                None => return CudnnState::Absent,
-            },
-            (None, Linkage::Dlopened) => return CudnnState::Absent,
-            (None, _) => return CudnnState::Unknown,
-        };
-        found.cudnn_state(manifest, place)
     }
 
     /// Returns true if there is a libcuda without a known result of `cuInit`: not called, or it crashed or hung.
@@ -528,33 +362,14 @@ impl Machine {
 }
 
 impl HostLibrary {
-    /// Returns the state of the cuDNN that a component loads, this file. `place` names the machine for a file without a path.
-    fn cudnn_state(&self, manifest: &Manifest, place: &str) -> CudnnState {
-        let mut inner = Vec::new();
-        for requirement in manifest.requires.iter().filter(|_| self.parts.is_some()) {
-            let Requirement::Part { file, .. } = requirement else { continue };
-            let part = self.parts.iter().flatten().find(|part| part.file == *file);
-            inner.push(Inner {
-                file: file.clone(),
-                present: part.is_some(),
-                version: part.and_then(|part| part.version),
-                path: part.and_then(|part| part.path.clone()),
-            });
-        }
-        CudnnState::Found {
-            path: PathBuf::from(self.path.as_deref().unwrap_or(place)),
-            picked_by: self.by.clone(),
-            major: self.major().unwrap_or_default(),
-            version: self.version,
-            inner,
-            loader: self.loader,
-            made_with: self.cuda,
-        }
-    }
-
     /// Returns true if the loader resolves the soname to this file and can load it.
     pub(crate) fn is_loaded(&self) -> bool {
         self.taken && self.problem.is_none()
+    }
+
+    /// Returns the part with this file name.
+    pub(crate) fn part(&self, file: &str) -> Option<&HostLibraryPart> {
+        self.parts.iter().flatten().find(|part| part.file == file)
     }
 
     /// Returns the major of its version, or of its soname if the version is unknown.

@@ -2,6 +2,7 @@ mod host_file;
 
 use crate::verdict::Verdict;
 use cudaguard::internal::finding::{Code, Severity};
+use cudaguard::internal::manifest::{Linkage, Manifest, Requirement};
 
 use super::*;
 
@@ -11,25 +12,24 @@ fn read(text: &str) -> Machine {
 
 #[test]
 fn driver_support_follows_release() {
-    let cuda = |text: &str| match read(text).driver_state() {
-        DriverState::Found(driver) => driver.cuda.map(|cuda| cuda.to_string()),
-        other => panic!("{other:?}"),
-    };
+    let cuda = |text: &str| read(text).agreed_driver().expect("a driver").cuda.map(|cuda| cuda.to_string());
     assert_eq!(cuda(r#"{"driver": {"user": "535.261.03"}}"#).as_deref(), Some("12.2"));
     assert_eq!(cuda(r#"{"driver": {"user": "R580"}}"#).as_deref(), Some("13.0"));
     assert_eq!(cuda(r#"{"driver": {"user": "535.261.03", "cuda": "12.9"}}"#).as_deref(), Some("12.9"), "cuda-compat");
     assert_eq!(cuda(r#"{"driver": {"user": "537.1"}}"#), None, "a branch that no table knows");
     assert_eq!(cuda(r#"{"kind": "wsl2", "driver": {"user": "576.80"}}"#), None, "Windows counts in another way");
     assert_eq!(cuda(r#"{"driver": {"kernel": "535.261.03"}}"#), None, "the kernel module supports no CUDA version");
-    assert_eq!(read(r#"{"driver": {}}"#).driver_state(), DriverState::Unknown);
-    assert_eq!(read("{}").driver_state(), DriverState::Unknown);
-    assert_eq!(read(r#"{"driver": {"present": false, "kernel": "535.1"}}"#).driver_state(), DriverState::Absent);
+    assert_eq!(read(r#"{"driver": {}}"#).agreed_driver(), None);
+    assert_eq!(read("{}").agreed_driver(), None);
+    let absent = read(r#"{"driver": {"present": false, "kernel": "535.1"}}"#);
+    assert!(absent.agreed_driver().is_some_and(|driver| driver.absent));
 }
 
 #[test]
 fn visible_gpus_are_selected() {
     let seen = |text: &str| {
-        let gpus = read(text).visible_gpu_list()?;
+        let machine = read(text);
+        let gpus = machine.visible_gpu_list()?;
         Some(gpus.iter().map(|gpu| (gpu.cc, gpu.visible)).collect::<Vec<_>>())
     };
     assert_eq!(seen("{}"), None);
@@ -73,7 +73,7 @@ fn component_cudnn_is_resolved() {
     };
     let codes = |linkage, text: &str| {
         let manifest = asking(linkage);
-        let findings = crate::host::judge::judge(&manifest, &read(text).host_for(&manifest, "the host"));
+        let findings = findings_on(&manifest, &read(text));
         findings.iter().map(|finding| format!("{} {}", finding.code, finding.severity)).collect::<Vec<_>>()
     };
     for (linkage, text, expected) in [
@@ -113,20 +113,20 @@ fn verdicts_are_combined() {
 
 #[test]
 fn branch_alone_is_not_a_mismatch() {
-    let pair =
-        |user: &str, kernel: &str| match read(&format!(r#"{{"driver": {{"user": "{user}", "kernel": "{kernel}"}}}}"#))
-            .driver_state()
-        {
-            DriverState::Found(driver) => driver.user == driver.kernel,
-            other => panic!("{other:?}"),
-        };
+    let pair = |user: &str, kernel: &str| {
+        let machine = read(&format!(r#"{{"driver": {{"user": "{user}", "kernel": "{kernel}"}}}}"#));
+        machine.agreed_driver().is_some_and(|driver| driver.user == driver.kernel)
+    };
     assert!(pair("580.65.06", "R580") && pair("580", "580.65.06") && pair("R580", "580"));
     assert!(!pair("580.65.06", "580.95.05") && !pair("580.65.06", "535"));
 }
 
+fn findings_on(manifest: &Manifest, machine: &Machine) -> Vec<Finding> {
+    crate::host::judge::judge(manifest, &machine.host("there"), machine.cudnn_of(manifest))
+}
+
 fn judged(manifest: &Manifest, host: &str) -> Vec<String> {
-    let (machine, _) = Machine::read(host).unwrap_or_else(|mistake| panic!("{mistake}: {host}"));
-    let findings = crate::host::judge::judge(manifest, &machine.host_for(manifest, "there"));
+    let findings = findings_on(manifest, &read(host));
     findings.iter().map(|finding| format!("{} {}", finding.code, finding.severity)).collect()
 }
 
@@ -198,7 +198,7 @@ fn cuda_visible_devices_selects_gpus() {
         // A fleet check reads the same facts.
         let (whole, _) = Machine::read(&host).unwrap();
         let line = Machine::read_for_judging(&host).unwrap().1;
-        assert_eq!(line.host_for(&auto, "x").gpus, whole.host_for(&auto, "x").gpus, "{host}");
+        assert_eq!(line.visible_gpu_list(), whole.visible_gpu_list(), "{host}");
     }
     // If two GPUs have the same result, it does not matter which of them is selected.
     let components = super::Components { manifests: vec![auto], ..super::Components::default() };
@@ -242,7 +242,7 @@ fn drivers_support_their_listed_gpus() {
             format!(r#"{{"driver": {{"user": "{release}", "kernel": "{release}"}}, "gpus": [{{"name": "{name}"}}]}}"#);
         let (machine, _) = Machine::read(&text).expect("a host file");
         assert!(machine.known_gpus()[0].cc.is_some(), "{name}");
-        Verdict::from_findings(&crate::host::judge::judge(&manifest, &machine.host_for(&manifest, "here")))
+        Verdict::from_findings(&findings_on(&manifest, &machine))
     };
     for (name, first, before) in [
         ("A100", "515.48.07", None),
@@ -415,18 +415,15 @@ fn windows_driver_is_judged_by_its_branch() {
         );
         Machine::read(&text).unwrap().0
     };
-    let cuda = |machine: &Machine| match machine.driver_state() {
-        DriverState::Found(driver) => driver.cuda.map(|cuda| cuda.to_string()),
-        _ => None,
-    };
+    let cuda = |machine: &Machine| machine.agreed_driver()?.cuda.map(|cuda| cuda.to_string());
     for (release, supports) in
         [("527.41", "12.0"), ("566.36", "12.7"), ("572.83", "12.8"), ("576.02", "12.9"), ("581.57", "13.0")]
     {
         assert_eq!(cuda(&windows(release, "RTX 4090")).as_deref(), Some(supports), "{release}");
     }
-    let undriven = |release: &str, gpu: &str| windows(release, gpu).known_gpus()[0].undriven;
-    assert_eq!(undriven("582.28", "GTX 1080"), None);
-    assert_eq!(undriven("591.59", "GTX 1080"), Some(DriverMismatch::NoLonger(580)));
-    let Some(DriverMismatch::NotYet(floor)) = undriven("566.36", "RTX 5090") else { panic!("566 drives no RTX 5090") };
+    let undriven = |release: &str, gpu: &str| windows(release, gpu).known_gpus()[0].support;
+    assert_eq!(undriven("582.28", "GTX 1080"), DriverSupport::Supported);
+    assert_eq!(undriven("591.59", "GTX 1080"), DriverSupport::NoLonger(580));
+    let DriverSupport::NotYet(floor) = undriven("566.36", "RTX 5090") else { panic!("566 drives no RTX 5090") };
     assert_eq!(floor.release.unwrap().to_string(), "570.65");
 }

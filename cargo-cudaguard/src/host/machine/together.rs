@@ -2,8 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{Alternatives, Components};
-use crate::host::facts::HostGpu;
+use super::{Alternatives, Components, HostGpu};
 use crate::host::judge::gpu_answer::{GpuAnswer, Service, answers};
 
 fn same_gpu(one: &GpuAnswer, other: &GpuAnswer) -> bool {

@@ -310,7 +310,7 @@ mod hosts {
     use super::manifest;
     use crate::binary::kernels::tests::{plain, writer};
     use crate::binary::kernels::{Coverage, Kernels};
-    use crate::host::facts::{CudnnState, DriverState, Host, HostDriver, HostGpu, Inner};
+    use crate::host::machine::{Driver, Gpu, HostLibrary, HostLibraryPart, LibraryState, Machine};
     use cudaguard::internal::arch::{Arch, Suffix};
     use cudaguard::internal::finding::Severity;
     use cudaguard::internal::tables::{
@@ -391,30 +391,23 @@ mod hosts {
         observed_manifest(Manifest { toolkit: Some(toolkit), ..manifest(library) }, &observed)
     }
 
-    fn refused(manifest: &Manifest, host: &Host) -> Vec<String> {
-        let found = crate::host::judge::judge(manifest, host);
+    fn refused(manifest: &Manifest, machine: &Machine, cudnn: LibraryState<'_>) -> Vec<String> {
+        let found = crate::host::judge::judge(manifest, &machine.host("this machine"), cudnn);
         let errors = found.iter().filter(|finding| finding.severity == Severity::Error);
         errors.map(|finding| format!("{} {}", finding.code, finding.message)).collect()
     }
 
-    fn gpu(cc: (u8, u8)) -> HostGpu {
-        HostGpu { cc: Some(cc), visible: true, ..HostGpu::default() }
+    /// A GPU that the driver lists.
+    fn gpu(cc: (u8, u8)) -> Gpu {
+        Gpu { cc: Some(cc), visible: Some(true), listed: true, ..Gpu::default() }
     }
 
     /// Returns the cuDNN that the program was built with.
-    fn built_with() -> CudnnState {
+    fn built_with() -> HostLibrary {
         let version = Version::new(9, 15, 1);
         let file = "libcudnn_graph.so.9".to_owned();
-        let inner = vec![Inner { file, present: true, version: Some(version), path: None }];
-        CudnnState::Found {
-            path: "/usr/lib/libcudnn.so.9".into(),
-            picked_by: None,
-            major: 9,
-            version: Some(version),
-            inner,
-            loader: crate::host::facts::LoaderVersion::Unknown,
-            made_with: None,
-        }
+        let parts = Some(vec![HostLibraryPart { file, version: Some(version), path: None }]);
+        HostLibrary { version: Some(version), parts, taken: true, ..HostLibrary::default() }
     }
 
     fn any_linkage() -> impl Strategy<Value = Linkage> {
@@ -435,25 +428,21 @@ mod hosts {
             let manifest = sealed(&kernels, toolkit, cudart, library);
             let oldest = CUDNN.release_table().min_cc(Version::new(9, 15, 1), toolkit.major).filter(|_| library != Linkage::None);
             let served = served.filter(|cover| oldest.is_none_or(|oldest| cover.cc >= oldest));
-            let mut gpus: Vec<Vec<HostGpu>> = served.map(|cover| vec![gpu(cover.cc)]).collect();
+            let mut gpus: Vec<Vec<Gpu>> = served.map(|cover| vec![gpu(cover.cc)]).collect();
             if !kernels.has_kernels() {
                 gpus.push(vec![gpu((9, 0))]);
             }
             let release = toolkit_floor(toolkit).release;
             let drivers = [
-                HostDriver { cuda: Some(toolkit.into()), init: Some(0), ..HostDriver::default() },
-                HostDriver { user: release, kernel: release, ..HostDriver::default() },
-                HostDriver { kernel: release, ..HostDriver::default() },
+                Driver { cuda: Some(toolkit.into()), init: Some(0), ..Driver::default() },
+                Driver { user: release, kernel: release, ..Driver::default() },
+                Driver { kernel: release, ..Driver::default() },
             ];
             for gpus in gpus {
                 for driver in &drivers {
-                    let host = Host {
-                        library: built_with(),
-                        driver: DriverState::Found(driver.clone()),
-                        gpus: Some(gpus.clone()),
-                        ..Host::default()
-                    };
-                    prop_assert_eq!(refused(&manifest, &host), Vec::<String>::new(), "{:?} {:?}", gpus, driver);
+                    let machine = Machine { driver: Some(driver.clone()), gpus: Some(gpus.clone()), ..Machine::default() };
+                    let found = refused(&manifest, &machine, LibraryState::Found(&built_with()));
+                    prop_assert_eq!(found, Vec::<String>::new(), "{:?} {:?}", gpus, driver);
                 }
             }
         }
@@ -463,7 +452,7 @@ mod hosts {
         fn newer_driver_never_refuses(
             file in any_file(), toolkit in any_toolkit(), cudart in any_linkage(),
             drivers in (any::<Index>(), any::<Index>()), known in 0usize..4, init in any::<bool>(),
-            ccs in prop::collection::vec(select(vec![(6u8, 0u8), (7, 5), (8, 0), (8, 6), (8, 7), (9, 0), (10, 0), (12, 0), (13, 0)]), 1..4),
+            ccs in prop::collection::vec(select(vec![(7u8, 5u8), (8, 0), (8, 6), (8, 7), (9, 0), (10, 0), (12, 0), (13, 0)]), 1..4),
         ) {
             let manifest = sealed(&compiled(&file, toolkit), toolkit, cudart, Linkage::None);
             // The releases of Tegra drivers are not ordered like the others.
@@ -473,19 +462,19 @@ mod hosts {
                 let release = DriverRelease::new(branches[branch].branch, 0, 0);
                 let cuda = driver_supports(release).least;
                 let (release, cuda) = (Some(release), cuda);
-                let none = HostDriver { init: init.then_some(0), ..HostDriver::default() };
+                let none = Driver { init: init.then_some(0), ..Driver::default() };
                 let driver = match known {
-                    0 => HostDriver { cuda, ..none },
-                    1 => HostDriver { user: release, ..none },
-                    2 => HostDriver { kernel: release, ..none },
-                    _ => HostDriver { cuda, user: release, kernel: release, ..none },
+                    0 => Driver { cuda, ..none },
+                    1 => Driver { user: release, ..none },
+                    2 => Driver { kernel: release, ..none },
+                    _ => Driver { cuda, user: release, kernel: release, ..none },
                 };
                 let gpus = Some(ccs.iter().copied().map(gpu).collect());
-                Host { driver: DriverState::Found(driver), gpus, ..Host::default() }
+                Machine { driver: Some(driver), gpus, ..Machine::default() }
             };
             let (older, newer) = (host(one.min(other)), host(one.max(other)));
-            if refused(&manifest, &older).is_empty() {
-                prop_assert_eq!(refused(&manifest, &newer), Vec::<String>::new(), "{:?} {:?}", older, newer);
+            if refused(&manifest, &older, LibraryState::Unknown).is_empty() {
+                prop_assert_eq!(refused(&manifest, &newer, LibraryState::Unknown), Vec::<String>::new(), "{:?} {:?}", older, newer);
             }
         }
     }

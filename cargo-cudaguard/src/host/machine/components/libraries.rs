@@ -1,14 +1,13 @@
 //! The libraries that a file brings, needs or opens.
 
 use crate::family::is_installed;
-use crate::host::facts::{CudnnState, Host};
 use crate::host::judge;
 use cudaguard::internal::finding::{Code, Finding};
 use cudaguard::internal::manifest::{Manifest, Requirement};
 use cudaguard::internal::vendor;
 
 use super::super::described_libraries::python_module;
-use super::super::{HostLibrary, Machine};
+use super::super::{Host, HostLibrary, LibraryState};
 
 /// What a module, with the files that are loaded for it, cannot be loaded without.
 #[derive(Clone, Debug, Default)]
@@ -52,8 +51,6 @@ pub struct BroughtCudnn {
     pub(crate) rows: Vec<Requirement>,
     /// The error if the machine does not provide one, because the one that comes with the file is for another processor.
     pub(crate) library: Result<HostLibrary, Finding>,
-    /// Name of the container of both.
-    pub(crate) place: &'static str,
 }
 
 impl BroughtCudnn {
@@ -73,23 +70,23 @@ impl BroughtCudnn {
     }
 
     /// Checks the manifest with this library instead of the one of the machine.
-    pub(super) fn judge(&self, manifest: &Manifest, machine: &Machine, host: &Host) -> Vec<Finding> {
+    pub(super) fn judge(&self, manifest: &Manifest, host: &Host<'_>) -> Vec<Finding> {
         let requires = [&manifest.requires[..], &self.rows].concat();
         let complete = Manifest { requires, ..manifest.clone() };
         let library = match &self.library {
-            Ok(library) => library.cudnn_state(&complete, self.place),
-            Err(finding) => match machine.cudnn_state(&complete, self.place) {
+            Ok(library) => LibraryState::Found(library),
+            Err(finding) => match host.machine.cudnn_of(&complete) {
                 // The machine may have the right major.
-                CudnnState::Unknown if finding.code == Code::CudnnOtherMajor => CudnnState::Unknown,
-                CudnnState::Absent | CudnnState::Unknown => {
-                    let mut findings = judge::judge(manifest, host);
+                LibraryState::Unknown if finding.code == Code::CudnnOtherMajor => LibraryState::Unknown,
+                LibraryState::Absent | LibraryState::Unknown => {
+                    let mut findings = judge::judge(manifest, host, host.machine.cudnn_of(manifest));
                     findings.push(finding.clone());
                     return findings;
                 }
-                found @ CudnnState::Found { .. } => found,
+                found @ LibraryState::Found(_) => found,
             },
         };
-        judge::judge(&complete, &Host { library, ..host.clone() })
+        judge::judge(&complete, host, library)
     }
 }
 
