@@ -60,7 +60,7 @@ pub(crate) fn mark_unchecked(findings: &mut [Finding], manifests: &[Manifest]) {
 }
 
 /// Returns true if the dynamic linker, or the guard of one of these components, reports an error when a program starts.
-pub(crate) fn is_reported_at_start(finding: &Finding, manifests: &[Manifest]) -> bool {
+fn is_reported_at_start(finding: &Finding, manifests: &[Manifest]) -> bool {
     if finding.code == Code::LibraryLacksSymbol && finding.fact("later").is_some() {
         return false;
     }

@@ -49,6 +49,7 @@ use named_members::PresentMembers;
 use not_inside::NamedLibraries;
 use packages::{ArtifactPackage, NeededVersions};
 pub(crate) use packages::{BilledPackage, BilledRequirement, PackageId, check_packages, escape_purl};
+pub(crate) use program::nothing_to_check;
 
 /// Maximum number of members that are listed one by one; the others are counted.
 const TOLD: usize = 24;

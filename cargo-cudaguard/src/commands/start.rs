@@ -14,7 +14,7 @@ use crate::binary::mapped_file::OpenFiles;
 use crate::host::dry_run::{self, DryRun, Scope};
 use crate::host::libcuda_fix;
 use crate::host::machine::{Components, DriverProbe, HERE, Machine, detect_for_graph, detect_machine};
-use crate::verdict::{Verdict, is_about_driver_or_gpu, is_reported_at_start, is_reported_by_loader, mark_unchecked};
+use crate::verdict::{Verdict, is_about_driver_or_gpu, is_reported_by_loader, mark_unchecked};
 use cudaguard::internal::env::Env;
 use cudaguard::internal::file_error::{FileError, FileProblem};
 use cudaguard::internal::finding::{self, Finding, Severity};
@@ -49,9 +49,11 @@ pub fn simulate_and_check(
 
 /// Returns the findings that refuse a program with its DLLs on this Windows machine. The guard of a program reports the rest itself.
 fn start_on_windows(file: &Binary, env: &Env, probe: &DriverProbe) -> Vec<Finding> {
-    let report = Some(file).filter(|file| has_dlls(file));
-    let report = report.and_then(|file| ArtifactReport::with_dlls(&file.path, file.data().clone(), Some(env)));
-    let Some(components) = report.map(|report| report.components()) else { return Vec::new() };
+    if !has_dlls(file) {
+        return Vec::new();
+    }
+    let Ok(report) = ArtifactReport::with_libraries(file, env, true) else { return Vec::new() };
+    let components = report.components();
     let is_guarded = components.manifests.iter().any(|manifest| !manifest.component.is_unrecorded());
     let mut findings = components.check_on(&detect_machine(env, Some(probe)), HERE);
     findings.retain(|finding| {
@@ -75,30 +77,9 @@ pub fn start_here(program: &Path, env: &Env, probe: &DriverProbe) -> Vec<Finding
     if !fatal.iter().any(|finding| is_about_driver_or_gpu(finding.code)) {
         return fatal;
     }
-    let Ok(asked) = simulate_closure(&binary, env, &files, Some(probe)) else { return Vec::new() };
-    let mut fatal = fatal_findings(env, &asked);
-    if asked.machine.as_ref().is_none_or(Machine::is_silent) {
-        // The shim checks this itself; it runs inside the process and has more information.
-        fatal.retain(|finding| !is_about_driver_or_gpu(finding.code));
-    }
-    fatal
-}
-
-/// Returns the findings with which the dynamic linker or a guard ends this program before its own code runs, without those
-/// about driver and GPU. Returns nothing if the file is not a readable program (a script, a missing file): starting it gives a
-/// better message.
-pub fn predict_start(program: &Path, env: &Env) -> Vec<Finding> {
-    let files = OpenFiles::default();
-    let Some(binary) = read_program(program, &files) else { return Vec::new() };
-    let Ok(predicted) = simulate_closure(&binary, env, &files, None) else { return Vec::new() };
-    let is_guarded = !binary.notes.is_empty();
-    let manifests = predicted.manifests.iter();
-    // In a program without a guard, only libraries that end it are checked.
-    let judged: Vec<Manifest> =
-        manifests.filter(|manifest| is_guarded || manifest.runtime.library_enforces).cloned().collect();
-    let mut findings = fatal_findings(env, &predicted);
-    findings.retain(|finding| is_reported_at_start(finding, &judged) && !is_about_driver_or_gpu(finding.code));
-    findings
+    // If the driver does not answer, the shim checks this itself; it runs inside the process and has more information.
+    let asked = simulate_and_check(&binary, env, &files, Some(probe));
+    asked.map_or_else(|_| Vec::new(), |asked| fatal_findings(env, &asked))
 }
 
 fn read_program(program: &Path, files: &OpenFiles) -> Option<Binary> {
@@ -113,7 +94,7 @@ fn fatal_findings(env: &Env, predicted: &DryRun) -> Vec<Finding> {
     for finding in &predicted.findings {
         let by_loader = !predicted.is_loaded || is_reported_by_loader(finding.code);
         let is_of_finding = |manifest: &&Manifest| manifest.component.to_string() == finding.component;
-        let judged = predicted.manifests.iter().find(is_of_finding).filter(|_| !by_loader);
+        let judged = predicted.components.manifests.iter().find(is_of_finding).filter(|_| !by_loader);
         let is_fatal = judged.is_none_or(|manifest| ends_start(manifest, finding, is_enforced));
         if is_fatal && Verdict::from_findings([finding]) == Verdict::Refused {
             fatal.push(finding.clone());
@@ -140,7 +121,10 @@ fn simulate_closure(
     probe: Option<&DriverProbe>,
 ) -> Result<DryRun, FileError> {
     let graph = loader::resolve_with(&program.path, env, files)?;
-    let (mut components, mut graph) = read_components(program, graph);
+    let report = ArtifactReport::with_graph(&program.path, program.data().clone(), graph.clone(), Scope::Loaded);
+    let mut report = report?;
+    let mut components = report.components();
+    let mut graph = report.take_graph().unwrap_or(graph);
     if components.manifests.is_empty() {
         mark_only_code(&mut components.not_examined);
     }
@@ -173,15 +157,7 @@ fn simulate_closure(
     findings.extend(dry_run::absent_names(&graph));
     mark_unchecked(&mut findings, &components.manifests);
     finding::sort_findings(&mut findings);
-    let Components { manifests, alternatives, not_examined, files, .. } = components;
-    Ok(DryRun { graph, findings, is_loaded, machine, manifests, alternatives, not_examined, files })
-}
-
-/// Returns the requirements of a program and of all libraries that the dynamic linker of this machine loads for it.
-fn read_components(program: &Binary, graph: LoadGraph) -> (Components, LoadGraph) {
-    let report = ArtifactReport::with_graph(&program.path, program.data().clone(), graph.clone(), Scope::Loaded);
-    let Some(mut report) = report else { return (Components::from_binary(&program.path, program), graph) };
-    (report.components(), report.take_graph().unwrap_or(graph))
+    Ok(DryRun { graph, findings, is_loaded, machine, components })
 }
 
 fn program_manifest(program: &Binary) -> Option<Manifest> {

@@ -118,20 +118,22 @@ pub fn examine_host(
             files.insert(program, &contents);
             let program = Binary::from_contents(program, contents)?;
             let predicted = simulate(&program, env, &files, Some(probe))?;
-            let names = asked_for(&predicted.graph, &predicted.manifests);
+            let names = asked_for(&predicted.graph, &predicted.components.manifests);
             let names = if names.is_empty() { opened_names(&program) } else { names };
-            if predicted.manifests.is_empty() && predicted.is_loaded {
-                not_judged.extend(describe_unguarded(&predicted.manifests, &names));
+            if predicted.components.manifests.is_empty() && predicted.is_loaded {
+                not_judged.extend(describe_unguarded(&predicted.components.manifests, &names));
             }
-            not_judged.extend(predicted.manifests.iter().filter_map(Manifest::not_judged).map(str::to_owned));
+            not_judged
+                .extend(predicted.components.manifests.iter().filter_map(Manifest::not_judged).map(str::to_owned));
             let mut names_of_requests = predicted.graph.requests.iter().map(|request| &request.name);
             let links = names_of_requests.any(|name| vendor::is_libcuda(name) || CUDART.is_named(name));
-            needs_gpu = component_that_needs_cuda(&program.path, &predicted.manifests, links);
-            needs_cuda = libcuda_fix::needed_cuda(&predicted.manifests, &predicted.graph);
-            let (open, others): (Vec<_>, Vec<_>) = predicted.not_examined.iter().partition(|part| part.may_contradict);
+            needs_gpu = component_that_needs_cuda(&program.path, &predicted.components.manifests, links);
+            needs_cuda = libcuda_fix::needed_cuda(&predicted.components.manifests, &predicted.graph);
+            let (open, others): (Vec<_>, Vec<_>) =
+                predicted.components.not_examined.iter().partition(|part| part.may_contradict);
             not_judged.extend(open.into_iter().map(ToString::to_string));
             not_covered.extend(others.into_iter().map(ToString::to_string));
-            files_of_program.clone_from(&predicted.files);
+            files_of_program.clone_from(&predicted.components.files);
             (predicted.findings, Some(predicted.graph), names)
         }
     };

@@ -14,7 +14,7 @@ use crate::binary::elf::machine_name;
 use crate::binary::examined::NotExamined;
 use crate::binary::loader::{self, Inspection, LoadGraph};
 use crate::host::library_version::{file_version, in_name};
-use crate::host::machine::{Alternatives, HostLibrary, Machine, OTHER_LIBRARIES, opened_cudnn};
+use crate::host::machine::{Components, HostLibrary, Machine, OTHER_LIBRARIES, opened_cudnn};
 pub(crate) use absent_libraries::{is_dll_name, is_of_program, is_searched_inside, reaches_cuda};
 use cudaguard::internal::env::Env;
 use cudaguard::internal::finding::{Finding, MessageTemplate, Values};
@@ -43,30 +43,22 @@ pub struct DryRun {
     pub is_loaded: bool,
     /// Driver and GPUs of this machine; `None` if nothing needs them.
     pub machine: Option<Machine>,
-    /// The manifests that were checked, those of the program first.
-    pub manifests: Vec<Manifest>,
-    /// Groups of manifests of which one is sufficient.
-    pub alternatives: Alternatives,
-    /// Parts of the program and its libraries that were not examined.
-    pub not_examined: Vec<NotExamined>,
-    /// The program and its libraries, except those of NVIDIA's and of the system.
-    pub files: Vec<PathBuf>,
+    /// The requirements that were checked, those of the program first.
+    pub components: Components,
 }
 
-impl DryRun {
-    /// Returns the NVIDIA libraries that the loader loads.
-    pub fn loaded_libraries(&self) -> Vec<Loaded> {
-        // The first object is the examined file, which may itself be a library.
-        let loaded = self.graph.objects.iter().skip(1).filter_map(|object| {
-            let name = object.path.file_name()?.to_str()?;
-            let library = vendor::ALL.into_iter().find(|library| {
-                library.is_named(name) || object.soname.as_deref().is_some_and(|soname| library.is_named(soname))
-            })?;
-            let version = file_version(self.graph.files(), &object.path);
-            Some(Loaded { library, version, path: object.path.clone() })
-        });
-        loaded.collect()
-    }
+/// Returns the NVIDIA libraries that the loader loads.
+pub(crate) fn loaded_libraries(graph: &LoadGraph) -> Vec<Loaded> {
+    // The first object is the examined file, which may itself be a library.
+    let loaded = graph.objects.iter().skip(1).filter_map(|object| {
+        let name = object.path.file_name()?.to_str()?;
+        let library = vendor::ALL.into_iter().find(|library| {
+            library.is_named(name) || object.soname.as_deref().is_some_and(|soname| library.is_named(soname))
+        })?;
+        let version = file_version(graph.files(), &object.path);
+        Some(Loaded { library, version, path: object.path.clone() })
+    });
+    loaded.collect()
 }
 
 /// An NVIDIA library that a program gets.

@@ -43,7 +43,7 @@ impl ArtifactReport {
     /// Reads a program or library for Windows and the DLLs that it loads, or that it may load at the first call. `here`: the
     /// environment of this Windows machine, on which a DLL that does not exist is a finding. Without it, the DLLs are those that
     /// come with the file.
-    pub(crate) fn with_dlls(path: &Path, contents: Arc<Contents>, here: Option<&Env>) -> Option<Self> {
+    pub(crate) fn with_dlls(path: &Path, contents: Arc<Contents>, here: Option<&Env>) -> Result<Self, FileError> {
         let mut report = Self::alone(path, contents)?;
         report.is_joined = here.is_some();
         let search = DllSearch::for_file(path, report.loaders[0].is_program(), here);
@@ -80,7 +80,7 @@ impl ArtifactReport {
         if here.is_some() {
             report.report_missing_dlls(&requests);
         }
-        Some(report)
+        Ok(report)
     }
 
     /// Returns the names of the libraries that files open without importing them. `first`: the first file.

@@ -155,8 +155,14 @@ impl ArtifactMember {
         is_root: bool,
     ) -> Result<(Option<Self>, MemberLoader, Vec<Reason>), FileProblem> {
         let path = Path::new(name);
-        let mut binary = Binary::with_kernels(path, contents).map_err(|error| error.problem)?;
-        let kernels = binary.kernels().map_err(|error| error.problem)?.clone();
+        let read = if is_root { Binary::from_contents } else { Binary::with_kernels };
+        let mut binary = read(path, contents).map_err(|error| error.problem)?;
+        // A finding reports that the GPU code of a root cannot be read.
+        let kernels = match binary.kernels() {
+            Ok(kernels) => kernels.clone(),
+            Err(_) if is_root => Kernels::default(),
+            Err(error) => return Err(error.problem),
+        };
         let evidence = Evidence::from_binary(&binary, &kernels);
         let not_examined = binary.not_examined();
         let reached = vendor::ALL.iter().any(|library| binary.linkage(library) != Linkage::None);

@@ -7,7 +7,8 @@ use std::path::Path;
 use super::closure::MemberGraph;
 use super::member::{MemberLoader, file_name};
 use super::not_inside::AbsentLibrary;
-use super::packages::{ArtifactPackage, Unfulfilled, unfulfilled_requirements};
+use super::packages::{ArtifactPackage, Unfulfilled, check_packages, unfulfilled_requirements};
+use super::program::nothing_to_check;
 use super::{ArtifactMember, ArtifactReport, LibraryPlace, common_os, common_processor};
 use crate::binary::elf::machine_name;
 use crate::binary::examined::{NotExamined, mark_only_code};
@@ -27,21 +28,33 @@ use cudaguard::internal::manifest::Requirement;
 use cudaguard::internal::vendor::{CUDNN, LIBCUDA, plain_name, stem_of};
 use cudaguard::internal::version::DriverRelease;
 
+/// Why there is nothing to check in GPU code.
+pub(super) const ONLY_LINKER_INPUT: &str = "its GPU code contains no kernels, only input for the device linker";
+
 impl ArtifactReport {
     /// Does the same as [`Self::components_with_packages`], but returns an error if the artifact contains nothing to check.
     pub(crate) fn checkable_components(&mut self, packages: &[String]) -> Result<Components, CliError> {
-        let all = self.components_with_packages(packages)?;
+        let mut all = self.components_with_packages(packages)?;
+        if !all.is_empty() && self.is_file() {
+            let (findings, unknown) = check_packages(&all.files);
+            all.findings.extend(findings);
+            all.not_examined.extend(unknown);
+            if all.manifests.is_empty() {
+                mark_only_code(&mut all.not_examined);
+            }
+        }
         if !all.is_empty() {
             return Ok(all);
         }
+        if let Some(root) = self.root() {
+            return Err(nothing_to_check(&root.binary));
+        }
         let why = match self.judged_parts().find(|part| part.is_driver()) {
-            Some(part) => format!("nothing to check: it contains a driver ({}) and no program", part.name),
-            None if self.judged_parts().any(|part| !part.kernels.entries().is_empty()) => {
-                "nothing to check: its GPU code contains no kernels, only input for the device linker".to_owned()
-            }
-            None => "nothing to check: no member contains GPU code or requirements on a CUDA library".to_owned(),
+            Some(part) => format!("it contains a driver ({}) and no program", part.name),
+            None if self.judged_parts().any(|part| !part.kernels.entries().is_empty()) => ONLY_LINKER_INPUT.to_owned(),
+            None => "no member contains GPU code or requirements on a CUDA library".to_owned(),
         };
-        Err(CliError::operational(format_args!("{}: {why}", self.archive.display())))
+        Err(CliError::operational(format_args!("{}: nothing to check: {why}", self.archive.display())))
     }
 
     /// Returns the libcuda that a member links and that comes with it: renamed by wheel repair, or in its search path. It is not

@@ -4,25 +4,42 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::machine::MachineLibrary;
+use super::member_components::ONLY_LINKER_INPUT;
 use super::{ArtifactMember, ArtifactReport, has_dlls, served_by_others};
 use crate::binary::examined::has_trace_of_cuda;
 use crate::binary::file::Binary;
 use crate::binary::loader;
 use crate::binary::loader::{LibraryCandidate, LoadGraph, SearchSource};
 use crate::binary::mapped_file::{Contents, OpenFiles};
+use crate::cli::report::CliError;
 use crate::family::{Member, is_of_nvidia};
 use crate::host::dry_run::{
     Scope, is_brought, is_in_own_search_path, is_part_of_driver, is_searched_in_environment, load_further,
 };
 use crate::host::machine::Components;
 use cudaguard::internal::env::Env;
+use cudaguard::internal::file_error::FileError;
+
+/// Returns the error that there is nothing to check in a file.
+pub(crate) fn nothing_to_check(binary: &Binary) -> CliError {
+    let needed: Vec<&str> = binary.imported().map(String::as_str).filter(|name| is_of_nvidia(name)).collect();
+    let why = if binary.kernels().is_ok_and(|kernels| !kernels.entries().is_empty()) {
+        ONLY_LINKER_INPUT.to_owned()
+    } else if needed.is_empty() {
+        "it has no manifest, contains no GPU code and needs no CUDA library".to_owned()
+    } else {
+        let needed = needed.join(", ");
+        format!("it has no manifest, contains no GPU code, and its requirements on {needed} are unknown")
+    };
+    CliError::operational(format_args!("{}: nothing to check: {why}", binary.path.display()))
+}
 
 impl ArtifactReport {
-    /// Reads a file and the libraries that come with it, for any machine. `None` if it cannot be parsed.
-    pub(crate) fn with_libraries(binary: &Binary, env: &Env) -> Option<Self> {
+    /// Reads a file and the libraries that come with it. On Windows, those that this machine loads (`is_here`).
+    pub(crate) fn with_libraries(binary: &Binary, env: &Env, is_here: bool) -> Result<Self, FileError> {
         let (path, contents) = (&*binary.path, binary.data().clone());
         if has_dlls(binary) {
-            return Self::with_dlls(path, contents, None);
+            return Self::with_dlls(path, contents, (is_here && cfg!(windows)).then_some(env));
         }
         let files = OpenFiles::default();
         files.insert(path, &contents);
@@ -33,13 +50,19 @@ impl ArtifactReport {
         }
     }
 
-    pub(super) fn alone(path: &Path, contents: Arc<Contents>) -> Option<Self> {
-        let (part, loader, _) = ArtifactMember::from_contents(&path.to_string_lossy(), contents, true).ok()?;
-        Some(Self::with_file(path, part, loader, Vec::new()))
+    pub(super) fn alone(path: &Path, contents: Arc<Contents>) -> Result<Self, FileError> {
+        let read = ArtifactMember::from_contents(&path.to_string_lossy(), contents, true);
+        let (part, loader, _) = read.map_err(|problem| FileError::read(path, problem))?;
+        Ok(Self::with_file(path, part, loader, Vec::new()))
     }
 
-    /// Reads a file and the libraries of its graph that are judged with it. `None` if the file cannot be parsed.
-    pub(crate) fn with_graph(path: &Path, contents: Arc<Contents>, mut graph: LoadGraph, scope: Scope) -> Option<Self> {
+    /// Reads a file and the libraries of its graph that are judged with it.
+    pub(crate) fn with_graph(
+        path: &Path,
+        contents: Arc<Contents>,
+        mut graph: LoadGraph,
+        scope: Scope,
+    ) -> Result<Self, FileError> {
         let mut report = Self::alone(path, contents)?;
         report.is_joined = scope == Scope::Loaded;
         report.not_examined.extend(load_further(&mut graph, scope));
@@ -66,7 +89,7 @@ impl ArtifactReport {
         served_by_others(&mut report.parts);
         report.disk = Some(graph);
         report.closures = vec![report.load_members(0)];
-        Some(report)
+        Ok(report)
     }
 
     /// Adds the builtins that each NVRTC of the graph opens when it compiles.
@@ -133,6 +156,7 @@ impl ArtifactReport {
         let own = &root.components;
         (all.file, all.processor, all.os) = (own.file.clone(), own.processor.clone(), own.os);
         all.is_bare_cubin = own.is_bare_cubin;
+        all.kernels = Some(root.binary.kernels().cloned().unwrap_or_default());
         all.not_examined.extend(own.not_examined.iter().cloned());
         let files = self.loaders.iter().filter(|loader| loader.name == root.name || !loader.is_of_nvidia());
         all.files = files.map(|loader| PathBuf::from(&loader.name)).collect();

@@ -137,7 +137,7 @@ impl Question<'_> {
         for program in &candidate.programs {
             answers.push(match program {
                 Ok(components) => {
-                    let answer = verify::check_components(components.clone(), self.machines, self.place);
+                    let answer = verify::check_components(components, self.machines, self.place);
                     self.judge_answer(candidate, Ok(answer))
                 }
                 Err(error) => JudgedCandidate::unreadable(error),

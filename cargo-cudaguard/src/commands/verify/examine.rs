@@ -10,16 +10,15 @@ use cudaguard::internal::version::CudaVersion;
 
 use super::machines::HERE;
 use crate::artifact::{self, Opened};
-use crate::binary::examined::{NotExamined, mark_only_code};
+use crate::binary::examined::NotExamined;
 use crate::binary::file::{Binary, BinaryKind, TargetOs};
 use crate::binary::mapped_file::{Contents, OpenFiles};
 use crate::cli::report::CliError;
-use crate::commands::artifact_report::{self, ArtifactReport, PackageId, has_dlls};
+use crate::commands::artifact_report::{self, ArtifactReport, PackageId};
 use crate::commands::inspect::built_with;
 use crate::commands::release::{Gate, GateReport};
 use crate::commands::start;
-use crate::family::is_of_nvidia;
-use crate::host::dry_run::Loaded;
+use crate::host::dry_run::{DryRun, Loaded, loaded_libraries};
 use crate::host::judge::gpu_answer::{GpuAnswer, Service, answers};
 use crate::host::machine::oldest_driver::add_driver_needs;
 use crate::host::machine::{self, Components, DriverProbe, Machine, answers_together, extend_new};
@@ -33,14 +32,7 @@ pub(crate) fn components_of_all(env: &Env, files: &[PathBuf]) -> Result<Vec<Comp
 /// Reads the components of a file and of the cuDNN libraries that it contains; returns an error if it contains nothing
 /// to check. `packages` limits the question to these packages; empty for all.
 pub(crate) fn read_components(env: &Env, file: &Path, packages: &[String]) -> Result<Components, CliError> {
-    match OpenArtifact::open(file)? {
-        OpenArtifact::Whole(mut report) => report.checkable_components(packages),
-        OpenArtifact::File(path, _) if !packages.is_empty() => Err(no_packages(path)),
-        OpenArtifact::File(path, contents) => {
-            let binary = Binary::from_contents(path, contents)?;
-            checkable(&binary, components_of(&binary, env))
-        }
-    }
+    OpenArtifact::open(file)?.ask(env, packages, false, |report| report.checkable_components(packages))
 }
 
 /// A file, an archive or a directory that is opened once, although several checks need its contents.
@@ -59,32 +51,46 @@ impl<'a> OpenArtifact<'a> {
         })
     }
 
+    /// Asks its report. That of a file includes the libraries that come with it, or those that this machine loads (`is_here`).
+    fn ask<T>(
+        &mut self,
+        env: &Env,
+        packages: &[String],
+        is_here: bool,
+        question: impl FnOnce(&mut ArtifactReport) -> Result<T, CliError>,
+    ) -> Result<T, CliError> {
+        match self {
+            Self::Whole(report) => question(report),
+            Self::File(path, _) if !packages.is_empty() => Err(no_packages(path)),
+            Self::File(path, contents) => {
+                let binary = Binary::from_contents(path, contents.clone())?;
+                question(&mut ArtifactReport::with_libraries(&binary, env, is_here)?)
+            }
+        }
+    }
+
     /// Checks it on this machine. For a program that the dynamic linker of this machine loads, the start is simulated. `packages`
     /// limits the question to these packages; empty for all.
     pub(crate) fn check_here(&mut self, env: &Env, packages: &[String]) -> Result<MachineAnswer, CliError> {
         let probe = DriverProbe::with_current_exe();
-        let here = || [machine::detect_machine(env, Some(&probe))];
-        match self {
-            Self::Whole(report) => {
-                report.join_libraries_of_machine(env);
-                check_archive(report, packages, &here(), HERE)
-            }
-            Self::File(path, _) if !packages.is_empty() => Err(no_packages(path)),
-            Self::File(path, contents) => {
-                let binary = Binary::from_contents(path, contents.clone())?;
-                if is_loaded_here(&binary) {
-                    simulate_start(env, &binary, &probe)
-                } else {
-                    check_binary(&binary, components_here(&binary, env), &here(), HERE)
-                }
+        if let Self::File(path, contents) = self
+            && packages.is_empty()
+        {
+            let binary = Binary::from_contents(path, contents.clone())?;
+            if !cfg!(windows) && !is_never_loaded_here(&binary) {
+                return simulate_start(env, &binary, &probe);
             }
         }
+        self.ask(env, packages, true, |report| {
+            report.join_libraries_of_machine(env);
+            check_artifact(report, packages, &[machine::detect_machine(env, Some(&probe))], HERE)
+        })
     }
 
     /// Returns true for a single file that no dynamic linker loads, or that of another operating system.
     pub(crate) fn is_never_loaded_here(&self) -> bool {
         let Self::File(path, contents) = self else { return false };
-        Binary::from_contents(path, contents.clone()).is_ok_and(|binary| is_foreign(&binary) || is_unlinked(&binary))
+        Binary::from_contents(path, contents.clone()).is_ok_and(|binary| is_never_loaded_here(&binary))
     }
 
     /// Checks it on each of these machines; it must run on all of them. Findings name `place` as their origin.
@@ -95,14 +101,7 @@ impl<'a> OpenArtifact<'a> {
         machines: &[Machine],
         place: &str,
     ) -> Result<MachineAnswer, CliError> {
-        match self {
-            Self::Whole(report) => check_archive(report, packages, machines, place),
-            Self::File(path, _) if !packages.is_empty() => Err(no_packages(path)),
-            Self::File(path, contents) => {
-                let binary = Binary::from_contents(path, contents.clone())?;
-                check_binary(&binary, components_of(&binary, env), machines, place)
-            }
-        }
+        self.ask(env, packages, false, |report| check_artifact(report, packages, machines, place))
     }
 
     /// Checks it, or these packages of it, against the requirements of a release.
@@ -117,66 +116,11 @@ impl<'a> OpenArtifact<'a> {
     }
 }
 
-/// Returns the requirements of a file and of the libraries that come with it, for any machine.
-fn components_of(binary: &Binary, env: &Env) -> Components {
-    ArtifactReport::with_libraries(binary, env)
-        .map_or_else(|| Components::from_binary(&binary.path, binary), |report| report.components())
-}
-
-/// Returns the requirements of a file and of the libraries that Windows loads for it on this machine. On another system, does the
-/// same as [`components_of`].
-fn components_here(binary: &Binary, env: &Env) -> Components {
-    let is_here = cfg!(windows) && has_dlls(binary);
-    let here = is_here.then(|| ArtifactReport::with_dlls(&binary.path, binary.data().clone(), Some(env))).flatten();
-    here.map_or_else(|| components_of(binary, env), |report| report.components())
-}
-
-fn is_foreign(binary: &Binary) -> bool {
+/// Returns true for a file that no dynamic linker loads, or that of another operating system.
+fn is_never_loaded_here(binary: &Binary) -> bool {
     let here = if cfg!(windows) { TargetOs::Windows } else { TargetOs::Linux };
-    binary.os.is_some_and(|os| os != here)
-}
-
-/// Returns true for programs and libraries that the dynamic linker of this machine may load.
-fn is_loaded_here(binary: &Binary) -> bool {
-    !cfg!(windows) && !is_foreign(binary) && !is_unlinked(binary)
-}
-
-const fn is_unlinked(binary: &Binary) -> bool {
     matches!(binary.kind, BinaryKind::Object | BinaryKind::Archive | BinaryKind::GpuCode)
-}
-
-/// Adds the requirements of the packages that installed the files, as far as the other installed packages do not fulfil them.
-fn add_packages(files: &[PathBuf], findings: &mut Vec<Finding>, not_examined: &mut Vec<NotExamined>) {
-    let (of_packages, unknown) = artifact_report::check_packages(files);
-    findings.extend(of_packages);
-    not_examined.extend(unknown);
-}
-
-/// Returns the components, or an error if there is nothing to check.
-fn checkable(binary: &Binary, mut components: Components) -> Result<Components, CliError> {
-    if components.manifests.is_empty() && components.findings.is_empty() && components.not_examined.is_empty() {
-        return Err(nothing_to_judge(binary));
-    }
-    add_packages(&components.files, &mut components.findings, &mut components.not_examined);
-    if components.manifests.is_empty() {
-        mark_only_code(&mut components.not_examined);
-    }
-    Ok(components)
-}
-
-fn nothing_to_judge(binary: &Binary) -> CliError {
-    let file = &binary.path;
-    if binary.kernels().is_ok_and(|kernels| !kernels.entries().is_empty()) {
-        let why = "its GPU code contains no kernels, only input for the device linker";
-        return CliError::operational(format_args!("{}: nothing to check: {why}", file.display()));
-    }
-    let needed: Vec<&str> = binary.imported().map(String::as_str).filter(|name| is_of_nvidia(name)).collect();
-    let rest = if needed.is_empty() {
-        "contains no GPU code and needs no CUDA library".to_owned()
-    } else {
-        format!("contains no GPU code, and its requirements on {} are unknown", needed.join(", "))
-    };
-    CliError::operational(format_args!("{}: nothing to check: it has no manifest, {rest}", file.display()))
+        || binary.os.is_some_and(|os| os != here)
 }
 
 /// The answer for one artifact on the machines.
@@ -218,18 +162,14 @@ impl PackageAnswer {
 }
 
 impl MachineAnswer {
-    fn new(
-        findings: Vec<Finding>,
-        manifests: &[Manifest],
-        not_examined: Vec<NotExamined>,
-        gpus: Vec<GpuAnswer>,
-    ) -> Self {
+    fn new(findings: Vec<Finding>, components: &Components, gpus: Vec<GpuAnswer>) -> Self {
+        let Components { manifests, not_examined, .. } = components;
         Self {
             findings,
             components: describe_manifests(manifests),
-            open: not_judged(manifests, &not_examined),
+            open: not_judged(manifests, not_examined),
             cuda: manifests.iter().filter_map(Manifest::cuda_version).max(),
-            not_examined,
+            not_examined: not_examined.clone(),
             gpus,
             unusable: Vec::new(),
             libraries: None,
@@ -239,7 +179,7 @@ impl MachineAnswer {
 
     /// Adds up the answers for the packages of an environment.
     pub(super) fn from_packages(packages: Vec<PackageAnswer>) -> Self {
-        let mut all = Self::new(Vec::new(), &[], Vec::new(), Vec::new());
+        let mut all = Self::new(Vec::new(), &Components::default(), Vec::new());
         for PackageAnswer { answer, .. } in &packages {
             extend_new(&mut all.findings, &answer.findings);
             extend_new(&mut all.components, &answer.components);
@@ -254,56 +194,45 @@ impl MachineAnswer {
     }
 }
 
-/// Returns the result of each component on each GPU of the machine.
-fn on_each(manifests: &[Manifest], machine: Option<&Machine>) -> Vec<Vec<GpuAnswer>> {
-    let gpus = machine.map(Machine::known_gpus).unwrap_or_default();
-    let forced = machine.is_some_and(Machine::passes_over_machine_code);
-    manifests.iter().map(|manifest| answers(manifest, &gpus, forced)).collect()
-}
-
-/// Returns the results for a single file, with the number of containers if only some of them have code for the GPU.
-fn on_each_of(binary: &Binary, components: &Components, machine: Option<&Machine>) -> Vec<GpuAnswer> {
-    let of_each = on_each(&components.manifests, machine);
-    let mut all: Vec<GpuAnswer> = if components.alternatives.in_part.is_empty() {
+/// Returns the results of the components for each GPU of the machine. For a single file, they have the number of containers if only
+/// some of them have code for the GPU.
+fn gpu_answers(components: &Components, machine: &Machine) -> Vec<GpuAnswer> {
+    let Components { manifests, alternatives, kernels, .. } = components;
+    let (gpus, forced) = (machine.known_gpus(), machine.passes_over_machine_code());
+    let of_each: Vec<_> = manifests.iter().map(|manifest| answers(manifest, &gpus, forced)).collect();
+    let mut all: Vec<GpuAnswer> = if kernels.is_some() && alternatives.in_part.is_empty() {
         of_each.into_iter().flatten().collect()
     } else {
-        answers_together(&of_each, &components.alternatives)
+        answers_together(&of_each, alternatives)
     };
     // The code of a library next to the program is not in this file.
-    if all.iter().any(|answer| answer.service == Service::Partial)
-        && components.manifests.len() == 1
-        && let Ok(kernels) = binary.kernels()
-    {
+    if let Some(kernels) = kernels.as_ref().filter(|_| manifests.len() == 1) {
         let count = kernels.container_count();
         for answer in all.iter_mut().filter(|answer| answer.service == Service::Partial) {
             answer.containers = Some((count - kernels.containers_without(answer.cc).count().min(count), count));
         }
     }
-    if let Some(machine) = machine {
-        add_driver_needs(&mut all, std::slice::from_ref(components), machine);
-    }
+    add_driver_needs(&mut all, std::slice::from_ref(components), machine);
     all
 }
 
 fn simulate_start(env: &Env, binary: &Binary, probe: &DriverProbe) -> Result<MachineAnswer, CliError> {
-    let predicted = start::simulate_and_check(binary, env, &OpenFiles::default(), Some(probe))?;
-    let mut findings = predicted.findings.clone();
-    let mut not_examined = predicted.not_examined.clone();
-    if predicted.manifests.is_empty() && findings.is_empty() && not_examined.is_empty() {
-        return Err(nothing_to_judge(binary));
+    let DryRun { graph, mut components, mut findings, machine, .. } =
+        start::simulate_and_check(binary, env, &OpenFiles::default(), Some(probe))?;
+    if components.manifests.is_empty() && findings.is_empty() && components.not_examined.is_empty() {
+        return Err(artifact_report::nothing_to_check(binary));
     }
-    add_packages(&predicted.files, &mut findings, &mut not_examined);
+    let (of_packages, unknown) = artifact_report::check_packages(&components.files);
+    findings.extend(of_packages);
+    components.not_examined.extend(unknown);
     finding::sort_findings(&mut findings);
-    let libraries = Some(predicted.loaded_libraries());
-    let (manifests, alternatives) = (predicted.manifests, predicted.alternatives);
-    let components = Components { manifests, alternatives, os: binary.os, ..Components::default() };
-    let gpus = on_each_of(binary, &components, predicted.machine.as_ref());
-    let answer = MachineAnswer::new(findings, &components.manifests, not_examined, gpus);
-    Ok(MachineAnswer { libraries, ..answer })
+    let gpus = gpu_answers(&components, &machine.unwrap_or_default());
+    let answer = MachineAnswer::new(findings, &components, gpus);
+    Ok(MachineAnswer { libraries: Some(loaded_libraries(&graph)), ..answer })
 }
 
-/// Checks each package of an environment with the libraries of the environment, or a package as a whole.
-fn check_archive(
+/// Checks each package of an environment with the libraries of the environment, or a package or a file as a whole.
+fn check_artifact(
     report: &mut ArtifactReport,
     packages: &[String],
     machines: &[Machine],
@@ -311,49 +240,25 @@ fn check_archive(
 ) -> Result<MachineAnswer, CliError> {
     let each = report.components_of_packages(packages)?;
     if each.is_empty() {
-        return Ok(check_components(report.checkable_components(&[])?, machines, place));
+        return Ok(check_components(&report.checkable_components(&[])?, machines, place));
     }
-    let check =
-        |(package, components)| PackageAnswer { package, answer: check_components(components, machines, place) };
-    Ok(MachineAnswer::from_packages(each.into_iter().map(check).collect()))
+    let answers = each.into_iter().map(|(package, components)| {
+        let answer = check_components(&components, machines, place);
+        PackageAnswer { package, answer }
+    });
+    Ok(MachineAnswer::from_packages(answers.collect()))
 }
 
 fn no_packages(file: &Path) -> CliError {
     CliError::operational(format_args!("{}: a single file has no packages: omit --package", file.display()))
 }
 
-/// Checks the components of an archive, or of a program that no file contains, on these machines.
-pub(crate) fn check_components(components: Components, machines: &[Machine], place: &str) -> MachineAnswer {
-    let machines = machines_for(machines, &components);
-    let on = |machine| {
-        let mut all = answers_together(&on_each(&components.manifests, Some(machine)), &components.alternatives);
-        add_driver_needs(&mut all, std::slice::from_ref(&components), machine);
-        all
-    };
-    let gpus = machines.iter().flat_map(on).collect();
-    answer_on(components, gpus, &machines, place)
-}
-
-fn check_binary(
-    binary: &Binary,
-    components: Components,
-    machines: &[Machine],
-    place: &str,
-) -> Result<MachineAnswer, CliError> {
-    let components = checkable(binary, components)?;
-    let machines = machines_for(machines, &components);
-    let gpus = machines.iter().flat_map(|machine| on_each_of(binary, &components, Some(machine))).collect();
-    Ok(answer_on(components, gpus, &machines, place))
-}
-
-/// Returns the machines as they are for these files.
-fn machines_for(machines: &[Machine], components: &Components) -> Vec<Machine> {
-    machines.iter().map(|machine| components.machine_for_file(machine).into_owned()).collect()
-}
-
-fn answer_on(components: Components, gpus: Vec<GpuAnswer>, machines: &[Machine], place: &str) -> MachineAnswer {
-    let (mut findings, mut unusable) = (Vec::new(), Vec::new());
+/// Checks the components of an artifact, or of a program that no file contains, on these machines.
+pub(crate) fn check_components(components: &Components, machines: &[Machine], place: &str) -> MachineAnswer {
+    let (mut findings, mut gpus, mut unusable) = (Vec::new(), Vec::new(), Vec::new());
     for machine in machines {
+        let machine = &*components.machine_for_file(machine);
+        gpus.extend(gpu_answers(components, machine));
         for finding in components.check_on(machine, place).into_iter().chain(machine.unknowns_finding()) {
             if !findings.contains(&finding) {
                 findings.push(finding);
@@ -372,7 +277,7 @@ fn answer_on(components: Components, gpus: Vec<GpuAnswer>, machines: &[Machine],
     }
     mark_unchecked(&mut findings, &components.manifests);
     finding::sort_findings(&mut findings);
-    let answer = MachineAnswer::new(findings, &components.manifests, components.not_examined, gpus);
+    let answer = MachineAnswer::new(findings, components, gpus);
     MachineAnswer { unusable, ..answer }
 }
 

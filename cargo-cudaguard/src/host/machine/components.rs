@@ -69,6 +69,8 @@ pub struct Components {
     pub os: Option<TargetOs>,
     /// True for a container image. It contains everything that its programs load, except the driver's libraries.
     pub is_image: bool,
+    /// The GPU code of a single file.
+    pub kernels: Option<Kernels>,
     /// True for a bare cubin, which the driver loads even if `CUDA_FORCE_PTX_JIT` is set (decision 48).
     pub is_bare_cubin: bool,
     /// Groups of files of which one is sufficient.
