@@ -103,6 +103,13 @@ pub(crate) fn text_printed(build: &str) -> String {
     )
 }
 
+/// Returns the three numbers of a version.
+pub(crate) fn three_numbers(version: &str) -> (u32, u32, u32) {
+    let mut numbers = version.split('.').map(|number| number.parse().expect("a number"));
+    let mut next = || numbers.next().expect("three numbers");
+    (next(), next(), next())
+}
+
 /// Returns the releases of `nvcc.json`, oldest first.
 pub(crate) fn recorded() -> Vec<Value> {
     let all: Value = serde_json::from_str(include_str!("nvcc.json")).expect("JSON");
