@@ -550,8 +550,7 @@ impl ArtifactReport {
                 all.entry(soname).or_default().push(&loader.name);
             }
         }
-        let is_it = |soname: &str, name: &String| name.ends_with(soname) && file_name(name) == soname;
-        all.retain(|soname, _| !self.files.iter().chain(self.links.keys()).any(|name| is_it(soname, name)));
+        all.retain(|soname, _| !self.has_file_named(soname));
         all
     }
 }

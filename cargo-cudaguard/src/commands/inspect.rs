@@ -51,7 +51,7 @@ pub(crate) fn inspect_file(file: &Path, contents: Arc<Contents>, form: Output) -
         }
     }
     let covers: Vec<_> = kernels.coverage_by_cc().into_iter().map(|Cover { cc, service }| (cc, service.by)).collect();
-    let drivers = driver_needs(&Components::with_evidence(file, &binary, &evidence), &covers);
+    let drivers = driver_needs(&Components::from_binary(file, &binary, &evidence), &covers);
     let inspected = InspectedFile { file, binary: &binary, notes, kernels, evidence: &evidence, drivers };
     report::print_result(&match form {
         // A single file has no findings that apply to every machine, so the SARIF output is empty.
@@ -130,11 +130,7 @@ impl InspectedFile<'_> {
         } else {
             write_images(&mut page, kernels);
         }
-        let mut name = "driver";
-        for needs in drivers {
-            page.push_line(name, &needs.describe());
-            name = "";
-        }
+        page.push_lines("driver", drivers.iter().map(Needs::describe));
         made_by(&mut page, evidence);
         if binary.kind != BinaryKind::GpuCode {
             if let Some(release) = self.release() {
@@ -273,6 +269,13 @@ impl InspectPage {
         let _ = writeln!(self.0, "  {name:<10} {}", sanitize::sanitize_line(text));
     }
 
+    /// Adds lines of which only the first has the name.
+    pub(crate) fn push_lines(&mut self, name: &str, texts: impl Iterator<Item = String>) {
+        for (at, text) in texts.enumerate() {
+            self.push_line(if at == 0 { name } else { "" }, &text);
+        }
+    }
+
     /// Adds the coverage of GPUs. Consecutive GPUs with the same coverage share one line.
     pub(crate) fn push_coverage(&mut self, covers: impl Iterator<Item = ((u8, u8), String)>) {
         let mut spans: Vec<([(u8, u8); 2], String)> = Vec::new();
@@ -282,12 +285,11 @@ impl InspectPage {
                 _ => spans.push(([cc, cc], how)),
             }
         }
-        let mut name = "serves";
-        for ([(a, b), (c, d)], how) in spans {
+        let lines = spans.into_iter().map(|([(a, b), (c, d)], how)| {
             let range = if (a, b) == (c, d) { format!("{a}.{b}") } else { format!("{a}.{b} to {c}.{d}") };
-            self.push_line(name, &format!("{range}: {how}"));
-            name = "";
-        }
+            format!("{range}: {how}")
+        });
+        self.push_lines("serves", lines);
     }
 }
 
@@ -315,31 +317,22 @@ fn write_component(page: &mut InspectPage, note: &Note, has_kernels: bool) {
     let names: Vec<String> = observed.unwrap_or(&manifest.declared).iter().map(Target::to_string).collect();
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
     page.push_line("archs", &format!("{} ({})", join_names(&names, "none"), manifest.archs_known()));
-    let mut name = "requires";
-    for requirement in &manifest.requires {
-        let requirement = describe_requirement(requirement);
-        let is_for_windows = manifest.target.contains("-windows");
-        page.push_line(name, &if is_for_windows { with_names_of_windows(&requirement) } else { requirement });
-        name = "";
-    }
-    if manifest.observed.is_none() && has_kernels {
+    let is_for_windows = manifest.target.contains("-windows");
+    let rows = manifest.requires.iter().map(describe_requirement);
+    let rows = rows.map(|row| if is_for_windows { with_names_of_windows(&row) } else { row });
+    let rest = match manifest.not_judged() {
         // The note does not contain the requirements of the kernels; they are listed below.
-        page.push_line(
-            name,
-            "not recorded for its kernels: the file is not sealed, so the shim reads them at start-up",
-        );
-    } else if let Some(what) = manifest.not_judged() {
-        page.push_line(name, &format!("unknown for {what}"));
-    } else if manifest.requires.is_empty() {
-        page.push_line(
-            name,
-            if manifest.sealed {
-                "nothing"
-            } else {
-                "nothing recorded: the file is not sealed, so the shim reads the requirements at start-up"
-            },
-        );
-    }
+        _ if manifest.observed.is_none() && has_kernels => {
+            Some("not recorded for its kernels: the file is not sealed, so the shim reads them at start-up".to_owned())
+        }
+        Some(what) => Some(format!("unknown for {what}")),
+        None if !manifest.requires.is_empty() => None,
+        None if manifest.sealed => Some("nothing".to_owned()),
+        None => {
+            Some("nothing recorded: the file is not sealed, so the shim reads the requirements at start-up".to_owned())
+        }
+    };
+    page.push_lines("requires", rows.chain(rest));
     for (code, reason) in &manifest.allow {
         page.push_line("allows", &format!("{code}: {reason}"));
     }

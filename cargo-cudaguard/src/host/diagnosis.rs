@@ -121,7 +121,7 @@ pub fn examine_host(
             let names = asked_for(&predicted.graph, &predicted.components.manifests);
             let names = if names.is_empty() { opened_names(&program) } else { names };
             if predicted.components.manifests.is_empty() && predicted.is_loaded {
-                not_judged.extend(describe_unguarded(&predicted.components.manifests, &names));
+                not_judged.push(describe_unguarded(&names));
             }
             not_judged
                 .extend(predicted.components.manifests.iter().filter_map(Manifest::not_judged).map(str::to_owned));
@@ -236,15 +236,12 @@ fn warn_of_errors(of_machine: &mut [Finding]) {
 }
 
 /// Describes what is not examined of a program without components.
-fn describe_unguarded(manifests: &[Manifest], names: &[String]) -> Option<String> {
-    if !manifests.is_empty() {
-        return None;
-    }
-    Some(if names.is_empty() {
+fn describe_unguarded(names: &[String]) -> String {
+    if names.is_empty() {
         "the program: it has no manifest, no GPU code and needs no CUDA library".to_owned()
     } else {
         format!("the requirements of the program on {}: it has no manifest", names.join(", "))
-    })
+    }
 }
 
 /// Returns the component that cannot work without a driver and a GPU. `None` if there is none, or if `[runtime] gpu` is optional.

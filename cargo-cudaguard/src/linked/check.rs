@@ -100,6 +100,11 @@ fn own_containers<'a>(linked: &'a Linked<'_>, group: &'a Group) -> impl Iterator
     own.filter_map(|at| linked.kernels.containers().get(*at))
 }
 
+/// Returns the names of the containers of a group that come from the package.
+fn own_labels(linked: &Linked<'_>, group: &Group) -> Vec<String> {
+    own_containers(linked, group).map(|container| container_label(linked.kernels, container)).collect()
+}
+
 /// Returns the archs that the package's own kernels must have. Empty if the policy names none, or uses names that need
 /// a toolkit and its release is unknown.
 fn demanded_targets(policy: &Policy, manifest: &Manifest) -> Vec<Target> {
@@ -145,8 +150,7 @@ fn check_archs(
     let values = policy_args(policy).with("file", linked.name).with("declared", join_targets(&demanded));
     let values = values.built_by(linked.by);
     for group in groups {
-        let mine: Vec<String> =
-            own_containers(linked, group).map(|container| container_label(linked.kernels, container)).collect();
+        let mine = own_labels(linked, group);
         if mine.is_empty() {
             continue;
         }
@@ -175,8 +179,7 @@ fn cmake_archs<'a>(linked: &Linked<'a>) -> &'a str {
 fn not_as_declared(manifest: &Manifest, linked: &Linked<'_>, groups: &[Group], findings: &mut Vec<Finding>) {
     let Some(source) = linked.declared_by else { return };
     for group in groups.iter().filter(|group| group.whole) {
-        let mine: Vec<String> =
-            own_containers(linked, group).map(|container| container_label(linked.kernels, container)).collect();
+        let mine = own_labels(linked, group);
         // Machine code and PTX of an arch both run on its GPUs, and names often do not show which of them was intended.
         // A builder may compile arch-specific code (sm_90a) for a plain number.
         let mut missing: Vec<&Target> = manifest.declared.iter().collect();

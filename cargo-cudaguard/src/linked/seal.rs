@@ -72,26 +72,17 @@ impl LinkObservation {
     /// Collects the facts that the parsed file shows, without those about its kernels.
     pub fn from_binary(binary: &Binary) -> Self {
         Self {
-            component: None,
-            fresh: false,
-            nothing: false,
-            archs_of_nobody: false,
             library: binary.linkage_in_build(CUDNN),
             library_named: binary.imported().find_map(|name| CUDNN.major(name)),
             cudart: binary.linkage_in_build(&CUDART),
             cudart_named: binary.imported().find_map(|name| cudart_named(name)),
-            cudart_opened: None,
-            archs: None,
-            gpus: None,
-            looked_up: Vec::new(),
-            seen: LinkEvidence::default(),
-            taken: None,
             bound: binary
                 .bound
                 .iter()
                 .find(|bound| is_libcuda(&bound.soname))
                 .map(|bound| (CudaVersion::from(bound.first), bound.name.clone())),
             libcuda: binary.needed.iter().find(|name| is_libcuda(name)).cloned(),
+            ..Self::default()
         }
     }
 }

@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 
 use cargo_cudaguard::binary::file::Binary;
 use cargo_cudaguard::host::machine::{Components, Driver, Gpu, HostLibrary, Machine};
+use cargo_cudaguard::linked::evidence::Evidence;
 use cargo_cudaguard::verdict::Verdict;
 use cudaguard::internal::manifest::{Manifest, Requirement};
 use cudaguard::internal::tables;
@@ -168,7 +169,9 @@ fn requirements_admit_only_accepted_hosts() {
     let mut counts: [Count; CONSUMERS.len()] = Default::default();
     let mut wrong = String::new();
     each_drawn("requirements-held", |Drawn { file, manifests, machines }| {
-        let components = Components::from_binary(file, &Binary::read(file).expect("a program"));
+        let binary = Binary::read(file).expect("a program");
+        let evidence = Evidence::from_binary(&binary, binary.kernels().expect("GPU code"));
+        let components = Components::from_binary(file, &binary, &evidence);
         for (Consumer { form, takes, meets, gives_away }, count) in CONSUMERS.iter().zip(&mut counts) {
             if count.pairs >= wanted_pairs() {
                 continue;

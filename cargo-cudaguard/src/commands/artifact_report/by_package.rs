@@ -10,6 +10,7 @@ use crate::cli::report::CliError;
 use crate::host::machine::Components;
 
 /// The part of an artifact that a question is about: a package, or the files that belong to none.
+#[derive(Default)]
 pub(super) struct PackageScope {
     /// The packages, as indices in [`ArtifactReport::packages`].
     packages: BTreeSet<usize>,
@@ -128,14 +129,8 @@ impl ArtifactReport {
         let alone: Vec<MemberClosure> = own.iter().filter(is_alone).map(|at| self.load_members(*at)).collect();
         loaded.extend(alone.iter().flat_map(MemberClosure::members));
         loaded.extend(&own);
-        PackageScope {
-            packages,
-            is_rest: false,
-            closures,
-            alone,
-            members: self.names_of(&loaded),
-            own: self.names_of(&own),
-        }
+        let (members, own) = (self.names_of(&loaded), self.names_of(&own));
+        PackageScope { packages, closures, alone, members, own, ..PackageScope::default() }
     }
 
     /// Returns the scope of what neither belongs to one of these packages nor is loaded for it.
@@ -153,9 +148,9 @@ impl ArtifactReport {
             packages: (0..self.packages.len()).filter(|at| !packages.contains(at)).collect(),
             is_rest: true,
             closures,
-            alone: Vec::new(),
             members: self.names_of(&members),
             own: self.names_of(&own),
+            ..PackageScope::default()
         }
     }
 

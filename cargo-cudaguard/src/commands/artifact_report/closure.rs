@@ -83,7 +83,7 @@ impl MemberClosure {
     /// Returns true if a library of this name is loaded.
     pub(super) fn has_library(&self, loaders: &[MemberLoader], name: &str) -> bool {
         let name = file_name(name);
-        self.loaded.iter().any(|member| member.name == name || loaders[member.at].is_named(name))
+        self.loaded.iter().any(|member| member.is_named(loaders, name))
     }
 
     /// Returns true if the dynamic linker picks a file for a library of this name and cannot load it.
@@ -129,6 +129,11 @@ pub(super) struct LoadedMember {
 impl LoadedMember {
     fn root(at: usize) -> Self {
         Self { at, wanted_by: None, name: String::new(), picked_by: "the program".to_owned(), by_name: false }
+    }
+
+    /// Returns true if it is loaded for a library of this name.
+    fn is_named(&self, loaders: &[MemberLoader], name: &str) -> bool {
+        self.name == name || loaders[self.at].is_named(name)
     }
 
     /// A library of this machine.
@@ -486,25 +491,21 @@ impl ArtifactReport {
 
     /// Returns the member with this name that is loaded before a member needs it: no search path need contain it.
     pub(super) fn find_loaded(&self, name: &str, soname: &str) -> Option<String> {
-        let mut loaded = self.loaded_with(self.loader_of(name)?).flat_map(|(closure, _)| &closure.loaded);
+        let mut loaded = self.members_beside(name);
         loaded
-            .find(|member| member.by_name && (member.name == soname || self.loaders[member.at].is_named(soname)))
+            .find(|member| member.by_name && member.is_named(&self.loaders, soname))
             .map(|member| self.loaders[member.at].name.clone())
     }
 
     /// Returns true if a library of this name that a search path contains is loaded with a member: the dynamic linker does not search
     /// it again.
     pub(super) fn is_loaded_with(&self, name: &str, soname: &str) -> bool {
-        let closures = self.loader_of(name).into_iter().flat_map(|at| self.loaded_with(at));
-        let mut loaded = closures.flat_map(|(closure, _)| &closure.loaded);
-        loaded.any(|member| !member.by_name && (member.name == soname || self.loaders[member.at].is_named(soname)))
+        self.members_beside(name).any(|member| !member.by_name && member.is_named(&self.loaders, soname))
     }
 
     /// Returns true if a member opens this library by name and the artifact contains it.
     pub(super) fn is_opened_inside(&self, member: &str, opened: &OpenedLibrary) -> bool {
-        let closures = self.loader_of(member).into_iter().flat_map(|at| self.loaded_with(at));
-        let mut loaded = closures.flat_map(|(closure, _)| &closure.loaded);
-        loaded.any(|member| {
+        self.members_beside(member).any(|member| {
             let loader = &self.loaders[member.at];
             let names = [Some(member.name.as_str()), Some(file_name(&loader.name)), loader.soname.as_deref()];
             names.into_iter().flatten().any(|name| opened.is_named(name))
@@ -536,14 +537,14 @@ impl ArtifactReport {
 
     /// Returns true if the dynamic linker picks a file for a library that a member needs, and cannot load it.
     pub(super) fn is_broken(&self, part: &ArtifactMember, soname: &str) -> bool {
-        let mut closures = self.loader_of(&part.name).into_iter().flat_map(|at| self.loaded_with(at));
-        closures.any(|(closure, _)| closure.is_broken(soname))
+        self.closures_with(&part.name).any(|(closure, _)| closure.is_broken(soname))
     }
 
     /// Returns the error about a library that a member needs, if the artifact contains only one for another processor.
     pub(super) fn foreign_library(&self, part: &ArtifactMember, soname: &str) -> Option<Finding> {
-        let closures = self.loader_of(&part.name).into_iter().flat_map(|at| self.loaded_with(at));
-        let mut requests = closures.flat_map(|(closure, by)| closure.requests.iter().filter(move |one| one.by == by));
+        let mut requests = self
+            .closures_with(&part.name)
+            .flat_map(|(closure, by)| closure.requests.iter().filter(move |one| one.by == by));
         requests.find_map(|request| match &request.answer {
             Answer::Foreign(finding) if request.name == soname => Some(finding.clone()),
             _ => None,
@@ -560,6 +561,16 @@ impl ArtifactReport {
     fn loaded_with(&self, at: usize) -> impl Iterator<Item = (&MemberClosure, usize)> {
         let position = move |closure: &MemberClosure| closure.loaded.iter().position(|own| own.at == at);
         self.judged_closures().filter_map(move |closure| Some((closure, position(closure)?)))
+    }
+
+    /// Returns the closures with the member of this name, and its index in each.
+    fn closures_with(&self, name: &str) -> impl Iterator<Item = (&MemberClosure, usize)> {
+        self.loader_of(name).into_iter().flat_map(|at| self.loaded_with(at))
+    }
+
+    /// Returns the members that are loaded together with the member of this name.
+    fn members_beside(&self, name: &str) -> impl Iterator<Item = &LoadedMember> {
+        self.closures_with(name).flat_map(|(closure, _)| &closure.loaded)
     }
 
     /// Returns the names of the members that are programs or that programs load. A program loads a library that is given alone.

@@ -10,7 +10,7 @@ use super::member::file_name;
 use super::not_inside::NamedLibraries;
 use super::{ArtifactMember, ArtifactReport, served_by_others};
 use crate::binary::examined::{NotExamined, has_trace_of_cuda};
-use crate::binary::loader::{self, LoadGraph, LoadOutcome, SearchSource};
+use crate::binary::loader::{self, LibraryCandidate, LoadGraph, LoadOutcome, SearchSource};
 use crate::binary::mapped_file::{Contents, OpenFiles};
 use crate::family::{NVRTC, is_of_nvidia};
 use crate::host::dry_run::{builtins_beside, is_of_program, is_part_of_driver, load_opened_here};
@@ -41,26 +41,40 @@ impl ArtifactReport {
                 self.closures[at].push(loaded);
             }
         }
-        self.join_builtins(env, &files);
+        self.join_builtins(|whole, nvrtc, name| whole.builtins_here(nvrtc, name, env, &files));
         self.is_joined = true;
         served_by_others(&mut self.parts);
     }
 
-    /// Adds the builtins that each NVRTC finds on this machine, and not in the directory.
-    fn join_builtins(&mut self, env: &Env, files: &OpenFiles) {
-        let find = |part: &ArtifactMember| {
-            let name = part.family.as_ref()?.builtins_name().filter(|name| self.find_builtins(part, name).is_none())?;
-            let found = self.load_here(&part.name, env, files)?.resolve_file(0, &name)?;
-            // `$ORIGIN` may be that of a link, for which the members were searched.
-            if matches!(found.place, SearchSource::Rpath(..) | SearchSource::Runpath(..)) {
-                return None;
-            }
-            let data = Arc::new(Contents::open(&found.path).ok()?);
-            Some(MachineLibrary { path: found.path, name, picked_by: found.place.to_string(), data })
+    /// Returns the builtins that an NVRTC finds on this machine, and not in the directory.
+    fn builtins_here(
+        &self,
+        nvrtc: &ArtifactMember,
+        name: &str,
+        env: &Env,
+        files: &OpenFiles,
+    ) -> Option<LibraryCandidate> {
+        if self.find_builtins(nvrtc, name).is_some() {
+            return None;
+        }
+        let found = self.load_here(&nvrtc.name, env, files)?.resolve_file(0, name)?;
+        // `$ORIGIN` may be that of a link, for which the members were searched.
+        Some(found).filter(|found| !matches!(found.place, SearchSource::Rpath(..) | SearchSource::Runpath(..)))
+    }
+
+    /// Adds the builtins that each NVRTC opens when it compiles. `find` returns the file with a name.
+    pub(super) fn join_builtins(&mut self, find: impl Fn(&Self, &ArtifactMember, &str) -> Option<LibraryCandidate>) {
+        let library = |part: &ArtifactMember| {
+            let name = part.family.as_ref()?.builtins_name()?;
+            let LibraryCandidate { path, place, .. } = find(self, part, &name)?;
+            let data = Arc::new(Contents::open(&path).ok()?);
+            Some(MachineLibrary { path, name, picked_by: place.to_string(), data })
         };
-        let found: Vec<MachineLibrary> = self.parts.iter().filter_map(find).collect();
+        let found: Vec<MachineLibrary> = self.parts.iter().filter_map(library).collect();
         for builtins in found {
-            let _ = self.join_library(&builtins);
+            if !self.of_machine.iter().any(|known| Path::new(known) == builtins.path) {
+                let _ = self.join_library(&builtins);
+            }
         }
     }
 

@@ -178,7 +178,7 @@ impl ArtifactMember {
             loader.may_open = opened_without_requirement(&binary);
             return Ok((None, loader, not_examined));
         }
-        let components = Components::with_evidence(path, &binary, &evidence);
+        let components = Components::from_binary(path, &binary, &evidence);
         // Neither a note nor the code of the file shows what it requires of these libraries.
         if components.manifests.iter().all(|manifest| manifest.requires.is_empty()) {
             loader.may_open = opened_without_requirement(&binary);

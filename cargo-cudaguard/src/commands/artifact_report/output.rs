@@ -169,11 +169,7 @@ impl ArtifactReport {
         page.push_title(&format!("{}: {kind}, {}", self.archive.display(), count_of(*members, "member")));
         for package in &self.packages {
             page.push_title(&package.display_title());
-            let mut name = "requires";
-            for requires in &package.requires {
-                page.push_line(name, requires);
-                name = "";
-            }
+            page.push_lines("requires", package.requires.iter().cloned());
         }
         page.push_title(&format!("of CUDA: {}", count_of(number as u64, "member")));
         // Members with more information come first.
@@ -196,19 +192,13 @@ impl ArtifactReport {
             Coverage::Partial => (*cc, format!("partial{}", self.left_out(*cc))),
             other => (*cc, other.name().to_owned()),
         }));
-        let mut name = "driver";
-        for (major, drivers) in self.oldest_drivers() {
+        let drivers = self.oldest_drivers().into_iter().flat_map(|(major, drivers)| {
             let of = major.map(|major| format!("CUDA {major}, ")).unwrap_or_default();
-            for needs in drivers {
-                page.push_line(name, &format!("{of}{}", needs.describe()));
-                name = "";
-            }
-        }
-        let mut name = "one of";
-        for (major, members) in self.cuda_majors() {
-            page.push_line(name, &format!("for CUDA {major}: {}", join_some(&members)));
-            name = "";
-        }
+            drivers.into_iter().map(move |needs| format!("{of}{}", needs.describe()))
+        });
+        page.push_lines("driver", drivers);
+        let majors = self.cuda_majors().into_iter();
+        page.push_lines("one of", majors.map(|(major, members)| format!("for CUDA {major}: {}", join_some(&members))));
         page.push_title("libraries, over all members");
         for library in vendor::ALL {
             let mut listed: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
@@ -220,11 +210,9 @@ impl ArtifactReport {
             if listed.len() > 1 {
                 listed.remove(EXIT_NOT_FOUND);
             }
-            let mut name = library.name;
-            for (version, members) in listed {
-                page.push_line(name, &format!("{version}, inside: {}", join_some(&members)));
-                name = "";
-            }
+            let listed = listed.into_iter();
+            let lines = listed.map(|(version, members)| format!("{version}, inside: {}", join_some(&members)));
+            page.push_lines(library.name, lines);
         }
         for library in vendor::CATALOGUE.into_iter().filter(|library| vendor::library_for_key(library.key).is_none()) {
             let mut listed: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
@@ -234,15 +222,14 @@ impl ArtifactReport {
             for (part, version) in &found {
                 listed.entry(version.as_deref().unwrap_or(EXIT_NOT_FOUND)).or_default().push(&part.name);
             }
-            let mut name = library.name;
-            for (version, members) in listed {
-                page.push_line(name, &format!("{version}, {}", join_some(&members)));
-                name = "";
-            }
+            let listed = listed.into_iter();
+            page.push_lines(
+                library.name,
+                listed.map(|(version, members)| format!("{version}, {}", join_some(&members))),
+            );
         }
         let elsewhere = self.externally_needed();
-        let mut name = "elsewhere";
-        for (soname, wanted) in &elsewhere {
+        let lines = elsewhere.iter().map(|(soname, wanted)| {
             let out = match (&wanted.inside, wanted.brought) {
                 (_, Some(requirement)) => {
                     format!("; the package requires {}", requirement.split(';').next().unwrap_or_default().trim_end())
@@ -251,17 +238,14 @@ impl ArtifactReport {
                 (None, None) => String::new(),
             };
             let how = if wanted.is_opened { "opened by name by" } else { "needed by" };
-            page.push_line(name, &format!("{soname}, {how} {}{out}", join_some(&wanted.by)));
-            name = "";
-        }
+            format!("{soname}, {how} {}{out}", join_some(&wanted.by))
+        });
+        page.push_lines("elsewhere", lines);
         if elsewhere.is_empty() {
-            page.push_line(name, &self.limited("none needed"));
+            page.push_line("elsewhere", &self.limited("none needed"));
         }
-        let mut name = "may open";
-        for (soname, members) in self.possibly_opened() {
-            page.push_line(name, &format!("{soname}: {}", join_some(&members)));
-            name = "";
-        }
+        let opened = self.possibly_opened().into_iter();
+        page.push_lines("may open", opened.map(|(soname, members)| format!("{soname}: {}", join_some(&members))));
         page.not_examined(&self.all_not_examined());
         let findings = to_text(&self.package_findings());
         if !findings.is_empty() {

@@ -29,6 +29,7 @@ use requirement::{
 
 /// The metadata of a package or an image: METADATA of a wheel, the index of a conda package, or the variables of an
 /// image.
+#[derive(Default)]
 pub(super) struct ArtifactPackage {
     kind: PackageKind,
     /// Name of the package.
@@ -89,8 +90,9 @@ pub(crate) struct BilledRequirement {
     pub(crate) optional: bool,
 }
 
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
 enum PackageKind {
+    #[default]
     Wheel,
     Conda,
     Image,
@@ -173,16 +175,14 @@ impl ArtifactPackage {
             version,
             requires: all("Requires-Dist:").filter(|text| is_nvidia_package(text)).collect(),
             others: all("Requires-Dist:").filter(|text| !is_nvidia_package(text)).collect(),
-            exports: Vec::new(),
             tag,
             top: top.to_owned(),
             files: record.lines().map(path).collect(),
             digests: conflicts::digests_of_record(record)
                 .map(|(file, digest)| (format!("{top}{file}"), digest))
                 .collect(),
-            replaced_by: None,
-            driver: None,
             platform: MarkerPlatform::new(None, "", top),
+            ..Self::default()
         }
     }
 
@@ -214,9 +214,8 @@ impl ArtifactPackage {
             digests: conflicts::digests_of_conda(&index)
                 .map(|(file, digest)| (format!("{top}{file}"), digest))
                 .collect(),
-            replaced_by: None,
             driver: driver_of_conda(&[depends, list(&index["constrains"])].concat()),
-            platform: MarkerPlatform::default(),
+            ..Self::default()
         })
     }
 
@@ -234,17 +233,10 @@ impl ArtifactPackage {
         (!requires.is_empty()).then(|| Self {
             kind: PackageKind::Image,
             name: "of the image".to_owned(),
-            version: String::new(),
             requires,
-            others: Vec::new(),
-            exports: Vec::new(),
             tag,
-            top: String::new(),
-            files: BTreeSet::new(),
-            digests: BTreeMap::new(),
-            replaced_by: None,
             driver,
-            platform: MarkerPlatform::default(),
+            ..Self::default()
         })
     }
 

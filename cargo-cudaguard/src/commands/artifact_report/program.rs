@@ -12,7 +12,7 @@ use crate::binary::loader;
 use crate::binary::loader::{LibraryCandidate, LoadGraph, SearchSource};
 use crate::binary::mapped_file::{Contents, OpenFiles};
 use crate::cli::report::CliError;
-use crate::family::{Member, is_of_nvidia};
+use crate::family::is_of_nvidia;
 use crate::host::dry_run::{
     Scope, is_brought, is_in_own_search_path, is_part_of_driver, is_searched_in_environment, load_further,
 };
@@ -83,31 +83,16 @@ impl ArtifactReport {
             });
         }
         if scope == Scope::Loaded {
-            report.join_builtins_of(&graph);
+            report.join_builtins(|_, part, name| {
+                let object = graph.objects.iter().position(|object| object.path == Path::new(&part.name))?;
+                graph.resolve_file(object, name)
+            });
         }
         report.use_runtime_of_root();
         served_by_others(&mut report.parts);
         report.disk = Some(graph);
         report.closures = vec![report.load_members(0)];
         Ok(report)
-    }
-
-    /// Adds the builtins that each NVRTC of the graph opens when it compiles.
-    fn join_builtins_of(&mut self, graph: &LoadGraph) {
-        let mut found = Vec::new();
-        for part in &self.parts {
-            let Some(name) = part.family.as_ref().and_then(Member::builtins_name) else { continue };
-            let object = graph.objects.iter().position(|object| object.path == Path::new(&part.name));
-            let Some(file) = object.and_then(|object| graph.resolve_file(object, &name)) else { continue };
-            let Ok(data) = graph.files().open(&file.path) else { continue };
-            let picked_by = file.place.to_string();
-            found.push(MachineLibrary { path: file.path, name, picked_by, data });
-        }
-        for library in found {
-            if !self.of_machine.iter().any(|known| Path::new(known) == library.path) {
-                let _ = self.join_library(&library);
-            }
-        }
     }
 
     /// Returns the files that the dynamic linker loads for a single file.

@@ -144,10 +144,7 @@ impl FleetReport {
                 json: if json { line_of(file, outcome, open) } else { String::new() },
             })
             .collect();
-        let severity = |verdict: &Verdict| {
-            [Verdict::Runs, Verdict::Unknown, Verdict::Refused].iter().position(|one| one == verdict)
-        };
-        let verdict = each.iter().map(|of| of.verdict).max_by_key(severity).unwrap_or(Verdict::Runs);
+        let verdict = each.iter().map(|of| of.verdict).max().unwrap_or(Verdict::Runs);
         let mut why: Vec<Code> = each.iter().filter(|of| of.verdict == verdict).flat_map(|of| of.why.clone()).collect();
         why.sort_unstable();
         why.dedup();

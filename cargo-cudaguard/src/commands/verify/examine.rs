@@ -124,6 +124,7 @@ fn is_never_loaded_here(binary: &Binary) -> bool {
 }
 
 /// The answer for one artifact on the machines.
+#[derive(Default)]
 pub(crate) struct MachineAnswer {
     pub(crate) findings: Vec<Finding>,
     /// Descriptions of the components.
@@ -171,15 +172,13 @@ impl MachineAnswer {
             cuda: manifests.iter().filter_map(Manifest::cuda_version).max(),
             not_examined: not_examined.clone(),
             gpus,
-            unusable: Vec::new(),
-            libraries: None,
-            packages: Vec::new(),
+            ..Self::default()
         }
     }
 
     /// Adds up the answers for the packages of an environment.
     pub(super) fn from_packages(packages: Vec<PackageAnswer>) -> Self {
-        let mut all = Self::new(Vec::new(), &Components::default(), Vec::new());
+        let mut all = Self::default();
         for PackageAnswer { answer, .. } in &packages {
             extend_new(&mut all.findings, &answer.findings);
             extend_new(&mut all.components, &answer.components);

@@ -52,7 +52,7 @@ pub(crate) fn warn_of_not_examined(all: &[Components]) {
 }
 
 /// The answer for one file as JSON. An answer of a fleet has no packages, GPUs, libraries and release.
-#[derive(Serialize)]
+#[derive(Default, Serialize)]
 pub(crate) struct VerdictView<'a> {
     file: Cow<'a, str>,
     verdict: &'static str,
@@ -75,11 +75,7 @@ impl<'a> VerdictView<'a> {
             verdict: verdict.name(),
             findings: FindingView::sorted(findings),
             not_judged,
-            packages: Vec::new(),
-            gpus: &[],
-            libraries: None,
-            release: None,
-            change: None,
+            ..Self::default()
         }
     }
 }

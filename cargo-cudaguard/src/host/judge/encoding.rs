@@ -1,7 +1,7 @@
 //! Encodes requirements and the facts of a host as the structures of `judge.h`, and decodes the numbers of its findings.
 
 use super::code;
-use super::judge_ffi::{CudnnFacts, DriverFacts, GpuFacts, NoteRow, PartFacts};
+use super::judge_ffi::{CudnnFacts, DriverFacts, GpuFacts, NoteRow, PartFacts, Zeroed as _};
 use crate::host::machine::{Driver, DriverSupport, Host, HostGpu, LibraryState, LoaderVersion};
 use cudaguard::internal::linkage::Linkage;
 use cudaguard::internal::manifest::{Manifest, Requirement};
@@ -63,7 +63,7 @@ pub(super) fn gpu_facts(gpu: &HostGpu<'_>) -> GpuFacts {
     };
     let facts =
         // 0 is unknown, and the samples of `requirements` begin below every GPU.
-        GpuFacts { cc: gpu.cc.map_or(0, |cc| pack_cc(cc).max(1)), product, driven: 0, branch: 0, first_cuda: 0, first_release: 0 };
+        GpuFacts { cc: gpu.cc.map_or(0, |cc| pack_cc(cc).max(1)), product, ..GpuFacts::zeroed() };
     let (driven, floor) = match gpu.support {
         DriverSupport::NoLonger(branch) => return GpuFacts { driven: code::NO_LONGER_DRIVEN, branch, ..facts },
         DriverSupport::NotYet(floor) => (code::NOT_YET_DRIVEN, floor),
@@ -75,7 +75,7 @@ pub(super) fn gpu_facts(gpu: &HostGpu<'_>) -> GpuFacts {
 }
 
 pub(super) fn cudnn_facts(manifest: &Manifest, state: LibraryState<'_>) -> (CudnnFacts, Vec<PartFacts>) {
-    let facts = CudnnFacts { source: code::DETECTED, ..CudnnFacts::default() };
+    let facts = CudnnFacts { source: code::DETECTED, ..CudnnFacts::zeroed() };
     let library = match state {
         LibraryState::Found(library) => library,
         LibraryState::Absent => return (CudnnFacts { state: code::ABSENT, ..facts }, Vec::new()),
@@ -116,7 +116,8 @@ pub(super) fn driver_facts(host: &Host<'_>) -> DriverFacts {
         compiler_source: code::DETECTED,
         forces_ptx: found_or_absent(host.machine.passes_over_machine_code()),
         disables_ptx: found_or_absent(host.machine.disables_ptx()),
-        ..DriverFacts::default()
+        init: -1,
+        ..DriverFacts::zeroed()
     };
     let Some(driver) = &host.driver else { return facts };
     if driver.absent {

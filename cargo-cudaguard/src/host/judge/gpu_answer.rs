@@ -11,11 +11,12 @@ use cudaguard::internal::version::{CudaVersion, DriverRelease};
 use serde::{Serialize, Serializer};
 
 /// The support of a GPU by the code of a component; the better, the greater.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Service {
     /// No code.
     None,
     /// Unknown.
+    #[default]
     Unknown,
     /// Code in some containers.
     Partial,
@@ -39,7 +40,7 @@ impl Service {
 }
 
 /// The answer for one GPU.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct GpuAnswer {
     /// The component.
     pub component: String,
@@ -96,10 +97,7 @@ pub fn answers(manifest: &Manifest, gpus: &[HostGpu<'_>], forced: bool) -> Vec<G
                     GpuCoverage::AtMostPartial | GpuCoverage::Unknown => Service::Unknown,
                 },
                 code,
-                containers: None,
-                cuda: None,
-                release: None,
-                guaranteed_from: None,
+                ..GpuAnswer::default()
             };
             if !found.contains(&answer) {
                 found.push(answer);

@@ -4,7 +4,13 @@
 
 #![allow(unsafe_code)]
 
-use std::ptr;
+use std::mem;
+
+/// A structure of `judge.h`.
+pub(super) trait Zeroed {
+    /// Returns null pointers and zeros.
+    fn zeroed() -> Self;
+}
 
 /// Defines structures of `judge.h`, and lists their members for the test.
 macro_rules! structures {
@@ -14,6 +20,13 @@ macro_rules! structures {
             #[derive(Clone, Copy, PartialEq, Eq)]
             pub(super) struct $name {
                 $(pub(super) $field: $type,)*
+            }
+
+            impl Zeroed for $name {
+                fn zeroed() -> Self {
+                    // SAFETY: All members are numbers and raw pointers.
+                    unsafe { mem::zeroed() }
+                }
             }
         )*
 
@@ -121,50 +134,6 @@ structures! {
 /// A row as in a note: `union row`.
 pub(super) type NoteRow = [u8; 40];
 
-/// The fields of facts that are not pointers are set by the caller of [`judge_start`].
-impl Default for CudnnFacts {
-    fn default() -> Self {
-        Self {
-            parts: ptr::null(),
-            part_count: 0,
-            part_stride: 0,
-            source: 0,
-            state: 0,
-            is_guess: 0,
-            has_file: 0,
-            major: 0,
-            version: 0,
-            loader: 0,
-            is_minor: 0,
-            made_with: 0,
-        }
-    }
-}
-
-impl Default for DriverFacts {
-    fn default() -> Self {
-        Self {
-            gpus: ptr::null(),
-            gpu_count: -1,
-            init: -1,
-            source: 0,
-            state: 0,
-            cannot_load: 0,
-            user: 0,
-            kernel: 0,
-            branch: 0,
-            cuda: 0,
-            least_cuda: 0,
-            most_cuda: 0,
-            compat: 0,
-            compiler: 0,
-            compiler_source: 0,
-            forces_ptx: 0,
-            disables_ptx: 0,
-        }
-    }
-}
-
 /// The requirements of a program, without its rows.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Requirements {
@@ -202,7 +171,7 @@ pub(super) fn judge_start(
     let [stride, part_stride, row_count, part_count, most_findings] =
         [size_of::<NoteRow>(), size_of::<PartFacts>(), rows.len(), parts.len(), capacity]
             .map(|length| u32::try_from(length).unwrap_or(u32::MAX));
-    let no_rows = Rows { at: ptr::null(), count: 0, stride };
+    let no_rows = Rows { stride, ..Rows::zeroed() };
     let Requirements { gpu, partial, built_cuda, cudart_built } = requirements;
     let rows = [Rows { at: rows.as_ptr(), count: row_count, stride }, no_rows];
     let manifest = ProgramFacts { rows, gpu, partial, built_cuda, cudart_built };
@@ -210,18 +179,7 @@ pub(super) fn judge_start(
     let gpu_count = gpus.map_or(-1, |gpus| i32::try_from(gpus.len()).unwrap_or(i32::MAX));
     let driver = DriverFacts { gpus: known_gpus.as_ptr(), gpu_count, ..driver };
     let facts = HostFacts { cudnn: &raw const cudnn, cudart: &raw const cudart, driver: &raw const driver };
-    let mut result = JudgeResult {
-        findings: findings.as_mut_ptr(),
-        capacity: most_findings,
-        count: 0,
-        dropped: 0,
-        needs: 0,
-        unknown: 0,
-        cudnn: 0,
-        made_with: 0,
-        library: 0,
-        usable_gpus: 0,
-    };
+    let mut result = JudgeResult { findings: findings.as_mut_ptr(), capacity: most_findings, ..JudgeResult::zeroed() };
     // SAFETY: The structures have the members of `judge.h` (a test compares them). Each pointer is to a live object, or to the
     // first of as many elements as its count specifies; only `result` and the `capacity` elements after `findings` are written, and
     // nothing else refers to these. The function keeps no pointer.

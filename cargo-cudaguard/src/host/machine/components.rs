@@ -152,18 +152,9 @@ impl Machine {
 }
 
 impl Components {
-    /// Derives the components of a parsed file. If the file has no note and does not use CUDA, there are no components
-    /// and no findings.
-    pub fn from_binary(path: &Path, binary: &Binary) -> Self {
-        Self::from_parts(path, binary, None)
-    }
-
-    /// Derives the components like [`Self::from_binary`], with evidence that was already read from its kernels.
-    pub fn with_evidence(path: &Path, binary: &Binary, evidence: &Evidence) -> Self {
-        Self::from_parts(path, binary, Some(evidence))
-    }
-
-    fn from_parts(path: &Path, binary: &Binary, evidence: Option<&Evidence>) -> Self {
+    /// Derives the components of a parsed file and the evidence in it. If the file has no note and does not use CUDA, there are no
+    /// components and no findings.
+    pub fn from_binary(path: &Path, binary: &Binary, evidence: &Evidence) -> Self {
         let name = path.file_name().unwrap_or(path.as_os_str()).to_string_lossy().into_owned();
         // GPU code and an archive without objects work on every processor.
         let processor = match binary.machine {
@@ -485,7 +476,7 @@ impl Components {
         family::older_nccl_finding(file, *built, found.version?, found.path.as_deref())
     }
 
-    fn add_file(&mut self, name: &str, binary: &Binary, evidence: Option<&Evidence>) {
+    fn add_file(&mut self, name: &str, binary: &Binary, evidence: &Evidence) {
         let file = Values::default().with("file", name);
         let guarded = !self.manifests.is_empty();
         if guarded && matches!(binary.kind, BinaryKind::Object | BinaryKind::Archive) {
@@ -512,10 +503,7 @@ impl Components {
         }
         // The code of a static cudart contains its release, even if no note records it.
         let inside = kernels.filter(|_| binary.linkage(&CUDART) == Linkage::Static);
-        let reported = inside.map(|kernels| match evidence {
-            Some(evidence) => evidence.cudart.clone(),
-            None => Evidence::from_binary(binary, kernels).cudart,
-        });
+        let reported = inside.map(|_| evidence.cudart.clone());
         let unread = self.not_examined.iter().any(|part| part.may_contradict);
         let is_partial = binary.kind == BinaryKind::Archive && unread;
         let observed = LinkObservation {
