@@ -4,6 +4,8 @@ use std::fmt::Write as _;
 use std::path::Path;
 use std::process::ExitCode;
 
+use crate::binary::file::Binary;
+use crate::binary::mapped_file::OpenFiles;
 use crate::host::diagnosis::{self, Checkup, DriverCandidate};
 use crate::host::machine::{DriverProbe, HostFileView};
 use cudaguard::Status;
@@ -15,7 +17,7 @@ use serde::Serialize;
 use crate::cli::arguments::TextOrJson;
 use crate::cli::report::{self, CliError, EXIT_ERROR, REFUSED};
 use crate::commands::verify::{FileAnswer, OpenArtifact, PackageRow, packages_to_text};
-use crate::commands::{artifact_report, probe, start};
+use crate::commands::{probe, start};
 
 use crate::cli::findings;
 use crate::cli::json_output::{self, FindingView};
@@ -43,8 +45,16 @@ pub(crate) fn run_doctor(
         Some(OpenArtifact::File(path, contents)) => (Some((path, contents)), None),
         artifact => (None, artifact),
     };
-    let mut checkup =
-        diagnosis::examine_host(started, env, &probe, start::simulate_and_check, artifact_report::check_packages)?;
+    let started = match started {
+        Some((path, contents)) => {
+            let program = Binary::from_contents(path, contents)?;
+            let mut predicted = start::simulate_and_check(&program, env, &OpenFiles::default(), Some(&probe))?;
+            start::add_packages(&mut predicted);
+            Some((program, predicted))
+        }
+        None => None,
+    };
+    let mut checkup = diagnosis::examine_host(started, env, &probe);
     let mut rows = Vec::new();
     if let (Some(mut artifact), Some(file)) = (artifact, program) {
         let answer = FileAnswer::on_machine(file, artifact.check_here(env, packages)?);

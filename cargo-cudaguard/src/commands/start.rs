@@ -6,7 +6,7 @@
 
 use std::path::Path;
 
-use super::artifact_report::{ArtifactReport, has_dlls};
+use super::artifact_report::{ArtifactReport, check_packages, has_dlls};
 use crate::binary::examined::mark_only_code;
 use crate::binary::file::{Binary, TargetOs};
 use crate::binary::loader::{self, LoadGraph};
@@ -45,6 +45,14 @@ pub fn simulate_and_check(
         }
     }
     Ok(predicted)
+}
+
+/// Adds the requirements of the packages that installed the files of a program, as far as the other installed packages do not fulfil
+/// them.
+pub(crate) fn add_packages(predicted: &mut DryRun) {
+    let (findings, unknown) = check_packages(&predicted.components.files);
+    predicted.findings.extend(findings);
+    predicted.components.not_examined.extend(unknown);
 }
 
 /// Returns the findings that refuse a program with its DLLs on this Windows machine. The guard of a program reports the rest itself.

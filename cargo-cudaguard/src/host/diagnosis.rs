@@ -8,22 +8,19 @@ use symptoms::{HostSymptoms, diagnose_host};
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
-use crate::binary::examined::NotExamined;
 use crate::binary::file::Binary;
 use crate::binary::loader::{Inspection, LoadGraph};
-use crate::binary::mapped_file::{Contents, OpenFiles};
+use crate::binary::mapped_file::OpenFiles;
 use crate::family::opened_names;
 use crate::host::dry_run::{self, DryRun};
 use crate::host::judge;
 use crate::host::libcuda_fix;
 use crate::host::library_version::file_version;
-use crate::host::machine::{DriverProbe, Machine, detect, redact};
+use crate::host::machine::{Components, DriverProbe, Machine, detect, redact};
 use crate::verdict::Verdict;
 use cudaguard::Status;
 use cudaguard::internal::env::Env;
-use cudaguard::internal::file_error::FileError;
 use cudaguard::internal::finding::{self, Code, Effect, Finding, Severity};
 use cudaguard::internal::manifest::{Component, Manifest, Requirement};
 use cudaguard::internal::policy::GpuNeed;
@@ -98,48 +95,34 @@ impl From<CandidateState> for &'static str {
     }
 }
 
-/// Diagnoses this machine, for one program if one is named. `simulate` predicts its start. `check_packages` checks the packages that
-/// installed the program and its libraries. The error is the reason why the program cannot be read.
-pub fn examine_host(
-    program: Option<(&Path, Arc<Contents>)>,
-    env: &Env,
-    probe: &DriverProbe,
-    simulate: impl FnOnce(&Binary, &Env, &OpenFiles, Option<&DriverProbe>) -> Result<DryRun, FileError>,
-    check_packages: impl FnOnce(&[PathBuf]) -> (Vec<Finding>, Vec<NotExamined>),
-) -> Result<Checkup, FileError> {
+/// Diagnoses this machine, for one program with its predicted start if one is named.
+pub fn examine_host(program: Option<(Binary, DryRun)>, env: &Env, probe: &DriverProbe) -> Checkup {
     let (machine, own) = detect::with_graph(env, Some(probe));
     let (mut not_judged, mut not_covered) = (Vec::new(), Vec::new());
-    let (mut needs_gpu, mut files_of_program, mut needs_cuda) = (None, Vec::new(), None);
+    let (mut needs_gpu, mut needs_cuda) = (None, None);
     let is_program = program.is_some();
     let (mut findings, graph, mut names) = match program {
         None => (Vec::new(), own, Vec::new()),
-        Some((program, contents)) => {
-            let files = own.map(|graph| graph.files().clone()).unwrap_or_default();
-            files.insert(program, &contents);
-            let program = Binary::from_contents(program, contents)?;
-            let predicted = simulate(&program, env, &files, Some(probe))?;
-            let names = asked_for(&predicted.graph, &predicted.components.manifests);
+        Some((program, predicted)) => {
+            let DryRun { graph, findings, is_loaded, components, .. } = predicted;
+            let Components { manifests, not_examined, .. } = &components;
+            let names = asked_for(&graph, manifests);
             let names = if names.is_empty() { opened_names(&program) } else { names };
-            if predicted.components.manifests.is_empty() && predicted.is_loaded {
+            if manifests.is_empty() && is_loaded {
                 not_judged.push(describe_unguarded(&names));
             }
-            not_judged
-                .extend(predicted.components.manifests.iter().filter_map(Manifest::not_judged).map(str::to_owned));
-            let mut names_of_requests = predicted.graph.requests.iter().map(|request| &request.name);
+            not_judged.extend(manifests.iter().filter_map(Manifest::not_judged).map(str::to_owned));
+            let mut names_of_requests = graph.requests.iter().map(|request| &request.name);
             let links = names_of_requests.any(|name| vendor::is_libcuda(name) || CUDART.is_named(name));
-            needs_gpu = component_that_needs_cuda(&program.path, &predicted.components.manifests, links);
-            needs_cuda = libcuda_fix::needed_cuda(&predicted.components.manifests, &predicted.graph);
-            let (open, others): (Vec<_>, Vec<_>) =
-                predicted.components.not_examined.iter().partition(|part| part.may_contradict);
-            not_judged.extend(open.into_iter().map(ToString::to_string));
-            not_covered.extend(others.into_iter().map(ToString::to_string));
-            files_of_program.clone_from(&predicted.components.files);
-            (predicted.findings, Some(predicted.graph), names)
+            needs_gpu = component_that_needs_cuda(&program.path, manifests, links);
+            needs_cuda = libcuda_fix::needed_cuda(manifests, &graph);
+            for part in not_examined {
+                let parts = if part.may_contradict { &mut not_judged } else { &mut not_covered };
+                parts.push(part.to_string());
+            }
+            (findings, Some(graph), names)
         }
     };
-    let (of_packages, unknown) = check_packages(&files_of_program);
-    findings.extend(of_packages);
-    not_judged.extend(unknown.iter().map(ToString::to_string));
     let verdict = is_program.then(|| Verdict::from_findings(&findings));
     if !is_program {
         let found = vendor::ALL.into_iter().filter_map(|library| machine.library_files(library)).flatten();
@@ -205,7 +188,7 @@ pub fn examine_host(
         _ => Status::Unknown,
     };
     not_judged.extend(not_covered);
-    Ok(Checkup { machine, verdict, status, not_judged, findings, choices })
+    Checkup { machine, verdict, status, not_judged, findings, choices }
 }
 
 impl Checkup {

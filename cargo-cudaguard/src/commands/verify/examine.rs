@@ -216,14 +216,12 @@ fn gpu_answers(components: &Components, machine: &Machine) -> Vec<GpuAnswer> {
 }
 
 fn simulate_start(env: &Env, binary: &Binary, probe: &DriverProbe) -> Result<MachineAnswer, CliError> {
-    let DryRun { graph, mut components, mut findings, machine, .. } =
-        start::simulate_and_check(binary, env, &OpenFiles::default(), Some(probe))?;
-    if components.manifests.is_empty() && findings.is_empty() && components.not_examined.is_empty() {
+    let mut predicted = start::simulate_and_check(binary, env, &OpenFiles::default(), Some(probe))?;
+    if predicted.components.is_empty() && predicted.findings.is_empty() {
         return Err(artifact_report::nothing_to_check(binary));
     }
-    let (of_packages, unknown) = artifact_report::check_packages(&components.files);
-    findings.extend(of_packages);
-    components.not_examined.extend(unknown);
+    start::add_packages(&mut predicted);
+    let DryRun { graph, components, mut findings, machine, .. } = predicted;
     finding::sort_findings(&mut findings);
     let gpus = gpu_answers(&components, &machine.unwrap_or_default());
     let answer = MachineAnswer::new(findings, &components, gpus);
