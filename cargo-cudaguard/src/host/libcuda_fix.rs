@@ -25,7 +25,7 @@ pub(crate) fn adapt_hints<'a>(
     needs: Option<CudaVersion>,
 ) {
     let mut found: Vec<&mut Finding> =
-        findings.into_iter().filter(|finding| template(finding.code).is_some()).collect();
+        findings.into_iter().filter(|finding| template(finding.code, false).is_some()).collect();
     if found.is_empty() {
         return;
     }
@@ -55,8 +55,8 @@ pub(crate) fn adapt_hints<'a>(
     for finding in &mut found {
         // An ordinary libcuda of another release is picked after an incomplete update, too. A reboot repairs that.
         let may_be_update = finding.code == Code::DriverMismatch && next.is_none() && !in_compat_dir(&picked.path);
-        if let Some(template) = template(finding.code).filter(|_| !may_be_update) {
-            finding.hint = template(next.is_some()).to_finding(&values).hint;
+        if let Some(template) = template(finding.code, next.is_some()).filter(|_| !may_be_update) {
+            finding.hint = template.to_finding(&values).hint;
         }
     }
 }
@@ -71,19 +71,14 @@ pub(crate) fn needed_cuda(manifests: &[Manifest], graph: &LoadGraph) -> Option<C
     rows.chain(cudarts.map(|major| CudaVersion::new(major, 0))).max()
 }
 
-/// Returns the texts of the fix, by whether the loader then finds a libcuda that works.
-fn template(code: Code) -> Option<fn(bool) -> MessageTemplate> {
+/// Returns the text of the fix. `is_next`: the loader then finds a libcuda that works.
+fn template(code: Code, is_next: bool) -> Option<MessageTemplate> {
     Some(match code {
-        Code::DriverMismatch => |_| MessageTemplate::DriverMismatchPicked,
-        Code::ForwardCompatUnsupported => |next| {
-            if next {
-                MessageTemplate::ForwardCompatUnsupportedBehind
-            } else {
-                MessageTemplate::ForwardCompatUnsupportedPicked
-            }
-        },
-        Code::StubDriver => |_| MessageTemplate::StubDriverPicked,
-        Code::CompatOutdated => |_| MessageTemplate::CompatOutdated,
+        Code::DriverMismatch => MessageTemplate::DriverMismatchPicked,
+        Code::ForwardCompatUnsupported if is_next => MessageTemplate::ForwardCompatUnsupportedBehind,
+        Code::ForwardCompatUnsupported => MessageTemplate::ForwardCompatUnsupportedPicked,
+        Code::StubDriver => MessageTemplate::StubDriverPicked,
+        Code::CompatOutdated => MessageTemplate::CompatOutdated,
         _ => return None,
     })
 }

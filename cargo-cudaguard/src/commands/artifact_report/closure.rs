@@ -21,6 +21,7 @@ use crate::host::dry_run::{
     FileOpens, OpeningFiles, SymbolFile, brought_cudnn_of_other_major, findings_of_missing, foreign_library,
     is_of_program, load_opened_here, load_opened_inside, symbol_findings, symbol_findings_among,
 };
+use crate::host::machine::extend_new;
 use cudaguard::internal::env::Env;
 use cudaguard::internal::finding::{Finding, MessageTemplate, Values};
 use cudaguard::internal::vendor::plain_name;
@@ -692,11 +693,7 @@ impl ArtifactReport {
                     }
                 }
             }
-            for finding in findings_of_missing(&files, missing, |_| false) {
-                if !findings.contains(&finding) {
-                    findings.push(finding);
-                }
-            }
+            extend_new(&mut findings, &findings_of_missing(&files, missing, |_| false));
         }
         findings
     }

@@ -25,14 +25,19 @@ impl ArtifactReport {
         for (loader, absent) in self.opened_elsewhere() {
             for opened in absent {
                 let name = opened.describe();
-                let mut packages = self.packages.iter().filter(|package| package.owns_member(&loader.name));
-                let brought = packages.find_map(|package| package.any_requirement_for(&format!("{}.so", opened.stem)));
+                let brought = self.requirement_for_opened(loader, opened);
                 let wanted = all.entry(name).or_default();
                 wanted.is_opened |= wanted.by.is_empty();
                 wanted.brought = wanted.brought.or(brought);
                 wanted.by.push(&loader.name);
             }
         }
+    }
+
+    /// Returns the requirement of the package of a member that provides a library which it opens by name.
+    fn requirement_for_opened(&self, loader: &MemberLoader, opened: &OpenedLibrary) -> Option<&str> {
+        let mut packages = self.packages.iter().filter(|package| package.owns_member(&loader.name));
+        packages.find_map(|package| package.any_requirement_for(&format!("{}.so", opened.stem)))
     }
 
     /// Returns true if a member or a link has this file name.
@@ -54,10 +59,7 @@ impl ArtifactReport {
         let opened = self.opened_elsewhere().map(|(loader, absent)| (loader, absent.into_iter().cloned().collect()));
         let possible = self.unexplained_names().map(|(loader, names)| (loader, self.possibly_absent(loader, &names)));
         opened.chain(possible).filter(|_| !self.is_complete()).flat_map(|(loader, absent): (_, Vec<OpenedLibrary>)| {
-            let is_provided = |opened: &OpenedLibrary| {
-                let mut packages = self.packages.iter().filter(|package| package.owns_member(&loader.name));
-                packages.any(|package| package.any_requirement_for(&format!("{}.so", opened.stem)).is_some())
-            };
+            let is_provided = |opened: &OpenedLibrary| self.requirement_for_opened(loader, opened).is_some();
             let named = absent.into_iter().filter(move |opened| !opened.names.is_empty() && !is_provided(opened));
             named.map(|opened| OpenedByName {
                 by: if self.is_file() { file_name(&loader.name) } else { &loader.name }.to_owned(),

@@ -256,11 +256,8 @@ pub(crate) fn check_components(components: &Components, machines: &[Machine], pl
     for machine in machines {
         let machine = &*components.machine_for_file(machine);
         gpus.extend(gpu_answers(components, machine));
-        for finding in components.check_on(machine, place).into_iter().chain(machine.unknowns_finding()) {
-            if !findings.contains(&finding) {
-                findings.push(finding);
-            }
-        }
+        extend_new(&mut findings, &components.check_on(machine, place));
+        extend_new(&mut findings, machine.unknowns_finding().as_slice());
         for gpu in machine.known_gpus() {
             if let (true, true, Some((major, minor))) = (gpu.visible, gpu.support.is_missing(), gpu.cc) {
                 let name = gpu.name.unwrap_or("GPU");

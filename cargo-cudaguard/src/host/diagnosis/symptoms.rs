@@ -5,8 +5,9 @@ use std::path::{Path, PathBuf};
 
 use crate::binary::loader::sorted_entries;
 use crate::host::judge::{self, missing_parts};
-use crate::host::machine::LoaderVersion;
-use crate::host::machine::{Gpu, HostLibrary, HostLibraryPart, Machine, MachineKind, detect};
+use crate::host::machine::{
+    Gpu, HostLibrary, HostLibraryPart, LoaderVersion, Machine, MachineKind, detect, extend_new,
+};
 use crate::knowledge::symptoms::{MachineFact, likeliest_cause};
 use cudaguard::internal::env::Env;
 use cudaguard::internal::finding::{Code, Finding, MessageTemplate, Severity, Values};
@@ -142,7 +143,7 @@ pub(super) fn diagnose_host(machine: &Machine, signs: &HostSymptoms) -> Vec<Find
     if driver.ptx_compiler == Some(false) && driver.init == Some(0) && machine.kind.is_none() {
         found.push(MessageTemplate::JitMissingAnybody.to_finding(&values).with_severity(Severity::Warning));
     }
-    let gpus: Vec<(u8, u8)> = machine.known_gpus().iter().filter(|gpu| gpu.visible).filter_map(|gpu| gpu.cc).collect();
+    let gpus = machine.visible_ccs();
     for library in machine.library_files(CUDNN).into_iter().flatten().filter(|library| library.is_loaded()) {
         found.extend(incomplete_cudnn_finding(library));
         found.extend(library.version.and_then(|version| older_than(version, library.cuda, &gpus, values.clone())));
@@ -238,13 +239,8 @@ fn older_than(version: Version, made_with: Option<CudaVersion>, gpus: &[(u8, u8)
     if gpus.is_empty() || !gpus.iter().all(|cc| cc.0 > newest && !tables::is_tegra(*cc)) {
         return None;
     }
-    let mut names: Vec<String> = Vec::new();
-    for (major, minor) in gpus {
-        let name = format!("{major}.{minor}");
-        if !names.contains(&name) {
-            names.push(name);
-        }
-    }
+    let mut names = Vec::new();
+    extend_new(&mut names, &gpus.iter().copied().map(tables::dotted_cc).collect::<Vec<_>>());
     let values = values.with("found", version).with("newest_major", newest).with("gpus", names.join(", "));
     Some(MessageTemplate::CudnnBeforeThisGpu.to_finding(&values))
 }

@@ -21,15 +21,23 @@ pub(super) fn missing_library_finding(env: &Env, graph: &LoadGraph, request: &Li
         LoadOutcome::Absent(candidates) => {
             let values = values.with("looked_in", searched_directories(candidates));
             let values = values.with("cure", missing_library_hint(env, name));
-            if let Some(major) = CUDNN.major(name) {
-                return absent_cudnn(graph, request, candidates, major, values);
+            let major = CUDNN.major(name);
+            if let Some((other, candidate)) = major.and_then(|major| other_cudnn(graph, request.by, major)) {
+                let version = file_version(graph.files(), &candidate.path);
+                let found = version.map_or_else(|| other.to_string(), |version| version.to_string());
+                let values = values.with("found", found).with("major", other).with("path", candidate.path.display());
+                return MessageTemplate::CudnnOtherMajorLinked.to_finding(&values);
             }
-            let values =
-                values.with_known("beside", other_major(env, candidates, name).map(|file| file.display().to_string()));
-            wrong_architecture(candidates).map_or_else(
-                || MessageTemplate::LibraryAbsent.to_finding(&values),
-                |wrong_architecture| wrong_architecture_finding(wrong_architecture, values.clone()),
-            )
+            let beside = if major.is_none() { other_major(env, candidates, name) } else { None };
+            let values = values.with_known("beside", beside.map(|file| file.display().to_string()));
+            match (wrong_architecture(candidates), major) {
+                (Some(foreign), _) => {
+                    let values = values.with("path", foreign.path.display()).with("why", foreign.problem());
+                    MessageTemplate::WrongMachineElsewhere.to_finding(&values)
+                }
+                (None, Some(_)) => MessageTemplate::CudnnAbsentLinked.to_finding(&values),
+                (None, None) => MessageTemplate::LibraryAbsent.to_finding(&values),
+            }
         }
         // Callers pass unresolved requests only.
         LoadOutcome::Object(..) => {
@@ -40,11 +48,6 @@ pub(super) fn missing_library_finding(env: &Env, graph: &LoadGraph, request: &Li
 
 fn wrong_architecture(candidates: &[LibraryCandidate]) -> Option<&LibraryCandidate> {
     candidates.iter().find(|candidate| matches!(candidate.inspection, Inspection::WrongArchitecture(_)))
-}
-
-fn wrong_architecture_finding(wrong_architecture: &LibraryCandidate, values: Values) -> Finding {
-    let values = values.with("path", wrong_architecture.path.display()).with("why", wrong_architecture.problem());
-    MessageTemplate::WrongMachineElsewhere.to_finding(&values)
 }
 
 /// Returns the hint for a missing library. If the file is on this machine outside of the search paths, the hint names
@@ -157,25 +160,6 @@ fn searched_directories(candidates: &[LibraryCandidate]) -> String {
         };
     }
     text
-}
-
-fn absent_cudnn(
-    graph: &LoadGraph,
-    request: &LibraryRequest,
-    candidates: &[LibraryCandidate],
-    major: u32,
-    values: Values,
-) -> Finding {
-    if let Some((other, candidate)) = other_cudnn(graph, request.by, major) {
-        let version = file_version(graph.files(), &candidate.path);
-        let found = version.map_or_else(|| other.to_string(), |version| version.to_string());
-        let values = values.with("found", found).with("major", other).with("path", candidate.path.display());
-        return MessageTemplate::CudnnOtherMajorLinked.to_finding(&values);
-    }
-    wrong_architecture(candidates).map_or_else(
-        || MessageTemplate::CudnnAbsentLinked.to_finding(&values),
-        |wrong_architecture| wrong_architecture_finding(wrong_architecture, values.clone()),
-    )
 }
 
 /// Returns the cuDNN of another major that an object would find.

@@ -68,7 +68,7 @@ impl Change {
         if refusing.iter().any(|finding| is_about_cudnn(finding.code)) {
             libraries.extend(oldest_library(files).map(Some));
         }
-        let newest = machine.known_gpus().iter().filter(|gpu| gpu.visible).filter_map(|gpu| gpu.cc).max();
+        let newest = machine.visible_ccs().into_iter().max();
         let mut known = HashMap::new();
         for count in 1..=3 {
             for &library in &libraries {

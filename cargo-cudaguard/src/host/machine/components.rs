@@ -13,7 +13,7 @@ use std::collections::{BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
 
 use super::oldest_driver::{OldestDriver, driver_needs, machine_with_gpu};
-use super::{DriverSupport, HostLibrary, LibraryState, Machine};
+use super::{DriverSupport, HostGpu, HostLibrary, LibraryState, Machine};
 use crate::binary::elf::machine_name;
 use crate::binary::examined::NotExamined;
 use crate::binary::file::TargetOs;
@@ -130,9 +130,7 @@ impl Machine {
         if compilers.is_empty() {
             return Vec::new();
         }
-        let gpus = self.known_gpus();
-        let ccs = gpus.iter().filter(|gpu| gpu.visible).filter_map(|gpu| gpu.cc);
-        family::compiler_findings(compilers, self.cuda_of_driver(), ccs)
+        family::compiler_findings(compilers, self.cuda_of_driver(), self.visible_ccs())
     }
 
     /// Returns the findings about functions that crates look up and that the driver of this machine lacks.
@@ -349,10 +347,8 @@ impl Components {
     pub fn check_on(&self, machine: &Machine, place: &str) -> Vec<Finding> {
         if !self.packages.is_empty() {
             let mut findings: Vec<Finding> = Vec::new();
-            for finding in self.packages.iter().flat_map(|package| package.check_on(machine, place)) {
-                if !findings.contains(&finding) {
-                    findings.push(finding);
-                }
+            for package in &self.packages {
+                extend_new(&mut findings, &package.check_on(machine, place));
             }
             finding::sort_findings(&mut findings);
             return findings;
@@ -379,7 +375,7 @@ impl Components {
         let mut first = None;
         let mut of_each = Vec::new();
         let mut host = machine.host(place);
-        let drivers = self.drivers_for_unsupported_gpus(machine);
+        let drivers = self.drivers_for_unsupported_gpus(host.gpus.as_deref().unwrap_or_default());
         for gpu in host.gpus.iter_mut().flatten() {
             let needs = drivers.iter().find(|(cc, _)| gpu.cc == Some(*cc));
             if let (DriverSupport::NotYet(first), Some((_, needs))) = (&mut gpu.support, needs) {
@@ -391,8 +387,7 @@ impl Components {
             let at = of_each.len();
             let mut findings = Vec::new();
             for brought in self.brought.iter().filter(|brought| brought.manifest == at) {
-                let found = brought.judge(manifest, &host);
-                findings.extend(found.into_iter().filter(|finding| !findings.contains(finding)).collect::<Vec<_>>());
+                extend_new(&mut findings, &brought.judge(manifest, &host));
             }
             if !self.brought.iter().any(|brought| brought.manifest == at) {
                 let unusable = linked_cudnn(manifest).and_then(|soname| machine.unusable_library(&soname, &self.file));
@@ -451,8 +446,7 @@ impl Components {
     }
 
     /// Returns the driver that the file needs on each GPU that the driver of the machine does not support yet.
-    fn drivers_for_unsupported_gpus(&self, machine: &Machine) -> Vec<((u8, u8), OldestDriver)> {
-        let gpus = machine.known_gpus();
+    fn drivers_for_unsupported_gpus(&self, gpus: &[HostGpu<'_>]) -> Vec<((u8, u8), OldestDriver)> {
         let unsupported = gpus.iter().filter(|gpu| matches!(gpu.support, DriverSupport::NotYet(_)));
         let ccs: BTreeSet<(u8, u8)> = unsupported.filter_map(|gpu| gpu.cc).collect();
         let needs = ccs

@@ -143,6 +143,11 @@ impl Machine {
         self.visible_gpu_list().unwrap_or_default()
     }
 
+    /// Returns the compute capabilities of the GPUs that a process can use, as far as they are known.
+    pub(crate) fn visible_ccs(&self) -> Vec<(u8, u8)> {
+        self.known_gpus().iter().filter(|gpu| gpu.visible).filter_map(|gpu| gpu.cc).collect()
+    }
+
     /// Returns the GPUs. If their visibility was not checked, it is derived from `CUDA_VISIBLE_DEVICES`. Returns `None`
     /// if that does not determine which GPUs are visible.
     pub(super) fn visible_gpu_list(&self) -> Option<Vec<HostGpu<'_>>> {

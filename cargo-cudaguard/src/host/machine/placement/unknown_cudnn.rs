@@ -28,8 +28,7 @@ impl Components {
         let Some((min, below)) = accepted.reduce(|one, other| (one.0.max(other.0), one.1.min(other.1))) else {
             return Vec::new();
         };
-        let visible = machine.known_gpus().into_iter().filter(|gpu| gpu.visible);
-        let ccs: Vec<(u8, u8)> = visible.filter_map(|gpu| gpu.cc).collect();
+        let ccs = machine.visible_ccs();
         let floor = CUDNN.release_table().gpu_floor(min);
         let is_dropped = floor.is_some_and(|(_, floor)| ccs.iter().any(|cc| *cc < floor));
         let is_newer = newest_gpus(min.major).is_some_and(|newest| ccs.iter().any(|cc| cc.0 > newest));
