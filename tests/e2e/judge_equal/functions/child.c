@@ -1,5 +1,7 @@
 /* Children, which load libfake.so (fake.c): probe.c. */
 
+static void ignore_signal(int number) { (void)number; }
+
 static void check_children(void) {
   /* Names of libraries, `FAKE` of libfake.so, the outcome, and the answers. The directory of this test is `@`. */
   static const struct {
@@ -26,6 +28,7 @@ static void check_children(void) {
   struct cudnn *c = &cx->shared.note.cudnn;
   char dir[PATH_MAX];
   sigset_t blocked, before;
+  pid_t sender;
   int k, i;
   getcwd(dir, sizeof dir);
   mkdir("jit", 0700);
@@ -91,6 +94,19 @@ static void check_children(void) {
   ask_child(cx, "jit/libfake.so", 0);
   SAYS(get_answer(cx, 'J'), "(null)");
   memset(&cx->driver, 0, sizeof cx->driver);
+  /* A signal does not end the wait. */
+  signal(SIGUSR1, ignore_signal);
+  setenv("FAKE", "S000", 1);
+  sender = fork();
+  if (!sender) {
+    usleep(20000);
+    kill(getppid(), SIGUSR1);
+    _exit(0);
+  }
+  cx->asked[0] = 0;
+  cx->left.tv_sec = 5;
+  IS(ask_child(cx, "./libfake.so", 0), ANSWERED);
+  waitpid(sender, 0, 0);
   cx->asked[0] = 0;
   cx->lookup_failed = 0;
 }

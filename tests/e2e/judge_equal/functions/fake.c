@@ -1,5 +1,5 @@
 /* A library that is a driver and a cuDNN. `FAKE` has the results of its functions, one digit each: cuDriverGetVersion, cuInit,
- * cuDeviceGetCount, cuDeviceGet of the second GPU. `H` instead: the library never loads. */
+ * cuDeviceGetCount, cuDeviceGet of the second GPU. `H` instead of the first: the library never loads; `S`: it loads slowly. */
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <signal.h>
@@ -13,6 +13,7 @@ static int result(int k) { return getenv("FAKE")[k] - '0'; }
 
 __attribute__((constructor)) static void hang(void) {
   while (*getenv("FAKE") == 'H') sleep(1);
+  if (*getenv("FAKE") == 'S') usleep(100000);
 }
 
 int cuDriverGetVersion(int *n) {

@@ -138,11 +138,6 @@ static void check_long_chains(void) {
   memcpy(&f.eh, image, sizeof f.eh);
   f.eh.e_phnum = 2;
   f.eh.e_phoff = sizeof f.eh;
-  f.ph[0].p_type = PT_LOAD;
-  f.ph[0].p_filesz = sizeof f;
-  f.ph[1].p_type = PT_DYNAMIC;
-  f.ph[1].p_offset = (ElfW(Off))PLACE(dynamic);
-  f.ph[1].p_filesz = sizeof f.dynamic;
   f.dynamic[0].d_tag = DT_GNU_HASH, f.dynamic[0].d_un.d_ptr = (ElfW(Addr))PLACE(head);
   f.dynamic[1].d_tag = DT_SYMTAB, f.dynamic[1].d_un.d_ptr = (ElfW(Addr))PLACE(symbols);
   f.dynamic[2].d_tag = DT_STRTAB, f.dynamic[2].d_un.d_ptr = (ElfW(Addr))PLACE(name);
@@ -151,6 +146,13 @@ static void check_long_chains(void) {
   f.name[0] = 'a';
   for (k = 0; k < LENGTH(rows); k++) {
     ElfW(Sym) *const s = &f.symbols[1 + rows[k].at];
+    ElfW(Phdr) *const load = &f.ph[k & 1], *const table = &f.ph[!(k & 1)]; /* in any order */
+    load->p_type = PT_LOAD;
+    load->p_offset = 0;
+    load->p_filesz = sizeof f;
+    table->p_type = PT_DYNAMIC;
+    table->p_offset = (ElfW(Off))PLACE(dynamic);
+    table->p_filesz = sizeof f.dynamic;
     memset(f.chain, 0, sizeof f.chain);
     f.chain[rows[k].at] = (5381 * 33 + 'a') & ~1u;
     s->st_value = (ElfW(Addr))PLACE(word);
