@@ -89,7 +89,8 @@ static void check_headers_of_files(void) {
 
 static void check_symbols(void) {
   struct elf *e = &cx->file.elf;
-  char text[NOTE_TEXT], small[6];
+  char text[NOTE_TEXT], small[6], *table;
+  size_t size;
   IS(open_elf(cx, &cx->file.elf, "/proc/self/exe"), IS_THERE);
   IS(read_elf_word(e, "exported_word"), 0x90f01);
   IS(read_elf_word(e, "exported_too"), 7);
@@ -101,6 +102,13 @@ static void check_symbols(void) {
   IS(read_elf_word(e, text), 0);
   SAYS(read_elf_string(e, DT_RUNPATH, text, sizeof text), "/first:/second");
   SAYS(read_elf_string(e, DT_RUNPATH, small, sizeof small), "/firs");
+  size = (size_t)(e->tags.at[DT_STRSZ] - e->tags.at[DT_RUNPATH]); /* to the end of the string table */
+  table = (char *)malloc(size + 1);
+  table[size] = table[size - 1] = 'x';
+  SAYS(read_elf_string(e, DT_RUNPATH, table, size), "/first:/second");
+  IS(table[size - 1], 0);
+  IS(table[size], 'x');
+  free(table);
   SAYS(read_elf_string(e, DT_RPATH, text, sizeof text), "(null)");
   SAYS(read_elf_string(e, DT_SONAME, text, sizeof text), "libcudnn.so.9");
   IS(read_returned_constant(e, "returns_12040"), 12040);

@@ -562,6 +562,24 @@ static void check_values_of_cudnn(void) {
   }
 }
 
+/* Rows of declared archs, at the end of a note, give way to those of the kernels. */
+static void check_declared_rows(void) {
+  static const struct {
+    uint16_t kinds[3];
+    int left;
+  } rows[] = {{{ROW_LIBRARY, ROW_GPU, ROW_GPU}, 1}, {{ROW_GPU, ROW_GPU, ROW_GPU}, 0}, {{ROW_GPU, ROW_GPU, ROW_DRIVER}, 3}};
+  int k, i;
+  for (k = 0; k < LENGTH(rows); k++) {
+    struct note *n;
+    forget();
+    n = make_note(1, "");
+    n->head.rows = 3;
+    for (i = 0; i < 3; i++) get_written_row(n, (uint32_t)i)->kind = rows[k].kinds[i];
+    drop_declared_rows(n);
+    IS(n->head.rows, rows[k].left);
+  }
+}
+
 /* The values of a finding about driver and GPU. */
 static void check_values_of_driver(void) {
   static const struct {

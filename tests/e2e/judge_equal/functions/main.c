@@ -54,6 +54,7 @@ int main(void) {
   check_versions_of_cudnn();
   check_values_of_cudnn();
   check_rows_of_drivers();
+  check_declared_rows();
   check_values_of_driver();
   check_allowed_needs();
   check_report_names();
