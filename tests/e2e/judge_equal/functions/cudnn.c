@@ -7,7 +7,7 @@ static void set_text(struct note *n, struct text_ref *ref, uint16_t *at, const c
   *at = (uint16_t)(*at + ref->length);
 }
 
-/* A note with a row of cuDNN and of two parts, the second of which is needed. */
+/* A note with a row of cuDNN and of two parts, the second of which is needed. `suffix`: the major of both, or of each. */
 static struct note *make_note_of_cudnn(int flags, const char *names, const char *symbol, const char *suffix) {
   static unsigned char bytes[1024] __attribute__((aligned(8)));
   struct note *n = make_note(1, "");
@@ -29,7 +29,7 @@ static struct note *make_note_of_cudnn(int flags, const char *names, const char 
     }
     row->inner.kind = ROW_PART;
     row->inner.needed = (uint16_t)(k - 1);
-    snprintf(file, sizeof file, "libcudnn_%s.so.%s", k == 1 ? "ops" : "graph", suffix);
+    snprintf(file, sizeof file, "libcudnn_%s.so.%c", k == 1 ? "ops" : "graph", suffix[k == 1 ? 0 : strlen(suffix) - 1]);
     set_text(n, &row->inner.file, &at, file);
     set_text(n, &row->inner.symbol, &at, symbol);
     set_text(n, &row->inner.made_with, &at, "returns_12040");
@@ -120,6 +120,7 @@ static void check_detected_cudnn(void) {
       {"", LIBRARY_LINKED, "", "exported_word", "9", "0 0.0.0 0.0.0 libcudnn.so.9  "},
       {"!libcudnn.so.9", LIBRARY_DLOPENED, "", "exported_word", "9", "0 guess 0.0.0 0.0.0 libcudnn.so.9  "},
       {"libcudnn.so.9", LIBRARY_DLOPENED, "libcudnn.so.8\nlibcudnn.so.9\nlibcudnn.so", "exported_word", "9", "2 0.0.0 0.0.0 libcudnn.so.9 cudnn.d/libcudnn.so.9 LD_LIBRARY_PATH, 1 0.0.0 , needed 1 0.0.0 "},
+      {"libcudnn.so.9", LIBRARY_DLOPENED, "libcudnn.so.9", "exported_word", "8 or 9", "2 0.0.0 0.0.0 libcudnn.so.9 cudnn.d/libcudnn.so.9 LD_LIBRARY_PATH, needed 1 0.0.0 "},
       {"libcudnn.so", LIBRARY_DLOPENED, "libcudnn.so.8\nlibcudnn.so", "exported_word", "9", "2 0.0.0 0.0.0 libcudnn.so.9 cudnn.d/libcudnn.so LD_LIBRARY_PATH, 1 0.0.0 , needed 1 0.0.0 "},
       {"libcudnn.so.9", LIBRARY_LINKED, "libcudnn.so.9", "exported_word", "9", "0 0.0.0 0.0.0 libcudnn.so.9  "},
   };
