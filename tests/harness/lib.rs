@@ -33,6 +33,7 @@ pub mod skip;
 pub mod snapshot;
 mod suite;
 mod summary;
+pub mod table;
 pub mod tools;
 pub mod world;
 
@@ -46,3 +47,4 @@ pub use run::{Call, Outcome};
 pub use scratch::Scratch;
 pub use skip::skip;
 pub use suite::{Registered, Test, registered, rows, run, test};
+pub use table::{Block, Table};

@@ -17,6 +17,7 @@ use crate::run::used_by_processes;
 use crate::scratch::TemporaryFiles;
 use crate::skip::Skip;
 use crate::summary::{End, Summary};
+use crate::table::failed_step;
 use crate::{cost, parts};
 
 thread_local! {
@@ -109,7 +110,7 @@ pub fn run() -> ! {
     let otherwise = panic::take_hook();
     panic::set_hook(Box::new(move |info| {
         if IN_TEST.with_borrow(|inside| *inside) {
-            MESSAGE.with_borrow_mut(|message| *message = Some(info.to_string()));
+            MESSAGE.set(Some(format!("{info}{}", failed_step())));
         } else {
             otherwise(info);
         }
