@@ -1,4 +1,11 @@
-//! Search rules of glibc.
+//! Search rules of glibc. Most are blocks of `layouts.txt` ([`Table`]), whose lines build files and compare the prediction with the real
+//! loader, in their order; `@` is the directory:
+//!
+//! - `library` PATH ARGUMENTS: a library whose soname is its file name; `named` PATH SONAME ARGUMENTS: one with another soname, or with none
+//!   (`-`); `program` ARGUMENTS: the program `prog`
+//! - `file` PATH TEXT; `link`, `hard-link` PATH TARGET; `remove` PATH; `set` NAME=VALUE; `empty`: another directory, without files
+//! - `equal` [PROGRAM]: the loader finds what is predicted; of the prediction for `prog`: `absent` NAMES, in their order; `loads` NAME;
+//!   `ignored` COUNT: of preloaded files
 
 use std::collections::BTreeMap;
 use std::os::unix::fs::MetadataExt as _;
@@ -7,71 +14,62 @@ use std::process::Command;
 
 use cargo_cudaguard::binary::loader::{self, Inspection};
 use cudaguard::internal::env::Env;
-use cudaguard_tests::e2e;
+use cudaguard_tests::{Block, Table, Test, e2e};
 
 use super::scene::{Scene, compare};
 
-const OLD: &str = "-Wl,--disable-new-dtags";
 const NEW: &str = "-Wl,--enable-new-dtags";
 
-#[e2e]
-fn origin_of_linked_program_is_resolved() {
-    let scene = Scene::new("called by a link");
-    scene.library("lib/libx.so", &[]).program(&["-Wl,-rpath,$ORIGIN/lib", "@/lib/libx.so"]);
-    scene.link_to("../prog", "elsewhere/called").equal_for("elsewhere/called");
-    scene.link_to("../lib/libx.so", "links/libx.so").without("prog");
-    scene.program(&["-Wl,-rpath,$ORIGIN/links", "@/lib/libx.so"]);
-    scene.equal();
+const LAYOUTS: Table = Table { file: "layouts.txt", text: include_str!("layouts.txt"), marks: &["without-blanks"] };
+
+#[e2e(rows)]
+fn tests() -> Vec<Test> {
+    LAYOUTS.tests("glibc::", |block| {
+        let mut scene = empty(block);
+        block.follow(|word, rest| follow(&mut scene, block, word, rest));
+    })
 }
 
-#[e2e]
-fn loaded_soname_is_reused() {
-    let scene = Scene::new("by soname");
-    // The file name and the soname differ. The second library imports the soname and would find another file.
-    scene.named("a/libreal.so.1.2", "libx.so.1", &[]).link_to("libreal.so.1.2", "a/libx.so.1");
-    scene.library("b/libx.so.1", &[]).library("b/liby.so", &[NEW, "-Wl,-rpath,@/b", "@/b/libx.so.1"]);
-    scene.program(&["-Wl,-rpath,@/a:@/b", "@/a/libx.so.1", "@/b/liby.so"]);
-    scene.equal();
-    let other = Scene::new("by path");
-    other.named("a/libplain.so", "", &[]).named("a/libx.so.1", "libx.so.1", &["@/a/libplain.so"]);
-    other.program(&["-Wl,-rpath,@/a", "@/a/libx.so.1", "@/a/libplain.so"]);
-    other.equal();
+/// Creates the directory of a layout.
+fn empty(block: &Block) -> Scene {
+    if block.has("without-blanks") { Scene::preloaded(block.name) } else { Scene::new(&block.name.replace('_', " ")) }
 }
 
-#[e2e]
-fn file_with_two_names_loads_once() {
-    let scene = Scene::new("two names");
-    scene.named("a/libx.so.1", "libx.so.1", &[]);
-    scene.library("stub/libalias.so", &[]).link_to("libx.so.1", "a/libalias.so");
-    scene.program(&["-Wl,-rpath,@/a", "@/a/libx.so.1", "@/stub/libalias.so"]);
-    scene.equal();
-    let hard = Scene::new("a hard link");
-    hard.named("a/libx.so.1", "libx.so.1", &[]).library("stub/libalias.so", &[]);
-    std::fs::hard_link(hard.at("a/libx.so.1"), hard.at("a/libalias.so")).unwrap();
-    hard.program(&["-Wl,-rpath,@/a", "@/stub/libalias.so", "@/a/libx.so.1"]);
-    hard.equal();
-}
-
-/// The search is breadth-first, so the first importer determines the file for all.
-#[e2e]
-fn first_match_wins() {
-    for (first, second) in [("left", "right"), ("right", "left")] {
-        let scene = Scene::new("diamond");
-        for side in ["left", "right"] {
-            scene.library(&format!("{side}/libcommon.so"), &[]);
-            let rpath = format!("-Wl,-rpath,$ORIGIN:@/{side}");
-            scene.library(&format!("{side}/lib{side}.so"), &[OLD, &rpath, &format!("@/{side}/libcommon.so")]);
+/// Follows a line of a layout. Returns false for an unknown word.
+fn follow(scene: &mut Scene, block: &Block, word: &str, rest: &str) -> bool {
+    let words: Vec<&str> = rest.split_whitespace().collect();
+    let (first, text) = rest.split_once(' ').unwrap_or((rest, ""));
+    match word {
+        "library" => _ = scene.library(first, &words[1..]),
+        "named" => _ = scene.named(first, if words[1] == "-" { "" } else { words[1] }, &words[2..]),
+        "program" => _ = scene.program(&words),
+        "file" => _ = scene.file(first, text.as_bytes()),
+        "link" => _ = scene.link_to(text, first),
+        "hard-link" => std::fs::hard_link(scene.at(text), scene.at(first)).expect("a link"),
+        "remove" => _ = scene.without(first),
+        "set" => {
+            let (name, value) = rest.split_once('=').expect("NAME=VALUE");
+            scene.variable(name, value);
         }
-        scene.library("deep/libdeep.so", &[OLD, "-Wl,-rpath,@/left:@/right", "@/left/libcommon.so"]);
-        let (one, two) = (format!("@/{first}/lib{first}.so"), format!("@/{second}/lib{second}.so"));
-        scene.program(&[OLD, "-Wl,-rpath,@/left:@/right:@/deep", &one, "@/deep/libdeep.so", &two]);
-        scene.equal();
-        scene.program(&[NEW, "-Wl,-rpath,@/left:@/right:@/deep", "@/deep/libdeep.so", &one, &two]);
-        scene.equal();
+        "empty" => *scene = empty(block),
+        "equal" => scene.equal_for(if first.is_empty() { "prog" } else { first }),
+        "absent" => {
+            let graph = scene.predicted(&scene.at("prog"));
+            let absent: Vec<_> = graph.unresolved_requests().map(|request| request.name.as_str()).collect();
+            assert_eq!(absent, if rest == "-" { Vec::new() } else { words });
+        }
+        "loads" => {
+            let graph = scene.predicted(&scene.at("prog"));
+            assert!(graph.objects.iter().any(|object| object.name == first), "{graph:#?}");
+        }
+        "ignored" => assert_eq!(scene.predicted(&scene.at("prog")).ignored.len().to_string(), first),
+        _ => return false,
     }
+    true
 }
 
 const MACHINE: usize = 18;
+
 #[e2e]
 fn fatal_files_end_the_loader() {
     let make = |name: &str| {
@@ -116,81 +114,6 @@ fn fatal_files_end_the_loader() {
     let scene = Scene::new("a folder");
     scene.library("good/libx.so", &[]).program(&["@/good/libx.so"]).file("bad/libx.so/file", b"");
     scene.variable("LD_LIBRARY_PATH", "@/bad:@/good");
-    scene.equal();
-}
-
-#[e2e]
-fn missing_library_is_reported() {
-    let scene = Scene::new("absent");
-    scene
-        .library("a/libdeep.so", &[])
-        .library("a/libx.so", &["@/a/libdeep.so"])
-        .library("a/liby.so", &["@/a/libdeep.so"]);
-    scene.library("a/libgone.so", &[]);
-    scene.program(&[OLD, "-Wl,-rpath,@/a", "@/a/libx.so", "@/a/libgone.so", "@/a/liby.so"]);
-    scene.without("a/libdeep.so").without("a/libgone.so").equal();
-    let graph = scene.predicted(&scene.at("prog"));
-    let names: Vec<_> = graph.unresolved_requests().map(|request| request.name.as_str()).collect();
-    assert_eq!(names, ["libgone.so", "libdeep.so", "libdeep.so"]);
-}
-
-#[e2e]
-fn preloaded_libraries_come_first() {
-    let scene = Scene::preloaded("preloaded");
-    scene.library("a/libx.so", &[]).library("b/libx.so", &[]).library("p/libp.so", &["@/a/libx.so"]);
-    scene.program(&[OLD, "-Wl,-rpath,@/a", "@/a/libx.so"]).file("broken.so", b"text");
-    for value in [
-        "@/p/libp.so",
-        "@/b/libx.so",
-        "@/b/libx.so:@/p/libp.so",
-        "@/b/libx.so @/p/libp.so",
-        "libx.so",
-        "@/absent.so:@/p/libp.so",
-        "@/broken.so @/b/libx.so",
-        "p/libp.so",
-        "$ORIGIN/p/libp.so",
-    ] {
-        scene.variable("LD_PRELOAD", value);
-        scene.equal();
-    }
-    scene.variable("LD_PRELOAD", "libp.so").variable("LD_LIBRARY_PATH", "@/p");
-    scene.equal();
-    let ignored = {
-        scene.variable("LD_PRELOAD", "@/broken.so");
-        scene.predicted(&scene.at("prog")).ignored
-    };
-    assert_eq!(ignored.len(), 1);
-}
-
-#[e2e]
-fn names_with_slash_are_paths() {
-    let scene = Scene::new("slash");
-    // A library without a soname is imported by the path that the linker received.
-    scene.named("a/libx.so", "", &[]).program(&["a/libx.so"]);
-    scene.equal();
-    scene.named("a/liby.so", "$ORIGIN/a/liby.so", &[]).program(&["a/liby.so"]);
-    scene.equal();
-    scene.named("a/libz.so", "./gone/libz.so", &[]).program(&["a/libz.so"]);
-    scene.equal();
-    assert_eq!(scene.predicted(&scene.at("prog")).unresolved_requests().count(), 1);
-}
-
-#[e2e]
-fn filter_libraries_are_loaded() {
-    let scene = Scene::new("filters");
-    scene.library("a/libreal.so", &[]);
-    scene.library("a/libaux.so", &["-Wl,-f,libreal.so", "-Wl,-f,libgone.so", OLD, "-Wl,-rpath,@/a"]);
-    scene.program(&[OLD, "-Wl,-rpath,@/a", "@/a/libaux.so"]);
-    let graph = scene.predicted(&scene.at("prog"));
-    assert_eq!(graph.unresolved_requests().count(), 0, "an auxiliary one may be missing");
-    assert!(graph.objects.iter().any(|object| object.name == "libreal.so"));
-}
-
-#[e2e]
-fn library_without_soname_is_matched() {
-    let scene = Scene::new("no soname");
-    scene.named("a/libx.so", "", &[]).named("stub/libx.so", "libx.so", &[]).library("a/liby.so", &["@/stub/libx.so"]);
-    scene.program(&["@/stub/libx.so", "@/a/liby.so"]).variable("LD_LIBRARY_PATH", "@/a");
     scene.equal();
 }
 
