@@ -1,66 +1,81 @@
 //! Each mismatch is triggered once: refused in release, warned of otherwise. The graphs are recordings of cargo's output
 //! for the real crates; the toolkits are fakes.
+//!
+//! Most are blocks of `mismatches.txt` ([`Table`]). Their lines build a package and check it, in their order; `@/` is the directory with
+//! the toolkits:
+//!
+//! - `graph` NAME: a package with this recorded graph; `policy` TEXT; `program` PATH TEXT; `directory` PATH; `like` NAME: the lines of a part
+//! - `refused` SNAPSHOT CALL: a release build is refused, and others warn; `reported` SNAPSHOT CALL: the findings of a release build that
+//!   passes; `passes` CALL, `passes-dev` CALL: there is no finding about crates
+//!
+//! A CALL is the release of the toolkit in `PATH` and `CUDA_HOME` (`-`: none), and variables. Findings of `check` about the toolchain (an arch
+//! without PTX) do not concern crates.
 
-use cudaguard_tests::{e2e, snapshot};
+use cudaguard_tests::{Block, Call, Table, Test, e2e, snapshot};
 
 use super::fixture::Tree;
 use super::real_crates;
 use cudaguard_tests::scratch::program;
 
-const FLEET: &str = "[gpu]\nfleet = [\"T4\", \"H100\"]\n";
+const MISMATCHES: Table = Table { file: "mismatches.txt", text: include_str!("mismatches.txt"), marks: &[] };
 
-#[e2e]
-fn candle_as_documented_has_no_findings() {
-    for graph in ["candle-0.11", "candle-0.9"] {
-        let tree = Tree::recorded("candle", graph);
-        let cudnn = tree.sibling("cudnn-9.15");
-        for (release, cap) in [("13.0", "80"), ("12.8", "86"), ("12.4", "90a")] {
-            let printed = tree.passes(|arguments| {
-                let call = tree.call(release, arguments).env("CUDNN_PATH", &cudnn);
-                call.env("CUDA_PATH", tree.sibling(&format!("cuda-{release}"))).env("CUDA_COMPUTE_CAP", cap)
-            });
-            // Findings of `check` about the toolchain (an arch without PTX) do not concern crates.
-            assert!(!printed.contains("[CG15"), "{graph} with {release} and {cap}:\n{printed}");
-        }
-    }
+#[e2e(rows)]
+fn tests() -> Vec<Test> {
+    MISMATCHES.tests("mismatches::", |block| follow(block, &mut None))
 }
 
-#[e2e]
-fn single_arch_for_fleet_is_refused() {
-    let tree = Tree::recorded("one-arch", "candle-0.11");
-    tree.write("cudaguard.toml", FLEET);
-    tree.refused("one-arch", |_, arguments| {
-        tree.call("13.0", arguments).env("CUDA_COMPUTE_CAP", "90").env("CUDNN_PATH", tree.sibling("cudnn-9.15"))
+/// Follows the lines of a block, which create the package first.
+fn follow(block: &Block, package: &mut Option<Tree>) {
+    block.follow(|word, rest| {
+        let (first, second) = rest.split_once(' ').unwrap_or((rest, ""));
+        let tree = match word {
+            "graph" => package.insert(Tree::recorded(block.name, first)),
+            "like" => {
+                follow(&MISMATCHES.block(first), package);
+                return true;
+            }
+            _ => package.as_mut().expect("the first line is `graph`"),
+        };
+        match word {
+            "graph" => {}
+            "policy" => tree.write("cudaguard.toml", &rest.replace("\\n", "\n")),
+            "program" => program(&tree.sibling(first), &second.replace("\\n", "\n")),
+            "directory" => std::fs::create_dir_all(tree.sibling(first)).expect("a directory"),
+            "refused" => tree.refused(first, |_, arguments| call(tree, second, arguments)),
+            "reported" => {
+                let printed = tree.passes(|arguments| call(tree, second, arguments));
+                snapshot::check(&format!("graph/{first}"), &printed);
+            }
+            "passes" | "passes-dev" => {
+                let printed = match word {
+                    "passes" => tree.passes(|arguments| call(tree, rest, arguments)),
+                    _ => tree.printed(&call(tree, rest, &["check"]).run().success()),
+                };
+                assert!(!printed.contains("[CG15"), "{printed}");
+            }
+            _ => return false,
+        }
+        true
     });
 }
 
-/// 9.0 with its PTX would run on both GPUs, but cudaforge compiles 9.0a.
-#[e2e]
-fn narrowed_arch_is_refused() {
-    let fleet = "[gpu]\nfleet = [\"H100\", \"B200\"]\n";
-    let call = |tree: &Tree, arguments: &[&str]| {
-        tree.call("13.0", arguments).env("CUDA_COMPUTE_CAP", "90").env("CUDNN_PATH", tree.sibling("cudnn-9.15"))
+/// Returns a call with the toolkit and the variables of these words.
+fn call(tree: &Tree, words: &str, arguments: &[&str]) -> Call {
+    let mut words = words.split(' ');
+    let call = match words.next().expect("a release") {
+        "-" => {
+            let path = std::env::var("PATH").expect("a PATH");
+            tree.call("13.0", arguments).env_remove("CUDA_HOME").env("PATH", path)
+        }
+        release => tree.call(release, arguments),
     };
-    let tree = Tree::recorded("narrowed", "candle-0.11");
-    tree.write("cudaguard.toml", fleet);
-    tree.refused("narrowed-arch", |_, arguments| call(&tree, arguments));
-    let tree = Tree::recorded("not-narrowed", "candle-0.9");
-    tree.write("cudaguard.toml", fleet);
-    let printed = tree.printed(&call(&tree, &["check"]).run().success());
-    assert!(!printed.contains("[CG15"), "bindgen_cuda adds nothing to 90: {printed}");
+    words.fold(call, |call, word| {
+        let (name, value) = word.split_once('=').expect("NAME=VALUE");
+        call.env(name, value.replace("@/", &tree.sibling("").display().to_string()))
+    })
 }
 
-#[e2e]
-fn builder_gpu_for_fleet_is_refused() {
-    let tree = Tree::recorded("builders-gpu", "candle-0.11");
-    tree.write("cudaguard.toml", FLEET);
-    // Fake nvidia-smi of a machine with an L4.
-    program(
-        &tree.sibling("cuda-13.0/bin/nvidia-smi"),
-        "#!/bin/sh\ncase \"$*\" in *noheader*) ;; *) echo compute_cap ;; esac\necho 8.9\n",
-    );
-    tree.refused("builders-gpu", |_, arguments| tree.call("13.0", arguments));
-}
+const FLEET: &str = "[gpu]\nfleet = [\"T4\", \"H100\"]\n";
 
 /// The build script of candle-kernels fails without `CUDA_COMPUTE_CAP` if nvidia-smi reports no GPU.
 #[e2e]
@@ -84,69 +99,6 @@ fn arch_suffix_change_is_reported() {
     let printed = tree.passes(|arguments| tree.call("13.0", arguments).env("CUDA_COMPUTE_CAP", "90"));
     let ours: String = printed.split_inclusive('\n').skip_while(|line| !line.contains("CG157")).take(4).collect();
     snapshot::check("graph/specific-arch", &ours);
-}
-
-#[e2e]
-fn nvcc_and_headers_mismatch_is_refused() {
-    let tree = Tree::recorded("two-toolkits", "candle-0.9");
-    // CUDA_HOME and PATH select 13.0. bindgen_cuda does not read CUDA_HOME, and CUDA_ROOT is last in the toolchain's own
-    // order.
-    tree.refused("two-toolkits", |_, arguments| {
-        tree.call("13.0", arguments).env("CUDA_ROOT", tree.sibling("cuda-12.4")).env("CUDA_COMPUTE_CAP", "80")
-    });
-}
-
-#[e2e]
-fn unused_nvcc_is_refused() {
-    let tree = Tree::recorded("another-nvcc", "candle-0.9");
-    tree.refused("another-nvcc", |_, arguments| {
-        tree.call("12.4", arguments)
-            .env("NVCC", tree.sibling("cuda-13.0/bin/nvcc"))
-            .env("CUDA_HOME", tree.sibling("cuda-13.0"))
-            .env("CUDA_PATH", tree.sibling("cuda-13.0"))
-            .env("CUDA_COMPUTE_CAP", "80")
-    });
-}
-
-#[e2e]
-fn cubecl_on_old_driver_is_refused() {
-    let tree = Tree::recorded("cubecl", "cubecl-0.8");
-    tree.write("cudaguard.toml", "[driver]\nfleet = \"535\"\n");
-    tree.refused("cubecl-driver", |_, arguments| tree.call("12.4", arguments));
-    // The suggested fix is sufficient.
-    let printed = tree.passes(|arguments| tree.call("12.4", arguments).env("CUDARC_CUDA_VERSION", "12020"));
-    assert!(!printed.contains("[CG15"), "{printed}");
-}
-
-#[e2e]
-fn cubecl_without_nvcc_is_refused() {
-    let tree = Tree::recorded("cubecl-alone", "cubecl-0.8");
-    tree.write("cudaguard.toml", "[driver]\nfleet = \"550\"\n");
-    tree.refused("cubecl-without-nvcc", |_, arguments| {
-        let path = std::env::var("PATH").expect("a PATH");
-        tree.call("13.0", arguments).env_remove("CUDA_HOME").env("PATH", path)
-    });
-}
-
-#[e2e]
-fn cust_without_libraries_is_reported() {
-    let tree = Tree::recorded("cust", "cust-0.3");
-    let printed = tree.passes(|arguments| tree.call("13.0", arguments).env("CUDA_PATH", tree.sibling("cuda-13.0")));
-    snapshot::check("graph/cust-finds-nothing", &printed);
-    std::fs::create_dir_all(tree.sibling("cuda-13.0/lib64")).expect("a folder");
-    let printed =
-        tree.passes(|arguments| tree.call("13.0", arguments).env("CUDA_LIBRARY_PATH", tree.sibling("cuda-13.0")));
-    assert!(!printed.contains("[CG15"), "{printed}");
-}
-
-#[e2e]
-fn listed_crates_have_no_findings() {
-    // llama-cpp-sys-2 only queries find_cuda_helper, but cust fails if it finds nothing.
-    for graph in ["ort-2.0.0-rc.10", "tch-0.26", "llama-cpp-2-0.1"] {
-        let tree = Tree::recorded("known", graph);
-        let printed = tree.passes(|arguments| tree.call("13.0", arguments));
-        assert!(!printed.contains("[CG15"), "{graph}: {printed}");
-    }
 }
 
 /// A crate that only opens libraries at run time does not use the toolkit of the machine.
