@@ -3,6 +3,7 @@
 use std::ops::{Deref, DerefMut};
 use std::path::Path;
 
+use crate::knowledge::vendor::CUDNN;
 use cudaguard::internal::ConfigError;
 use cudaguard::internal::checks;
 use cudaguard::internal::env::Env;
@@ -16,7 +17,6 @@ use cudaguard::internal::pipeline::{
 };
 use cudaguard::internal::policy::Policy;
 use cudaguard::internal::toolchain::{BuildSystem, LibraryHeaders, Toolchain};
-use cudaguard::internal::vendor::CUDNN;
 
 use crate::binary::file::Binary;
 use crate::binary::kernels::Kernels;
@@ -203,7 +203,7 @@ pub fn compiled_with(
 pub fn deferred_findings(judged: &CheckedBuild, seen: &LinkEvidence, binary: &Binary) -> Vec<Finding> {
     let takes_library = binary.imported().any(|name| CUDNN.is_named(name));
     let named = judged.toolchain.named_releases();
-    let uses_library = binary.linkage_in_build(CUDNN) != Linkage::None;
+    let uses_library = binary.linkage_in_build(&CUDNN) != Linkage::None;
     let holds = |finding: &&Finding| {
         if !uses_library && needs_use_of_cudnn(finding, &judged.policy) {
             return false;
@@ -292,7 +292,7 @@ pub fn seal_file(
     }
     let of_file = LinkObservation::from_binary(binary);
     // The file contains names of cuDNN functions, and the crate graph shows which crate looks them up.
-    let opened = binary.linkage(CUDNN) == Linkage::Unknown && uses.iter().any(|one| one.opens_library(CUDNN.key));
+    let opened = binary.linkage(&CUDNN) == Linkage::Unknown && uses.iter().any(|one| one.opens_library(CUDNN.key));
     let observed = LinkObservation {
         looked_up,
         // cargo uses a file only if its compiler succeeded, and runs the compiler again otherwise.

@@ -78,7 +78,7 @@ pub mod internal {
 
     pub use crate::config::{ConfigError, check_regular_file, lock, policy};
     pub use crate::embed::{is_device_code, rebuild_stamp};
-    pub use crate::knowledge::{tables, vendor};
+    pub use crate::knowledge::{cudnn, tables};
     pub use crate::manifest::windows::use_windows_releases;
     pub use crate::manifest::{model as manifest, note};
     pub use crate::model::{arch, linkage, version};

@@ -1,4 +1,4 @@
-/* Generated from the tables of guard-core/data, and guard-core/src/knowledge/vendor. */
+/* Generated from the tables of guard-core/data, and guard-core/src/knowledge/cudnn. */
 #ifndef CUDAGUARD_TABLES_H
 #define CUDAGUARD_TABLES_H
 
@@ -77,7 +77,7 @@
   X(12 << 8 | 0, 0, 0, 25) \
   X(12 << 8 | 1, 0, 0, 25)
 
-/* From guard-core/src/knowledge/vendor: the library that a manifest has rows for. */
+/* From guard-core/src/knowledge/cudnn: the library that a manifest has rows for. */
 #define CUDNN_FILE "libcudnn.so"
 #define CUDNN_GETTER "cudnnGetVersion"
 

@@ -12,13 +12,14 @@ use std::fmt::Write as _;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
+use cargo_cudaguard::knowledge::vendor::CUDNN;
+use cudaguard::internal::cudnn;
 use cudaguard::internal::env::Env;
 use cudaguard::internal::guard::{self, GuardObjects, NoteSource};
 use cudaguard::internal::manifest::{BuiltWith, Component, GpuCoverage, Linkage, Manifest, PtxFallback, Requirement};
 use cudaguard::internal::note;
 use cudaguard::internal::policy::Policy;
 use cudaguard::internal::toolchain::Toolchain;
-use cudaguard::internal::vendor::CUDNN;
 use cudaguard::internal::version::{CudaVersion, DriverRelease, Version};
 use cudaguard_tests::{Call, Scratch, command, cost};
 
@@ -183,7 +184,7 @@ fn make(to: &Path, dir: &Path) {
         guaranteed_from: None,
         ptx_fallback: PtxFallback::Undetermined,
     };
-    let inner = CUDNN.needed_parts(9).map(Requirement::for_part);
+    let inner = cudnn::needed_parts(9).map(Requirement::for_part);
     manifest.requires = [
         Requirement::Library {
             min: Version::new(9, 15, 0),

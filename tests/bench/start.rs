@@ -21,8 +21,8 @@ use std::slice;
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
+use cudaguard::internal::cudnn;
 use cudaguard::internal::note;
-use cudaguard::internal::vendor::CUDNN;
 use cudaguard_tests::containers::copies;
 use cudaguard_tests::world::{self, A100, Gpu, H100, Library, MakeMachine as _, NEWS, V100, World};
 use cudaguard_tests::{Call, Scratch, parts};
@@ -183,7 +183,7 @@ fn us(time: Duration) -> f64 {
 /// replace them, because only their location is examined.
 fn whole_cudnn(dir: &Path) -> PathBuf {
     let fetched = parts::cudnn("9.15.1").join("lib");
-    for part in CUDNN.parts_of_major(9).map(|part| part.file).chain(["libcudnn.so.9"]) {
+    for part in cudnn::parts_of_major(9).map(|part| part.file).chain(["libcudnn.so.9"]) {
         let real = fetched.join(part);
         let from = if real.is_file() { real } else { fetched.join("libcudnn.so.9") };
         let _ = fs::copy(from, dir.join(part)).expect("a library can be copied");

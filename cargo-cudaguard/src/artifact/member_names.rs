@@ -1,7 +1,7 @@
 //! The names of members: which belong to libraries and packages, and what is not examined under its name.
 
 use crate::binary::kernels;
-use cudaguard::internal::vendor;
+use crate::knowledge::vendor;
 
 /// Formats that can contain programs and that are not read, by the endings of names.
 const PACKED_BY_ENDING: [(&str, &str); 11] = [
@@ -75,7 +75,7 @@ pub(super) fn unexamined_by_name(member: &str, is_executable: bool, head: &[u8])
     }
     // The container runtime of NVIDIA creates empty files for the libraries of the driver, which it mounts from the machine.
     let is_of_driver = vendor::is_of_driver(name);
-    let is_of_vendor = vendor::ALL.into_iter().any(|library| library.is_named(name));
+    let is_of_vendor = vendor::DESCRIBED.into_iter().any(|library| library.is_named(name));
     match head {
         [] if is_of_vendor || !is_of_driver => Some("is empty"),
         [_, ..] if head.iter().all(|byte| *byte == 0) => Some("contains only zeros"),

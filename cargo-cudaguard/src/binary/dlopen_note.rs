@@ -10,9 +10,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::binary::elf::Elf;
+use crate::knowledge::vendor::CUDNN;
 use cudaguard::internal::guard::{DLOPEN_OWNER, DLOPEN_TYPE};
 use cudaguard::internal::manifest::{Linkage, Manifest, Requirement};
-use cudaguard::internal::vendor::CUDNN;
 
 /// A library in such a note.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]

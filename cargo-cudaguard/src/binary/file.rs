@@ -23,10 +23,10 @@ use crate::binary::manifest_decoder::{self, DamagedNote};
 use crate::binary::mapped_file::Contents;
 use crate::binary::pe::{CoffObject, ImportedDll, Pe, VersionResource};
 use crate::binary::symbols::{self, Bound};
+use crate::knowledge::vendor::{self, CodeMark, Library};
 use cudaguard::internal::file_error::{FileError, FileProblem};
 use cudaguard::internal::manifest::Linkage;
 use cudaguard::internal::note;
-use cudaguard::internal::vendor::{self, CodeMark, Library};
 use cudaguard::internal::version::Version;
 use memchr::memmem;
 use object::elf::{
@@ -155,7 +155,7 @@ pub struct Binary {
     pub runpath: Option<String>,
     /// The program interpreter (`PT_INTERP`).
     pub interpreter: Option<String>,
-    /// How the file reaches each library of [`vendor::ALL`], in that order.
+    /// How the file reaches each library of [`vendor::DESCRIBED`], in that order.
     reaches: [Linkage; vendor::COUNT],
     /// For each NVIDIA library, the newest function that the file binds.
     pub bound: Vec<Bound>,
@@ -276,7 +276,7 @@ impl Binary {
         self.version_resource = image.version();
         self.damage = image.find_damage();
         let strings = FileStrings::from_pe(image);
-        self.reaches = vendor::ALL.map(|library| detect_dll_linkage(library, &imports, &strings));
+        self.reaches = vendor::DESCRIBED.map(|library| detect_dll_linkage(library, &imports, &strings));
         self.bound = symbols::newest_imported(&imports);
         self.unexamined = examined::unexamined_parts_of_pe(image, &|| examined::has_trace_of_cuda(&self.data));
         self.notes = find_pe_notes(image);
@@ -375,7 +375,7 @@ impl Binary {
 
     /// Returns how the file reaches this library.
     pub fn linkage(&self, library: &Library) -> Linkage {
-        let at = vendor::ALL.iter().position(|known| known.key == library.key);
+        let at = vendor::DESCRIBED.iter().position(|known| known.key == library.key);
         at.map_or(Linkage::None, |at| self.reaches[at])
     }
 
@@ -477,7 +477,7 @@ fn linkages(elf: &Elf<'_>) -> [Linkage; vendor::COUNT] {
     let text = (elf.kind != ET_REL).then(|| FileStrings::from_elf(elf));
     // Some libraries define half a million symbols in addition to those that they import.
     let wanted: Vec<&str> = elf.undefined_symbols().collect();
-    vendor::ALL.map(|library| detect_linkage(library, elf, &wanted, text.as_ref()))
+    vendor::DESCRIBED.map(|library| detect_linkage(library, elf, &wanted, text.as_ref()))
 }
 
 /// Returns how a file, stripped or not, reaches a library. `None`: the file contains no name of the library's functions
@@ -528,7 +528,7 @@ fn detect_in_strings(library: &Library, text: &FileStrings<'_>, inside: &[&[Code
         return Linkage::Dlopened;
     }
     let Some(start) = traces.functions else { return Linkage::None };
-    let asked = library.asked.as_ref().and_then(|asked| asked.function.strip_prefix(start)).unwrap_or_default();
+    let asked = traces.getter.strip_prefix(start).unwrap_or_default();
     let has_function = text.occurrences(start.as_bytes()).any(|behind| {
         behind.first().is_some_and(u8::is_ascii_uppercase)
             && (asked.is_empty() || !behind.starts_with(asked.as_bytes()))

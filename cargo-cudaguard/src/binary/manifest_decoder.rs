@@ -5,6 +5,7 @@ use std::str::FromStr;
 
 use serde_json::Value;
 
+use crate::knowledge::vendor::CUDNN;
 use cudaguard::internal::arch::{Arch, Suffix, Target};
 use cudaguard::internal::manifest::{BuiltWith, Component, FactSource, Opens, RecordedCudart};
 use cudaguard::internal::manifest::{GpuCoverage, Linkage, Manifest, PtxFallback, REVISION, Requirement};
@@ -15,7 +16,6 @@ use cudaguard::internal::note::layout::{
 use cudaguard::internal::note::{LONGEST_TEXT, MAGIC, NO_END, served_flag};
 use cudaguard::internal::policy::GpuNeed;
 use cudaguard::internal::policy::Runtime;
-use cudaguard::internal::vendor::CUDNN;
 use cudaguard::internal::version::CudaVersion;
 use cudaguard::internal::version::{DriverRelease, ParseVersionError, Version};
 

@@ -10,7 +10,7 @@ use crate::binary::elf::Elf;
 
 use crate::binary::elf::links::dynamic_links;
 use crate::binary::pe::ImportedDll;
-use cudaguard::internal::vendor::{plain_name, stem_of};
+use crate::knowledge::vendor::{plain_name, stem_of};
 use cudaguard::internal::version::Version;
 
 const TEXT: &str = include_str!("../../data/symbols.txt");
@@ -190,7 +190,7 @@ mod tests {
             }
         }
         for (soname, names) in &table {
-            let number: u32 = cudaguard::internal::vendor::major_of(soname).unwrap();
+            let number: u32 = crate::knowledge::vendor::major_of(soname).unwrap();
             for (name, releases) in names {
                 let known = releases.first.or(releases.last).expect("the table omits names that every release has");
                 assert!(releases.last.is_none_or(|last| releases.first.is_none_or(|first| first <= last)), "{name}");

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use crate::binary::elf::Elf;
-use cudaguard::internal::vendor::{self, is_beside_driver};
+use crate::knowledge::vendor::{self, is_beside_driver};
 
 use crate::binary::elf::links::dynamic_links;
 use crate::binary::file::Binary;

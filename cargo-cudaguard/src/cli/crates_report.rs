@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use cudaguard::internal::vendor::CUDNN;
+use crate::knowledge::vendor::CUDNN;
 use serde::Serialize;
 
 use super::json_output::VersionView;

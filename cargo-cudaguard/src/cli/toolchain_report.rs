@@ -2,8 +2,8 @@
 
 use std::fmt::Write as _;
 
+use crate::knowledge::vendor::CUDNN;
 use cudaguard::internal::toolchain::Toolchain;
-use cudaguard::internal::vendor::CUDNN;
 
 /// Formats a short text: the parts in use and the reasons, then other parts that were found.
 pub(crate) fn render(toolchain: &Toolchain) -> String {

@@ -28,8 +28,8 @@ use crate::binary::kernels::{Coverage, Kernels};
 use crate::binary::loader::LoadGraph;
 use crate::binary::mapped_file::{Contents, open_regular};
 use crate::host::machine::{Components, extend_new, mark_idle};
+use crate::knowledge::vendor::{CUDART, CUDNN, is_of_driver, plain_name};
 use cudaguard::internal::finding::{Finding, Severity};
-use cudaguard::internal::vendor::{CUDART, CUDNN, is_of_driver, plain_name};
 use cudaguard::internal::version::{CudaVersion, Version};
 
 use crate::artifact::{self, Archive, ArchiveMember, Content, Opened, Walked};

@@ -8,13 +8,13 @@ use crate::cli::crates_report::{self, CrateView};
 use crate::cli::json_output::{self, FindingView, VersionView, texts};
 use crate::cli::toolchain_json::ToolchainView;
 use crate::cli::toolchain_report;
+use crate::knowledge::vendor::CUDNN;
 use crate::pipeline::{CheckedBuild, uses_cudnn};
 use cudaguard::internal::env::Env;
 use cudaguard::internal::finding::{self, Code, Finding, MessageTemplate, Severity, Values};
 use cudaguard::internal::pipeline::{self, BuildCheck, BuildInputs, CudaIntent};
 use cudaguard::internal::policy::Policy;
 use cudaguard::internal::suggest::closest_match;
-use cudaguard::internal::vendor::CUDNN;
 use serde::Serialize;
 use serde_json::Value;
 

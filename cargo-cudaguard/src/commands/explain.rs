@@ -5,7 +5,8 @@ use std::io::{IsTerminal as _, Read as _};
 use std::process::ExitCode;
 
 use crate::knowledge::symptoms::{self, Symptom, SymptomMatches};
-use cudaguard::internal::finding::{Code, with_names_of_windows};
+use crate::knowledge::vendor::with_names_of_windows;
+use cudaguard::internal::finding::Code;
 use serde::Serialize;
 
 use crate::cli::json_output;

@@ -13,6 +13,7 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+use crate::knowledge::vendor::CUDNN;
 use cudaguard::internal::PUBLISHED;
 use cudaguard::internal::env::Env;
 use cudaguard::internal::file_error::{FileError, FileProblem};
@@ -21,7 +22,6 @@ use cudaguard::internal::json;
 use cudaguard::internal::lock::{LockScope, Pins};
 use cudaguard::internal::pipeline::{CudaIntent, names_cudnn};
 use cudaguard::internal::policy::{FILE, Policy};
-use cudaguard::internal::vendor::CUDNN;
 use cudaguard::internal::version::Version;
 
 use crate::cargo::graph::CrateGraph;

@@ -18,12 +18,11 @@ use crate::binary::manifest_decoder::Note;
 use crate::binary::mapped_file::Contents;
 use crate::family::{Member, Release, describe_no_needed_library, is_of_nvidia, opened_names};
 use crate::host::machine::Components;
+use crate::knowledge::vendor::{self, CUDNN, Library, with_names_of_windows};
 use crate::linked::evidence::Evidence;
 use cudaguard::internal::arch::Target;
-use cudaguard::internal::finding::with_names_of_windows;
 use cudaguard::internal::manifest::{GpuCoverage, Linkage, Manifest, Requirement};
 use cudaguard::internal::sanitize;
-use cudaguard::internal::vendor::{self, CUDNN, Library};
 use object::elf::EM_NONE;
 use serde::Serialize;
 use serde_json::Value;
@@ -84,9 +83,9 @@ impl InspectedFile<'_> {
         let is_linked_to_cuda = binary.imported().any(|name| is_of_nvidia(name));
         let opened = if is_linked_to_cuda { Vec::new() } else { opened_names(binary) };
         let linkage = |library: &Library| binary.linkage(library).name().filter(|_| binary.kind != BinaryKind::GpuCode);
-        let linkages = vendor::ALL.into_iter().filter_map(|library| Some((library.key, linkage(library)?)));
+        let linkages = vendor::DESCRIBED.into_iter().filter_map(|library| Some((library.key, linkage(library)?)));
         let versions =
-            vendor::ALL.into_iter().filter_map(|library| Some((library.key, version_inside(binary, library)?)));
+            vendor::DESCRIBED.into_iter().filter_map(|library| Some((library.key, version_inside(binary, library)?)));
         json_output::render(&FileView {
             file: file.to_string_lossy(),
             kind: binary.kind.to_string(),
@@ -148,7 +147,7 @@ impl InspectedFile<'_> {
             let none =
                 || if delays { "delay-loaded, as listed below".to_owned() } else { describe_no_needed_library(binary) };
             page.push_line("CUDA", &if of_cuda.is_empty() { none() } else { of_cuda.join(" ") });
-            for library in vendor::ALL {
+            for library in vendor::DESCRIBED {
                 let linkage = binary.linkage(library);
                 if linkage != Linkage::None {
                     let version =

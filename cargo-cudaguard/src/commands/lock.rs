@@ -8,6 +8,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use crate::binary::file::Binary;
+use crate::knowledge::vendor::CUDNN;
 use crate::linked::linked_lock::observe_manifest;
 use cudaguard::internal::env::Env;
 use cudaguard::internal::files::write_where_new;
@@ -15,7 +16,6 @@ use cudaguard::internal::lock::{FILE, Lock, Pins, same_release};
 use cudaguard::internal::manifest::{Component, Manifest};
 use cudaguard::internal::pipeline::BuildInputs;
 use cudaguard::internal::toolchain::Toolchain;
-use cudaguard::internal::vendor::CUDNN;
 
 use crate::cargo::build_records::BuildRecords;
 use crate::cargo::graph::CrateGraph;

@@ -7,9 +7,9 @@ use crate::cli::json_output;
 use crate::host::machine::windows::NVCUDA;
 use crate::host::machine::{self, Driver, DriverProbe, HostLibrary, Machine, MachineKind, OTHER_LIBRARIES};
 use crate::knowledge::symptoms::likeliest_cause;
+use crate::knowledge::vendor::{self, LIBCUDA};
 use cudaguard::internal::env::Env;
 use cudaguard::internal::sanitize;
-use cudaguard::internal::vendor::{self, LIBCUDA};
 
 use crate::cli::arguments::ProbeFormat;
 use crate::cli::report::{self, CliError};
@@ -26,7 +26,7 @@ pub(crate) fn run_probe(env: &Env, form: ProbeFormat, name: Option<String>) -> R
 
 fn to_text(machine: &Machine) -> String {
     let mut page = ProbePage(driver_and_gpus(machine));
-    for library in vendor::ALL {
+    for library in vendor::DESCRIBED {
         page.push_title(library.name);
         write_libraries(&mut page, machine.library_files(library));
     }

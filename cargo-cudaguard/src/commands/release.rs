@@ -10,6 +10,7 @@ use crate::artifact::file_name;
 use crate::binary::examined::{self, NotExamined};
 use crate::binary::file::BinaryKind;
 use crate::binary::kernels::{Coverage, KernelImage, Kernels, Role};
+use crate::knowledge::vendor::CUDNN;
 use cudaguard::internal::arch::{Suffix, Target};
 use cudaguard::internal::coverage::compatibility::Compatibility;
 use cudaguard::internal::env::Env;
@@ -19,7 +20,6 @@ use cudaguard::internal::manifest::Requirement;
 use cudaguard::internal::policy::{ReleaseRequirements, parse_archs, parse_driver_floor};
 use cudaguard::internal::sanitize;
 use cudaguard::internal::tables;
-use cudaguard::internal::vendor::CUDNN;
 use cudaguard::internal::version::Version;
 use serde::{Serialize, Serializer};
 

@@ -3,16 +3,16 @@
 use std::collections::BTreeSet;
 
 use super::fit_facts::Member;
+use crate::knowledge::vendor::{self, Library, NVJITLINK, NVRTC, PTXAS};
 use cudaguard::internal::arch::Target;
 use cudaguard::internal::finding::{Finding, MessageTemplate, Values};
 use cudaguard::internal::tables::{self, CcSupport};
-use cudaguard::internal::vendor::{self, KnownLibrary, NVJITLINK, NVRTC, PTXAS};
 use cudaguard::internal::version::{CudaVersion, Version};
 
 /// A compiler that runs with a program.
 #[derive(Clone, Debug)]
 pub struct RuntimeCompiler {
-    of: &'static KnownLibrary,
+    of: &'static Library,
     version: Version,
     /// True if only the soname is known: the compiler is this release or a newer one of the same soname.
     or_newer: bool,
@@ -27,7 +27,7 @@ impl RuntimeCompiler {
     }
 }
 
-const COMPILERS: [&KnownLibrary; 3] = [&NVRTC, &NVJITLINK, &PTXAS];
+const COMPILERS: [&Library; 3] = [&NVRTC, &NVJITLINK, &PTXAS];
 
 /// Returns the compilers among these members whose versions are known.
 pub(crate) fn compilers<'a>(members: impl IntoIterator<Item = &'a Member>) -> Vec<RuntimeCompiler> {
@@ -134,7 +134,7 @@ fn compiler_values(compiler: &RuntimeCompiler) -> Values {
 mod tests {
     use super::*;
 
-    fn compiler(of: &'static KnownLibrary, version: &str) -> RuntimeCompiler {
+    fn compiler(of: &'static Library, version: &str) -> RuntimeCompiler {
         RuntimeCompiler { of, version: version.parse().expect("a version"), or_newer: false, name: "lib".to_owned() }
     }
 

@@ -6,7 +6,7 @@ use super::looked_up::crates_that_open;
 use crate::binary::file::{constants_after, has_code_of};
 use crate::binary::symbols;
 use crate::knowledge::crates::table::Symbols;
-use cudaguard::internal::vendor::{CUDART, LIBCUDA};
+use crate::knowledge::vendor::{CUDART, LIBCUDA};
 use cudaguard::internal::version::CudaVersion;
 
 /// Functions of the driver that a crate looks up at their first call: the program panics if one is missing.

@@ -3,8 +3,8 @@
 use super::driver_functions::DriverFunctions;
 use super::fit_facts::Member;
 use crate::binary::symbols::list_functions;
+use crate::knowledge::vendor::LIBCUDA;
 use cudaguard::internal::finding::{Finding, MessageTemplate, Severity, Values};
-use cudaguard::internal::vendor::LIBCUDA;
 use cudaguard::internal::version::{CudaVersion, DriverRelease};
 
 /// Returns all functions that these members look up in the driver.

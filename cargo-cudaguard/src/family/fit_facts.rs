@@ -8,7 +8,7 @@ use crate::binary::elf::{Elf, Symbol};
 use crate::binary::file::{only_value, texts_starting_with};
 use crate::binary::pe::Pe;
 use crate::binary::symbols;
-use cudaguard::internal::vendor::{self, BUILTINS, CUBLAS, CUDART, CUDNN, KnownLibrary, NCCL, NVJITLINK, NVRTC};
+use crate::knowledge::vendor::{self, BUILTINS, CUBLAS, CUDART, CUDNN, Library, NCCL, NVJITLINK, NVRTC};
 use cudaguard::internal::version::{CudaVersion, Version};
 use object::elf::DT_NEEDED;
 use std::collections::BTreeSet;
@@ -54,8 +54,8 @@ impl Member {
             let mut member = Self::named(name, elf.soname());
             let needed = elf.dynamic_texts(DT_NEEDED).map(|name| String::from_utf8_lossy(name).into_owned());
             member.needed = needed.collect();
-            if member.soname.starts_with(CUDNN.stem) {
-                member.cudnn_for = cudart_inside(CUDNN, &elf);
+            if member.soname.starts_with(CUDNN.stem()) {
+                member.cudnn_for = cudart_inside(&elf);
             }
             if vendor::released_library(&member.soname).is_some_and(|library| library.is(&CUBLAS)) {
                 member.cublas_range = range_of_exports(&elf, &member.soname);
@@ -107,7 +107,7 @@ impl Member {
     }
 
     /// Returns true if this is the library of a descriptor.
-    pub(crate) fn is(&self, library: &KnownLibrary) -> bool {
+    pub(crate) fn is(&self, library: &Library) -> bool {
         self.release.as_ref().is_some_and(|release| release.of.is(library))
     }
 

@@ -8,8 +8,8 @@ use memchr::memmem;
 
 use super::version::operand_of_x86;
 use crate::binary::elf::{Elf, without_overlaps};
+use crate::knowledge::vendor::{NCCL_GETTER, version_of_answer};
 use cudaguard::internal::bytes::u32_at;
-use cudaguard::internal::vendor::NCCL;
 use cudaguard::internal::version::Version;
 use object::elf::{SHF_ALLOC, SHT_PROGBITS};
 
@@ -43,7 +43,7 @@ fn versions_in(part: &[u8], major: u32) -> impl Iterator<Item = Version> {
 /// Decodes `NCCL_VERSION_CODE`. These structures exist since 2.14.
 fn version(number: u32, major: u32) -> Option<Version> {
     const FIRST: Version = Version::new(2, 14, 0);
-    let version = NCCL.asked.as_ref()?.version_of_answer(u64::from(number))?;
+    let version = version_of_answer(&NCCL_GETTER, u64::from(number))?;
     (version.major == major && version >= FIRST).then_some(version)
 }
 

@@ -6,8 +6,8 @@ use crate::binary::elf::{Elf, Symbol};
 use crate::binary::file::{constants_after, notes_in};
 use crate::binary::symbols;
 use crate::knowledge::crates::table::{self, CrateRow, Mode, Symbols};
+use crate::knowledge::vendor;
 use cudaguard::internal::manifest::Opens;
-use cudaguard::internal::vendor;
 
 /// The functions that a crate looks up in one library.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -5,8 +5,8 @@ use super::looked_up::LookedUp;
 use super::rules::Resolve;
 use crate::binary::symbols;
 use crate::knowledge::crates::table::Symbols;
+use crate::knowledge::vendor;
 use cudaguard::internal::finding::{Finding, MessageTemplate, Severity, Values};
-use cudaguard::internal::vendor;
 use cudaguard::internal::version::Version;
 
 /// Returns the findings about functions that crates look up and that the library which they open lacks.

@@ -7,8 +7,8 @@ use crate::binary::file::{Binary, constants_after};
 use crate::binary::kernels::Kernels;
 use crate::binary::pe::Pe;
 use crate::binary::searcher::Searcher;
+use crate::knowledge::vendor::{self, Library, is_of_nvidia};
 use cudaguard::internal::manifest::Linkage;
-use cudaguard::internal::vendor::{self, KnownLibrary, is_of_nvidia};
 
 /// What precedes a name in the constants of a guard: a mark in the shim, or a word of a message.
 const BEFORE_NAMES_OF_GUARD: [&str; 2] = ["guard:", " "];
@@ -63,7 +63,7 @@ fn named_libraries(data: &[u8], is_guarded: bool) -> Vec<String> {
     found.into_iter().collect()
 }
 
-fn opened_by_programs() -> impl Iterator<Item = &'static KnownLibrary> {
+fn opened_by_programs() -> impl Iterator<Item = &'static Library> {
     vendor::CATALOGUE.into_iter().filter(|library| library.is_opened)
 }
 
@@ -73,7 +73,7 @@ fn named_dlls(image: &Pe<'_>, data: &[u8]) -> Vec<String> {
         return Vec::new();
     }
     let mut found = BTreeSet::new();
-    for start in opened_by_programs().flat_map(KnownLibrary::dll_starts) {
+    for start in opened_by_programs().flat_map(Library::dll_starts) {
         let wide: String = start.chars().flat_map(|letter| [letter, '\0']).collect();
         let of_guard = constants_after(data, &format!("guard:{start}"));
         let is_own = |behind: &&[u8]| !of_guard.iter().any(|own| std::ptr::eq(*own, *behind));
@@ -105,10 +105,10 @@ pub(crate) fn opened_without_requirement(binary: &Binary) -> Vec<String> {
     // Tools that open only NVML run no GPU code.
     all.retain(|name| !vendor::plain_name(name).starts_with("libnvidia-ml.so"));
     // The parts of a name may be joined when the program runs (XLA).
-    let opened = vendor::ALL.into_iter().filter(|library| binary.linkage(library) == Linkage::Dlopened);
+    let opened = vendor::DESCRIBED.into_iter().filter(|library| binary.linkage(library) == Linkage::Dlopened);
     for library in opened.filter(|_| binary.notes.is_empty()) {
         if !all.iter().any(|name| library.is_named(name)) {
-            all.push(format!("{}.so", library.stem));
+            all.push(library.link_name());
         }
     }
     all

@@ -13,11 +13,11 @@ mod opened;
 mod rules;
 mod version;
 
-pub use compilers::RuntimeCompiler;
-pub(crate) use compilers::{compiler_findings, compiler_of_soname, compilers, compilers_without_version, is_nvrtc};
-pub(crate) use cudaguard::internal::vendor::{
+pub(crate) use crate::knowledge::vendor::{
     BUILTINS, NVRTC, cuda_major_of, is_installed, is_of_nvidia, oldest_driver_of,
 };
+pub use compilers::RuntimeCompiler;
+pub(crate) use compilers::{compiler_findings, compiler_of_soname, compilers, compilers_without_version, is_nvrtc};
 pub use driver_functions::DriverFunctions;
 pub(crate) use driver_rules::{driver_function_findings, functions_of_driver};
 pub(crate) use fit_facts::Member;

@@ -1,7 +1,7 @@
 //! Libraries that are loaded under the names of others.
 
 use crate::binary::examined::NotExamined;
-use cudaguard::internal::vendor::cuda_majors_with;
+use crate::knowledge::vendor::cuda_majors_with;
 
 /// Returns the reason why the functions of a library of the toolkit are unknown: it is loaded under the name of another CUDA major,
 /// because a link or a copy has that name.

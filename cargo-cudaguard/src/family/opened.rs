@@ -1,7 +1,7 @@
 //! Libraries of NVIDIA that a file opens by name when it runs, as far as the file shows them.
 
 use crate::binary::elf::Elf;
-use cudaguard::internal::vendor;
+use crate::knowledge::vendor;
 use object::elf::{DT_NEEDED, DT_RPATH, DT_RUNPATH};
 
 use crate::binary::file::texts_starting_with;

@@ -5,8 +5,8 @@
 use std::collections::BTreeSet;
 
 use super::fit_facts::{Member, file_name};
+use crate::knowledge::vendor::{self, BUILTINS, CUBLAS, CUBLAS_LT, CUDART, NCCL, NVRTC, stem_of};
 use cudaguard::internal::finding::{Finding, MessageTemplate, Values};
-use cudaguard::internal::vendor::{self, BUILTINS, CUBLAS, CUBLAS_LT, CUDART, NCCL, NVRTC, stem_of};
 use cudaguard::internal::version::Version;
 
 /// Returns the member (an index) that the dynamic linker loads for another member under a soname. The builtins of NVRTC count, although it

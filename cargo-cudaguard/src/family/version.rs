@@ -4,8 +4,9 @@ use crate::binary::elf::{Elf, Symbol};
 use crate::binary::file::{exported_version, only_value, version_inside, versions_after};
 use crate::binary::pe::{Pe, version_in_resource};
 use crate::binary::returned_constant::{first_function, returned_constant};
+use crate::knowledge::vendor::{self, Library, TOOLS, VersionSource, version_of_answer};
 use cudaguard::internal::bytes::u32_at;
-use cudaguard::internal::vendor::{self, InCode, KnownLibrary, Library, Part, TOOLS, VersionGetter, VersionSource};
+use cudaguard::internal::cudnn::{self, CudnnPart, VersionGetter};
 use cudaguard::internal::version::{CudaVersion, Version};
 use memchr::memmem;
 use object::elf::{EM_AARCH64, EM_X86_64, Machine, SHF_EXECINSTR};
@@ -15,7 +16,7 @@ use serde::{Serialize, Serializer};
 #[derive(Clone, Debug)]
 pub(crate) struct Release {
     /// The library.
-    pub(crate) of: &'static KnownLibrary,
+    pub(crate) of: &'static Library,
     /// The version; `None` if the file does not contain it.
     pub(crate) version: Option<FileVersion>,
 }
@@ -95,12 +96,10 @@ impl Release {
 pub(crate) fn version_in_file(file: &str, soname: &str, data: &[u8]) -> Option<FileVersion> {
     let (own, name) = (vendor::plain_name(soname), vendor::plain_name(file));
     let image = LibraryFormat::parse(data);
-    let part = vendor::ALL
-        .into_iter()
-        .find_map(|library| Some((library, library.parts.iter().find(|part| part.file == own)?)));
+    let part = cudnn::PARTS.iter().find(|part| part.file == own);
     let library = vendor::described_library(&own);
     let in_image = image.as_ref().and_then(|image| {
-        let exported = part.and_then(|(_, part)| exported_version(data, part.symbol));
+        let exported = part.and_then(|part| exported_version(data, part.symbol));
         exported
             .map(|version| FileVersion::exact(version, "exported number"))
             .or_else(|| image.stated_version(library, soname, data))
@@ -110,8 +109,8 @@ pub(crate) fn version_in_file(file: &str, soname: &str, data: &[u8]) -> Option<F
         .or_else(|| Some(FileVersion::exact(vendor::version_in_name(&name).filter(|_| is_own_name)?, "file name")))
         .or_else(|| Some(FileVersion::exact(text_version(library?, &own, data)?, "text")))
         .or_else(|| match (part, image) {
-            (Some((library, part)), Some(LibraryFormat::Elf(elf))) => {
-                Some(FileVersion::exact(version_in_code(library, part, &elf)?, "code"))
+            (Some(part), Some(LibraryFormat::Elf(elf))) => {
+                Some(FileVersion::exact(version_in_code(part, &elf)?, "code"))
             }
             _ => None,
         })
@@ -145,10 +144,6 @@ impl LibraryFormat<'_> {
     fn read(&self, source: &VersionSource, major: Option<u32>, data: &[u8]) -> Option<FileVersion> {
         let (version, read_from) = match source {
             VersionSource::Getter(getter) => (self.version_of_getter(getter, major?)?, getter.function),
-            VersionSource::GetterOf(library) => {
-                let getter = library.asked.as_ref()?;
-                (self.version_of_getter(getter, major?)?, getter.function)
-            }
             VersionSource::Text(text) => (only_value(versions_after(data, text, "").into_iter())?, "text"),
             VersionSource::TextOfTools => (only_value(versions_after(data, TOOLS, ", V").into_iter())?, "text"),
             VersionSource::ExportedNames(prefix) => {
@@ -182,9 +177,9 @@ impl LibraryFormat<'_> {
     }
 }
 
-/// Returns the release of the cudart that a part of this library was built with, which its getter returns.
-pub(crate) fn cudart_inside(library: &Library, part: &Elf<'_>) -> Option<CudaVersion> {
-    let number = returned_constant(part, library.made_with?)?;
+/// Returns the release of the cudart that a part of cuDNN was built with, which its getter returns.
+pub(crate) fn cudart_inside(part: &Elf<'_>) -> Option<CudaVersion> {
+    let number = returned_constant(part, cudnn::CUDART_GETTER)?;
     CudaVersion::is_plausible(number).then(|| CudaVersion::from_int(number))
 }
 
@@ -247,23 +242,42 @@ fn numbers_after(name: &str, prefix: &str) -> Option<Version> {
     Some(Version::new(numbers.next()??, numbers.next()??, 0))
 }
 
+/// The location of the release of a part of cuDNN in its code.
+#[derive(Clone, Copy)]
+enum ReleaseInCode {
+    /// In this exported function, which writes the release to a log.
+    Logged(&'static str),
+    /// In a function that it registers with another part. That part passes its release, and the function returns 1002
+    /// if they differ.
+    Compared,
+}
+
+/// The parts of cuDNN without a version symbol whose code contains their release (measured on x86-64: 9.0.0 to 9.28.1, for CUDA 11
+/// to 13).
+const RELEASES_IN_CODE: [(&str, ReleaseInCode); 5] = [
+    ("libcudnn_cnn.so.9", ReleaseInCode::Logged("cudnnCnnVersionCheck")),
+    ("libcudnn_adv.so.9", ReleaseInCode::Logged("cudnnAdvVersionCheck")),
+    ("libcudnn_engines_precompiled.so.9", ReleaseInCode::Compared),
+    ("libcudnn_engines_runtime_compiled.so.9", ReleaseInCode::Compared),
+    ("libcudnn_heuristic.so.9", ReleaseInCode::Compared),
+];
+
 /// Returns the version of a part from its code, if the code contains a release of its major.
-fn version_in_code(library: &Library, part: &Part, elf: &Elf<'_>) -> Option<Version> {
-    let asked = library.asked.as_ref()?;
+fn version_in_code(part: &CudnnPart, elf: &Elf<'_>) -> Option<Version> {
     if elf.machine != EM_X86_64 {
         return None;
     }
-    let found: Vec<Version> = match part.in_code {
-        InCode::Unknown => return None,
-        InCode::Logged(function) => {
+    let (_, place) = RELEASES_IN_CODE.iter().find(|(file, _)| *file == part.file)?;
+    let found: Vec<Version> = match place {
+        ReleaseInCode::Logged(function) => {
             // `movl $91501, -65712(%rbp)`
             let code = first_function(elf.exported_code(function)?);
             let logged = code.windows(10).filter(|bytes| bytes[..2] == *b"\xc7\x85").map(|bytes| read_u32(&bytes[6..]));
-            logged.filter_map(|number| asked.version_of_answer(number.into())).collect()
+            logged.filter_map(|number| version_of_answer(&cudnn::GETTER, number.into())).collect()
         }
-        InCode::Compared => {
+        ReleaseInCode::Compared => {
             let code = elf.sections().filter(|section| section.flags.contains(SHF_EXECINSTR));
-            code.flat_map(|section| compared_releases(section.data, asked)).collect()
+            code.flat_map(|section| compared_releases(section.data)).collect()
         }
     };
     only_value(found.into_iter().filter(|version| version.major == part.major))
@@ -272,15 +286,15 @@ fn version_in_code(library: &Library, part: &Part, elf: &Elf<'_>) -> Option<Vers
 /// Returns the releases that functions in this code compare with their argument. Versions 9.0 to 9.25 have
 /// `mov $1002, %eax` and `cmp $91501, %edi` next to each other. From 9.26 on, a division by 10000 precedes
 /// `mov $1, %r9d` or `xor %r9d, %r9d`, and then `movabs $0x1a00000009, %r8`.
-fn compared_releases(code: &[u8], asked: &VersionGetter) -> Vec<Version> {
+fn compared_releases(code: &[u8]) -> Vec<Version> {
     const MISMATCH: [u8; 4] = 1002u32.to_le_bytes();
     const BY_10_000: [u8; 4] = 0xd1b7_1759_u32.to_le_bytes();
-    let near = memmem::find_iter(code, &MISMATCH).filter_map(|at| release_near_status(code, at, asked));
+    let near = memmem::find_iter(code, &MISMATCH).filter_map(|at| release_near_status(code, at));
     near.chain(memmem::find_iter(code, &BY_10_000).filter_map(|at| release_after_division(code, at))).collect()
 }
 
 /// Returns the release in a comparison next to the instruction whose operand, the status, is here.
-fn release_near_status(code: &[u8], at: usize, asked: &VersionGetter) -> Option<Version> {
+fn release_near_status(code: &[u8], at: usize) -> Option<Version> {
     /// Maximum number of bytes between the two instructions (measured: 4).
     const GAP: usize = 8;
     if at == 0 || !(0xb8..=0xbf).contains(&code[at - 1]) {
@@ -289,7 +303,7 @@ fn release_near_status(code: &[u8], at: usize, asked: &VersionGetter) -> Option<
     let places = (0..=GAP).flat_map(|gap| [Some(at + 4 + gap), at.checked_sub(7 + gap)]);
     places.flatten().find_map(|from| {
         let bytes = code.get(from..)?.get(..6)?;
-        (bytes[..2] == *b"\x81\xff").then(|| asked.version_of_answer(read_u32(&bytes[2..]).into()))?
+        (bytes[..2] == *b"\x81\xff").then(|| version_of_answer(&cudnn::GETTER, read_u32(&bytes[2..]).into()))?
     })
 }
 

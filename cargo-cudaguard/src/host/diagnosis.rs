@@ -4,6 +4,8 @@
 mod symptoms;
 mod windows;
 
+use crate::knowledge::vendor::use_names_of_windows;
+use crate::knowledge::vendor::{self, CUDART, LIBCUDA};
 use symptoms::{HostSymptoms, diagnose_host};
 
 use std::fs;
@@ -24,7 +26,6 @@ use cudaguard::internal::env::Env;
 use cudaguard::internal::finding::{self, Code, Effect, Finding, Severity};
 use cudaguard::internal::manifest::{Component, Manifest, Requirement};
 use cudaguard::internal::policy::GpuNeed;
-use cudaguard::internal::vendor::{self, CUDART, LIBCUDA};
 use serde::Serialize;
 
 /// Result of the diagnosis: the machine and its problems.
@@ -125,7 +126,7 @@ pub fn examine_host(program: Option<(Binary, DryRun)>, env: &Env, probe: &Driver
     };
     let verdict = is_program.then(|| Verdict::from_findings(&findings));
     if !is_program {
-        let found = vendor::ALL.into_iter().filter_map(|library| machine.library_files(library)).flatten();
+        let found = vendor::DESCRIBED.into_iter().filter_map(|library| machine.library_files(library)).flatten();
         names.extend(found.filter_map(|file| file.soname.clone()));
     }
     names.insert(0, LIBCUDA.to_owned());
@@ -169,7 +170,7 @@ pub fn examine_host(program: Option<(Binary, DryRun)>, env: &Env, probe: &Driver
         not_judged.push("GPUs: this machine has none, so no CUDA program works here".to_owned());
     }
     if machine.is_windows() {
-        findings.iter_mut().for_each(Finding::use_names_of_windows);
+        findings.iter_mut().for_each(use_names_of_windows);
     }
     let open = findings.iter().filter(|finding| finding.code.effect() == Effect::Open);
     for reason in open.map(|finding| finding.message.replace('\n', "; ")) {

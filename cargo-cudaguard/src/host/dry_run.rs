@@ -15,11 +15,11 @@ use crate::binary::examined::NotExamined;
 use crate::binary::loader::{self, Inspection, LoadGraph};
 use crate::host::library_version::{file_version, in_name};
 use crate::host::machine::{Components, HostLibrary, Machine, OTHER_LIBRARIES, opened_cudnn};
+use crate::knowledge::vendor::{self, CUDNN};
 pub(crate) use absent_libraries::{is_dll_name, is_of_program, is_searched_inside, reaches_cuda};
 use cudaguard::internal::env::Env;
 use cudaguard::internal::finding::{Finding, MessageTemplate, Values};
 use cudaguard::internal::manifest::Manifest;
-use cudaguard::internal::vendor::{self, CUDNN};
 use cudaguard::internal::version::Version;
 use missing::missing_library_finding;
 pub(crate) use missing::{brought_cudnn_of_other_major, foreign_library, in_usual_dirs};
@@ -52,7 +52,7 @@ pub(crate) fn loaded_libraries(graph: &LoadGraph) -> Vec<Loaded> {
     // The first object is the examined file, which may itself be a library.
     let loaded = graph.objects.iter().skip(1).filter_map(|object| {
         let name = object.path.file_name()?.to_str()?;
-        let library = vendor::ALL.into_iter().find(|library| {
+        let library = vendor::DESCRIBED.into_iter().find(|library| {
             library.is_named(name) || object.soname.as_deref().is_some_and(|soname| library.is_named(soname))
         })?;
         let version = file_version(graph.files(), &object.path);
@@ -126,7 +126,7 @@ pub(crate) fn loader_findings(env: &Env, graph: &LoadGraph) -> Vec<Finding> {
 /// that crates would pick and fail to load. The list of a library is absent if not all directories could be searched.
 pub(crate) fn libraries_of(graph: &LoadGraph, manifests: &[Manifest]) -> BTreeMap<&'static str, Vec<HostLibrary>> {
     let mut all = BTreeMap::from([(OTHER_LIBRARIES, Vec::new())]);
-    for library in vendor::ALL {
+    for library in vendor::DESCRIBED {
         let loaded =
             graph.objects.iter().skip(1).filter(|object| graph.is_opened_by_name(object)).filter_map(|object| {
                 let names = [object.soname.as_deref(), Some(object.name.as_str())];

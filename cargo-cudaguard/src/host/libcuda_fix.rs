@@ -7,11 +7,11 @@ use crate::binary::loader::{Inspection, LoadGraph, SearchSource};
 use crate::host::machine::Driver;
 use crate::host::machine::detect::{in_compat_dir, release_in_name};
 use crate::host::machine::redact::redact_home;
+use crate::knowledge::vendor::{CUDART, LIBCUDA};
 use cudaguard::internal::env::Env;
 use cudaguard::internal::finding::{Code, Finding, MessageTemplate, Values};
 use cudaguard::internal::manifest::{Manifest, Requirement};
 use cudaguard::internal::tables;
-use cudaguard::internal::vendor::{CUDART, LIBCUDA};
 use cudaguard::internal::version::CudaVersion;
 
 /// Replaces the hints of findings about the picked libcuda with the change to the search path that avoids it. Keeps the

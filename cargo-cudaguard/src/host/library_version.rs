@@ -8,7 +8,7 @@ use crate::binary::loader::{Inspection, LoadGraph};
 use crate::binary::mapped_file::OpenFiles;
 use crate::binary::pe::Pe;
 use crate::family::version_in_file;
-use cudaguard::internal::vendor::{self, BUILTINS, Library, plain_name, version_in_name};
+use crate::knowledge::vendor::{self, BUILTINS, Library, plain_name, version_in_name};
 use cudaguard::internal::version::Version;
 
 /// Returns the exact version of this file of NVIDIA's: from the file, otherwise from a part of the library in the same directory.
@@ -32,7 +32,7 @@ fn soname_in(data: &[u8]) -> Option<&str> {
 /// Returns the version of a required part of this library in the same directory.
 fn version_of_parts(files: &OpenFiles, soname: &str, library: &Path) -> Option<Version> {
     let described = vendor::described_library(soname)?;
-    let parts: Vec<_> = described.needed_parts(described.major(soname)?).collect();
+    let parts: Vec<_> = described.parts_of_major(described.major(soname)?).filter(|part| part.needed).collect();
     let mut entries = library.parent().filter(|_| !parts.is_empty())?.read_dir().ok()?.flatten();
     entries.find_map(|entry| {
         let part = parts.iter().find(|part| part.file == plain_name(&entry.file_name().to_string_lossy()))?;

@@ -9,6 +9,7 @@ pub mod jetpack;
 pub(crate) mod publishers;
 pub(crate) mod pytorch;
 pub mod symptoms;
+pub mod vendor;
 
 /// Deserializes a value that is written as a string.
 fn from_text<'de, D: Deserializer<'de>, T: FromStr>(input: D) -> Result<T, D::Error> {

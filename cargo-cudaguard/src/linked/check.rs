@@ -7,6 +7,7 @@
 use std::path::{Component, Path, PathBuf};
 
 use crate::binary::kernels::{Container, Cover, Coverage, GpuSupport, Group, Kernels};
+use crate::knowledge::vendor::{CUDNN, cudart_named};
 use crate::linked::evidence::LinkEvidence;
 use crate::linked::seal::cudart_speaks_for;
 use cudaguard::internal::arch::{Suffix, Target};
@@ -16,7 +17,6 @@ use cudaguard::internal::manifest::{Linkage, Manifest};
 use cudaguard::internal::policy::Policy;
 use cudaguard::internal::tables::{self, Cc};
 use cudaguard::internal::toolchain::{BuildSystem, LibraryFile, Sourced};
-use cudaguard::internal::vendor::{CUDNN, cudart_named};
 use cudaguard::internal::version::{CudaVersion, Version};
 
 use cudaguard::internal::checks::fleet::{self, FleetDriver, Named, fix_for_gpus, join_archs, join_gpus, join_unique};

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use crate::binary::kernels::{self, Container, ImageForm, Kernels};
 use crate::binary::mapped_file::OpenFiles;
-use cudaguard::internal::vendor::is_nvidia_word;
+use crate::knowledge::vendor::is_nvidia_word;
 
 /// Maximum number of files that are examined. It suffices for the kernels of any package, and it limits the walk
 /// through a directory of data sets.

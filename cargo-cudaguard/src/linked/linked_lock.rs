@@ -2,11 +2,11 @@
 
 use std::path::Path;
 
+use crate::knowledge::vendor::CUDNN;
 use cudaguard::internal::finding::{Code, Finding, MessageTemplate, Values};
 use cudaguard::internal::lock::{HOST, HOST_COMPILER, Lock, Pins, TOOLKIT, same_release, short_version};
 use cudaguard::internal::manifest::{FactSource, Linkage, Manifest};
 use cudaguard::internal::toolchain::{BuildSystem, Toolchain};
-use cudaguard::internal::vendor::CUDNN;
 use cudaguard::internal::version::{CudaVersion, Version};
 
 use super::check::Linked;

@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use crate::binary::file::Binary;
+use crate::knowledge::vendor::{CUDART, CUDNN, NVML, is_nvidia_word, stem_of};
 use crate::linked::torch;
-use cudaguard::internal::vendor::{CUDART, CUDNN, NVML, is_nvidia_word, stem_of};
 
 /// Directories in the order of the linker.
 #[derive(Debug, Default)]
@@ -105,7 +105,7 @@ pub(crate) fn need_cuda(needed: &[String], searched: &[PathBuf]) -> bool {
 
 fn is_asked_for(word: &str) -> bool {
     let name = word.rsplit('/').next().unwrap_or_default();
-    !word.starts_with('-') && [CUDNN, &CUDART].iter().any(|library| name.starts_with(&library.link_name()))
+    !word.starts_with('-') && [&CUDNN, &CUDART].iter().any(|library| name.starts_with(&library.link_name()))
 }
 
 #[cfg(test)]

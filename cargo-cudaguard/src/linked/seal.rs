@@ -16,13 +16,13 @@ use replace::{NotePatch, has_one_name, replace_file, write_changes};
 
 use crate::binary::elf::Elf;
 use crate::binary::file::{Binary, BinaryKind};
+use crate::knowledge::vendor::{CUDART, CUDNN, cudart_named, is_libcuda};
 use crate::linked::evidence::LinkEvidence;
 use cudaguard::internal::arch::Target;
 use cudaguard::internal::file_error::FileError;
 use cudaguard::internal::manifest::{BuiltWith, FactSource, Linkage, Manifest, RecordedCudart, Requirement};
 use cudaguard::internal::note::{self, EncodeError};
 use cudaguard::internal::tables;
-use cudaguard::internal::vendor::{CUDART, CUDNN, cudart_named, is_libcuda};
 use cudaguard::internal::version::{CudaVersion, DriverRelease, Version};
 
 /// The facts observed in a linked file.
@@ -72,7 +72,7 @@ impl LinkObservation {
     /// Collects the facts that the parsed file shows, without those about its kernels.
     pub fn from_binary(binary: &Binary) -> Self {
         Self {
-            library: binary.linkage_in_build(CUDNN),
+            library: binary.linkage_in_build(&CUDNN),
             library_named: binary.imported().find_map(|name| CUDNN.major(name)),
             cudart: binary.linkage_in_build(&CUDART),
             cudart_named: binary.imported().find_map(|name| cudart_named(name)),

@@ -1,7 +1,7 @@
 //! Converts the description of a machine, from options or a host file, to a simulated one.
 
+use crate::knowledge::vendor::CUDNN;
 use cudaguard::internal::tables;
-use cudaguard::internal::vendor::CUDNN;
 use cudaguard::internal::version::{CudaVersion, DriverRelease, Version};
 
 use super::world::FakeFile;

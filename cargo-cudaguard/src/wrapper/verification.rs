@@ -1,6 +1,7 @@
 //! Verifies the linked file of a crate against the checks of its build.
 
 use crate::cli::report::CliError;
+use cudaguard::internal::cudnn;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -8,6 +9,7 @@ use super::CrateBuild;
 use crate::binary::file::Binary;
 use crate::binary::kernels::Kernels;
 use crate::binary::mapped_file::OpenFiles;
+use crate::knowledge::vendor::{CUDART, CUDNN};
 use crate::linked::check::Linked;
 use crate::linked::evidence::{self, HostCode, Included, LinkEvidence};
 use crate::linked::kernel_ownership;
@@ -20,7 +22,6 @@ use cudaguard::internal::lock::is_locked;
 use cudaguard::internal::manifest::Linkage;
 use cudaguard::internal::pipeline::BuildCheck;
 use cudaguard::internal::toolchain::BuildSystem;
-use cudaguard::internal::vendor::{CUDART, CUDNN};
 
 impl CrateBuild<'_> {
     /// Returns the objects that the linker is given by name, if this build created them.
@@ -114,7 +115,7 @@ impl CrateBuild<'_> {
             by: BuildSystem::Cargo,
             needed: &binary.needed,
             cudart: binary.linkage_in_build(&CUDART),
-            library: binary.linkage_in_build(CUDNN),
+            library: binary.linkage_in_build(&CUDNN),
             rpath: binary.rpath.as_deref(),
             runpath: binary.runpath.as_deref(),
             dirs: &dirs,
@@ -138,13 +139,13 @@ impl CrateBuild<'_> {
     /// linker is not the detected one.
     fn links_the_library_found(&self, judged: &CheckedBuild, binary: &Binary) -> bool {
         let Some(library) = judged.toolchain.library_used() else { return false };
-        let soname = format!("{}.{}", CUDNN.link_name(), library.major);
+        let soname = format!("{}.{}", cudnn::LINK_NAME, library.major);
         let real = |path: &Path| fs::canonicalize(path).ok();
         let found = real(&library.path);
-        binary.linkage_in_build(CUDNN) == Linkage::Linked
+        binary.linkage_in_build(&CUDNN) == Linkage::Linked
             && binary.needed.contains(&soname)
             && !self.unit.searched.iter().any(|dir| {
-                let named = real(&dir.join(CUDNN.link_name())).or_else(|| real(&dir.join(&soname)));
+                let named = real(&dir.join(cudnn::LINK_NAME)).or_else(|| real(&dir.join(&soname)));
                 named.is_some() && named != found
             })
     }

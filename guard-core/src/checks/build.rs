@@ -12,8 +12,8 @@ use semver::VersionReq;
 
 use crate::config::policy::Policy;
 use crate::finding::{Code, Finding, MessageFragment, MessageTemplate, Severity, Values};
+use crate::knowledge::cudnn::ROOT_VARIABLES;
 use crate::knowledge::tables;
-use crate::knowledge::vendor::CUDNN;
 use crate::manifest::model::Linkage;
 use crate::model::version::{CudaVersion, Version};
 use crate::text::lists::IteratorExt as _;
@@ -92,7 +92,7 @@ pub fn requirement_matches(require: &VersionReq, version: Version, patch_known: 
 fn check_toolkit(policy: &Policy, toolchain: &Toolchain, findings: &mut Vec<Finding>) {
     for fact in &toolchain.dangling {
         let is_compiler = matches!(fact.source.as_str(), "NVCC" | "CUDACXX");
-        let of_cudnn = CUDNN.names.roots.contains(&fact.source.as_str());
+        let of_cudnn = ROOT_VARIABLES.contains(&fact.source.as_str());
         // The finding about the missing toolkit names the variable.
         if !is_compiler && !of_cudnn && policy.toolkit.is_some() && toolchain.sourced_toolkit_version().is_none() {
             continue;
@@ -106,7 +106,7 @@ fn check_toolkit(policy: &Policy, toolchain: &Toolchain, findings: &mut Vec<Find
         findings.push(if is_unused { finding.with_severity(Severity::Info) } else { finding });
     }
     let Some(release) = toolchain.sourced_toolkit_version() else {
-        let of_toolkit = toolchain.dangling.iter().filter(|fact| !CUDNN.names.roots.contains(&fact.source.as_str()));
+        let of_toolkit = toolchain.dangling.iter().filter(|fact| !ROOT_VARIABLES.contains(&fact.source.as_str()));
         let dangling: Vec<_> = of_toolkit.map(|fact| dangling_values(fact).get("dangling").to_owned()).collect();
         unknown_toolkit(policy, toolchain, findings, &dangling.join("\n"));
         return;

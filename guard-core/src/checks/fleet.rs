@@ -6,8 +6,8 @@
 use crate::config::policy::Policy;
 use crate::coverage::compatibility::Compatibility;
 use crate::finding::{Finding, MessageFragment, MessageTemplate, Severity, Values};
+use crate::knowledge::cudnn::{self, serves_later};
 use crate::knowledge::tables::{self, Cc, CcSupport, Floor, Supports};
-use crate::knowledge::vendor::{CUDNN, serves_later};
 use crate::manifest::model::Linkage;
 use crate::model::arch::{Arch, ArchRequest, Target};
 use crate::model::version::{CudaVersion, Version};
@@ -349,11 +349,11 @@ pub(super) fn check_cudnn(policy: &Policy, toolchain: &Toolchain) -> Vec<Finding
     let Some(cuda) = cuda else { return findings };
     let values = values.with("cuda_major", cuda);
     let discrete = named.iter().copied().filter(|(_, cc)| !tables::is_tegra(*cc));
-    let oldest = CUDNN.release_table().min_cc(version, cuda);
+    let oldest = cudnn::RELEASES.min_cc(version, cuda);
     let left = discrete.clone().filter(|(_, cc)| oldest.is_some_and(|oldest| *cc < oldest)).collect::<Vec<_>>();
     if !left.is_empty() {
-        let serving = CUDNN.release_table().releases_for(cuda).iter().rev().find(|release| {
-            let least = CUDNN.release_table().min_cc(**release, cuda);
+        let serving = cudnn::RELEASES.releases_for(cuda).iter().rev().find(|release| {
+            let least = cudnn::RELEASES.min_cc(**release, cuda);
             least.is_some_and(|least| left.iter().all(|(_, cc)| *cc >= least))
         });
         let (major, minor) = oldest.unwrap_or_default();
@@ -373,7 +373,7 @@ pub(super) fn check_cudnn(policy: &Policy, toolchain: &Toolchain) -> Vec<Finding
 /// cuDNN on newer GPUs.
 fn newest_before(version: Version, cuda: u32, cc: (u8, u8)) -> Option<(u8, u8)> {
     // Machine code serves later GPUs of the same major.
-    let newest = CUDNN.release_table().newest_cc(version, cuda).filter(|_| !serves_later(version, cuda));
+    let newest = cudnn::RELEASES.newest_cc(version, cuda).filter(|_| !serves_later(version, cuda));
     newest.filter(|newest| cc.0 > newest.0)
 }
 

@@ -16,7 +16,7 @@ use toml::de::{DeTable, DeValue};
 use crate::config::policy::{LARGEST, Policy};
 use crate::config::{ConfigError, check_regular_file};
 use crate::finding::{Code, Finding, MessageTemplate, Severity, Values};
-use crate::knowledge::vendor::CUDNN;
+use crate::knowledge::cudnn;
 use crate::model::arch::Target;
 use crate::model::linkage::Linkage;
 use crate::model::version::Version;
@@ -28,7 +28,7 @@ use crate::text::toml_error::{count_newlines, kind_of, not_toml};
 use crate::toolchain::{HostCompiler, Toolchain};
 
 /// The key of cuDNN.
-const LIBRARY: &str = CUDNN.key;
+const LIBRARY: &str = cudnn::KEY;
 
 /// The name of the file.
 pub const FILE: &str = "cudaguard.lock";
@@ -439,7 +439,7 @@ pub fn check_lock(
     {
         let headers = toolchain.library_headers_used();
         let by = headers.map(|headers| headers.path.display().to_string()).unwrap_or_default();
-        drifts.push((CUDNN.name, pins.library.clone(), is.unwrap_or_else(|| NONE.to_owned()), by));
+        drifts.push((cudnn::NAME, pins.library.clone(), is.unwrap_or_else(|| NONE.to_owned()), by));
     }
     // A missing toolkit is another finding, and a compiler without a release is no difference.
     let concerned = scope.host_compiler && now.toolkit.is_some() && pins.host_compiler.is_some();

@@ -4,13 +4,11 @@
 
 pub mod render;
 mod values;
-mod windows;
 
 use std::fmt;
 use std::sync::LazyLock;
 
 pub use crate::check::Severity;
-pub use windows::with_names_of_windows;
 
 /// A problem, or a fact that cannot be determined.
 #[derive(Clone, Debug)]
@@ -70,6 +68,14 @@ impl Finding {
     /// Returns a fact of the message by its name.
     pub fn fact(&self, name: &str) -> Option<&str> {
         self.facts.iter().find(|(known, _)| *known == name).map(|(_, fact)| fact.as_str())
+    }
+
+    /// Replaces each text of the finding.
+    pub fn rewrite(&mut self, change: impl Fn(&str) -> String) {
+        let facts = self.facts.iter_mut().map(|(_, value)| value);
+        for text in [&mut self.message, &mut self.hint].into_iter().chain(facts) {
+            *text = change(text);
+        }
     }
 
     /// Records that nothing reports this problem when the program starts. Does nothing the second time.

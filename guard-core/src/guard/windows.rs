@@ -4,7 +4,6 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 use super::{GuardCompiler, NoGuard, NoteSource, inline_includes_of};
-use crate::knowledge::vendor::dll_of_soname;
 use crate::manifest::model::{Linkage, Manifest, Requirement};
 use crate::manifest::note::{OWNER, SIZE, TYPE};
 use crate::sys::env::Env;
@@ -39,6 +38,12 @@ pub fn delay_load_arguments(manifest: &Manifest) -> Vec<String> {
         arguments.push("delayimp.lib".to_owned());
     }
     arguments
+}
+
+/// Returns the DLL of a library of NVIDIA's: `libcudnn.so.9` is `cudnn64_9.dll`, `libcudart.so.11.0` is `cudart64_110.dll`.
+fn dll_of_soname(soname: &str) -> Option<String> {
+    let (stem, number) = soname.strip_prefix("lib")?.split_once(".so.")?;
+    Some(format!("{stem}64_{}.dll", number.replace('.', "")))
 }
 
 /// The files of the shim for Windows.

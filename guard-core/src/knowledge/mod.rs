@@ -1,4 +1,4 @@
 //! Facts about NVIDIA's products, from the tables in `data/`.
 
+pub mod cudnn;
 pub mod tables;
-pub mod vendor;

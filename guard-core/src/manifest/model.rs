@@ -4,8 +4,8 @@ use std::fmt;
 
 use crate::config::policy::{Policy, Runtime};
 use crate::finding::Code;
+use crate::knowledge::cudnn;
 use crate::knowledge::tables::{NO_DRIVER_KNOWN, dotted_cc};
-use crate::knowledge::vendor::{self, CUDNN};
 use crate::model::arch::Target;
 use crate::model::version::{CudaVersion, DriverRelease, Version};
 use crate::text::json::{Value, array, object};
@@ -337,7 +337,7 @@ impl Manifest {
     /// Returns the minimum driver of its cudart.
     fn cudart_minimum(&self) -> Option<CudaVersion> {
         self.requires.iter().find_map(|row| match row {
-            Requirement::Driver { cuda, because, .. } if because.starts_with(vendor::CUDART.stem) => Some(*cuda),
+            Requirement::Driver { cuda, because, .. } if because.starts_with("libcudart") => Some(*cuda),
             _ => None,
         })
     }
@@ -350,8 +350,8 @@ impl Manifest {
     /// Returns the names that the program tries to load cuDNN with dlopen, in this order; `None` if no crate is known
     /// to do so, and only the soname counts.
     pub fn library_names(&self) -> Option<Vec<String>> {
-        let by_crate = self.opens.iter().find(|opens| opens.libraries.iter().any(|stem| stem == CUDNN.key));
-        by_crate.map(|opens| opens.candidate_names(CUDNN.key))
+        let by_crate = self.opens.iter().find(|opens| opens.libraries.iter().any(|stem| stem == cudnn::KEY));
+        by_crate.map(|opens| opens.candidate_names(cudnn::KEY))
     }
 
     /// Returns the names with which a crate opens libcuda, in order; `None` if no crate is known to open it.
@@ -415,7 +415,7 @@ impl Manifest {
             ("target", self.target.as_str().into()),
             ("profile", self.profile.as_str().into()),
             ("toolkit", self.toolkit_to_json().into()),
-            (CUDNN.key, self.library_to_json().into()),
+            (cudnn::KEY, self.library_to_json().into()),
             ("cudart", self.cudart.and_then(RecordedCudart::to_json).into()),
             ("archs", self.archs_to_json()),
             ("host_compiler", self.host_compiler.as_deref().into()),
@@ -497,18 +497,18 @@ impl BuiltWith {
             min: if policy.library_patch_refuse { self.version } else { Version::new(major, minor, 0) },
             below: Version::new(major + 1, 0, 0),
             built: self.version,
-            soname: CUDNN.soname(self.version),
+            soname: cudnn::soname(self.version.major),
             linkage: self.linkage,
             patch_refuse: policy.library_patch_refuse,
             required: policy.library_required,
         };
-        std::iter::once(whole).chain(CUDNN.parts_of_major(major).map(Requirement::for_part)).collect::<Vec<_>>()
+        std::iter::once(whole).chain(cudnn::parts_of_major(major).map(Requirement::for_part)).collect::<Vec<_>>()
     }
 }
 
 impl Requirement {
     /// Returns the row for a library that cuDNN loads with dlopen.
-    pub fn for_part(part: &vendor::Part) -> Self {
+    pub fn for_part(part: &cudnn::CudnnPart) -> Self {
         Self::Part { file: part.file.to_owned(), symbol: part.symbol.to_owned(), needed: part.needed }
     }
 
@@ -516,7 +516,7 @@ impl Requirement {
     pub fn to_json(&self) -> Value {
         match self {
             Self::Library { min, below, built, soname, linkage, patch_refuse, required } => object([
-                ("kind", CUDNN.key.into()),
+                ("kind", cudnn::KEY.into()),
                 ("min", min.to_string().into()),
                 ("below", below.to_string().into()),
                 ("built", built.to_string().into()),
@@ -526,7 +526,7 @@ impl Requirement {
                 ("required", required.then_some(true).into()),
             ]),
             Self::Part { file, symbol, needed } => object([
-                ("kind", format!("{}-inner", CUDNN.key).into()),
+                ("kind", format!("{}-inner", cudnn::KEY).into()),
                 ("file", file.as_str().into()),
                 ("symbol", (!symbol.is_empty()).then_some(symbol.as_str()).into()),
                 ("needed", (*needed).into()),

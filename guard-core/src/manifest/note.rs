@@ -5,8 +5,8 @@ pub mod layout;
 use std::fmt::{self, Display};
 
 use crate::config::policy::GpuNeed;
+use crate::knowledge::cudnn;
 use crate::knowledge::tables;
-use crate::knowledge::vendor::CUDNN;
 use crate::manifest::model::{Component, GpuCoverage, Linkage, Manifest, PtxFallback, REVISION, Requirement};
 use crate::manifest::windows;
 use crate::model::version::{CudaVersion, DriverRelease, Version};
@@ -244,7 +244,7 @@ impl Writer<'_> {
         });
         match row {
             Requirement::Library { min, below, built, soname, linkage, .. } => {
-                let of = CUDNN.name;
+                let of = cudnn::NAME;
                 for version in &[min, below, built] {
                     self.check_fits(of, version, version.packed())?;
                 }
@@ -255,8 +255,8 @@ impl Writer<'_> {
             }
             Requirement::Part { file, symbol, needed } => {
                 self.write_text(at + part_row::FILE, file)?;
-                if let Some(made_with) = CUDNN.made_with.filter(|_| *needed) {
-                    self.write_text(at + part_row::MADE_WITH, made_with)?;
+                if *needed {
+                    self.write_text(at + part_row::MADE_WITH, cudnn::CUDART_GETTER)?;
                 }
                 self.write_text(at + part_row::SYMBOL, symbol)
             }
@@ -311,7 +311,7 @@ pub fn visit_numbers(row: &Requirement, write: &mut dyn FnMut(usize, u32, usize)
             write(library_row::MIN, min.packed_saturating(), 4);
             write(library_row::BELOW, below.packed_saturating(), 4);
             write(library_row::BUILT, built.packed_saturating(), 4);
-            let floors = CUDNN.release_table().gpu_floors(built.major).collect::<Vec<_>>();
+            let floors = cudnn::RELEASES.gpu_floors(built.major).collect::<Vec<_>>();
             if let [.., (from, cc)] = floors[..] {
                 write(library_row::DROPS_GPUS_FROM, from.packed_saturating(), 4);
                 write(library_row::OLDEST_GPU, pack_cc(cc), 2);
@@ -319,7 +319,7 @@ pub fn visit_numbers(row: &Requirement, write: &mut dyn FnMut(usize, u32, usize)
             if let [.., (_, cc), _] = floors[..] {
                 write(library_row::OLDEST_GPU_BEFORE, pack_cc(cc), 2);
             }
-            if let Some(gpus) = CUDNN.release_table().newest_gpus(built.major) {
+            if let Some(gpus) = cudnn::RELEASES.newest_gpus(built.major) {
                 write(library_row::NEWEST_GPUS, gpus.newest.into(), 1);
                 write(library_row::NEWEST_GPUS_FROM, gpus.from_minor.min(255), 1);
                 write(library_row::NEWEST_GPUS_BEFORE, gpus.before.into(), 1);
@@ -329,7 +329,7 @@ pub fn visit_numbers(row: &Requirement, write: &mut dyn FnMut(usize, u32, usize)
         Requirement::Part { needed, .. } => {
             write(part_row::KIND, ROW_PART.into(), 2);
             write(part_row::NEEDED, u32::from(*needed), 2);
-            if CUDNN.made_with.is_some() && *needed {
+            if *needed {
                 // The oldest drivers for a library with a cudart of one of the two newest majors.
                 let [older, newer] = tables::newest_cudart_floors();
                 for (floor, cuda, release) in [

@@ -5,7 +5,7 @@ use std::fmt;
 use std::path::PathBuf;
 
 use crate::config::ConfigError;
-use crate::knowledge::vendor::CUDNN;
+use crate::knowledge::cudnn;
 
 /// Why a build cannot be checked.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -33,7 +33,7 @@ impl fmt::Display for BuildError {
         match self {
             Self::Config(error) => error.fmt(f),
             Self::NoHeaders { by, dir } => {
-                let key = CUDNN.key;
+                let key = cudnn::KEY;
                 write!(f, "{by} names {}, which contains no {key}_version.h or {key}.h", dir.display())
             }
             Self::NoLock { path, write } => {

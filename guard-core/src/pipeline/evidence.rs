@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use crate::config::lock;
-use crate::knowledge::vendor::CUDNN;
+use crate::knowledge::cudnn;
 use crate::sys::files;
 
 /// Words of build scripts and crate names that denote CUDA.
@@ -37,7 +37,7 @@ const TOOLKIT_FEATURES: [&str; 2] = ["-linking", "-from-build-system"];
 pub fn names_cudnn(package: &Path) -> bool {
     ["Cargo.toml", "build.rs"].iter().any(|name| {
         let text = files::read_text(&package.join(name)).unwrap_or_default();
-        text.to_ascii_lowercase().contains(CUDNN.key)
+        text.to_ascii_lowercase().contains(cudnn::KEY)
     })
 }
 

@@ -8,7 +8,7 @@ use crate::config::ConfigError;
 use crate::config::lock::{self, Lock, LockScope};
 use crate::config::policy::Policy;
 use crate::finding::{Code, Finding, Severity};
-use crate::knowledge::vendor::CUDNN;
+use crate::knowledge::cudnn;
 use crate::manifest::model::{Component, Linkage};
 use crate::sys::env::Env;
 use crate::toolchain::{BuildSystem, BuildSystemFacts, DetectOptions, Sourced, Toolchain};
@@ -114,7 +114,7 @@ impl BuildInputs<'_> {
     pub fn detect_toolchain(&self, env: &Env, policy: &Policy, libraries: &[Sourced<PathBuf>]) -> Toolchain {
         // A directory from a build script has precedence over those of the machine.
         let env = match &self.headers {
-            Some(dir) => env.with_variables([(format!("{}_INCLUDE_DIR", CUDNN.key.to_uppercase()), dir.into())]),
+            Some(dir) => env.with_variables([(format!("{}_INCLUDE_DIR", cudnn::KEY.to_uppercase()), dir.into())]),
             None => env.clone(),
         };
         let mut given = self.given.clone();
@@ -137,7 +137,7 @@ impl BuildInputs<'_> {
     pub(super) fn check_named_headers(&self, toolchain: &Toolchain) -> Result<(), BuildError> {
         let by_system = self.given.as_ref().and_then(|given| given.library_include.as_ref());
         let by_system = by_system.map(|named| (format!("{} of {}", named.source, self.component.name), &named.value));
-        let by_script = self.headers.as_ref().map(|dir| (format!("{}_include of the build script", CUDNN.key), dir));
+        let by_script = self.headers.as_ref().map(|dir| (format!("{}_include of the build script", cudnn::KEY), dir));
         let Some((by, dir)) = by_system.or(by_script) else { return Ok(()) };
         if toolchain.library_headers_used().is_some_and(|headers| headers.path.starts_with(dir)) {
             return Ok(());

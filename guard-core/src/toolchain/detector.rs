@@ -20,8 +20,8 @@ use super::toolkits::{Detector, ToolkitList};
 use super::{
     DetectOptions, SelectionReason, Sourced, Toolchain, Toolkit, archs, host_compiler, nvcc, pkg_config, places,
 };
+use crate::knowledge::cudnn;
 use crate::knowledge::tables::{self, CcSupport};
-use crate::knowledge::vendor::CUDNN;
 use crate::model::version::Version;
 use crate::sys::files;
 use crate::sys::subprocess::{self, ProcessOutput};
@@ -52,7 +52,8 @@ pub(super) fn detect_toolchain(request: &DetectOptions) -> Toolchain {
         .filter(|place| !place.root.is_dir() || given.is_none() && !found.contains(&&place.source));
     let missing = missing.map(|place| Sourced::new(place.root.clone(), place.source.clone()));
     let found: Vec<&String> = cudnn.all.iter().flat_map(|install| &install.found).collect();
-    let roots = CUDNN.names.roots.iter().filter(|name| given.is_none() && !found.iter().any(|source| source == name));
+    let roots =
+        cudnn::ROOT_VARIABLES.iter().filter(|name| given.is_none() && !found.iter().any(|source| source == name));
     let missing: Vec<_> =
         missing.chain(roots.filter_map(|name| Some(Sourced::new(request.env.path(name)?, *name)))).collect();
     let toolchain = Toolchain {

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use super::{CompilerFamily, HostCompiler, Install, LibraryFile, LinkedCudart, Toolchain, Toolkit};
-use crate::knowledge::vendor::CUDNN;
+use crate::knowledge::cudnn;
 
 impl Toolchain {
     /// Returns the known part of the release of the toolkit in use: `13.0.88`, or `13.0` if it is only known from
@@ -76,7 +76,7 @@ impl Install {
     pub fn describe(&self) -> String {
         let headers = self.headers.as_ref().and_then(|headers| headers.version).map(|version| version.to_string());
         let library = self.library.as_ref().map(LibraryFile::describe);
-        format!("{} {}", CUDNN.name, headers.or(library).unwrap_or_else(|| "of an unknown version".to_owned()))
+        format!("{} {}", cudnn::NAME, headers.or(library).unwrap_or_else(|| "of an unknown version".to_owned()))
     }
 
     /// Describes the directory and its origins.

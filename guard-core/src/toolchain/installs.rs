@@ -10,7 +10,7 @@ use super::places::{
     site_packages,
 };
 use super::{SearchDir, Selection, SelectionReason, Sourced};
-use crate::knowledge::vendor::{CUDNN, major_of, numbers_of};
+use crate::knowledge::cudnn::{self, numbers_of};
 use crate::model::version::Version;
 use crate::sys::env::Env;
 use crate::sys::files;
@@ -29,7 +29,7 @@ pub struct Install {
 /// The header that contains the version.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CudnnHeaders {
-    /// The path: a file of [`crate::knowledge::vendor::LibraryNames::headers`].
+    /// The path: a file of [`cudnn::HEADERS`].
     pub path: PathBuf,
     /// Its version; `None` if it contains none.
     pub version: Option<Version>,
@@ -49,7 +49,7 @@ pub struct InstalledLibrary {
     /// The inner libraries in its directory. The one with the version comes first.
     pub parts: Vec<InstalledPart>,
     /// Missing inner libraries: those that the loader library needs, and those that contain their version
-    /// ([`crate::knowledge::vendor::Library::parts`]).
+    /// ([`cudnn::PARTS`]).
     pub missing: Vec<String>,
 }
 
@@ -64,7 +64,7 @@ pub struct InstalledPart {
 
 /// Parses the version from the macros of a header: `#define …_MAJOR 9`.
 pub(super) fn parse_header(text: &str) -> Option<Version> {
-    let [major, minor, patch] = CUDNN.names.macros.map(|name| {
+    let [major, minor, patch] = cudnn::MACROS.map(|name| {
         text.lines().find_map(|line| {
             let mut words = line.strip_prefix('#')?.split_whitespace();
             (words.next() == Some("define") && words.next() == Some(name)).then(|| words.next()?.parse().ok())?
@@ -75,7 +75,7 @@ pub(super) fn parse_header(text: &str) -> Option<Version> {
 
 pub(super) fn headers_in(dir: &Path) -> Option<CudnnHeaders> {
     let mut damaged = None;
-    for name in CUDNN.names.headers {
+    for name in cudnn::HEADERS {
         let path = dir.join(name);
         let Ok(text) = files::read_bytes(&path) else { continue };
         let version = parse_header(&String::from_utf8_lossy(&text));
@@ -97,12 +97,12 @@ impl CudnnHeaders {
 
 /// Returns the file in a directory that a linker would use, or that belongs to a wheel.
 fn file_in(dir: &Path, layout: &Layout) -> Option<PathBuf> {
-    let named = dir.join(CUDNN.link_name());
+    let named = dir.join(cudnn::LINK_NAME);
     let path = if named.is_file() {
         named
     } else {
         // Wheels contain no link of this name. Prefer the newest major, and the soname itself within a major.
-        let mut found = layout.libraries_in(dir, &format!("{}.", CUDNN.link_name()));
+        let mut found = layout.libraries_in(dir, &format!("{}.", cudnn::LINK_NAME));
         found.retain(|file| file.is_file());
         found.sort_by(|one, other| {
             let (one, other) = (version_numbers(one), version_numbers(other));
@@ -140,19 +140,18 @@ fn version_from_name(file: &Path) -> Option<Version> {
 fn library_from_path(path: &Path) -> Option<InstalledLibrary> {
     let real = path.canonicalize().ok()?;
     let dir = real.parent()?;
-    let soname = files::read_bytes(&real).ok().and_then(|data| {
-        let soname = crate::sys::elf::Elf::parse(&data)?.soname()?.to_owned();
-        major_of(&soname)
-    });
+    let soname = files::read_bytes(&real)
+        .ok()
+        .and_then(|data| numbers_of(crate::sys::elf::Elf::parse(&data)?.soname()?).first().copied());
     let major = soname
         .or_else(|| version_numbers(&real).first().copied())
         .or_else(|| version_numbers(path).first().copied())?;
 
     let suffix = format!(".so.{major}");
-    let needed = CUDNN.needed_parts(major).map(|part| part.file).collect::<Vec<_>>();
-    let asked = CUDNN.parts_of_major(major).filter(|part| !part.symbol.is_empty());
+    let needed = cudnn::needed_parts(major).map(|part| part.file).collect::<Vec<_>>();
+    let asked = cudnn::parts_of_major(major).filter(|part| !part.symbol.is_empty());
     let mut names = asked.map(|part| part.file.to_owned()).collect::<Vec<_>>();
-    names.extend(entries_with_prefix(dir, &format!("{}_", CUDNN.stem)).iter().filter_map(|file| {
+    names.extend(entries_with_prefix(dir, &format!("{}_", cudnn::STEM)).iter().filter_map(|file| {
         let name = file.file_name()?.to_str()?;
         name.ends_with(&suffix).then(|| name.to_owned())
     }));
@@ -235,7 +234,7 @@ fn cuda_major_of(image: &mut LibraryImage, file: &Path, own_major: u32) -> Optio
 /// Returns the version and CUDA major from the metadata directory of the wheel with `nvidia/<key>/lib`:
 /// `nvidia_<key>_cu12-9.1.0.70.dist-info`.
 fn dist_info(dir: &Path) -> Option<(Version, Option<u32>, String)> {
-    let key = CUDNN.key;
+    let key = cudnn::KEY;
     if !dir.ends_with(format!("nvidia/{key}/lib")) {
         return None;
     }
@@ -254,7 +253,7 @@ fn package_major(dir: &Path, major: u32) -> Option<Sourced<u32>> {
     let system_root = dir.ancestors().find(|root| root.join("var/lib/dpkg/info").is_dir());
     let triplet_dir = dir.parent().is_some_and(|parent| parent.ends_with("usr/lib"));
     if let Some(root) = system_root.filter(|_| triplet_dir) {
-        let prefix = format!("{}{major}-cuda-", CUDNN.stem);
+        let prefix = format!("{}{major}-cuda-", cudnn::STEM);
         let lists = entries_with_prefix(&root.join("var/lib/dpkg/info"), &prefix);
         let mut majors = lists.iter().filter_map(|file| number_in(file, &prefix)).collect::<Vec<_>>();
         majors.dedup();
@@ -264,8 +263,8 @@ fn package_major(dir: &Path, major: u32) -> Option<Sourced<u32>> {
         }
     }
     let meta = dir.parent()?.join("conda-meta");
-    let mut records = entries_with_prefix(&meta, &format!("{}-", CUDNN.key));
-    records.extend(entries_with_prefix(&meta, &format!("{}-", CUDNN.stem)));
+    let mut records = entries_with_prefix(&meta, &format!("{}-", cudnn::KEY));
+    records.extend(entries_with_prefix(&meta, &format!("{}-", cudnn::STEM)));
     records.into_iter().find_map(|file| {
         let text = files::read_text(&file).ok()?;
         let source = format!("conda package {}", file.file_stem()?.to_string_lossy());
@@ -295,10 +294,11 @@ pub(super) const INCLUDE_PATHS: [&str; 3] = ["CPATH", "C_INCLUDE_PATH", "CPLUS_I
 
 /// Returns the library of this soname that a linker finds first in these directories.
 pub fn resolve_library(soname: &str, dirs: &[PathBuf]) -> Option<InstalledLibrary> {
-    let names = [CUDNN.link_name(), soname.to_owned()];
+    let names = [cudnn::LINK_NAME, soname];
     for dir in dirs {
         for file in names.iter().map(|name| dir.join(name)).filter(|file| file.is_file()) {
-            let found = library_from_path(&file).filter(|library| CUDNN.major(soname) == Some(library.major));
+            let found =
+                library_from_path(&file).filter(|library| cudnn::numbers_of(soname).first() == Some(&library.major));
             if found.is_some() {
                 return found;
             }
@@ -335,18 +335,17 @@ pub(super) fn search_installs(
     link_first: &[SearchDir],
 ) -> InstallSearch {
     let mut search = InstallSearch::default();
-    let names = &CUDNN.names;
-    search.add_includes(env.path(names.include), names.include, Precedence::Named);
+    search.add_includes(env.path(cudnn::INCLUDE_VARIABLE), cudnn::INCLUDE_VARIABLE, Precedence::Named);
     // The variable may contain a file or a directory, and some tools treat the directory as a root.
     let mut sibling_includes = Vec::new();
-    for name in names.files {
+    for name in cudnn::FILE_VARIABLES {
         let Some(dir) = env.path(name) else { continue };
         let dir = if dir.is_dir() { dir } else { dir.parent().map(Path::to_owned).unwrap_or(dir) };
         search.add_libraries([dir.clone()], name, Precedence::Named);
         search.add_libraries(layout.library_dirs(&dir), name, Precedence::Named);
         sibling_includes.extend([(dir.join("include"), name), (dir.join("../include"), name)]);
     }
-    for name in names.roots {
+    for name in cudnn::ROOT_VARIABLES {
         let Some(root) = env.path(name) else { continue };
         // NVIDIA's archives for Arm servers have the same layout as those for PCs; their files show the architecture.
         let plain = Some(root.join("lib")).filter(|dir| layout.cross && file_in(dir, layout).is_some());
@@ -372,7 +371,7 @@ pub(super) fn search_installs(
         search.add_libraries(layout.library_dirs(&place.root), &source, place.reach);
         // The root of a cu13 wheel is next to the library's.
         let wheel =
-            place.root.parent().filter(|parent| parent.ends_with("nvidia")).map(|nvidia| nvidia.join(CUDNN.key));
+            place.root.parent().filter(|parent| parent.ends_with("nvidia")).map(|nvidia| nvidia.join(cudnn::KEY));
         if let Some(wheel) = wheel.filter(|wheel| !layout.cross || file_in(&wheel.join("lib"), layout).is_some()) {
             search.add_includes([wheel.join("include")], &source, place.reach);
             search.add_libraries([wheel.join("lib")], &source, place.reach);
@@ -400,12 +399,12 @@ pub(super) fn search_installs(
         search.add_libraries([conda.join("lib")], "CONDA_PREFIX", Precedence::Listed);
     }
     for (variable, site) in site_packages(env) {
-        let wheel = format!("nvidia/{}", CUDNN.key);
+        let wheel = format!("nvidia/{}", cudnn::KEY);
         let source = format!("{variable} (wheel {wheel})");
         search.add_includes([site.join(&wheel).join("include")], &source, Precedence::Listed);
         search.add_libraries([site.join(&wheel).join("lib")], &source, Precedence::Listed);
     }
-    for package in pkg_config::find_packages(env, system_root, layout, CUDNN.key) {
+    for package in pkg_config::find_packages(env, system_root, layout, cudnn::KEY) {
         let source = format!("pkg-config ({})", package.file);
         let (mut includes, mut below) = (package.includes, package.libraries);
         if let Some(root) = &package.root {

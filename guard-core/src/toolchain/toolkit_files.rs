@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use super::host_compiler::Limits;
 use super::places::Layout;
 use super::{LinkedCudart, Sourced, ToolkitHeaders, host_compiler, pkg_config, places};
-use crate::knowledge::vendor;
+use crate::knowledge::cudnn;
 use crate::model::version::{CudaVersion, Version};
 use crate::sys::files;
 
@@ -96,7 +96,7 @@ pub(super) fn cudart_in(layout: &Layout, dir: &Path, source: &str) -> Option<Lin
         found.or_else(|| Some(dir.join("libcudart_static.a")).filter(|file| file.is_file()))?
     };
     let real = path.canonicalize().ok()?;
-    let numbers = vendor::numbers_of(&real.file_name()?.to_string_lossy());
+    let numbers = cudnn::numbers_of(&real.file_name()?.to_string_lossy());
     let version = match numbers[..] {
         [major, minor, patch, ..] => Some(Sourced::new(Version::new(major, minor, patch), real.display().to_string())),
         // Up to 10.2 the soname contains the complete release (libcudart.so.10.2); for 11 it is always 11.0.

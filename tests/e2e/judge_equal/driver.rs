@@ -9,11 +9,12 @@ use std::sync::OnceLock;
 
 use cargo_cudaguard::host::judge::judge;
 use cargo_cudaguard::host::machine::{Driver, Gpu, HostLibrary, LibraryState, LoaderVersion, Machine as Described};
+use cargo_cudaguard::knowledge::vendor::{self, CUDNN};
 use cargo_cudaguard::verdict::Verdict;
+use cudaguard::internal::cudnn;
 use cudaguard::internal::manifest::{GpuCoverage, Linkage, Manifest, PtxFallback, RecordedCudart, Requirement};
 use cudaguard::internal::policy::GpuNeed;
 use cudaguard::internal::tables;
-use cudaguard::internal::vendor::{self, CUDNN};
 use cudaguard::internal::version::{CudaVersion, DriverRelease};
 use cudaguard_tests::{Call, Dice, Outcome, Scratch, e2e, last_report, places, skip, sorted_codes, tools, world};
 
@@ -280,7 +281,7 @@ impl Machine {
 
 /// Returns the cuDNN of a machine.
 pub(crate) fn cudnn_of(machine: &Described) -> LibraryState<'_> {
-    let library = machine.library_files(CUDNN).and_then(<[_]>::first);
+    let library = machine.library_files(&CUDNN).and_then(<[_]>::first);
     library.map_or(LibraryState::Absent, LibraryState::Found)
 }
 
@@ -414,7 +415,7 @@ fn with_cudnn(mut manifest: Manifest, built: &str) -> Manifest {
 /// Adds a dlopened cuDNN 9.5, with the sub-library that returns the CUDA release it was built with.
 fn with_graph(manifest: Manifest) -> Manifest {
     let mut manifest = with_cudnn(manifest, "9.5.0");
-    let part = CUDNN.needed_parts(9).next().expect("a part");
+    let part = cudnn::needed_parts(9).next().expect("a part");
     manifest.requires.insert(1, Requirement::for_part(part));
     manifest
 }

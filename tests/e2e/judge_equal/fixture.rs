@@ -5,10 +5,11 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
+use cargo_cudaguard::knowledge::vendor::CUDNN;
+use cudaguard::internal::cudnn;
 use cudaguard::internal::manifest::{Component, Linkage, Manifest, Requirement};
 use cudaguard::internal::note;
 use cudaguard::internal::policy::Runtime;
-use cudaguard::internal::vendor::CUDNN;
 use cudaguard::internal::version::Version;
 use cudaguard_tests::{Call, Scratch, once, places, tools};
 
@@ -257,7 +258,7 @@ pub(crate) fn manifest(name: &str, built: Version, linkage: Linkage) -> Manifest
         patch_refuse: false,
         required: false,
     }];
-    requires.extend(CUDNN.parts_of_major(built.major).map(Requirement::for_part));
+    requires.extend(cudnn::parts_of_major(built.major).map(Requirement::for_part));
     Manifest {
         component: Component { name: name.to_owned(), version: "0.1.0".to_owned() },
         cudaguard: "0.1.0".to_owned(),

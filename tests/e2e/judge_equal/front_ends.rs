@@ -6,10 +6,10 @@ use std::path::Path;
 
 use cargo_cudaguard::host::judge::{judge, together};
 use cargo_cudaguard::host::machine::Machine as Described;
+use cargo_cudaguard::knowledge::vendor::{CUDART, CUDNN};
 use cargo_cudaguard::verdict::Verdict;
 use cudaguard::internal::finding::{self, Finding, MessageTemplate, Severity, Values};
 use cudaguard::internal::manifest::Manifest;
-use cudaguard::internal::vendor::{CUDART, CUDNN};
 use cudaguard_tests::{Call, command, e2e};
 use serde_json::Value;
 

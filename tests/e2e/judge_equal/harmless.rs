@@ -7,10 +7,10 @@ use std::thread;
 use std::time::Duration;
 
 use cargo_cudaguard::guard::{self, Tool};
+use cudaguard::internal::cudnn;
 use cudaguard::internal::guard::GuardObjects;
 use cudaguard::internal::manifest::{Component, Linkage, Manifest};
 use cudaguard::internal::note;
-use cudaguard::internal::vendor::CUDNN;
 use cudaguard_tests::{Call, Outcome, Scratch, e2e, last_report, skip, tools};
 
 use super::fixture::{Arch, MAIN, NATIVE, Says, descriptor, manifest, templates, version};
@@ -35,7 +35,7 @@ impl Scene {
             let word = (!graph.is_empty()).then(|| version(graph));
             NATIVE.part(&scratch.join("lib").join(file), symbol, word, "-Wl,--hash-style=gnu");
         }
-        for part in CUDNN.parts_of_major(9).filter(|part| part.symbol.is_empty()) {
+        for part in cudnn::parts_of_major(9).filter(|part| part.symbol.is_empty()) {
             NATIVE.part(&scratch.join("lib").join(part.file), "", None, "-Wl,--hash-style=gnu");
         }
         let program = scratch.join("program");

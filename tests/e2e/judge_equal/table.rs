@@ -9,10 +9,11 @@ use cargo_cudaguard::host::judge::judge;
 use cargo_cudaguard::host::machine::{
     HostLibrary, HostLibraryPart, LibraryState, LoaderVersion as Own, Machine as Described,
 };
+use cargo_cudaguard::knowledge::vendor;
 use cargo_cudaguard::verdict::Verdict;
+use cudaguard::internal::cudnn;
 use cudaguard::internal::finding::{Finding, MessageTemplate, Values};
 use cudaguard::internal::manifest::{Linkage, Manifest, Opens, Requirement};
-use cudaguard::internal::vendor::{self, CUDNN};
 use cudaguard::internal::version::{CudaVersion, Version};
 use cudaguard_tests::{Scratch, e2e, last_report, sorted_codes};
 
@@ -110,8 +111,8 @@ fn number(v: Version) -> u32 {
 /// A cuDNN as NVIDIA ships it: the sub-library exports the version, and the loader library returns it.
 fn whole(text: &str) -> Machine {
     let v = version(text);
-    let part = |part: &vendor::Part| (part.file, if part.symbol.is_empty() { Part::NoWord } else { Part::Word(v) });
-    let parts = CUDNN.parts_of_major(v.major).map(part).collect();
+    let part = |part: &cudnn::CudnnPart| (part.file, if part.symbol.is_empty() { Part::NoWord } else { Part::Word(v) });
+    let parts = cudnn::parts_of_major(v.major).map(part).collect();
     Machine {
         loader: Some(Loader { major: v.major, name: None, says: Says::Number(number(v)) }),
         parts,
@@ -121,7 +122,8 @@ fn whole(text: &str) -> Machine {
 
 /// A single library without a version and without an answer.
 fn single(major: u32) -> Machine {
-    let parts = CUDNN.parts_of_major(major).filter(|part| !part.needed).map(|part| (part.file, Part::NoWord)).collect();
+    let parts =
+        cudnn::parts_of_major(major).filter(|part| !part.needed).map(|part| (part.file, Part::NoWord)).collect();
     Machine { loader: Some(Loader { major, name: None, says: Says::Nothing }), parts, ..Machine::default() }
 }
 
@@ -178,7 +180,7 @@ impl Machine {
         for (file, part) in &self.parts {
             let path = lib.join(file);
             let symbol = symbol_of(file);
-            let tells = CUDNN.needed_parts(9).any(|needed| needed.file == *file);
+            let tells = cudnn::needed_parts(9).any(|needed| needed.file == *file);
             match (part, self.made_with.filter(|_| tells)) {
                 (Part::Word(v), Some(cuda)) => arch.part_made_with(&path, symbol, *v, cuda),
                 (part, _) => Self::build_part(arch, &path, symbol, part),
@@ -245,9 +247,7 @@ impl Machine {
         });
         let word = parts.iter().find_map(|part| part.version);
         let answer = match loader.says {
-            Says::Number(number) if number >= 1000 => {
-                CUDNN.asked.as_ref().and_then(|asked| asked.version_of_answer(number.into()))
-            }
+            Says::Number(number) if number >= 1000 => vendor::version_of_answer(&cudnn::GETTER, number.into()),
             _ => None,
         };
         let library = HostLibrary {

@@ -4,12 +4,13 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use cargo_cudaguard::binary::dlopen_note::note_text;
+use cargo_cudaguard::knowledge::vendor::CUDNN;
+use cudaguard::internal::cudnn;
 use cudaguard::internal::env::Env;
 use cudaguard::internal::guard::{self, GuardObjects, NoteSource};
 use cudaguard::internal::manifest::{BuiltWith, Component, Linkage, Manifest, Requirement};
 use cudaguard::internal::note;
 use cudaguard::internal::policy::Runtime;
-use cudaguard::internal::vendor::CUDNN;
 use cudaguard::internal::version::Version;
 use cudaguard_tests::parts;
 use cudaguard_tests::run::unless_busy;
@@ -30,7 +31,7 @@ pub(crate) fn manifest(component: &str, built: Version, linkage: Linkage) -> Man
         patch_refuse: false,
         required: false,
     }];
-    requires.extend(CUDNN.needed_parts(built.major).map(Requirement::for_part));
+    requires.extend(cudnn::needed_parts(built.major).map(Requirement::for_part));
     Manifest {
         component: Component { name: component.to_owned(), version: "0.1.0".to_owned() },
         cudaguard: "0.1.0".to_owned(),

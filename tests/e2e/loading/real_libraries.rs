@@ -8,8 +8,8 @@ use cargo_cudaguard::binary::elf::{Elf, Symbol};
 use cargo_cudaguard::binary::file::{Binary, BinaryKind};
 use cargo_cudaguard::binary::mapped_file::Contents;
 use cargo_cudaguard::binary::symbols;
+use cargo_cudaguard::knowledge::vendor::{CUDART, CUDNN};
 use cudaguard::internal::manifest::Linkage;
-use cudaguard::internal::vendor::{CUDART, CUDNN};
 use cudaguard::internal::version::Version;
 use cudaguard_tests::{Scratch, e2e, parts, tools};
 
@@ -17,7 +17,7 @@ use super::guarded_programs;
 
 fn linkage(path: &Path) -> (Linkage, Linkage) {
     let binary = Binary::read(path).unwrap();
-    (binary.linkage(&CUDART), binary.linkage(CUDNN))
+    (binary.linkage(&CUDART), binary.linkage(&CUDNN))
 }
 
 #[e2e(slow)]
@@ -90,7 +90,7 @@ fn cudnn_file_names_its_version() {
         assert_eq!(elf.soname(), Some(file));
         let binary = Binary::read(&path).unwrap();
         assert_eq!(
-            (binary.kind, binary.linkage(CUDNN)),
+            (binary.kind, binary.linkage(&CUDNN)),
             (BinaryKind::SharedLibrary, Linkage::Static),
             "{name}: it is inside itself"
         );

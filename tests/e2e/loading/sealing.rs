@@ -7,10 +7,10 @@ use std::process::{Command, Output, Stdio};
 use std::time::Duration;
 
 use cargo_cudaguard::binary::file::{Binary, BinaryKind};
+use cargo_cudaguard::knowledge::vendor::{CUDART, CUDNN};
 use cargo_cudaguard::linked::seal::{LinkObservation, SealResult, seal_file};
 use cudaguard::internal::arch::{Arch, Suffix, Target};
 use cudaguard::internal::manifest::{Linkage, Manifest};
-use cudaguard::internal::vendor::{CUDART, CUDNN};
 use cudaguard::internal::version::Version;
 use cudaguard_tests::run::unless_busy;
 use cudaguard_tests::{Scratch, e2e, tools};
@@ -68,7 +68,7 @@ fn seal_works_with_all_linkers() {
                 "{linker} {name}"
             );
             assert_eq!(
-                (binary.linkage(CUDNN), binary.linkage(&CUDART)),
+                (binary.linkage(&CUDNN), binary.linkage(&CUDART)),
                 (Linkage::Linked, Linkage::None),
                 "{linker} {name}"
             );

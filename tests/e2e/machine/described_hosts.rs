@@ -6,7 +6,7 @@ use cargo_cudaguard::binary::symbols::Bound;
 use cargo_cudaguard::host::machine::{
     CompatPackage, Driver, Gpu, GpuState, HostLibrary, HostLibraryPart, LoaderVersion, Machine, MachineKind,
 };
-use cudaguard::internal::vendor;
+use cargo_cudaguard::knowledge::vendor;
 use cudaguard::internal::version::{CudaVersion, DriverRelease, Version};
 use cudaguard_tests::{Call, Scratch, codes, command, e2e, places, snapshot};
 use serde_json::Value;
@@ -291,7 +291,7 @@ fn schema_and_page_list_all_keys() {
             state: Some(GpuState::ResetRequired),
             listed: true,
         }]),
-        libraries: vendor::ALL.into_iter().map(|of| (of.key, vec![library.clone()])).collect(),
+        libraries: vendor::DESCRIBED.into_iter().map(|of| (of.key, vec![library.clone()])).collect(),
         variables: vec![("CUDA_VISIBLE_DEVICES".to_owned(), "0".to_owned())],
         sources: vec![("driver.user".to_owned(), "x".to_owned())],
         warnings: vec!["x".to_owned()],

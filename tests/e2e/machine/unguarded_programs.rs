@@ -36,7 +36,7 @@ impl Fixture {
         // libcuda and NCCL have no symbol versions.
         if !soname.starts_with("libcuda.") && !soname.starts_with("libnccl") {
             // Wheel repair does not change the version names.
-            let node = cudaguard::internal::vendor::plain_name(soname);
+            let node = cargo_cudaguard::knowledge::vendor::plain_name(soname);
             let map = self.0.file("versions.map", format!("{node} {{ global: *; }};"));
             arguments.push(format!("-Wl,--version-script={}", map.display()));
         }

@@ -9,11 +9,11 @@ use std::path::{Path, PathBuf};
 
 use cargo_cudaguard::binary::file::Binary;
 use cargo_cudaguard::host::machine::{Components, Driver, Gpu, HostLibrary, Machine};
+use cargo_cudaguard::knowledge::vendor::CUDNN;
 use cargo_cudaguard::linked::evidence::Evidence;
 use cargo_cudaguard::verdict::Verdict;
 use cudaguard::internal::manifest::{Manifest, Requirement};
 use cudaguard::internal::tables;
-use cudaguard::internal::vendor::CUDNN;
 use cudaguard::internal::version::{CudaVersion, DriverRelease, Version};
 use cudaguard_tests::{Dice, Scratch, command, e2e};
 

@@ -7,8 +7,8 @@ use std::path::Path;
 
 use cudaguard::internal::arch::{Arch, Suffix, Target};
 use cudaguard::internal::coverage::compatibility::Compatibility;
+use cudaguard::internal::cudnn;
 use cudaguard::internal::tables::{self, Cc, CcSupport};
-use cudaguard::internal::vendor::CUDNN;
 use cudaguard::internal::version::{CudaVersion, DriverRelease, Version};
 use cudaguard_tests::{Call, Scratch, parts};
 
@@ -275,7 +275,7 @@ pub(crate) fn cudnn(dir: &Path, cuda_major: u32) -> Result<Vec<Measurement>, Str
     };
     let version = Version::new(macro_("CUDNN_MAJOR ")?, macro_("CUDNN_MINOR ")?, macro_("CUDNN_PATCHLEVEL ")?);
     let row = |what: &str| format!("cuDNN {version} for CUDA {cuda_major}: {what}");
-    let known = CUDNN.release_table().releases_for(cuda_major).contains(&version);
+    let known = cudnn::RELEASES.releases_for(cuda_major).contains(&version);
     let mut measured = vec![Measurement::new(row("known release"), known, true)];
 
     let core = if version.major < 9 { "libcudnn_ops_infer.so.8" } else { "libcudnn_ops.so.9" };
@@ -288,10 +288,10 @@ pub(crate) fn cudnn(dir: &Path, cuda_major: u32) -> Result<Vec<Measurement>, Str
         code.iter().filter(|target| matches!(target, Target::Cubin(_))).map(|target| target.base_arch().cc()).min();
     measured.push(Measurement::new(
         row("oldest GPU"),
-        capability(CUDNN.release_table().min_cc(version, cuda_major)),
+        capability(cudnn::RELEASES.min_cc(version, cuda_major)),
         capability(oldest),
     ));
-    if let Some(newest) = CUDNN.release_table().newest_cc(version, cuda_major) {
+    if let Some(newest) = cudnn::RELEASES.newest_cc(version, cuda_major) {
         let served = code.iter().any(|target| target.compatibility_with(newest) == Compatibility::Yes);
         measured.push(Measurement::new(row(&format!("code for {}", capability(Some(newest)))), true, served));
     }

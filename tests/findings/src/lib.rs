@@ -253,7 +253,7 @@ impl Findings {
         let _ = write!(
             out,
             "}}\n\n/// Names of the placeholders that a text may contain.\nconst FIELDS: &[&str] = &{names:?};\n\n\
-             /// Parts of texts that name something of Linux, and the same for Windows.\nconst WINDOWS: &[(&str, &str)] = &{:?};\n\n\
+             /// Parts of texts that name something of Linux, and the same for Windows.\npub const WINDOWS_NAMES: &[(&str, &str)] = &{:?};\n\n\
              /// Values of hints that differ by the tool that builds: for cargo, CMake and other tools.\n\
              const FRONT_ENDS: &[(&str, [&str; 3])] = &{:?};\n",
             self.windows, self.front_ends

@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 
 use crate::binary::elf::Elf;
 use crate::binary::pe::Pe;
+use crate::knowledge::vendor::{CodeMark, Library};
 use cudaguard::internal::file_error::FileProblem;
-use cudaguard::internal::vendor::{CodeMark, Library};
 use cudaguard::internal::version::Version;
 use memchr::memmem;
 

@@ -7,8 +7,8 @@ use memchr::memmem;
 use crate::binary::elf::{self, Elf};
 use crate::binary::pe::Pe;
 use crate::binary::searcher::Searcher;
+use crate::knowledge::vendor::{self, CodeMark, Traces};
 use cudaguard::internal::file_error::FileProblem;
-use cudaguard::internal::vendor::{self, CodeMark, Traces};
 use object::elf::{PF_X, PT_LOAD, SHF_ALLOC, SHF_EXECINSTR, SHT_PROGBITS};
 
 /// The parts of a file that contain its constants: loaded, and neither code, kernels nor notes (notes contain names of
@@ -25,7 +25,7 @@ type StringPlace = (usize, usize);
 /// Returns every text by which [`super::detect_linkage`] detects a library.
 fn linkage_markers() -> Vec<&'static str> {
     let mut markers = Vec::new();
-    for library in vendor::ALL {
+    for library in vendor::DESCRIBED {
         let Traces { functions, answers, opened_for, inside, inside_pe, .. } = &library.traces;
         markers.extend(functions.iter().chain(answers).chain([opened_for]));
         markers.extend(inside.iter().chain(inside_pe.iter().copied().flatten()).map(|mark| mark.text));

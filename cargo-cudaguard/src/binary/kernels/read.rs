@@ -18,8 +18,8 @@ use object::elf::{EM_CUDA, ET_REL};
 use super::fatbin;
 use super::{Container, ImageForm, ImageKind, KernelImage, KernelPlace, Kernels, Role, cover, cubin, lto, ptx, scan};
 use crate::binary::elf::Elf;
+use crate::knowledge::vendor;
 use cudaguard::internal::file_error::FileProblem;
-use cudaguard::internal::vendor;
 use parallel::{Task, WORTH_THREADS, at_once, remove_overlaps, section_tasks};
 
 /// Size of the smallest header in an ELF file's tables.

@@ -9,9 +9,9 @@ use crate::binary::kernels::tests::writer::{cubin, fatbin};
 use crate::binary::kernels::tests::{compute, sm};
 use crate::binary::kernels::{self, Kernels};
 use crate::binary::mapped_file::Contents;
+use crate::knowledge::vendor::{CUDART, CUDNN};
 use cudaguard::internal::file_error::FileError;
 use cudaguard::internal::manifest::Linkage;
-use cudaguard::internal::vendor::{CUDART, CUDNN};
 use object::elf::{EM_AARCH64, EM_X86_64};
 
 const CODE: u32 = 0x6000_0020;
@@ -202,7 +202,7 @@ fn image_is_read_completely() {
     );
     assert_eq!(binary.needed, ["cudart64_12.dll", "KERNEL32.dll"]);
     assert_eq!(binary.delay_loaded, ["cudnn64_9.dll"]);
-    assert_eq!((binary.linkage(&CUDART), binary.linkage(CUDNN)), (Linkage::Linked, Linkage::Dlopened));
+    assert_eq!((binary.linkage(&CUDART), binary.linkage(&CUDNN)), (Linkage::Linked, Linkage::Dlopened));
     let bound: Vec<_> = binary.bound.iter().map(|bound| (&*bound.soname, &*bound.name)).collect();
     assert!(bound.contains(&("cudnn64_9.dll", "cudnnBackendPopulateCudaGraph")), "{bound:?}");
     assert_eq!(binary.soname.as_deref(), Some("mine.dll"));

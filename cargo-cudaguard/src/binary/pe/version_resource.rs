@@ -2,8 +2,8 @@
 
 use std::fmt;
 
+use crate::knowledge::vendor::{CUDART, Library};
 use cudaguard::internal::bytes::u16_at;
-use cudaguard::internal::vendor::{CUDART, Library};
 use cudaguard::internal::version::{CudaVersion, Version};
 use memchr::memmem;
 
@@ -77,7 +77,7 @@ pub(crate) fn version_in_resource(library: Option<&Library>, resource: &VersionR
 #[cfg(test)]
 mod tests {
     use super::*;
-    use cudaguard::internal::vendor::CUDNN;
+    use crate::knowledge::vendor::CUDNN;
 
     #[test]
     fn resource_states_the_version() {
@@ -90,8 +90,8 @@ mod tests {
         assert_eq!(version_in_resource(Some(&CUDART), &cudart), Some(Version::new(12, 9, 79)));
         let undescribed = resource([6, 14, 11, 11080], "NVIDIA CUDA Runtime");
         assert_eq!(version_in_resource(Some(&CUDART), &undescribed), Some(Version::new(11, 8, 0)));
-        assert_eq!(version_in_resource(Some(CUDNN), &resource([9, 1, 0, 70], "")), Some(Version::new(9, 1, 0)));
-        assert_eq!(version_in_resource(Some(CUDNN), &resource([6, 14, 11, 10000], "")), None);
-        assert_eq!(version_in_resource(Some(CUDNN), &resource([0, 0, 0, 0], "")), None);
+        assert_eq!(version_in_resource(Some(&CUDNN), &resource([9, 1, 0, 70], "")), Some(Version::new(9, 1, 0)));
+        assert_eq!(version_in_resource(Some(&CUDNN), &resource([6, 14, 11, 10000], "")), None);
+        assert_eq!(version_in_resource(Some(&CUDNN), &resource([0, 0, 0, 0], "")), None);
     }
 }

@@ -22,9 +22,9 @@ use crate::host::dry_run::{
     is_of_program, load_opened_here, load_opened_inside, symbol_findings, symbol_findings_among,
 };
 use crate::host::machine::extend_new;
+use crate::knowledge::vendor::plain_name;
 use cudaguard::internal::env::Env;
 use cudaguard::internal::finding::{Finding, MessageTemplate, Values};
-use cudaguard::internal::vendor::plain_name;
 use object::elf::{EM_NONE, Machine};
 
 /// Maximum number of requests for libraries. A real environment with 5000 files needs fewer than 100000.

@@ -13,10 +13,10 @@ use crate::binary::pe::Pe;
 use crate::family::{Member, is_installed};
 use crate::host::dry_run::is_of_program;
 use crate::host::machine::cudnn_soname;
+use crate::knowledge::vendor::{CUDNN, is_libcuda, is_of_driver, plain_name};
 use cudaguard::internal::env::Env;
 use cudaguard::internal::file_error::{FileError, FileProblem};
 use cudaguard::internal::finding::{MessageFragment, MessageTemplate, Values};
-use cudaguard::internal::vendor::{CUDNN, is_libcuda, is_of_driver, plain_name};
 
 /// Returns true for a program or library for Windows.
 pub(crate) fn has_dlls(file: &Binary) -> bool {

@@ -6,6 +6,7 @@ use std::io::{Read as _, Seek as _};
 use std::path::Path;
 use std::sync::Arc;
 
+use cudaguard::internal::cudnn;
 use sha2::{Digest as _, Sha256};
 
 pub(super) use crate::artifact::file_name;
@@ -21,11 +22,11 @@ use crate::family::{self, Member, Release, is_of_nvidia, version_in_file};
 use crate::host::dry_run::{FileOpens, is_dll_name, is_of_program, reaches_cuda};
 use crate::host::machine::Components;
 use crate::host::machine::oldest_driver::{driver_needs, machine_with_gpu};
+use crate::knowledge::vendor::{self, CUDART, CUDNN, Library, is_libcuda, plain_name};
 use crate::linked::evidence::Evidence;
 use cudaguard::internal::file_error::FileProblem;
 use cudaguard::internal::finding::Code;
 use cudaguard::internal::manifest::Linkage;
-use cudaguard::internal::vendor::{self, CUDART, CUDNN, Library, is_libcuda, plain_name};
 use cudaguard::internal::version::{CudaVersion, Version};
 use object::elf::Machine;
 
@@ -165,7 +166,7 @@ impl ArtifactMember {
         };
         let evidence = Evidence::from_binary(&binary, &kernels);
         let not_examined = binary.not_examined();
-        let reached = vendor::ALL.iter().any(|library| binary.linkage(library) != Linkage::None);
+        let reached = vendor::DESCRIBED.iter().any(|library| binary.linkage(library) != Linkage::None);
         let (own, mut loader) = (file_name(name), MemberLoader::from_binary(name, &binary));
         let needs = binary.imported().any(|name| is_of_nvidia(name));
         let family = Member::read(name, binary.data());
@@ -183,10 +184,12 @@ impl ArtifactMember {
         if components.manifests.iter().all(|manifest| manifest.requires.is_empty()) {
             loader.may_open = opened_without_requirement(&binary);
         }
-        let holds =
-            vendor::ALL.into_iter().filter_map(|library| held_library(library, name, &binary, &evidence)).collect();
+        let holds = vendor::DESCRIBED
+            .into_iter()
+            .filter_map(|library| held_library(library, name, &binary, &evidence))
+            .collect();
         let symbols = VendorSymbols::from_binary(&binary);
-        let part = CUDNN.parts.iter().find(|part| part.file == plain_name(soname));
+        let part = cudnn::PARTS.iter().find(|part| part.file == plain_name(soname));
         let cudnn_part = part.and_then(|_| version_in_file(own, soname, binary.data())).map(|found| found.version);
         binary.close();
         Ok((

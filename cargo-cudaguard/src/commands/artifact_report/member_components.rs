@@ -23,9 +23,9 @@ use crate::host::machine::{
     BroughtCudnn, Choice, Components, HostLibrary as Found, LinkedCudnn, LoadedModule, Needed, OpenedByName, Variant,
     cudnn_soname, is_cudnn_row, opened_cudnn, read_parts_of,
 };
+use crate::knowledge::vendor::{CUDNN, LIBCUDA, plain_name, stem_of};
 use cudaguard::internal::finding::Finding;
 use cudaguard::internal::manifest::Requirement;
-use cudaguard::internal::vendor::{CUDNN, LIBCUDA, plain_name, stem_of};
 use cudaguard::internal::version::DriverRelease;
 
 /// Why there is nothing to check in GPU code.
@@ -347,7 +347,7 @@ impl ArtifactReport {
         if !requiring.is_empty() {
             known.extend(["libcuda", "libcudart"]);
             known.extend(self.files.iter().chain(self.links.keys()).map(|name| stem_of(file_name(name))));
-            known.extend(requiring.iter().flat_map(|part| &part.holds).map(|(library, _)| library.stem));
+            known.extend(requiring.iter().flat_map(|part| &part.holds).map(|(library, _)| library.stem()));
         }
         self.judged_loaders().map(move |loader| {
             (loader, loader.may_open.iter().filter(|name| !known.contains(stem_of(name))).cloned().collect())
@@ -415,12 +415,12 @@ impl ArtifactReport {
         let own = object.soname.as_deref().filter(|own| CUDNN.major(own).is_some()).unwrap_or(name);
         let mut found = Found { soname: Some(plain_name(own).into_owned()), taken: true, ..Found::default() };
         if graph.is_on_disk() {
-            found.version = in_name(CUDNN, path);
-            let read = |path: &Path, symbol: &str| read_part(&graph.graph, CUDNN, path, symbol);
-            read_parts_of(&graph.graph, (index, found.version), CUDNN, rows, &mut found, &read);
+            found.version = in_name(&CUDNN, path);
+            let read = |path: &Path, symbol: &str| read_part(&graph.graph, path, symbol);
+            read_parts_of(&graph.graph, (index, found.version), &CUDNN, rows, &mut found, &read);
         } else {
             found.version = self.part_at(graph, path).and_then(ArtifactMember::cudnn_version);
-            read_parts_of(&graph.graph, (index, found.version), CUDNN, rows, &mut found, &|path, _| {
+            read_parts_of(&graph.graph, (index, found.version), &CUDNN, rows, &mut found, &|path, _| {
                 self.part_facts(graph, path)
             });
         }

@@ -8,7 +8,7 @@ use super::{ArtifactReport, ExternalLibrary};
 use crate::binary::examined::NotExamined;
 use crate::family::OpenedLibrary;
 use crate::host::machine::OpenedByName;
-use cudaguard::internal::vendor::{is_libcuda, stem_of};
+use crate::knowledge::vendor::{is_libcuda, stem_of};
 
 impl ArtifactReport {
     /// Returns each member that opens libraries by name which are not in the artifact, with these libraries.

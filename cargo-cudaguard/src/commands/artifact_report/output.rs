@@ -13,8 +13,8 @@ use crate::cli::findings::to_text;
 use crate::cli::json_output::{self, FindingView, Members, texts};
 use crate::commands::inspect::{self, InspectPage, Needs};
 use crate::family::Release;
+use crate::knowledge::vendor;
 use cudaguard::internal::tables;
-use cudaguard::internal::vendor;
 use serde::Serialize;
 
 /// The report as JSON.
@@ -200,7 +200,7 @@ impl ArtifactReport {
         let majors = self.cuda_majors().into_iter();
         page.push_lines("one of", majors.map(|(major, members)| format!("for CUDA {major}: {}", join_some(&members))));
         page.push_title("libraries, over all members");
-        for library in vendor::ALL {
+        for library in vendor::DESCRIBED {
             let mut listed: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
             for part in &self.parts {
                 for (_, version) in part.holds.iter().filter(|(held, _)| held.key == library.key) {

@@ -11,9 +11,9 @@ use std::path::Path;
 
 use crate::binary::file::{Binary, TargetOs};
 use crate::host::machine::Components;
+use crate::knowledge::vendor::{CUDART, CUDNN, Library, is_libcuda, major_of, plain_name};
 use cudaguard::internal::finding::{Finding, MessageTemplate, Severity, Values};
 use cudaguard::internal::manifest::Requirement;
-use cudaguard::internal::vendor::{CUDART, CUDNN, Library, is_libcuda, major_of, plain_name};
 use cudaguard::internal::version::{CudaVersion, Version};
 use serde::Serialize;
 use serde_json::Value;

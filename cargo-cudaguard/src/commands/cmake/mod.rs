@@ -28,11 +28,13 @@ use crate::binary::file::{Binary, BinaryKind};
 use crate::binary::kernels::Kernels;
 use crate::binary::mapped_file::OpenFiles;
 use crate::guard::{self, Tool};
+use crate::knowledge::vendor::{CUDART, CUDNN};
 use crate::linked::check::Linked;
 use crate::linked::evidence::{HostCode, LinkEvidence};
 use crate::linked::seal::{self, ResolvedCudnn};
 use crate::pipeline::{self, SealedFile, check_build};
 use cudaguard::internal::checks;
+use cudaguard::internal::cudnn;
 use cudaguard::internal::env::Env;
 use cudaguard::internal::file_error::FileError;
 use cudaguard::internal::finding::{Finding, MessageTemplate, Values};
@@ -42,7 +44,6 @@ use cudaguard::internal::manifest::{FactSource, Linkage, Manifest};
 use cudaguard::internal::pipeline::fails_build;
 use cudaguard::internal::policy::Policy;
 use cudaguard::internal::toolchain::{BuildSystem, Sourced, Toolchain};
-use cudaguard::internal::vendor::{CUDART, CUDNN};
 use cudaguard::internal::version::Version;
 
 use crate::cli::arguments::CmakeStep;
@@ -435,12 +436,12 @@ fn verify_linked_file(
         by: job.facts.given.by,
         needed: &binary.needed,
         cudart: binary.linkage_in_build(&CUDART),
-        library: binary.linkage_in_build(CUDNN),
+        library: binary.linkage_in_build(&CUDNN),
         rpath: rpath.as_deref(),
         runpath: runpath.as_deref(),
         dirs: &dirs,
     };
-    let linked_to = binary.linkage_in_build(CUDNN) == Linkage::Linked;
+    let linked_to = binary.linkage_in_build(&CUDNN) == Linkage::Linked;
     let mut library = if linked_to { linked_library(env, job, policy, binary, linked_from) } else { Vec::new() };
     let mut taken = None;
     // CMake knows the include path of the compiler, so the detected headers are the included ones.
@@ -535,7 +536,7 @@ fn linked_library(
     let toolchain = job.build_inputs().detect_toolchain(env, policy, dirs);
     let Some(library) = toolchain.library_used() else { return Vec::new() };
     let dir = library.path.parent();
-    let is_the_one = binary.needed.contains(&format!("{}.{}", CUDNN.link_name(), library.major))
+    let is_the_one = binary.needed.contains(&format!("{}.{}", cudnn::LINK_NAME, library.major))
         && dirs.iter().chain(&job.facts.given.libraries).any(|known| dir == Some(&known.value));
     if !is_the_one {
         return Vec::new();

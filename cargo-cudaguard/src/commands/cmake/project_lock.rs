@@ -8,6 +8,7 @@ use std::process::ExitCode;
 
 use crate::binary::file::{Binary, FoundNote};
 use crate::binary::manifest_decoder::decode;
+use crate::knowledge::vendor::CUDNN;
 use crate::linked::linked_lock::observe_manifest;
 use crate::pipeline::check_build;
 use cudaguard::internal::env::Env;
@@ -15,7 +16,6 @@ use cudaguard::internal::finding::{Code, Finding};
 use cudaguard::internal::lock::{FILE, Lock, Pins, same_release};
 use cudaguard::internal::manifest::Manifest;
 use cudaguard::internal::toolchain::Toolchain;
-use cudaguard::internal::vendor::CUDNN;
 
 use super::NOTE;
 use super::dedup::modified;

@@ -10,12 +10,13 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::guard::Tool;
+use crate::knowledge::vendor::CUDNN;
+use cudaguard::internal::cudnn;
 use cudaguard::internal::file_error::{FileError, FileProblem};
 use cudaguard::internal::files;
 use cudaguard::internal::manifest::Component;
 use cudaguard::internal::shell_words::split_words;
 use cudaguard::internal::toolchain::{BuildSystem, BuildSystemFacts, HostCompiler, Sourced, include_flags};
-use cudaguard::internal::vendor::CUDNN;
 
 /// The first line of a facts file. Only the same revision writes and reads the format.
 pub(crate) const HEAD: &str = "cudaguard-facts 1";
@@ -219,7 +220,7 @@ impl TargetDescription {
             libraries: lines.paths("link-directory", &of_target("a link directory", "--library-dir")),
             archs: named_archs.or(archs.filter(|_| kernels)),
             native: lines.single_value("native").map(|text| Sourced::new(text, "CMAKE_CUDA_ARCHITECTURES_NATIVE")),
-            library_include: lines.path(&format!("{}-include", CUDNN.key), CUDNN.names.include),
+            library_include: lines.path(&format!("{}-include", CUDNN.key), cudnn::INCLUDE_VARIABLE),
         }
     }
 

@@ -3,9 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
+use crate::knowledge::vendor;
 use cudaguard::internal::manifest::Requirement;
 use cudaguard::internal::tables;
-use cudaguard::internal::vendor;
 use cudaguard::internal::version::{CudaVersion, DriverRelease, Version};
 
 use crate::artifact::file_name;

@@ -6,11 +6,11 @@ use std::io::{BufWriter, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+use crate::knowledge::vendor::CUDNN;
 use cudaguard::internal::env::Env;
 use cudaguard::internal::finding::{Code, Effect};
 use cudaguard::internal::json;
 use cudaguard::internal::sanitize;
-use cudaguard::internal::vendor::CUDNN;
 
 use super::{FleetSize, InputPlace, LONGEST_LABEL, pluralize, read_fleet, shorten};
 use crate::cli::arguments::{Output, VerifyOptions};

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fs::File;
 use std::path::Path;
 
-use cudaguard::internal::vendor::{numbers_in_name, plain_name, stem_of};
+use crate::knowledge::vendor::{numbers_in_name, plain_name, stem_of};
 
 use crate::artifact::file_name;
 use crate::cli::report::CliError;
@@ -42,7 +42,7 @@ impl BundledLibrary {
         let package_purl = member.package.as_ref().map(|package| package.purl.as_str());
         let purl = if let Some(part) = part {
             let library = plain_name(own);
-            let held = part.holds.iter().find(|(held, _)| own.starts_with(held.stem));
+            let held = part.holds.iter().find(|(held, _)| own.starts_with(held.stem()));
             version = held.and_then(|(_, version)| version.clone()).or_else(|| part.released_version());
             // A DLL keeps its name; the tables have that on Linux.
             if !own.to_ascii_lowercase().ends_with(".dll") {

@@ -2,8 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use crate::knowledge::vendor::{CUDART, CUDNN, is_libcuda};
 use cudaguard::internal::manifest::{Linkage, Manifest, Requirement};
-use cudaguard::internal::vendor::{CUDART, CUDNN, is_libcuda};
 
 use super::Inexpressible;
 use super::bill::{BilledFile, generic_purl};
@@ -147,8 +147,8 @@ fn add_embedded_parts(manifest: &Manifest, put: &mut impl FnMut(&str, &'static s
     let cudart = manifest.cudart.filter(|cudart| cudart.linkage == Linkage::Static);
     let guarded = manifest.library.as_ref().filter(|library| library.linkage == Linkage::Static);
     let all = [
-        cudart.and_then(|cudart| Some((CUDART.stem, cudart.version?.to_string()))),
-        guarded.map(|library| (CUDNN.stem, library.version.to_string())),
+        cudart.and_then(|cudart| Some((CUDART.stem(), cudart.version?.to_string()))),
+        guarded.map(|library| (CUDNN.stem(), library.version.to_string())),
     ];
     for (stem, version) in all.into_iter().flatten() {
         let part = FamilyPart {

@@ -6,7 +6,7 @@
 
 use std::fmt::Write as _;
 
-use cudaguard::internal::vendor::CUDNN;
+use crate::knowledge::vendor::CUDNN;
 use cudaguard::internal::version::CudaVersion;
 
 use super::Inexpressible;

@@ -8,7 +8,7 @@
 
 use std::fmt::Write as _;
 
-use cudaguard::internal::vendor::CUDNN;
+use crate::knowledge::vendor::CUDNN;
 
 use super::Inexpressible;
 use super::{RequirementsQuery, RequirementsRow, comment_lines, processor_comes_with};

@@ -25,11 +25,11 @@ use std::process::ExitCode;
 
 use crate::host::machine::Components;
 use crate::host::machine::placement::{GpuRange, Placement, PlacementError};
+use crate::knowledge::vendor::CUDNN;
 use cudaguard::internal::env::Env;
 use cudaguard::internal::finding::Code;
 use cudaguard::internal::sanitize;
 use cudaguard::internal::tables;
-use cudaguard::internal::vendor::CUDNN;
 use cudaguard::internal::version::CudaVersion;
 
 use crate::cli::arguments::RequirementsFormat;

@@ -8,8 +8,8 @@
 use std::fmt::Write as _;
 
 use crate::host::machine::placement::LibraryRange;
+use crate::knowledge::vendor::CUDNN;
 use cudaguard::internal::tables;
-use cudaguard::internal::vendor::CUDNN;
 
 use super::Inexpressible;
 use super::text::jetpack_of;

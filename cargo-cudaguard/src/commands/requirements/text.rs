@@ -6,9 +6,9 @@ use crate::host::judge::gpu_answer::Service;
 use crate::host::machine::oldest_driver::OldestDriver;
 use crate::host::machine::placement::{GpuRange, Placement};
 use crate::knowledge::jetpack::jetpack_for;
+use crate::knowledge::vendor::CUDNN;
 use cudaguard::internal::sanitize;
 use cudaguard::internal::tables;
-use cudaguard::internal::vendor::CUDNN;
 use cudaguard::internal::version::CudaVersion;
 
 use super::{RequirementsQuery, describe_span, span_of, unfit_reason};

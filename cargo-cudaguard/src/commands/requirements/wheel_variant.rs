@@ -9,8 +9,8 @@
 use std::fmt::Write as _;
 
 use crate::host::judge::gpu_answer::Service;
+use crate::knowledge::vendor::CUDNN;
 use cudaguard::internal::tables;
-use cudaguard::internal::vendor::CUDNN;
 use cudaguard::internal::version::CudaVersion;
 
 use super::Inexpressible;

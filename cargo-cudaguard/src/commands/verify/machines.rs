@@ -5,10 +5,10 @@ use std::fs::{self, File};
 use std::io::{BufReader, Read as _};
 use std::path::Path;
 
+use crate::knowledge::vendor::CUDNN;
 use cudaguard::internal::check_regular_file;
 use cudaguard::internal::finding::Code;
 use cudaguard::internal::tables;
-use cudaguard::internal::vendor::CUDNN;
 use cudaguard::internal::version::{DriverRelease, Version};
 
 use crate::cli::arguments::Flags;

@@ -9,11 +9,12 @@ use crate::host::machine::{
     Gpu, HostLibrary, HostLibraryPart, LoaderVersion, Machine, MachineKind, detect, extend_new,
 };
 use crate::knowledge::symptoms::{MachineFact, likeliest_cause};
+use crate::knowledge::vendor::{CUDNN, LIBCUDA};
+use cudaguard::internal::cudnn;
 use cudaguard::internal::env::Env;
 use cudaguard::internal::finding::{Code, Finding, MessageTemplate, Severity, Values};
 use cudaguard::internal::manifest::Component;
 use cudaguard::internal::tables;
-use cudaguard::internal::vendor::{CUDNN, LIBCUDA};
 use cudaguard::internal::version::{CudaVersion, Version};
 
 use super::{CandidateState, DriverCandidate, is_gpu_device, is_nvidia_gpu, name_of};
@@ -144,7 +145,7 @@ pub(super) fn diagnose_host(machine: &Machine, signs: &HostSymptoms) -> Vec<Find
         found.push(MessageTemplate::JitMissingAnybody.to_finding(&values).with_severity(Severity::Warning));
     }
     let gpus = machine.visible_ccs();
-    for library in machine.library_files(CUDNN).into_iter().flatten().filter(|library| library.is_loaded()) {
+    for library in machine.library_files(&CUDNN).into_iter().flatten().filter(|library| library.is_loaded()) {
         found.extend(incomplete_cudnn_finding(library));
         found.extend(library.version.and_then(|version| older_than(version, library.cuda, &gpus, values.clone())));
         found.extend(library.version.and_then(|version| too_new_for(version, &gpus, &values)));
@@ -234,8 +235,7 @@ fn undriven_finding(machine: &Machine, signs: &HostSymptoms, values: &Values) ->
 
 /// Returns true if a cuDNN release is older than each of these GPUs. The finding reports it for every user of cuDNN.
 fn older_than(version: Version, made_with: Option<CudaVersion>, gpus: &[(u8, u8)], values: Values) -> Option<Finding> {
-    let newest =
-        CUDNN.release_table().newest_gpus(version.major)?.newest_for(version, made_with.map(|made| made.major))?;
+    let newest = cudnn::RELEASES.newest_gpus(version.major)?.newest_for(version, made_with.map(|made| made.major))?;
     if gpus.is_empty() || !gpus.iter().all(|cc| cc.0 > newest && !tables::is_tegra(*cc)) {
         return None;
     }
@@ -247,7 +247,7 @@ fn older_than(version: Version, made_with: Option<CudaVersion>, gpus: &[(u8, u8)
 
 /// Returns a finding if this cuDNN no longer supports any of the GPUs.
 fn too_new_for(version: Version, gpus: &[(u8, u8)], values: &Values) -> Option<Finding> {
-    let (dropped_in, oldest) = CUDNN.release_table().gpu_floor(version)?;
+    let (dropped_in, oldest) = cudnn::RELEASES.gpu_floor(version)?;
     if gpus.is_empty() || gpus.iter().any(|cc| *cc >= oldest) {
         return None;
     }
@@ -262,14 +262,14 @@ fn too_new_for(version: Version, gpus: &[(u8, u8)], values: &Values) -> Option<F
 fn incomplete_cudnn_finding(library: &HostLibrary) -> Option<Finding> {
     let (parts, path) = (library.parts.as_ref()?, library.path.as_deref()?);
     let missing =
-        CUDNN.needed_parts(library.major()?).find(|needed| !parts.iter().any(|part| part.file == needed.file));
+        cudnn::needed_parts(library.major()?).find(|needed| !parts.iter().any(|part| part.file == needed.file));
     let values = Values::default().with("path", path).with_known("found", library.version);
     if let Some(part) = missing {
         let finding = MessageTemplate::CudnnInnerMissingNeeded.to_finding(&values.with("library", part.file));
         return Some(finding.with_severity(Severity::Warning));
     }
     mixed_parts_finding(library, parts, &values).or_else(|| {
-        let others = CUDNN.parts_of_major(library.major()?).map(|part| part.file);
+        let others = cudnn::parts_of_major(library.major()?).map(|part| part.file);
         let others: Vec<&str> = others.filter(|file| !parts.iter().any(|part| part.file == *file)).collect();
         (!others.is_empty()).then(|| missing_parts(&values, &others))
     })

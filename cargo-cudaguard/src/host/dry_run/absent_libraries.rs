@@ -9,7 +9,7 @@ use crate::binary::elf::Elf;
 use crate::binary::examined::names_library_of_cuda;
 use crate::binary::file::{Binary, TargetOs};
 use crate::family::{is_of_nvidia, opened_libraries};
-use cudaguard::internal::vendor;
+use crate::knowledge::vendor;
 
 /// The libraries that machines provide (`data/libraries.toml`).
 #[derive(Deserialize)]

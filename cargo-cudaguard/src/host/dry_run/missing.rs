@@ -6,9 +6,10 @@ use std::path::{Path, PathBuf};
 use crate::binary::loader::{Inspection, LibraryCandidate, LibraryRequest, LoadGraph, LoadOutcome, SearchSource};
 use crate::host::library_version::file_version;
 use crate::host::machine::install_hint;
+use crate::knowledge::vendor::CUDNN;
+use cudaguard::internal::cudnn;
 use cudaguard::internal::env::Env;
 use cudaguard::internal::finding::{Finding, MessageFragment, MessageTemplate, Values};
-use cudaguard::internal::vendor::{self, CUDNN};
 
 pub(super) fn missing_library_finding(env: &Env, graph: &LoadGraph, request: &LibraryRequest) -> Finding {
     let name = &request.name;
@@ -99,8 +100,8 @@ fn find_outside_search_paths(env: &Env, name: &str) -> Option<PathBuf> {
 /// Returns the files of this name in common directories of NVIDIA's libraries, whether the loader searches there or
 /// not.
 pub(crate) fn in_usual_dirs(env: &Env, name: &str) -> impl Iterator<Item = PathBuf> + use<> {
-    let of_libraries = vendor::ALL.into_iter().flat_map(|library| library.names.roots);
-    let mut roots: Vec<PathBuf> = of_libraries
+    let mut roots: Vec<PathBuf> = cudnn::ROOT_VARIABLES
+        .iter()
         .chain(&["CUDA_TOOLKIT_PATH", "CUDA_HOME", "CUDA_PATH", "CUDA_ROOT", "CUDA_TOOLKIT_ROOT_DIR", "CONDA_PREFIX"])
         .filter_map(|variable| env.var_os(variable))
         .map(PathBuf::from)
@@ -165,7 +166,7 @@ fn searched_directories(candidates: &[LibraryCandidate]) -> String {
 /// Returns the cuDNN of another major that an object would find.
 fn other_cudnn(graph: &LoadGraph, by: usize, major: u32) -> Option<(u32, LibraryCandidate)> {
     for other in CUDNN.majors.clone().rev().filter(|other| *other != major) {
-        let found = graph.resolve_file(by, &format!("{}.{other}", CUDNN.link_name()));
+        let found = graph.resolve_file(by, &format!("{}.{other}", cudnn::LINK_NAME));
         if let Some(candidate) = found.filter(|candidate| candidate.inspection == Inspection::Usable) {
             return Some((other, candidate));
         }

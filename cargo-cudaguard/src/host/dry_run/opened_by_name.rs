@@ -9,8 +9,9 @@ use crate::binary::file::{self, texts_starting_with};
 use crate::binary::loader::{LoadGraph, Object};
 use crate::family::{BUILTINS, OpenedLibrary, cuda_major_of, is_installed, is_of_nvidia, opened_libraries};
 use crate::host::machine::opened_cudnn;
+use crate::knowledge::vendor::{CUDNN, LIBCUDA, NVJITLINK, NVML, NVRTC, is_of_driver, nvidia_library};
+use cudaguard::internal::cudnn;
 use cudaguard::internal::finding::{Finding, MessageTemplate, Values};
-use cudaguard::internal::vendor::{CUDNN, LIBCUDA, NVJITLINK, NVML, NVRTC, is_of_driver, nvidia_library};
 
 /// The link to libcuda that comes with the files for development.
 const LINK_OF_LIBCUDA: &str = "libcuda.so";
@@ -173,7 +174,7 @@ pub(crate) fn absent_names(graph: &LoadGraph) -> Vec<Finding> {
 /// this file may open, and of the cuDNN that its component opens.
 fn names_of_others(own: &str, data: &[u8]) -> Vec<Vec<String>> {
     if CUDNN.is_named(own) {
-        let parts = CUDNN.major(own).into_iter().flat_map(|major| CUDNN.parts_of_major(major));
+        let parts = CUDNN.major(own).into_iter().flat_map(cudnn::parts_of_major);
         return parts.map(|part| vec![part.file.to_owned()]).collect();
     }
     let notes = file::notes_in(data).unwrap_or_default();

@@ -2,7 +2,7 @@
 
 use crate::binary::file;
 use crate::binary::loader::{LoadGraph, Object, SearchSource};
-use cudaguard::internal::vendor;
+use crate::knowledge::vendor;
 
 /// The libraries of a load graph that are judged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

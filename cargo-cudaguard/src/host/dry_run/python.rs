@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf, absolute};
 use super::absent_libraries;
 use crate::binary::file::Binary;
 use crate::binary::loader::LoadGraph;
-use cudaguard::internal::vendor::{is_libcuda, is_of_nvidia};
+use crate::knowledge::vendor::{is_libcuda, is_of_nvidia};
 
 /// How many directories above a file may be the one in which its package was installed.
 const LEVELS: usize = 8;

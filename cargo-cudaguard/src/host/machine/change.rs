@@ -5,10 +5,10 @@ use crate::verdict::{Verdict, is_about_cudnn};
 use std::collections::HashMap;
 
 use super::{Components, Driver, HostLibrary, Machine};
+use crate::knowledge::vendor::CUDNN;
 use cudaguard::internal::finding::{Code, Finding};
 use cudaguard::internal::manifest::Requirement;
 use cudaguard::internal::tables;
-use cudaguard::internal::vendor::CUDNN;
 use cudaguard::internal::version::{DriverRelease, Version};
 
 /// The fewest changes after which a machine refuses none of the files. A `None` field needs no change.

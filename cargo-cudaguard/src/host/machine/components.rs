@@ -22,6 +22,8 @@ use crate::binary::kernels::Kernels;
 use crate::binary::symbols::Bound;
 use crate::family::{self, DriverFunctions, LookedUp, RuntimeCompiler, oldest_driver_of};
 use crate::host::judge;
+use crate::knowledge::vendor::use_names_of_windows;
+use crate::knowledge::vendor::{CUDART, NCCL};
 use crate::linked::evidence::{Evidence, LinkEvidence};
 use crate::linked::seal::drop_certain;
 use crate::linked::seal::{self, LinkObservation};
@@ -30,7 +32,6 @@ use cudaguard::internal::finding::{self, Code, Finding, MessageTemplate, Severit
 use cudaguard::internal::manifest::{Component, Linkage, Manifest, Requirement};
 use cudaguard::internal::tables;
 use cudaguard::internal::use_windows_releases;
-use cudaguard::internal::vendor::{CUDART, NCCL};
 use cudaguard::internal::version::{CudaVersion, DriverRelease, Version};
 use object::elf::{EM_CUDA, EM_NONE};
 
@@ -430,7 +431,7 @@ impl Components {
             }
         }
         if self.os == Some(TargetOs::Windows) {
-            findings.iter_mut().for_each(Finding::use_names_of_windows);
+            findings.iter_mut().for_each(use_names_of_windows);
         }
         finding::sort_findings(&mut findings);
         findings

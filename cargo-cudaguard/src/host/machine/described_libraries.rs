@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::{Components, HostLibrary, LibraryState, Machine, Needed, OpenedByName};
 use crate::binary::symbols::Bound;
 use crate::family::{self, Member, MembersOfProcess, RuntimeCompiler, described_library_finding};
+use crate::knowledge::vendor::{self, CUDNN, Owner};
 use cudaguard::internal::finding::{Code, Finding, MessageFragment, MessageTemplate, Severity, Values};
-use cudaguard::internal::vendor::{self, CUDNN, Owner};
 
 /// The key of NVIDIA's libraries that have no key of their own, in host files and in [`Machine::libraries`].
 pub(crate) const OTHER_LIBRARIES: &str = "libraries";

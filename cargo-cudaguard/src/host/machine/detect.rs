@@ -18,10 +18,10 @@ use crate::binary::loader::{self, Inspection, LibraryCandidate, LoadGraph};
 use crate::binary::mapped_file::OpenFiles;
 use crate::family::cudart_inside;
 use crate::host::library_version::{exported_version, file_version, in_name, inner_file};
+use crate::knowledge::vendor::{self, LIBCUDA};
 use cudaguard::internal::env::Env;
 use cudaguard::internal::files;
 use cudaguard::internal::manifest::Requirement;
-use cudaguard::internal::vendor::{self, LIBCUDA};
 use cudaguard::internal::version::{CudaVersion, DriverRelease, Version};
 
 const PTX_COMPILER: &str = "libnvidia-ptxjitcompiler.so.1";
@@ -54,7 +54,7 @@ pub(crate) fn with_graph(env: &Env, probe: Option<&DriverProbe>) -> (Machine, Op
         root.detect_hardware(&mut machine);
         return (machine, None);
     };
-    for library in vendor::ALL {
+    for library in vendor::DESCRIBED {
         let mut files = library_candidates(env, &graph, library);
         for file in files.iter_mut().filter(|file| file.is_loaded() && !library.parts.is_empty()) {
             read_parts(&mut graph, library, file);
@@ -269,7 +269,7 @@ fn described_file(env: &Env, name: String, version: Option<Version>, candidate: 
 fn read_parts(graph: &mut LoadGraph, library: &vendor::Library, file: &mut HostLibrary) {
     let Some(index) = file.soname.as_deref().and_then(|soname| graph.dlopen_library(0, soname)) else { return };
     let by_name = in_name(library, &graph.objects[index].path);
-    read_parts_of(graph, (index, by_name), library, &[], file, &|path, symbol| read_part(graph, library, path, symbol));
+    read_parts_of(graph, (index, by_name), library, &[], file, &|path, symbol| read_part(graph, path, symbol));
 }
 
 /// A file that is a part of a library.
@@ -283,11 +283,11 @@ pub(crate) struct PartFacts {
 }
 
 /// Reads a part of a library that is a file of this machine. `symbol`: the function that contains the version.
-pub(crate) fn read_part(graph: &LoadGraph, library: &vendor::Library, path: &Path, symbol: &str) -> PartFacts {
+pub(crate) fn read_part(graph: &LoadGraph, path: &Path, symbol: &str) -> PartFacts {
     let files = graph.files();
     PartFacts {
         version: exported_version(files, path, symbol).or_else(|| file_version(files, path)),
-        cuda: files.open(path).ok().and_then(|data| cudart_inside(library, &Elf::parse(&data).ok()?)),
+        cuda: files.open(path).ok().and_then(|data| cudart_inside(&Elf::parse(&data).ok()?)),
         path: Some(path.to_owned()),
     }
 }

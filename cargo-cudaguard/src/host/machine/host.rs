@@ -1,9 +1,9 @@
 //! A machine as a process on it sees it: the driver, the GPUs that the driver shows, and the libraries of a component.
 
 use super::{Driver, Gpu, HERE, HostLibrary, Machine, agreed_release, hides_all};
+use crate::knowledge::vendor::{CUDART, CUDNN};
 use cudaguard::internal::manifest::{Linkage, Manifest, Requirement};
 use cudaguard::internal::tables::{self, Floor};
-use cudaguard::internal::vendor::{CUDART, CUDNN};
 
 /// A machine for the judge.
 #[derive(Clone, Debug)]
@@ -110,7 +110,7 @@ impl Machine {
             Requirement::Library { built, linkage, .. } => Some((built.major, *linkage)),
             _ => None,
         });
-        let (Some((wanted, linkage)), Some(libraries)) = (row, self.library_files(CUDNN)) else {
+        let (Some((wanted, linkage)), Some(libraries)) = (row, self.library_files(&CUDNN)) else {
             return LibraryState::Unknown;
         };
         let mut taken = libraries.iter().filter(|library| library.is_loaded());

@@ -13,7 +13,7 @@ use serde::{Deserialize, Deserializer};
 use super::unknown_keys::UnknownKeys;
 use super::{Gpu, GpuState, HostLibrary, LoaderVersion, Machine, MachineKind, OTHER_LIBRARIES, REVISION};
 use crate::binary::symbols::Bound;
-use cudaguard::internal::vendor;
+use crate::knowledge::vendor;
 use cudaguard::internal::version::{CudaVersion, DriverRelease, Version};
 
 /// Maximum number of entries of an array or object in a host file.

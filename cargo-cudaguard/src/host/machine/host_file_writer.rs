@@ -5,13 +5,13 @@
 use std::collections::BTreeMap;
 use std::fmt::Display;
 
+use crate::knowledge::vendor;
 use serde::ser::SerializeMap as _;
 use serde::{Serialize, Serializer};
 
 use super::{HostLibrary, LoaderVersion, Machine, OTHER_LIBRARIES, REVISION};
 use crate::binary::symbols::Bound;
 use cudaguard::internal::tables;
-use cudaguard::internal::vendor;
 
 /// A host file. `home` directories are written as `~`, because they contain the user's name.
 #[derive(Serialize)]
@@ -77,7 +77,7 @@ pub(super) fn libraries<S: Serializer>(
     json: S,
 ) -> Result<S::Ok, S::Error> {
     let mut map = json.serialize_map(None)?;
-    for key in vendor::ALL.into_iter().map(|library| library.key).chain([OTHER_LIBRARIES]) {
+    for key in vendor::DESCRIBED.into_iter().map(|library| library.key).chain([OTHER_LIBRARIES]) {
         if let Some(files) = libraries.get(key) {
             map.serialize_entry(key, files)?;
         }

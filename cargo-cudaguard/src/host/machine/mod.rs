@@ -50,10 +50,10 @@ pub use unknown_keys::UnknownKeys;
 
 use crate::binary::file::TargetOs;
 use crate::binary::symbols::Bound;
+use crate::knowledge::vendor;
 use cudaguard::internal::env::Env;
 use cudaguard::internal::finding::{Finding, MessageTemplate, Values};
 use cudaguard::internal::tables;
-use cudaguard::internal::vendor;
 use cudaguard::internal::version::{CudaVersion, DriverRelease, Version};
 use serde::{Deserialize, Serialize};
 
@@ -266,7 +266,7 @@ impl Machine {
 
     /// States that the machine has no libraries of NVIDIA's but those that are described.
     pub(super) fn use_no_other_libraries(&mut self) {
-        for key in vendor::ALL.into_iter().map(|library| library.key).chain([OTHER_LIBRARIES]) {
+        for key in vendor::DESCRIBED.into_iter().map(|library| library.key).chain([OTHER_LIBRARIES]) {
             let _ = self.libraries.entry(key).or_default();
         }
     }

@@ -3,9 +3,9 @@
 use std::collections::BTreeSet;
 
 use super::described_libraries::OTHER_LIBRARIES;
+use crate::knowledge::vendor;
 use cudaguard::internal::sanitize::sanitize_line;
 use cudaguard::internal::suggest::closest_match;
-use cudaguard::internal::vendor;
 
 /// Maximum number of keys that are reported.
 const MOST: usize = 16;
@@ -50,7 +50,7 @@ impl UnknownKeys {
 
     /// Describes each key, with the known key that it may be meant for.
     pub fn descriptions(&self) -> impl Iterator<Item = String> + '_ {
-        let libraries = vendor::ALL.into_iter().map(|library| library.key);
+        let libraries = vendor::DESCRIBED.into_iter().map(|library| library.key);
         let known: Vec<&str> = KEYS.into_iter().chain(libraries).collect();
         self.0.iter().map(move |key| {
             let intent = closest_match(key, &known).map(|known| format!("; did you mean `{known}`?"));
@@ -91,7 +91,7 @@ mod tests {
         let schema = concat!(env!("CARGO_MANIFEST_DIR"), "/templates/cudaguard-host.schema.json");
         let schema = std::fs::read_to_string(schema).expect("a file");
         let schema: serde_json::Value = serde_json::from_str(&schema).expect("JSON");
-        let libraries = vendor::ALL.map(|library| library.key);
+        let libraries = vendor::DESCRIBED.map(|library| library.key);
         let mut keys = schema["properties"].as_object().expect("an object").keys();
         assert!(keys.all(|key| KEYS.contains(&key.as_str()) || libraries.contains(&key.as_str())));
     }

@@ -12,10 +12,10 @@ use crate::binary::mapped_file::{Contents, OpenFiles};
 use crate::binary::pe::Pe;
 use crate::family::is_installed;
 use crate::host::library_version::file_version;
+use crate::knowledge::vendor;
 use cudaguard::internal::env::Env;
 use cudaguard::internal::subprocess::run_with_timeout;
 use cudaguard::internal::tables::pci;
-use cudaguard::internal::vendor;
 use cudaguard::internal::version::DriverRelease;
 
 pub(crate) const NVCUDA: &str = "nvcuda.dll";
@@ -115,7 +115,7 @@ fn parse_gpus(text: &str) -> (Option<DriverRelease>, Vec<Gpu>) {
 /// Finds the DLLs of each library in the directories, in their order.
 fn detect_libraries(env: &Env, machine: &mut Machine, dirs: &[(PathBuf, &str)]) {
     let files = OpenFiles::default();
-    for key in vendor::ALL.into_iter().map(|library| library.key).chain([OTHER_LIBRARIES]) {
+    for key in vendor::DESCRIBED.into_iter().map(|library| library.key).chain([OTHER_LIBRARIES]) {
         machine.libraries.insert(key, Vec::new());
     }
     let (mut searched, mut taken) = (BTreeSet::new(), BTreeSet::new());

@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use super::crate_use::{ArchUse, Chosen, CrateUse, DetectedLevel, Stopped};
 use super::table::{self, LevelRule, LibraryRule, Mode, Symbols};
 use super::{Crate, has_majors};
+use crate::knowledge::vendor::CUDNN;
 use cudaguard::internal::arch::Suffix;
 use cudaguard::internal::checks::wording::policy_file;
 use cudaguard::internal::coverage::compatibility::Compatibility;
@@ -16,7 +17,6 @@ use cudaguard::internal::finding::{Finding, MessageFragment, MessageTemplate, Se
 use cudaguard::internal::policy::Policy;
 use cudaguard::internal::tables;
 use cudaguard::internal::toolchain::Toolchain;
-use cudaguard::internal::vendor::CUDNN;
 use cudaguard::internal::version::CudaVersion;
 
 /// The output of a build script's last run.

@@ -6,11 +6,11 @@ use std::path::{Path, PathBuf};
 use super::Crate;
 use super::table::{CrateRow, DownloadRule, HeaderLevelRule, LevelRule, LibraryRule, Mode};
 use cudaguard::internal::arch::{Arch, Suffix, Target};
+use cudaguard::internal::cudnn;
 use cudaguard::internal::env::Env;
 use cudaguard::internal::subprocess::in_path;
 use cudaguard::internal::tables::Cc;
 use cudaguard::internal::toolchain::{Native, Toolchain};
-use cudaguard::internal::vendor::CUDNN;
 use cudaguard::internal::version::{CudaVersion, Version};
 
 /// A fact about a crate, and its source.
@@ -353,11 +353,8 @@ impl CrateDetector<'_> {
             return Ok(None);
         }
         let dirs: Vec<PathBuf> = places.iter().filter_map(|place| self.expand_place(place)).collect();
-        let header = CUDNN
-            .names
-            .headers
-            .iter()
-            .find_map(|name| dirs.iter().map(|dir| dir.join(name)).find(|file| file.exists()));
+        let header =
+            cudnn::HEADERS.iter().find_map(|name| dirs.iter().map(|dir| dir.join(name)).find(|file| file.exists()));
         let known: Vec<(u32, u32)> = of.known.iter().filter_map(|feature| rule.level_of(feature)).collect();
         let newest = known.iter().max().copied().filter(|_| of.features.contains(newest));
         let version = header.as_ref().and_then(|header| Toolchain::version_of_header(header));

@@ -21,7 +21,7 @@ pub use crate_use::{
     detect_crates,
 };
 
-use cudaguard::internal::vendor::{CUDNN, NVML, is_nvidia_word};
+use crate::knowledge::vendor::{CUDNN, NVML, is_nvidia_word};
 use serde::{Deserialize, Serialize};
 use table::{CrateRow, Mode};
 

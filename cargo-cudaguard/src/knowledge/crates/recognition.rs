@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use cudaguard::internal::vendor::{CUDNN, is_nvidia_word};
+use crate::knowledge::vendor::{CUDNN, is_nvidia_word};
 
 /// The name of cudaguard's own packages contains this.
 const OWN_NAME: &str = "cudaguard";

@@ -83,7 +83,7 @@ fn cudart_in_words(linked: &Linked<'_>) -> Option<String> {
     if let Some((release, file)) = &linked.seen.cudart_taken {
         return Some(format!("{release} in {}, by a constant in its code", file.display()));
     }
-    let needed = linked.needed.iter().find(|name| cudaguard::internal::vendor::cudart_named(name).is_some());
+    let needed = linked.needed.iter().find(|name| crate::knowledge::vendor::cudart_named(name).is_some());
     needed.filter(|_| linked.cudart == Linkage::Linked).cloned()
 }
 

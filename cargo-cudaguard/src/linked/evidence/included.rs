@@ -8,9 +8,10 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 use std::time::SystemTime;
 
+use crate::knowledge::vendor::CUDNN;
+use cudaguard::internal::cudnn;
 use cudaguard::internal::env;
 use cudaguard::internal::toolchain::{LibraryHeaders, include_flags};
-use cudaguard::internal::vendor::CUDNN;
 use cudaguard::internal::version::Version;
 
 /// Included headers, and the evidence for them.
@@ -162,7 +163,7 @@ fn parse_script_output(text: &str) -> Vec<PathBuf> {
 
 /// Returns the release in bindings: `pub const …_MAJOR: u32 = 9;` and the two constants that follow.
 fn parse_bindings_version(text: &str) -> Option<Version> {
-    let [major, minor, patch] = CUDNN.names.macros.map(|name| {
+    let [major, minor, patch] = cudnn::MACROS.map(|name| {
         let (_, rest) = text.split_once(&format!("const {name}"))?;
         let (kind, rest) = rest.split_once('=')?;
         let digits = rest.trim_start().split(|c: char| !c.is_ascii_digit()).next()?;
@@ -192,7 +193,7 @@ mod tests {
 
     #[test]
     fn releases_are_found_in_bindings() {
-        let [major, minor, patch] = CUDNN.names.macros;
+        let [major, minor, patch] = cudnn::MACROS;
         let text = |of: &str| {
             format!("pub const {major}: {of} = 9;\npub const {minor}: {of} = 15 ; pub const {patch} : {of}=1;\n")
         };

@@ -6,10 +6,10 @@ use std::path::PathBuf;
 use super::{Evidence, HostCode};
 use crate::binary::file::Binary;
 use crate::binary::kernels::{ImageForm, Kernels, Known};
+use crate::knowledge::vendor::{self, CUDART, CUDNN};
 use crate::linked::torch::UnloadedTorchCuda;
 use cudaguard::internal::linkage::Linkage;
 use cudaguard::internal::toolchain::{self, LibraryFile};
-use cudaguard::internal::vendor::{self, CUDART, CUDNN};
 use cudaguard::internal::version::{CudaVersion, Version};
 
 /// Releases that a linked file shows.

@@ -16,8 +16,8 @@ use crate::binary::elf::links::{Slot, dynamic_links};
 use crate::binary::elf::{Elf, HAS_VERSION, MADE_WEAK};
 use crate::binary::mapped_file::Contents;
 use crate::binary::symbols::{self, Releases};
+use crate::knowledge::vendor;
 use cudaguard::internal::bytes::u64_at;
-use cudaguard::internal::vendor;
 use object::elf::{
     DT_INIT, DT_INIT_ARRAY, DT_INIT_ARRAYSZ, DT_JMPREL, DT_NEEDED, DT_PLTRELSZ, DT_PREINIT_ARRAY, DT_RELA, DT_RELASZ,
     EM_AARCH64, EM_X86_64, PT_LOAD, R_AARCH64_IRELATIVE, R_AARCH64_RELATIVE, R_X86_64_IRELATIVE, R_X86_64_RELATIVE,
@@ -58,7 +58,7 @@ pub(super) fn slot_changes(data: &Contents) -> Vec<NotePatch> {
 }
 
 fn is_guarded(soname: &str) -> bool {
-    soname == DRIVER || vendor::ALL.iter().any(|library| library.is_named(soname))
+    soname == DRIVER || vendor::DESCRIBED.iter().any(|library| library.is_named(soname))
 }
 
 struct SlotOwner {

@@ -312,11 +312,11 @@ mod hosts {
     use crate::binary::kernels::{Coverage, Kernels};
     use crate::host::machine::{Driver, Gpu, HostLibrary, HostLibraryPart, LibraryState, Machine};
     use cudaguard::internal::arch::{Arch, Suffix};
+    use cudaguard::internal::cudnn;
     use cudaguard::internal::finding::Severity;
     use cudaguard::internal::tables::{
         CcSupport, branch_rows, can_make, driver_supports, ptx_isa, toolkit_floor, toolkit_rows,
     };
-    use cudaguard::internal::vendor::CUDNN;
     use cudaguard::internal::version::{CudaVersion, Version};
 
     /// The number and suffix of an arch, PTX or not, and whether it is compressed with Zstandard.
@@ -426,7 +426,7 @@ mod hosts {
             // There is no cuDNN 9.15 for CUDA 11, and releases for newer CUDA versions do not support old GPUs.
             let library = if toolkit.major < 12 { Linkage::None } else { library };
             let manifest = sealed(&kernels, toolkit, cudart, library);
-            let oldest = CUDNN.release_table().min_cc(Version::new(9, 15, 1), toolkit.major).filter(|_| library != Linkage::None);
+            let oldest = cudnn::RELEASES.min_cc(Version::new(9, 15, 1), toolkit.major).filter(|_| library != Linkage::None);
             let served = served.filter(|cover| oldest.is_none_or(|oldest| cover.cc >= oldest));
             let mut gpus: Vec<Vec<Gpu>> = served.map(|cover| vec![gpu(cover.cc)]).collect();
             if !kernels.has_kernels() {

@@ -5,7 +5,7 @@ use crate::checks::fleet;
 use crate::checks::wording::{describe, policy_args};
 use crate::config::policy::Policy;
 use crate::finding::{Finding, MessageTemplate, Severity, Values};
-use crate::knowledge::vendor::CUDNN;
+use crate::knowledge::cudnn;
 use crate::manifest::model::Linkage;
 use crate::model::version::{CudaVersion, Version};
 use crate::toolchain::{LibraryFile, Selection, Sourced, Toolchain};
@@ -77,7 +77,7 @@ pub(super) fn check_cudnn(policy: &Policy, toolchain: &Toolchain, linked: bool, 
             findings.push(info_unless(used, finding));
         }
     }
-    for &variable in CUDNN.names.roots {
+    for variable in cudnn::ROOT_VARIABLES {
         let used_headers = toolchain.library_headers.as_ref().map(|choice| choice.index);
         let other = toolchain
             .installs
@@ -119,7 +119,8 @@ fn check_cudnn_parts(library: &LibraryFile) -> Option<Finding> {
         let values = Values::default().with("found", library.describe()).with("missing", library.missing.join(", "));
         let values = values.with("path", library.path.display()).with("folder", dir);
         let finding = MessageTemplate::CudnnIncomplete.to_finding(&values);
-        let works = !CUDNN.needed_parts(library.major).any(|part| library.missing.iter().any(|name| name == part.file));
+        let works =
+            !cudnn::needed_parts(library.major).any(|part| library.missing.iter().any(|name| name == part.file));
         return Some(if works { finding.with_severity(Severity::Warning) } else { finding });
     }
     let version = library.version.as_ref()?.value;
@@ -157,7 +158,7 @@ fn other_cuda(
     let by_library =
         library.and_then(|library| Some((library.version.as_ref()?.value, library.path.display().to_string())));
     let (version, path) = by_library.or(headers.zip(headers_path))?;
-    let never = CUDNN.release_table().cuda_majors(version).is_some_and(|majors| !majors.contains(&toolkit.value.major));
+    let never = cudnn::RELEASES.cuda_majors(version).is_some_and(|majors| !majors.contains(&toolkit.value.major));
     never.then(|| {
         let values = values.with("found", version).with("path", path).with("built_major", version.major.max(9));
         MessageTemplate::CudnnForOtherCudaNever.to_finding(&values)

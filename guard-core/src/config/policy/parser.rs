@@ -7,8 +7,8 @@ use std::str::FromStr;
 use super::{BuildAction, GpuNeed, Policy, VersionRequirement};
 use crate::config::ConfigError;
 use crate::finding::Code;
+use crate::knowledge::cudnn;
 use crate::knowledge::tables;
-use crate::knowledge::vendor::CUDNN;
 use crate::model::arch::{self, ArchRequest, Dialect};
 use crate::model::linkage::Linkage;
 use crate::model::version::{DriverRelease, Version};
@@ -22,7 +22,7 @@ use toml::de::{DeTable, DeValue};
 pub(super) const MOST: usize = 40;
 
 /// The section of cuDNN.
-const LIBRARY: &str = CUDNN.key;
+const LIBRARY: &str = cudnn::KEY;
 
 /// The keys of `[release]`.
 pub(super) const RELEASE_KEYS: &[&str] =
@@ -170,7 +170,7 @@ impl<'a> PolicyReader<'a> {
             ("toolkit", "require") => set_if_some(&mut policy.toolkit, self.read_requirement(entry, ">=12.4, <14")),
             (LIBRARY, "require") => set_if_some(&mut policy.library, self.read_requirement(entry, "^9.1")),
             (LIBRARY, "built") => {
-                let expected = format!("the {} of the headers as a string such as \"9.1\"", CUDNN.name);
+                let expected = format!("the {} of the headers as a string such as \"9.1\"", cudnn::NAME);
                 let text: Option<String> = self.read_parsed(entry, &expected, |_: &Version| true);
                 set_if_some(&mut policy.library_built, text.and_then(|text| text.parse().ok()));
             }
@@ -193,7 +193,7 @@ impl<'a> PolicyReader<'a> {
                     &mut policy.library_fleet,
                     self.read_parsed(
                         entry,
-                        &format!("the oldest {} as a string such as \"9.1\"", CUDNN.name),
+                        &format!("the oldest {} as a string such as \"9.1\"", cudnn::NAME),
                         |_: &Version| true,
                     ),
                 );

@@ -5,9 +5,9 @@ use std::fmt::{Display, Write as _};
 use std::fs;
 use std::path::Path;
 
+use crate::knowledge::cudnn;
 use crate::knowledge::tables::pci;
 use crate::knowledge::tables::{self, Cc, Floor};
-use crate::knowledge::vendor::CUDNN;
 use crate::manifest::model::REVISION;
 use crate::manifest::note::layout::{self, Field, Kind};
 use crate::model::arch::Suffix;
@@ -162,8 +162,7 @@ fn kernel_tables() -> String {
 
 /// Generates the facts about cuDNN that the shim needs to find it and to query its version.
 fn guarded_library() -> String {
-    let asked = CUDNN.asked.as_ref().expect("it can be asked");
-    let scales = asked.scales.iter().map(|(from, scale)| match from {
+    let scales = cudnn::GETTER.scales.iter().map(|(from, scale)| match from {
         0 => scale.to_string(),
         _ => format!("(answer) >= {from} ? {scale} : "),
     });
@@ -171,17 +170,17 @@ fn guarded_library() -> String {
         "#define CUDNN_FILE \"{}\"\n#define CUDNN_GETTER \"{}\"\n\n\
          /* The weight of the major in the answer of that function. */\n\
          #define CUDNN_VERSION_FROM(answer) ({})",
-        CUDNN.link_name(),
-        asked.function,
+        cudnn::LINK_NAME,
+        cudnn::GETTER.function,
         scales.collect::<String>()
     );
-    let comment = "/* From guard-core/src/knowledge/vendor: the library that a manifest has rows for. */";
+    let comment = "/* From guard-core/src/knowledge/cudnn: the library that a manifest has rows for. */";
     format!("{comment}\n{body}")
 }
 
 /// Generates all tables of the shim.
 fn tables_header() -> String {
-    let comment = "/* Generated from the tables of guard-core/data, and guard-core/src/knowledge/vendor. */";
+    let comment = "/* Generated from the tables of guard-core/data, and guard-core/src/knowledge/cudnn. */";
     header("tables.h", comment, &[kernel_tables(), guarded_library(), pci_ranges(), arch_makers()].join("\n\n"))
 }
 

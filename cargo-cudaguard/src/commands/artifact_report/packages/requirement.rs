@@ -3,7 +3,7 @@
 use super::marker::MarkerPlatform;
 use super::package_version::clauses_allow;
 use super::{ArtifactPackage, PackageKind};
-use cudaguard::internal::vendor::{CUDNN, libraries_of_package, major_of};
+use crate::knowledge::vendor::{CUDNN, libraries_of_package, major_of};
 use cudaguard::internal::version::{CudaVersion, Version};
 
 /// A requirement: a range of releases of an NVIDIA package.

@@ -4,11 +4,12 @@ use crate::binary::file::{Binary, BinaryKind, TargetOs};
 use crate::binary::kernels::Kernels;
 use crate::binary::manifest_decoder::Note;
 use crate::family::is_installed;
+use crate::knowledge::vendor::{self, CUDART, CUDNN};
+use cudaguard::internal::cudnn;
 use cudaguard::internal::finding::{Finding, MessageTemplate, Values};
 use cudaguard::internal::manifest::{Component, Linkage, Manifest, REVISION, Requirement};
 use cudaguard::internal::policy::Policy;
 use cudaguard::internal::toolchain::Toolchain;
-use cudaguard::internal::vendor::{self, CUDART, CUDNN};
 use cudaguard::internal::version::{CudaVersion, Version};
 
 use super::Needed;
@@ -38,7 +39,7 @@ pub(crate) fn opened_cudnn(manifest: &Manifest) -> Option<Vec<String>> {
 pub(super) fn linked_cudnn(manifest: &Manifest) -> Option<String> {
     manifest.requires.iter().find_map(|row| match row {
         Requirement::Library { built, linkage: Linkage::Linked, .. } => {
-            Some(format!("{}.{}", CUDNN.link_name(), built.major))
+            Some(format!("{}.{}", cudnn::LINK_NAME, built.major))
         }
         _ => None,
     })
@@ -82,7 +83,7 @@ pub(super) fn opened_cudart(binary: &Binary, kernels: &Kernels) -> Option<CudaVe
 pub(super) fn uses_cuda(binary: &Binary, kernels: Option<&Kernels>) -> bool {
     kernels.is_some_and(Kernels::has_kernels)
         || binary.linkage(&CUDART) != Linkage::None
-        || vendor::ALL.iter().any(|library| binary.linkage(library) == Linkage::Linked)
+        || vendor::DESCRIBED.iter().any(|library| binary.linkage(library) == Linkage::Linked)
         || binary.needed.iter().any(|name| vendor::is_libcuda(name) || is_installed(name))
 }
 
@@ -91,7 +92,7 @@ pub(super) fn uses_cuda(binary: &Binary, kernels: Option<&Kernels>) -> bool {
 pub(super) fn manifest_without_note(name: &str, binary: &Binary) -> Manifest {
     let mut manifest =
         Manifest::from_build(Component::unrecorded(name), "", "", &Policy::default(), &Toolchain::default());
-    let linked = binary.linkage(CUDNN) == Linkage::Linked;
+    let linked = binary.linkage(&CUDNN) == Linkage::Linked;
     if let Some(major) = binary.needed.iter().find_map(|name| CUDNN.major(name)).filter(|_| linked) {
         let newest = binary.bound.iter().find(|bound| CUDNN.is_named(&bound.soname)).map(|bound| bound.first);
         let version = newest.unwrap_or(Version::new(major, 0, 0));

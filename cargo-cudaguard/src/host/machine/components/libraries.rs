@@ -2,9 +2,9 @@
 
 use crate::family::is_installed;
 use crate::host::judge;
+use crate::knowledge::vendor;
 use cudaguard::internal::finding::{Code, Finding};
 use cudaguard::internal::manifest::{Manifest, Requirement};
-use cudaguard::internal::vendor;
 
 use super::super::described_libraries::python_module;
 use super::super::{Host, HostLibrary, LibraryState};

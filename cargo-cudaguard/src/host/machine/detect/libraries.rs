@@ -7,14 +7,14 @@ use crate::binary::symbols;
 use crate::family::is_installed;
 use crate::host::library_version::file_version;
 use crate::host::machine::HostLibrary;
+use crate::knowledge::vendor;
 use cudaguard::internal::env::Env;
-use cudaguard::internal::vendor;
 
 /// Returns the libraries that the program of this graph finds: by their sonames, and by the names that crates open, which end with
 /// `.so`.
 pub(super) fn detect_others(env: &Env, graph: &LoadGraph) -> Vec<HostLibrary> {
     let names = graph.names_in_search_path(|name| {
-        is_installed(name) && !vendor::ALL.into_iter().any(|library| library.soname_version(name).is_some())
+        is_installed(name) && !vendor::DESCRIBED.into_iter().any(|library| library.soname_version(name).is_some())
     });
     names.into_iter().filter_map(|name| read_library(env, graph, name)).collect()
 }

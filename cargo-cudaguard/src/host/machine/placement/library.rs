@@ -4,10 +4,11 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::{GpuRange, Placement, PlacementError, PlacementQuery, known_cuda_versions};
 use crate::host::machine::{Components, Driver, Gpu, HostLibrary, Machine};
+use crate::knowledge::vendor::CUDNN;
 use crate::verdict::{Verdict, is_about_cudnn};
+use cudaguard::internal::cudnn;
 use cudaguard::internal::finding::{Code, Finding};
 use cudaguard::internal::manifest::{Linkage, Requirement};
-use cudaguard::internal::vendor::CUDNN;
 use cudaguard::internal::version::Version;
 
 /// The cuDNN requirement of files.
@@ -104,7 +105,7 @@ impl PlacementQuery<'_> {
             return None;
         }
         let majors = library.min.major..=library.below.major;
-        let mut dropped = majors.flat_map(|major| CUDNN.release_table().gpu_floors(major)).map(|(from, _)| from);
+        let mut dropped = majors.flat_map(|major| cudnn::RELEASES.gpu_floors(major)).map(|(from, _)| from);
         let refused = dropped.find(|release| {
             (min..library.below).contains(release)
                 && Verdict::from_findings(&self.findings_on(&machine_with(cc, *release))) == Verdict::Refused
@@ -115,7 +116,7 @@ impl PlacementQuery<'_> {
 
 /// Returns the known releases that files accept, oldest first.
 pub(super) fn known_releases_in(min: Version, below: Version) -> BTreeSet<Version> {
-    let known = (0..=64).flat_map(|cuda| CUDNN.release_table().releases_for(cuda).iter().copied());
+    let known = (0..=64).flat_map(|cuda| cudnn::RELEASES.releases_for(cuda).iter().copied());
     known.filter(|release| (min..below).contains(release)).collect()
 }
 

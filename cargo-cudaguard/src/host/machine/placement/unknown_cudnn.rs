@@ -5,15 +5,16 @@ use std::sync::OnceLock;
 
 use super::library::{known_releases_in, library_map};
 use crate::host::machine::{Components, Machine};
+use crate::knowledge::vendor::CUDNN;
+use cudaguard::internal::cudnn;
 use cudaguard::internal::finding::{Code, Finding};
 use cudaguard::internal::manifest::{Linkage, Requirement};
-use cudaguard::internal::vendor::CUDNN;
 use cudaguard::internal::version::Version;
 
 impl Components {
     /// Returns the findings about cuDNN and the GPUs of a machine that do not depend on the release of its cuDNN.
     pub(in crate::host::machine) fn findings_of_every_cudnn(&self, machine: &Machine, place: &str) -> Vec<Finding> {
-        if machine.library_files(CUDNN).is_some() {
+        if machine.library_files(&CUDNN).is_some() {
             return Vec::new();
         }
         let accepted = self.manifests.iter().flat_map(|manifest| &manifest.requires).filter_map(|row| match row {
@@ -29,7 +30,7 @@ impl Components {
             return Vec::new();
         };
         let ccs = machine.visible_ccs();
-        let floor = CUDNN.release_table().gpu_floor(min);
+        let floor = cudnn::RELEASES.gpu_floor(min);
         let is_dropped = floor.is_some_and(|(_, floor)| ccs.iter().any(|cc| *cc < floor));
         let is_newer = newest_gpus(min.major).is_some_and(|newest| ccs.iter().any(|cc| cc.0 > newest));
         let release = match (is_dropped, is_newer) {
@@ -52,7 +53,7 @@ fn newest_gpus(major: u32) -> Option<u8> {
     let newest = NEWEST.get_or_init(|| {
         let newest = CUDNN.majors.clone().filter_map(|major| {
             let last = Version::new(major, u32::MAX, 0);
-            Some((major, CUDNN.release_table().newest_gpus(major)?.newest_for(last, None)?))
+            Some((major, cudnn::RELEASES.newest_gpus(major)?.newest_for(last, None)?))
         });
         newest.collect()
     });

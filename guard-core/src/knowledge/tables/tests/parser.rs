@@ -1,4 +1,4 @@
-//! Parsers of the data files. Only tests run them: they generate `rows.rs` and `vendor/rows.rs` and compare both with
+//! Parsers of the data files. Only tests run them: they generate `rows.rs` and `cudnn/rows.rs` and compare both with
 //! the data, so that no build script parses a table.
 
 use std::fmt::{self, Debug};

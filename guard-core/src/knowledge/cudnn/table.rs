@@ -1,4 +1,4 @@
-//! The table of a library's releases: the CUDA majors that each was built for, and the GPUs that its builds support.
+//! The table of the releases of cuDNN: the CUDA majors that each was built for, and the GPUs that its builds support.
 
 use std::env::consts::ARCH;
 use std::ops::RangeInclusive;
@@ -6,20 +6,20 @@ use std::ops::RangeInclusive;
 use crate::knowledge::tables::Cc;
 use crate::model::version::Version;
 
-/// The releases of a library, from its file in `data/`.
+/// The releases of cuDNN, from `data/cudnn.toml`.
 #[derive(Debug)]
-pub struct LibraryTable {
-    pub(super) builds: &'static [CudnnBuild],
-    pub(super) known: &'static [(u32, &'static [Version])],
+pub struct CudnnReleases {
+    builds: &'static [CudnnBuild],
+    known: &'static [(u32, &'static [Version])],
     cuda: &'static [(Version, RangeInclusive<u32>)],
     left: &'static [(u32, Version, Cc)],
 }
 
 #[derive(Debug)]
-pub(super) struct CudnnBuild {
-    pub(super) cuda_major: u32,
-    pub(super) from: Version,
-    pub(super) min_cc: Cc,
+struct CudnnBuild {
+    cuda_major: u32,
+    from: Version,
+    min_cc: Cc,
     newest_cc: Option<Cc>,
     /// The processor of this build; `None`: all processors.
     platform: Option<&'static str>,
@@ -27,11 +27,7 @@ pub(super) struct CudnnBuild {
 
 include!("rows.rs");
 
-impl LibraryTable {
-    pub(super) const fn empty() -> Self {
-        Self { builds: &[], known: &[], cuda: &[], left: &[] }
-    }
-
+impl CudnnReleases {
     /// Returns the oldest compute capability that a release's build for a CUDA major supports; `None` if the table does
     /// not have that build.
     pub fn min_cc(&self, version: Version, cuda_major: u32) -> Option<Cc> {
@@ -130,19 +126,18 @@ impl NewestGpus {
 
 #[cfg(test)]
 mod tests {
-    use super::{CudnnBuild, LibraryTable};
+    use super::{CudnnBuild, CudnnReleases, RELEASES};
     use crate::knowledge::tables::tests::parser::{
         A_CC, check_generated, constant, data, leak, parse_cc, parse_list, parse_number, parse_text, read_file,
     };
-    use crate::knowledge::vendor::ALL;
     use crate::model::version::Version;
 
     #[test]
-    fn rows_of_libraries_are_generated() {
+    fn rows_of_cudnn_are_generated() {
         const A_MAJOR: &str = "a CUDA major";
         const A_RELEASE: &str = "a release of the library such as \"9.11\"";
         let table = read_file("cudnn.toml", &data("cudnn.toml"), |file| {
-            Ok(LibraryTable {
+            Ok(CudnnReleases {
                 builds: leak(file.read_rows(
                     "build",
                     &["major", "from", "min_cc", "newest_cc", "platform"],
@@ -177,46 +172,108 @@ mod tests {
                 })?),
             })
         });
-        check_generated("vendor/rows.rs", &constant("pub(super) const CUDNN: LibraryTable", &table.unwrap()));
+        let text = constant("/// The known releases.\npub static RELEASES: CudnnReleases", &table.unwrap());
+        check_generated("cudnn/rows.rs", &text);
     }
 
     #[test]
-    fn tables_are_consistent() {
-        for table in ALL.map(super::super::Library::release_table) {
-            for pair in table.builds.windows(2) {
-                let platforms = [&pair[0].platform, &pair[1].platform];
-                let same_release = (pair[0].cuda_major, pair[0].from) == (pair[1].cuda_major, pair[1].from)
-                    && platforms[0] != platforms[1]
-                    && platforms.iter().all(|platform| platform.is_some());
-                let rising = (pair[0].cuda_major, pair[0].from) < (pair[1].cuda_major, pair[1].from);
-                assert!(rising || same_release, "{pair:?}");
-                assert!(pair[0].cuda_major != pair[1].cuda_major || pair[0].min_cc <= pair[1].min_cc, "{pair:?}");
+    fn table_is_consistent() {
+        let table = &RELEASES;
+        for pair in table.builds.windows(2) {
+            let platforms = [&pair[0].platform, &pair[1].platform];
+            let same_release = (pair[0].cuda_major, pair[0].from) == (pair[1].cuda_major, pair[1].from)
+                && platforms[0] != platforms[1]
+                && platforms.iter().all(|platform| platform.is_some());
+            let rising = (pair[0].cuda_major, pair[0].from) < (pair[1].cuda_major, pair[1].from);
+            assert!(rising || same_release, "{pair:?}");
+            assert!(pair[0].cuda_major != pair[1].cuda_major || pair[0].min_cc <= pair[1].min_cc, "{pair:?}");
+        }
+        for (major, versions) in table.known {
+            assert!(versions.is_sorted_by(|one, other| one < other), "CUDA {major}: {versions:?}");
+            for version in *versions {
+                assert!(table.min_cc(*version, *major).is_some(), "{version} for CUDA {major} has no floor");
+                assert!(table.cuda_majors(*version).is_some_and(|majors| majors.contains(major)), "{version} {major}");
             }
-            for (major, versions) in table.known {
-                assert!(versions.is_sorted_by(|one, other| one < other), "CUDA {major}: {versions:?}");
-                for version in *versions {
-                    assert!(table.min_cc(*version, *major).is_some(), "{version} for CUDA {major} has no floor");
-                    assert!(
-                        table.cuda_majors(*version).is_some_and(|majors| majors.contains(major)),
-                        "{version} {major}"
-                    );
-                }
-            }
-            assert!(table.cuda.is_sorted_by(|one, other| one.0 < other.0), "{:?}", table.cuda);
-            assert!(table.left.is_sorted_by(|one, other| (one.1, one.2) < (other.1, other.2)), "{:?}", table.left);
-            for (major, from, floor) in table.left {
-                assert_eq!(*major, from.major);
-                // A note has space for the last one, and for one that applies to all earlier releases.
-                let floors: Vec<_> = table.gpu_floors(*major).collect();
-                assert!(
-                    floors.len() == 1 || floors.len() == 2 && floors[0].0 == Version::new(*major, 0, 0),
-                    "{floors:?}"
-                );
-                // It applies to every build of that release.
-                let builds: Vec<_> = (0..99).filter_map(|cuda| Some((cuda, table.min_cc(*from, cuda)?))).collect();
-                let left_over = |cuda: u32| table.cuda_majors(*from).is_some_and(|majors| !majors.contains(&cuda));
-                assert!(builds.iter().all(|(cuda, least)| least >= floor || left_over(*cuda)), "{builds:?}");
-            }
+        }
+        assert!(table.cuda.is_sorted_by(|one, other| one.0 < other.0), "{:?}", table.cuda);
+        assert!(table.left.is_sorted_by(|one, other| (one.1, one.2) < (other.1, other.2)), "{:?}", table.left);
+        for (major, from, floor) in table.left {
+            assert_eq!(*major, from.major);
+            // A note has space for the last one, and for one that applies to all earlier releases.
+            let floors: Vec<_> = table.gpu_floors(*major).collect();
+            assert!(floors.len() == 1 || floors.len() == 2 && floors[0].0 == Version::new(*major, 0, 0), "{floors:?}");
+            // It applies to every build of that release.
+            let builds: Vec<_> = (0..99).filter_map(|cuda| Some((cuda, table.min_cc(*from, cuda)?))).collect();
+            let left_over = |cuda: u32| table.cuda_majors(*from).is_some_and(|majors| !majors.contains(&cuda));
+            assert!(builds.iter().all(|(cuda, least)| least >= floor || left_over(*cuda)), "{builds:?}");
+        }
+    }
+
+    #[test]
+    fn release_gpu_support_is_listed() {
+        let version = |text: &str| text.parse::<Version>().unwrap();
+        for (release, major, oldest, newest) in [
+            ("9.15.1", 13, Some((7, 5)), Some((12, 1))),
+            ("9.10.2", 12, Some((5, 0)), Some((12, 0))),
+            ("9.11.0", 12, Some((7, 5)), Some((12, 0))),
+            ("8.5.0", 11, Some((3, 5)), Some((8, 6))),
+            ("8.2.2", 11, Some((3, 5)), None),
+            ("7.6.5", 10, Some((3, 0)), Some((7, 5))),
+            ("9.99.0", 13, Some((7, 5)), Some((12, 1))),
+            ("9.15.1", 14, None, None),
+            ("8.5.0", 12, None, None),
+        ] {
+            let release = version(release);
+            assert_eq!(
+                (RELEASES.min_cc(release, major), RELEASES.newest_cc(release, major)),
+                (oldest, newest),
+                "{release} {major}"
+            );
+        }
+        assert!(RELEASES.releases_for(13).contains(&version("9.15.1")));
+        assert!(!RELEASES.releases_for(11).contains(&version("9.15.1")));
+        assert!(RELEASES.releases_for(14).is_empty());
+        for (release, floor) in [
+            ("7.6.5", None),
+            ("8.8.1", None),
+            ("8.9.0", Some(("8.9", (5, 0)))),
+            ("9.0.0", Some(("9.0", (5, 0)))),
+            ("9.10.2", Some(("9.0", (5, 0)))),
+            ("9.11.0", Some(("9.11", (7, 5)))),
+            ("9.99.0", Some(("9.11", (7, 5)))),
+            ("10.0.0", None),
+        ] {
+            let floor = floor.map(|(from, cc)| (version(from), cc));
+            assert_eq!(RELEASES.gpu_floor(version(release)), floor, "{release}");
+        }
+        let newest = |major, release: &str, cuda| RELEASES.newest_gpus(major)?.newest_for(version(release), cuda);
+        assert_eq!(["8.5", "8.6", "8.9"].map(|release| newest(8, release, None)), [Some(8), Some(9), Some(9)]);
+        assert_eq!(
+            [None, Some(11), Some(12), Some(13)].map(|cuda| newest(9, "9.5", cuda)),
+            [None, Some(9), None, None]
+        );
+        assert_eq!(newest(10, "10.1", Some(13)), None);
+    }
+
+    #[test]
+    fn release_cuda_versions_are_listed() {
+        for (version, cuda, made) in [
+            ("7.6.5", 10, true),
+            ("7.6.5", 11, false),
+            ("8.5.0", 11, true),
+            ("8.5.0", 12, false),
+            ("8.9.7", 12, true),
+            ("8.9.7", 13, false),
+            ("9.1.0", 11, true),
+            ("9.1.0", 13, false),
+            ("9.10.2", 11, true),
+            ("9.11.0", 11, false),
+            ("9.12.0", 13, true),
+            ("9.28.0", 12, true),
+            ("10.0.0", 14, true),
+        ] {
+            let majors = RELEASES.cuda_majors(version.parse().unwrap()).unwrap();
+            assert_eq!(majors.contains(&cuda), made, "{version} for CUDA {cuda}");
         }
     }
 }

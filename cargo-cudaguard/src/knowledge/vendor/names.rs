@@ -1,9 +1,9 @@
 //! Questions about the names of NVIDIA's libraries, which [`CATALOGUE`] answers.
 
-use super::catalogue::{CATALOGUE, CudaMajors, DriverDependency, KnownLibrary, Owner};
+use super::catalogue::{CATALOGUE, CUDART, CUDNN, CudaMajors, DriverDependency, Library, Owner};
 use super::windows::library_of_dll;
 use super::{NVML, major_of, plain_name};
-use crate::model::version::Version;
+use cudaguard::internal::version::{CudaVersion, Version};
 use std::ops::RangeInclusive;
 
 /// The soname of the driver's library.
@@ -16,7 +16,7 @@ pub fn stem_of(file: &str) -> &str {
 
 /// Returns the library of NVIDIA's that a file with this name is: a soname, a DLL or a tool. Compares complete names, because other
 /// projects use the same prefixes.
-pub fn nvidia_library(name: &str) -> Option<&'static KnownLibrary> {
+pub fn nvidia_library(name: &str) -> Option<&'static Library> {
     if let Some(library) = library_of_dll(name) {
         return Some(library);
     }
@@ -26,9 +26,9 @@ pub fn nvidia_library(name: &str) -> Option<&'static KnownLibrary> {
     CATALOGUE.into_iter().find(|library| library.has_stem(stem, &plain))
 }
 
-/// Returns the library or tool with this name, if its file shows its version.
-pub fn released_library(name: &str) -> Option<&'static KnownLibrary> {
-    nvidia_library(name).filter(|library| !library.key.is_empty())
+/// Returns the library or tool of the family with this name. Other rules judge cudart and cuDNN.
+pub fn released_library(name: &str) -> Option<&'static Library> {
+    nvidia_library(name).filter(|library| !["", CUDART.key, CUDNN.key].contains(&library.key))
 }
 
 /// Returns true for the name of a library of NVIDIA's. What it needs is a part of the machine.
@@ -65,7 +65,7 @@ pub fn is_nvidia_word(word: &str) -> bool {
     let word = word.strip_prefix("lib").unwrap_or(word);
     let known = CATALOGUE.into_iter().filter(|library| library.owner != Owner::Driver);
     matches!(word, "cuda" | "nvml" | NVML)
-        || known.flat_map(KnownLibrary::words).any(|own| own.eq_ignore_ascii_case(word) || is_part_name(word, own))
+        || known.flat_map(Library::words).any(|own| own.eq_ignore_ascii_case(word) || is_part_name(word, own))
         || STARTS.iter().any(|start| is_part_name(word, start))
 }
 
@@ -79,7 +79,7 @@ fn is_part_name(name: &str, start: &str) -> bool {
 /// Returns the libraries of an NVIDIA package, without `lib`.
 pub fn libraries_of_package(package: &str) -> Vec<&'static str> {
     let contained = CATALOGUE.into_iter().filter(|library| library.packages.contains(&package));
-    contained.flat_map(KnownLibrary::words).collect()
+    contained.flat_map(Library::words).collect()
 }
 
 /// Returns the version in the name of a library with at least two numbers, `libssl.so.1.1`; `None` for another name.
@@ -124,4 +124,24 @@ pub fn oldest_driver_of(soname: &str) -> Option<u32> {
             Some(all.iter().find(|(own, _)| *own == major).map_or(1, |(_, oldest)| *oldest))
         }
     }
+}
+
+/// Parses the version in a soname: `libcudart.so.13`, `libcudart.so.11.0`, or `libcudart-ab12cd34.so.12.3.101` as
+/// auditwheel names the file of a release.
+pub fn cudart_named(soname: &str) -> Option<CudaVersion> {
+    let numbers = CUDART.soname_version(soname)?;
+    let mut numbers = numbers.split('.').map(|number| number.parse().ok());
+    Some(CudaVersion::new(numbers.next()??, numbers.next().unwrap_or(Some(0))?))
+}
+
+/// Returns whether search paths name the directory of a cudart in NVIDIA's packages for Python, `nvidia/cuda_runtime/lib` or
+/// `nvidia/cu13/lib`: the CUDA major in it, or 0 if it has none. A file that needs no cudart and has such a path opens it by name.
+pub fn cudart_in_paths(paths: &str) -> Option<u32> {
+    paths.split(':').find_map(|path| {
+        let (_, package) = path.trim_end_matches('/').strip_suffix("/lib")?.rsplit_once("nvidia/")?;
+        match package {
+            "cuda_runtime" => Some(0),
+            _ => package.strip_prefix("cu")?.parse().ok(),
+        }
+    })
 }

@@ -1,4 +1,5 @@
 use super::*;
+use cudaguard::internal::cudnn;
 
 #[test]
 fn repaired_wheel_names_are_parsed() {
@@ -75,19 +76,19 @@ fn nvidia_libraries_are_recognized() {
 #[test]
 fn sonames_are_parsed() {
     for (library, version, soname) in [
-        (CUDNN, "9.15.1", "libcudnn.so.9"),
-        (CUDNN, "7.6.5", "libcudnn.so.7"),
+        (&CUDNN, "9.15.1", "libcudnn.so.9"),
+        (&CUDNN, "7.6.5", "libcudnn.so.7"),
         (&CUDART, "13.0", "libcudart.so.13"),
         (&CUDART, "11.8", "libcudart.so.11.0"),
         (&CUDART, "10.2", "libcudart.so.10.2"),
         (&CUDART, "7.5", "libcudart.so.7.5"),
-        (library_for_key("nccl").unwrap(), "2.21.5", "libnccl.so.2"),
+        (&NCCL, "2.21.5", "libnccl.so.2"),
     ] {
         assert_eq!(library.soname(version.parse().unwrap()), soname);
         assert!(library.is_named(soname), "{soname}");
     }
     assert!(!CUDNN.is_named("libcudnn_graph.so.9") && !CUDNN.is_named("libcudnn.a"));
-    for library in ALL {
+    for library in DESCRIBED {
         let sonames: Vec<String> = library.sonames().collect();
         assert!(sonames.iter().all(|soname| library.major(soname).is_some()), "{sonames:?}");
         let majors: Vec<_> = sonames.iter().map(|soname| library.major(soname)).collect();
@@ -97,18 +98,18 @@ fn sonames_are_parsed() {
 
 #[test]
 fn version_encodings_are_decoded() {
-    for (library, answer, version) in [
-        (CUDNN, 7605, Version::new(7, 6, 5)),
-        (CUDNN, 8500, Version::new(8, 5, 0)),
-        (CUDNN, 8907, Version::new(8, 9, 7)),
-        (CUDNN, 90_000, Version::new(9, 0, 0)),
-        (CUDNN, 91_002, Version::new(9, 10, 2)),
-        (CUDNN, 92_800, Version::new(9, 28, 0)),
-        (library_for_key("nccl").unwrap(), 2708, Version::new(2, 7, 8)),
-        (library_for_key("nccl").unwrap(), 21_605, Version::new(2, 16, 5)),
-        (library_for_key("nccl").unwrap(), 23_203, Version::new(2, 32, 3)),
+    for (getter, answer, version) in [
+        (cudnn::GETTER, 7605, Version::new(7, 6, 5)),
+        (cudnn::GETTER, 8500, Version::new(8, 5, 0)),
+        (cudnn::GETTER, 8907, Version::new(8, 9, 7)),
+        (cudnn::GETTER, 90_000, Version::new(9, 0, 0)),
+        (cudnn::GETTER, 91_002, Version::new(9, 10, 2)),
+        (cudnn::GETTER, 92_800, Version::new(9, 28, 0)),
+        (NCCL_GETTER, 2708, Version::new(2, 7, 8)),
+        (NCCL_GETTER, 21_605, Version::new(2, 16, 5)),
+        (NCCL_GETTER, 23_203, Version::new(2, 32, 3)),
     ] {
-        assert_eq!(library.asked.as_ref().unwrap().version_of_answer(answer), Some(version));
+        assert_eq!(version_of_answer(&getter, answer), Some(version));
     }
 }
 
@@ -125,95 +126,13 @@ fn version_texts_are_parsed() {
 }
 
 #[test]
-fn library_parts_match_their_major() {
-    for library in ALL {
-        for part in library.parts {
-            // The shim relies on the separator (detection.c).
-            assert!(part.file.starts_with(&format!("{}_", library.stem)), "{part:?}");
-            let tells = part.symbol.is_empty() || part.symbol.ends_with("_version");
-            assert!(part.file.ends_with(&format!(".so.{}", part.major)) && tells, "{part:?}");
-            assert!(!part.needed || !part.symbol.is_empty(), "{part:?}");
-        }
-    }
-}
-
-#[test]
 fn keys_and_stems_are_unique() {
-    for (index, library) in ALL.iter().enumerate() {
-        for other in &ALL[index + 1..] {
-            assert!(library.key != other.key && library.stem != other.stem && library.name != other.name);
+    for (index, library) in DESCRIBED.iter().enumerate() {
+        for other in &DESCRIBED[index + 1..] {
+            assert!(library.key != other.key && library.stem() != other.stem() && library.name != other.name);
         }
         assert_eq!(library_for_key(library.key).map(|found| found.name), Some(library.name));
     }
-}
-
-#[test]
-fn release_gpu_support_is_listed() {
-    let version = |text: &str| text.parse::<Version>().unwrap();
-    for (release, major, oldest, newest) in [
-        ("9.15.1", 13, Some((7, 5)), Some((12, 1))),
-        ("9.10.2", 12, Some((5, 0)), Some((12, 0))),
-        ("9.11.0", 12, Some((7, 5)), Some((12, 0))),
-        ("8.5.0", 11, Some((3, 5)), Some((8, 6))),
-        ("8.2.2", 11, Some((3, 5)), None),
-        ("7.6.5", 10, Some((3, 0)), Some((7, 5))),
-        ("9.99.0", 13, Some((7, 5)), Some((12, 1))),
-        ("9.15.1", 14, None, None),
-        ("8.5.0", 12, None, None),
-    ] {
-        let table = CUDNN.release_table();
-        let release = version(release);
-        assert_eq!(
-            (table.min_cc(release, major), table.newest_cc(release, major)),
-            (oldest, newest),
-            "{release} {major}"
-        );
-    }
-    assert!(CUDNN.release_table().releases_for(13).contains(&version("9.15.1")));
-    assert!(!CUDNN.release_table().releases_for(11).contains(&version("9.15.1")));
-    assert!(CUDNN.release_table().releases_for(14).is_empty());
-    for (release, floor) in [
-        ("7.6.5", None),
-        ("8.8.1", None),
-        ("8.9.0", Some(("8.9", (5, 0)))),
-        ("9.0.0", Some(("9.0", (5, 0)))),
-        ("9.10.2", Some(("9.0", (5, 0)))),
-        ("9.11.0", Some(("9.11", (7, 5)))),
-        ("9.99.0", Some(("9.11", (7, 5)))),
-        ("10.0.0", None),
-    ] {
-        let floor = floor.map(|(from, cc)| (version(from), cc));
-        assert_eq!(CUDNN.release_table().gpu_floor(version(release)), floor, "{release}");
-    }
-    let newest =
-        |major, release: &str, cuda| CUDNN.release_table().newest_gpus(major)?.newest_for(version(release), cuda);
-    assert_eq!(["8.5", "8.6", "8.9"].map(|release| newest(8, release, None)), [Some(8), Some(9), Some(9)]);
-    assert_eq!([None, Some(11), Some(12), Some(13)].map(|cuda| newest(9, "9.5", cuda)), [None, Some(9), None, None]);
-    assert_eq!(newest(10, "10.1", Some(13)), None);
-    assert_eq!(CUDART.release_table().min_cc(version("13.0"), 13), None);
-}
-
-#[test]
-fn release_cuda_versions_are_listed() {
-    for (version, cuda, made) in [
-        ("7.6.5", 10, true),
-        ("7.6.5", 11, false),
-        ("8.5.0", 11, true),
-        ("8.5.0", 12, false),
-        ("8.9.7", 12, true),
-        ("8.9.7", 13, false),
-        ("9.1.0", 11, true),
-        ("9.1.0", 13, false),
-        ("9.10.2", 11, true),
-        ("9.11.0", 11, false),
-        ("9.12.0", 13, true),
-        ("9.28.0", 12, true),
-        ("10.0.0", 14, true),
-    ] {
-        let majors = CUDNN.release_table().cuda_majors(version.parse().unwrap()).unwrap();
-        assert_eq!(majors.contains(&cuda), made, "{version} for CUDA {cuda}");
-    }
-    assert_eq!(CUDART.release_table().cuda_majors(Version::new(13, 0, 0)), None);
 }
 
 #[test]

@@ -1,7 +1,10 @@
 //! The catalogue of NVIDIA's libraries: their file names, who provides them, and what cudaguard knows about each.
 
-use super::{CUDNN, Library, NCCL, VersionGetter, major_of, stem_of};
-use VersionSource::{ExportedNames, Getter, GetterOf, Text, TextOfTools};
+use std::ops::RangeInclusive;
+
+use super::{CodeMark, Traces, major_of, stem_of};
+use VersionSource::{ExportedNames, Getter, Text, TextOfTools};
+use cudaguard::internal::cudnn::{self, CudnnPart, VersionGetter};
 
 /// What provides a library.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -64,8 +67,6 @@ pub(super) enum DriverDependency {
 pub enum VersionSource {
     /// The code of an exported function that returns the version as a number, or stores it through its argument.
     Getter(VersionGetter),
-    /// The same function of a library with another descriptor.
-    GetterOf(&'static Library),
     /// A text in the constants of the file, followed by the version.
     Text(&'static str),
     /// [`TOOLS`], followed by the release, `, V` and the version.
@@ -78,13 +79,13 @@ pub enum VersionSource {
 pub const TOOLS: &str = "Cuda compilation tools, release ";
 
 /// A library or tool of NVIDIA.
-#[derive(Clone, Copy, Debug)]
-pub struct KnownLibrary {
+#[derive(Clone, Debug)]
+pub struct Library {
     /// The file names before `.so`; of a tool, the complete name. An asterisk replaces the rest of a name.
     pub stems: &'static [&'static str],
     /// What provides it.
     pub owner: Owner,
-    /// The key in JSON, `cusparse`; empty if its version is not read.
+    /// The key in JSON and in host files, `cusparse`; empty if its version is not read.
     pub key: &'static str,
     /// The name in messages: `cuSPARSE`.
     pub name: &'static str,
@@ -98,43 +99,141 @@ pub struct KnownLibrary {
     pub is_essential: bool,
     /// True if programs open it. Other libraries open those for which it is false.
     pub is_opened: bool,
+    /// The majors to search whose soname ends with only the major; some do not exist yet.
+    pub majors: RangeInclusive<u32>,
+    /// The version suffixes of older sonames, newest first.
+    pub older_sonames: &'static [&'static str],
+    /// Libraries that it loads with dlopen; those that contain its version come first.
+    pub parts: &'static [CudnnPart],
+    /// Evidence in a file that it uses this library.
+    pub traces: Traces,
     pub(super) dll: Dll,
     pub(super) cuda: CudaMajors,
     pub(super) driver: DriverDependency,
 }
 
+/// The CUDA runtime that a driver for Windows brings, from CUDA 13 on.
+pub const HYBRID_CUDART: &str = "nvcudart_hybrid64.dll\0";
+
+/// cudart. No string or note in its file contains its release (13.0 to 13.5), only the code of `cudaRuntimeGetVersion` does. Therefore
+/// the release is read from the file name.
+///
+/// Measured on 11.8, 13.0 and 13.5: the static cudart has symbols `libcudart_static_<hash>` if the file is not stripped. A stripped file
+/// contains two strings that only cudart has: its table of error names and the name of its shared memory. Bindings to cudart contain
+/// only the first. In PE files, measured on 11.8 to 12.9: the table of error names and the name of the driver's DLL; bindings contain one
+/// of them. Measured on 13.0 to 13.3: the static cudart only loads the runtime that comes with the driver.
+pub static CUDART: Library = Library {
+    majors: 12..=19,
+    // Two numbers up to 11, for which every minor has the soname libcudart.so.11.0.
+    older_sonames: &["11.0", "10.2", "10.1", "10.0", "9.2", "9.1", "9.0", "8.0"],
+    traces: Traces {
+        wanted: &["__cudaRegisterFatBinary", "cudaMalloc"],
+        opened_for: "cudaMalloc",
+        inside: &[
+            CodeMark { text: "/cudart.shm.", version: None },
+            CodeMark { text: "cudaErrorCudartUnloading\0", version: None },
+        ],
+        inside_pe: &[
+            &[
+                CodeMark { text: "cudaErrorCudartUnloading\0", version: None },
+                CodeMark { text: "nvcuda.dll\0", version: None },
+            ],
+            &[CodeMark { text: HYBRID_CUDART, version: None }],
+        ],
+        ..Traces::NONE
+    },
+    ..toolkit(&["libcudart"])
+        .named("cudart", "cudart", &[])
+        .cuda(CudaMajors::Same)
+        .functions("cuda")
+        // Each of the last packages selects the CUDA version of all other conda packages.
+        .packages(&[
+            "cuda-cudart",
+            "cuda-cudart-linux-64",
+            "cuda-runtime",
+            "cuda-libraries",
+            "cuda-toolkit",
+            "cuda-version",
+            "cudatoolkit",
+            "pytorch-cuda",
+        ])
+};
+
+/// cuDNN, whose facts for builds are in [`cudnn`]. A static cuDNN contains a string `cudnn_version_<major>_…_` (measured: 7.6 to 9.28);
+/// cuDNN's own libraries contain it, too.
+pub static CUDNN: Library = Library {
+    majors: 5..=19,
+    parts: cudnn::PARTS,
+    traces: Traces {
+        functions: Some("cudnn"),
+        getter: cudnn::GETTER.function,
+        opened_for: "cudnnCreate",
+        answers: Some("CUDNN_STATUS_"),
+        inside: &[CodeMark { text: "cudnn_version_", version: Some('_') }],
+        inside_pe: &[&[CodeMark { text: "cudnn_version_", version: Some('_') }]],
+        ..Traces::NONE
+    },
+    ..of(Owner::Cudnn, &[cudnn::STEM, "libcudnn_*"])
+        .named(cudnn::KEY, cudnn::NAME, &[])
+        .dll(Dll::Numbered)
+        .driver(DriverDependency::Listed(&[(9, 11), (8, 10)]))
+        .functions("cudnn")
+        .packages(&["cudnn"])
+};
+
+/// `NCCL_VERSION` in nccl.h: up to 2.8 the major is multiplied by 1000.
+pub const NCCL_GETTER: VersionGetter =
+    VersionGetter { function: "ncclGetVersion", scales: &[(10_000, 10_000), (0, 1000)] };
+
+/// NCCL. Its code contains the line that it prints if `NCCL_DEBUG` is set, `NCCL version 2.21.5+cuda12.4` (measured in pip's packages:
+/// 2.16.5, 2.18.1, 2.21.5 and 2.27.7 for CUDA 12; 2.27.7 and 2.32.3 for CUDA 13). The name of its file contains only the major.
+pub static NCCL: Library = Library {
+    majors: 1..=9,
+    traces: Traces {
+        functions: Some("nccl"),
+        getter: NCCL_GETTER.function,
+        opened_for: "ncclCommInitRank",
+        inside: &[CodeMark { text: "NCCL version ", version: Some('.') }],
+        ..Traces::NONE
+    },
+    ..product(&["libnccl"])
+        .named("nccl", "NCCL", &[Getter(NCCL_GETTER)])
+        .driver(DriverDependency::Any)
+        .functions("nccl")
+        .packages(&["nccl"])
+};
+
 /// cuBLAS returns the version of the cuBLASLt that is loaded, so its own file contains none.
-pub static CUBLAS: KnownLibrary =
+pub static CUBLAS: Library =
     toolkit(&["libcublas"]).named("cublas", "cuBLAS", &[]).computes(CudaMajors::Same).essential(&["cublas"]);
 /// cuBLASLt, of which cuBLAS consists.
-pub static CUBLAS_LT: KnownLibrary = toolkit(&["libcublasLt"])
+pub static CUBLAS_LT: Library = toolkit(&["libcublasLt"])
     .named("cublasLt", "cuBLASLt", &[getter("cublasLtGetVersion", &[(0, 10_000)])])
     .computes(CudaMajors::Same)
     .essential(&["cublasLt"])
     .packages(&["cublas"]);
 /// nvJitLink.
-pub static NVJITLINK: KnownLibrary = toolkit(&["libnvJitLink"])
+pub static NVJITLINK: Library = toolkit(&["libnvJitLink"])
     .named("nvjitlink", "nvJitLink", &[TextOfTools, ExportedNames("__nvJitLinkCreate_")])
     .dll(Dll::Versioned)
     .cuda(CudaMajors::Same)
     .packages(&["nvjitlink"]);
 /// NVRTC.
-pub static NVRTC: KnownLibrary = toolkit(&["libnvrtc"])
+pub static NVRTC: Library = toolkit(&["libnvrtc"])
     .named("nvrtc", "NVRTC", &[TextOfTools])
     .dll(Dll::Long)
     .cuda(CudaMajors::Same)
     .functions("nvrtc")
     .packages(&["cuda-nvrtc"]);
 /// The builtins that NVRTC opens when it compiles.
-pub static BUILTINS: KnownLibrary = toolkit(&["libnvrtc-builtins"])
+pub static BUILTINS: Library = toolkit(&["libnvrtc-builtins"])
     .named("nvrtc-builtins", "NVRTC's builtins", &[TextOfTools, ExportedNames("__nvrtc_builtins__")])
     .hidden();
 /// ptxas. Triton brings one for older GPUs and one for Blackwell: `ptxas-blackwell`.
-pub static PTXAS: KnownLibrary =
-    of(Owner::Tool, &["ptxas", "ptxas-*"]).named("ptxas", "ptxas", &[TextOfTools]).hidden();
+pub static PTXAS: Library = of(Owner::Tool, &["ptxas", "ptxas-*"]).named("ptxas", "ptxas", &[TextOfTools]).hidden();
 
 /// Every library, those with versions in the order of reports.
-pub static CATALOGUE: [&KnownLibrary; 56] = [
+pub static CATALOGUE: [&Library; 56] = [
     &CUBLAS,
     &CUBLAS_LT,
     &toolkit(&["libcusparse"])
@@ -158,11 +257,7 @@ pub static CATALOGUE: [&KnownLibrary; 56] = [
     &NVRTC,
     &BUILTINS,
     &PTXAS,
-    &product(&["libnccl"])
-        .named(NCCL.key, NCCL.name, &[GetterOf(&NCCL)])
-        .driver(DriverDependency::Any)
-        .functions("nccl")
-        .packages(&["nccl"]),
+    &NCCL,
     &product(&["libcutensor"])
         .named("cutensor", "cuTENSOR", &[getter("cutensorGetVersion", &[(0, 10_000)])])
         .dll(Dll::Named("cutensor", "2"))
@@ -182,22 +277,8 @@ pub static CATALOGUE: [&KnownLibrary; 56] = [
         .named("tensorrt", "TensorRT", &[getter("getInferLibVersion", &[(10_000, 10_000), (0, 1000)])])
         .dll(Dll::Versioned)
         .driver(DriverDependency::Any),
-    // Each of the last packages selects the CUDA version of all other conda packages.
-    &toolkit(&["libcudart"]).cuda(CudaMajors::Same).functions("cuda").packages(&[
-        "cuda-cudart",
-        "cuda-cudart-linux-64",
-        "cuda-runtime",
-        "cuda-libraries",
-        "cuda-toolkit",
-        "cuda-version",
-        "cudatoolkit",
-        "pytorch-cuda",
-    ]),
-    &of(Owner::Cudnn, &["libcudnn", "libcudnn_*"])
-        .dll(Dll::Numbered)
-        .driver(DriverDependency::Listed(&[(9, 11), (8, 10)]))
-        .functions("cudnn")
-        .packages(&["cudnn"]),
+    &CUDART,
+    &CUDNN,
     &toolkit(&["libcufftw"]),
     &toolkit(&["libcufile"]).dll(Dll::None).packages(&["cufile"]),
     &toolkit(&["libcusolverMg"]).functions("cusolverMg"),
@@ -257,8 +338,8 @@ pub static CATALOGUE: [&KnownLibrary; 56] = [
     &driver(&["libnvrm_*", "libnvbufsurface", "libnvbufsurftransform"]),
 ];
 
-const fn of(owner: Owner, stems: &'static [&'static str]) -> KnownLibrary {
-    KnownLibrary {
+const fn of(owner: Owner, stems: &'static [&'static str]) -> Library {
+    Library {
         stems,
         owner,
         key: "",
@@ -268,21 +349,25 @@ const fn of(owner: Owner, stems: &'static [&'static str]) -> KnownLibrary {
         packages: &[],
         is_essential: false,
         is_opened: true,
+        majors: 0..=0,
+        older_sonames: &[],
+        parts: &[],
+        traces: Traces::NONE,
         dll: Dll::None,
         cuda: CudaMajors::Unknown,
         driver: DriverDependency::None,
     }
 }
 
-const fn toolkit(stems: &'static [&'static str]) -> KnownLibrary {
+const fn toolkit(stems: &'static [&'static str]) -> Library {
     of(Owner::Toolkit, stems).dll(Dll::Numbered)
 }
 
-const fn product(stems: &'static [&'static str]) -> KnownLibrary {
+const fn product(stems: &'static [&'static str]) -> Library {
     of(Owner::Product, stems)
 }
 
-const fn driver(stems: &'static [&'static str]) -> KnownLibrary {
+const fn driver(stems: &'static [&'static str]) -> Library {
     of(Owner::Driver, stems).hidden()
 }
 
@@ -290,7 +375,7 @@ const fn getter(function: &'static str, scales: &'static [(u64, u64)]) -> Versio
     Getter(VersionGetter { function, scales })
 }
 
-impl KnownLibrary {
+impl Library {
     const fn named(self, key: &'static str, name: &'static str, versions: &'static [VersionSource]) -> Self {
         Self { key, name, versions, ..self }
     }
@@ -362,7 +447,7 @@ impl KnownLibrary {
     pub(super) fn has_stem(&self, stem: &str, file: &str) -> bool {
         let has_start = |known: &&str| known.strip_suffix('*').is_some_and(|start| stem.starts_with(start));
         let is_part = || {
-            let is_listed = CUDNN.parts.iter().any(|part| stem_of(part.file) == stem);
+            let is_listed = cudnn::PARTS.iter().any(|part| stem_of(part.file) == stem);
             is_listed || major_of(file).is_some_and(|major| CUDNN.majors.contains(&major))
         };
         self.stems.contains(&stem) || self.stems.iter().any(has_start) && (self.owner != Owner::Cudnn || is_part())

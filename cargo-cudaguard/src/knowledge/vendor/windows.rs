@@ -1,6 +1,7 @@
 //! Names of NVIDIA's libraries on Windows, and the soname that each has on Linux. Every table uses the soname.
 
-use super::catalogue::{CATALOGUE, Dll, KnownLibrary};
+use super::catalogue::{CATALOGUE, Dll, Library};
+use cudaguard::internal::finding::{Finding, WINDOWS_NAMES};
 
 /// Returns the Linux soname of a DLL of NVIDIA's: `cudart64_110.dll` is `libcudart.so.11.0`, `cudnn_ops64_9.dll` is
 /// `libcudnn_ops.so.9`. Windows ignores case, and `delvewheel` adds a hash.
@@ -9,11 +10,11 @@ pub(super) fn soname_of_dll(file: &str) -> Option<String> {
 }
 
 /// Returns the library of NVIDIA's whose DLL has this name.
-pub(super) fn library_of_dll(file: &str) -> Option<&'static KnownLibrary> {
+pub(super) fn library_of_dll(file: &str) -> Option<&'static Library> {
     Some(find_dll(file)?.0)
 }
 
-fn find_dll(file: &str) -> Option<(&'static KnownLibrary, Option<String>)> {
+fn find_dll(file: &str) -> Option<(&'static Library, Option<String>)> {
     let ending = file.len().checked_sub(".dll".len())?;
     if !file.get(ending..)?.eq_ignore_ascii_case(".dll") {
         return None;
@@ -34,7 +35,7 @@ fn find_dll(file: &str) -> Option<(&'static KnownLibrary, Option<String>)> {
 }
 
 /// Returns the stem on Linux of a DLL name without its number, if it is this library.
-fn stem_of_dll(library: &KnownLibrary, word: &str) -> Option<String> {
+fn stem_of_dll(library: &Library, word: &str) -> Option<String> {
     if matches!(library.dll, Dll::None | Dll::Named(..)) {
         return None;
     }
@@ -47,7 +48,7 @@ fn stem_of_dll(library: &KnownLibrary, word: &str) -> Option<String> {
 
 /// Returns the DLL of a soname, as the guard names it: `libcudnn_ops.so.9` is `cudnn_ops64_9.dll`, `libcudart.so.11.0` is
 /// `cudart64_110.dll`.
-pub(crate) fn dll_of_soname(soname: &str) -> Option<String> {
+fn dll_of_soname(soname: &str) -> Option<String> {
     let (stem, number) = soname.split_once(".so.")?;
     let is_number = !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');
     let library = CATALOGUE.into_iter().find(|library| library.has_stem(stem, soname)).filter(|_| is_number)?;
@@ -98,9 +99,31 @@ fn strip_hash(name: &str) -> &str {
     }
 }
 
+/// Replaces what a finding names of Linux by the same of Windows.
+pub fn use_names_of_windows(finding: &mut Finding) {
+    finding.rewrite(with_names_of_windows);
+}
+
+/// Replaces sonames and other names of Linux in a text by those of Windows.
+pub fn with_names_of_windows(text: &str) -> String {
+    let mut named = String::new();
+    for part in text.split_inclusive(is_separator) {
+        let (word, rest) = part.split_at(part.trim_end_matches(|c| is_separator(c) || c == '.').len());
+        match dll_of_soname(word) {
+            Some(dll) => named = named + &dll + rest,
+            None => named += part,
+        }
+    }
+    WINDOWS_NAMES.iter().fold(named, |text, (linux, windows)| text.replace(linux, windows))
+}
+
+fn is_separator(c: char) -> bool {
+    !(c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-'))
+}
+
 #[cfg(test)]
 mod tests {
-    use super::dll_of_soname;
+    use super::{dll_of_soname, with_names_of_windows};
     use crate::knowledge::vendor::{CUDART, CUDNN, plain_name};
 
     #[test]
@@ -149,5 +172,20 @@ mod tests {
         }
         assert!(CUDART.is_named("cudart64_110.dll") && !CUDNN.is_named("cudnn_ops64_9.dll"));
         assert_eq!((CUDNN.major("cudnn64_9.dll"), CUDART.major("cudart64_110.dll")), (Some(9), Some(11)));
+    }
+
+    #[test]
+    fn names_of_linux_are_replaced() {
+        for (text, windows) in [
+            ("finds no libcudnn.so.9: set LD_LIBRARY_PATH=x", "finds no cudnn64_9.dll: set PATH=x"),
+            ("there is no libcuda.so.1, and app", "there is no nvcuda.dll, and app"),
+            ("first in LD_LIBRARY_PATH.", "first in PATH."),
+            ("libcudnn_graph.so.9\tlibcudart.so.11.0 libfoo.so.1", "cudnn_graph64_9.dll\tcudart64_110.dll libfoo.so.1"),
+            ("install the NVIDIA driver (container: --gpus all)", "install the NVIDIA driver"),
+            ("too old for libcudart 12", "too old for cudart 12"),
+            ("the libcuda found is the stub", "the nvcuda.dll found is the stub"),
+        ] {
+            assert_eq!(with_names_of_windows(text), windows);
+        }
     }
 }

@@ -1,6 +1,7 @@
 // Generated from guard-core/data. To rewrite it, run `CUDAGUARD_BLESS=1 cargo test -p cudaguard --lib rows`.
 
-pub(super) const CUDNN: LibraryTable = LibraryTable { builds: &[CudnnBuild { cuda_major: 10, from: Version { major: 7, minor: 5, patch: 0 }, min_cc: (3, 0), newest_cc: Some((7, 5)), platform: None },
+/// The known releases.
+pub static RELEASES: CudnnReleases = CudnnReleases { builds: &[CudnnBuild { cuda_major: 10, from: Version { major: 7, minor: 5, patch: 0 }, min_cc: (3, 0), newest_cc: Some((7, 5)), platform: None },
     CudnnBuild { cuda_major: 10, from: Version { major: 8, minor: 0, patch: 0 }, min_cc: (3, 0), newest_cc: None, platform: None },
     CudnnBuild { cuda_major: 11, from: Version { major: 8, minor: 0, patch: 0 }, min_cc: (3, 5), newest_cc: None, platform: None },
     CudnnBuild { cuda_major: 11, from: Version { major: 8, minor: 5, patch: 0 }, min_cc: (3, 5), newest_cc: Some((8, 6)), platform: None },
