@@ -12,10 +12,15 @@ use cudaguard::internal::finding::{Code, Finding};
 use cudaguard_tests::run::unless_busy;
 use cudaguard_tests::{Scratch, e2e, tools};
 
+/// The library that programs are linked with, its versions, and those of a library that has neither function nor variable of the second.
+const WHOLE: &str = "int f; int g(void) { return 1; } int v = 2;";
+const VERSIONS: &str = "V_1 { global: f; }; V_2 { global: g; v; } V_1;";
+const LACKING: &str = "V_1 { global: f; }; V_2 { global: h; } V_1;";
+
 /// Variants of the library: directory, source, versions and further arguments. Programs are linked with the first.
 const HAVE: [(&str, &str, &str, &[&str]); 17] = [
-    ("all", "int f; int g(void) { return 1; } int v = 2;", "V_1 { global: f; }; V_2 { global: g; v; } V_1;", &[]),
-    ("lacks it", "int f; int h;", "V_1 { global: f; }; V_2 { global: h; } V_1;", &[]),
+    ("all", WHOLE, VERSIONS, &[]),
+    ("lacks it", "int f; int h;", LACKING, &[]),
     ("lacks the version", "int f;", "V_1 { global: f; };", &[]),
     (
         "other version",
@@ -23,57 +28,37 @@ const HAVE: [(&str, &str, &str, &[&str]); 17] = [
         "V_1 { global: f; g; v; }; V_2 { global: h; } V_1;",
         &[],
     ),
-    ("no versions", "int f; int g(void) { return 1; } int v = 2;", "", &[]),
+    ("no versions", WHOLE, "", &[]),
     ("no versions and lacks it", "int f;", "", &[]),
-    (
-        "old hash table",
-        "int f; int g(void) { return 1; } int v = 2;",
-        "V_1 { global: f; }; V_2 { global: g; v; } V_1;",
-        &["-Wl,--hash-style=sysv"],
-    ),
-    (
-        "old hash table and lacks it",
-        "int f; int h;",
-        "V_1 { global: f; }; V_2 { global: h; } V_1;",
-        &["-Wl,--hash-style=sysv"],
-    ),
-    (
-        "both hash tables",
-        "int f; int g(void) { return 1; } int v = 2;",
-        "V_1 { global: f; }; V_2 { global: g; v; } V_1;",
-        &["-Wl,--hash-style=both"],
-    ),
-    (
-        "weak",
-        "int f; __attribute__((weak)) int g(void) { return 1; } __attribute__((weak)) int v = 2;",
-        "V_1 { global: f; }; V_2 { global: g; v; } V_1;",
-        &[],
-    ),
+    ("old hash table", WHOLE, VERSIONS, &["-Wl,--hash-style=sysv"]),
+    ("old hash table and lacks it", "int f; int h;", LACKING, &["-Wl,--hash-style=sysv"]),
+    ("both hash tables", WHOLE, VERSIONS, &["-Wl,--hash-style=both"]),
+    ("weak", "int f; __attribute__((weak)) int g(void) { return 1; } __attribute__((weak)) int v = 2;", VERSIONS, &[]),
     (
         "protected",
         "int f; __attribute__((visibility(\"protected\"))) int g(void) { return 1; } int v = 2;",
-        "V_1 { global: f; }; V_2 { global: g; v; } V_1;",
+        VERSIONS,
         &[],
     ),
-    ("a variable", "int f; int g; int v;", "V_1 { global: f; }; V_2 { global: g; v; } V_1;", &[]),
+    ("a variable", "int f; int g; int v;", VERSIONS, &[]),
     (
         "indirect",
         "int f; static int real(void) { return 1; } static void *pick(void) { return (void *)real; }\n\
       int g(void) __attribute__((ifunc(\"pick\"))); int v = 2;",
-        "V_1 { global: f; }; V_2 { global: g; v; } V_1;",
+        VERSIONS,
         &[],
     ),
     (
         "hidden version",
         "int f; int new_g(void) { return 1; } int v = 2; __asm__(\".symver new_g,g@V_2\");",
-        "V_1 { global: f; }; V_2 { global: g; v; } V_1;",
+        VERSIONS,
         &[],
     ),
     (
         "two versions",
         "int f; int old_g(void) { return 0; } int new_g(void) { return 1; } int v = 2;\n\
       __asm__(\".symver old_g,g@V_1\"); __asm__(\".symver new_g,g@@V_2\");",
-        "V_1 { global: f; }; V_2 { global: g; v; } V_1;",
+        VERSIONS,
         &[],
     ),
     (
@@ -121,7 +106,7 @@ impl Fixture {
         fixture.library("more/libmore.so", whole, "", &[]);
         fixture.library("more/libversioned.so", whole, "V_2 { global: g; v; };", &[]);
         let more = fixture.at("more/libmore.so").display().to_string();
-        for (name, versions) in [("lacks it", HAVE[1].2), ("no versions and lacks it", "")] {
+        for (name, versions) in [("lacks it", LACKING), ("no versions and lacks it", "")] {
             let path = format!("{name}, another has it/libx.so.1");
             fixture.library(
                 &path,
