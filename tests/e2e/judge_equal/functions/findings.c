@@ -2,11 +2,11 @@
 
 /* A note with a name, rows of unknown kinds, and a toolkit. */
 static struct note *make_note(int own, const char *toolkit) {
-  static unsigned char bytes[4][HEAD_SIZE + 4 * ROW_SIZE + 64] __attribute__((aligned(8)));
+  static unsigned char bytes[4][HEAD_SIZE + 5 * ROW_SIZE + 64] __attribute__((aligned(8)));
   struct note *n = &cx->note[cx->notes];
   unsigned char *at = bytes[cx->notes++];
   struct note_head *h = (struct note_head *)at;
-  const uint16_t texts = HEAD_SIZE + 4 * ROW_SIZE;
+  const uint16_t texts = HEAD_SIZE + 5 * ROW_SIZE;
   memset(at, 0, sizeof *bytes);
   memcpy(h->magic, "cudagrd", 8);
   h->revision = REVISION;
@@ -596,8 +596,11 @@ static void check_values_of_driver(void) {
       {2, JUDGE_CUDNN_TOO_NEW_FOR_GPU, CUDNN_TOO_NEW_FOR_GPU, 0x90b00, 0, 0, "found 9.15.0 min 9.10.0 dropped 9.11.0"},
       {2, JUDGE_CUDNN_TOO_NEW_FOR_GPU, CUDNN_TOO_NEW_FOR_GPU, 0x90a00, 0, 0, "found 9.15.0 dropped 9.10.0"},
       {2, JUDGE_CUDNN_BEFORE_THIS_GPU, CUDNN_BEFORE_THIS_GPU, 9, 0, 0, "found 9.15.0 min 9.10.0 newest 9"},
+      {4, JUDGE_DRIVER_TOO_OLD_FOR_CODE, DRIVER_TOO_OLD_FOR_CODE_TEXT, 0, 13000, 0, "code compute_80 and PTX text 8.4 for sm_70"},
+      {4, JUDGE_DRIVER_TOO_OLD_FOR_CODE_COMPRESSED, DRIVER_TOO_OLD_FOR_CODE_TEXT, 0, 13000, 0, "code compute_80 and PTX text 8.4 for sm_70"},
+      {4, JUDGE_DRIVER_CANNOT_TELL_NEWER_PTX, DRIVER_CANNOT_TELL_NEWER_PTX, 0, 13000, 0, "code compute_80 and PTX text 8.4 for sm_70"},
   };
-  static const char texts[] = "libcudart 13.0compute_80sm_70";
+  static const char texts[] = "libcudart 13.0sm_70compute_80 and PTX text 8.4";
   struct driver *d = &cx->driver;
   int k;
   for (k = 0; k < LENGTH(rows); k++) {
@@ -608,7 +611,7 @@ static void check_values_of_driver(void) {
     uint16_t at;
     forget();
     n = make_note(1, "");
-    n->head.rows = 4;
+    n->head.rows = 5;
     at = (uint16_t)(n->size - sizeof texts);
     memcpy((char *)(uintptr_t)n->descriptor + at, texts, sizeof texts);
     row = get_written_row(n, 0);
@@ -618,10 +621,12 @@ static void check_values_of_driver(void) {
     row = get_written_row(n, 1);
     row->gpu.kind = ROW_GPU;
     row->gpu.cuda = 12000;
-    row->gpu.code.at = (uint16_t)(at + 14);
-    row->gpu.code.length = 10;
-    row->gpu.built_for.at = (uint16_t)(at + 24);
+    row->gpu.built_for.at = (uint16_t)(at + 14);
     row->gpu.built_for.length = 5;
+    row->gpu.code.at = (uint16_t)(at + 19);
+    row->gpu.code.length = 10;
+    *get_written_row(n, 4) = *row;
+    get_written_row(n, 4)->gpu.code.length = sizeof texts - 1 - 19;
     row = get_written_row(n, 2);
     row->cudnn.kind = ROW_LIBRARY;
     row->cudnn.min = 0x90a00;
