@@ -11,7 +11,6 @@ mod driver;
 mod driver_probe;
 pub mod fleet_judge;
 mod gpu_state;
-mod host;
 mod host_file;
 mod host_file_writer;
 pub mod map;
@@ -19,6 +18,7 @@ pub mod oldest_driver;
 pub mod placement;
 #[cfg(target_os = "linux")]
 mod probe_child;
+mod process_host;
 pub(crate) mod redact;
 mod together;
 mod unknown_keys;
@@ -40,11 +40,11 @@ pub(crate) use driver::agreed_release;
 pub use driver::{CompatPackage, Driver};
 pub use driver_probe::DriverProbe;
 pub use gpu_state::GpuState;
-pub use host::{DriverSupport, Host, HostGpu, LibraryState};
 pub use host_file::{ParseError, parse_release};
 pub use host_file_writer::HostFileView;
 #[cfg(target_os = "linux")]
 pub use probe_child::run_probe_child;
+pub use process_host::{DriverSupport, Host, HostGpu, LibraryState};
 pub(crate) use together::{answers_together, worst_service};
 pub use unknown_keys::UnknownKeys;
 
