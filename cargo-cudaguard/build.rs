@@ -13,9 +13,9 @@ fn main() {
     ] {
         println!("cargo::rerun-if-changed=templates/shim/{file}");
     }
-    println!("cargo::rerun-if-changed=src/host/judge/returned_constant.c");
+    println!("cargo::rerun-if-changed=src/host/machine/judge/returned_constant.c");
     cc::Build::new()
-        .files(["templates/shim/coverage.c", "templates/shim/judge.c", "src/host/judge/returned_constant.c"])
+        .files(["templates/shim/coverage.c", "templates/shim/judge.c", "src/host/machine/judge/returned_constant.c"])
         .include("templates/shim")
         .define("CUDAGUARD_EXPORT_JUDGE", None)
         .compile("cudaguard_judge");

@@ -3,7 +3,6 @@
 pub mod diagnosis;
 pub mod dry_run;
 pub(crate) mod formats;
-pub mod judge;
 pub(crate) mod libcuda_fix;
 pub mod library_version;
 pub mod machine;

@@ -7,7 +7,7 @@ use std::path::Path;
 use cargo_cudaguard::binary::dlopen_note;
 use cargo_cudaguard::binary::elf::Elf;
 use cargo_cudaguard::binary::file::Binary;
-use cargo_cudaguard::host::judge;
+use cargo_cudaguard::host::machine::judge;
 use cargo_cudaguard::host::machine::{Driver, Gpu, LibraryState, Machine};
 use cudaguard::internal::finding::Severity;
 use cudaguard::internal::guard::{DLOPEN_SECTION, DLOPEN_TYPE};

@@ -7,7 +7,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
-use cargo_cudaguard::host::judge::judge;
+use cargo_cudaguard::host::machine::judge::judge;
 use cargo_cudaguard::host::machine::{Driver, Gpu, HostLibrary, LibraryState, LoaderVersion, Machine as Described};
 use cargo_cudaguard::knowledge::vendor::{self, CUDNN};
 use cargo_cudaguard::verdict::Verdict;

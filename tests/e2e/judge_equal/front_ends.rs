@@ -4,8 +4,8 @@
 use std::fmt::Write as _;
 use std::path::Path;
 
-use cargo_cudaguard::host::judge::{judge, together};
 use cargo_cudaguard::host::machine::Machine as Described;
+use cargo_cudaguard::host::machine::judge::{judge, together};
 use cargo_cudaguard::knowledge::vendor::{CUDART, CUDNN};
 use cargo_cudaguard::verdict::Verdict;
 use cudaguard::internal::finding::{self, Finding, MessageTemplate, Severity, Values};

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use std::fs;
 use std::path::Path;
 
-use cargo_cudaguard::host::judge::judge;
+use cargo_cudaguard::host::machine::judge::judge;
 use cargo_cudaguard::host::machine::{
     HostLibrary, HostLibraryPart, LibraryState, LoaderVersion as Own, Machine as Described,
 };

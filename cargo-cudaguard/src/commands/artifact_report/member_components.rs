@@ -8,7 +8,7 @@ use super::closure::MemberGraph;
 use super::member::{MemberLoader, file_name};
 use super::not_inside::AbsentLibrary;
 use super::packages::{ArtifactPackage, Unfulfilled, check_packages, unfulfilled_requirements};
-use super::program::nothing_to_check;
+use super::program::{ONLY_LINKER_INPUT, nothing_to_check};
 use super::{ArtifactMember, ArtifactReport, LibraryPlace, common_os, common_processor};
 use crate::binary::elf::machine_name;
 use crate::binary::examined::{NotExamined, mark_only_code};
@@ -27,9 +27,6 @@ use crate::knowledge::vendor::{CUDNN, LIBCUDA, plain_name, stem_of};
 use cudaguard::internal::finding::Finding;
 use cudaguard::internal::manifest::Requirement;
 use cudaguard::internal::version::DriverRelease;
-
-/// Why there is nothing to check in GPU code.
-pub(super) const ONLY_LINKER_INPUT: &str = "its GPU code contains no kernels, only input for the device linker";
 
 impl ArtifactReport {
     /// Does the same as [`Self::components_with_packages`], but returns an error if the artifact contains nothing to check.

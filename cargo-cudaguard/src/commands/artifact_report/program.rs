@@ -4,7 +4,6 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::machine::MachineLibrary;
-use super::member_components::ONLY_LINKER_INPUT;
 use super::{ArtifactMember, ArtifactReport, has_dlls, served_by_others};
 use crate::binary::examined::has_trace_of_cuda;
 use crate::binary::file::Binary;
@@ -19,6 +18,9 @@ use crate::host::dry_run::{
 use crate::host::machine::Components;
 use cudaguard::internal::env::Env;
 use cudaguard::internal::file_error::FileError;
+
+/// Why there is nothing to check in GPU code.
+pub(super) const ONLY_LINKER_INPUT: &str = "its GPU code contains no kernels, only input for the device linker";
 
 /// Returns the error that there is nothing to check in a file.
 pub(crate) fn nothing_to_check(binary: &Binary) -> CliError {

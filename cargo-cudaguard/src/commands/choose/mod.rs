@@ -15,7 +15,7 @@ use crate::cli::arguments::ChooseOptions;
 use crate::cli::report::{CliError, EXIT_ERROR, REFUSED};
 use crate::commands::fleet;
 use crate::commands::verify::{self, FileAnswer, HERE, MachineAnswer, Machines, OpenArtifact};
-use crate::host::judge::gpu_answer::Service;
+use crate::host::machine::judge::gpu_answer::Service;
 use crate::host::machine::{self, DriverProbe, Machine};
 use crate::verdict::Verdict;
 use candidate::{Candidate, ReleaseKey};

@@ -12,7 +12,7 @@ use super::{JudgedCandidate, best_of};
 use crate::cli::arguments::ChooseFormat;
 use crate::cli::json_output::{self, FindingView};
 use crate::cli::report::{self, CliError};
-use crate::host::judge::gpu_answer::Service;
+use crate::host::machine::judge::gpu_answer::Service;
 use crate::verdict::Verdict;
 
 /// What a name does not state.

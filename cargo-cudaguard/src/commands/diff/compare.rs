@@ -9,7 +9,7 @@ use serde::Serialize;
 
 use super::release_facts::{ComparedGpu, DriverNeed, ReleaseFacts, describe_driver};
 use crate::binary::examined;
-use crate::host::judge::gpu_answer::Service;
+use crate::host::machine::judge::gpu_answer::Service;
 
 /// A GPU whose support differs.
 pub(super) struct GpuChange {

@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use super::compare::{GpuChange, Loss, ReleaseDiff, ValueChange};
 use super::release_facts::{ComparedGpu, ReleaseFacts};
-use crate::host::judge::gpu_answer::DriverView;
+use crate::host::machine::judge::gpu_answer::DriverView;
 
 /// Values by name.
 type ValuesByName<'a> = &'a BTreeMap<String, BTreeSet<String>>;

@@ -12,7 +12,7 @@ use crate::artifact::file_name;
 use crate::binary::examined::NotExamined;
 use crate::cli::report::CliError;
 use crate::commands::artifact_report::ArtifactReport;
-use crate::host::judge::gpu_answer::Service;
+use crate::host::machine::judge::gpu_answer::Service;
 use crate::host::machine::oldest_driver::{OldestDriver, driver_needs, machine_with_gpu};
 use crate::host::machine::{Components, worst_service};
 

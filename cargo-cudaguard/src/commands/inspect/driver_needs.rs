@@ -1,8 +1,8 @@
 //! The minimum driver for the GPUs that a file has code for.
 
 use crate::binary::kernels::Coverage;
-use crate::host::judge::gpu_answer::DriverView;
 use crate::host::machine::Components;
+use crate::host::machine::judge::gpu_answer::DriverView;
 use crate::host::machine::oldest_driver::{self, DriverNeeds, OldestDriver, machine_with_gpu};
 use cudaguard::internal::tables;
 use serde::{Serialize, Serializer};

@@ -6,7 +6,7 @@ use serde::Serialize;
 use super::text::jetpack_of;
 use super::{RequirementsQuery, unfit_reason};
 use crate::cli::json_output;
-use crate::host::judge::gpu_answer::Service;
+use crate::host::machine::judge::gpu_answer::Service;
 use crate::host::machine::placement::{GpuRange, LibraryRange, OfLibrary, Unfit};
 
 #[derive(Serialize)]

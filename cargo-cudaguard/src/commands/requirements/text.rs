@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use crate::host::judge::gpu_answer::Service;
+use crate::host::machine::judge::gpu_answer::Service;
 use crate::host::machine::oldest_driver::OldestDriver;
 use crate::host::machine::placement::{GpuRange, Placement};
 use crate::knowledge::jetpack::jetpack_for;

@@ -8,7 +8,7 @@
 
 use std::fmt::Write as _;
 
-use crate::host::judge::gpu_answer::Service;
+use crate::host::machine::judge::gpu_answer::Service;
 use crate::knowledge::vendor::CUDNN;
 use cudaguard::internal::tables;
 use cudaguard::internal::version::CudaVersion;

@@ -11,7 +11,7 @@ use super::examine::{MachineAnswer, PackageAnswer};
 use crate::binary::examined::{self, NotExamined};
 use crate::commands::artifact_report::PackageId;
 use crate::commands::release::{Gate, GateReport};
-use crate::host::judge::gpu_answer::Service;
+use crate::host::machine::judge::gpu_answer::Service;
 use crate::verdict::Verdict;
 
 /// Adds what these findings say is unknown to the items that could not be examined.

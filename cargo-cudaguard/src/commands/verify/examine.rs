@@ -19,7 +19,7 @@ use crate::commands::inspect::built_with;
 use crate::commands::release::{Gate, GateReport};
 use crate::commands::start;
 use crate::host::dry_run::{DryRun, Loaded, loaded_libraries};
-use crate::host::judge::gpu_answer::{GpuAnswer, Service, answers};
+use crate::host::machine::judge::gpu_answer::{GpuAnswer, Service, answers};
 use crate::host::machine::oldest_driver::add_driver_needs;
 use crate::host::machine::{self, Components, DriverProbe, Machine, answers_together, extend_new};
 use crate::verdict::mark_unchecked;

@@ -15,8 +15,8 @@ use crate::cli::{counts, report};
 use crate::commands::inspect::group_by_reason;
 use crate::commands::release::{Gate, GateView};
 use crate::host::dry_run::Loaded;
-use crate::host::judge::gpu_answer::{GpuAnswer, Service};
 use crate::host::machine::Components;
+use crate::host::machine::judge::gpu_answer::{GpuAnswer, Service};
 use crate::verdict::Verdict;
 
 /// Maximum number of components that are listed one by one; the others are counted.

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::binary::loader::sorted_entries;
-use crate::host::judge::{self, missing_parts};
+use crate::host::machine::judge::{self, missing_parts};
 use crate::host::machine::{
     Gpu, HostLibrary, HostLibraryPart, LoaderVersion, Machine, MachineKind, detect, extend_new,
 };

@@ -21,7 +21,7 @@ use crate::binary::file::{Binary, BinaryKind};
 use crate::binary::kernels::Kernels;
 use crate::binary::symbols::Bound;
 use crate::family::{self, DriverFunctions, LookedUp, RuntimeCompiler, oldest_driver_of};
-use crate::host::judge;
+use crate::host::machine::judge;
 use crate::knowledge::vendor::use_names_of_windows;
 use crate::knowledge::vendor::{CUDART, NCCL};
 use crate::linked::evidence::{Evidence, LinkEvidence};

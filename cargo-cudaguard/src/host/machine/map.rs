@@ -6,7 +6,7 @@
 use super::placement::{PlacementError, PlacementQuery};
 use super::{Components, Driver, Gpu, Machine, worst_service};
 use crate::binary::file::TargetOs;
-use crate::host::judge::gpu_answer::Service;
+use crate::host::machine::judge::gpu_answer::Service;
 use crate::verdict::Verdict;
 use cudaguard::internal::finding::{Code, Finding};
 use cudaguard::internal::tables;

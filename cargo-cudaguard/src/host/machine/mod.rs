@@ -13,6 +13,7 @@ pub mod fleet_judge;
 mod gpu_state;
 mod host_file;
 mod host_file_writer;
+pub mod judge;
 pub mod map;
 pub mod oldest_driver;
 pub mod placement;

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 
 use super::{Components, Driver, Gpu, Machine};
 use crate::binary::file::TargetOs;
-use crate::host::judge::gpu_answer::{GpuAnswer, Service};
+use crate::host::machine::judge::gpu_answer::{GpuAnswer, Service};
 use crate::verdict::Verdict;
 use cudaguard::internal::finding::Code;
 use cudaguard::internal::manifest::Requirement;
@@ -147,7 +147,7 @@ fn named_drivers(row: &Requirement) -> impl Iterator<Item = (CudaVersion, Option
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::host::judge::gpu_answer::answers;
+    use crate::host::machine::judge::gpu_answer::answers;
     use cudaguard::internal::manifest::{Component, GpuCoverage, Manifest, PtxFallback};
     use cudaguard::internal::policy::Policy;
     use cudaguard::internal::toolchain::Toolchain;

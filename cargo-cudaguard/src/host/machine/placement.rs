@@ -14,7 +14,7 @@ use std::fmt;
 use super::oldest_driver::{OldestDriver, known_cuda_versions, needs_of_files};
 use super::{Components, Driver, Gpu, Machine, worst_service};
 use crate::binary::examined;
-use crate::host::judge::gpu_answer::Service;
+use crate::host::machine::judge::gpu_answer::Service;
 use crate::knowledge::vendor::CUDNN;
 use crate::verdict::Verdict;
 use cudaguard::internal::finding::{Code, Finding};

@@ -122,7 +122,7 @@ fn branch_alone_is_not_a_mismatch() {
 }
 
 fn findings_on(manifest: &Manifest, machine: &Machine) -> Vec<Finding> {
-    crate::host::judge::judge(manifest, &machine.host("there"), machine.cudnn_of(manifest))
+    crate::host::machine::judge::judge(manifest, &machine.host("there"), machine.cudnn_of(manifest))
 }
 
 fn judged(manifest: &Manifest, host: &str) -> Vec<String> {

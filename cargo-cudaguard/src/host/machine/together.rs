@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::{Alternatives, Components, HostGpu};
-use crate::host::judge::gpu_answer::{GpuAnswer, Service, answers};
+use crate::host::machine::judge::gpu_answer::{GpuAnswer, Service, answers};
 
 fn same_gpu(one: &GpuAnswer, other: &GpuAnswer) -> bool {
     (one.cc, &one.name) == (other.cc, &other.name)

@@ -392,7 +392,7 @@ mod hosts {
     }
 
     fn refused(manifest: &Manifest, machine: &Machine, cudnn: LibraryState<'_>) -> Vec<String> {
-        let found = crate::host::judge::judge(manifest, &machine.host("this machine"), cudnn);
+        let found = crate::host::machine::judge::judge(manifest, &machine.host("this machine"), cudnn);
         let errors = found.iter().filter(|finding| finding.severity == Severity::Error);
         errors.map(|finding| format!("{} {}", finding.code, finding.message)).collect()
     }

@@ -1,7 +1,7 @@
 //! The libraries that a file brings, needs or opens.
 
 use crate::family::is_installed;
-use crate::host::judge;
+use crate::host::machine::judge;
 use crate::knowledge::vendor;
 use cudaguard::internal::finding::{Code, Finding};
 use cudaguard::internal::manifest::{Manifest, Requirement};

@@ -197,7 +197,7 @@ mod tests {
     use cudaguard::internal::note::layout;
 
     use super::*;
-    use crate::host::judge::MESSAGES;
+    use crate::host::machine::judge::MESSAGES;
 
     const HEADER: &str = include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/templates/shim/judge.h"));
 
@@ -292,7 +292,7 @@ mod tests {
 
     #[test]
     fn numbers_are_those_of_the_header() {
-        use crate::host::judge::code;
+        use crate::host::machine::judge::code;
         let text = header();
         for (names, numbers) in [
             (&["NOT_DETECTED", "BY_FILES", "DETECTED"][..], &[0, 1, code::DETECTED][..]),
