@@ -25,13 +25,13 @@ const STV_DEFAULT: u8 = 0;
 const STV_PROTECTED: u8 = 3;
 
 /// A view of an ELF file's bytes.
-pub(crate) struct Elf<'data> {
-    pub(crate) segments: Vec<Segment<'data>>,
-    pub(crate) sections: Vec<Section<'data>>,
+pub(crate) struct Elf64<'data> {
+    pub(crate) segments: Vec<Elf64Segment<'data>>,
+    pub(crate) sections: Vec<Elf64Section<'data>>,
 }
 
 /// A program header.
-pub(crate) struct Segment<'data> {
+pub(crate) struct Elf64Segment<'data> {
     pub(crate) kind: u32,
     pub(crate) offset: u64,
     addr: u64,
@@ -40,7 +40,7 @@ pub(crate) struct Segment<'data> {
 }
 
 /// An entry of the section table.
-pub(crate) struct Section<'data> {
+pub(crate) struct Elf64Section<'data> {
     pub(crate) name: &'data [u8],
     pub(crate) kind: u32,
     pub(crate) offset: u64,
@@ -66,7 +66,7 @@ fn headers(data: &[u8], place: usize, sizes: usize, size: usize) -> Option<impl 
     (stride == size).then(|| table.chunks_exact(size))
 }
 
-impl<'data> Elf<'data> {
+impl<'data> Elf64<'data> {
     /// Parses the headers.
     pub(crate) fn parse(data: &'data [u8]) -> Option<Self> {
         if !data.starts_with(b"\x7fELF\x02\x01") {
@@ -77,7 +77,7 @@ impl<'data> Elf<'data> {
             let (offset, size) = (u64_at(entry, 8)?, u64_at(entry, 32)?);
             let (kind, addr) = (u32_at(entry, 0)?, u64_at(entry, 16)?);
             let data = slice_at(data, offset, size).unwrap_or_default();
-            elf.segments.push(Segment { kind, offset, addr, size, data });
+            elf.segments.push(Elf64Segment { kind, offset, addr, size, data });
         }
         let mut names = Vec::new();
         for entry in headers(data, 40, 58, 64).into_iter().flatten() {
@@ -85,7 +85,7 @@ impl<'data> Elf<'data> {
             let (offset, size) = (u64_at(entry, 24)?, u64_at(entry, 32)?);
             let data = slice_at(data, offset, size).filter(|_| kind != SHT_NOBITS).unwrap_or_default();
             names.push(u32_at(entry, 0)?);
-            elf.sections.push(Section { name: &[], kind, offset, size, link, data });
+            elf.sections.push(Elf64Section { name: &[], kind, offset, size, link, data });
         }
         let table = elf.sections.get(usize::from(u16_at(data, 62)?)).map_or(&[][..], |names| names.data);
         for (section, name) in elf.sections.iter_mut().zip(names) {
@@ -95,12 +95,12 @@ impl<'data> Elf<'data> {
     }
 
     /// Returns the first section with this name.
-    pub(crate) fn section_named(&self, name: &[u8]) -> Option<&Section<'data>> {
+    pub(crate) fn section_named(&self, name: &[u8]) -> Option<&Elf64Section<'data>> {
         self.sections.iter().find(|section| section.name == name)
     }
 
     /// Returns the segment that is loaded to this address, and the offset in it.
-    fn place_of(&self, address: u64) -> Option<(&Segment<'data>, u64)> {
+    fn place_of(&self, address: u64) -> Option<(&Elf64Segment<'data>, u64)> {
         self.segments.iter().filter(|segment| segment.kind == PT_LOAD).find_map(|segment| {
             let into = address.checked_sub(segment.addr).filter(|into| *into < segment.size)?;
             Some((segment, into))

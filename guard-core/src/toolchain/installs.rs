@@ -142,7 +142,7 @@ fn library_from_path(path: &Path) -> Option<InstalledLibrary> {
     let dir = real.parent()?;
     let soname = files::read_bytes(&real)
         .ok()
-        .and_then(|data| numbers_of(crate::sys::elf::Elf::parse(&data)?.soname()?).first().copied());
+        .and_then(|data| numbers_of(crate::sys::elf::Elf64::parse(&data)?.soname()?).first().copied());
     let major = soname
         .or_else(|| version_numbers(&real).first().copied())
         .or_else(|| version_numbers(path).first().copied())?;

@@ -6,7 +6,7 @@ use std::io::{self, Read};
 use std::path::Path;
 
 use crate::sys::bytes::{u16_at, u32_at, u64_at};
-use crate::sys::elf::{DT_NEEDED, DT_RPATH, DT_RUNPATH, Elf, PT_DYNAMIC, SHT_NOBITS, SHT_NULL, SHT_PROGBITS};
+use crate::sys::elf::{DT_NEEDED, DT_RPATH, DT_RUNPATH, Elf64, PT_DYNAMIC, SHT_NOBITS, SHT_NULL, SHT_PROGBITS};
 use crate::sys::files;
 
 /// Size limit for a search in `.rodata`: only one of the queried libraries exceeds it (24 MB).
@@ -43,8 +43,8 @@ impl LibraryImage {
         Some(image)
     }
 
-    fn as_elf(&self) -> Option<Elf<'_>> {
-        Elf::parse(&self.bytes)
+    fn as_elf(&self) -> Option<Elf64<'_>> {
+        Elf64::parse(&self.bytes)
     }
 
     fn load_range(&mut self, at: u64, size: u64) -> io::Result<()> {
