@@ -1,6 +1,5 @@
 //! The guard for builds that the command runs: compiled once for many components, or written as one file.
 
-mod object_cache;
 pub mod stamp;
 
 use std::ffi::OsString;
@@ -20,7 +19,6 @@ use cudaguard::internal::note::SIZE;
 
 use crate::binary::dlopen_note::note_text;
 use crate::binary::manifest_decoder::decode;
-use object_cache::GuardObjectCache;
 
 /// The JSON text of the libraries that the file opens by name, from the payload of its note.
 fn dlopen_json(descriptor: &[u8; SIZE]) -> Option<String> {
@@ -34,7 +32,7 @@ pub struct Tool {
     pub program: PathBuf,
     /// Flags of the target alone: `--target=…`, `--sysroot=…`.
     pub flags: Vec<String>,
-    /// Directory that caches the objects which all components share. Only the command sets it.
+    /// Directory that caches the shim, which all components share. Only the command sets it.
     pub kept: Option<PathBuf>,
 }
 
@@ -75,11 +73,7 @@ impl Shim {
     /// If the compiler fails, or a directory cannot be written to.
     pub fn note(&self, descriptor: &[u8; SIZE], component: &Component, dir: &Path) -> Result<PathBuf, GuardError> {
         let json = dlopen_json(descriptor);
-        GuardObjectCache::new(&self.dir).note_or_assemble(
-            &self.compiler,
-            NoteSource { descriptor, component, dlopen: json.as_deref() },
-            dir,
-        )
+        self.compiler.compile_note(NoteSource { descriptor, component, dlopen: json.as_deref() }, dir)
     }
 }
 
@@ -98,9 +92,23 @@ pub fn compile_with(
     let json = dlopen_json(descriptor);
     let note = NoteSource { descriptor, component, dlopen: json.as_deref() };
     GuardObjects::from_compiled(match &tool.kept {
-        Some(kept) => GuardObjectCache::new(kept).cached_guard(&compiler, note, dir),
+        Some(kept) => compile_with_shared_shim(&compiler, note, dir, kept),
         None => compiler.compile_guard(note, dir),
     })
+}
+
+/// Compiles the note, and copies the shim from the directory that all components share, in which it is compiled once.
+fn compile_with_shared_shim(
+    compiler: &GuardCompiler,
+    note: NoteSource<'_>,
+    dir: &Path,
+    kept: &Path,
+) -> Result<(PathBuf, PathBuf), GuardError> {
+    let compiled = SharedDir::new(kept).shim(compiler)?;
+    let shim = dir.join("cudaguard-shim.o");
+    // A copy, not a link, because build tools compare its modification time.
+    fs::copy(&compiled, &shim).map_err(|error| FileError::write(&shim, error))?;
+    Ok((compiler.compile_note(note, dir)?, shim))
 }
 
 /// Returns the complete guard as one C source, the shim and the note of this descriptor, for users who compile it
@@ -179,5 +187,48 @@ impl Tool {
         let flags = self.arguments().map(OsString::from).collect();
         let is_clang = self.program.file_name().is_some_and(|name| name.to_string_lossy().contains("clang"));
         GuardCompiler { program: self.program.clone(), is_clang, flags, target: target.to_owned(), is_fast: false }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::binary::elf::Elf;
+
+    /// The shim is compiled once, and the linker keeps one note of each component.
+    #[test]
+    fn components_share_compiled_shim() {
+        let target = format!("{}-unknown-linux-gnu", std::env::consts::ARCH);
+        let scratch = tempfile::tempdir().unwrap();
+        let at = |name: &str| scratch.path().join(name);
+        let mut found = Env::from_process().path_list("PATH").into_iter().map(|dir| dir.join("cc"));
+        let program = found.find(|file| file.is_file()).expect("cargo links with it");
+        let tool = Tool { program: program.clone(), flags: Vec::new(), kept: Some(at("kept")) };
+        let mut objects = Vec::new();
+        for (name, byte) in [("a", 3), ("b", 5)] {
+            fs::create_dir_all(at(name)).unwrap();
+            let component = Component { name: name.to_owned(), version: "0.3.1".to_owned() };
+            let made = compile_with(&tool, &[byte; SIZE], &component, &target, &at(name));
+            let Ok(GuardObjects::Objects { note, shim }) = made else { panic!("{made:?}") };
+            objects.extend([note.clone(), note, shim]);
+        }
+        assert_eq!(fs::read_dir(at("kept")).unwrap().count(), 1, "a shim, and nothing else");
+        fs::write(at("main.c"), "int main(void) { return 0; }\n").unwrap();
+        for linker in ["bfd", "gold", "lld", "mold"] {
+            let mut call = std::process::Command::new(&program);
+            call.arg(format!("-fuse-ld={linker}")).args(["-s", "-Wl,--gc-sections", "-o"]).arg(at("program"));
+            let linked = call.arg(at("main.c")).args(&objects).arg("-ldl").output().unwrap();
+            if !linked.status.success() {
+                let message = String::from_utf8_lossy(&linked.stderr).into_owned();
+                assert!(message.contains("-fuse-ld") || message.contains("cannot find"), "{linker}: {message}");
+                continue;
+            }
+            let program = fs::read(at("program")).unwrap();
+            let elf = Elf::parse(&program).unwrap();
+            let mut notes: Vec<u8> =
+                elf.notes().filter(|note| note.owner == "cudaguard").map(|note| note.desc[0]).collect();
+            notes.sort_unstable();
+            assert_eq!(notes, [3, 5], "{linker}: each component's note once");
+        }
     }
 }
