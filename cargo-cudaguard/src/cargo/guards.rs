@@ -1,12 +1,10 @@
 //! The guard of a package for a target: the check of its toolchain, and its note and shim as objects that the wrapper
 //! links.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fs;
-use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
-use std::thread;
 
 use crate::guard::Shim;
 use crate::guard::stamp::Stamp;
@@ -16,7 +14,7 @@ use cudaguard::internal::env::Env;
 use cudaguard::internal::file_error::FileError;
 use cudaguard::internal::files::write_where_new;
 use cudaguard::internal::finding::Severity;
-use cudaguard::internal::guard::{self, GuardError, GuardObjects, NoGuard};
+use cudaguard::internal::guard::{self, GuardError, GuardObjects};
 use cudaguard::internal::manifest::Component;
 use cudaguard::internal::note::SIZE;
 use cudaguard::internal::pipeline::{BuildInputs, CudaIntent};
@@ -111,8 +109,8 @@ pub(crate) struct Guard {
 pub(crate) struct Shims {
     dir: PathBuf,
     quiet: bool,
-    /// The shim of each requested target.
-    by_target: BTreeMap<String, Result<Shim, NoGuard>>,
+    /// The shim of each requested target, or the reason why there is none.
+    by_target: BTreeMap<String, Result<Shim, GuardError>>,
 }
 
 impl Shims {
@@ -121,35 +119,14 @@ impl Shims {
         Self { dir: own.join(SHIMS), quiet, by_target: BTreeMap::new() }
     }
 
-    /// Compiles the shims of these targets that do not exist yet, in parallel.
-    pub(crate) fn compile(&mut self, env: &Env, targets: &BTreeSet<&str>) -> Result<(), CliError> {
-        for target in targets {
-            if !self.by_target.contains_key(*target) {
-                let shim = without_file_error(Shim::new(env, target, &self.dir))?;
-                self.by_target.insert((*target).to_owned(), shim);
-            }
-        }
-        let missing: Vec<(String, Shim)> = self
-            .by_target
-            .iter()
-            .filter_map(|(target, shim)| Some((target.clone(), shim.clone().ok().filter(|shim| !shim.is_compiled())?)))
-            .collect();
-        for (target, _) in missing.iter().filter(|_| !self.quiet) {
+    /// Finds the compiler of a target, and compiles its shim unless it exists.
+    fn compile(&self, env: &Env, target: &str) -> Result<Shim, GuardError> {
+        let shim = Shim::new(env, target, &self.dir)?;
+        if !self.quiet && !shim.is_compiled() {
             report::print_line(&format!("   Compiling cudaguard's start-up check for {target}"));
         }
-        let cores = thread::available_parallelism().map_or(1, NonZeroUsize::get);
-        for batch in missing.chunks(cores) {
-            let compiled: Vec<_> = thread::scope(|scope| {
-                let running: Vec<_> = batch.iter().map(|(_, shim)| scope.spawn(|| shim.compile())).collect();
-                running.into_iter().map(|one| one.join().expect("compiling does not panic")).collect()
-            });
-            for ((target, _), compiled) in batch.iter().zip(compiled) {
-                if let Err(why) = without_file_error(compiled)? {
-                    self.by_target.insert(target.clone(), Err(why));
-                }
-            }
-        }
-        Ok(())
+        shim.compile()?;
+        Ok(shim)
     }
 
     /// Writes the note and the shim of a package into `dir`. The shim is a link to the shared object.
@@ -159,13 +136,13 @@ impl Shims {
         env: &Env,
         descriptor: &[u8; SIZE],
         dir: &Path,
-    ) -> Result<GuardObjects, CliError> {
-        self.compile(env, &BTreeSet::from([facts.target]))?;
-        let shim = match &self.by_target[facts.target] {
-            Ok(shim) => shim,
-            Err(why) => return Ok(GuardObjects::Unguarded(why.to_string())),
-        };
-        Ok(GuardObjects::from_compiled(write_objects(shim, descriptor, &facts.component, dir))?)
+    ) -> Result<GuardObjects, FileError> {
+        if !self.by_target.contains_key(facts.target) {
+            let shim = self.compile(env, facts.target);
+            self.by_target.insert(facts.target.to_owned(), shim);
+        }
+        let shim = self.by_target[facts.target].clone();
+        GuardObjects::from_compiled(shim.and_then(|shim| write_objects(&shim, descriptor, &facts.component, dir)))
     }
 }
 
@@ -183,84 +160,54 @@ fn write_objects(
     Ok((note, link))
 }
 
-/// Separates the reason why there is no guard, which fails no build.
-fn without_file_error<T>(outcome: Result<T, GuardError>) -> Result<Result<T, NoGuard>, FileError> {
-    match outcome {
-        Ok(value) => Ok(Ok(value)),
-        Err(GuardError::NoGuard(why)) => Ok(Err(why)),
-        Err(GuardError::File(error)) => Err(error),
+/// Writes the guard of a package, unless it is ready. `during` is set while cargo builds.
+pub(crate) fn make_guard(
+    facts: &BuildInputs<'_>,
+    judged: &CheckedBuild,
+    own: &Path,
+    during: Option<&Env>,
+    shims: &mut Shims,
+) -> Result<Guard, CliError> {
+    let descriptor = judged.encode_note(facts)?;
+    let dir = guard_dir(facts, own);
+    let key = dir.join(GUARD);
+    let mut content = descriptor.to_vec();
+    content.extend_from_slice(guard::source_digest().to_string().as_bytes());
+    content.push(u8::from(facts.wants_guard(&judged.policy)));
+    content.extend_from_slice(held_against(&judged.policy).as_bytes());
+    content.extend(judged.lock.iter().flat_map(|lock| fs::read(lock).unwrap_or_default()));
+    for finding in judged.deferred.iter().filter(|finding| finding.severity > Severity::Info) {
+        content.extend_from_slice(finding.render().as_bytes());
     }
-}
-
-/// A guard that is to be written, unless it is ready.
-#[derive(Debug)]
-pub(crate) struct Plan {
-    dir: PathBuf,
-    descriptor: Box<[u8; SIZE]>,
-    content: Vec<u8>,
-    ready: Option<GuardObjects>,
-}
-
-impl Plan {
-    pub(crate) fn new(facts: &BuildInputs<'_>, judged: &CheckedBuild, own: &Path) -> Result<Self, CliError> {
-        let descriptor = judged.encode_note(facts)?;
-        let dir = guard_dir(facts, own);
-        let mut content = descriptor.to_vec();
-        content.extend_from_slice(guard::source_digest().to_string().as_bytes());
-        content.push(u8::from(facts.wants_guard(&judged.policy)));
-        content.extend_from_slice(held_against(&judged.policy).as_bytes());
-        content.extend(judged.lock.iter().flat_map(|lock| fs::read(lock).unwrap_or_default()));
-        for finding in judged.deferred.iter().filter(|finding| finding.severity > Severity::Info) {
-            content.extend_from_slice(finding.render().as_bytes());
-        }
-        let unchanged = fs::read(dir.join(GUARD)).is_ok_and(|old| old == content);
-        let ready = read_ready_guard(&dir).filter(|_| unchanged);
-        Ok(Self { dir, descriptor, content, ready })
+    let unchanged = fs::read(&key).is_ok_and(|old| old == content);
+    if let Some(guarded) = read_ready_guard(&dir).filter(|_| unchanged) {
+        return Ok(Guard { key, guarded });
     }
-
-    pub(crate) const fn is_ready(&self) -> bool {
-        self.ready.is_some()
-    }
-
-    /// Writes the guard. `during` is set while cargo builds.
-    pub(crate) fn make(
-        self,
-        facts: &BuildInputs<'_>,
-        judged: &CheckedBuild,
-        during: Option<&Env>,
-        shims: &mut Shims,
-    ) -> Result<Guard, CliError> {
-        let Self { dir, descriptor, mut content, ready: guarded } = self;
-        let key = dir.join(GUARD);
-        if let Some(guarded) = guarded {
-            return Ok(Guard { key, guarded });
-        }
-        // The files are written to another directory and moved into place, so that a linker that reads the old files is
-        // not disturbed.
-        let workshop = dir.join(format!(".{}", std::process::id()));
-        fs::create_dir_all(&workshop).map_err(|error| FileError::create(&workshop, error))?;
-        let made = shims.guard(facts, &judged.env, &descriptor, &workshop).and_then(|guarded| {
-            if let GuardObjects::Objects { note, shim } = &guarded {
-                for (from, to) in [(note, dir.join(NOTE)), (shim, dir.join(SHIM))] {
-                    fs::rename(from, &to).map_err(|error| FileError::write(&to, error))?;
-                }
+    // The files are written to another directory and moved into place, so that a linker that reads the old files is
+    // not disturbed.
+    let workshop = dir.join(format!(".{}", std::process::id()));
+    fs::create_dir_all(&workshop).map_err(|error| FileError::create(&workshop, error))?;
+    let made = shims.guard(facts, &judged.env, &descriptor, &workshop).and_then(|guarded| {
+        if let GuardObjects::Objects { note, shim } = &guarded {
+            for (from, to) in [(note, dir.join(NOTE)), (shim, dir.join(SHIM))] {
+                fs::rename(from, &to).map_err(|error| FileError::write(&to, error))?;
             }
-            Ok(guarded)
-        });
-        let _ = fs::remove_dir_all(&workshop);
-        let guarded = match made? {
-            GuardObjects::Objects { .. } => read_ready_guard(&dir)
-                .ok_or_else(|| CliError::operational("the objects of the guard were removed during the build"))?,
-            unguarded @ GuardObjects::Unguarded(_) => {
-                let _ = fs::remove_file(dir.join(NOTE));
-                // The key contains the reason too: cargo has to link again when a guard becomes possible.
-                content.extend_from_slice(format!("{unguarded:?}").as_bytes());
-                unguarded
-            }
-        };
-        write_key(&key, &content, during)?;
-        Ok(Guard { key, guarded })
-    }
+        }
+        Ok(guarded)
+    });
+    let _ = fs::remove_dir_all(&workshop);
+    let guarded = match made? {
+        GuardObjects::Objects { .. } => read_ready_guard(&dir)
+            .ok_or_else(|| CliError::operational("the objects of the guard were removed during the build"))?,
+        unguarded @ GuardObjects::Unguarded(_) => {
+            let _ = fs::remove_file(dir.join(NOTE));
+            // The key contains the reason too: cargo has to link again when a guard becomes possible.
+            content.extend_from_slice(format!("{unguarded:?}").as_bytes());
+            unguarded
+        }
+    };
+    write_key(&key, &content, during)?;
+    Ok(Guard { key, guarded })
 }
 
 /// Returns true if a file of this package was linked with a guard before.

@@ -22,7 +22,7 @@ use crate::cargo::build_context::{self, BUILD, BuildContext, MARK, RUNNER, START
 use crate::cargo::build_records::{self, BuildRecords};
 use crate::cargo::config::{self, Config, Words};
 use crate::cargo::graph::{self, CrateGraph};
-use crate::cargo::guards::{self, Plan, Shims};
+use crate::cargo::guards::{self, Shims};
 use crate::cargo::project::{self, Artifact, Project};
 use crate::cli::arguments::{Call, CargoVerb, cargo_help};
 use crate::cli::findings::{self, MessageFormat};
@@ -31,47 +31,17 @@ use crate::cli::report::{self, CliError, REFUSED};
 use crate::cli::signals;
 
 /// Built-in subcommands of cargo. An alias with such a name has no effect.
-const OF_CARGO: &[&str] = &[
-    "add",
-    "bench",
-    "check",
-    "clean",
-    "config",
-    "doc",
-    "fetch",
-    "fix",
-    "generate-lockfile",
-    "help",
-    "info",
-    "init",
-    "locate-project",
-    "login",
-    "logout",
-    "metadata",
-    "new",
-    "owner",
-    "package",
-    "pkgid",
-    "publish",
-    "read-manifest",
-    "remove",
-    "report",
-    "rustc",
-    "rustdoc",
-    "search",
-    "tree",
-    "uninstall",
-    "update",
-    "vendor",
-    "verify-project",
-    "version",
-    "yank",
-];
+const OF_CARGO: &str = "add bench check clean config doc fetch fix generate-lockfile help info init locate-project login logout metadata \
+    new owner package pkgid publish read-manifest remove report rustc rustdoc search tree uninstall update vendor verify-project version yank";
+
+fn is_of_cargo(name: &str) -> bool {
+    OF_CARGO.split(' ').any(|known| known == name)
+}
 
 /// Returns true if this subcommand can build programs. For the others, the summary of earlier builds is not printed.
 fn makes_programs(words: &[OsString]) -> bool {
     let name = words.first().and_then(|word| word.to_str()).unwrap_or_default();
-    ["bench", "rustc"].contains(&name) || !(OF_CARGO.contains(&name) || ["c", "d", "clippy", "fmt"].contains(&name))
+    ["bench", "rustc"].contains(&name) || !(is_of_cargo(name) || ["c", "d", "clippy", "fmt"].contains(&name))
 }
 
 /// Expands the aliases of the project and returns the resulting subcommand with its arguments. An alias may select a
@@ -83,7 +53,7 @@ fn without_aliases(env: &Env, words: &[OsString]) -> Result<(CargoVerb, Vec<OsSt
         if let Some(verb) = CargoVerb::from_name(&name) {
             return Ok((verb, words.split_off(1)));
         }
-        let Some(alias) = config.alias_words(&name).filter(|_| !OF_CARGO.contains(&&*name)) else { break };
+        let Some(alias) = config.alias_words(&name).filter(|_| !is_of_cargo(&name)) else { break };
         let _ = words.splice(..1, alias.into_iter().map(OsString::from));
         // Cargo itself reports aliases that form a cycle.
         if !seen.insert(name) {
@@ -381,8 +351,12 @@ fn prepare_build(
             build_records::remove_unexpected_copies(&build_records, &out, &facts.component.name, artifact)?;
         }
     }
-    if refused.is_none() {
-        make_guards(&config.env, &ready, &own, quiet)?;
+    let mut shims = Shims::new(&own, quiet);
+    for one in ready.iter().filter(|one| one.guards) {
+        guards::make_guard(&one.facts, &one.judged, &own, None, &mut shims)?;
+        if one.wants_guard {
+            guards::expire_unguarded(&one.facts, &own)?;
+        }
     }
     made.uses = ready
         .into_iter()
@@ -430,24 +404,6 @@ struct Ready<'a> {
     wants_guard: bool,
     /// Set if the package is guarded, or was guarded once because of its linked files.
     guards: bool,
-}
-
-/// Writes the guards of these packages. Shims that must be compiled are compiled first, in parallel.
-fn make_guards(env: &Env, ready: &[Ready<'_>], own: &Path, quiet: bool) -> Result<(), CliError> {
-    let mut shims = Shims::new(own, quiet);
-    let mut plans = Vec::new();
-    for one in ready.iter().filter(|one| one.guards) {
-        plans.push((one, Plan::new(&one.facts, &one.judged, own)?));
-    }
-    let missing = plans.iter().filter(|(_, plan)| !plan.is_ready()).map(|(one, _)| one.facts.target).collect();
-    shims.compile(env, &missing)?;
-    for (one, plan) in plans {
-        plan.make(&one.facts, &one.judged, None, &mut shims)?;
-        if one.wants_guard {
-            guards::expire_unguarded(&one.facts, own)?;
-        }
-    }
-    Ok(())
 }
 
 /// Returns true if the user selected libraries, not only the programs or tests that depend on them.

@@ -29,7 +29,7 @@ use cudaguard::internal::policy::{self, Policy};
 
 use crate::cargo::build_context::{BUILD, BuildContext, MARK, build_start_time};
 use crate::cargo::build_records::{BuildRecord, BuildRecords, FileFingerprint, NotGuarded};
-use crate::cargo::guards::{self, Guard, Plan, Shims};
+use crate::cargo::guards::{self, Guard, Shims};
 use crate::cargo::project::{self, Artifact, ArtifactKind};
 use crate::cli::findings::{self, MessageFormat};
 use crate::cli::report::{self, CliError, Level};
@@ -328,8 +328,7 @@ impl<'a> CrateBuild<'a> {
         if self.unit.kind.is_some() {
             // Cargo stores the output of a compiler and repeats it in later builds, so no progress is reported here.
             let mut shims = Shims::new(&build.own, true);
-            let plan = Plan::new(&facts, &judged, &build.own)?;
-            self.guard = Some(plan.make(&facts, &judged, Some(env), &mut shims)?);
+            self.guard = Some(guards::make_guard(&facts, &judged, &build.own, Some(env), &mut shims)?);
         }
         self.judged = Some(judged);
         Ok(())
