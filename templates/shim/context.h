@@ -57,8 +57,8 @@ enum { MAX_PTX = 16 }; /* different PTX texts */
 struct record; /* a record of a fatbin container (kernels.c) */
 
 /* The state of the shim. It is in .bss, so it does not increase the size of the file. Each page
- * that is written costs time, so members that every start writes are at the beginning, at the
- * beginning of `findings`, and around the beginning of `note`. */
+ * that is written costs time, so members that every start writes are at the beginning, and at the
+ * beginning of `shared`, `findings` and `note`. */
 struct context {
   int lookup_failed; /* a lookup failed with an error other than ENOENT, so absence is not proven */
   int lock;
@@ -77,14 +77,12 @@ struct context {
   struct timespec left;
   size_t answered;
   const char *library_path;
-  const char *libc;            /* path of the C library, or null */
-  const char *loader_name;     /* path in the command line of `ld.so program`, or null */
-  int is_shared_used;          /* `shared` may contain other bytes than zeros */
-  int library_path_is_unknown; /* started as `ld.so program`, perhaps with --library-path */
-  struct note *now;            /* the note that is being checked */
-  struct image first, own;     /* own: the file that contains this guard */
-  int searches_kernels;        /* the shim searches for kernels, since this file is not sealed */
-  int has_codes; /* this file has containers with kernels */
+  const char *libc;        /* path of the C library, or null */
+  const char *loader_name; /* path in the command line of `ld.so program`, or null */
+  struct note *now;        /* the note that is being checked */
+  struct image first, own; /* own: the file that contains this guard */
+  int searches_kernels;    /* the shim searches for kernels, since this file is not sealed */
+  int has_codes;           /* this file has containers with kernels */
   const struct record *first_record;
   const void *own_container; /* that of the shim */
   int is_ptx_searched, ptx_count;
@@ -92,12 +90,7 @@ struct context {
   uint32_t gpu_rows;              /* number of these rows */
   struct judge_call call;
   struct driver driver;
-  struct findings findings;
   struct cudaguard_verdict published; /* of the start; nothing changes it later */
-  struct cudaguard_verdict checked;   /* of check() */
-  struct judge_finding judged[MAX_FINDINGS];
-  struct note note[MAX_NOTES];
-  struct stored_texts texts;
   union {
     struct {
       struct cudnn cudnn;     /* of the note that is being checked */
@@ -105,8 +98,12 @@ struct context {
     } note;
     struct output output; /* used after all notes are checked */
   } shared;
-  struct driver probed; /* result of the real driver in a child */
-  struct judge_gpu gpus[MAX_GPUS];
+  struct cudaguard_verdict checked; /* of check() */
+  struct findings findings;
+  struct judge_finding judged[MAX_FINDINGS];
+  struct note note[MAX_NOTES];
+  struct stored_texts texts;
+  struct driver probed;             /* result of the real driver in a child */
   struct code ptx[MAX_PTX];         /* PTX text in this file (kernels.c) */
   union row seen_row[1 + MAX_GPUS]; /* of cudart, and of GPUs */
   struct library_file file;         /* that is being examined */
@@ -150,9 +147,8 @@ SHIM_API int is_started_by_loader(const struct image *program);
 SHIM_API void read_tags(struct tags *t, const ElfW(Dyn) * d);
 SHIM_API size_t count_mapped(const struct image *im, uintptr_t address);
 SHIM_API const char *resolve_address(const struct image *im, ElfW(Addr) at);
-SHIM_API void read_image_names(struct image *im);
-SHIM_API struct image make_image(const struct dl_phdr_info *info);
 SHIM_API struct image read_image(const struct loaded_file *file);
+SHIM_API struct image read_visited(const struct dl_phdr_info *info);
 SHIM_API const char *find_needed(const struct image *im, const char *stem);
 SHIM_API int is_loaded(const char *name, char (*path)[PATH_MAX]);
 SHIM_API void read_process(struct context *cx, int all);

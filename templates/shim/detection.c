@@ -17,6 +17,13 @@ SHIM_FN const char *resolve_name(const char *path, char (*real)[PATH_MAX]) {
   return base_name(is_resolved ? *real : path);
 }
 
+/* Parses the version in libcudnn.so.9.10.2 or libcudart.so.12.4.127. Returns 0 if the name has
+ * fewer than three numbers. */
+SHIM_FN uint32_t parse_version_in_name(const char *name) {
+  uint32_t n[3];
+  return parse_numbers(name, 0, n) < 3 || (n[1] | n[2]) > 255 ? 0 : n[0] << 16 | n[1] << 8 | n[2];
+}
+
 SHIM_FN uint32_t check_version(uint32_t packed) {
   return packed >> 16 && packed >> 16 < 100 ? packed : 0;
 }
@@ -292,6 +299,12 @@ SHIM_FN uint32_t parse_release(const char *s) {
   return parse_numbers(s, 100, n) ? n[0] << 20 | n[1] << 8 | (n[2] & 0xff) : 0;
 }
 
+/* Sets the release of libcuda by the name of its file. */
+SHIM_FN void set_release(struct driver *d, const char *name) {
+  d->is.user = parse_release(name);
+  d->is.branch = d->is.user >> 20;
+}
+
 SHIM_FN int is_accessible(struct context *cx, const char *path, int mode) {
   return record_failure(cx, ACCESS(path, mode)) == 0;
 }
@@ -325,7 +338,7 @@ SHIM_FN const char *format_device_path(char (*to)[DEVICE_PATH], uint32_t minor) 
 
 /* Detects the GPU with this name in GPUS and its compute capability. NOT_THERE: this process may
  * not open its device file. */
-SHIM_FN enum lookup detect_gpu(struct context *cx, const char *name, uint16_t *cc) {
+SHIM_FN enum lookup detect_gpu(struct context *cx, const char *name, uint32_t *cc) {
   static const char mark[] = "Device Minor:";
   char path[DEVICE_PATH], text[1024];
   const char *s;
@@ -359,7 +372,8 @@ SHIM_FN int list_gpus(struct context *cx, struct driver *d) {
       const struct linux_dirent64 *e = (const struct linux_dirent64 *)(entries + at);
       enum lookup is = NOT_THERE;
       at += e->size;
-      if (e->name[0] != '.') is = n < MAX_GPUS ? detect_gpu(cx, e->name, &d->cc[n]) : UNREADABLE;
+      if (e->name[0] != '.')
+        is = n < MAX_GPUS ? detect_gpu(cx, e->name, &d->gpu[n].cc) : UNREADABLE;
       n = is == UNREADABLE ? -1 : n + (is == IS_THERE);
     }
   close_file(fd);
@@ -426,7 +440,7 @@ SHIM_FN void detect_driver(struct context *cx, const struct note *n, struct libr
   while (is == NOT_THERE && (names = read_name(names, text)))
     is = is_loaded(text, d->path) ? IS_LOADED : search_library(cx, text, &of, d->path, &f->elf, 0);
   if (is == NOT_THERE || is == ASK_LOADER) return;
-  d->is.user = parse_release(resolve_name(*d->path, &f->path));
+  set_release(d, resolve_name(*d->path, &f->path));
   d->is.state = FOUND;
   if (is_variable_one("CUDA_FORCE_PTX_JIT")) d->is.forces_ptx = FOUND;
   if (is_variable_one("CUDA_DISABLE_PTX_JIT")) d->is.disables_ptx = FOUND;
@@ -453,12 +467,12 @@ SHIM_FN void read_driver_answers(struct context *cx, struct driver *d, struct li
   if (text) {
     d->path = &cx->probed_libcuda;
     copy_path(d->path, text);
-    d->is.user = parse_release(resolve_name(text, &f->path));
+    set_release(d, resolve_name(text, &f->path));
   }
   text = get_answer(cx, 'G');
   if (!text) return;
   for (d->is.gpu_count = 0; *text && d->is.gpu_count < MAX_GPUS; text += *text != 0)
-    d->cc[d->is.gpu_count++] = (uint16_t)parse_number(&text, 65535);
+    d->gpu[d->is.gpu_count++].cc = (uint32_t)parse_number(&text, 65535);
   if (d->is.compiler) return;
   /* On WSL and Jetson, libcuda finds the PTX compiler itself. */
   d->is.compiler = get_answer(cx, 'J') || !d->is.user ? FOUND : ABSENT;

@@ -33,29 +33,16 @@ static const struct message_texts texts = {
 
 #define TEXT_AT(member) ((uint16_t)offsetof(struct message_texts, member))
 
-enum line {
-#define LINE(name, text) LINE_##name,
-  LINES(LINE)
-#undef LINE
-      LINE_none
-};
-
-static const uint16_t lines[] = {
-#define LINE(name, text) TEXT_AT(line_##name),
-    LINES(LINE)
-#undef LINE
-        TEXT_AT(line_none)};
-
 static const struct meaning meanings[] = {
 #define MEANING(name, code, severity, verdict, rank, subject, one, two, three, sentence, hint) \
   {code,                                                                                       \
    TEXT_AT(name##_sentence),                                                                   \
    TEXT_AT(name##_hint),                                                                       \
+   {TEXT_AT(line_##one), TEXT_AT(line_##two), TEXT_AT(line_##three)},                          \
    severity,                                                                                   \
    verdict,                                                                                    \
    rank,                                                                                       \
-   (uint8_t)TEXT_AT(subject_##subject),                                                        \
-   {LINE_##one, LINE_##two, LINE_##three}},
+   (uint8_t)TEXT_AT(subject_##subject)},
     FINDINGS(MEANING)
 #undef MEANING
 };
@@ -141,29 +128,20 @@ SHIM_API int put_filled(struct context *cx, struct text *t, const char *format,
 
 /* Returns whether the message has a line with the component, which several findings can share. */
 SHIM_API int names_component(const struct finding *f) {
-  return get_meaning(f)->line[0] == LINE_needed_by;
+  return get_meaning(f)->line[0] == TEXT_AT(line_needed_by);
 }
 
-/* Appends the sentence, and each line that has a value. */
-SHIM_API void put_message(struct context *cx, struct text *t, const struct finding *f) {
-  const struct meaning *m = get_meaning(f);
-  int k;
-  put_filled(cx, t, get_text(m->sentence), f);
-  for (k = 0; k < 3; k++) {
-    size_t line = t->used;
-    put_char(t, '\n');
-    if (!put_filled(cx, t, get_text(lines[m->line[k]]), f)) shorten_text(t, line);
-  }
+/* Appends `before` and a line of the message, if the line has a value; returns whether it has. */
+SHIM_API int put_line(struct context *cx, struct text *t, const char *before,
+                      const struct finding *f, int k) {
+  const size_t start = t->used;
+  put(t, before);
+  if (put_filled(cx, t, get_text(get_meaning(f)->line[k]), f)) return 1;
+  shorten_text(t, start);
+  return 0;
 }
 
 /* The notes that a guard is responsible for, and the effect of CUDAGUARD. */
-
-/* Parses the value of CUDAGUARD. */
-SHIM_API int parse_mode(const char *word) {
-  if (texts_are_equal(word, "off")) return MODE_OFF;
-  if (texts_are_equal(word, "warn")) return MODE_WARN;
-  return texts_are_equal(word, "enforce") ? MODE_ENFORCE : MODE_MANIFEST;
-}
 
 /* Returns whether errors about the note refuse the program. CUDAGUARD overrides the note. */
 SHIM_API int refuses(struct context *cx, const struct note *n) {

@@ -116,11 +116,10 @@ SHIM_FN void add_mixed(struct judging *judging, uint32_t version, uint64_t parts
   f->parts = parts;
 }
 
-/* Returns whether a part is needed: 1 or 0, or -1 if it has no row. */
-SHIM_FN int is_part_needed(const struct judging *judging, const struct judge_part *p) {
+/* Returns whether cuDNN does not work without the part of this row. */
+SHIM_FN int is_part_needed(const struct judging *judging, uint32_t i) {
   union row row;
-  if (p->row >= judging->rows) return -1;
-  copy_row(judging, p->row, &row);
+  copy_row(judging, i, &row);
   return row.kind == ROW_PART && (row.inner.needed & 1);
 }
 
@@ -136,21 +135,14 @@ SHIM_FN int judge_parts(struct judging *judging) {
         (const struct judge_part *)((const char *)c->parts + (size_t)k * c->part_stride);
     if (p->state == FOUND && p->version && c->version && p->version != c->version)
       add_mixed(judging, p->version, bit);
-    if (p->state != ABSENT) continue;
-    switch (is_part_needed(judging, p)) {
-    case 0:
+    if (p->state != ABSENT || p->row >= judging->rows) continue;
+    if (!is_part_needed(judging, p->row)) {
       lacking |= bit;
-      break;
-    case 1:
-      if (c->source == BY_FILES) {
-        judging->result->needs |= NEED_CUDNN_ANSWER; /* cuDNN may work without it */
-        break;
-      }
+    } else if (c->source == BY_FILES) {
+      judging->result->needs |= NEED_CUDNN_ANSWER; /* cuDNN may work without it */
+    } else {
       lacks_needed = 1;
       add_judged(judging, JUDGE_CUDNN_INNER_MISSING_NEEDED, ERROR)->parts = bit;
-      break;
-    default:
-      break;
     }
   }
   if (lacking) add_judged(judging, JUDGE_CUDNN_INNER_MISSING, WARNING)->parts = lacking;
@@ -437,13 +429,11 @@ SHIM_FN uint32_t judge_row(struct judging *judging, uint32_t i, struct row_resul
 /* Judges all rows, and adds their findings. The severity of a row of GPUs depends on all rows: one
  * fit GPU is enough. */
 SHIM_FN void judge_each_row(struct judging *judging, uint64_t dropped, struct row_results *all) {
-  struct row_results again;
   uint32_t i, is;
   for (i = 0; i < judging->rows; i++) judge_row(judging, i, all);
   all->unfit |= dropped;
-  again = *all;
   for (i = 0; i < judging->rows; i++) {
-    is = judge_row(judging, i, &again);
+    is = judge_row(judging, i, all);
     if (judging->row.kind != ROW_GPU) {
       if (is < FITS) add_row_finding(judging, is, ERROR);
     } else if (is < FITS) {

@@ -192,8 +192,7 @@ SHIM_FN int is_ptx(const struct entry *e) { return e->kind == PTX || e->kind == 
 
 /* Reads an entry; `is` is 0 if it is unknown. */
 SHIM_FN struct code read_code(const struct entry *e) {
-  struct code code;
-  code.is = code.isa = code.how = 0;
+  struct code code = {0, 0, 0};
   if ((e->kind != MACHINE_CODE && !is_ptx(e)) || e->arch < 10 || e->arch > 999) return code;
   if (e->kind == MACHINE_CODE && (e->major << 8 | e->minor) > NEWEST_ABI) return code;
   code.is = (uint16_t)(e->arch << 2 | (is_ptx(e) ? IS_PTX : 0));
@@ -248,8 +247,7 @@ SHIM_FN struct entries get_entries(const struct container *c, size_t left) {
 SHIM_FN int read_container(const struct container *c, size_t left, struct kernels *kernels) {
   struct entries rest = get_entries(c, left);
   const struct entry *e;
-  int is, holds[2], others = 0, has_code = 0;
-  holds[0] = holds[1] = 0;
+  int is, holds[2] = {0, 0}, others = 0, has_code = 0;
   kernels->entries = rest;
   kernels->how = 0;
   while ((is = next_entry(&rest, &e)) != NO_ENTRY) {
@@ -270,12 +268,12 @@ SHIM_FN int read_container(const struct container *c, size_t left, struct kernel
 
 /* Reads the next code of a container; returns whether there is one. */
 SHIM_FN int next_code(struct entries *rest, struct code *code) {
+  const struct code unknown = {0, 0, 0};
   const struct entry *e;
   int is;
   do is = next_entry(rest, &e);
   while (is == WHOLE_ENTRY && e->kind == LTO_IR);
-  code->is = code->isa = code->how = 0;
-  if (is == WHOLE_ENTRY) *code = read_code(e);
+  *code = is == WHOLE_ENTRY ? read_code(e) : unknown;
   return is != NO_ENTRY;
 }
 
@@ -543,14 +541,14 @@ SHIM_FN void read_gpu_rows(struct context *cx, const struct note *n) {
   cx->gpu_rows_of = n;
   cx->gpu_rows = 0;
   for (k = 0; k < d->is.gpu_count; k++) {
-    if (d->cc[k] && (!lowest || d->cc[k] < lowest)) lowest = d->cc[k];
-    if (d->cc[k] > highest) highest = d->cc[k];
+    if (d->gpu[k].cc && (!lowest || d->gpu[k].cc < lowest)) lowest = d->gpu[k].cc;
+    if (d->gpu[k].cc > highest) highest = d->gpu[k].cc;
   }
   for (cc = lowest; cc <= highest; cc = (cc & 0xff) < 9 ? cc + 1 : (cc | 0xff) + 1) {
     row = make_gpu_row(cx, cc);
     is_new |= !bytes_are_equal(&row, &last, sizeof row);
     last = row;
-    for (k = 0; k < d->is.gpu_count && d->cc[k] != cc;) k++;
+    for (k = 0; k < d->is.gpu_count && d->gpu[k].cc != cc;) k++;
     if (k == d->is.gpu_count) continue;
     row.gpu.lowest = cc;
     if (is_new) cx->seen_row[++cx->gpu_rows] = row;

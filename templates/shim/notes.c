@@ -138,7 +138,7 @@ SHIM_API int collect_notes(struct context *cx, const unsigned char *p, size_t le
 }
 
 /* Adds an empty note if this file has none, so that the guard reports the missing note. */
-SHIM_API void add_absent_note(struct context *cx) {
+SHIM_API void add_absent_note(struct context *cx, const struct loaded_file *file) {
   struct note *n;
   int k;
   for (k = 0; k < cx->notes; k++)
@@ -148,5 +148,5 @@ SHIM_API void add_absent_note(struct context *cx) {
   memset(n, 0, sizeof *n);
   n->state = NOTE_IS_ABSENT;
   n->own = 1;
-  n->file = get_own_file(cx);
+  n->file = *file;
 }

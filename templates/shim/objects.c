@@ -56,37 +56,32 @@ SHIM_FN const char *get_image_string(const struct image *im, ElfW(Addr) at) {
 
 /* Reads the names in the dynamic table. It is valid, because the dynamic linker has used it to load
  * the object. */
-SHIM_API void read_image_names(struct image *im) {
-  struct tags t;
-  int k;
-  im->dynamic = 0;
-  for (k = 0; k < im->file.n; k++)
-    if (im->file.ph[k].p_type == PT_DYNAMIC)
-      im->dynamic = (const ElfW(Dyn) *)(im->file.base + im->file.ph[k].p_vaddr);
-  read_tags(&t, im->dynamic);
-  im->strings = resolve_address(im, t.at[DT_STRTAB]);
-  im->soname = get_image_string(im, t.at[DT_SONAME]);
-  im->rpath = get_image_string(im, t.at[DT_RPATH]);
-  im->runpath = get_image_string(im, t.at[DT_RUNPATH]);
-  im->has_special_search = t.at[SPECIAL_SEARCH] != 0;
-}
-
-SHIM_API struct image make_image(const struct dl_phdr_info *info) {
-  struct image im;
-  memset(&im, 0, sizeof im);
-  im.file.base = info->dlpi_addr;
-  im.file.ph = info->dlpi_phdr;
-  im.file.n = info->dlpi_phnum;
-  im.file.name = info->dlpi_name;
-  return im;
-}
-
 SHIM_API struct image read_image(const struct loaded_file *file) {
   struct image im;
-  memset(&im, 0, sizeof im);
+  struct tags t;
+  int k;
   im.file = *file;
-  read_image_names(&im);
+  im.dynamic = 0;
+  for (k = 0; k < file->n; k++)
+    if (file->ph[k].p_type == PT_DYNAMIC)
+      im.dynamic = (const ElfW(Dyn) *)(file->base + file->ph[k].p_vaddr);
+  read_tags(&t, im.dynamic);
+  im.strings = resolve_address(&im, t.at[DT_STRTAB]);
+  im.soname = get_image_string(&im, t.at[DT_SONAME]);
+  im.rpath = get_image_string(&im, t.at[DT_RPATH]);
+  im.runpath = get_image_string(&im, t.at[DT_RUNPATH]);
+  im.has_special_search = t.at[SPECIAL_SEARCH] != 0;
   return im;
+}
+
+/* Reads an object that dl_iterate_phdr() visits. */
+SHIM_API struct image read_visited(const struct dl_phdr_info *info) {
+  struct loaded_file file;
+  file.base = info->dlpi_addr;
+  file.ph = info->dlpi_phdr;
+  file.n = info->dlpi_phnum;
+  file.name = info->dlpi_name;
+  return read_image(&file);
 }
 
 /* Returns the DT_NEEDED name of the library `stem`, of any version, or null. */
@@ -119,10 +114,9 @@ SHIM_FN int has_name(const char *s, const char *name) {
 
 SHIM_FN int visit_loaded(struct dl_phdr_info *info, size_t size, void *data) {
   struct loaded *l = (struct loaded *)data;
-  struct image im = make_image(info);
+  const struct image im = read_visited(info);
   (void)size;
   if (!*im.file.name) return 0;
-  read_image_names(&im);
   if (!has_name(base_name(im.file.name), l->name) && !(im.soname && has_name(im.soname, l->name)))
     return 0;
   if (l->path) copy_path(l->path, l->found ? "" : im.file.name);
@@ -166,7 +160,7 @@ struct walk {
 SHIM_FN int visit_image(struct dl_phdr_info *info, size_t size, void *data) {
   struct walk *w = (struct walk *)data;
   struct context *cx = w->context;
-  struct image im = make_image(info);
+  struct image im = read_visited(info);
   int own, first = w->index++ == 0, program, taken;
   (void)size;
 #ifdef __GLIBC__
@@ -180,12 +174,8 @@ SHIM_FN int visit_image(struct dl_phdr_info *info, size_t size, void *data) {
   if (program && *im.file.name) cx->loader_name = im.file.name;
   if (program) im.file.name = "";
   own = count_mapped(&im, (uintptr_t)&anchor) != 0;
-  if (first) {
-    read_image_names(&im);
-    cx->first = im;
-  }
+  if (first) cx->first = im;
   if (own) {
-    read_image_names(&im);
     cx->program = program;
     cx->own = im;
   }
@@ -206,11 +196,10 @@ SHIM_API void read_process(struct context *cx, int all) {
   cx->dropped_notes = 0;
   if (!cx->ready) cx->library_path = get_variable("LD_LIBRARY_PATH");
   dl_iterate_phdr(visit_image, &w);
-  add_absent_note(cx);
+  add_absent_note(cx, &cx->own.file);
   read_own_kernels(cx);
   if (cx->ready) return;
   cx->ready = 1;
-  cx->library_path_is_unknown = is_started_by_loader(&cx->first);
   cx->startup = w.index;
   read_mode(cx, cx->first_noted);
 }

@@ -20,10 +20,8 @@
 #include <poll.h>
 #include <sched.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/auxv.h>
 #include <sys/mman.h>
@@ -32,7 +30,6 @@
 #include <sys/syscall.h>
 #include <sys/utsname.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #ifndef PATH_MAX /* limits.h of a freestanding clang */
@@ -71,21 +68,6 @@ struct loaded_file {
 #define INLINE NO_SANITIZE static inline __attribute__((always_inline))
 
 #if defined(__x86_64__)
-INLINE long sys1(long n, long a) {
-  long r;
-  __asm__ volatile("syscall" : "=a"(r) : "0"(n), "D"(a) : "rcx", "r11", "memory");
-  return r;
-}
-INLINE long sys2(long n, long a, long b) {
-  long r;
-  __asm__ volatile("syscall" : "=a"(r) : "0"(n), "D"(a), "S"(b) : "rcx", "r11", "memory");
-  return r;
-}
-INLINE long sys3(long n, long a, long b, long c) {
-  long r;
-  __asm__ volatile("syscall" : "=a"(r) : "0"(n), "D"(a), "S"(b), "d"(c) : "rcx", "r11", "memory");
-  return r;
-}
 INLINE long sys6(long n, long a, long b, long c, long d, long e, long f) {
   long r;
   register long r10 __asm__("r10") = d;
@@ -130,9 +112,6 @@ INLINE long sys4(long n, long a, long b, long c, long d) {
   __asm__ volatile("svc #0" : "+r"(x0) : "r"(x8), "r"(x1), "r"(x2), "r"(x3) : "memory");
   return x0;
 }
-#define sys1(n, a) sys4(n, a, 0, 0, 0)
-#define sys2(n, a, b) sys4(n, a, b, 0, 0)
-#define sys3(n, a, b, c) sys4(n, a, b, c, 0)
 #else
 SHIM_FN long sys6(long n, long a, long b, long c, long d, long e, long f) {
   int saved = errno;
@@ -141,11 +120,11 @@ SHIM_FN long sys6(long n, long a, long b, long c, long d, long e, long f) {
   errno = saved;
   return r;
 }
-#define sys1(n, a) sys6(n, a, 0, 0, 0, 0, 0)
-#define sys2(n, a, b) sys6(n, a, b, 0, 0, 0, 0)
-#define sys3(n, a, b, c) sys6(n, a, b, c, 0, 0, 0)
 #define sys4(n, a, b, c, d) sys6(n, a, b, c, d, 0, 0)
 #endif
+#define sys1(n, a) sys4(n, a, 0, 0, 0)
+#define sys2(n, a, b) sys4(n, a, b, 0, 0)
+#define sys3(n, a, b, c) sys4(n, a, b, c, 0)
 
 /* A sandbox may allow only the older one of two system calls, which the C library uses. */
 #ifdef SYS_access

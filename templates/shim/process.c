@@ -133,8 +133,6 @@ SHIM_FN void copy_absolute(char (*to)[PATH_MAX], const char *path) {
   if (is_truncated(&t)) copy_path(to, path);
 }
 
-SHIM_API struct loaded_file get_own_file(const struct context *cx) { return cx->own.file; }
-
 /* Returns the header of the path of the program's dynamic linker, or null for a static program. */
 SHIM_API const ElfW(Phdr) * find_interpreter(const struct image *program) {
   int k;

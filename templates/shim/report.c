@@ -15,13 +15,15 @@ SHIM_API void compose_verdict(struct context *cx, const struct finding *f,
   struct text component = start_text(v->component, sizeof v->component);
   int driver = is_about_driver(f);
   void (*how)(struct text *, uint32_t) = driver ? put_cuda : put_version;
+  int k;
   v->code = m->code;
   v->severity = f->severity;
   copy_text(v->subject, sizeof v->subject, get_text(m->subject));
   put_component(cx, &component, f->component);
   copy_version(&v->built, how, driver ? f->needs_cuda : f->built);
   copy_version(&v->found, how, driver ? f->cuda : f->found);
-  put_message(cx, &message, f);
+  put_filled(cx, &message, get_text(m->sentence), f);
+  for (k = 0; k < LINES_OF_MESSAGE; k++) put_line(cx, &message, "\n", f, k);
   put_filled(cx, &hint, get_text(m->hint), f);
 }
 
@@ -39,8 +41,8 @@ SHIM_FN int is_printed(struct context *cx, const struct finding *f) {
 
 /* Returns the next finding to print after `last` (null: the first), in the order of ranks: of those
  * that refuse the program, or of those that do not. */
-SHIM_API const struct finding *find_next_printed(struct context *cx, const struct finding *last,
-                                                 int refuse) {
+SHIM_FN const struct finding *find_next_printed(struct context *cx, const struct finding *last,
+                                                int refuse) {
   const struct finding *f = cx->findings.at, *end = f + cx->findings.count, *best = 0;
   for (; f < end; f++) {
     int later = last ? get_meaning(f)->rank - get_meaning(last)->rank : 1;
@@ -84,42 +86,33 @@ SHIM_FN void put_same_cause(struct context *cx, struct text *t, const struct fin
 /* Appends a finding: all lines of the first one; of the others the sentence, the line of a
  * component that differs from the first one, and the hint. */
 SHIM_FN void put_printed(struct context *cx, struct text *t, const struct finding *f,
-                         const struct finding *first, int refuse, struct cudaguard_verdict *v) {
-  static const char needed_by[] = "\nneeded by:";
-  const char *s;
-  int shows = 1, names = 0;
-  compose_verdict(cx, f, v);
+                         const struct finding *first, int refuse) {
+  const struct meaning *m = get_meaning(f);
+  int k;
   put(t, refuse ? "cudaguard: error[CG" : "cudaguard: warning[CG");
-  put_number(t, (uint32_t)v->code);
+  put_number(t, m->code);
   put(t, "]: ");
-  for (s = v->message; *s; s++) {
-    if (*s == '\n') {
-      if (names && shows) put_same_cause(cx, t, f, refuse);
-      names = starts_with(s, needed_by);
-      shows = f == first || (names && f->component != first->component);
-    }
-    if (shows) put_char(t, *s);
-    if (shows && *s == '\n') put(t, "  ");
+  put_filled(cx, t, get_text(m->sentence), f);
+  for (k = 0; k < LINES_OF_MESSAGE; k++) {
+    const int names = k == 0 && names_component(f);
+    if (f != first && !(names && f->component != first->component)) continue;
+    if (put_line(cx, t, "\n  ", f, k) && names) put_same_cause(cx, t, f, refuse);
   }
-  if (names && shows) put_same_cause(cx, t, f, refuse);
-  if (*v->hint) {
-    put(t, "\n  what to do: ");
-    put(t, v->hint);
-  }
+  if (*get_text(m->hint)) put(t, "\n  what to do: ");
+  put_filled(cx, t, get_text(m->hint), f);
   put_char(t, '\n');
 }
 
-SHIM_API void print_findings(struct context *cx, int refuse) {
+SHIM_FN void print_findings(struct context *cx, int refuse) {
   const struct finding *first = find_next_printed(cx, 0, refuse), *f = first;
   struct output *out = &cx->shared.output;
   struct text t;
   uint32_t n = 0;
   if (!f) return;
-  cx->is_shared_used = 1;
   t = start_text(out->page, sizeof out->page);
   for (; f; f = find_next_printed(cx, f, refuse))
     if (find_same_cause(cx, f, refuse) == f && n++ < MAX_PRINTED)
-      put_printed(cx, &t, f, first, refuse, &out->verdict);
+      put_printed(cx, &t, f, first, refuse);
   if (n > MAX_PRINTED) {
     put(&t, "cudaguard: and ");
     put_number(&t, n - MAX_PRINTED);
@@ -131,6 +124,30 @@ SHIM_API void print_findings(struct context *cx, int refuse) {
 }
 
 /* The report as JSON. */
+
+SHIM_FN void put_json(struct text *t, const char *s) {
+  put_char(t, '"');
+  put_sanitized(t, s, 1);
+  put_char(t, '"');
+}
+
+/* Appends a comma unless this is the first element of an object or array, then the string. */
+SHIM_FN void put_next(struct text *t, const char *s) {
+  char last = t->at[t->used - 1];
+  if (last != '{' && last != '[') put_char(t, ',');
+  put(t, s);
+}
+
+SHIM_FN void put_key(struct text *t, const char *key) {
+  put_next(t, "\"");
+  put(t, key);
+  put(t, "\":");
+}
+
+SHIM_FN void put_member(struct text *t, const char *key, const char *value) {
+  put_key(t, key);
+  put_json(t, value);
+}
 
 SHIM_FN void put_version_member(struct text *t, const char *key,
                                 void (*how)(struct text *, uint32_t), uint32_t n) {
@@ -193,7 +210,7 @@ SHIM_FN void report_driver(struct context *cx, struct text *t) {
   for (k = 0; k < d->is.gpu_count; k++) {
     put_next(t, "{");
     if (!d->chosen) put(t, "\"visible\":true");
-    put_version_member(t, "cc", put_capability, d->cc[k]);
+    put_version_member(t, "cc", put_capability, d->gpu[k].cc);
     put_char(t, '}');
   }
   put_char(t, ']');
@@ -265,7 +282,7 @@ SHIM_FN void put_name(struct text *t, const char *s, const char *host) {
 }
 
 /* Appends the report to the file that CUDAGUARD_REPORT names. */
-SHIM_API void write_report(struct context *cx, const char *action) {
+SHIM_FN void write_report(struct context *cx, const char *action) {
   const char *asked = get_variable("CUDAGUARD_REPORT");
   const size_t size = 4 << 20; /* more than any report; unused pages need no memory */
   struct output *out = &cx->shared.output;
@@ -274,7 +291,6 @@ SHIM_API void write_report(struct context *cx, const char *action) {
   if (!*asked) return;
   room = allocate_pages(size);
   if (!room) return;
-  cx->is_shared_used = 1;
   path = start_text(out->page, PATH_MAX);
   line = start_text(room, size);
   read_host_name(cx, host, sizeof host);
@@ -283,4 +299,37 @@ SHIM_API void write_report(struct context *cx, const char *action) {
   /* Truncated JSON is invalid, and a truncated path names another file. */
   if (!is_truncated(&line) && !is_truncated(&path)) append_to_file(cx, path.at, room, line.used);
   free_pages(room, size);
+}
+
+/* The start of a program, which is the same on every system. */
+
+/* Parses the value of CUDAGUARD. */
+SHIM_FN int parse_mode(const char *word) {
+  if (texts_are_equal(word, "off")) return MODE_OFF;
+  if (texts_are_equal(word, "warn")) return MODE_WARN;
+  return texts_are_equal(word, "enforce") ? MODE_ENFORCE : MODE_MANIFEST;
+}
+
+/* Reads CUDAGUARD, and prints that an unknown value is ignored. */
+SHIM_API void read_mode(struct context *cx, int prints) {
+  const char *mode = get_variable("CUDAGUARD");
+  cx->mode = parse_mode(mode);
+  if (*mode && cx->mode == MODE_MANIFEST && prints) {
+    char line[SHOW + 100];
+    struct text t = start_text(line, sizeof line);
+    put(&t, "cudaguard: CUDAGUARD is ");
+    put_untrusted(&t, mode);
+    put(&t, ", not off, warn or enforce: ignored\n");
+    print_text(line);
+  }
+}
+
+/* Judges the notes, reports the result, and ends the process if it refuses. */
+SHIM_API void judge_start(struct context *cx) {
+  int refuse;
+  judge(cx, 1, 0);
+  refuse = find_next_printed(cx, 0, 1) != 0;
+  write_report(cx, refuse ? "refuse" : find_next_printed(cx, 0, 0) ? "warn" : "start");
+  print_findings(cx, refuse);
+  if (refuse) exit_now(STATUS_REFUSED);
 }

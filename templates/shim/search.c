@@ -27,7 +27,7 @@ SHIM_FN int has_usual_loader(const struct image *program) {
  * select any file. */
 SHIM_FN int knows_rules(struct context *cx) {
 #ifdef __GLIBC__
-  return NATIVE_MACHINE != EM_NONE && !getauxval(AT_SECURE) && !cx->library_path_is_unknown &&
+  return NATIVE_MACHINE != EM_NONE && !getauxval(AT_SECURE) && !is_started_by_loader(&cx->first) &&
          count_variables("LD_LIBRARY_PATH") < 2 && !find_variable("LD_AUDIT") &&
          !cx->first.has_special_search && has_usual_loader(&cx->first);
 #else
@@ -206,14 +206,13 @@ struct rpaths {
 
 SHIM_FN int visit_rpath(struct dl_phdr_info *info, size_t size, void *data) {
   struct rpaths *r = (struct rpaths *)data;
-  struct image im = make_image(info);
+  const struct image im = read_visited(info);
   (void)size;
   if (!*im.file.name) return 0;
   if (texts_are_equal(im.file.name, r->name)) {
     r->is_loaded = 1;
     return 0;
   }
-  read_image_names(&im);
   r->has_others |= im.rpath && !im.runpath;
   return 0;
 }

@@ -127,7 +127,7 @@ struct driver {
   struct judge_driver is;
   int chosen;       /* CUDA_VISIBLE_DEVICES selects GPUs */
   char error[SHOW]; /* why an existing libcuda cannot be loaded */
-  uint16_t cc[MAX_GPUS];
+  struct judge_gpu gpu[MAX_GPUS];
 };
 
 /* The input and the result of the judge. */
@@ -158,11 +158,13 @@ enum { SEEN = 0xff00 };
 
 enum { NOTE_HEADER = 24 }; /* sizes, type and owner */
 
+enum { LINES_OF_MESSAGE = 3 };
+
 /* A row of the table of findings. Strings are offsets. The offsets of subjects are below 256. */
 struct meaning {
-  uint16_t code, sentence, hint;
+  uint16_t code, sentence, hint, line[LINES_OF_MESSAGE];
   uint8_t severity : 4, verdict : 4;
-  uint8_t rank, subject, line[3];
+  uint8_t rank, subject;
 };
 
 #ifdef _WIN32
@@ -187,19 +189,16 @@ SHIM_API void put_char(struct text *t, char c);
 SHIM_API void put(struct text *t, const char *s);
 SHIM_API int is_truncated(const struct text *t);
 SHIM_API void shorten_text(struct text *t, size_t to);
-SHIM_API void put_number(struct text *t, uint32_t n);
+SHIM_API void put_number(struct text *t, uint64_t n);
 SHIM_API void put_pair(struct text *t, uint32_t major, uint32_t minor);
 SHIM_API void put_capability(struct text *t, uint32_t cc);
 SHIM_API void put_cuda(struct text *t, uint32_t n);
 SHIM_API void put_version(struct text *t, uint32_t packed);
 SHIM_API void put_release(struct text *t, uint32_t n);
+SHIM_API void put_sanitized(struct text *t, const char *s, int json);
 SHIM_API void put_untrusted(struct text *t, const char *s);
-SHIM_API void put_next(struct text *t, const char *s);
-SHIM_API void put_key(struct text *t, const char *key);
-SHIM_API void put_member(struct text *t, const char *key, const char *value);
 SHIM_API long parse_number(const char **s, long most);
 SHIM_API int parse_numbers(const char *s, long least, uint32_t n[3]);
-SHIM_API uint32_t parse_version_in_name(const char *name);
 SHIM_API uint32_t parse_major_in_name(const char *name);
 SHIM_API uint32_t decode_version(uint64_t n);
 
@@ -215,7 +214,7 @@ SHIM_API uint32_t read_toolkit(const struct note *n);
 SHIM_API struct note *make_room_for_note(struct context *cx, int own);
 SHIM_API int collect_notes(struct context *cx, const unsigned char *p, size_t left,
                            const struct loaded_file *file, int own, int keep);
-SHIM_API void add_absent_note(struct context *cx);
+SHIM_API void add_absent_note(struct context *cx, const struct loaded_file *file);
 
 /* Findings and their messages: findings.c */
 SHIM_API const struct meaning *get_meaning(const struct finding *f);
@@ -224,8 +223,8 @@ SHIM_API const char *get_text(uint32_t offset);
 SHIM_API int put_filled(struct context *cx, struct text *t, const char *format,
                         const struct finding *f);
 SHIM_API int names_component(const struct finding *f);
-SHIM_API void put_message(struct context *cx, struct text *t, const struct finding *f);
-SHIM_API int parse_mode(const char *word);
+SHIM_API int put_line(struct context *cx, struct text *t, const char *before,
+                      const struct finding *f, int k);
 SHIM_API int refuses(struct context *cx, const struct note *n);
 SHIM_API int reports_note(struct context *cx, const struct note *n);
 SHIM_API int in_scope(struct context *cx, const struct note *n);
@@ -246,17 +245,13 @@ SHIM_API void reset_driver(struct driver *d);
 SHIM_API void put_not_judged(struct context *cx, struct text *t, size_t from, const struct note *n,
                              const char *between);
 SHIM_API void judge(struct context *cx, int level, int late);
-SHIM_API void read_mode(struct context *cx, int prints);
-SHIM_API void judge_start(struct context *cx);
 
 /* Output: stderr, and the report: report.c */
 SHIM_API void compose_verdict(struct context *cx, const struct finding *f,
                               struct cudaguard_verdict *v);
 SHIM_API void print_text(const char *text);
-SHIM_API const struct finding *find_next_printed(struct context *cx, const struct finding *last,
-                                                 int refuse);
-SHIM_API void print_findings(struct context *cx, int refuse);
-SHIM_API void write_report(struct context *cx, const char *action);
+SHIM_API void read_mode(struct context *cx, int prints);
+SHIM_API void judge_start(struct context *cx);
 
 /* Functions of each system */
 SHIM_API void append_to_file(struct context *cx, const char *path, const char *at, size_t size);
@@ -266,7 +261,6 @@ SHIM_API void read_host_name(struct context *cx, char *to, size_t size);
 SHIM_API const char *get_variable(const char *name);
 SHIM_API int get_process(void);
 SHIM_API int is_variable_one(const char *name);
-SHIM_API struct loaded_file get_own_file(const struct context *cx);
 SHIM_API const char *find_program(struct context *cx);
 SHIM_API const char *get_object_path(struct context *cx, const char *name);
 SHIM_API void read_start_time(struct context *cx, char *to, size_t size);

@@ -103,8 +103,8 @@ SHIM_API int is_truncated(const struct text *t) { return t->used + 1 == t->size;
 
 SHIM_API void shorten_text(struct text *t, size_t to) { t->at[t->used = to] = 0; }
 
-SHIM_API void put_number(struct text *t, uint32_t n) {
-  uint32_t unit = 1;
+SHIM_API void put_number(struct text *t, uint64_t n) {
+  uint64_t unit = 1;
   while (n / unit > 9) unit *= 10;
   for (; unit; unit /= 10) put_char(t, (char)('0' + n / unit % 10));
 }
@@ -161,7 +161,7 @@ SHIM_FN uint32_t get_printable_length(const unsigned char *s) {
 }
 
 /* Appends a string without control characters, escaped for JSON if `json` is set. */
-SHIM_FN void put_sanitized(struct text *t, const char *s, int json) {
+SHIM_API void put_sanitized(struct text *t, const char *s, int json) {
   while (*s) {
     uint32_t bytes = get_printable_length((const unsigned char *)s);
     if (json && (*s == '"' || *s == '\\' || *s == '\n')) put_char(t, '\\');
@@ -181,32 +181,6 @@ SHIM_API void put_untrusted(struct text *t, const char *s) {
     s += n - SHOW;
   }
   put_sanitized(t, s, 0);
-}
-
-/* ---- JSON ---- */
-
-SHIM_FN void put_json(struct text *t, const char *s) {
-  put_char(t, '"');
-  put_sanitized(t, s, 1);
-  put_char(t, '"');
-}
-
-/* Appends a comma unless this is the first element of an object or array, then the string. */
-SHIM_API void put_next(struct text *t, const char *s) {
-  char last = t->at[t->used - 1];
-  if (last != '{' && last != '[') put_char(t, ',');
-  put(t, s);
-}
-
-SHIM_API void put_key(struct text *t, const char *key) {
-  put_next(t, "\"");
-  put(t, key);
-  put(t, "\":");
-}
-
-SHIM_API void put_member(struct text *t, const char *key, const char *value) {
-  put_key(t, key);
-  put_json(t, value);
 }
 
 /* Parsers of numbers and versions. */
@@ -239,13 +213,6 @@ SHIM_API int parse_numbers(const char *s, long least, uint32_t n[3]) {
     if (!*s) break;
   }
   return 0;
-}
-
-/* Parses the version in libcudnn.so.9.10.2 or libcudart.so.12.4.127. Returns 0 if the name has
- * fewer than three numbers. */
-SHIM_API uint32_t parse_version_in_name(const char *name) {
-  uint32_t n[3];
-  return parse_numbers(name, 0, n) < 3 || (n[1] | n[2]) > 255 ? 0 : n[0] << 16 | n[1] << 8 | n[2];
 }
 
 #ifndef CUDNN_STEM

@@ -76,17 +76,17 @@ SHIM_FN void put_gpus(struct context *cx, struct text *t, uint64_t which, int as
   const struct driver *d = &cx->driver;
   int k, before;
   for (k = 0; k < d->is.gpu_count; k++) {
-    if (!(which >> k & 1) || !d->cc[k]) continue;
+    if (!(which >> k & 1) || !d->gpu[k].cc) continue;
     for (before = 0; before < k; before++)
-      if ((which >> before & 1) && d->cc[before] == d->cc[k]) break;
+      if ((which >> before & 1) && d->gpu[before].cc == d->gpu[k].cc) break;
     if (before < k) continue;
     if (t->used) put(t, ", ");
     if (as_archs) {
       put(t, "sm_");
-      put_number(t, d->cc[k] >> 8);
-      put_number(t, d->cc[k] & 0xff);
+      put_number(t, d->gpu[k].cc >> 8);
+      put_number(t, d->gpu[k].cc & 0xff);
     } else {
-      put_capability(t, d->cc[k]);
+      put_capability(t, d->gpu[k].cc);
     }
   }
 }
@@ -137,7 +137,7 @@ SHIM_FN void set_makers(struct context *cx, struct finding *f, uint64_t gpus) {
   int k;
   for (k = 0; k < cx->driver.is.gpu_count; k++)
     for (i = 0; i < sizeof archs / sizeof *archs; i++) {
-      if (!(gpus >> k & 1) || cx->driver.cc[k] != archs[i].cc) continue;
+      if (!(gpus >> k & 1) || cx->driver.gpu[k].cc != archs[i].cc) continue;
       if (archs[i].from > from) from = archs[i].from;
       if (archs[i].to && (!to || archs[i].to < to)) to = archs[i].to;
     }
@@ -236,6 +236,7 @@ SHIM_API void reset_cudnn(struct cudnn *c) {
 SHIM_API void reset_driver(struct driver *d) {
   memset(&d->is, 0, offsetof(struct driver, error) + 1 - offsetof(struct driver, is));
   d->is.init = d->is.gpu_count = -1;
+  d->is.gpus = d->gpu;
 }
 
 /* Returns the lowest unknown kind of a row that is higher than `above`, or -1. */
@@ -287,26 +288,28 @@ SHIM_FN void put_joined(struct text *t, size_t from, const char *between, const 
   put(t, name);
 }
 
+/* Appends a name that is not there yet. */
+SHIM_FN void put_once(struct text *t, size_t from, const char *between, const char *name) {
+  if (!find_text(t->at + from, name)) put_joined(t, from, between, name);
+}
+
 /* Appends the requirements of a note that were not judged, for the report and for check(). Several
  * notes may share an entry. */
 SHIM_API void put_not_judged(struct context *cx, struct text *t, size_t from, const struct note *n,
                              const char *between) {
-  static const char cudart[] = "driver requirement of a static cudart";
-  static const char traced[] = "facts that need a child process, because a debugger is attached";
   const char *code = describe_unjudged_code(cx, n);
   int kind = -1;
   while ((kind = find_unknown_kind(cx, n, kind)) >= 0) {
     put_joined(t, from, between, "row of kind ");
     put_number(t, (uint32_t)kind);
   }
-  if (code && !find_text(t->at + from, code)) put_joined(t, from, between, code);
+  if (code) put_once(t, from, between, code);
   /* A shared cudart is a needed library, and host code of nvcc uses a cudart. No other use is
    * visible. */
-  if (n->own && cx->searches_kernels && !cx->seen_row[0].driver.release &&
-      !find_text(t->at + from, cudart))
-    put_joined(t, from, between, cudart);
-  if (cx->is_probe_skipped && !find_text(t->at + from, traced))
-    put_joined(t, from, between, traced);
+  if (n->own && cx->searches_kernels && !cx->seen_row[0].driver.release)
+    put_once(t, from, between, "driver requirement of a static cudart");
+  if (cx->is_probe_skipped)
+    put_once(t, from, between, "facts that need a child process, because a debugger is attached");
 }
 
 /* Adds findings about unreadable data of a note. Returns whether it has rows to judge. */
@@ -371,17 +374,6 @@ SHIM_FN void set_manifest(struct context *cx, const struct note *n) {
   read_driver_rows(cx, n, m->rows[0].count + m->rows[1].count);
 }
 
-SHIM_FN void set_gpu_facts(struct context *cx) {
-  struct driver *d = &cx->driver;
-  struct judge_gpu *gpus = cx->gpus;
-  int k;
-  d->is.gpus = gpus;
-  for (k = 0; k < d->is.gpu_count; k++) gpus[k].cc = d->cc[k];
-#ifndef _WIN32 /* which numbers releases differently */
-  d->is.branch = d->is.user >> 20;
-#endif
-}
-
 SHIM_FN void set_cudnn_facts(struct cudnn *c) {
   c->is.parts = &c->part[0].is;
   c->is.part_stride = sizeof *c->part;
@@ -413,12 +405,10 @@ SHIM_FN void call_judge(struct context *cx, struct note *n, int level, int late)
   call->result.capacity = MAX_FINDINGS;
   for (;;) {
     set_manifest(cx, n);
-    set_gpu_facts(cx);
     cudaguard_judge_start(&call->manifest, &call->facts, &call->result);
     if (!(call->result.needs & allowed)) return;
     detect_needed(cx, n, call->result.needs & allowed, late);
-    if (call->result.needs & NEED_CUDNN) cx->is_shared_used = 1;
-    if (cx->is_shared_used) set_cudnn_facts(&cx->shared.note.cudnn);
+    set_cudnn_facts(&cx->shared.note.cudnn);
   }
 }
 
@@ -426,13 +416,12 @@ SHIM_FN void judge_note(struct context *cx, struct note *n, int level, int late)
   struct cudnn *c = &cx->shared.note.cudnn;
   uint32_t library;
   if (!judge_bytes(cx, n)) return;
-  if (cx->is_shared_used) reset_cudnn(c);
+  reset_cudnn(c);
   call_judge(cx, n, level, late);
   add_judged_findings(cx);
   library = cx->call.result.library;
   if (library == NO_ROW) return;
   if (c->is.source == NOT_DETECTED) { /* it is linked into the program */
-    cx->is_shared_used = 1;
     c->is.state = INSIDE;
     c->is.version = read_note_row(n, library).cudnn.built;
     c->from = "the build";
@@ -455,30 +444,4 @@ SHIM_API void judge(struct context *cx, int level, int late) {
   }
   judge_slots(cx);
   report_all_dropped(cx);
-}
-
-/* The start of a program, which is the same on every system. */
-
-/* Reads CUDAGUARD, and prints that an unknown value is ignored. */
-SHIM_API void read_mode(struct context *cx, int prints) {
-  const char *mode = get_variable("CUDAGUARD");
-  cx->mode = parse_mode(mode);
-  if (*mode && cx->mode == MODE_MANIFEST && prints) {
-    char line[SHOW + 100];
-    struct text t = start_text(line, sizeof line);
-    put(&t, "cudaguard: CUDAGUARD is ");
-    put_untrusted(&t, mode);
-    put(&t, ", not off, warn or enforce: ignored\n");
-    print_text(line);
-  }
-}
-
-/* Judges the notes, reports the result, and ends the process if it refuses. */
-SHIM_API void judge_start(struct context *cx) {
-  int refuse;
-  judge(cx, 1, 0);
-  refuse = find_next_printed(cx, 0, 1) != 0;
-  write_report(cx, refuse ? "refuse" : find_next_printed(cx, 0, 0) ? "warn" : "start");
-  print_findings(cx, refuse);
-  if (refuse) exit_now(STATUS_REFUSED);
 }

@@ -6,10 +6,8 @@ enum { MAX_MODULES = 512 };
 
 /* The state of the shim, in zero-initialised memory. */
 struct context {
-  int program, mode, notes, outcome, level, searches_kernels;
-  int changes_search; /* this file calls functions that add directories to the search of DLLs */
-  int library_path_is_unknown;
-  int is_shared_used;   /* `shared` may contain other bytes than zeros */
+  int program, mode, notes, level, searches_kernels;
+  int changes_search;   /* this file calls functions that add directories to the search of DLLs */
   int is_probe_skipped; /* never */
   uint32_t dropped_notes;
   long patience; /* 0: no other process is asked */
@@ -20,7 +18,6 @@ struct context {
   const struct note *gpu_rows_of;
   union row seen_row[1];    /* no rows: kernels are not read from memory */
   const unsigned char *own; /* the image with this guard */
-  handle process;
   struct driver driver;
   struct {
     struct {
@@ -29,7 +26,6 @@ struct context {
     struct output output;
   } shared;
   struct judge_call call;
-  struct judge_gpu gpus[MAX_GPUS];
   struct judge_finding judged[MAX_FINDINGS];
   struct note note[MAX_NOTES];
   struct findings findings;
@@ -50,12 +46,6 @@ struct context {
 extern const unsigned char __ImageBase[];
 
 enum { READS_OWN_KERNELS = 0 };
-
-/* A mapped DLL: a module of the process, or a file that is mapped as data and must be released. */
-struct dll {
-  handle module;
-  int is_data;
-};
 
 /* An iterator over the DLLs that an image imports, or loads at the first call. */
 struct imports {
@@ -86,16 +76,11 @@ SHIM_API int imports_function(const unsigned char *image, const char *function);
 SHIM_API int exports_function(const unsigned char *image, const char *function);
 SHIM_API const wide *widen(struct context *cx, const char *s);
 SHIM_API const char *narrow(const wide *from, char *to, int size);
-SHIM_API const unsigned char *get_image(const struct dll *dll);
-SHIM_API enum lookup find_dll(struct context *cx, const char *name, struct dll *dll);
-SHIM_API void release_dll(struct dll *dll);
-SHIM_API void get_dll_path(struct context *cx, const struct dll *dll, char (*to)[PATH_MAX]);
-SHIM_API int read_file_version(const struct dll *dll, uint16_t version[4]);
-SHIM_API int name_dll(const char *soname, char (*to)[NOTE_TEXT]);
-SHIM_API int have_same_dir(const char *a, const char *b);
-SHIM_API const char *explain_path(struct context *cx, const char *path, char (*dir)[PATH_MAX]);
+SHIM_API const unsigned char *get_image(handle dll);
+SHIM_API enum lookup find_dll(struct context *cx, const char *name, handle *dll);
+SHIM_API void release_dll(handle dll);
+SHIM_API void get_dll_path(struct context *cx, handle dll, char (*to)[PATH_MAX]);
+SHIM_API int read_file_version(handle dll, uint16_t version[4]);
 SHIM_API void read_notes(struct context *cx);
-
-/* Facts about the machine: detection.c */
 
 #endif

@@ -1,9 +1,51 @@
 /* Detects the cuDNN that this file has loaded or would load, without running it. */
 #include "../shim.h"
 
+/* Returns the DLL of a soname, as NVIDIA names it: libcudnn_ops.so.9 is cudnn_ops64_9.dll,
+ * libcudart.so.11.0 is cudart64_110.dll. Returns 0 for a name without a number. */
+SHIM_FN int name_dll(const char *soname, char (*to)[NOTE_TEXT]) {
+  const char *end = find_text(soname, ".so.");
+  struct text t = start_text(*to, sizeof *to);
+  if (!end || !starts_with(soname, "lib")) return 0;
+  for (soname += 3; soname < end;) put_char(&t, *soname++);
+  put(&t, "64_");
+  for (end += 4; *end; end++)
+    if (*end != '.') put_char(&t, *end);
+  put(&t, ".dll");
+  return !is_truncated(&t);
+}
+
+/* Returns whether both paths have the same directory. */
+SHIM_FN int have_same_dir(const char *a, const char *b) {
+  const char *const end_a = file_name(a), *const end_b = file_name(b);
+  if (end_a - a != end_b - b) return 0;
+  for (; a < end_a; a++)
+    if (to_lower(*a) != to_lower(*b++)) return 0;
+  return 1;
+}
+
+/* Adds a separator and a name, so that have_same_dir() compares a directory. */
+SHIM_FN const char *as_dir(char (*path)[PATH_MAX]) {
+  struct text t = continue_path(path);
+  put_char(&t, '\\');
+  return *path;
+}
+
+/* Returns why the loader picks this file, by its directory. */
+SHIM_FN const char *explain_path(struct context *cx, const char *path, char (*dir)[PATH_MAX]) {
+  GetModuleFileNameW(0, cx->wide, PATH_MAX);
+  if (have_same_dir(path, narrow(cx->wide, *dir, PATH_MAX))) return "the directory of the program";
+  GetSystemDirectoryW(cx->wide, PATH_MAX);
+  narrow(cx->wide, *dir, PATH_MAX);
+  if (have_same_dir(path, as_dir(dir))) return "System32";
+  GetCurrentDirectoryW(PATH_MAX, cx->wide);
+  narrow(cx->wide, *dir, PATH_MAX);
+  return have_same_dir(path, as_dir(dir)) ? "the current directory" : "PATH";
+}
+
 /* Reads the release of a DLL of cuDNN from its version resource; 0 if it is unknown. cuDNN 9 has
  * its release there, older ones have 6.14.11 and the result of cudnnGetVersion(). */
-SHIM_FN uint32_t read_cudnn_version(const struct dll *dll) {
+SHIM_FN uint32_t read_cudnn_version(handle dll) {
   enum { OLDEST_WITH_RELEASE = 7 };
   uint16_t v[4];
   if (!read_file_version(dll, v)) return 0;
@@ -14,25 +56,23 @@ SHIM_FN uint32_t read_cudnn_version(const struct dll *dll) {
 /* Finds a sublibrary: a loaded one, otherwise the one next to cuDNN. If the loader picks another
  * file, it is unknown which one cuDNN opens. */
 SHIM_FN enum lookup find_part(struct context *cx, const struct cudnn *c, const char *name,
-                              struct dll *dll, char (*path)[PATH_MAX]) {
+                              handle *dll, char (*path)[PATH_MAX]) {
   struct text sibling;
   const char *at, *end = file_name(c->path);
-  enum lookup is = find_dll(cx, name, dll);
+  const enum lookup is = find_dll(cx, name, dll);
   if (is == IS_LOADED || is == UNREADABLE) return is;
   if (is == IS_THERE) {
-    get_dll_path(cx, dll, path);
+    get_dll_path(cx, *dll, path);
     if (have_same_dir(*path, c->path)) return is;
-    release_dll(dll);
-    is = UNREADABLE;
+    release_dll(*dll);
+    return UNREADABLE;
   }
   sibling = start_text(*path, sizeof *path);
   for (at = c->path; at < end;) put_char(&sibling, *at++);
   put(&sibling, name);
   if (is_truncated(&sibling)) return UNREADABLE;
-  dll->module = LoadLibraryExW(widen(cx, *path), 0, AS_DATA);
-  dll->is_data = dll->module != 0;
-  if (dll->is_data && is == UNREADABLE) release_dll(dll);
-  return dll->is_data ? IS_THERE : UNREADABLE;
+  *dll = LoadLibraryExW(widen(cx, *path), 0, AS_DATA);
+  return *dll ? IS_THERE : UNREADABLE;
 }
 
 /* Detects the sublibraries that the note lists for this major. One that is not found is unknown,
@@ -45,7 +85,7 @@ SHIM_FN void detect_parts(struct context *cx, struct cudnn *c, const struct note
   for (i = 0; suffix && i < n->head.rows && c->parts < MAX_INNER; i++) {
     const union row row = read_note_row(n, i);
     struct part *p = &c->part[c->parts];
-    struct dll dll;
+    handle dll;
     memset(p, 0, sizeof *p);
     if (row.kind != ROW_PART || !read_note_text(n, row.inner.file, &soname) ||
         !name_dll(soname, &p->file) || !find_text(p->file, suffix))
@@ -53,23 +93,17 @@ SHIM_FN void detect_parts(struct context *cx, struct cudnn *c, const struct note
     p->is.row = i;
     p->needed = row.inner.needed & 1;
     c->parts++;
-    switch (find_part(cx, c, p->file, &dll, path)) {
-    case IS_LOADED:
-    case IS_THERE:
-      p->is.state = FOUND;
-      p->is.version = read_cudnn_version(&dll);
-      get_dll_path(cx, &dll, path);
-      copy_text(p->path, sizeof p->path, *path);
-      release_dll(&dll);
-      break;
-    default:
-      p->is.state = UNKNOWN;
-    }
+    if (find_part(cx, c, p->file, &dll, path) == UNREADABLE) continue;
+    p->is.state = FOUND;
+    p->is.version = read_cudnn_version(dll);
+    get_dll_path(cx, dll, path);
+    copy_text(p->path, sizeof p->path, *path);
+    release_dll(dll);
   }
 }
 
 /* Searches the names that the program opens, in their order. */
-SHIM_FN enum lookup search_cudnn(struct context *cx, struct cudnn *c, struct dll *dll) {
+SHIM_FN enum lookup search_cudnn(struct context *cx, struct cudnn *c, handle *dll) {
   const char *names = c->names;
   char soname[NOTE_TEXT];
   enum lookup result = NOT_THERE;
@@ -85,7 +119,7 @@ SHIM_FN enum lookup search_cudnn(struct context *cx, struct cudnn *c, struct dll
 
 SHIM_FN void detect_cudnn(struct context *cx, struct cudnn *c, const struct note *n,
                           const struct library_row *row, char (*path)[PATH_MAX]) {
-  struct dll dll;
+  handle dll;
   enum lookup is;
   reset_cudnn(c);
   c->is.source = DETECTED;
@@ -96,12 +130,12 @@ SHIM_FN void detect_cudnn(struct context *cx, struct cudnn *c, const struct note
    * that adds directories may find it later. */
   if (is == NOT_THERE && !cx->changes_search) c->is.state = ABSENT;
   if (is != IS_LOADED && is != IS_THERE) return;
-  get_dll_path(cx, &dll, &c->path);
+  get_dll_path(cx, dll, &c->path);
   copy_text(c->why, WHY, explain_path(cx, c->path, path));
   c->is.state = FOUND;
-  c->is.version = c->is.loader = read_cudnn_version(&dll);
+  c->is.version = c->is.loader = read_cudnn_version(dll);
   if (c->is.version) c->from = "its version resource";
-  release_dll(&dll);
+  release_dll(dll);
   detect_parts(cx, c, n, path);
 }
 
@@ -123,34 +157,31 @@ static const char marked_nvcuda[] = "guard:nvcuda.dll";
 SHIM_FN void detect_nvcuda(struct context *cx, struct driver *d) {
   uint16_t v[4];
   struct text path;
-  struct dll dll;
+  enum lookup is;
+  handle dll;
   d->path = &cx->libcuda;
   GetSystemDirectoryW(cx->wide, PATH_MAX);
   narrow(cx->wide, *d->path, PATH_MAX);
   path = continue_path(d->path);
   put(&path, "\\");
   put(&path, NVCUDA);
-  dll.module = LoadLibraryExW(widen(cx, *d->path), 0, AS_DATA);
-  dll.is_data = dll.module != 0;
-  if (dll.is_data) {
+  dll = LoadLibraryExW(widen(cx, *d->path), 0, AS_DATA);
+  if (dll) {
     d->is.state = FOUND;
-    if (read_file_version(&dll, v)) d->is.user = decode_release(v[2], v[3]);
-  } else {
-    /* Others provide a DLL of this name for GPUs of another vendor, with its own releases. */
-    switch (find_dll(cx, NVCUDA, &dll)) {
-    case NOT_THERE:
-      **d->path = 0;
-      d->is.state = cx->changes_search ? UNKNOWN : ABSENT;
-      break;
-    case UNREADABLE:
-      d->is.state = UNKNOWN;
-      break;
-    default:
-      d->is.state = FOUND;
-      get_dll_path(cx, &dll, d->path);
-    }
+    if (read_file_version(dll, v)) d->is.user = decode_release(v[2], v[3]);
+    release_dll(dll);
+    return;
   }
-  release_dll(&dll);
+  /* Others provide a DLL of this name for GPUs of another vendor, with its own releases. */
+  is = find_dll(cx, NVCUDA, &dll);
+  if (is == IS_LOADED || is == IS_THERE) {
+    d->is.state = FOUND;
+    get_dll_path(cx, dll, d->path);
+    release_dll(dll);
+  } else if (is == NOT_THERE) {
+    **d->path = 0;
+    d->is.state = cx->changes_search ? UNKNOWN : ABSENT;
+  }
 }
 
 SHIM_FN void detect_driver(struct context *cx) {
@@ -175,20 +206,20 @@ SHIM_FN void detect_cudart(struct context *cx, const struct note *n, char (*path
   struct judge_call *call = &cx->call;
   char soname[NOTE_TEXT], name[NOTE_TEXT];
   uint16_t v[4];
-  struct dll dll;
+  handle dll;
   enum lookup is;
   call->cudart.source = DETECTED;
   read_row_text(cx, n, get_row(cx, n, call->cudart_row).driver.cudart, &soname);
   if (!name_dll(soname, &name)) return;
   is = find_dll(cx, name, &dll);
   if (is != IS_LOADED && is != IS_THERE) return;
-  get_dll_path(cx, &dll, path);
+  get_dll_path(cx, dll, path);
   call->cudart_soname = store_untrusted_text(cx, name);
   call->cudart_path = store_untrusted_text(cx, *path);
   call->cudart.state = FOUND;
-  if (read_file_version(&dll, v) && v[3] >= 7000 && v[3] % 10 == 0)
+  if (read_file_version(dll, v) && v[3] >= 7000 && v[3] % 10 == 0)
     call->cudart.version = (uint32_t)v[3] / 1000 << 16 | v[3] % 1000 / 10 << 8;
-  release_dll(&dll);
+  release_dll(dll);
 }
 
 SHIM_API void detect_needed(struct context *cx, struct note *n, uint32_t needs, int late) {
@@ -221,7 +252,7 @@ SHIM_FN int is_nvidias(const char *dll) {
 }
 
 /* Finds the first function that a DLL lacks; returns its offset in the image of this file, or 0. */
-SHIM_FN uint64_t find_missing(const unsigned char *own, const struct dll *dll, uint64_t names) {
+SHIM_FN uint64_t find_missing(const unsigned char *own, handle dll, uint64_t names) {
   uint64_t name;
   while ((name = next_function(own, &names)))
     if (!exports_function(get_image(dll), get_image_text(own, name))) return name;
@@ -235,15 +266,15 @@ SHIM_API void judge_slots(struct context *cx) {
   if (!cx->note->own || get_result(cx) == WRONG) return;
   while (next_import(&all, &import)) {
     struct finding *f;
-    struct dll dll;
+    handle dll;
     enum lookup is;
     uint64_t missing;
     if (!is_nvidias(import.dll)) continue;
     is = find_dll(cx, import.dll, &dll);
     if (is != IS_LOADED && is != IS_THERE) continue;
-    missing = cx->changes_search && is == IS_THERE ? 0 : find_missing(cx->own, &dll, import.names);
-    get_dll_path(cx, &dll, &cx->path);
-    release_dll(&dll);
+    missing = cx->changes_search && is == IS_THERE ? 0 : find_missing(cx->own, dll, import.names);
+    get_dll_path(cx, dll, &cx->path);
+    release_dll(dll);
     if (!missing) continue;
     cx->now = cx->note; /* the note of the program is the first */
     f = add_finding(cx, LIBRARY_LACKS_SYMBOL_EMPTY_SLOT);

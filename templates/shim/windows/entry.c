@@ -7,25 +7,21 @@
 __attribute__((common)) int cudaguard_r1_started;
 
 /* Returns whether this file calls a function that adds directories to the search of DLLs. */
-SHIM_API int changes_search(const unsigned char *image) {
+SHIM_FN int changes_search(const unsigned char *image) {
   return imports_function(image, "AddDllDirectory") ||
          imports_function(image, "SetDllDirectoryA") || imports_function(image, "SetDllDirectoryW");
 }
 
-SHIM_API void start(struct context *cx) {
-  cx->process = GetCurrentProcess();
-  read_notes(cx);
-  cx->changes_search = changes_search(cx->own);
-  read_mode(cx, 1);
-  if (cx->mode != MODE_OFF) judge_start(cx);
-}
-
 static void initialize(void) {
+  struct context *cx = get_context();
   uint32_t error;
   if (cudaguard_r1_started || (handle)__ImageBase != GetModuleHandleW(0)) return;
   cudaguard_r1_started = 1;
   error = GetLastError();
-  start(get_context());
+  read_notes(cx);
+  cx->changes_search = changes_search(cx->own);
+  read_mode(cx, 1);
+  if (cx->mode != MODE_OFF) judge_start(cx);
   SetLastError(error);
 }
 

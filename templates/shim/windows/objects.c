@@ -181,48 +181,49 @@ SHIM_FN void name_drive(struct context *cx, char (*to)[PATH_MAX]) {
   }
 }
 
-SHIM_API const unsigned char *get_image(const struct dll *dll) {
-  return (const unsigned char *)((uintptr_t)dll->module & ~(uintptr_t)3);
+/* Returns whether a DLL is mapped as data, and must be released. Otherwise it is a module of the
+ * process. The lowest bits of a handle distinguish them. */
+SHIM_FN int is_data(handle dll) { return ((uintptr_t)dll & 3) != 0; }
+
+SHIM_API const unsigned char *get_image(handle dll) {
+  return (const unsigned char *)((uintptr_t)dll & ~(uintptr_t)3);
 }
 
 /* Finds a DLL by name: the loaded one, otherwise the file that the loader would pick now. */
-SHIM_API enum lookup find_dll(struct context *cx, const char *name, struct dll *dll) {
+SHIM_API enum lookup find_dll(struct context *cx, const char *name, handle *dll) {
   uint32_t error;
-  dll->is_data = 0;
-  dll->module = GetModuleHandleW(widen(cx, name));
-  if (dll->module) return IS_LOADED;
-  dll->module = LoadLibraryExW(cx->wide, 0, AS_DATA);
-  dll->is_data = dll->module != 0;
-  if (dll->is_data) return IS_THERE;
+  *dll = GetModuleHandleW(widen(cx, name));
+  if (*dll) return IS_LOADED;
+  *dll = LoadLibraryExW(cx->wide, 0, AS_DATA);
+  if (*dll) return IS_THERE;
   error = GetLastError();
   return error == NO_FILE || error == NO_PATH || error == NO_MODULE ? NOT_THERE : UNREADABLE;
 }
 
-SHIM_API void release_dll(struct dll *dll) {
-  if (dll->is_data) FreeLibrary(dll->module);
-  dll->is_data = 0;
+SHIM_API void release_dll(handle dll) {
+  if (is_data(dll)) FreeLibrary(dll);
 }
 
-SHIM_API void get_dll_path(struct context *cx, const struct dll *dll, char (*to)[PATH_MAX]) {
+SHIM_API void get_dll_path(struct context *cx, handle dll, char (*to)[PATH_MAX]) {
   **to = 0;
-  if (dll->is_data) {
-    if (K32GetMappedFileNameW(cx->process, (void *)get_image(dll), cx->wide, PATH_MAX))
+  if (is_data(dll)) {
+    if (K32GetMappedFileNameW(GetCurrentProcess(), (void *)get_image(dll), cx->wide, PATH_MAX))
       name_drive(cx, to);
-  } else if (GetModuleFileNameW(dll->module, cx->wide, PATH_MAX)) {
+  } else if (GetModuleFileNameW(dll, cx->wide, PATH_MAX)) {
     narrow(cx->wide, *to, PATH_MAX);
   }
 }
 
 /* Reads the file version of the version resource: major, minor, build, private. Returns whether
  * there is one. */
-SHIM_API int read_file_version(const struct dll *dll, uint16_t version[4]) {
+SHIM_API int read_file_version(handle dll, uint16_t version[4]) {
   enum { VERSION_TYPE = 16, SIGNATURE = (int)0xfeef04bd };
-  const handle found = FindResourceW(dll->module, (const wide *)1, (const wide *)VERSION_TYPE);
+  const handle found = FindResourceW(dll, (const wide *)1, (const wide *)VERSION_TYPE);
   const unsigned char *at;
   uint32_t size, k;
   if (!found) return 0;
-  size = SizeofResource(dll->module, found);
-  at = (const unsigned char *)LockResource(LoadResource(dll->module, found));
+  size = SizeofResource(dll, found);
+  at = (const unsigned char *)LockResource(LoadResource(dll, found));
   for (k = 0; at && k + 16 <= size; k += 4) {
     if (read_u32(at + k) != (uint32_t)SIGNATURE) continue;
     version[0] = (uint16_t)read_u16(at + k + 10);
@@ -232,48 +233,6 @@ SHIM_API int read_file_version(const struct dll *dll, uint16_t version[4]) {
     return 1;
   }
   return 0;
-}
-
-/* Returns the DLL of a soname, as NVIDIA names it: libcudnn_ops.so.9 is cudnn_ops64_9.dll,
- * libcudart.so.11.0 is cudart64_110.dll. Returns 0 for a name without a number. */
-SHIM_API int name_dll(const char *soname, char (*to)[NOTE_TEXT]) {
-  const char *end = find_text(soname, ".so.");
-  struct text t = start_text(*to, sizeof *to);
-  if (!end || !starts_with(soname, "lib")) return 0;
-  for (soname += 3; soname < end;) put_char(&t, *soname++);
-  put(&t, "64_");
-  for (end += 4; *end; end++)
-    if (*end != '.') put_char(&t, *end);
-  put(&t, ".dll");
-  return !is_truncated(&t);
-}
-
-/* Returns whether both paths have the same directory. */
-SHIM_API int have_same_dir(const char *a, const char *b) {
-  const char *const end_a = file_name(a), *const end_b = file_name(b);
-  if (end_a - a != end_b - b) return 0;
-  for (; a < end_a; a++)
-    if (to_lower(*a) != to_lower(*b++)) return 0;
-  return 1;
-}
-
-/* Adds a separator and a name, so that have_same_dir() compares a directory. */
-SHIM_FN const char *as_dir(char (*path)[PATH_MAX]) {
-  struct text t = continue_path(path);
-  put_char(&t, '\\');
-  return *path;
-}
-
-/* Returns why the loader picks this file, by its directory. */
-SHIM_API const char *explain_path(struct context *cx, const char *path, char (*dir)[PATH_MAX]) {
-  GetModuleFileNameW(0, cx->wide, PATH_MAX);
-  if (have_same_dir(path, narrow(cx->wide, *dir, PATH_MAX))) return "the directory of the program";
-  GetSystemDirectoryW(cx->wide, PATH_MAX);
-  narrow(cx->wide, *dir, PATH_MAX);
-  if (have_same_dir(path, as_dir(dir))) return "System32";
-  GetCurrentDirectoryW(PATH_MAX, cx->wide);
-  narrow(cx->wide, *dir, PATH_MAX);
-  return have_same_dir(path, as_dir(dir)) ? "the current directory" : "PATH";
 }
 
 /* Finds the notes of the modules: in the section `.cudagd`, with the header of an ELF note. */
@@ -293,23 +252,16 @@ SHIM_FN void remove_equal_notes(struct context *cx) {
   cx->notes = kept;
 }
 
-SHIM_FN void collect_module_notes(struct context *cx, const unsigned char *image,
-                                  const char *name) {
+SHIM_FN void collect_module_notes(struct context *cx, const struct loaded_file *file) {
   uint32_t left = 0;
-  const unsigned char *p = find_section(image, ".cudagd", &left);
-  struct loaded_file file;
-  file.base = image;
-  file.name = name;
-  if (p) collect_notes(cx, p, left, &file, image == cx->own, 1);
+  const unsigned char *p = find_section(file->base, ".cudagd", &left);
+  if (p) collect_notes(cx, p, left, file, file->base == cx->own, 1);
 }
 
 /* Stores the path of a module; returns "" if there is no room. */
 SHIM_FN const char *store_module_name(struct context *cx, const handle module) {
   char *to = cx->names.at + cx->names.used;
-  struct dll dll;
-  dll.is_data = 0;
-  dll.module = module;
-  get_dll_path(cx, &dll, &cx->path);
+  get_dll_path(cx, module, &cx->path);
   if (text_length(cx->path) + 2 > sizeof cx->names.at - cx->names.used) return "";
   copy_text(to, sizeof cx->names.at - cx->names.used, cx->path);
   cx->names.used += text_length(to) + 1;
@@ -318,17 +270,19 @@ SHIM_FN const char *store_module_name(struct context *cx, const handle module) {
 
 /* Stores the notes of this program and of the DLLs that were loaded with it. */
 SHIM_API void read_notes(struct context *cx) {
+  struct loaded_file file = {__ImageBase, ""};
   uint32_t bytes = 0, size, k;
   cx->own = __ImageBase;
   cx->program = 1;
-  collect_module_notes(cx, cx->own, "");
+  collect_module_notes(cx, &file);
   remove_equal_notes(cx);
-  add_absent_note(cx);
-  if (!K32EnumProcessModules(cx->process, cx->modules, sizeof cx->modules, &bytes)) return;
+  add_absent_note(cx, &file);
+  if (!K32EnumProcessModules(GetCurrentProcess(), cx->modules, sizeof cx->modules, &bytes)) return;
   for (k = 0; k < bytes / sizeof *cx->modules && k < MAX_MODULES; k++) {
-    const unsigned char *image = (const unsigned char *)cx->modules[k];
-    if (image != cx->own && find_section(image, ".cudagd", &size))
-      collect_module_notes(cx, image, store_module_name(cx, cx->modules[k]));
+    file.base = (const unsigned char *)cx->modules[k];
+    if (file.base == cx->own || !find_section(file.base, ".cudagd", &size)) continue;
+    file.name = store_module_name(cx, cx->modules[k]);
+    collect_module_notes(cx, &file);
   }
 }
 

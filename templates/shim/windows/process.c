@@ -15,13 +15,6 @@ SHIM_API const char *get_variable(const char *name) {
   return narrow(cx->device, cx->value, PATH_MAX);
 }
 
-SHIM_API struct loaded_file get_own_file(const struct context *cx) {
-  struct loaded_file file;
-  file.base = cx->own;
-  file.name = "";
-  return file;
-}
-
 SHIM_API int get_process(void) { return (int)GetCurrentProcessId(); }
 
 SHIM_API const char *find_program(struct context *cx) {
@@ -32,11 +25,11 @@ SHIM_API const char *find_program(struct context *cx) {
 
 /* Returns the start time of this process, because process IDs are reused. */
 SHIM_API void read_start_time(struct context *cx, char *to, size_t size) {
-  uint64_t start = 0, unused[3], unit = 1;
+  uint64_t start = 0, unused[3];
   struct text t = start_text(to, size);
-  GetProcessTimes(cx->process, &start, &unused[0], &unused[1], &unused[2]);
-  while (start / unit > 9) unit *= 10;
-  for (; unit; unit /= 10) put_char(&t, (char)('0' + start / unit % 10));
+  GetProcessTimes(GetCurrentProcess(), &start, &unused[0], &unused[1], &unused[2]);
+  (void)cx;
+  put_number(&t, start);
 }
 
 SHIM_API void write_out(long which, const char *at, size_t size, size_t most, long seconds) {

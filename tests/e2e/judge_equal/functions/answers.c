@@ -66,7 +66,7 @@ static void check_answers_of_driver(void) {
     put(&made, d->is.gpu_count < 0 ? " gpus ?" : " gpus");
     for (i = 0; i < d->is.gpu_count; i++) {
       put_char(&made, ' ');
-      put_capability(&made, d->cc[i]);
+      put_capability(&made, d->gpu[i].cc);
     }
     if (k % 2 == 0) {
       if (strcmp(room, rows[k / 2].driver)) printf("answers: %s -> %s\n", rows[k / 2].answers, room);

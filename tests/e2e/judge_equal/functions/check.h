@@ -2,6 +2,7 @@
 #include "shim.c"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <sys/resource.h>
 
 static struct context *const cx = &the_context;
@@ -29,3 +30,9 @@ static void compare_numbers(const char *file, int line, long found, long expecte
 #define SAYS(found, expected) compare(__FILE__, __LINE__, found, expected)
 #define IS(found, expected) compare_numbers(__FILE__, __LINE__, (long)(found), (long)(expected))
 #define LENGTH(list) ((int)(sizeof(list) / sizeof *(list)))
+
+/* Sets the compute capabilities of the GPUs. */
+static void set_gpus(const uint16_t *cc, int count) {
+  int k;
+  for (k = 0; k < count; k++) cx->driver.gpu[k].cc = cc[k];
+}

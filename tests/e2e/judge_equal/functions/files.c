@@ -456,7 +456,7 @@ static void check_order_of_search(void) {
   char to[PATH_MAX], why[WHY];
   struct image of;
   int k;
-  for (k = 0; k < LENGTH(rows) + 6; k++) {
+  for (k = 0; k < LENGTH(rows) + 5; k++) {
     const int at = k < LENGTH(rows) ? k : 0;
     char **const variables = environ;
     enum lookup is;
@@ -470,20 +470,18 @@ static void check_order_of_search(void) {
     /* Arrangements that only the dynamic linker knows. */
     if (k == LENGTH(rows)) of.has_special_search = 1;
     if (k == LENGTH(rows) + 1) cx->first.has_special_search = 1;
-    if (k == LENGTH(rows) + 2) cx->library_path_is_unknown = 1;
-    if (k >= LENGTH(rows) + 3) {
+    if (k >= LENGTH(rows) + 2) {
       static char *const audit[] = {"LD_AUDIT=", 0}, *const twice[] = {"LD_LIBRARY_PATH=a", "LD_LIBRARY_PATH=b", 0};
-      environ = (char **)(k == LENGTH(rows) + 3 ? audit : k == LENGTH(rows) + 4 ? twice : twice + 1);
+      environ = (char **)(k == LENGTH(rows) + 2 ? audit : k == LENGTH(rows) + 3 ? twice : twice + 1);
     }
     copy_text(why, sizeof why, "");
     is = search_library(cx, rows[at].file, &of, &to, &cx->file.elf, &why);
     IS(cx->file.elf.is_open, is == IS_THERE);
     close_elf(&cx->file.elf);
-    if (k >= LENGTH(rows) && k < LENGTH(rows) + 5) IS(is, ASK_LOADER);
+    if (k >= LENGTH(rows) && k < LENGTH(rows) + 4) IS(is, ASK_LOADER);
     else if (is != (enum lookup)rows[at].is || strcmp(to, rows[at].path) || !starts_with(why, rows[at].why))
       printf("search %d: %d %s %s\n", k, is, to, why);
     cx->first.has_special_search = first.has_special_search;
-    cx->library_path_is_unknown = 0;
     environ = variables;
   }
   cx->first = first;

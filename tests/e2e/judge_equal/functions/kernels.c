@@ -341,7 +341,7 @@ static void check_shared_rows(void) {
   note.from_kernels = 1;
   for (k = 0; k < LENGTH(rows); k++) {
     describe_code(rows[k].code);
-    memcpy(cx->driver.cc, rows[k].cc, sizeof rows[k].cc);
+    set_gpus(rows[k].cc, LENGTH(rows[k].cc));
     cx->driver.is.gpu_count = counts[k];
     cx->gpu_rows_of = 0;
     i = make_seen_rows(cx, &note);
