@@ -144,9 +144,7 @@ struct GpuTable {
     products: &'static [(Cc, &'static [&'static str])],
     chips: &'static [(Cc, &'static [&'static str])],
     /// NVIDIA's names of products with a PCI device id.
-    listed: &'static [&'static str],
-    /// The compute capability of all of these by the normalized name (`gpu_words`), sorted.
-    by_words: &'static [(&'static str, Cc)],
+    listed: &'static [(Cc, &'static [&'static str])],
 }
 
 #[derive(Debug)]

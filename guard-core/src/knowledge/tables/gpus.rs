@@ -1,5 +1,8 @@
 //! GPU names and compute capabilities.
 
+use std::collections::HashMap;
+use std::sync::LazyLock;
+
 use super::{ARCHS, Cc, GPUS, arch_rows};
 use crate::model::arch::{Suffix, Target};
 use crate::text::suggest::closest_match;
@@ -51,10 +54,19 @@ pub fn gpu_cc(name: &str) -> Option<Cc> {
     if let Ok(Target::Cubin(arch)) = name.parse() {
         return (arch.suffix == Suffix::None).then(|| arch.cc());
     }
-    let words = gpu_words(name).concat();
-    let row = GPUS.by_words.binary_search_by(|(known, _)| str::cmp(known, &words)).ok()?;
-    Some(GPUS.by_words[row].1)
+    CC_BY_WORDS.get(&gpu_words(name).concat()).copied()
 }
+
+/// The compute capability of every product and chip, by the words of its name.
+static CC_BY_WORDS: LazyLock<HashMap<String, Cc>> = LazyLock::new(|| {
+    let mut ccs = HashMap::new();
+    for (cc, names) in GPUS.products.iter().chain(GPUS.chips).chain(GPUS.listed) {
+        for name in *names {
+            ccs.insert(gpu_words(name).concat(), *cc);
+        }
+    }
+    ccs
+});
 
 /// Returns products of this compute capability, the best known first; empty if the table has none.
 pub fn gpu_examples(cc: Cc) -> &'static [&'static str] {
@@ -77,10 +89,9 @@ pub fn gpu_typed(text: &str) -> Option<Cc> {
 /// Returns every product and chip that [`gpu_cc`] knows by name.
 pub(super) fn gpu_names() -> Vec<&'static str> {
     let mut all = Vec::new();
-    for (_, names) in GPUS.products.iter().chain(GPUS.chips) {
+    for (_, names) in GPUS.products.iter().chain(GPUS.chips).chain(GPUS.listed) {
         all.extend_from_slice(names);
     }
-    all.extend_from_slice(GPUS.listed);
     all
 }
 

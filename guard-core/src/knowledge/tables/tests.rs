@@ -4,7 +4,7 @@ use std::fmt;
 
 use super::gpus::{gpu_names, gpu_words};
 use super::*;
-use parser::products;
+use parser::products_by_id;
 
 fn toolkit(text: &str) -> Version {
     text.parse().unwrap()
@@ -239,7 +239,7 @@ fn gpus_are_found_by_name() {
 #[test]
 fn product_archs_match_pci_ids() {
     let mut names = std::collections::HashSet::new();
-    for (id, name) in products() {
+    for (id, name) in products_by_id() {
         names.insert(name);
         let cc = pci::compute_capability(id);
         assert!(cc.is_some(), "{id:04X} {name}");

@@ -1,12 +1,12 @@
 //! Parsers of the data files. Only tests run them: they generate `rows.rs` and `cudnn/rows.rs` and compare both with
 //! the data, so that no build script parses a table.
 
+use std::collections::BTreeMap;
 use std::fmt::{self, Debug};
 
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-use crate::knowledge::tables::gpus::gpu_words;
 use crate::knowledge::tables::pci::Range;
 use crate::knowledge::tables::{
     ArchRow, ArchTable, BranchRow, Cc, Drivers, Floor, GpuTable, HostLimits, ToolkitRow, Toolkits,
@@ -251,7 +251,7 @@ impl ArchTable {
 }
 
 /// Returns the ids and names in `products.tsv`.
-pub(super) fn products() -> Vec<(u16, &'static str)> {
+pub(super) fn products_by_id() -> Vec<(u16, &'static str)> {
     let mut products = Vec::new();
     for line in data("products.tsv").leak().lines().filter(|line| !line.starts_with('#')) {
         let (id, name) = line.split_once('\t').expect("an id and a name");
@@ -278,7 +278,6 @@ fn pci_ranges() -> Vec<Range> {
 impl GpuTable {
     /// Reads a file like `gpus.toml`, and adds the products with a PCI device id.
     pub(super) fn read(name: &str, content: &str) -> Result<Self, TableError> {
-        let listed = products();
         let ranges = pci_ranges();
         read_file(name, content, |file| {
             let named = |row: &TableRow<'_>| {
@@ -289,19 +288,17 @@ impl GpuTable {
             };
             let products = leak(file.read_rows("gpu", &["cc", "names"], &named)?);
             let chips = leak(file.read_rows("chip", &["cc", "names"], &named)?);
-            let mut by_words: Vec<(String, Cc)> = Vec::new();
-            for (cc, names) in products.iter().chain(chips) {
-                by_words.extend(names.iter().map(|name| (gpu_words(name).concat(), *cc)));
+            let mut listed: BTreeMap<Cc, Vec<&str>> = BTreeMap::new();
+            for (id, name) in products_by_id() {
+                let range = ranges.iter().find(|(first, last, _)| (*first..=*last).contains(&id));
+                let (.., cc) = range.expect("a range for each product");
+                let names = listed.entry(*cc).or_default();
+                if !names.contains(&name) {
+                    names.push(name);
+                }
             }
-            for (id, name) in &listed {
-                let range = ranges.iter().find(|(first, last, _)| (first..=last).contains(&id));
-                by_words.extend(range.map(|(.., cc)| (gpu_words(name).concat(), *cc)));
-            }
-            by_words.sort();
-            by_words.dedup();
-            let by_words = by_words.into_iter().map(|(words, cc)| (&*words.leak(), cc)).collect();
-            let listed = leak(listed.iter().map(|(_, name)| *name).collect());
-            Ok(Self { products, chips, listed, by_words: leak(by_words) })
+            let listed = leak(listed.into_iter().map(|(cc, names)| (cc, leak(names))).collect());
+            Ok(Self { products, chips, listed })
         })
     }
 }
