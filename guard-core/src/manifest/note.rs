@@ -60,13 +60,6 @@ pub enum EncodeError {
         /// Its length in bytes.
         length: usize,
     },
-    /// A number of a release is too large for its field.
-    Release {
-        /// The component.
-        component: Component,
-        /// The name of what is released, and its release.
-        release: String,
-    },
 }
 
 impl Display for EncodeError {
@@ -81,9 +74,6 @@ impl Display for EncodeError {
                 f,
                 "the manifest cannot contain `{start}...`, which has {length} bytes: shorten {entry} to {LONGEST_TEXT} bytes"
             ),
-            Self::Release { component, release } => {
-                write!(f, "the manifest of {component} cannot contain {release}: a number in it is too large")
-            }
         }
     }
 }
@@ -150,7 +140,7 @@ fn too_long(manifest: &Manifest, text: &str) -> EncodeError {
 /// Encodes the note without padding.
 ///
 /// # Errors
-/// If a number or a string does not fit into its field.
+/// If a string does not fit into its field.
 fn assemble_note(manifest: &Manifest, json: &str) -> Result<Vec<u8>, EncodeError> {
     let has_unknown_cudart = manifest.has_unknown_cudart();
     let rows = manifest.requires.len() + usize::from(has_unknown_cudart);
@@ -229,27 +219,15 @@ impl Writer<'_> {
         self.write_u16(at + 2, text.len())
     }
 
-    /// Returns an error if a row cannot contain this release.
-    fn check_fits(&self, name: &str, release: &dyn Display, packed: Option<u32>) -> Result<(), EncodeError> {
-        packed.map(drop).ok_or_else(|| EncodeError::Release {
-            component: self.manifest.component.clone(),
-            release: format!("{name} {release}"),
-        })
-    }
-
     fn write_row(&mut self, at: usize, row: &Requirement) -> Result<(), EncodeError> {
         visit_numbers(row, &mut |offset, number, size| {
             let field = at + offset..at + offset + size;
             self.bytes[field].copy_from_slice(&number.to_le_bytes()[..size]);
         });
         match row {
-            Requirement::Library { min, below, built, soname, linkage, .. } => {
-                let of = cudnn::NAME;
-                for version in &[min, below, built] {
-                    self.check_fits(of, version, version.packed())?;
-                }
+            Requirement::Library { soname, linkage, .. } => {
                 self.write_text(at + library_row::SONAME, soname)?;
-                self.write_text(at + library_row::LIBRARY, of)?;
+                self.write_text(at + library_row::LIBRARY, cudnn::NAME)?;
                 let names = self.manifest.library_names().filter(|_| *linkage != Linkage::Static).unwrap_or_default();
                 self.write_text(at + library_row::NAMES, &truncate_list(&names, "\n", ""))
             }
@@ -260,23 +238,17 @@ impl Writer<'_> {
                 }
                 self.write_text(at + part_row::SYMBOL, symbol)
             }
-            Requirement::Driver { release, because, .. } => {
-                self.check_fits("driver", release, release.packed())?;
+            Requirement::Driver { because, .. } => {
                 self.write_text(at + driver_row::BECAUSE, &truncate_list(&words(because), " ", "..."))?;
                 // libcudart opens libcuda.so.1.
                 let names = self.manifest.libcuda_names().filter(|_| !because.starts_with("libcudart"));
                 self.write_text(at + driver_row::NAMES, &truncate_list(&names.unwrap_or_default(), "\n", ""))?;
                 let Some((soname, built)) = self.manifest.shared_cudart() else { return Ok(()) };
                 let version = Version::new(built.major, built.minor, 0);
-                self.check_fits("libcudart", &built, version.packed())?;
                 self.write_u32(at + driver_row::CUDART_BUILT, version.packed_saturating());
                 self.write_text(at + driver_row::CUDART, &soname)
             }
-            Requirement::Gpu { code, release, guaranteed_from, .. } => {
-                let guaranteed = guaranteed_from.map(|(_, release)| release);
-                for release in [*release, guaranteed].iter().flatten() {
-                    self.check_fits("driver", &release, release.packed())?;
-                }
+            Requirement::Gpu { code, .. } => {
                 self.write_u32(at + gpu_row::ARCH, arch_number(code));
                 self.write_text(at + gpu_row::CODE, code)?;
                 let built_for = self.manifest.built_for();

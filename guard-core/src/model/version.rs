@@ -168,18 +168,13 @@ impl DriverRelease {
         matches!(self.branch, 100..1000)
     }
 
-    /// Packs the release as the manifest's rows store it: `branch << 16 | minor << 8 | patch`. Returns `None` if a
-    /// number does not fit.
-    pub fn packed(self) -> Option<u32> {
-        Version::new(self.branch, self.minor, self.patch).packed()
-    }
-
-    /// Packs the release like [`DriverRelease::packed`]. Numbers that do not fit count as the largest that do.
+    /// Packs the release as the manifest's rows store it: `branch << 16 | minor << 8 | patch`. Numbers that do not fit
+    /// count as the largest that do.
     pub fn packed_saturating(self) -> u32 {
         Version::new(self.branch, self.minor, self.patch).packed_saturating()
     }
 
-    /// Unpacks the result of [`DriverRelease::packed`].
+    /// Unpacks the result of [`DriverRelease::packed_saturating`].
     pub const fn from_packed(packed: u32) -> Self {
         Self::new(packed >> 16, packed >> 8 & 0xff, packed & 0xff)
     }

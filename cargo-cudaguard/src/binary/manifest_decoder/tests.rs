@@ -146,15 +146,6 @@ fn oversized_entry_is_named() {
     manifest = rich();
     manifest.component.name = "n".repeat(70_000);
     assert!(encode(&manifest).unwrap_err().to_string().contains("shorten the package's name"));
-
-    manifest = rich();
-    manifest.library = None;
-    manifest.requires = vec![Requirement::Driver {
-        cuda: CudaVersion::new(12, 2),
-        release: DriverRelease::new(535, 261, 3),
-        because: String::new(),
-    }];
-    assert!(encode(&manifest).unwrap_err().to_string().contains("driver 535.261.03"));
 }
 
 /// Every arch that one toolkit supports: only the rows contain all of them.

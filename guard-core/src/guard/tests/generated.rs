@@ -126,7 +126,7 @@ fn kernel_tables() -> String {
                     #define FLOORS(X)"
             .to_owned();
     for (of, floor) in floors {
-        let packed = |release: Option<DriverRelease>| release.and_then(DriverRelease::packed).unwrap_or_default();
+        let packed = |release: Option<DriverRelease>| release.map_or(0, DriverRelease::packed_saturating);
         let on_windows = floor.release.map(|linux| tables::windows_release(floor.cuda, linux));
         let (linux, windows) = (packed(floor.release), packed(on_windows));
         let _ = write!(text, " \\\n  X({of}, {}, {linux:#x}, {windows:#x})", floor.cuda.to_int());

@@ -328,6 +328,15 @@ fn tables_are_consistent() {
         assert_eq!(floor.cuda.major, *major);
         assert_eq!(driver_supports(floor.release.unwrap()).covers(floor.cuda), Some(true), "{major}");
     }
+    let released = toolkits.rows.iter().flat_map(|row| [row.driver, row.windows]);
+    let floors = drivers.cudart.iter().chain(drivers.zstandard).map(|(_, floor)| floor.release);
+    for release in released.chain(floors).flatten() {
+        assert_eq!(
+            DriverRelease::from_packed(release.packed_saturating()),
+            release,
+            "a row of a note cannot contain it"
+        );
+    }
     let majors = toolkits.rows.iter().map(|row| row.version.major).filter(|major| *major > 10);
     for major in majors {
         assert!(cudart_floor(CudaVersion::new(major, 0)).release.is_some(), "cudart {major}");
