@@ -35,7 +35,6 @@ const PACKAGES: &[(&str, &str)] = &[
     ("mypy", "mypy"),
     ("patchelf", "patchelf"),
     ("perf", "linux-perf"),
-    ("pkg-config", "pkg-config"),
     ("python3", "python3"),
     ("qemu-aarch64", "qemu-user"),
     ("setpriv", "util-linux"),

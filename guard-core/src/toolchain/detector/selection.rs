@@ -55,7 +55,7 @@ impl Detector<'_> {
             let toolkit = Toolkit {
                 root: place.root.clone(),
                 found: vec![candidate.source.clone()],
-                stated: stated_in(&place.root, &self.layout),
+                stated: stated_in(&place.root),
                 ..Toolkit::default()
             };
             list.push(toolkit, Precedence::Named)
