@@ -65,12 +65,11 @@ struct context {
   int process;      /* the process that started */
   int is_published; /* `published` has the verdict of the start */
   int is_checked;   /* `checked` has the verdict of check(), if no thread holds the lock */
-  int ready, started, program, mode;
-  int startup;     /* number of objects that were loaded before `main` */
+  int started, program, mode;
+  int startup;     /* number of objects that were loaded before `main`, after they are read */
   int first_noted; /* no guarded file is loaded before this one */
   int notes;
   uint32_t dropped_notes;
-  int driver_asked;
   int outcome, level;
   int is_probe_skipped; /* a debugger controls the process, so no child was created */
   long patience;        /* time limit of all probes in seconds; `left`: remaining time */
@@ -90,6 +89,7 @@ struct context {
   uint32_t gpu_rows;              /* number of these rows */
   struct judge_call call;
   struct driver driver;
+  char libcuda_names[NOTE_TEXT];      /* names that the program passes to dlopen, one per line */
   struct cudaguard_verdict published; /* of the start; nothing changes it later */
   union {
     struct {
@@ -102,12 +102,13 @@ struct context {
   struct findings findings;
   struct judge_finding judged[MAX_FINDINGS];
   struct note note[MAX_NOTES];
-  struct stored_texts texts;
+  /* NUL-terminated strings of findings, each stored once. The first one is empty; a string that
+   * does not fit is replaced by it. */
+  char texts[MAX_TEXTS];
   struct driver probed;             /* result of the real driver in a child */
   struct code ptx[MAX_PTX];         /* PTX text in this file (kernels.c) */
   union row seen_row[1 + MAX_GPUS]; /* of cudart, and of GPUs */
   struct library_file file;         /* that is being examined */
-  char libcuda_names[NOTE_TEXT];    /* names that the program passes to dlopen, one per line */
   char libcuda[PATH_MAX], probed_libcuda[PATH_MAX], self[PATH_MAX];
   char plain_directory[NOTE_TEXT]; /* the last one of the library search */
   char asked[PATH_MAX];            /* the request to the child */
@@ -136,6 +137,7 @@ SHIM_API long stat_at(long dir, const char *path, struct stat *is, long how);
 SHIM_API long get_file_size(struct context *cx, const char *path);
 SHIM_API void close_file(long fd);
 SHIM_API void write_out(long fd, const char *at, size_t left, size_t most, long seconds);
+SHIM_API long read_text_at(struct context *cx, long dir, const char *path, char *to, size_t size);
 SHIM_API long read_file_text(struct context *cx, const char *path, char *to, size_t size);
 SHIM_API int read_link(const char *path, char (*link)[PATH_MAX]);
 SHIM_API const char *find_variable(const char *name);
@@ -169,12 +171,5 @@ SHIM_API void read_own_kernels(struct context *cx);
 SHIM_API const char *join_compiler_path(char (*to)[PATH_MAX], const char *libcuda);
 SHIM_API const char *get_answer(struct context *cx, char kind);
 SHIM_API int ask_child(struct context *cx, const char *library, const struct cudnn *c);
-
-/* Functions that are missing in libraries: entry.c */
-SHIM_API const ElfW(Sym) * find_empty_slot(struct context *cx);
-SHIM_API void lock(struct context *cx);
-SHIM_API int check(struct context *cx,
-                   void (*use)(const struct cudaguard_verdict *v, void *to, size_t size), void *to,
-                   size_t size);
 
 #endif

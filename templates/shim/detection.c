@@ -111,7 +111,6 @@ SHIM_FN void read_cudnn(struct context *cx, struct cudnn *c, const struct note *
         !texts_are_equal(suffix, find_text(c->soname, ".so")))
       continue;
     p->is.row = i;
-    p->needed = row.inner.needed & 1;
     detect_part(cx, c, p, n, &of, f);
     c->parts++;
   }
@@ -225,7 +224,8 @@ SHIM_FN void correct_parts(struct context *cx, struct cudnn *c, const struct not
       copy_path(&f->path, text);
       open_elf(cx, &f->elf, text);
       read_part(p, n, f);
-    } else if (p->is.state == ABSENT && p->needed && (c->answered || outcome != DIED)) {
+    } else if (p->is.state == ABSENT && (read_note_row(n, p->is.row).inner.needed & 1) &&
+               (c->answered || outcome != DIED)) {
       p->is.state = UNKNOWN; /* cuDNN works without this library, or the probe failed */
     }
   }
@@ -314,19 +314,23 @@ SHIM_FN int may_open(struct context *cx, const char *path) {
   return is_accessible(cx, path, R_OK | W_OK);
 }
 
-#define GPUS "/proc/driver/nvidia/gpus/"
 #define NVIDIACTL "/dev/nvidiactl"
 
 enum { DEVICE_PATH = 320 }; /* room for the name of a directory entry */
 
-/* Concatenates a path of three parts. */
-SHIM_FN const char *join_three(char (*to)[DEVICE_PATH], const char *before, const char *name,
-                               const char *after) {
-  struct text t = start_text(*to, sizeof *to);
-  put(&t, before);
-  put(&t, name);
-  put(&t, after);
-  return *to;
+/* Open directories with an entry for each GPU. A path below them takes half the time to resolve. */
+struct gpu_dirs {
+  long nvidia, pci;
+};
+
+/* Reads a file in the directory of a GPU below `dir`. */
+SHIM_FN void read_gpu_text(struct context *cx, long dir, const char *gpu, const char *file,
+                           char (*text)[1024]) {
+  char path[DEVICE_PATH];
+  struct text t = start_text(path, sizeof path);
+  put(&t, gpu);
+  put(&t, file);
+  read_text_at(cx, dir, path, *text, sizeof *text);
 }
 
 SHIM_FN const char *format_device_path(char (*to)[DEVICE_PATH], uint32_t minor) {
@@ -336,19 +340,21 @@ SHIM_FN const char *format_device_path(char (*to)[DEVICE_PATH], uint32_t minor) 
   return *to;
 }
 
-/* Detects the GPU with this name in GPUS and its compute capability. NOT_THERE: this process may
- * not open its device file. */
-SHIM_FN enum lookup detect_gpu(struct context *cx, const char *name, uint32_t *cc) {
+/* Detects the GPU with this name and its compute capability. NOT_THERE: this process may not open
+ * its device file. */
+SHIM_FN enum lookup detect_gpu(struct context *cx, const struct gpu_dirs *dirs, const char *name,
+                               uint32_t *cc) {
   static const char mark[] = "Device Minor:";
   char path[DEVICE_PATH], text[1024];
   const char *s;
-  read_file_text(cx, join_three(&path, GPUS, name, "/information"), text, sizeof text);
+  read_gpu_text(cx, dirs->nvidia, name, "/information", &text);
   s = find_text(text, mark);
   if (!s) return UNREADABLE;
   for (s += sizeof mark - 1; *s == ' ' || *s == '\t';) s++;
   if (!may_open(cx, format_device_path(&path, (uint32_t)parse_number(&s, 9999)))) return NOT_THERE;
-  read_file_text(cx, join_three(&path, "/sys/bus/pci/devices/", name, "/device"), text,
-                 sizeof text);
+  *cc = 0;
+  if (dirs->pci < 0) return IS_THERE;
+  read_gpu_text(cx, dirs->pci, name, "/device", &text);
   *cc = get_capability(text);
   return IS_THERE;
 }
@@ -364,19 +370,22 @@ SHIM_FN int list_gpus(struct context *cx, struct driver *d) {
     char name[1];
   };
   char entries[1024] __attribute__((aligned(8)));
-  const long fd = open_file(cx, GPUS, O_RDONLY | O_DIRECTORY);
+  struct gpu_dirs dirs;
   long got, at;
   int n = 0;
-  while (n >= 0 && (got = sys3(SYS_getdents64, fd, (long)entries, sizeof entries)) > 0)
+  dirs.nvidia = open_file(cx, "/proc/driver/nvidia/gpus", O_RDONLY | O_DIRECTORY);
+  dirs.pci = open_file(cx, "/sys/bus/pci/devices", O_RDONLY | O_DIRECTORY);
+  while (n >= 0 && (got = sys3(SYS_getdents64, dirs.nvidia, (long)entries, sizeof entries)) > 0)
     for (at = 0; n >= 0 && at < got;) {
       const struct linux_dirent64 *e = (const struct linux_dirent64 *)(entries + at);
       enum lookup is = NOT_THERE;
       at += e->size;
       if (e->name[0] != '.')
-        is = n < MAX_GPUS ? detect_gpu(cx, e->name, &d->gpu[n].cc) : UNREADABLE;
+        is = n < MAX_GPUS ? detect_gpu(cx, &dirs, e->name, &d->gpu[n].cc) : UNREADABLE;
       n = is == UNREADABLE ? -1 : n + (is == IS_THERE);
     }
-  close_file(fd);
+  close_file(dirs.nvidia);
+  close_file(dirs.pci);
   return n;
 }
 
@@ -484,7 +493,7 @@ SHIM_FN void probe_driver(struct context *cx, struct library_file *f) {
   struct driver *d = &cx->probed;
   const char *text;
   cx->level = 1;
-  if (!cx->driver_asked++) {
+  if (d->is.source != DETECTED) {
     *d = cx->driver;
     if (d->is.state != FOUND) {
       d->path = &cx->probed_libcuda;

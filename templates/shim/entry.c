@@ -37,7 +37,7 @@ SHIM_FN void search_slots(const struct image *im, const struct tags *t, int tabl
 }
 
 /* Returns the first symbol with an empty slot, in the order of the dynamic linker, or null. */
-SHIM_API const ElfW(Sym) * find_empty_slot(struct context *cx) {
+SHIM_FN const ElfW(Sym) * find_empty_slot(struct context *cx) {
   const struct image *im = &cx->first;
   const ElfW(Sym) *found = 0;
   struct tags t;
@@ -61,7 +61,7 @@ SHIM_API void judge_slots(struct context *cx) {
   cx->now = cx->note; /* the note of the program is the first */
   f = add_finding(cx, LIBRARY_LACKS_SYMBOL_EMPTY_SLOT);
   set_slot_names(cx, f, s);
-  if (is_loaded(cx->texts.at + f->library, &cx->file.path))
+  if (is_loaded(cx->texts + f->library, &cx->file.path))
     f->path = store_untrusted_text(cx, cx->file.path);
   f->min = (uint32_t)s->st_size;
 }
@@ -70,7 +70,7 @@ SHIM_API void judge_slots(struct context *cx) {
 
 static struct context the_context;
 
-SHIM_API void lock(struct context *cx) {
+SHIM_FN void lock(struct context *cx) {
   while (__atomic_exchange_n(&cx->lock, 1, __ATOMIC_ACQUIRE)) sys1(SYS_sched_yield, 0);
 }
 
@@ -118,9 +118,9 @@ SHIM_FN const struct cudaguard_verdict *get_inherited(struct context *cx) {
 }
 
 /* Checks the current state of the process and calls `use` with the verdict. */
-SHIM_API int check(struct context *cx,
-                   void (*use)(const struct cudaguard_verdict *v, void *to, size_t size), void *to,
-                   size_t size) {
+SHIM_FN int check(struct context *cx,
+                  void (*use)(const struct cudaguard_verdict *v, void *to, size_t size), void *to,
+                  size_t size) {
   int result;
   if (is_forked(cx)) {
     const struct cudaguard_verdict *v = get_inherited(cx);

@@ -81,14 +81,17 @@ SHIM_FN const struct field *find_field(const char *s) {
 SHIM_FN int put_value(struct context *cx, struct text *t, const struct finding *f,
                       const struct field *field) {
   const char *at = (const char *)f + field->at;
+  const size_t before = t->used;
+  uint16_t text;
   uint32_t n;
-  if (field->kind == TEXT_VALUE) {
-    const size_t before = t->used;
-    uint16_t text;
-    memcpy(&text, at, sizeof text);
-    if (at == (const char *)&f->component) put_component(cx, t, text);
-    else put(t, cx->texts.at + text);
+  if (at == (const char *)&f->component) {
+    put_component(t, f->component);
     return t->used > before;
+  }
+  if (field->kind == TEXT_VALUE) {
+    memcpy(&text, at, sizeof text);
+    put(t, cx->texts + text);
+    return text != 0;
   }
   memcpy(&n, at, sizeof n);
   if (!n) return 0;
@@ -165,7 +168,7 @@ SHIM_API int in_scope(struct context *cx, const struct note *n) { return n->own 
 
 /* Retention priority of a finding when the table is full. */
 SHIM_FN int get_retention_rank(struct context *cx, const struct finding *f) {
-  const struct note *n = f->note;
+  const struct note *n = f->component;
   if (f->severity != ERROR) return get_meaning(f)->verdict == OPEN;
   return 2 + in_scope(cx, n) + (reports_note(cx, n) && refuses(cx, n));
 }
@@ -187,7 +190,7 @@ SHIM_FN struct finding *make_room(struct context *cx, int more) {
 /* Stores the string that start_kept_text() began, and returns its offset. Equal strings are stored
  * once. */
 SHIM_API uint16_t store_last_text(struct context *cx, const struct text *t) {
-  const char *stored = cx->texts.at;
+  const char *stored = cx->texts;
   size_t at, *used = &cx->findings.texts_used;
   if (!*t->at || t->used + 1 == t->size) return 0;
   for (at = 0; at < *used; at += text_length(stored + at) + 1)
@@ -199,7 +202,7 @@ SHIM_API uint16_t store_last_text(struct context *cx, const struct text *t) {
 SHIM_API struct text start_stored_text(struct context *cx) {
   size_t *used = &cx->findings.texts_used;
   if (!*used) *used = 1;
-  return start_text(cx->texts.at + *used, sizeof cx->texts.at - *used);
+  return start_text(cx->texts + *used, sizeof cx->texts - *used);
 }
 
 /* Stores a string without changes. */
@@ -213,7 +216,9 @@ SHIM_API uint16_t store_text(struct context *cx, const char *s) {
 
 /* Stores an untrusted string, sanitized and truncated. */
 SHIM_API uint16_t store_untrusted_text(struct context *cx, const char *s) {
-  struct text t = start_stored_text(cx);
+  struct text t;
+  if (!*s) return 0;
+  t = start_stored_text(cx);
   put_untrusted(&t, s);
   return store_last_text(cx, &t);
 }
@@ -223,8 +228,7 @@ SHIM_FN void begin_finding(struct context *cx, struct finding *f, enum message k
   memset(f, 0, sizeof *f);
   f->kind = kind;
   f->severity = severity;
-  f->note = cx->now;
-  f->component = (uint16_t)(cx->now - cx->note + 1);
+  f->component = cx->now;
 }
 
 /* Adds a finding with another severity than the table has. */
@@ -270,7 +274,8 @@ SHIM_API const struct finding *find_decisive(struct context *cx, int verdict) {
     const struct meaning *m = get_meaning(f);
     int decides = verdict == WRONG ? f->severity == ERROR && m->verdict == REFUSES
                                    : verdict == CANNOT_TELL && m->verdict == OPEN;
-    if (decides && in_scope(cx, f->note) && (!best || m->rank < get_meaning(best)->rank)) best = f;
+    if (decides && in_scope(cx, f->component) && (!best || m->rank < get_meaning(best)->rank))
+      best = f;
   }
   return best;
 }

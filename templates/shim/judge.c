@@ -46,7 +46,7 @@ struct judging {
 };
 
 /* Converts a release of a row to the wide form. */
-SHIM_API uint32_t widen_release(uint32_t packed) { return packed >> 16 << 20 | (packed & 0xffff); }
+SHIM_FN uint32_t widen_release(uint32_t packed) { return packed >> 16 << 20 | (packed & 0xffff); }
 
 SHIM_FN void copy_row(const struct judging *judging, uint32_t i, union row *to) {
   const struct judge_rows *from = &judging->manifest->rows[0];

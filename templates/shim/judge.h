@@ -273,7 +273,4 @@ SHIM_API void cudaguard_judge_start(const struct judge_manifest *manifest,
                                     const struct judge_facts *facts, struct judge_result *result);
 #endif
 
-/* Converts a release of a row to the wide form. */
-SHIM_API uint32_t widen_release(uint32_t packed);
-
 #endif

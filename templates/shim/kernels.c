@@ -470,11 +470,10 @@ SHIM_FN void format_seen_text(struct context *cx, struct text_ref ref, char *to)
 SHIM_FN union row make_cudart_row(struct context *cx, const struct note *n) {
   const char *needed = find_needed(&cx->own, CUDART_FILE);
   uint32_t built = read_toolkit(n), cudart = built;
-  struct needs needs;
+  struct needs needs = {0, 0};
   union row row;
   long major;
   memset(&row, 0, sizeof row);
-  memset(&needs, 0, sizeof needs);
   if (!needed && !cx->has_codes) {
     row.kind = ROW_DRIVER;
     row.driver.cuda = 1;
@@ -499,11 +498,10 @@ SHIM_FN union row make_cudart_row(struct context *cx, const struct note *n) {
 
 SHIM_FN union row make_gpu_row(struct context *cx, uint32_t cc) {
   struct service s = read_service(cx, cc);
-  struct needs sure;
+  struct needs sure = {0, 0};
   union row row;
   int isa, by = s.code & IS_PTX ? BY_CUBIN : BY_PTX;
   memset(&row, 0, sizeof row);
-  memset(&sure, 0, sizeof sure);
   row.kind = ROW_GPU;
   if (s.served && (s.lacks_code || s.unknown))
     by = BY_SOME | (by & BY_PTX) | (s.lacks_code ? 0 : BY_UNKNOWN);

@@ -55,7 +55,7 @@ SHIM_FN const char *find_damage(const struct note *n) {
   return is_complete ? 0 : "a text is not within it";
 }
 
-SHIM_API void read_note(struct note *n, const unsigned char *descriptor, uint32_t size) {
+SHIM_FN void read_note(struct note *n, const unsigned char *descriptor, uint32_t size) {
   memset(n, 0, sizeof *n);
   n->descriptor = descriptor;
   n->size = size;
@@ -67,11 +67,10 @@ SHIM_API void read_note(struct note *n, const unsigned char *descriptor, uint32_
   if (n->damage) memset(&n->head, 0, sizeof n->head);
 }
 
-/* Appends the name and version of a component; `number` is the index of its note plus 1. */
-SHIM_API void put_component(struct context *cx, struct text *t, uint32_t number) {
-  const struct note *n = &cx->note[number - 1];
+/* Appends the name and version of a component. */
+SHIM_API void put_component(struct text *t, const struct note *n) {
   char text[NOTE_TEXT];
-  if (!number || !is_note_readable(n)) return;
+  if (!is_note_readable(n)) return;
   read_note_text(n, n->head.name, &text);
   put_untrusted(t, text);
   put_char(t, ' ');
@@ -93,7 +92,7 @@ SHIM_API uint32_t read_toolkit(const struct note *n) {
 
 /* Returns a place for a note. If the table is full, a note of this file replaces a note of another
  * file. */
-SHIM_API struct note *make_room_for_note(struct context *cx, int own) {
+SHIM_FN struct note *make_room_for_note(struct context *cx, int own) {
   int k = cx->notes;
   if (cx->notes < MAX_NOTES) return &cx->note[cx->notes++];
   cx->dropped_notes++;

@@ -194,12 +194,11 @@ SHIM_API void read_process(struct context *cx, int all) {
   w.index = w.noted = 0;
   cx->notes = 0;
   cx->dropped_notes = 0;
-  if (!cx->ready) cx->library_path = get_variable("LD_LIBRARY_PATH");
+  if (!cx->startup) cx->library_path = get_variable("LD_LIBRARY_PATH");
   dl_iterate_phdr(visit_image, &w);
   add_absent_note(cx, &cx->own.file);
   read_own_kernels(cx);
-  if (cx->ready) return;
-  cx->ready = 1;
+  if (cx->startup) return;
   cx->startup = w.index;
   read_mode(cx, cx->first_noted);
 }
@@ -273,7 +272,8 @@ SHIM_FN enum lookup read_headers(struct elf *e) {
 }
 
 SHIM_API void close_elf(struct elf *e) {
-  if (e->is_open) close_file(e->fd);
+  if (!e->is_open) return; /* writes to no page */
+  close_file(e->fd);
   e->is_open = 0;
 }
 

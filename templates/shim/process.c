@@ -6,9 +6,14 @@ SHIM_API long record_failure(struct context *cx, long r) {
   return r;
 }
 
-SHIM_API long open_file(struct context *cx, const char *path, int how) {
+/* Opens a file; a relative path is below `dir`. */
+SHIM_FN long open_at(struct context *cx, long dir, const char *path, int how) {
   return record_failure(
-      cx, sys4(SYS_openat, AT_FDCWD, (long)path, how | O_CLOEXEC | O_NONBLOCK | O_NOCTTY, 0666));
+      cx, sys4(SYS_openat, dir, (long)path, how | O_CLOEXEC | O_NONBLOCK | O_NOCTTY, 0666));
+}
+
+SHIM_API long open_file(struct context *cx, const char *path, int how) {
+  return open_at(cx, AT_FDCWD, path, how);
 }
 
 SHIM_API long stat_at(long dir, const char *path, struct stat *is, long how) {
@@ -50,8 +55,8 @@ SHIM_API void write_out(long fd, const char *at, size_t left, size_t most, long 
   sys4(SYS_rt_sigprocmask, SIG_SETMASK, (long)&before, 0, MASK);
 }
 
-SHIM_API long read_file_text(struct context *cx, const char *path, char *to, size_t size) {
-  const long fd = open_file(cx, path, O_RDONLY);
+SHIM_API long read_text_at(struct context *cx, long dir, const char *path, char *to, size_t size) {
+  const long fd = open_at(cx, dir, path, O_RDONLY);
   long n;
   *to = 0;
   if (fd < 0) return 0;
@@ -59,6 +64,10 @@ SHIM_API long read_file_text(struct context *cx, const char *path, char *to, siz
   close_file(fd);
   to[n > 0 ? n : 0] = 0;
   return n > 0;
+}
+
+SHIM_API long read_file_text(struct context *cx, const char *path, char *to, size_t size) {
+  return read_text_at(cx, AT_FDCWD, path, to, size);
 }
 
 /* Reads the target of a link; returns whether there is one. */

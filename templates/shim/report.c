@@ -19,7 +19,7 @@ SHIM_API void compose_verdict(struct context *cx, const struct finding *f,
   v->code = m->code;
   v->severity = f->severity;
   copy_text(v->subject, sizeof v->subject, get_text(m->subject));
-  put_component(cx, &component, f->component);
+  put_component(&component, f->component);
   copy_version(&v->built, how, driver ? f->needs_cuda : f->built);
   copy_version(&v->found, how, driver ? f->cuda : f->found);
   put_filled(cx, &message, get_text(m->sentence), f);
@@ -32,7 +32,7 @@ SHIM_API void print_text(const char *text) {
 }
 
 SHIM_FN int is_printed(struct context *cx, const struct finding *f) {
-  const struct note *n = f->note;
+  const struct note *n = f->component;
   /* The guard checks nothing if its own manifest is unreadable. */
   if (n->own && cx->program && !is_note_readable(n)) return 1;
   return f->severity == ERROR && reports_note(cx, n) &&
@@ -46,7 +46,7 @@ SHIM_FN const struct finding *find_next_printed(struct context *cx, const struct
   const struct finding *f = cx->findings.at, *end = f + cx->findings.count, *best = 0;
   for (; f < end; f++) {
     int later = last ? get_meaning(f)->rank - get_meaning(last)->rank : 1;
-    if (!is_printed(cx, f) || (f->severity == ERROR && refuses(cx, f->note)) != refuse ||
+    if (!is_printed(cx, f) || (f->severity == ERROR && refuses(cx, f->component)) != refuse ||
         later < 0 || (!later && f <= last))
       continue;
     if (!best || get_meaning(f)->rank < get_meaning(best)->rank) best = f;
@@ -58,7 +58,6 @@ SHIM_FN const struct finding *find_next_printed(struct context *cx, const struct
 SHIM_FN int has_same_cause(const struct finding *a, const struct finding *b) {
   struct finding x;
   memcpy(&x, a, sizeof x);
-  x.note = b->note;
   x.component = b->component;
   return names_component(a) && bytes_are_equal(&x, b, sizeof x);
 }
@@ -79,7 +78,7 @@ SHIM_FN void put_same_cause(struct context *cx, struct text *t, const struct fin
   while ((other = find_next_printed(cx, other, refuse)))
     if (has_same_cause(f, other)) {
       put(t, ", ");
-      put_component(cx, t, other->component);
+      put_component(t, other->component);
     }
 }
 
@@ -165,8 +164,8 @@ SHIM_FN void put_number_member(struct text *t, const char *key, uint32_t n) {
 
 SHIM_FN void report_cudnn(struct context *cx, struct text *t, const struct seen_cudnn *c) {
   put(t, ",\"cudnn\":{");
-  put_member(t, "path", cx->texts.at + c->path);
-  put_member(t, "picked_by", cx->texts.at + c->picked_by);
+  put_member(t, "path", cx->texts + c->path);
+  put_member(t, "picked_by", cx->texts + c->picked_by);
   if (c->version) {
     put_version_member(t, "version", put_version, c->version);
     put_member(t, "version_from", c->from);

@@ -11,17 +11,6 @@
 #include <string.h>
 #endif
 
-/* The processors whose code is understood: in the shim its own, in the command all. */
-#if defined(CUDAGUARD_EXPORT_JUDGE)
-enum { READS_X86_64 = 1, READS_AARCH64 = 1 };
-#elif defined(__x86_64__)
-enum { READS_X86_64 = 1, READS_AARCH64 = 0 };
-#elif defined(__aarch64__)
-enum { READS_X86_64 = 0, READS_AARCH64 = 1 };
-#else
-enum { READS_X86_64 = 0, READS_AARCH64 = 0 };
-#endif
-
 enum { ON_X86_64 = 62, ON_AARCH64 = 183 }; /* e_machine */
 enum { GETTER_SIZE = 1024 }; /* bytes of a getter to read (measured: up to 461 are needed) */
 
@@ -70,8 +59,8 @@ SHIM_FN uint32_t find_returned_constant(const unsigned char *code, size_t size, 
   uint32_t found = 0, n = 0;
   size_t at;
   for (at = 0; at < size; at += step) {
-    if (READS_X86_64 && machine == ON_X86_64) n = read_x86_return(code + at, size - at);
-    if (READS_AARCH64 && machine == ON_AARCH64) n = read_aarch64_return(code + at, size - at);
+    if (machine == ON_X86_64) n = read_x86_return(code + at, size - at);
+    if (machine == ON_AARCH64) n = read_aarch64_return(code + at, size - at);
     if (n && found && n != found) return 0;
     if (n) found = n;
   }

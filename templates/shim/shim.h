@@ -40,7 +40,7 @@ enum { NOTE_WHOLE, NOTE_IS_NEWER, NOTE_IS_DAMAGED, NOTE_IS_ABSENT };
 struct seen_cudnn {
   const char *from;
   uint32_t version, cuda;
-  uint16_t path, picked_by; /* offsets in struct stored_texts */
+  uint16_t path, picked_by; /* offsets of stored texts */
   int is_seen;
 };
 
@@ -68,14 +68,13 @@ enum message {
 struct finding {
   enum message kind;
   int severity;
-  const struct note *note;
+  const struct note *component; /* that it is about */
   /* The values of the placeholders of its message, by their names. */
   uint32_t part, found, built, built_major, min, dropped_in, found_cuda, built_cuda, loader,
       needs_cuda, needs_release;
   uint32_t nvcc_major, cuda_major, newest_major, driver, cuda, kernel, answer, left_out, kept,
       made_from, made_to;
-  uint16_t component; /* index of a note plus 1 */
-  /* Offsets in struct stored_texts; 0: none. */
+  /* Offsets of stored texts; 0: none. */
   uint16_t file, symbol, why, kinds, path, beside, picked_by, library, libcuda, code, built_for,
       gpus, archs, branch;
 };
@@ -83,21 +82,14 @@ struct finding {
 struct findings {
   int count;
   uint32_t dropped;
-  size_t texts_used;                   /* bytes of struct stored_texts */
+  size_t texts_used;                   /* bytes of stored texts */
   struct finding spare;                /* receives a finding if the table is full */
   struct finding at[MAX_FINDINGS + 2]; /* two more report dropped findings and notes */
-};
-
-/* NUL-terminated strings of findings, each stored once. The first one is empty; a string that does
- * not fit is replaced by it. */
-struct stored_texts {
-  char at[MAX_TEXTS];
 };
 
 /* A sublibrary of cuDNN. */
 struct part {
   struct judge_part is;
-  int needed;
   uint32_t cuda; /* version of its cudart, in the form of cudaRuntimeGetVersion */
   char file[NOTE_TEXT];
   char path[SHOW + 1];
@@ -133,7 +125,6 @@ struct driver {
 /* The input and the result of the judge. */
 struct judge_call {
   struct judge_manifest manifest;
-  struct judge_facts facts;
   struct judge_cudart cudart;
   struct judge_result result;
   uint32_t cudart_row;
@@ -208,10 +199,8 @@ SHIM_API const char *read_note_text(const struct note *n, struct text_ref ref,
                                     char (*text)[NOTE_TEXT]);
 SHIM_API union row read_note_row(const struct note *n, uint32_t i);
 SHIM_API int is_row_known(const union row *row);
-SHIM_API void read_note(struct note *n, const unsigned char *descriptor, uint32_t size);
-SHIM_API void put_component(struct context *cx, struct text *t, uint32_t number);
+SHIM_API void put_component(struct text *t, const struct note *n);
 SHIM_API uint32_t read_toolkit(const struct note *n);
-SHIM_API struct note *make_room_for_note(struct context *cx, int own);
 SHIM_API int collect_notes(struct context *cx, const unsigned char *p, size_t left,
                            const struct loaded_file *file, int own, int keep);
 SHIM_API void add_absent_note(struct context *cx, const struct loaded_file *file);

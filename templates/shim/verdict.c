@@ -160,7 +160,7 @@ SHIM_FN void set_gpu_row_values(struct context *cx, struct finding *f,
   f->built_for = store_note_text(cx, row->built_for);
   /* Machine code for the GPU does not replace PTX text that the program loads. */
   if ((f->kind == DRIVER_TOO_OLD_FOR_CODE || f->kind == DRIVER_TOO_OLD_FOR_CODE_COMPRESSED) &&
-      find_text(cx->texts.at + f->code, "PTX text"))
+      find_text(cx->texts + f->code, "PTX text"))
     f->kind = DRIVER_TOO_OLD_FOR_CODE_TEXT;
   if (from->isa) {
     struct text t = start_stored_text(cx);
@@ -397,15 +397,16 @@ SHIM_FN uint32_t get_allowed_needs(const struct note *n, int level, int late) {
 SHIM_FN void call_judge(struct context *cx, struct note *n, int level, int late) {
   const uint32_t allowed = get_allowed_needs(n, level, late);
   struct judge_call *call = &cx->call;
+  struct judge_facts facts;
   memset(&call->cudart, 0, sizeof call->cudart);
-  call->facts.cudnn = &cx->shared.note.cudnn.is;
-  call->facts.cudart = &call->cudart;
-  call->facts.driver = &cx->driver.is;
+  facts.cudnn = &cx->shared.note.cudnn.is;
+  facts.cudart = &call->cudart;
+  facts.driver = &cx->driver.is;
   call->result.findings = cx->judged;
   call->result.capacity = MAX_FINDINGS;
   for (;;) {
     set_manifest(cx, n);
-    cudaguard_judge_start(&call->manifest, &call->facts, &call->result);
+    cudaguard_judge_start(&call->manifest, &facts, &call->result);
     if (!(call->result.needs & allowed)) return;
     detect_needed(cx, n, call->result.needs & allowed, late);
     set_cudnn_facts(&cx->shared.note.cudnn);
@@ -434,7 +435,6 @@ SHIM_API void judge(struct context *cx, int level, int late) {
   cx->findings.count = 0;
   cx->findings.dropped = 0;
   cx->findings.texts_used = 1;
-  cx->gpu_rows_of = 0;
   cx->level = cx->is_probe_skipped = 0;
   reset_driver(&cx->driver);
   for (k = 0; k < cx->notes; k++) {

@@ -14,8 +14,7 @@ struct context {
   struct {
     long tv_sec;
   } left;
-  struct note *now; /* the note that is being checked */
-  const struct note *gpu_rows_of;
+  struct note *now;         /* the note that is being checked */
   union row seen_row[1];    /* no rows: kernels are not read from memory */
   const unsigned char *own; /* the image with this guard */
   struct driver driver;
@@ -29,7 +28,7 @@ struct context {
   struct judge_finding judged[MAX_FINDINGS];
   struct note note[MAX_NOTES];
   struct findings findings;
-  struct stored_texts texts;
+  char texts[MAX_TEXTS]; /* see ../context.h */
   handle modules[MAX_MODULES];
   struct {
     size_t used;

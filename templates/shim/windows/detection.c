@@ -91,7 +91,6 @@ SHIM_FN void detect_parts(struct context *cx, struct cudnn *c, const struct note
         !name_dll(soname, &p->file) || !find_text(p->file, suffix))
       continue;
     p->is.row = i;
-    p->needed = row.inner.needed & 1;
     c->parts++;
     if (find_part(cx, c, p->file, &dll, path) == UNREADABLE) continue;
     p->is.state = FOUND;

@@ -60,7 +60,6 @@ enum {
   /* LoadLibraryEx: maps the file that the loader would pick, as an image, and runs none of its
      code. */
   AS_DATA = 0x22,
-  IN_SYSTEM32 = 0x800,
   NO_FILE = 2,
   NO_PATH = 3,
   NO_MODULE = 126,

@@ -1,6 +1,8 @@
 /* Fuzz target of the shim, compiled with ASan and UBSan. `kernel` simulates all system calls with the bytes of the fuzzer, so the
  * shim reads and writes nothing on this machine. */
 #define _GNU_SOURCE 1
+#include <stdarg.h>
+#include <stdlib.h>
 #include <unistd.h>
 long kernel(long number, ...);
 #define syscall kernel
@@ -86,7 +88,7 @@ long kernel(long number, ...) {
 
 /* Resets the state as for a new process, except large arrays whose count is reset. */
 static void forget(void) {
-  cx->notes = cx->codes = cx->searches_kernels = cx->driver_asked = cx->outcome = cx->level = 0;
+  cx->notes = cx->searches_kernels = cx->outcome = cx->level = 0;
   cx->answered = 0, cx->dropped_notes = 0;
   memset(&cx->driver, 0, sizeof cx->driver);
   memset(&cx->probed, 0, sizeof cx->probed);
@@ -94,7 +96,7 @@ static void forget(void) {
   cx->findings.count = 0;
   cx->library_path = "";
   memset(&cx->first, 0, sizeof cx->first);
-  cx->ready = cx->program = 1;
+  cx->startup = cx->program = 1;
   cx->mode = MODE_MANIFEST;
   cx->patience = cx->left.tv_sec = 1;
   cx->lookup_failed = 0;
@@ -107,7 +109,7 @@ static void judge_all_notes(void) {
   const struct finding *f = 0;
   judge(cx, 1, 1);
   for (int refuse = 0; refuse < 2; refuse++)
-    while ((f = find_next_printed(cx, f, refuse))) put_printed(cx, &t, f, f, refuse, &cx->checked);
+    while ((f = find_next_printed(cx, f, refuse))) put_printed(cx, &t, f, f, refuse);
   print_findings(cx, 1);
   setenv("CUDAGUARD_REPORT", "report", 1);
   write_report(cx, "checked");

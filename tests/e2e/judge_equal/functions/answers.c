@@ -43,7 +43,8 @@ static void check_answers_of_driver(void) {
     d->chosen = 1;
     d->path = &cx->libcuda;
     copy_path(&cx->libcuda, "/files/libcuda.so.1");
-    cx->driver_asked = cx->level = 0;
+    cx->level = 0;
+    cx->probed.is.source = NOT_DETECTED;
     copy_text(cx->libcuda_names, NOTE_TEXT, LIBCUDA);
     copy_path(&cx->asked, LIBCUDA);
     give_answers(rows[k / 2].answers, rows[k / 2].outcome);
@@ -118,6 +119,7 @@ static void check_answers_of_cudnn(void) {
       struct note *n;
       forget();
       n = make_note(!way, "");
+      get_written_row(n, 0)->inner.needed = 1;
       memset(&row, 0, sizeof row);
       memset(c, 0, sizeof *c);
       row.flags = (uint16_t)rows[k].flags;
@@ -129,7 +131,6 @@ static void check_answers_of_cudnn(void) {
       copy_text(c->why, WHY, "RUNPATH");
       c->parts = rows[k].state == FOUND ? 2 : 0;
       for (i = 0; i < c->parts; i++) {
-        c->part[i].needed = 1;
         c->part[i].is.state = i ? ABSENT : FOUND;
         c->part[i].is.version = i ? 0 : 0x90f01;
         copy_text(c->part[i].path, 8, i ? "" : "/a/p0");

@@ -96,8 +96,8 @@ static void check_loaded_cudnn(struct cudnn *c) {
   detect_cudart(cx, n, &path);
   IS(call->cudart.state, FOUND);
   IS(call->cudart.version, 0xc047f);
-  SAYS(cx->texts.at + call->cudart_soname, "libcudart.so.12");
-  SAYS(cx->texts.at + call->cudart_path, "loaded.d/libcudart.so.12");
+  SAYS(cx->texts + call->cudart_soname, "libcudart.so.12");
+  SAYS(cx->texts + call->cudart_path, "loaded.d/libcudart.so.12");
   dlclose(library);
 }
 
@@ -166,7 +166,7 @@ static void check_detected_cudnn(void) {
     put_char(&made, ' ');
     put(&made, c->why);
     for (i = 0; i < c->parts; i++) {
-      put(&made, c->part[i].needed ? ", needed " : ", ");
+      put(&made, read_note_row(n, c->part[i].is.row).inner.needed ? ", needed " : ", ");
       put_number(&made, c->part[i].is.state);
       put_char(&made, ' ');
       put_version(&made, c->part[i].is.version);

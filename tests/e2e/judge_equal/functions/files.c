@@ -110,6 +110,9 @@ static void check_symbols(void) {
   IS(table[size], 'x');
   free(table);
   SAYS(read_elf_string(e, DT_RPATH, text, sizeof text), "(null)");
+  e->tags.at[DT_RPATH] = e->tags.at[DT_STRSZ]; /* behind the last string */
+  SAYS(read_elf_string(e, DT_RPATH, text, sizeof text), "(null)");
+  e->tags.at[DT_RPATH] = 0;
   SAYS(read_elf_string(e, DT_SONAME, text, sizeof text), "libcudnn.so.9");
   IS(read_returned_constant(e, "returns_12040"), 12040);
   IS(read_cuda_version(e, "returns_12040"), 12040);
@@ -199,6 +202,7 @@ static void check_path_elements(void) {
     const char *element, *path;
   } rows[] = {{"/lib", "/lib/a.so"},
               {"", "a.so"},
+              {"x", "x/a.so"},
               {"$ORIGIN", "/opt/x/a.so"},
               {"${ORIGIN}/../lib", "/opt/x/../lib/a.so"},
               {"$ORIGIN/", "/opt/x//a.so"},

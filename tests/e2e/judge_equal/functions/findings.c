@@ -69,7 +69,7 @@ static void check_responsibility(void) {
   for (k = 0; k < LENGTH(rows); k++) {
     struct finding f;
     memset(&f, 0, sizeof f);
-    f.note = &n;
+    f.component = &n;
     f.severity = ERROR;
     cx->mode = rows[k].mode;
     cx->program = rows[k].program;
@@ -147,13 +147,14 @@ static void check_stored_texts(void) {
   cx->findings.texts_used = 0;
   a = store_text(cx, "one");
   b = store_text(cx, "two");
-  SAYS(cx->texts.at + a, "one");
-  SAYS(cx->texts.at + b, "two");
+  SAYS(cx->texts + a, "one");
+  SAYS(cx->texts + b, "two");
   IS(store_text(cx, "one"), a);
   IS(store_text(cx, "tw"), b + 4);
   IS(store_text(cx, ""), 0);
+  IS(store_untrusted_text(cx, ""), 0);
   IS(store_untrusted_text(cx, "a\tb"), b + 7);
-  SAYS(cx->texts.at + b + 7, "a?b");
+  SAYS(cx->texts + b + 7, "a?b");
   k = (uint16_t)cx->findings.texts_used;
   memset(longest, 'x', sizeof longest);
   longest[MAX_TEXTS - k - 1] = 0;
@@ -187,7 +188,7 @@ static void check_templates(void) {
   f.driver = 580u << 20 | 95 << 8 | 5;
   f.left_out = 7;
   f.file = store_text(cx, "f");
-  f.component = 1;
+  f.component = cx->note;
   for (k = 0; k < LENGTH(rows); k++) {
     IS(put_filled(cx, fresh(), rows[k].format, &f), rows[k].has_values);
     SAYS(room, rows[k].text);
@@ -240,9 +241,8 @@ static void check_same_cause(void) {
   a.kind = JIT_MISSING;
   for (k = -2; k < 5; k++) {
     b = a;
-    b.component = 7;
+    b.component = cx->note + 7;
     if (k == -2) b.kind = (enum message)(a.kind + 1);
-    b.note = cx->note + 7;
     if (k == 0) b.part = 1;
     if (k == 1) b.driver = 1;
     if (k == 2) b.made_to = 1;
@@ -415,7 +415,7 @@ static void check_not_judged(void) {
   put_not_judged(cx, fresh(), 0, n, "; ");
   SAYS(room, "row of kind 0; row of kind 7; row of kind 9");
   add_unknown_rows(cx, n);
-  SAYS(cx->texts.at + cx->findings.at[0].kinds, "0, 7, 9");
+  SAYS(cx->texts + cx->findings.at[0].kinds, "0, 7, 9");
   n->head.rows = n->own = 0;
   put_not_judged(cx, fresh(), 0, n, "; ");
   SAYS(room, "");
@@ -533,7 +533,7 @@ static void check_values_of_cudnn(void) {
     }
     cx->call.manifest.built_cuda = 13000;
     from.code = k == LENGTH(places) ? JUDGE_CUDNN_OTHER_CUDA : k == LENGTH(places) + 1 ? JUDGE_CUDNN_INNER_MIXED : JUDGE_CUDNN_INNER_MISSING;
-    from.parts = k == LENGTH(places) + 1 ? 5 : k > LENGTH(places) ? 6 : 0;
+    from.parts = k == LENGTH(places) + 1 ? 6 : k > LENGTH(places) ? 5 : 0;
     from.severity = ERROR;
     from.version = 0x90d00;
     add_cudnn_finding(cx, &from);
@@ -545,9 +545,9 @@ static void check_values_of_cudnn(void) {
     IS(f->part, 0x90d00);
     IS(f->found_cuda, k == LENGTH(places) ? 12040 : 0);
     IS(f->built_cuda, k == LENGTH(places) ? 13000 : 0);
-    SAYS(cx->texts.at + f->library, from.parts == 5 ? "p0, p2" : from.parts ? "p1, p2" : "libcudnn.so.9");
-    SAYS(cx->texts.at + f->picked_by, "RUNPATH");
-    SAYS(cx->texts.at + f->beside, k == LENGTH(places) + 1 ? "/p0" : k < LENGTH(places) ? places[k].beside : "");
+    SAYS(cx->texts + f->library, from.parts == 5 ? "p0, p2" : from.parts ? "p1, p2" : "libcudnn.so.9");
+    SAYS(cx->texts + f->picked_by, "RUNPATH");
+    SAYS(cx->texts + f->beside, k == LENGTH(places) + 1 ? "/p1" : k < LENGTH(places) ? places[k].beside : "");
   }
   IS(convert_to_cuda(0xd0100), 13010);
   for (k = 0; k < JUDGE_CODES + 2; k++) {
@@ -656,10 +656,10 @@ static void check_values_of_driver(void) {
     IS(f->kernel, k && !(k & 1) ? 570u << 20 : 0);
     IS(f->needs_cuda, rows[k].code == JUDGE_DRIVER_CANNOT_TELL_UNSURE ? 12000 : rows[k].needs_cuda);
     IS(f->needs_release, 7);
-    SAYS(cx->texts.at + f->libcuda, k ? "/lib/libcuda.so.1" : "");
-    SAYS(cx->texts.at + f->why, "broken");
-    SAYS(cx->texts.at + f->gpus, "7.0");
-    SAYS(cx->texts.at + f->archs, "sm_70");
+    SAYS(cx->texts + f->libcuda, k ? "/lib/libcuda.so.1" : "");
+    SAYS(cx->texts + f->why, "broken");
+    SAYS(cx->texts + f->gpus, "7.0");
+    SAYS(cx->texts + f->archs, "sm_70");
     put_filled(cx, fresh(),
                "[ branch {branch}][ code {code}][ for {built_for}][ nvcc {nvcc_major}][ cuda {found_cuda}][ found {found}][ min "
                "{min}][ dropped {dropped_in}][ newest {newest_major}]",
@@ -704,10 +704,12 @@ static void check_rows_of_drivers(void) {
   IS(cx->call.manifest.built_cuda, 13002);
   IS(cx->call.manifest.cudart_built, 2);
   IS(cx->call.cudart_row, 2);
-  read_driver_rows(cx, n, 1);
-  IS(cx->call.manifest.built_cuda, 0);
-  IS(cx->call.manifest.cudart_built, 0);
-  SAYS(cx->libcuda_names, LIBCUDA);
+  for (k = 1; k < 3; k++) {
+    read_driver_rows(cx, n, (uint32_t)k);
+    IS(cx->call.manifest.built_cuda, 0);
+    IS(cx->call.manifest.cudart_built, 0);
+    SAYS(cx->libcuda_names, LIBCUDA);
+  }
 }
 
 /* Who may ask for the answer of the driver. */

@@ -125,6 +125,7 @@ static const char *judge_words(const char *words) {
   };
   static struct judge_finding found[8];
   struct judge_call *c = &judged_call;
+  struct judge_facts facts;
   struct judge_result *r = &c->result;
   uint32_t i;
   struct text *t = fresh();
@@ -146,11 +147,11 @@ static const char *judge_words(const char *words) {
     while (*words && *words++ != ' ')
       ;
   }
-  c->facts.cudnn = &judged_cudnn;
-  c->facts.cudart = &c->cudart;
-  c->facts.driver = &judged_driver;
+  facts.cudnn = &judged_cudnn;
+  facts.cudart = &c->cudart;
+  facts.driver = &judged_driver;
   r->findings = found;
-  cudaguard_judge_start(&c->manifest, &c->facts, r);
+  cudaguard_judge_start(&c->manifest, &facts, r);
   for (i = 0; i < r->count; i++) {
     const struct judge_finding *f = &found[i];
     if (t->used) put(t, "; ");

@@ -53,7 +53,14 @@ static void check_written(void) {
 
 static void check_names_of_process(void) {
   char path[PATH_MAX], expected[PATH_MAX + 8], *s;
+  ElfW(Phdr) header = {PT_INTERP};
+  struct image program;
   int k;
+  program.file.ph = &header;
+  program.file.n = 1;
+  IS(find_interpreter(&program) == &header, 1);
+  header.p_type = PT_LOAD;
+  IS(find_interpreter(&program) == 0, 1);
   getcwd(expected, PATH_MAX);
   strcat(expected, "/a/b");
   copy_absolute(&path, "a/b");
@@ -135,6 +142,21 @@ static void check_verdict_of_process(void) {
   IS(check(cx, use_nothing, reason, sizeof reason), CANNOT_TELL);
   SAYS(reason, "CUDAGUARD=off switches the guard off");
   IS(cx->lock, 0);
+  lock(cx);
+  IS(cx->lock, 1);
+  unlock(cx);
+  cx->mode = MODE_MANIFEST;
+  /* A place behind the notes counts for nothing. */
+  forget();
+  make_note(1, "")->head.sealed = 1;
+  make_note(1, "");
+  get_written_row(&cx->note[1], 0)->kind = 99;
+  cx->note[1].head.rows = 1;
+  set_verdict(cx, &v);
+  SAYS(v.not_judged, "row of kind 99");
+  cx->notes = 1;
+  set_verdict(cx, &v);
+  SAYS(v.not_judged, "");
   cx->mode = mode;
   cx->process = process;
 }

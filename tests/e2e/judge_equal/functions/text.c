@@ -161,7 +161,7 @@ static uint32_t read_code_name(const char *s) {
   uint32_t code = s[0] == 'c' ? IS_PTX : 0;
   long arch;
   s += s[0] == 'c' ? 8 : 3;
-  arch = parse_number(&s, 999);
+  arch = parse_number(&s, 1023);
   return code | (uint32_t)arch << 2 | (*s == 'f' ? IS_FAMILY : *s == 'a' ? IS_SPECIFIC : 0);
 }
 
@@ -227,6 +227,14 @@ static void check_lists_of_gpus(void) {
     const int is = names_some_gpus(rows[k].list, 2);
     if (is != rows[k].is) printf("CUDA_VISIBLE_DEVICES=%s: %d\n", rows[k].list, is);
   }
+  /* An empty list hides all GPUs. */
+  for (k = 0; k < 2; k++) {
+    setenv("CUDA_VISIBLE_DEVICES", k ? "-1" : "", 1);
+    cx->driver.is.gpu_count = -1;
+    detect_gpus(cx, &cx->driver);
+    IS(cx->driver.is.gpu_count, 0);
+  }
+  unsetenv("CUDA_VISIBLE_DEVICES");
   IS(get_capability("0x2330\n"), 0x900);
   IS(get_capability("0x20b0"), 0x800);
   IS(get_capability("0x1db4"), 0x700);
