@@ -14,11 +14,16 @@ pub(crate) struct OpenedLibrary {
     pub(crate) stem: String,
     /// The names that it may try. Empty if only the directory is known.
     pub(crate) names: Vec<String>,
-    /// The entries of the search path that name its package; empty if a text names the file.
+    /// The entries of the search path that name its package.
     pub(crate) dirs: Vec<String>,
 }
 
 impl OpenedLibrary {
+    /// Returns true if the search path of the file leads to the package that contains it.
+    pub(crate) fn comes_with_program(&self) -> bool {
+        self.dirs.iter().any(|dir| dir.contains("ORIGIN"))
+    }
+
     /// Returns true if a file of this name is the library.
     pub(crate) fn is_named(&self, file: &str) -> bool {
         let rest = file.strip_prefix(&self.stem).and_then(|rest| rest.strip_prefix(".so"));
@@ -73,8 +78,7 @@ pub(crate) fn opened_libraries(data: &[u8]) -> Vec<OpenedLibrary> {
             continue;
         }
         match found.iter_mut().find(|known| known.stem == stem) {
-            Some(known) if known.dirs.is_empty() => known.names.push(name),
-            Some(_) => {}
+            Some(known) => known.names.push(name),
             None => found.push(OpenedLibrary { stem: stem.to_owned(), names: vec![name], dirs: Vec::new() }),
         }
     }

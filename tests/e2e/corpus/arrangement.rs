@@ -135,12 +135,9 @@ impl Arrangement {
         let source = match kind {
             "links" => format!("int {0}(void *); int main(void) {{ long h; return {0}(&h); }}", need.function),
             "inner" => "int inner(void); int main(void) { return inner(); }".to_owned(),
-            "opens" => format!(
-                "#include <dlfcn.h>\nint main(void) {{ long h; void *l = dlopen(\"{}\", RTLD_NOW); if (!l) return 1;\n\
-                 int (*f)(void *) = (int (*)(void *))dlsym(l, \"{}\"); return f ? f(&h) : 2; }}",
-                need.soname, need.function
-            ),
-            code => kernels(code),
+            "opens" => opener(need),
+            "opens-with-code" => kernels("code-80", &opener(need)),
+            code => kernels(code, "int main(void) { return 0; }"),
         };
         if !need.soname.is_empty() && !links.is_empty() {
             let body = format!("int {}(void *h) {{ (void)h; return 0; }}", need.function);
@@ -209,13 +206,22 @@ pub(crate) fn write(path: &Path, contents: &[u8]) {
     fs::set_permissions(path, fs::Permissions::from_mode(0o755)).expect("a mode can be set");
 }
 
+/// Returns the source of a program that opens a library by name.
+fn opener(need: &Need) -> String {
+    format!(
+        "#include <dlfcn.h>\nint main(void) {{ long h; void *l = dlopen(\"{}\", RTLD_NOW); if (!l) return 1;\n\
+         int (*f)(void *) = (int (*)(void *))dlsym(l, \"{}\"); return f ? f(&h) : 2; }}",
+        need.soname, need.function
+    )
+}
+
 /// Returns the source of a program with kernels: `code-80` has machine code for 8.0, `code-80+90` also for 9.0, `text-90` has PTX.
-fn kernels(code: &str) -> String {
+fn kernels(code: &str, main: &str) -> String {
     let bytes = fatbin(code);
     let list: Vec<String> = bytes.iter().map(u8::to_string).collect();
     format!(
         "__asm__(\".section .nv_fatbin,\\\"a\\\"\\n.balign 8\\nc:\\n.byte {}\\n.section .nvFatBinSegment,\\\"aw\\\"\\n\
-         .balign 8\\n.long 0x466243b1, 1\\n.quad c, 0\\n.text\");\nint main(void) {{ return 0; }}",
+         .balign 8\\n.long 0x466243b1, 1\\n.quad c, 0\\n.text\");\n{main}",
         list.join(",")
     )
 }
@@ -247,7 +253,8 @@ fn loose_code(kind: &str) -> Option<Vec<u8>> {
         let dir = Scratch::without_blanks("corpus-archive");
         let archive = dir.join("all.a");
         for arch in archs.split('+') {
-            let source = dir.file("object.c", kernels(&format!("code-{arch}")).replace("main", &format!("main{arch}")));
+            let source = dir
+                .file("object.c", kernels(&format!("code-{arch}"), &format!("int main{arch}(void) {{ return 0; }}")));
             let object = dir.join(format!("object{arch}.o"));
             let _ = Call::new("cc").args(["-c", "-o"]).arg(&object).arg(source).run().success();
             let _ = Call::new("ar").arg("rcD").arg(&archive).arg(object).run().success();

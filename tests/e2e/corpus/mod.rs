@@ -46,7 +46,7 @@ pub(crate) struct Pair {
     name: String,
     /// The library that the program needs: `cudnn9`.
     needs: String,
-    /// How it needs it: `links`, `opens`, `inner` (a library of the program links it), `guarded-links`, `guarded-opens`.
+    /// How it needs it: `links`, `opens`, `opens-with-code`, `inner` (a library of the program links it), `guarded-links`, `guarded-opens`.
     program: String,
     /// The set of libraries that is present, such as `cudnn-9.15.1`; `-` if there is none.
     files: String,
@@ -228,7 +228,7 @@ fn contradictions(pair: &Pair, answers: &[forms::Answer]) -> Vec<String> {
     }
     let answer = |form: &str| answers.iter().find(|one| one.form == form).map(|one| one.is.as_str());
     // A guarded program runs without the cuDNN that it opens.
-    let is_complete = !pair.program.ends_with("opens");
+    let is_complete = !pair.program.contains("opens");
     match (answer("start"), answer("file:here")) {
         (Some("fails"), Some("runs")) if is_complete => wrong.push("it runs, and its start fails".to_owned()),
         (Some("starts"), Some(refused)) if refused.contains("CG2") => {

@@ -316,7 +316,7 @@ impl ArtifactReport {
         let (dir, file) = part.name.split_at(part.name.len() - file_name(&part.name).len());
         let is_beside_cupti =
             || self.files.iter().any(|name| name.strip_prefix(dir).is_some_and(|name| name.starts_with("libcupti.so")));
-        let is_it = match stem_of(file) {
+        let is_it = match stem_of(file.strip_suffix("_static.a").unwrap_or(file)) {
             "libcupti" | "libnvperf_host" | "libnvperf_target" | "libpcsamplingutil" => true,
             "libcheckpoint" => is_beside_cupti(),
             _ => false,

@@ -54,19 +54,36 @@ impl ArtifactReport {
         self.wheels.is_empty() && is_environment && !self.is_file()
     }
 
-    /// Returns the libraries that members of a package open by name, or may open, and that no requirement of the package provides.
-    pub(super) fn opened_on_machine(&self) -> impl Iterator<Item = OpenedByName> {
-        let opened = self.opened_elsewhere().map(|(loader, absent)| (loader, absent.into_iter().cloned().collect()));
-        let possible = self.unexplained_names().map(|(loader, names)| (loader, self.possibly_absent(loader, &names)));
-        opened.chain(possible).filter(|_| !self.is_complete()).flat_map(|(loader, absent): (_, Vec<OpenedLibrary>)| {
-            let is_provided = |opened: &OpenedLibrary| self.requirement_for_opened(loader, opened).is_some();
-            let named = absent.into_iter().filter(move |opened| !opened.names.is_empty() && !is_provided(opened));
-            named.map(|opened| OpenedByName {
-                by: if self.is_file() { file_name(&loader.name) } else { &loader.name }.to_owned(),
-                names: opened.names,
-                is_by_crate: false,
-            })
-        })
+    /// Returns the libraries that members open by name, or may open, and that a machine may have. [`Self::report_opened`] reports the
+    /// others.
+    pub(super) fn opened_on_machine(&self) -> Vec<OpenedByName> {
+        let mut absent: Vec<(&MemberLoader, OpenedLibrary)> = Vec::new();
+        // Of a file on this machine, the search reports them.
+        if !self.is_joined || self.disk.is_none() {
+            for (loader, libraries) in self.opened_elsewhere() {
+                absent.extend(libraries.into_iter().map(|opened| (loader, opened.clone())));
+            }
+        }
+        for (loader, names) in self.unexplained_names() {
+            absent.extend(self.possibly_absent(loader, &names).into_iter().map(|opened| (loader, opened)));
+        }
+        absent.retain(|(loader, opened)| {
+            let is_provided = self.requirement_for_opened(loader, opened).is_some();
+            !opened.names.is_empty() && !is_provided && !self.should_contain(loader, opened)
+        });
+        let by_name = absent.into_iter().map(|(loader, opened)| OpenedByName {
+            by: if self.is_file() { file_name(&loader.name) } else { &loader.name }.to_owned(),
+            names: opened.names,
+            is_by_crate: false,
+        });
+        by_name.collect()
+    }
+
+    /// Returns true if no machine can have a library that a member opens by name: an image contains everything but the driver, and the
+    /// search path may lead to a package, which is installed with that of the member.
+    fn should_contain(&self, loader: &MemberLoader, opened: &OpenedLibrary) -> bool {
+        let is_required = || !self.is_complete() && self.requirement_for_opened(loader, opened).is_some();
+        self.is_image() || opened.comes_with_program() && !is_required()
     }
 
     /// Returns the libraries with these names that are not in the artifact and that the dynamic linker does not find. Other rules
@@ -99,14 +116,17 @@ impl ArtifactReport {
         absent
     }
 
-    /// Reports libraries that members open by name, if everything that runs with them should be in the artifact.
+    /// Reports libraries that members open by name, and that the artifact should contain.
     pub(super) fn report_opened(&mut self) {
-        let is_complete = self.is_complete();
-        let part = |(loader, absent): (&MemberLoader, Vec<&OpenedLibrary>)| {
-            let names: Vec<String> = absent.into_iter().map(OpenedLibrary::describe).collect();
-            NotExamined::new(&*loader.name, format!("opens libraries by name that are not in it: {}", names.join(", ")))
-        };
-        let missing: Vec<NotExamined> = self.opened_elsewhere().filter(|_| is_complete).map(part).collect();
+        let mut missing = Vec::new();
+        for (loader, mut absent) in self.opened_elsewhere() {
+            absent.retain(|opened| self.should_contain(loader, opened));
+            let names = absent.into_iter().map(OpenedLibrary::describe).collect::<Vec<_>>().join(", ");
+            if !names.is_empty() {
+                let why = format!("opens libraries by name that are not in it: {names}");
+                missing.push(NotExamined::new(&*loader.name, why));
+            }
+        }
         self.not_examined.extend(missing);
         self.not_examined.sort();
     }

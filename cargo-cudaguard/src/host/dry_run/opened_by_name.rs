@@ -119,7 +119,7 @@ fn load_opened_by(graph: &mut LoadGraph, scope: Scope, files: &dyn OpeningFiles)
             if elsewhere.any(|path| graph.open_library_without(at, &path.to_string_lossy(), may_be_absent).is_some()) {
                 continue;
             }
-            if scope == Scope::Loaded || library.dirs.iter().any(|dir| dir.contains("ORIGIN")) {
+            if scope == Scope::Loaded || library.comes_with_program() {
                 absent.push(library.describe());
             }
         }
