@@ -35,6 +35,7 @@ const PACKAGES: &[(&str, &str)] = &[
     ("mypy", "mypy"),
     ("patchelf", "patchelf"),
     ("perf", "linux-perf"),
+    ("pkg-config", "pkg-config"),
     ("python3", "python3"),
     ("qemu-aarch64", "qemu-user"),
     ("setpriv", "util-linux"),

@@ -99,6 +99,14 @@ impl Env {
         paths.map(|path| self.dir.join(path)).collect::<Vec<_>>()
     }
 
+    /// Returns true if these variables have the same values in this process. A library that reads them from the process
+    /// then gets the values of this environment.
+    #[allow(clippy::disallowed_methods)]
+    pub(crate) fn matches_process(&self, names: &[&str]) -> bool {
+        // Every variable is read, so that the log contains all of them.
+        names.iter().filter(|name| self.var_os_raw(name) == std::env::var_os(name)).count() == names.len()
+    }
+
     /// Returns true in a GitHub job, whose runner turns lines that begin with `::` into annotations.
     pub fn is_github_workflow(&self) -> bool {
         self.var("GITHUB_ACTIONS").as_deref() == Some("true")

@@ -14,10 +14,12 @@ use super::build_system::BuildSystem;
 use super::host_compiler::HostCompiler;
 use super::math_headers::{self, MathConflict};
 use super::nvcc::{Nvcc, NvccCandidate};
-use super::places::{Layout, Precedence, ToolkitPlace, same_file};
+use super::places::{Layout, Precedence, ToolkitPlace};
 use super::toolkit_files::{headers_in, read_lossy, read_start};
 use super::toolkits::{Detector, ToolkitList};
-use super::{DetectOptions, SelectionReason, Sourced, Toolchain, Toolkit, archs, host_compiler, nvcc, places};
+use super::{
+    DetectOptions, SelectionReason, Sourced, Toolchain, Toolkit, archs, host_compiler, nvcc, pkg_config, places,
+};
 use crate::knowledge::cudnn;
 use crate::knowledge::tables::{self, CcSupport};
 use crate::model::version::Version;
@@ -96,7 +98,9 @@ impl Detector<'_> {
             return given.toolkit_places();
         }
         let DetectOptions { env, system_root, .. } = self.request;
-        places::toolkit_places(env, system_root)
+        let mut places = places::toolkit_places(env, system_root);
+        places.extend(pkg_config::toolkit_places(env, system_root, &self.layout));
+        places
     }
 
     /// Selects the nvcc that a build would run. Also returns the variables that name a missing nvcc.
@@ -344,6 +348,10 @@ fn root_with_headers(nvcc: &Path, layout: &Layout) -> Option<PathBuf> {
 fn profile_of(nvcc: &Path) -> Option<PathBuf> {
     let here = nvcc.parent()?;
     nvcc::parse_profile(&read_lossy(&here.join("nvcc.profile"))?, here)
+}
+
+pub(super) fn same_file(one: &Path, other: &Path) -> bool {
+    one == other || one.canonicalize().ok().is_some_and(|real| other.canonicalize().ok() == Some(real))
 }
 
 /// Returns why nvcc prints no release, to append to its name.

@@ -4,11 +4,11 @@
 use std::path::{Path, PathBuf};
 
 use super::library::LibraryImage;
+use super::pkg_config;
 use super::places::{
     Layout, Precedence, ToolkitPlace, conda_root, entries_with_prefix, newest_first, path_below, releases_of_installer,
-    same_file, site_packages,
+    site_packages,
 };
-use super::toolkit_files::macro_value;
 use super::{SearchDir, Selection, SelectionReason, Sourced};
 use crate::knowledge::cudnn::{self, numbers_of};
 use crate::model::version::Version;
@@ -64,7 +64,12 @@ pub struct InstalledPart {
 
 /// Parses the version from the macros of a header: `#define …_MAJOR 9`.
 pub(super) fn parse_header(text: &str) -> Option<Version> {
-    let [major, minor, patch] = cudnn::MACROS.map(|name| macro_value(text, name));
+    let [major, minor, patch] = cudnn::MACROS.map(|name| {
+        text.lines().find_map(|line| {
+            let mut words = line.strip_prefix('#')?.split_whitespace();
+            (words.next() == Some("define") && words.next() == Some(name)).then(|| words.next()?.parse().ok())?
+        })
+    });
     Some(Version::new(major?, minor?, patch?))
 }
 
@@ -188,19 +193,23 @@ fn library_from_path(path: &Path) -> Option<InstalledLibrary> {
         // A stale inner library of another release proves nothing about the library.
         let fits = word.as_ref().is_none_or(|word| part.version.is_none_or(|own| own == word.value));
         if fits && cuda_major.is_none() {
-            cuda_major = image.as_mut().and_then(|image| cuda_major_of(image, &file));
+            cuda_major = image.as_mut().and_then(|image| cuda_major_of(image, &file, major));
         }
         parts.push(part);
     }
     let version = word
         .or_else(|| Some(Sourced { value: version_from_name(&real)?, source: format!("file name {}", real.display()) }))
+        .or_else(|| dist_info(dir).map(|(version, _, source)| Sourced { value: version, source }))
         .filter(|version| version.value.major == major);
+    let cuda_major = cuda_major
+        .or_else(|| dist_info(dir).and_then(|(_, cuda, source)| Some(Sourced { value: cuda?, source })))
+        .or_else(|| package_major(dir, major));
     Some(InstalledLibrary { path: path.to_owned(), major, version, cuda_major, parts, missing })
 }
 
 /// Returns the CUDA major of an inner library, from the libraries that it needs (up to 8.7), its search directories
-/// (from 9.17), or the PTX of its kernels (all).
-fn cuda_major_of(image: &mut LibraryImage, file: &Path) -> Option<Sourced<u32>> {
+/// (from 9.17), the names that it loads (8), or the PTX of its kernels (all).
+fn cuda_major_of(image: &mut LibraryImage, file: &Path, own_major: u32) -> Option<Sourced<u32>> {
     for text in image.dynamic_texts() {
         if let Some(major) = text.strip_prefix("libcublas.so.").and_then(|rest| rest.parse().ok()) {
             return Some(Sourced { value: major, source: format!("{} needs {text}", file.display()) });
@@ -210,12 +219,71 @@ fn cuda_major_of(image: &mut LibraryImage, file: &Path) -> Option<Sourced<u32>> 
             return Some(Sourced { value: major, source: format!("{} searches ../cu{major}/lib", file.display()) });
         }
     }
+    // From 9 on, none of the libraries that are read here contains it.
+    if let Some(major) = (own_major < 9).then(|| image.number_after("libcublas.so.")).flatten() {
+        return Some(Sourced { value: major, source: format!("{} loads libcublas.so.{major}", file.display()) });
+    }
     // CUDA 11 writes PTX ISA 7.x, 12 8.x, 13 9.x (data/toolkits.toml); later ones are unknown.
     let (major, minor) = image.ptx_isa()?;
     (7..=9).contains(&major).then(|| Sourced {
         value: u32::from(major) + 4,
         source: format!("{} holds PTX {major}.{minor}, which CUDA {} writes", file.display(), major + 4),
     })
+}
+
+/// Returns the version and CUDA major from the metadata directory of the wheel with `nvidia/<key>/lib`:
+/// `nvidia_<key>_cu12-9.1.0.70.dist-info`.
+fn dist_info(dir: &Path) -> Option<(Version, Option<u32>, String)> {
+    let key = cudnn::KEY;
+    if !dir.ends_with(format!("nvidia/{key}/lib")) {
+        return None;
+    }
+    let site = dir.ancestors().nth(3)?;
+    entries_with_prefix(site, &format!("nvidia_{key}")).into_iter().find_map(|entry| {
+        let name = entry.file_name()?.to_str()?.strip_suffix(".dist-info")?;
+        let (package, version) = name.rsplit_once('-')?;
+        let cuda = package.strip_prefix(&format!("nvidia_{key}_cu")).and_then(|number| number.parse().ok());
+        Some((version.parse().ok()?, cuda, format!("wheel {name}")))
+    })
+}
+
+/// Returns the CUDA major from the package metadata: the name of NVIDIA's Debian package (`-cuda-12` in
+/// `/var/lib/dpkg/info`), or the dependencies of a conda package.
+fn package_major(dir: &Path, major: u32) -> Option<Sourced<u32>> {
+    let system_root = dir.ancestors().find(|root| root.join("var/lib/dpkg/info").is_dir());
+    let triplet_dir = dir.parent().is_some_and(|parent| parent.ends_with("usr/lib"));
+    if let Some(root) = system_root.filter(|_| triplet_dir) {
+        let prefix = format!("{}{major}-cuda-", cudnn::STEM);
+        let lists = entries_with_prefix(&root.join("var/lib/dpkg/info"), &prefix);
+        let mut majors = lists.iter().filter_map(|file| number_in(file, &prefix)).collect::<Vec<_>>();
+        majors.dedup();
+        // Two packages cannot own the same files.
+        if let [cuda] = majors[..] {
+            return Some(Sourced { value: cuda, source: format!("package {prefix}{cuda}") });
+        }
+    }
+    let meta = dir.parent()?.join("conda-meta");
+    let mut records = entries_with_prefix(&meta, &format!("{}-", cudnn::KEY));
+    records.extend(entries_with_prefix(&meta, &format!("{}-", cudnn::STEM)));
+    records.into_iter().find_map(|file| {
+        let text = files::read_text(&file).ok()?;
+        let source = format!("conda package {}", file.file_stem()?.to_string_lossy());
+        Some(Sourced { value: conda_cuda(&text)?, source })
+    })
+}
+
+/// Returns the CUDA major that a record in `conda-meta` requires: `cuda-version >=12,<13.0a0` (conda-forge),
+/// `cuda-version 12.*` (Anaconda, and older packages of conda-forge).
+fn conda_cuda(record: &str) -> Option<u32> {
+    let (_, rest) = record.split_once("\"cuda-version ")?;
+    let rest = rest.trim_start_matches([' ', '>', '=', '~']);
+    let end = rest.find(|c: char| !c.is_ascii_digit())?;
+    rest[..end].parse().ok()
+}
+
+fn number_in(file: &Path, prefix: &str) -> Option<u32> {
+    let rest = file.file_name()?.to_str()?.strip_prefix(prefix)?;
+    rest.split(|c: char| !c.is_ascii_digit()).next()?.parse().ok()
 }
 
 /// The origin of the system directories.
@@ -336,6 +404,16 @@ pub(super) fn search_installs(
         search.add_includes([site.join(&wheel).join("include")], &source, Precedence::Listed);
         search.add_libraries([site.join(&wheel).join("lib")], &source, Precedence::Listed);
     }
+    for package in pkg_config::find_packages(env, system_root, layout, cudnn::KEY) {
+        let source = format!("pkg-config ({})", package.file);
+        let (mut includes, mut below) = (package.includes, package.libraries);
+        if let Some(root) = &package.root {
+            includes.extend(layout.include_dirs(root));
+            below.extend(layout.library_dirs(root));
+        }
+        search.add_includes(includes, &source, Precedence::Listed);
+        search.add_libraries(below, &source, Precedence::Listed);
+    }
     search
 }
 
@@ -371,8 +449,10 @@ pub(super) fn read_installs(search: &InstallSearch, layout: &Layout) -> FoundIns
         }
         let known = found.all.iter().position(|known| {
             let (known_headers, known_library) = (known.headers.as_ref(), known.library.as_ref());
-            headers.as_ref().is_none_or(|new| known_headers.is_some_and(|old| same_file(&old.path, &new.path)))
-                && library.as_ref().is_none_or(|new| known_library.is_some_and(|old| same_file(&old.path, &new.path)))
+            headers.as_ref().is_none_or(|new| known_headers.is_some_and(|old| is_same_file(&old.path, &new.path)))
+                && library
+                    .as_ref()
+                    .is_none_or(|new| known_library.is_some_and(|old| is_same_file(&old.path, &new.path)))
         });
         if let Some(known) = known {
             found.all[known].found.push(source.to_owned());
@@ -410,6 +490,11 @@ fn choose_install(index: usize, reach: Precedence, all: &[Install]) -> Selection
     Selection { index, reason }
 }
 
+/// Returns true if both paths lead to one file.
+fn is_same_file(one: &Path, other: &Path) -> bool {
+    one.canonicalize().ok() == other.canonicalize().ok()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -425,10 +510,26 @@ mod tests {
         assert_eq!(parse_header(""), None);
     }
 
+    #[test]
+    fn conda_package_cuda_is_read() {
+        for (record, cuda) in [
+            (r#"{"depends": ["cuda-version >=12,<13.0a0", "libstdcxx"]}"#, Some(12)),
+            (r#"{"depends": ["cuda-nvrtc", "cuda-version 12.*"]}"#, Some(12)),
+            (r#"{"depends": ["cuda-version ==13.0"]}"#, Some(13)),
+            (r#"{"depends": ["cuda-version"]}"#, None),
+            (r#"{"depends": ["cuda-version *"]}"#, None),
+            (r#"{"depends": ["cuda-version <13"]}"#, None),
+            (r#"{"depends": ["cuda-version 12"#, None),
+        ] {
+            assert_eq!(conda_cuda(record), cuda, "{record}");
+        }
+    }
+
     proptest::proptest! {
         #[test]
         fn parsers_never_panic(text: String) {
             let _ = parse_header(&text);
+            let _ = conda_cuda(&format!("\"cuda-version {text}"));
         }
     }
 }

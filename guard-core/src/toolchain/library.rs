@@ -9,6 +9,9 @@ use crate::sys::bytes::{u16_at, u32_at, u64_at};
 use crate::sys::elf::{DT_NEEDED, DT_RPATH, DT_RUNPATH, Elf64, PT_DYNAMIC, SHT_NOBITS, SHT_NULL, SHT_PROGBITS};
 use crate::sys::files;
 
+/// Size limit for a search in `.rodata`: only one of the queried libraries exceeds it (24 MB).
+const MOST_RODATA: u64 = 4 << 20;
+
 /// A sparse image of a library in memory: it has the length of the file, but only the queried ranges are read. The rest
 /// is zero pages, which the system never allocates.
 pub(super) struct LibraryImage {
@@ -71,6 +74,23 @@ impl LibraryImage {
             }
         }
         texts
+    }
+
+    /// Returns the number that follows `before` in the strings of `.rodata`: 12 for `libcublas.so.` and
+    /// `libcublas.so.12`.
+    pub(super) fn number_after(&mut self, before: &str) -> Option<u32> {
+        let (at, size) = self
+            .as_elf()?
+            .section_named(b".rodata")
+            .map(|section| (section.offset, section.size))
+            .filter(|(_, size)| *size <= MOST_RODATA)?;
+        self.load_range(at, size).ok()?;
+        let data = self.as_elf()?.section_named(b".rodata")?.data;
+        data.windows(before.len()).enumerate().filter(|(_, window)| *window == before.as_bytes()).find_map(|(at, _)| {
+            let digits: String =
+                data[at + before.len()..].iter().take_while(|b| b.is_ascii_digit()).map(|b| char::from(*b)).collect();
+            digits.parse().ok()
+        })
     }
 
     /// Returns the ISA of the first PTX among its kernels, (major, minor). Reads only headers and unpacks nothing (the

@@ -11,8 +11,8 @@
 //! - **cudart and cuDNN**: the first directory on the linker's search path: `-L` of `RUSTFLAGS`, `LIBRARY_PATH`, the
 //!   toolkit's directories, the system's. For cuDNN its own variables come first.
 //!
-//! A toolkit or library in a conda or virtual environment or the HPC SDK is listed. It is in use only if one of the
-//! above names it, because no build script searches there by itself.
+//! A toolkit or library in a conda or virtual environment, the HPC SDK or a `.pc` file is listed. It is in use only
+//! if one of the above names it, because no build script searches there by itself.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -32,13 +32,14 @@ mod installs;
 mod library;
 mod math_headers;
 mod nvcc;
+mod pkg_config;
 mod places;
 mod toolkit_files;
 mod toolkits;
 
 pub use archs::{Declared, DeclaredArchs, Native};
 pub use build_system::{BuildSystem, BuildSystemFacts, include_flags};
-use detector::{ask_nvcc, detect_toolchain};
+use detector::{ask_nvcc, detect_toolchain, same_file};
 pub use host_compiler::{CompilerFamily, HostCompiler, Limits};
 pub use installs::{
     CudnnHeaders as LibraryHeaders, Install, InstalledLibrary as LibraryFile, InstalledPart as LibraryPart,
@@ -46,7 +47,7 @@ pub use installs::{
 };
 pub use math_headers::MathConflict;
 pub use nvcc::Nvcc;
-use places::{Precedence, same_file};
+use places::Precedence;
 pub use toolkit_files::cuda_h_release;
 use toolkit_files::{OWN_DIR, headers_in, read_lossy};
 

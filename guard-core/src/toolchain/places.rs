@@ -208,8 +208,8 @@ pub(super) fn site_packages(env: &Env) -> Vec<(&'static str, PathBuf)> {
     found
 }
 
-/// Returns every directory that may be a toolkit's root, the most certain first. The path in
-/// a variable may be missing; all other locations exist.
+/// Returns every directory that may be a toolkit's root, the most certain first, except those from pkg-config. The path
+/// in a variable may be missing; all other locations exist.
 pub(super) fn toolkit_places(env: &Env, system_root: &Path) -> Vec<ToolkitPlace> {
     let mut places = possible_places(env, system_root);
     places.retain(|place| place.reach == Precedence::Named || place.root.is_dir());
@@ -273,11 +273,6 @@ fn hpc_sdks(env: &Env, system_root: &Path) -> Vec<PathBuf> {
         releases.extend(newest_first(entries_with_prefix(&machine, "")));
     }
     releases
-}
-
-/// Returns true if both paths are one file.
-pub(super) fn same_file(one: &Path, other: &Path) -> bool {
-    one == other || one.canonicalize().ok().is_some_and(|real| other.canonicalize().ok() == Some(real))
 }
 
 pub(super) fn name_of(path: &Path) -> String {

@@ -1,10 +1,11 @@
 //! Versions in the files of a toolkit: `cuda.h`, `version.json`, `version.txt` and the CUDA runtime.
 
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
 use super::host_compiler::Limits;
 use super::places::Layout;
-use super::{LinkedCudart, Sourced, ToolkitHeaders, host_compiler, places};
+use super::{LinkedCudart, Sourced, ToolkitHeaders, host_compiler, pkg_config, places};
 use crate::knowledge::cudnn;
 use crate::model::version::{CudaVersion, Version};
 use crate::sys::files;
@@ -19,14 +20,11 @@ pub fn cuda_h_release(file: &Path) -> Option<CudaVersion> {
 
 /// Parses `CUDA_VERSION` in a `cuda.h`.
 fn parse_cuda_h(text: &str) -> Option<CudaVersion> {
-    macro_value(text, "CUDA_VERSION").filter(|number| *number >= 1000).map(CudaVersion::from_int)
-}
-
-/// Returns the number of a macro in a header: `#define CUDA_VERSION 12040`.
-pub(super) fn macro_value(header: &str, name: &str) -> Option<u32> {
-    header.lines().find_map(|line| {
+    text.lines().find_map(|line| {
         let mut words = line.strip_prefix('#')?.split_whitespace();
-        (words.next() == Some("define") && words.next() == Some(name)).then(|| words.next()?.parse().ok())?
+        let found = words.next() == Some("define") && words.next() == Some("CUDA_VERSION");
+        let number: u32 = found.then(|| words.next()?.parse().ok())??;
+        (number >= 1000).then(|| CudaVersion::from_int(number))
     })
 }
 
@@ -59,18 +57,25 @@ pub(super) fn read_start(path: &Path) -> Option<String> {
 
 pub(super) fn headers_in(dirs: &[PathBuf]) -> Option<ToolkitHeaders> {
     let path = dirs.iter().map(|dir| dir.join("cuda.h")).find(|path| path.is_file())?;
-    let version = cuda_h_release(&path);
+    let version = read_start(&path).as_deref().and_then(parse_cuda_h).or_else(|| parse_cuda_h(&read_lossy(&path)?));
     Some(ToolkitHeaders { path, version })
 }
 
-pub(super) fn stated_in(root: &Path) -> Option<Sourced<Version>> {
-    let json = root.join("version.json");
-    if let Some(version) = read_lossy(&json).and_then(|text| parse_version_json(&text, "cuda")) {
-        return Some(Sourced::new(version, json.display().to_string()));
-    }
-    let text = root.join("version.txt");
-    if let Some(version) = read_lossy(&text).and_then(|text| parse_version_txt(&text)) {
-        return Some(Sourced::new(version, text.display().to_string()));
+pub(super) fn stated_in(root: &Path, layout: &Layout) -> Option<Sourced<Version>> {
+    let packages = layout.library_dirs(root).into_iter().flat_map(|dir| {
+        let files = places::entries_with_prefix(&dir.join("pkgconfig"), "cuda").into_iter();
+        files.filter(|file| file.extension().is_some_and(|extension| extension == "pc"))
+    });
+    for file in [root.join("version.json"), root.join("version.txt")].into_iter().chain(packages) {
+        let Some(text) = read_lossy(&file) else { continue };
+        let version = match file.extension().and_then(OsStr::to_str) {
+            Some("json") => parse_version_json(&text, "cuda"),
+            Some("txt") => parse_version_txt(&text),
+            _ => pkg_config::field_value(&text, "Version:").and_then(|version| version.parse().ok()),
+        };
+        if let Some(version) = version {
+            return Some(Sourced::new(version, file.display().to_string()));
+        }
     }
     match places::version_in_name(root)[..] {
         [major, minor] if root.file_name()?.to_str()?.starts_with("cuda-") => {

@@ -81,7 +81,7 @@ impl ToolkitList {
             root: place.root.clone(),
             found: vec![place.source.clone()],
             nvcc: nvcc.map(|path| Nvcc { path, ..Nvcc::default() }),
-            stated: stated_in(&place.root),
+            stated: stated_in(&place.root, layout),
             headers,
             cudart,
             limits,

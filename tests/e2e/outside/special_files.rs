@@ -137,6 +137,7 @@ fn toolkit_files_are_opened() {
         ("lib64/libcudart.so", ""),
         ("lib64/libcudart_static.a", "!<arch>\n"),
         ("lib64/libcudnn.so.9", ""),
+        ("lib64/pkgconfig/cuda-12.4.pc", "cudaroot=/nowhere\n"),
     ];
     for (number, (file, _)) in parts.into_iter().enumerate() {
         for kind in two_kinds(number) {
@@ -149,7 +150,8 @@ fn toolkit_files_are_opened() {
             put(kind, &scratch.join("cuda").join(file));
             let root = scratch.join("cuda");
             let check = call(&["check"], &scratch).env("CUDA_HOME", &root).env("CUDNN_PATH", &root);
-            ends(check.env("LIBRARY_PATH", root.join("lib64")), &format!("{kind} {file}"));
+            let check = check.env("LIBRARY_PATH", root.join("lib64"));
+            ends(check.env("PKG_CONFIG_PATH", root.join("lib64/pkgconfig")), &format!("{kind} {file}"));
         }
     }
 }

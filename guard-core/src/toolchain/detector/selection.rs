@@ -55,7 +55,7 @@ impl Detector<'_> {
             let toolkit = Toolkit {
                 root: place.root.clone(),
                 found: vec![candidate.source.clone()],
-                stated: stated_in(&place.root),
+                stated: stated_in(&place.root, &self.layout),
                 ..Toolkit::default()
             };
             list.push(toolkit, Precedence::Named)
