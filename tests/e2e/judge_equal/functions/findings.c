@@ -354,9 +354,24 @@ static void check_row_of_shared_cudart(void) {
     IS(row.driver.cuda, rows[k].cuda);
     IS(row.driver.because.length, rows[k].because);
     IS(row.driver.cudart_built, rows[k].built);
-    IS(row.driver.cudart.at != 0, rows[k].built != 0);
+    IS(row.driver.cudart.at, rows[k].built ? SEEN : 0);
   }
   cx->own = own;
+}
+
+/* Notes without rows to judge, and one of a newer revision. */
+static void check_unreadable_notes(void) {
+  static const struct {
+    int state, kind, has_rows;
+  } rows[] = {{NOTE_IS_ABSENT, NOTE_DAMAGED_NOT_FOUND, 0}, {NOTE_IS_DAMAGED, NOTE_DAMAGED, 0}, {NOTE_IS_NEWER, NOTE_NEWER, 1}};
+  int k;
+  for (k = 0; k < LENGTH(rows); k++) {
+    forget();
+    make_note(1, "")->state = rows[k].state;
+    IS(judge_bytes(cx, cx->note), rows[k].has_rows);
+    IS(cx->findings.count, 1);
+    IS(cx->findings.at[0].kind, rows[k].kind);
+  }
 }
 
 /* The facts that the judge gets, and the findings that it returns. */

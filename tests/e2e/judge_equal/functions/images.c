@@ -266,20 +266,20 @@ static void check_segments_of_ptx(void) {
     cx->own = map_segments(ph, 2);
     cx->own_container = mapped.bytes;
     ph[1] = ph[0];
-    ph[0].p_type = PT_NOTE;
+    ph[!(k & 1)].p_type = PT_NOTE;
     memcpy(mapped.bytes + 16, ".version 8.0\n.target sm_80\n.entry", 34);
     if (k < LENGTH(rows)) {
-      ph[1].p_type = (ElfW(Word))rows[k].type;
-      ph[1].p_flags = (ElfW(Word))rows[k].flags;
-      ph[1].p_offset = rows[k].offset;
-      ph[1].p_filesz = rows[k].size;
+      ph[k & 1].p_type = (ElfW(Word))rows[k].type;
+      ph[k & 1].p_flags = (ElfW(Word))rows[k].flags;
+      ph[k & 1].p_offset = rows[k].offset;
+      ph[k & 1].p_filesz = rows[k].size;
     } else if (k < LENGTH(rows) + 2) {
       if (k & 1) memcpy(mapped.bytes + 100, &container, sizeof container);
       else memcpy(mapped.bytes, &container, sizeof container);
     } else {
       memcpy(much, mapped.bytes, 64);
       cx->own.file.base = (uintptr_t)much;
-      ph[1].p_filesz = MOST_SEARCHED + (k & 1);
+      ph[k & 1].p_filesz = MOST_SEARCHED + (k & 1);
     }
     cx->is_ptx_searched = cx->ptx_count = 0;
     search_ptx(cx);

@@ -48,6 +48,7 @@ int main(void) {
   check_makers();
   check_row_of_cudart();
   check_row_of_shared_cudart();
+  check_unreadable_notes();
   check_judged_call();
   check_skipped_probe();
   check_not_judged();

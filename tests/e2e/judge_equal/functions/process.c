@@ -53,13 +53,13 @@ static void check_written(void) {
 
 static void check_names_of_process(void) {
   char path[PATH_MAX], expected[PATH_MAX + 8], *s;
-  ElfW(Phdr) header = {PT_INTERP};
+  ElfW(Phdr) headers[] = {{PT_INTERP}, {PT_INTERP}};
   struct image program;
   int k;
-  program.file.ph = &header;
+  program.file.ph = headers;
   program.file.n = 1;
-  IS(find_interpreter(&program) == &header, 1);
-  header.p_type = PT_LOAD;
+  IS(find_interpreter(&program) == headers, 1);
+  headers[0].p_type = PT_LOAD;
   IS(find_interpreter(&program) == 0, 1);
   getcwd(expected, PATH_MAX);
   strcat(expected, "/a/b");
@@ -188,6 +188,20 @@ static void check_printed(void) {
   struct finding *f;
   const char *text;
   int k;
+  forget();
+  make_note(1, "");
+  for (k = 7; k < 10; k += 2) {
+    cx->patience = 10;
+    cx->left.tv_sec = k;
+    put_report(cx, fresh(), "start", "host", &cx->checked);
+    IS(count(room, "\"waited_seconds\":3,"), k == 7);
+    IS(count(room, "waited"), k == 7);
+  }
+  cx->patience = 0;
+  /* A check forgets the findings of the last one. */
+  cx->findings.count = 3;
+  judge(cx, 0, 0);
+  IS(cx->findings.count, 0);
   forget();
   make_note(1, "");
   SAYS(print_all(1), "");
