@@ -144,7 +144,8 @@ fn simulate_closure(
     let mut machine = None;
     if is_loaded {
         if !components.manifests.is_empty() {
-            let names = program_manifest(program).and_then(|manifest| manifest.libcuda_names()).unwrap_or_default();
+            let names =
+                program_manifest(program).and_then(|manifest| manifest.names_of_opened("cuda")).unwrap_or_default();
             machine = Some(detect_for_graph(env, &mut graph, &names, probe));
         }
         findings = findings_on(&components, machine.as_ref(), &graph);

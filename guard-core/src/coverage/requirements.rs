@@ -203,36 +203,25 @@ pub fn declared_rows(targets: &[Target], isa: (u32, u32)) -> Vec<Requirement> {
     requirement_rows(targets, |cc| {
         let (cubin, ptx) = (best_code(&codes, cc, false), best_code(&codes, cc, true));
         let used = if matches!(cubin, BestCode::Run { .. }) { cubin } else { ptx };
+        let mut support = GpuSupport {
+            by: if [cubin, ptx].contains(&BestCode::Unknown) { Coverage::Unknown } else { Coverage::Nothing },
+            code: None,
+            isa: None,
+            text: None,
+            floor: None,
+            guaranteed_from: None,
+            ptx_fallback: PtxFallback::Undetermined,
+            lacks: false,
+        };
         if let BestCode::Run { target, isa, floor, .. } = used {
-            let (by, isa) = match target {
-                Target::Ptx(_) => (Coverage::Ptx, Some(isa)),
-                Target::Cubin(_) => (Coverage::Cubin, None),
-            };
-            let ptx_fallback = PtxFallback::from_codes(&[ptx], by, floor);
-            GpuSupport {
-                by,
-                code: Some(target),
-                isa,
-                text: None,
-                floor,
-                guaranteed_from: None,
-                ptx_fallback,
-                lacks: false,
-            }
-        } else {
-            let by = if [cubin, ptx].contains(&BestCode::Unknown) { Coverage::Unknown } else { Coverage::Nothing };
-            let ptx_fallback = PtxFallback::Undetermined;
-            GpuSupport {
-                by,
-                code: None,
-                isa: None,
-                text: None,
-                floor: None,
-                guaranteed_from: None,
-                ptx_fallback,
-                lacks: false,
-            }
+            let is_ptx = matches!(target, Target::Ptx(_));
+            support.by = if is_ptx { Coverage::Ptx } else { Coverage::Cubin };
+            support.isa = is_ptx.then_some(isa);
+            support.code = Some(target);
+            support.floor = floor;
+            support.ptx_fallback = PtxFallback::from_codes(&[ptx], support.by, floor);
         }
+        support
     })
 }
 

@@ -347,17 +347,11 @@ impl Manifest {
         self.toolkit.map(CudaVersion::from).or_else(|| self.cudart_minimum())
     }
 
-    /// Returns the names that the program tries to load cuDNN with dlopen, in this order; `None` if no crate is known
-    /// to do so, and only the soname counts.
-    pub fn library_names(&self) -> Option<Vec<String>> {
-        let by_crate = self.opens.iter().find(|opens| opens.libraries.iter().any(|stem| stem == cudnn::KEY));
-        by_crate.map(|opens| opens.candidate_names(cudnn::KEY))
-    }
-
-    /// Returns the names with which a crate opens libcuda, in order; `None` if no crate is known to open it.
-    pub fn libcuda_names(&self) -> Option<Vec<String>> {
-        let by_crate = self.opens.iter().find(|opens| opens.libraries.iter().any(|stem| stem == "cuda"));
-        by_crate.map(|opens| opens.candidate_names("cuda"))
+    /// Returns the names with which a crate opens this library, such as `cudnn` or `cuda`, in order. `None` if no crate is
+    /// known to open it, and only the soname counts.
+    pub fn names_of_opened(&self, stem: &str) -> Option<Vec<String>> {
+        let by_crate = self.opens.iter().find(|opens| opens.libraries.iter().any(|library| library == stem))?;
+        Some(by_crate.candidate_names(stem))
     }
 
     /// Describes the targets of the kernels: `sm_80, compute_90`. Empty if they are unknown.

@@ -228,7 +228,11 @@ impl Writer<'_> {
             Requirement::Library { soname, linkage, .. } => {
                 self.write_text(at + library_row::SONAME, soname)?;
                 self.write_text(at + library_row::LIBRARY, cudnn::NAME)?;
-                let names = self.manifest.library_names().filter(|_| *linkage != Linkage::Static).unwrap_or_default();
+                let names = self
+                    .manifest
+                    .names_of_opened(cudnn::KEY)
+                    .filter(|_| *linkage != Linkage::Static)
+                    .unwrap_or_default();
                 self.write_text(at + library_row::NAMES, &truncate_list(&names, "\n", ""))
             }
             Requirement::Part { file, symbol, needed } => {
@@ -241,7 +245,7 @@ impl Writer<'_> {
             Requirement::Driver { because, .. } => {
                 self.write_text(at + driver_row::BECAUSE, &truncate_list(&words(because), " ", "..."))?;
                 // libcudart opens libcuda.so.1.
-                let names = self.manifest.libcuda_names().filter(|_| !because.starts_with("libcudart"));
+                let names = self.manifest.names_of_opened("cuda").filter(|_| !because.starts_with("libcudart"));
                 self.write_text(at + driver_row::NAMES, &truncate_list(&names.unwrap_or_default(), "\n", ""))?;
                 let Some((soname, built)) = self.manifest.shared_cudart() else { return Ok(()) };
                 let version = Version::new(built.major, built.minor, 0);

@@ -21,6 +21,14 @@ impl Version {
         Self { major, minor, patch }
     }
 
+    /// Formats the known numbers: `13.0.88`, or `13.0` if the third number is 0, which means that it is unknown.
+    pub fn known_text(self) -> String {
+        match self.patch {
+            0 => format!("{}.{}", self.major, self.minor),
+            _ => self.to_string(),
+        }
+    }
+
     /// Packs the version as NVIDIA's inner libraries export it and the manifest's rows store it:
     /// `major << 16 | minor << 8 | patch`. Returns `None` if a number does not fit.
     pub fn packed(self) -> Option<u32> {

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use super::{CompilerFamily, HostCompiler, Install, LibraryFile, LinkedCudart, Toolchain, Toolkit};
+use super::{HostCompiler, Install, LibraryFile, LinkedCudart, Toolchain, Toolkit};
 use crate::knowledge::cudnn;
 
 impl Toolchain {
@@ -28,21 +28,15 @@ impl LinkedCudart {
 impl HostCompiler {
     /// Returns `gcc 12.2.0`, or the file name of the program.
     pub fn describe(&self) -> String {
-        match (self.family, self.version) {
-            (CompilerFamily::Gcc | CompilerFamily::Clang, Some(version)) => format!("{} {version}", self.family.name()),
-            _ => self.path.file_name().unwrap_or_default().to_string_lossy().into_owned(),
-        }
+        let file_name = self.path.file_name().unwrap_or_default();
+        self.display_name().unwrap_or_else(|| file_name.to_string_lossy().into_owned())
     }
 }
 
 impl Toolkit {
     /// Returns the known part of its release: `12.4.131`, or `12.4` if the third number is unknown.
     pub fn release_text(&self) -> Option<String> {
-        let version = self.version()?.value;
-        Some(match version.patch {
-            0 => format!("{}.{}", version.major, version.minor),
-            _ => version.to_string(),
-        })
+        Some(self.version()?.value.known_text())
     }
 
     /// Describes the toolkit: `CUDA 12.4.131`, or the parts of it that exist.

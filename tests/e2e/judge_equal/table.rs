@@ -216,10 +216,11 @@ impl Machine {
             return judge(manifest, &host, LibraryState::Unknown);
         }
         let named = || self.loader.as_ref().filter(|loader| linked || loader.major == built.major);
-        let first = manifest.library_names().filter(|_| !linked).and(match &self.plain {
-            Plain::Is(loader) => Some(loader),
-            Plain::Nothing | Plain::Broken => None,
-        });
+        let first =
+            manifest.names_of_opened(cudaguard::internal::cudnn::KEY).filter(|_| !linked).and(match &self.plain {
+                Plain::Is(loader) => Some(loader),
+                Plain::Nothing | Plain::Broken => None,
+            });
         let reached = first.or_else(named);
         let Some(loader) = reached.filter(|_| linked || *linkage == Linkage::Dlopened) else {
             let unknown = *linkage != Linkage::Dlopened;

@@ -122,13 +122,18 @@ pub fn numbers_of(file: &str) -> Vec<u32> {
     suffix.split('.').map_while(|part| part.parse().ok()).collect::<Vec<_>>()
 }
 
-#[test]
-fn parts_match_their_major() {
-    for part in PARTS {
-        // The shim relies on the separator (detection.c).
-        assert!(part.file.starts_with(&format!("{STEM}_")), "{part:?}");
-        let tells = part.symbol.is_empty() || part.symbol.ends_with("_version");
-        assert!(part.file.ends_with(&format!(".so.{}", part.major)) && tells, "{part:?}");
-        assert!(!part.needed || !part.symbol.is_empty(), "{part:?}");
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parts_match_their_major() {
+        for part in PARTS {
+            // The shim relies on the separator (detection.c).
+            assert!(part.file.starts_with(&format!("{STEM}_")), "{part:?}");
+            let tells = part.symbol.is_empty() || part.symbol.ends_with("_version");
+            assert!(part.file.ends_with(&format!(".so.{}", part.major)) && tells, "{part:?}");
+            assert!(!part.needed || !part.symbol.is_empty(), "{part:?}");
+        }
     }
 }

@@ -32,7 +32,7 @@ pub(crate) fn cudnn_soname(manifest: &Manifest) -> Option<&str> {
 /// Returns the names under which a component opens cuDNN, in its order. `None` if it does not open it by name.
 pub(crate) fn opened_cudnn(manifest: &Manifest) -> Option<Vec<String>> {
     manifest.requires.iter().find(|row| matches!(row, Requirement::Library { linkage: Linkage::Dlopened, .. }))?;
-    manifest.library_names().or_else(|| Some(vec![cudnn_soname(manifest)?.to_owned()]))
+    manifest.names_of_opened(cudnn::KEY).or_else(|| Some(vec![cudnn_soname(manifest)?.to_owned()]))
 }
 
 /// Returns the soname of the cuDNN without which the dynamic linker does not start a component.
