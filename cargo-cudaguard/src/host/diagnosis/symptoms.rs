@@ -4,18 +4,14 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::binary::loader::sorted_entries;
-use crate::host::machine::judge::{self, missing_parts};
-use crate::host::machine::{
-    Gpu, HostLibrary, HostLibraryPart, LoaderVersion, Machine, MachineKind, detect, extend_new,
-};
+use crate::host::machine::judge;
+use crate::host::machine::{Gpu, Machine, MachineKind, detect};
 use crate::knowledge::symptoms::{MachineFact, likeliest_cause};
 use crate::knowledge::vendor::{CUDNN, LIBCUDA};
-use cudaguard::internal::cudnn;
 use cudaguard::internal::env::Env;
 use cudaguard::internal::finding::{Code, Finding, MessageTemplate, Severity, Values};
 use cudaguard::internal::manifest::Component;
 use cudaguard::internal::tables;
-use cudaguard::internal::version::{CudaVersion, Version};
 
 use super::{CandidateState, DriverCandidate, is_gpu_device, is_nvidia_gpu, name_of};
 
@@ -144,22 +140,11 @@ pub(super) fn diagnose_host(machine: &Machine, signs: &HostSymptoms) -> Vec<Find
     if driver.ptx_compiler == Some(false) && driver.init == Some(0) && machine.kind.is_none() {
         found.push(MessageTemplate::JitMissingAnybody.to_finding(&values).with_severity(Severity::Warning));
     }
-    let gpus = machine.visible_ccs();
     for library in machine.library_files(&CUDNN).into_iter().flatten().filter(|library| library.is_loaded()) {
-        found.extend(incomplete_cudnn_finding(library));
-        found.extend(library.version.and_then(|version| older_than(version, library.cuda, &gpus, values.clone())));
-        found.extend(library.version.and_then(|version| too_new_for(version, &gpus, &values)));
-        let (Some(made), Some(cuda)) =
-            (library.cuda, machine.driver.as_ref().and_then(|own| own.cuda_version(machine.kind)))
-        else {
-            continue;
-        };
-        if made.major > cuda.major && !driver.absent {
-            let values =
-                values.clone().with_known("found", library.version).with("found_cuda", made).with("cuda", cuda);
-            let finding = MessageTemplate::CudnnNeedsNewerDriver
-                .to_finding(&values.with("needs_cuda", CudaVersion::new(made.major, 0)).with("cuda_major", cuda.major));
-            found.push(finding.with_severity(Severity::Warning));
+        for finding in judge::findings_of_cudnn(library, machine) {
+            // It is unknown whether any program loads this cuDNN.
+            let severity = finding.severity.min(Severity::Warning);
+            found.push(finding.with_severity(severity));
         }
     }
     found
@@ -233,70 +218,6 @@ fn undriven_finding(machine: &Machine, signs: &HostSymptoms, values: &Values) ->
     is_too_old.then(|| MessageTemplate::DriverNotWorkingOpenModule.to_finding(values))
 }
 
-/// Returns true if a cuDNN release is older than each of these GPUs. The finding reports it for every user of cuDNN.
-fn older_than(version: Version, made_with: Option<CudaVersion>, gpus: &[(u8, u8)], values: Values) -> Option<Finding> {
-    let newest = cudnn::RELEASES.newest_gpus(version.major)?.newest_for(version, made_with.map(|made| made.major))?;
-    if gpus.is_empty() || !gpus.iter().all(|cc| cc.0 > newest && !tables::is_tegra(*cc)) {
-        return None;
-    }
-    let mut names = Vec::new();
-    extend_new(&mut names, &gpus.iter().copied().map(tables::dotted_cc).collect::<Vec<_>>());
-    let values = values.with("found", version).with("newest_major", newest).with("gpus", names.join(", "));
-    Some(MessageTemplate::CudnnBeforeThisGpu.to_finding(&values))
-}
-
-/// Returns a finding if this cuDNN no longer supports any of the GPUs.
-fn too_new_for(version: Version, gpus: &[(u8, u8)], values: &Values) -> Option<Finding> {
-    let (dropped_in, oldest) = cudnn::RELEASES.gpu_floor(version)?;
-    if gpus.is_empty() || gpus.iter().any(|cc| *cc >= oldest) {
-        return None;
-    }
-    let names: Vec<String> = gpus.iter().copied().map(tables::dotted_cc).collect();
-    let values = values.clone().with("found", version).with("gpus", names.join(", "));
-    let values = values.with("min", Version::new(version.major, 0, 0)).with("dropped_in", dropped_in);
-    Some(MessageTemplate::CudnnTooNewForGpu.to_finding(&values).with_severity(Severity::Warning))
-}
-
-/// Returns a finding if the files of this cuDNN are incomplete. It is a warning, because it is unknown whether any
-/// program loads this cuDNN.
-fn incomplete_cudnn_finding(library: &HostLibrary) -> Option<Finding> {
-    let (parts, path) = (library.parts.as_ref()?, library.path.as_deref()?);
-    let missing =
-        cudnn::needed_parts(library.major()?).find(|needed| !parts.iter().any(|part| part.file == needed.file));
-    let values = Values::default().with("path", path).with_known("found", library.version);
-    if let Some(part) = missing {
-        let finding = MessageTemplate::CudnnInnerMissingNeeded.to_finding(&values.with("library", part.file));
-        return Some(finding.with_severity(Severity::Warning));
-    }
-    mixed_parts_finding(library, parts, &values).or_else(|| {
-        let others = cudnn::parts_of_major(library.major()?).map(|part| part.file);
-        let others: Vec<&str> = others.filter(|file| !parts.iter().any(|part| part.file == *file)).collect();
-        (!others.is_empty()).then(|| missing_parts(&values, &others))
-    })
-}
-
-/// Returns a finding if parts of a library have another release than the library itself.
-fn mixed_parts_finding(library: &HostLibrary, parts: &[HostLibraryPart], values: &Values) -> Option<Finding> {
-    let whole = library.version?;
-    let of_loader = match library.loader {
-        LoaderVersion::Unknown => None,
-        LoaderVersion::Version(own) => {
-            let soname = library.soname.clone().unwrap_or_else(|| CUDNN.soname(whole));
-            Some(MessageTemplate::CudnnInnerMixed.to_finding(&values.clone().with("library", soname).with("part", own)))
-        }
-        LoaderVersion::Minor(major, minor) => {
-            let values = values.clone().with("loader", format!("{major}.{minor}"));
-            Some(MessageTemplate::CudnnInnerMixedLoader.to_finding(&values))
-        }
-    };
-    if let Some(finding) = of_loader {
-        return Some(finding.with_severity(Severity::Warning));
-    }
-    let other = parts.iter().find(|part| part.version.is_some_and(|version| version != whole))?;
-    let values = values.clone().with("library", &other.file).with_known("part", other.version);
-    Some(MessageTemplate::CudnnInnerMixed.to_finding(&values).with_severity(Severity::Warning))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -305,7 +226,7 @@ mod tests {
     use cudaguard::internal::manifest::{Manifest, Requirement};
     use cudaguard::internal::policy::Policy;
     use cudaguard::internal::toolchain::Toolchain;
-    use cudaguard::internal::version::DriverRelease;
+    use cudaguard::internal::version::{CudaVersion, DriverRelease};
 
     fn codes(host: &str, signs: &HostSymptoms) -> Vec<String> {
         let (machine, _) = Machine::read(host).unwrap_or_else(|mistake| panic!("{mistake}: {host}"));
@@ -392,7 +313,7 @@ mod tests {
             (
                 r#"{"cudnn": [{"version": "9.1.0", "path": "/x", "parts": []}]}"#,
                 HostSymptoms::default(),
-                &["CG204 warning"],
+                &["CG204 warning", "CG204 warning"],
             ),
             (
                 r#"{"gpus": [{"cc": "6.1", "visible": true}], "cudnn": [{"version": "9.14.0", "path": "/x"}]}"#,
@@ -407,7 +328,7 @@ mod tests {
             (
                 r#"{"cudnn": [{"version": "9.1.0", "path": "/x", "parts": [{"file": "libcudnn_graph.so.9", "version": "9.2.0"}]}]}"#,
                 HostSymptoms::default(),
-                &["CG206 warning"],
+                &["CG206 warning", "CG204 warning"],
             ),
             (
                 r#"{"cudnn": [{"version": "9.1.0", "path": "/x", "parts": [{"file": "libcudnn_graph.so.9", "version": "9.1.0"}]}]}"#,

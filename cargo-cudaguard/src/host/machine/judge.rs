@@ -11,8 +11,8 @@ mod tests;
 
 use std::path::Path;
 
-use cudaguard::internal::finding::{self, Effect, Finding, MessageTemplate, Severity, Values};
-use cudaguard::internal::manifest::{Component, GpuCoverage, Manifest, Requirement};
+use cudaguard::internal::finding::{self, Code, Effect, Finding, MessageTemplate, Severity, Values};
+use cudaguard::internal::manifest::{BuiltWith, Component, GpuCoverage, Linkage, Manifest, Requirement};
 use cudaguard::internal::note::layout::{GPU_AUTO, GPU_OPTIONAL, GPU_REQUIRED, PARTIAL_REFUSES, PARTIAL_SILENT};
 use cudaguard::internal::policy::{GpuNeed, Policy};
 use cudaguard::internal::tables;
@@ -124,6 +124,23 @@ pub fn refusal_of_every_gpu_program(component: Component, machine: &Machine) -> 
     findings.into_iter().find(|finding| finding.code.effect() == Effect::Refuses)
 }
 
+/// Returns what every program that is linked to this cuDNN would find: missing and mixed parts, and a driver or GPUs that it does not
+/// support.
+pub fn findings_of_cudnn(library: &HostLibrary, machine: &Machine) -> Vec<Finding> {
+    let Some(major) = library.major() else { return Vec::new() };
+    let mut manifest =
+        Manifest::from_build(Component::unrecorded(""), "", "", &Policy::default(), &Toolchain::default());
+    let built = BuiltWith { version: Version::new(major, 0, 0), linkage: Linkage::Linked };
+    manifest.requires = built.requirement_rows(&Policy::default());
+    let mut findings = judge(&manifest, &machine.host(HERE), LibraryState::Found(library));
+    findings.retain(|finding| match finding.code {
+        Code::CudnnInnerMissing | Code::CudnnInnerMixed | Code::CudnnBeforeThisGpu => true,
+        Code::CudnnTooNewForGpu | Code::CudnnNeedsNewerDriver => finding.severity == Severity::Error,
+        _ => false,
+    });
+    findings
+}
+
 /// Returns the warning about two components that no GPU can run both. The first of them is its owner.
 pub fn together<'a>(
     manifests: impl IntoIterator<Item = &'a Manifest>,
@@ -137,12 +154,6 @@ pub fn together<'a>(
     let ((one, _), (other, _)) = pairs.find(|((_, one), (_, other))| one & other == 0)?;
     let values = JudgeCall::new(one, host, cudnn).driver_values(None).with("other", &other.component);
     Some(MessageTemplate::NoGpuForAll.to_finding(&values))
-}
-
-/// Reports parts without which a library answers, and fails programs that call what is in them.
-pub(crate) fn missing_parts(values: &Values, files: &[&str]) -> Finding {
-    let values = values.clone().with("library", files.join(", "));
-    MessageTemplate::CudnnInnerMissing.to_finding(&values).with_severity(Severity::Warning)
 }
 
 /// A call of the judge.
@@ -278,7 +289,8 @@ impl<'a> JudgeCall<'a> {
         };
         let min = if *patch_refuse { *min.max(built) } else { *min };
         let or_newer = if self.manifest.component.is_unrecorded() { " or newer" } else { "" };
-        let values = self.component().with("built", format_args!("{built}{or_newer}"));
+        let is_named = !self.manifest.component.name.is_empty();
+        let values = self.component().with_known("built", is_named.then(|| format!("{built}{or_newer}")));
         let values = values.with("built_major", built.major).with("min", min).with("library", soname);
         let Some(library) = self.cudnn.found() else { return message.to_finding(&values) };
         let path = library.path.as_deref().unwrap_or(self.host.place);
@@ -292,7 +304,7 @@ impl<'a> JudgeCall<'a> {
         let parts = required.clone().take(64).enumerate().filter(|(at, _)| found.parts >> at & 1 == 1);
         let parts: Vec<&str> = parts.map(|(_, file)| file).collect();
         match (message, &parts[..], library.loader) {
-            (MessageTemplate::CudnnInnerMissing, ..) => missing_parts(&values, &parts),
+            (MessageTemplate::CudnnInnerMissing, ..) => message.to_finding(&values.with("library", parts.join(", "))),
             (MessageTemplate::CudnnInnerMissingNeeded, [file, ..], _) => {
                 message.to_finding(&values.with("library", *file))
             }
