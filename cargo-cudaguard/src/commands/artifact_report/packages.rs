@@ -169,12 +169,13 @@ impl ArtifactPackage {
         let tag = version.split_once('+').and_then(|(_, local)| cuda_of_tag(local));
         let tag = tag.map(|(tag, cuda)| (format!("the version contains {tag}"), cuda));
         let path = |line: &str| format!("{top}{}", line.split(',').next().unwrap_or_default().trim_matches('"'));
+        let (requires, others) = all("Requires-Dist:").partition(|text| is_nvidia_package(text));
         Self {
             kind: PackageKind::Wheel,
             name: first("Name:"),
             version,
-            requires: all("Requires-Dist:").filter(|text| is_nvidia_package(text)).collect(),
-            others: all("Requires-Dist:").filter(|text| !is_nvidia_package(text)).collect(),
+            requires,
+            others,
             tag,
             top: top.to_owned(),
             files: record.lines().map(path).collect(),
@@ -199,13 +200,14 @@ impl ArtifactPackage {
         let exported = list(&exports).into_iter().chain(["weak", "strong"].iter().flat_map(|key| list(&exports[*key])));
         let build = text("build").unwrap_or_default();
         let tag = cuda_of_build(&build).map(|cuda| (format!("the build string is {build}"), cuda));
+        let _ = index["depends"].as_array()?;
         let depends = list(&index["depends"]);
-        let others = depends.iter().filter(|text| !named(text)).cloned().collect();
+        let (requires, others) = depends.iter().cloned().partition(named);
         Some(Self {
             kind: PackageKind::Conda,
             name: text("name")?,
             version: text("version")?,
-            requires: index["depends"].as_array().map(|_| list(&index["depends"]))?.into_iter().filter(named).collect(),
+            requires,
             others,
             exports: exported.filter(named).collect(),
             tag,
@@ -488,7 +490,8 @@ impl ArtifactPackage {
         let (name, cuda) = needs.max_by_key(|(_, cuda)| *cuda).filter(|(_, cuda)| cuda > promised)?;
         let values = Values::default().with("value", description).with("path", name).with("cuda", cuda);
         let format = if self.kind == PackageKind::Image { "oci" } else { "conda" };
-        let values = values.with("command", format_args!("requirements --format {format}"));
+        let path = shlex::try_quote(name).unwrap_or(name.into());
+        let values = values.with("command", format_args!("requirements --format {format} {path}"));
         Some(MessageTemplate::PackageUnfitDriver.to_finding(&values))
     }
 }

@@ -2,7 +2,7 @@
 
 use std::cmp::Ordering;
 
-use super::package_version::{compare, numbers_of};
+use super::package_version::{compare, numbers_of, sign_accepts};
 use crate::binary::file::TargetOs;
 
 /// The platform on which the package is installed, as far as it is known.
@@ -76,37 +76,19 @@ impl MarkerPlatform {
 
     /// Compares a variable of the environment with a text. Other variables and operators are unknown.
     fn compare(self, variable: &str, sign: &str, text: &str) -> Option<bool> {
-        let value = match (variable, self.is_windows) {
-            ("extra", _) => return Some(true),
-            ("python_version", _) => return self.compare_python(sign, text),
-            ("sys_platform", Some(windows)) => {
-                if windows {
-                    "win32"
-                } else {
-                    "linux"
-                }
-            }
-            ("platform_system", Some(windows)) => {
-                if windows {
-                    "Windows"
-                } else {
-                    "Linux"
-                }
-            }
-            ("os_name", Some(windows)) => {
-                if windows {
-                    "nt"
-                } else {
-                    "posix"
-                }
-            }
-            ("platform_machine", Some(windows)) => match (self.processor?, windows) {
-                ("x86_64", true) => "AMD64",
-                ("aarch64", true) => "ARM64",
-                (name, _) => name,
+        let [of_linux, of_windows] = match variable {
+            "extra" => return Some(true),
+            "python_version" => return self.compare_python(sign, text),
+            "sys_platform" => ["linux", "win32"],
+            "platform_system" => ["Linux", "Windows"],
+            "os_name" => ["posix", "nt"],
+            "platform_machine" => match self.processor? {
+                "x86_64" => ["x86_64", "AMD64"],
+                _ => ["aarch64", "ARM64"],
             },
             _ => return None,
         };
+        let value = if self.is_windows? { of_windows } else { of_linux };
         match sign {
             "==" => Some(value == text),
             "!=" => Some(value != text),
@@ -123,15 +105,7 @@ impl MarkerPlatform {
             None if compare(&wanted, &[3]) != Ordering::Greater => Ordering::Greater,
             _ => return None,
         };
-        match sign {
-            "<" => Some(order == Ordering::Less),
-            "<=" => Some(order != Ordering::Greater),
-            ">" => Some(order == Ordering::Greater),
-            ">=" => Some(order != Ordering::Less),
-            "==" => Some(order == Ordering::Equal),
-            "!=" => Some(order != Ordering::Equal),
-            _ => None,
-        }
+        sign_accepts(sign, order)
     }
 }
 

@@ -16,34 +16,63 @@ pub(super) fn compare(one: &[u32], other: &[u32]) -> Ordering {
     orders.fold(Ordering::Equal, Ordering::then)
 }
 
-/// Returns true if all clauses, separated by commas, accept a version, or may accept it.
-pub(super) fn clauses_allow(kind: PackageKind, clauses: &str, version: &str) -> bool {
-    let Some(version) = numbers_of(version) else { return true };
-    clauses.split(',').map(str::trim).all(|clause| {
-        let at = clause.find(|c: char| c.is_ascii_digit()).unwrap_or(clause.len());
-        let (sign, text) = (clause[..at].trim(), clause[at..].trim());
-        let begins = text.ends_with('*') || kind == PackageKind::Conda && matches!(sign, "" | "=");
+/// Returns true if a sign accepts a version whose order to that of the clause is this. `None` for other signs.
+pub(super) fn sign_accepts(sign: &str, order: Ordering) -> Option<bool> {
+    match sign {
+        "==" => Some(order == Ordering::Equal),
+        "!=" => Some(order != Ordering::Equal),
+        "<" => Some(order == Ordering::Less),
+        "<=" => Some(order != Ordering::Greater),
+        ">" => Some(order == Ordering::Greater),
+        ">=" => Some(order != Ordering::Less),
+        _ => None,
+    }
+}
+
+/// A clause of a requirement: `>=9.1`, `==9.1.*`, and `12.4` in conda.
+pub(super) struct Clause<'a> {
+    /// `==` also for a clause of conda without a sign.
+    pub(super) sign: &'a str,
+    /// The version as written.
+    pub(super) version: &'a str,
+    /// Set if the clause is for all versions with this prefix.
+    pub(super) is_prefix: bool,
+}
+
+impl<'a> Clause<'a> {
+    /// Parses clauses that are separated by commas.
+    pub(super) fn parse_all(kind: PackageKind, clauses: &'a str) -> impl Iterator<Item = Self> {
+        clauses.split(',').map(str::trim).map(move |clause| {
+            let at = clause.find(|c: char| c.is_ascii_digit()).unwrap_or(clause.len());
+            let (sign, version) = (clause[..at].trim(), clause[at..].trim());
+            let is_prefix = version.contains('*') || kind == PackageKind::Conda && matches!(sign, "" | "=");
+            let sign = if matches!(sign, "" | "=" | "===") { "==" } else { sign };
+            Self { sign, version, is_prefix }
+        })
+    }
+
+    /// Returns true if it accepts a version, or may accept it.
+    fn allows(&self, version: &[u32]) -> bool {
         // `<10.0a0` is the first release of 10.0 and all before it.
-        let text = text.trim_end_matches(['*', '.']).trim_end_matches("a0");
+        let text = self.version.trim_end_matches(['*', '.']).trim_end_matches("a0");
         let Some(wanted) = numbers_of(text) else { return true };
-        let order = compare(&version, &wanted);
+        let order = compare(version, &wanted);
         let has_prefix = |count: usize| {
             let number = |at: usize| version.get(at).copied().unwrap_or_default();
             wanted.iter().take(count).enumerate().all(|(at, wanted)| number(at) == *wanted)
         };
-        match sign {
-            "" | "=" | "==" | "===" if begins => has_prefix(wanted.len()),
-            "" | "=" | "==" | "===" => order == Ordering::Equal,
-            "!=" if begins => !has_prefix(wanted.len()),
-            "!=" => order != Ordering::Equal,
-            "<" => order == Ordering::Less,
-            "<=" => order != Ordering::Greater,
-            ">" => order == Ordering::Greater,
-            ">=" => order != Ordering::Less,
+        match self.sign {
+            "==" if self.is_prefix => has_prefix(wanted.len()),
+            "!=" if self.is_prefix => !has_prefix(wanted.len()),
             "~=" => order != Ordering::Less && has_prefix(wanted.len().saturating_sub(1)),
-            _ => true,
+            sign => sign_accepts(sign, order).unwrap_or(true),
         }
-    })
+    }
+}
+
+/// Returns true if all clauses accept a version, or may accept it.
+pub(super) fn clauses_allow(kind: PackageKind, clauses: &str, version: &str) -> bool {
+    numbers_of(version).is_none_or(|version| Clause::parse_all(kind, clauses).all(|clause| clause.allows(&version)))
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! Requirements of NVIDIA packages, as a package or an image writes them: the libraries and the range of releases.
 
 use super::marker::MarkerPlatform;
-use super::package_version::clauses_allow;
+use super::package_version::{Clause, clauses_allow};
 use super::{ArtifactPackage, PackageKind};
 use crate::knowledge::vendor::{CUDNN, libraries_of_package, major_of};
 use cudaguard::internal::version::{CudaVersion, Version};
@@ -194,13 +194,9 @@ type ReleaseInterval = (Option<Version>, Option<Version>);
 
 fn range_of_clauses(kind: PackageKind, all: &str) -> ReleaseInterval {
     let (mut least, mut below) = (None, None);
-    for clause in all.split(',').map(str::trim).filter(|clause| !clause.is_empty()) {
-        let at = clause.find(|c: char| c.is_ascii_digit()).unwrap_or(clause.len());
-        let (sign, version) = (clause[..at].trim(), clause[at..].trim());
+    for Clause { sign, version, is_prefix } in Clause::parse_all(kind, all) {
         let Some(first) = leading_version(version) else { continue };
         let count = version.split(['.', '-', '+']).take_while(|one| one.parse::<u32>().is_ok()).count();
-        // `12.4.*`, and in conda `12.4` and `=12.4`, match all versions with this prefix.
-        let begins = version.contains('*') || kind == PackageKind::Conda && matches!(sign, "" | "=");
         match sign {
             ">=" => least = least.max(Some(first)),
             "<" => {
@@ -210,8 +206,8 @@ fn range_of_clauses(kind: PackageKind, all: &str) -> ReleaseInterval {
                 below = Some(below.map_or(end, |known: Version| known.min(end)));
             }
             "~=" => (least, below) = (Some(first), Some(next_version(first, count.saturating_sub(1)))),
-            "" | "=" | "==" | "===" => {
-                (least, below) = (Some(first), Some(next_version(first, if begins { count } else { count.min(3) })));
+            "==" => {
+                (least, below) = (Some(first), Some(next_version(first, if is_prefix { count } else { count.min(3) })));
             }
             _ => {}
         }
