@@ -22,6 +22,7 @@ use crate::cli::counts::join_some;
 pub(super) use conflicts::{Unfulfilled, overwritten_files, unfulfilled_requirements};
 pub(crate) use installed::check_packages;
 use marker::MarkerPlatform;
+use package_version::{cuda_in, cuda_of_build, cuda_of_tag};
 use requirement::{
     Promise, bundled_libraries, driver_of_conda, guarded_version, is_nvidia_package, is_of_extra, leading_version,
     name_of, normalize_name,
@@ -511,34 +512,6 @@ pub(crate) fn escape_purl(text: &str) -> String {
     text.bytes().fold(String::new(), |url, byte| {
         if plain(byte) { url + &char::from(byte).to_string() } else { url + &format!("%{byte:02X}") }
     })
-}
-
-/// Parses `cu128` in the local part of a version as CUDA 12.8.
-fn cuda_of_tag(local: &str) -> Option<(&str, CudaVersion)> {
-    let tag = local.split('.').find(|part| part.starts_with("cu"))?;
-    Some((tag, cuda_of_digits(tag.strip_prefix("cu")?)?))
-}
-
-/// Parses a build string such as `cuda124py312h1_0` or `py3.11_cuda12.4_0` as CUDA 12.4. A major version alone is not a
-/// release.
-fn cuda_of_build(build: &str) -> Option<CudaVersion> {
-    let (_, rest) = build.split_once("cuda")?;
-    let rest = rest.trim_start_matches(['_', '-']);
-    let end = rest.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(rest.len());
-    let number = rest[..end].trim_end_matches('.');
-    if number.contains('.') { cuda_in(number) } else { cuda_of_digits(number).filter(|_| number.len() == 3) }
-}
-
-/// Parses digits: `128` is 12.8, and `92` is 9.2.
-fn cuda_of_digits(digits: &str) -> Option<CudaVersion> {
-    let (major, minor) = digits.split_at_checked(digits.len().checked_sub(1)?)?;
-    Some(CudaVersion::new(major.parse().ok()?, minor.parse().ok()?))
-}
-
-/// Parses the first two numbers of a version.
-fn cuda_in(text: &str) -> Option<CudaVersion> {
-    let mut numbers = text.split('.').map(|number| number.parse().ok());
-    Some(CudaVersion::new(numbers.next()??, numbers.next().unwrap_or(Some(0))?))
 }
 
 /// The libraries that a member needs from outside of the package, by soname. If known, each has the oldest suitable

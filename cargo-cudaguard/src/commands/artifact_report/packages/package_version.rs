@@ -1,6 +1,8 @@
-//! Versions of packages with all of their numbers, and clauses that accept them.
+//! Versions of packages with all of their numbers, clauses that accept them, and CUDA versions in their names.
 
 use std::cmp::Ordering;
+
+use cudaguard::internal::version::CudaVersion;
 
 use super::PackageKind;
 
@@ -73,6 +75,34 @@ impl<'a> Clause<'a> {
 /// Returns true if all clauses accept a version, or may accept it.
 pub(super) fn clauses_allow(kind: PackageKind, clauses: &str, version: &str) -> bool {
     numbers_of(version).is_none_or(|version| Clause::parse_all(kind, clauses).all(|clause| clause.allows(&version)))
+}
+
+/// Parses `cu128` in the local part of a version as CUDA 12.8.
+pub(super) fn cuda_of_tag(local: &str) -> Option<(&str, CudaVersion)> {
+    let tag = local.split('.').find(|part| part.starts_with("cu"))?;
+    Some((tag, cuda_of_digits(tag.strip_prefix("cu")?)?))
+}
+
+/// Parses a build string such as `cuda124py312h1_0` or `py3.11_cuda12.4_0` as CUDA 12.4. A major version alone is not a
+/// release.
+pub(super) fn cuda_of_build(build: &str) -> Option<CudaVersion> {
+    let (_, rest) = build.split_once("cuda")?;
+    let rest = rest.trim_start_matches(['_', '-']);
+    let end = rest.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(rest.len());
+    let number = rest[..end].trim_end_matches('.');
+    if number.contains('.') { cuda_in(number) } else { cuda_of_digits(number).filter(|_| number.len() == 3) }
+}
+
+/// Parses digits: `128` is 12.8, and `92` is 9.2.
+fn cuda_of_digits(digits: &str) -> Option<CudaVersion> {
+    let (major, minor) = digits.split_at_checked(digits.len().checked_sub(1)?)?;
+    Some(CudaVersion::new(major.parse().ok()?, minor.parse().ok()?))
+}
+
+/// Parses the first two numbers of a version.
+pub(super) fn cuda_in(text: &str) -> Option<CudaVersion> {
+    let mut numbers = text.split('.').map(|number| number.parse().ok());
+    Some(CudaVersion::new(numbers.next()??, numbers.next().unwrap_or(Some(0))?))
 }
 
 #[cfg(test)]
