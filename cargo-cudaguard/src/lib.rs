@@ -5,6 +5,7 @@
 #![deny(unsafe_code)]
 
 mod artifact;
+mod as_text;
 pub mod binary;
 mod cargo;
 mod cli;

@@ -5,16 +5,24 @@ use std::collections::{BTreeMap, BTreeSet};
 use cudaguard::internal::coverage::compatibility::Compatibility;
 use cudaguard::internal::policy::{LossKind, ReleaseRequirements};
 use cudaguard::internal::tables;
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 
-use super::release_facts::{ComparedGpu, DriverNeed, ReleaseFacts, describe_driver};
+use super::release_facts::{ComparedGpu, ReleaseFacts, describe_driver};
+use crate::as_text;
 use crate::binary::examined;
-use crate::host::machine::judge::gpu_answer::Service;
+use crate::host::machine::judge::gpu_answer::{OldestDriver, Service};
 
 /// A GPU whose support differs.
+#[derive(Serialize)]
 pub(super) struct GpuChange {
-    pub(super) cc: (u8, u8),
-    pub(super) newer: bool,
+    #[serde(serialize_with = "as_text::dotted_cc")]
+    cc: (u8, u8),
+    /// Set for the entry that also represents newer GPUs.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    newer: bool,
+    name: Option<&'static str>,
+    /// `gained`, `lost`, `improved`, `reduced`, `raised`, `lowered`.
+    pub(super) change: &'static str,
     pub(super) old: ComparedGpu,
     pub(super) new: ComparedGpu,
 }
@@ -29,8 +37,26 @@ pub(super) struct ValueChange {
     pub(super) new: String,
 }
 
+/// Bytes of GPU code of an architecture.
+#[derive(Serialize)]
+pub(super) struct SizeChange {
+    pub(super) arch: String,
+    pub(super) old: u64,
+    pub(super) new: u64,
+}
+
+/// A file that is guarded in only one of the releases; `None` if it is absent.
+#[derive(Serialize)]
+pub(super) struct GuardChange {
+    pub(super) name: String,
+    pub(super) old: Option<bool>,
+    pub(super) new: Option<bool>,
+}
+
 /// Support that the new release lacks.
+#[derive(Serialize)]
 pub(super) struct Loss {
+    #[serde(serialize_with = "write_kind")]
     pub(super) kind: LossKind,
     /// The GPUs or the file that it is about.
     pub(super) subject: String,
@@ -40,7 +66,13 @@ pub(super) struct Loss {
     pub(super) allowed: bool,
 }
 
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference to the field")]
+fn write_kind<S: Serializer>(kind: &LossKind, json: S) -> Result<S::Ok, S::Error> {
+    json.serialize_str(kind.name())
+}
+
 /// The comparison.
+#[derive(Serialize)]
 pub(super) struct ReleaseDiff {
     pub(super) old: ReleaseFacts,
     pub(super) new: ReleaseFacts,
@@ -49,21 +81,23 @@ pub(super) struct ReleaseDiff {
     pub(super) driver: Option<ValueChange>,
     pub(super) cudnn: Option<ValueChange>,
     pub(super) inside: Vec<ValueChange>,
+    #[serde(rename = "from_elsewhere")]
     pub(super) elsewhere: Vec<ValueChange>,
     pub(super) requires: Vec<ValueChange>,
-    pub(super) sizes: Vec<(String, u64, u64)>,
-    pub(super) guard: Vec<(String, Option<bool>, Option<bool>)>,
+    #[serde(rename = "gpu_code")]
+    pub(super) sizes: Vec<SizeChange>,
+    pub(super) guard: Vec<GuardChange>,
+    #[serde(rename = "lost")]
     pub(super) losses: Vec<Loss>,
 }
 
 impl ReleaseDiff {
     pub(super) fn new(old: ReleaseFacts, new: ReleaseFacts, policy: &ReleaseRequirements) -> Self {
-        let ccs: BTreeSet<(u8, u8)> = old.gpus.iter().chain(&new.gpus).map(|(cc, _)| *cc).collect();
+        let ccs: BTreeSet<(u8, u8)> = old.gpus.iter().chain(&new.gpus).map(|gpu| gpu.cc).collect();
         let (mut gpus, mut drivers) = (Vec::new(), Vec::new());
         for cc in &ccs {
             // Code that was added to a package without any, or removed from one, is a change of every GPU.
-            let change =
-                GpuChange { cc: *cc, newer: Some(cc) == ccs.last(), old: old.gpu_state(*cc), new: new.gpu_state(*cc) };
+            let change = GpuChange::new(*cc, Some(cc) == ccs.last(), old.gpu_state(*cc), new.gpu_state(*cc));
             if change.old.service != change.new.service {
                 gpus.push(change);
             } else if change.old.driver != change.new.driver {
@@ -90,14 +124,17 @@ impl ReleaseDiff {
         archs.dedup();
         let sizes = archs.into_iter().map(|arch| {
             let [old, new] = [&old, &new].map(|facts| facts.sizes.get(arch).copied().unwrap_or_default());
-            (arch.clone(), old, new)
+            SizeChange { arch: arch.clone(), old, new }
         });
         let sizes = sizes.collect();
         let files: BTreeSet<&String> = old.guarded.keys().chain(new.guarded.keys()).collect();
-        let states = files
-            .into_iter()
-            .map(|file| (file.clone(), old.guarded.get(file).copied(), new.guarded.get(file).copied()));
-        let guard: Vec<_> = states.filter(|(_, old, new)| old.unwrap_or_default() != new.unwrap_or_default()).collect();
+        let states = files.into_iter().map(|file| GuardChange {
+            name: file.clone(),
+            old: old.guarded.get(file).copied(),
+            new: new.guarded.get(file).copied(),
+        });
+        let is_change = |one: &GuardChange| one.old.unwrap_or_default() != one.new.unwrap_or_default();
+        let guard: Vec<_> = states.filter(is_change).collect();
         let mut diff = Self {
             inside: changed_values(&old.inside, &new.inside),
             elsewhere: changed_values(&old.elsewhere, &new.elsewhere),
@@ -134,7 +171,7 @@ impl ReleaseDiff {
         }
         for change in self.gpus.iter().chain(&self.drivers) {
             let runs = change.old.service.min(change.new.service) > Service::Unknown;
-            if runs && change.is_driver_raised() {
+            if runs && change.old.driver < change.new.driver {
                 losses.push(Loss {
                     kind: LossKind::Driver,
                     subject: change.label(),
@@ -161,14 +198,14 @@ impl ReleaseDiff {
                 allowed,
             });
         }
-        for (file, _, new) in self.guard.iter().filter(|(_, old, _)| *old == Some(true)) {
+        for change in self.guard.iter().filter(|change| change.old == Some(true)) {
             losses.push(Loss {
                 kind: LossKind::Guard,
-                subject: file.clone(),
-                old: "guarded".to_owned(),
-                new: if new.is_some() { "not guarded" } else { "absent" }.to_owned(),
+                subject: change.name.clone(),
+                old: describe_guard(change.old).to_owned(),
+                new: describe_guard(change.new).to_owned(),
                 // A file that was removed or renamed is no loss by itself.
-                allowed: policy.allow_loss.contains(&LossKind::Guard) || new.is_none(),
+                allowed: policy.allow_loss.contains(&LossKind::Guard) || change.new.is_none(),
             });
         }
         losses
@@ -183,33 +220,34 @@ impl ReleaseDiff {
 }
 
 impl GpuChange {
-    pub(super) fn example(&self) -> Option<&'static str> {
-        tables::gpu_examples(self.cc).first().copied()
+    fn new(cc: (u8, u8), newer: bool, old: ComparedGpu, new: ComparedGpu) -> Self {
+        let change = match (old.service, new.service) {
+            (Service::None, new) if new != Service::None => "gained",
+            (old, Service::None) if old != Service::None => "lost",
+            (old, new) if old < new => "improved",
+            (old, new) if old > new => "reduced",
+            _ if old.driver < new.driver => "raised",
+            _ => "lowered",
+        };
+        Self { cc, newer, name: tables::gpu_examples(cc).first().copied(), change, old, new }
     }
 
     /// `8.0 (A100)`.
     pub(super) fn label(&self) -> String {
-        match self.example() {
+        match self.name {
             _ if self.newer => format!("{} and newer", tables::dotted_cc(self.cc)),
             Some(name) => format!("{} ({name})", tables::dotted_cc(self.cc)),
             None => tables::dotted_cc(self.cc),
         }
     }
+}
 
-    /// `gained`, `lost`, `improved`, `reduced`, `raised`, `lowered`.
-    pub(super) fn kind(&self) -> &'static str {
-        match (self.old.service, self.new.service) {
-            (Service::None, new) if new != Service::None => "gained",
-            (old, Service::None) if old != Service::None => "lost",
-            (old, new) if old < new => "improved",
-            (old, new) if old > new => "reduced",
-            _ if self.is_driver_raised() => "raised",
-            _ => "lowered",
-        }
-    }
-
-    pub(super) fn is_driver_raised(&self) -> bool {
-        self.old.driver < self.new.driver
+/// Describes whether a file is guarded; `None` if it is absent.
+pub(super) const fn describe_guard(guarded: Option<bool>) -> &'static str {
+    match guarded {
+        None => "absent",
+        Some(true) => "guarded",
+        Some(false) => "not guarded",
     }
 }
 
@@ -234,8 +272,8 @@ fn is_required(policy: &ReleaseRequirements, cc: (u8, u8)) -> bool {
 }
 
 /// Returns true if a release may need this driver: it is not newer than the floor, or every driver may be needed.
-fn allows_driver(policy: &ReleaseRequirements, driver: Option<DriverNeed>) -> bool {
+fn allows_driver(policy: &ReleaseRequirements, driver: Option<OldestDriver>) -> bool {
     let supported = policy.driver_floor.and_then(|floor| tables::driver_supports(floor).least);
     policy.allow_loss.contains(&LossKind::Driver)
-        || driver.zip(supported).is_some_and(|((cuda, _), supported)| cuda <= supported)
+        || driver.zip(supported).is_some_and(|(driver, supported)| driver.cuda <= supported)
 }

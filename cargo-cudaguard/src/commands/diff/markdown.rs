@@ -2,9 +2,9 @@
 
 use std::fmt::Write as _;
 
-use super::compare::{ReleaseDiff, ValueChange};
+use super::compare::{GuardChange, ReleaseDiff, ValueChange, describe_guard};
 use super::release_facts::describe_driver;
-use super::wording::{describe_guard, describe_state, group_changes, labels, or_dash, size_rows, summary};
+use super::wording::{describe_state, group_changes, labels, or_dash, size_rows, summary};
 use crate::cli::markdown::{escape, push_table};
 
 pub(super) fn render_markdown(diff: &ReleaseDiff) -> String {
@@ -12,13 +12,13 @@ pub(super) fn render_markdown(diff: &ReleaseDiff) -> String {
     let _ = writeln!(text, "{}.", escape(&capitalized(&summary(diff))));
     let gpus = group_changes(&diff.gpus).into_iter().map(|group| {
         let (old, new) = (group[0].old, group[0].new);
-        vec![labels(&group), group[0].kind().to_owned(), describe_state(old), describe_state(new)]
+        vec![labels(&group), group[0].change.to_owned(), describe_state(old), describe_state(new)]
     });
     push_table(&mut text, &head(["GPU", "change", "old", "new"]), gpus);
     let drivers = group_changes(&diff.drivers).into_iter().map(|group| {
         let [old, new] =
             [group[0].old, group[0].new].map(|state| state.driver.map_or("any".to_owned(), describe_driver));
-        vec![labels(&group), group[0].kind().to_owned(), old, new]
+        vec![labels(&group), group[0].change.to_owned(), old, new]
     });
     push_table(&mut text, &head(["GPU", "oldest driver", "old", "new"]), drivers);
     let mut libraries = Vec::new();
@@ -36,10 +36,9 @@ pub(super) fn render_markdown(diff: &ReleaseDiff) -> String {
     push_table(&mut text, &head(["library", "where", "old", "new"]), libraries.into_iter());
     let sizes = size_rows(diff).into_iter().map(|(arch, old, new)| vec![arch, old, new]);
     push_table(&mut text, &head(["GPU code", "old", "new"]), sizes);
-    let guard = diff
-        .guard
-        .iter()
-        .map(|(file, old, new)| vec![file.clone(), describe_guard(*old).to_owned(), describe_guard(*new).to_owned()]);
+    let guard = diff.guard.iter().map(|GuardChange { name, old, new }| {
+        vec![name.clone(), describe_guard(*old).to_owned(), describe_guard(*new).to_owned()]
+    });
     push_table(&mut text, &head(["file", "old", "new"]), guard);
     let open = [("old", &diff.old), ("new", &diff.new)];
     let open = open

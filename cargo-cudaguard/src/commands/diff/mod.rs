@@ -1,7 +1,6 @@
 //! `diff`: which machines a new release gains and loses, compared with an old one.
 
 mod compare;
-mod json;
 mod markdown;
 mod release_facts;
 mod text;
@@ -16,7 +15,6 @@ use crate::cli::arguments::{DiffFormat, DiffOptions};
 use crate::cli::json_output;
 use crate::cli::report::{self, CliError, EXIT_ERROR, REFUSED};
 use compare::ReleaseDiff;
-use json::DiffView;
 use release_facts::ReleaseFacts;
 
 pub(crate) fn run_diff(env: &Env, options: &DiffOptions) -> Result<ExitCode, CliError> {
@@ -36,7 +34,7 @@ pub(crate) fn run_diff(env: &Env, options: &DiffOptions) -> Result<ExitCode, Cli
     report::print_result(&match options.format.get() {
         DiffFormat::Text => text::render_text(&diff),
         DiffFormat::Markdown => markdown::render_markdown(&diff),
-        DiffFormat::Json => json_output::render(&DiffView::new(&diff)),
+        DiffFormat::Json => json_output::render(&diff),
     })?;
     Ok(if diff.losses.iter().any(|loss| !loss.allowed) {
         ExitCode::from(REFUSED)

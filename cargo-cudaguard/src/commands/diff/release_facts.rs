@@ -3,10 +3,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
+use crate::as_text;
 use crate::knowledge::vendor;
 use cudaguard::internal::manifest::Requirement;
 use cudaguard::internal::tables;
-use cudaguard::internal::version::{CudaVersion, DriverRelease, Version};
+use cudaguard::internal::version::Version;
+use serde::Serialize;
 
 use crate::artifact::file_name;
 use crate::binary::examined::NotExamined;
@@ -19,36 +21,50 @@ use crate::host::machine::{Components, worst_service};
 const UNKNOWN_VERSION: &str = "version not known";
 
 /// A GPU generation, with the driver requirement of an artifact for it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub(super) struct ComparedGpu {
+    #[serde(rename = "by")]
     pub(super) service: Service,
-    pub(super) driver: Option<DriverNeed>,
+    pub(super) driver: Option<OldestDriver>,
 }
 
-/// A driver, by the CUDA version that it must support and its first release.
-pub(super) type DriverNeed = (CudaVersion, Option<DriverRelease>);
+/// The state of a GPU generation.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub(super) struct ReleaseGpu {
+    #[serde(serialize_with = "as_text::dotted_cc")]
+    pub(super) cc: (u8, u8),
+    #[serde(flatten)]
+    state: ComparedGpu,
+}
 
 /// The facts of a release that are compared.
+#[derive(Serialize)]
 pub(super) struct ReleaseFacts {
     pub(super) file: String,
+    #[serde(rename = "name")]
     pub(super) title: String,
+    #[serde(skip_serializing_if = "String::is_empty")]
     pub(super) processor: String,
-    /// The state of each GPU generation, by compute capability. The last entry also represents newer GPUs. Empty without GPU code.
-    pub(super) gpus: Vec<((u8, u8), ComparedGpu)>,
+    /// The GPU generations. The last one also represents newer GPUs. Empty without GPU code.
+    pub(super) gpus: Vec<ReleaseGpu>,
     /// The driver that it needs on any GPU, if it has no GPU code.
-    pub(super) driver: Option<DriverNeed>,
+    pub(super) driver: Option<OldestDriver>,
     /// The oldest cuDNN that a machine must have.
+    #[serde(serialize_with = "as_text::optional")]
     pub(super) cudnn: Option<Version>,
     /// NVIDIA's libraries inside, by name, with their versions.
     pub(super) inside: BTreeMap<String, BTreeSet<String>>,
     /// NVIDIA's libraries that must come from elsewhere, by name, with their sonames.
+    #[serde(rename = "from_elsewhere")]
     pub(super) elsewhere: BTreeMap<String, BTreeSet<String>>,
     /// Requirements of the package.
     pub(super) requires: BTreeMap<String, BTreeSet<String>>,
     /// Bytes of GPU code by architecture.
+    #[serde(rename = "gpu_code")]
     pub(super) sizes: BTreeMap<String, u64>,
     /// Files that use CUDA, and whether they are guarded.
     pub(super) guarded: BTreeMap<String, bool>,
+    #[serde(rename = "not_judged", skip_serializing_if = "Vec::is_empty", serialize_with = "as_text::each")]
     pub(super) not_examined: Vec<NotExamined>,
 }
 
@@ -56,7 +72,7 @@ impl ReleaseFacts {
     /// Returns its state on a GPU. A release without any GPU code has no code for it.
     pub(super) fn gpu_state(&self, cc: (u8, u8)) -> ComparedGpu {
         let none = ComparedGpu { service: Service::None, driver: None };
-        self.gpus.iter().find(|(own, _)| *own == cc).map_or(none, |(_, state)| *state)
+        self.gpus.iter().find(|gpu| gpu.cc == cc).map_or(none, |gpu| gpu.state)
     }
 
     pub(super) fn read(path: &Path) -> Result<Self, CliError> {
@@ -74,7 +90,7 @@ impl ReleaseFacts {
             // The first driver of a GPU that no table has is newer than any of these.
             let needs_driver = service != Service::None && *cc != newer;
             let driver = needs_driver.then(|| oldest_driver(&distinct, Some(*cc))).flatten();
-            Some((*cc, ComparedGpu { service, driver }))
+            Some(ReleaseGpu { cc: *cc, state: ComparedGpu { service, driver } })
         });
         let gpus = gpus.collect();
         let mut sizes: BTreeMap<String, u64> = BTreeMap::new();
@@ -127,16 +143,15 @@ impl ReleaseFacts {
 }
 
 /// Returns the oldest driver that certainly runs the artifact on any GPU, or on this one. `None`: every known one does.
-fn oldest_driver(units: &[Components], cc: Option<(u8, u8)>) -> Option<DriverNeed> {
-    let needs = driver_needs(units, &machine_with_gpu(cc));
-    needs.certain().map(|OldestDriver { cuda, release }| (cuda, release))
+fn oldest_driver(units: &[Components], cc: Option<(u8, u8)>) -> Option<OldestDriver> {
+    driver_needs(units, &machine_with_gpu(cc)).certain()
 }
 
 fn insert(map: &mut BTreeMap<String, BTreeSet<String>>, name: &str, value: String) {
     map.entry(name.to_owned()).or_default().insert(value);
 }
 
-pub(super) fn describe_driver((cuda, release): DriverNeed) -> String {
+pub(super) fn describe_driver(OldestDriver { cuda, release }: OldestDriver) -> String {
     match release {
         Some(release) => format!("{release} (CUDA {cuda})"),
         None => format!("CUDA {cuda}"),

@@ -4,9 +4,9 @@ use std::fmt::Write as _;
 
 use cudaguard::internal::sanitize;
 
-use super::compare::{ReleaseDiff, ValueChange};
+use super::compare::{GuardChange, ReleaseDiff, ValueChange, describe_guard};
 use super::release_facts::describe_driver;
-use super::wording::{describe_guard, describe_state, group_changes, labels, or_dash, size_rows, summary};
+use super::wording::{describe_state, group_changes, labels, or_dash, size_rows, summary};
 
 pub(super) fn render_text(diff: &ReleaseDiff) -> String {
     let mut text = String::new();
@@ -21,7 +21,7 @@ pub(super) fn render_text(diff: &ReleaseDiff) -> String {
     for group in group_changes(&diff.gpus) {
         let (old, new) = (group[0].old, group[0].new);
         let change = format!("{} → {}", describe_state(old), describe_state(new));
-        push_line(&mut text, &format!("  {:<9} {}: {change}", group[0].kind(), labels(&group)));
+        push_line(&mut text, &format!("  {:<9} {}: {change}", group[0].change, labels(&group)));
     }
     if !diff.drivers.is_empty() || diff.driver.is_some() {
         push_line(&mut text, "oldest driver");
@@ -29,7 +29,7 @@ pub(super) fn render_text(diff: &ReleaseDiff) -> String {
     for group in group_changes(&diff.drivers) {
         let [old, new] =
             [group[0].old, group[0].new].map(|state| state.driver.map_or("any".to_owned(), describe_driver));
-        push_line(&mut text, &format!("  {:<9} {}: {old} → {new}", group[0].kind(), labels(&group)));
+        push_line(&mut text, &format!("  {:<9} {}: {old} → {new}", group[0].change, labels(&group)));
     }
     if let Some(change) = &diff.driver {
         push_line(&mut text, &format!("  any GPU: {} → {}", or_dash(&change.old), or_dash(&change.new)));
@@ -58,8 +58,8 @@ pub(super) fn render_text(diff: &ReleaseDiff) -> String {
     if !diff.guard.is_empty() {
         push_line(&mut text, "guard");
     }
-    for (file, old, new) in &diff.guard {
-        push_line(&mut text, &format!("  {file}: {} → {}", describe_guard(*old), describe_guard(*new)));
+    for GuardChange { name, old, new } in &diff.guard {
+        push_line(&mut text, &format!("  {name}: {} → {}", describe_guard(*old), describe_guard(*new)));
     }
     for (side, facts) in [("old", &diff.old), ("new", &diff.new)] {
         for part in &facts.not_examined {

@@ -2,7 +2,7 @@
 
 use cudaguard::internal::policy::LossKind;
 
-use super::compare::{GpuChange, ReleaseDiff};
+use super::compare::{GpuChange, ReleaseDiff, SizeChange};
 use super::release_facts::{ComparedGpu, describe_driver};
 
 /// `1.2 MB`.
@@ -12,15 +12,6 @@ pub(super) fn describe_size(bytes: u64) -> String {
         1..1000 => format!("{bytes} B"),
         1000..1_000_000 => format!("{} kB", bytes / 1000),
         _ => format!("{}.{} MB", bytes / 1_000_000, bytes / 100_000 % 10),
-    }
-}
-
-/// Describes whether a file is guarded; `None` if it is absent.
-pub(super) const fn describe_guard(guarded: Option<bool>) -> &'static str {
-    match guarded {
-        None => "absent",
-        Some(true) => "guarded",
-        Some(false) => "not guarded",
     }
 }
 
@@ -75,11 +66,16 @@ pub(super) fn summary(diff: &ReleaseDiff) -> String {
 
 /// Rows for the size of GPU code: archs whose size differs, and the sum.
 pub(super) fn size_rows(diff: &ReleaseDiff) -> Vec<(String, String, String)> {
-    let old = diff.sizes.iter().map(|(_, old, _)| old).sum();
-    let all = ("all".to_owned(), old, diff.sizes.iter().map(|(.., new)| new).sum());
-    let rows = diff.sizes.iter().chain((!diff.sizes.is_empty()).then_some(&all));
-    let rows = rows.map(|(arch, old, new)| (arch.clone(), describe_size(*old), describe_size(*new)));
-    rows.filter(|(arch, old, new)| old != new || arch == "all").collect()
+    let mut rows = Vec::new();
+    for SizeChange { arch, old, new } in &diff.sizes {
+        rows.push((arch.clone(), describe_size(*old), describe_size(*new)));
+    }
+    rows.retain(|(_, old, new)| old != new);
+    if !diff.sizes.is_empty() {
+        let (old, new) = diff.sizes.iter().fold((0, 0), |(old, new), size| (old + size.old, new + size.new));
+        rows.push(("all".to_owned(), describe_size(old), describe_size(new)));
+    }
+    rows
 }
 
 #[cfg(test)]

@@ -2,7 +2,6 @@
 
 use crate::binary::kernels::Coverage;
 use crate::host::machine::Components;
-use crate::host::machine::judge::gpu_answer::DriverView;
 use crate::host::machine::oldest_driver::{self, DriverNeeds, OldestDriver, machine_with_gpu};
 use cudaguard::internal::tables;
 use serde::{Serialize, Serializer};
@@ -47,17 +46,16 @@ impl Serialize for Needs {
             from: Option<String>,
             to: Option<String>,
             #[serde(flatten)]
-            driver: Option<DriverView>,
-            sure_from: Option<DriverView>,
+            driver: Option<OldestDriver>,
+            sure_from: Option<OldestDriver>,
         }
 
         let DriverNeeds { driver, guaranteed_from } = self.needs;
-        let view = |OldestDriver { cuda, release }| DriverView::new(cuda, release);
         let needs = NeedsView {
             from: self.gpus.map(|(from, _)| tables::dotted_cc(from)),
             to: self.gpus.map(|(_, to)| tables::dotted_cc(to)),
-            driver: driver.map(view),
-            sure_from: guaranteed_from.map(view),
+            driver,
+            sure_from: guaranteed_from,
         };
         needs.serialize(json)
     }

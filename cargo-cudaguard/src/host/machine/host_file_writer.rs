@@ -3,8 +3,8 @@
 #![expect(clippy::ref_option, clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference to the field")]
 
 use std::collections::BTreeMap;
-use std::fmt::Display;
 
+pub(super) use crate::as_text::optional as text;
 use crate::knowledge::vendor;
 use serde::ser::SerializeMap as _;
 use serde::{Serialize, Serializer};
@@ -41,13 +41,6 @@ impl Serialize for LoaderVersion {
             Self::Version(version) => json.collect_str(version),
             Self::Minor(major, minor) => json.collect_str(&format_args!("{major}.{minor}")),
         }
-    }
-}
-
-pub(super) fn text<T: Display, S: Serializer>(value: &Option<T>, json: S) -> Result<S::Ok, S::Error> {
-    match value {
-        Some(value) => json.collect_str(value),
-        None => json.serialize_none(),
     }
 }
 

@@ -4,6 +4,7 @@
 
 use std::collections::BTreeSet;
 
+pub use super::judge::gpu_answer::OldestDriver;
 use super::{Components, Driver, Gpu, Machine};
 use crate::binary::file::TargetOs;
 use crate::host::machine::judge::gpu_answer::{GpuAnswer, Service};
@@ -12,15 +13,6 @@ use cudaguard::internal::finding::Code;
 use cudaguard::internal::manifest::Requirement;
 use cudaguard::internal::tables;
 use cudaguard::internal::version::{CudaVersion, DriverRelease};
-
-/// A driver, as CUDA version and as release.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct OldestDriver {
-    /// The CUDA version that it must support.
-    pub cuda: CudaVersion,
-    /// The first release that is known to support it; `None` if no such release is known.
-    pub release: Option<DriverRelease>,
-}
 
 /// The driver requirement of files on a GPU.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

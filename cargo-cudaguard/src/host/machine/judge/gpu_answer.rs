@@ -3,6 +3,7 @@
 
 use std::fmt;
 
+use crate::as_text;
 use crate::host::machine::HostGpu;
 use crate::knowledge::jetpack::jetpack_for;
 use cudaguard::internal::manifest::{GpuCoverage, Manifest, PtxFallback, Requirement};
@@ -11,7 +12,8 @@ use cudaguard::internal::version::{CudaVersion, DriverRelease};
 use serde::{Serialize, Serializer};
 
 /// The support of a GPU by the code of a component; the better, the greater.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Service {
     /// No code.
     None,
@@ -126,18 +128,15 @@ fn apply_forced_ptx(by: GpuCoverage, ptx_fallback: PtxFallback) -> Option<(GpuCo
     }
 }
 
-/// A driver: the CUDA version that it supports, and its first release.
-#[derive(Serialize)]
-pub struct DriverView {
-    cuda: String,
-    release: Option<String>,
-}
-
-impl DriverView {
-    /// Creates the JSON of this driver.
-    pub fn new(cuda: CudaVersion, release: Option<DriverRelease>) -> Self {
-        Self { cuda: cuda.to_string(), release: release.map(|release| release.to_string()) }
-    }
+/// A driver, as CUDA version and as release.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+pub struct OldestDriver {
+    /// The CUDA version that it must support.
+    #[serde(serialize_with = "as_text::value")]
+    pub cuda: CudaVersion,
+    /// The first release that is known to support it; `None` if no such release is known.
+    #[serde(serialize_with = "as_text::optional")]
+    pub release: Option<DriverRelease>,
 }
 
 impl Serialize for GpuAnswer {
@@ -151,8 +150,8 @@ impl Serialize for GpuAnswer {
             #[serde(skip_serializing_if = "str::is_empty")]
             code: &'a str,
             containers: Option<ContainersView>,
-            driver: Option<DriverView>,
-            sure_from: Option<DriverView>,
+            driver: Option<OldestDriver>,
+            sure_from: Option<OldestDriver>,
         }
 
         #[derive(Serialize)]
@@ -170,8 +169,8 @@ impl Serialize for GpuAnswer {
             by: self.service.name(),
             code: &self.code,
             containers: self.containers.map(|(serve, of)| ContainersView { serve, of }),
-            driver: self.cuda.map(|cuda| DriverView::new(cuda, release)),
-            sure_from: self.guaranteed_from.map(|(cuda, release)| DriverView::new(cuda, Some(release))),
+            driver: self.cuda.map(|cuda| OldestDriver { cuda, release }),
+            sure_from: self.guaranteed_from.map(|(cuda, release)| OldestDriver { cuda, release: Some(release) }),
         };
         view.serialize(json)
     }
