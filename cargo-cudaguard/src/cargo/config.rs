@@ -65,32 +65,23 @@ impl Config {
 
     /// Returns the string of a dotted key, from its variable (`CARGO_BUILD_TARGET_DIR`) or a file.
     pub(crate) fn string_value(&self, key: &[&str]) -> Option<String> {
-        self.find_value(key).map(|(_, value)| value).and_then(|found| match found {
-            ConfigValue::Variable(text) => Some(text),
-            ConfigValue::Value(value) => value.as_str().map(str::to_owned),
-        })
+        self.find_value(key)?.1.as_str().map(str::to_owned)
     }
 
     /// Returns the boolean of a dotted key; false if it is not set.
     pub(crate) fn bool_value(&self, key: &[&str]) -> bool {
-        self.find_value(key).is_some_and(|(_, found)| match found {
-            ConfigValue::Variable(text) => text == "true",
-            ConfigValue::Value(value) => value.as_bool().unwrap_or(false),
-        })
+        match self.find_value(key) {
+            Some((_, Value::String(text))) => text == "true",
+            Some((_, value)) => value.as_bool().unwrap_or(false),
+            None => false,
+        }
     }
 
-    /// Returns the program and arguments of a dotted key. As in cargo, a string is split at blanks and a list is not
-    /// split. A program with a slash is relative to the base directory of its layer.
+    /// Returns the program and arguments of a dotted key. A program with a slash is relative to the base directory of
+    /// its layer.
     pub(crate) fn program_with_args(&self, key: &[&str]) -> Option<Words> {
-        let (base, found) = self.find_value(key)?;
-        let mut words: Vec<String> = match found {
-            ConfigValue::Variable(text) => text.split_whitespace().map(str::to_owned).collect(),
-            ConfigValue::Value(Value::String(text)) => text.split_whitespace().map(str::to_owned).collect(),
-            ConfigValue::Value(Value::Array(items)) => {
-                items.iter().filter_map(|item| item.as_str().map(str::to_owned)).collect()
-            }
-            ConfigValue::Value(_) => return None,
-        };
+        let (base, value) = self.find_value(key)?;
+        let mut words = words_of(&value)?;
         let first = words.first_mut()?;
         if first.contains('/') {
             *first = base.join(&*first).to_string_lossy().into_owned();
@@ -100,36 +91,22 @@ impl Config {
 
     /// Returns the expansion of an alias if the configuration defines it.
     pub(crate) fn alias_words(&self, name: &str) -> Option<Vec<String>> {
-        let text = match self.find_value(&["alias", name])?.1 {
-            ConfigValue::Variable(text) => text,
-            ConfigValue::Value(Value::String(text)) => text.clone(),
-            ConfigValue::Value(Value::Array(items)) => {
-                return items.iter().map(|item| item.as_str().map(str::to_owned)).collect();
-            }
-            ConfigValue::Value(_) => return None,
-        };
-        Some(text.split_whitespace().map(str::to_owned).collect())
+        words_of(&self.find_value(&["alias", name])?.1)
     }
 
     /// Returns a program without arguments (a compiler or a wrapper) by its dotted key. As in cargo, blanks are part of
     /// the name, and a program with a slash is relative to the base directory of its layer.
     pub(crate) fn program_path(&self, key: &[&str]) -> Option<String> {
-        let (base, found) = self.find_value(key)?;
-        let name = match found {
-            ConfigValue::Variable(text) => text,
-            ConfigValue::Value(value) => value.as_str()?.to_owned(),
-        };
-        Some(if name.contains('/') { base.join(name).to_string_lossy().into_owned() } else { name })
+        let (base, value) = self.find_value(key)?;
+        let name = value.as_str()?;
+        Some(if name.contains('/') { base.join(name).to_string_lossy().into_owned() } else { name.to_owned() })
     }
 
     /// Returns the strings of a key that accepts one string or a list (`build.target`).
     pub(crate) fn string_values(&self, key: &[&str]) -> Vec<String> {
         match self.find_value(key) {
-            Some((_, ConfigValue::Variable(text))) => vec![text],
-            Some((_, ConfigValue::Value(Value::String(text)))) => vec![text.clone()],
-            Some((_, ConfigValue::Value(Value::Array(items)))) => {
-                items.iter().filter_map(|item| item.as_str().map(str::to_owned)).collect()
-            }
+            Some((_, Value::String(text))) => vec![text],
+            Some((_, Value::Array(items))) => strings_of(&items),
             _ => Vec::new(),
         }
     }
@@ -177,22 +154,31 @@ impl Config {
         variables
     }
 
-    fn find_value(&self, key: &[&str]) -> Option<(&Path, ConfigValue<'_>)> {
+    /// Returns a value and the base directory of its layer. That of a variable is a string.
+    fn find_value(&self, key: &[&str]) -> Option<(&Path, Value)> {
         for layer in &self.given {
             if let Some(value) = lookup(&layer.table, key) {
-                return Some((&layer.base, ConfigValue::Value(value)));
+                return Some((&layer.base, value.clone()));
             }
         }
         if let Some(text) = self.env.var(&variable_name(key)) {
-            return Some((Path::new(""), ConfigValue::Variable(text)));
+            return Some((Path::new(""), Value::String(text)));
         }
-        self.files.iter().find_map(|layer| Some((layer.base.as_path(), ConfigValue::Value(lookup(&layer.table, key)?))))
+        self.files.iter().find_map(|layer| Some((layer.base.as_path(), lookup(&layer.table, key)?.clone())))
     }
 }
 
-enum ConfigValue<'a> {
-    Variable(String),
-    Value(&'a Value),
+/// Returns the words of a command line. As in cargo, a string is split at blanks and a list is not split.
+fn words_of(value: &Value) -> Option<Vec<String>> {
+    match value {
+        Value::String(text) => Some(text.split_whitespace().map(str::to_owned).collect()),
+        Value::Array(items) => Some(strings_of(items)),
+        _ => None,
+    }
+}
+
+fn strings_of(items: &[Value]) -> Vec<String> {
+    items.iter().filter_map(|item| item.as_str().map(str::to_owned)).collect()
 }
 
 impl Layer {

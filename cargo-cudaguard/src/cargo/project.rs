@@ -10,6 +10,7 @@ use std::process::{Child, Command, Stdio};
 use cargo_metadata::{Metadata, MetadataCommand, TargetKind};
 use cudaguard::internal::env::Env;
 use cudaguard::internal::files;
+use cudaguard::internal::glob;
 use cudaguard::internal::is_device_code;
 use cudaguard::internal::lock::is_locked;
 use cudaguard::internal::pipeline::script_names_cuda;
@@ -347,11 +348,11 @@ fn package_from_metadata(
         }
         let (kind, made) = if target.kind.contains(&TargetKind::Bin) {
             // An integration test may start any program of the package, so cargo builds them too.
-            let is_named = call.bins.iter().any(|pattern| glob_matches(pattern, &target.name));
+            let is_named = call.bins.iter().any(|pattern| glob::matches(pattern, &target.name));
             let made = !named || call.all_bins || call.all_targets || is_named;
             (ArtifactKind::Bin, made || tests && call.others)
         } else if target.kind.contains(&TargetKind::Example) {
-            let is_named = call.examples.iter().any(|pattern| glob_matches(pattern, &target.name));
+            let is_named = call.examples.iter().any(|pattern| glob::matches(pattern, &target.name));
             let made = call.all_examples || call.all_targets || is_named;
             let kind = if c_library { ArtifactKind::ExampleCdylib } else { ArtifactKind::Example };
             (kind, (c_library || program) && (made || tests && !named))
@@ -428,20 +429,7 @@ fn spec_matches(spec: &str, package: &Package) -> bool {
         }
     }
     let (name, version) = rest.split_once(['@', ':']).unwrap_or((rest, ""));
-    glob_matches(name, &package.name) && package.version.starts_with(version)
-}
-
-/// Matches the wildcards `*` and `?` of cargo's patterns.
-fn glob_matches(pattern: &str, text: &str) -> bool {
-    match pattern.chars().next() {
-        None => text.is_empty(),
-        Some('*') => {
-            let rest = &pattern[1..];
-            text.char_indices().map(|(at, _)| at).chain([text.len()]).any(|at| glob_matches(rest, &text[at..]))
-        }
-        Some('?') => text.chars().next().is_some_and(|c| glob_matches(&pattern[1..], &text[c.len_utf8()..])),
-        Some(c) => text.strip_prefix(c).is_some_and(|text| glob_matches(&pattern[c.len_utf8()..], text)),
-    }
+    glob::matches(name, &package.name) && package.version.starts_with(version)
 }
 
 /// Returns the name of the profile, and whether it is a release profile. A custom profile inherits this. `None`: the

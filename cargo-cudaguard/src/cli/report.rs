@@ -3,6 +3,7 @@
 use crate::verdict::Verdict;
 use std::fmt::Display;
 use std::io::Write as _;
+use std::path::Path;
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 use std::thread;
@@ -89,6 +90,15 @@ const EXIT_NOT_FOUND: u8 = 3;
 /// Exit status of a refused start, used by the shim, `run` and `exec`.
 pub(crate) const EXIT_REFUSED: u8 = 78;
 
+/// Returns the exit status of a verdict.
+pub(crate) fn exit_status(verdict: Verdict) -> ExitCode {
+    match verdict {
+        Verdict::Runs => ExitCode::SUCCESS,
+        Verdict::Unknown => ExitCode::from(EXIT_ERROR),
+        Verdict::Refused => ExitCode::from(REFUSED),
+    }
+}
+
 /// An error that ends the command early.
 #[derive(Debug)]
 pub(crate) struct CliError {
@@ -100,6 +110,11 @@ impl CliError {
     /// Creates an error for input that could not be examined, with the reason.
     pub(crate) fn operational(text: impl Display) -> Self {
         Self { status: EXIT_ERROR, text: text.to_string() }
+    }
+
+    /// Creates the error for a file that cannot be written.
+    pub(crate) fn cannot_write(path: &Path, error: &std::io::Error) -> Self {
+        Self::operational(format_args!("cannot write {}: {error}", path.display()))
     }
 
     /// Returns the text.

@@ -18,7 +18,9 @@ use cudaguard::internal::files;
 use cudaguard::internal::finding::{MessageTemplate, Values};
 use cudaguard::internal::guard::check_target;
 
+use crate::cargo::project::absolute_path;
 use crate::cli::arguments::{Options, SealArgs};
+use crate::cli::platform;
 use crate::cli::report::CliError;
 use crate::commands::cmake::job::{CmakeJob, target_triple};
 use crate::commands::cmake::target_properties::{BY_OPTIONS, HEAD, TargetDescription};
@@ -30,7 +32,7 @@ const NO_GUARD: &str = "unguarded";
 const MADE_OF: &str = "made-of";
 
 pub(crate) fn run_embed(env: &Env, options: &Options) -> Result<ExitCode, CliError> {
-    let output = absolute_path(&options.output)?;
+    let output = absolute_path(&options.output);
     let text_in_c = match output.extension().and_then(OsStr::to_str) {
         Some("o" | "obj") => false,
         Some("c") => true,
@@ -42,11 +44,11 @@ pub(crate) fn run_embed(env: &Env, options: &Options) -> Result<ExitCode, CliErr
         }
     };
     let dir = output.parent().unwrap_or(Path::new("/"));
-    fs::create_dir_all(dir).map_err(|error| cannot_write(dir, &error))?;
+    fs::create_dir_all(dir).map_err(|error| CliError::cannot_write(dir, &error))?;
     let known = facts_of(&output);
     let before = files::read_text(&known).unwrap_or_default();
-    let mut facts = options_as_facts(env, options, dir)?;
-    files::write_regular(&known, facts.as_bytes()).map_err(|error| cannot_write(&known, &error))?;
+    let mut facts = options_as_facts(options, dir)?;
+    files::write_regular(&known, facts.as_bytes()).map_err(|error| CliError::cannot_write(&known, &error))?;
     let job = CmakeJob::from_facts(TargetDescription::from_options_file(&known)?)?;
     let mut files = Vec::new();
     let made = (|| {
@@ -68,7 +70,7 @@ pub(crate) fn run_embed(env: &Env, options: &Options) -> Result<ExitCode, CliErr
             return write_if_different(&known, &facts);
         }
         if text_in_c {
-            files::write_regular(&output, text.as_bytes()).map_err(|error| cannot_write(&output, &error))?;
+            files::write_regular(&output, text.as_bytes()).map_err(|error| CliError::cannot_write(&output, &error))?;
         } else {
             let tool = &job.facts.tool;
             unguarded = guard::compile_whole(tool, &descriptor, &inputs.component, inputs.target, &output)?;
@@ -97,13 +99,13 @@ pub(crate) fn run_embed(env: &Env, options: &Options) -> Result<ExitCode, CliErr
         for file in &files {
             rules.push_str(&make_target(file));
         }
-        files::write_regular(depfile, rules.as_bytes()).map_err(|error| cannot_write(depfile, &error))?;
+        files::write_regular(depfile, rules.as_bytes()).map_err(|error| CliError::cannot_write(depfile, &error))?;
     }
     Ok(ExitCode::SUCCESS)
 }
 
 pub(crate) fn run_seal(env: &Env, sealing: &SealArgs) -> Result<ExitCode, CliError> {
-    let file = absolute_path(&sealing.file)?;
+    let file = absolute_path(&sealing.file);
     let mut guards = sealing.objects.iter().chain(&sealing.guard).filter(|object| facts_of(object).is_file());
     let guard = sealing.guard.as_ref().or_else(|| guards.next()).ok_or_else(|| {
         CliError::operational(format_args!(
@@ -111,12 +113,12 @@ pub(crate) fn run_seal(env: &Env, sealing: &SealArgs) -> Result<ExitCode, CliErr
             sealing.file.display()
         ))
     })?;
-    let mut facts = TargetDescription::from_options_file(&absolute_path(&facts_of(guard))?)?;
+    let mut facts = TargetDescription::from_options_file(&absolute_path(facts_of(guard)))?;
     for object in &sealing.objects {
-        facts.objects.push(absolute_path(object)?);
+        facts.objects.push(absolute_path(object));
     }
     let job = CmakeJob::from_facts(facts)?;
-    let output = sealing.output.as_deref().map(absolute_path).transpose()?;
+    let output = sealing.output.as_deref().map(absolute_path);
     if job.facts.unguarded.is_some() {
         if let Some(output) = &output {
             seal::copy_file(&file, output)?;
@@ -156,7 +158,7 @@ fn facts_of(guard: &Path) -> PathBuf {
 }
 
 /// Converts the options to the text of a facts file.
-fn options_as_facts(env: &Env, options: &Options, dir: &Path) -> Result<String, CliError> {
+fn options_as_facts(options: &Options, dir: &Path) -> Result<String, CliError> {
     let tool = parse_compiler(&options.compiler);
     let triple = target_triple(&tool)?;
     let source = check_exists("--source", &options.source)?;
@@ -181,10 +183,10 @@ fn options_as_facts(env: &Env, options: &Options, dir: &Path) -> Result<String, 
     ];
     pairs.extend(tool.flags.iter().map(|flag| ("compiler-flag", flag.clone())));
     if let Some(policy) = &options.policy {
-        pairs.push(("policy", path(&absolute_path(policy)?)));
+        pairs.push(("policy", path(&absolute_path(policy))));
     }
     if let Some(nvcc) = &options.nvcc {
-        let nvcc = find_program(env, nvcc)?;
+        let nvcc = find_program(nvcc)?;
         pairs.push(("cuda-compiler", path(&nvcc)));
         pairs.push(("cuda-compiler-id", "NVIDIA".to_owned()));
         pairs.push(("cuda-source", "its kernels".to_owned()));
@@ -196,7 +198,7 @@ fn options_as_facts(env: &Env, options: &Options, dir: &Path) -> Result<String, 
     pairs.extend(options.nvcc_flags.iter().map(|flags| ("flags", flags.clone())));
     for (key, dirs) in [("include", &options.includes), ("link-directory", &options.libraries)] {
         for dir in dirs {
-            pairs.push((key, path(&absolute_path(dir)?)));
+            pairs.push((key, path(&absolute_path(dir))));
         }
     }
     if let Some(root) = &options.toolkit {
@@ -221,7 +223,7 @@ fn write_if_different(path: &Path, text: &str) -> Result<(), CliError> {
     if files::read_text(path).is_ok_and(|kept| kept == text) {
         return Ok(());
     }
-    files::write_regular(path, text.as_bytes()).map_err(|error| cannot_write(path, &error))
+    files::write_regular(path, text.as_bytes()).map_err(|error| CliError::cannot_write(path, &error))
 }
 
 /// Parses a compiler: the path of a program, or a command line such as `ccache gcc -m64`.
@@ -235,27 +237,18 @@ fn parse_compiler(words: &str) -> Tool {
 }
 
 /// Resolves a program: a path, or a name that is searched in `PATH`.
-fn find_program(env: &Env, program: &Path) -> Result<PathBuf, CliError> {
+fn find_program(program: &Path) -> Result<PathBuf, CliError> {
     if program.components().count() > 1 {
         return check_exists("--nvcc", program);
     }
-    let path = env.var_os("PATH").unwrap_or_default();
-    let there = std::env::split_paths(&path).map(|dir| dir.join(program)).find(|file| file.is_file());
-    there.ok_or_else(|| CliError::operational(format_args!("--nvcc {}: is not in PATH", program.display())))
+    let found = platform::find_program(program.as_os_str());
+    found.ok_or_else(|| CliError::operational(format_args!("--nvcc {}: is not in PATH", program.display())))
 }
 
 /// Returns the absolute path of an option's value, or an error if nothing exists there.
 fn check_exists(option: &str, path: &Path) -> Result<PathBuf, CliError> {
-    let whole = absolute_path(path)?;
+    let whole = absolute_path(path);
     fs::metadata(&whole)
         .map_err(|error| CliError::operational(format_args!("{option} {}: {error}", path.display())))?;
     Ok(whole)
-}
-
-fn absolute_path(path: &Path) -> Result<PathBuf, CliError> {
-    std::path::absolute(path).map_err(|error| CliError::operational(format_args!("{}: {error}", path.display())))
-}
-
-fn cannot_write(path: &Path, error: &std::io::Error) -> CliError {
-    CliError::operational(format_args!("cannot write {}: {error}", path.display()))
 }

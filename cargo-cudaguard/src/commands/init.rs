@@ -445,8 +445,7 @@ fn write_new_file(changes: &mut Changes, path: &Path, content: &str) -> Result<(
         return Ok(());
     }
     if !changes.dry_run {
-        create_file(path, content)
-            .map_err(|error| CliError::operational(format_args!("cannot write {}: {error}", path.display())))?;
+        create_file(path, content).map_err(|error| CliError::cannot_write(path, &error))?;
     }
     changes.done("wrote", "write", path.display());
     Ok(())

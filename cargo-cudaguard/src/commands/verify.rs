@@ -18,7 +18,7 @@ use cudaguard::internal::finding::Finding;
 
 use crate::cli::arguments::{Output, VerifyOptions};
 use crate::cli::findings;
-use crate::cli::report::{self, CliError, EXIT_ERROR, REFUSED};
+use crate::cli::report::{self, CliError};
 use crate::commands::release::Gate;
 use crate::verdict::Verdict;
 
@@ -53,7 +53,8 @@ pub(crate) fn run_verify(env: &Env, question: &VerifyOptions) -> Result<ExitCode
         let files: Vec<_> = answers.iter().map(|answer| (answer.file.to_owned(), answer.findings())).collect();
         report::print_result(&findings::files_to_sarif(&files))?;
     }
-    Ok(exit_status(&answers))
+    let worst = answers.iter().map(FileAnswer::verdict).max();
+    Ok(report::exit_status(worst.unwrap_or(Verdict::Runs)))
 }
 
 /// Opens one file, and checks it on the machines and against the requirements of a release. If a release is checked,
@@ -105,13 +106,4 @@ fn print_answer(
 fn stale_exceptions(gate: &Gate, answers: &[FileAnswer<'_>]) -> Vec<Finding> {
     let reports: Vec<_> = answers.iter().filter_map(|answer| Some((answer.file, answer.release.as_ref()?))).collect();
     if gate.has_requirements() { gate.stale_exceptions(&reports) } else { Vec::new() }
-}
-
-/// Returns the exit status of all answers.
-fn exit_status(answers: &[FileAnswer<'_>]) -> ExitCode {
-    match answers.iter().map(FileAnswer::verdict).max() {
-        Some(Verdict::Refused) => ExitCode::from(REFUSED),
-        Some(Verdict::Unknown) => ExitCode::from(EXIT_ERROR),
-        Some(Verdict::Runs) | None => ExitCode::SUCCESS,
-    }
 }

@@ -46,6 +46,11 @@ impl Finding {
         Self { code, severity, component, subject, message, hint, facts: Box::default() }
     }
 
+    /// Returns the first line of the message.
+    pub fn first_line(&self) -> &str {
+        self.message.lines().next().unwrap_or_default()
+    }
+
     /// Sets the component.
     #[must_use]
     pub fn with_component(mut self, component: impl Into<String>) -> Self {

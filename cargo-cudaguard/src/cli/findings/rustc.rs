@@ -65,7 +65,7 @@ impl MessageFormat {
             Severity::Warning => ("warning", "warning"),
             Severity::Info => ("note", "info"),
         };
-        let first = finding.message.lines().next().unwrap_or_default();
+        let first = finding.first_line();
         let short = || format!("{manifest}:1:1: {level}[{}]: {first}\n", finding.code);
         let mut rendered = if self.short { short() } else { finding.render() + "\n" };
         if self.ansi {

@@ -12,7 +12,7 @@ use cudaguard::internal::finding::{Code, Finding};
 use cudaguard::internal::version::CudaVersion;
 
 use crate::cli::arguments::ChooseOptions;
-use crate::cli::report::{CliError, EXIT_ERROR, REFUSED};
+use crate::cli::report::{self, CliError, EXIT_ERROR};
 use crate::commands::fleet;
 use crate::commands::verify::{self, FileAnswer, HERE, MachineAnswer, Machines, OpenArtifact};
 use crate::host::machine::judge::gpu_answer::Service;
@@ -71,7 +71,7 @@ pub(crate) fn run_choose(env: &Env, options: &ChooseOptions) -> Result<ExitCode,
     let label = if is_for_here { "this machine" } else { machines.label() };
     let choice = MachineChoice::new(&candidates, question.judge_all(&candidates));
     print_choice(&choice, label, format)?;
-    Ok(exit_status(choice.status(options.strict)))
+    Ok(report::exit_status(choice.status(options.strict)))
 }
 
 /// Chooses for each machine of a list. Machines with equal facts are judged once.
@@ -91,15 +91,7 @@ fn choose_for_fleet(candidates: &[Candidate], list: &Path, options: &ChooseOptio
         },
     )?;
     let is_complete = fleet.is_some_and(|fleet| fleet.unread == 0);
-    Ok(if is_complete || worst == Verdict::Refused { exit_status(worst) } else { ExitCode::from(EXIT_ERROR) })
-}
-
-fn exit_status(verdict: Verdict) -> ExitCode {
-    match verdict {
-        Verdict::Runs => ExitCode::SUCCESS,
-        Verdict::Unknown => ExitCode::from(EXIT_ERROR),
-        Verdict::Refused => ExitCode::from(REFUSED),
-    }
+    Ok(if is_complete || worst == Verdict::Refused { report::exit_status(worst) } else { ExitCode::from(EXIT_ERROR) })
 }
 
 /// Returns the wheels and conda packages of a directory, and of its subdirectories: the layout of an index.
@@ -164,7 +156,7 @@ impl Question<'_> {
             .filter(|finding| Verdict::from_findings([*finding]) == verdict)
             .collect();
         let reason = match deciding.first() {
-            Some(finding) => format!("{}: {}", finding.code, first_line(&finding.message)),
+            Some(finding) => format!("{}: {}", finding.code, finding.first_line()),
             None if verdict == Verdict::Runs => String::new(),
             None => unchecked.first().cloned().unwrap_or_default(),
         };
@@ -181,10 +173,6 @@ impl Question<'_> {
             findings,
         }
     }
-}
-
-fn first_line(text: &str) -> &str {
-    text.lines().next().unwrap_or_default()
 }
 
 impl JudgedCandidate {

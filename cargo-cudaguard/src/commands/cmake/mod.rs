@@ -123,7 +123,8 @@ fn compile_guard(env: &Env, job: &CmakeJob, dir: &Path, depfile: Option<&Path>) 
     } else {
         let descriptor = judged.encode_note(&facts)?;
         let delayed = dir.join(linking::DELAYED);
-        linking::write_delayed(&delayed, &judged.to_manifest(&facts)).map_err(|error| write_error(&delayed, &error))?;
+        linking::write_delayed(&delayed, &judged.to_manifest(&facts))
+            .map_err(|error| CliError::cannot_write(&delayed, &error))?;
         guard::compile_with(&job.facts.tool, &descriptor, &facts.component, facts.target, dir)?
     };
     let first = match made {
@@ -147,18 +148,14 @@ fn compile_guard(env: &Env, job: &CmakeJob, dir: &Path, depfile: Option<&Path>) 
             if job.facts.unguarded.is_none() {
                 write_empty_objects(&job.facts.tool, dir)?;
             }
-            fs::write(&marker, why).map_err(|error| write_error(&marker, &error))?;
+            fs::write(&marker, why).map_err(|error| CliError::cannot_write(&marker, &error))?;
             if job.facts.unguarded.is_some() { marker } else { dir.join(NOTE) }
         }
     };
     if let Some(depfile) = depfile {
-        fs::write(depfile, make_rule(&first, &files)).map_err(|error| write_error(depfile, &error))?;
+        fs::write(depfile, make_rule(&first, &files)).map_err(|error| CliError::cannot_write(depfile, &error))?;
     }
     Ok(ExitCode::SUCCESS)
-}
-
-fn write_error(path: &Path, error: &std::io::Error) -> CliError {
-    CliError::operational(format_args!("cannot write {}: {error}", path.display()))
 }
 
 /// Deletes the outputs of an earlier build if a target is refused before it is linked.

@@ -41,8 +41,9 @@ pub(crate) fn run_map(
     };
     match output {
         None => report::print_result(&drawn)?,
-        Some(path) => files::write_regular(path, drawn.as_bytes())
-            .map_err(|error| CliError::operational(format_args!("cannot write {}: {error}", path.display())))?,
+        Some(path) => {
+            files::write_regular(path, drawn.as_bytes()).map_err(|error| CliError::cannot_write(path, &error))?;
+        }
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -93,10 +94,11 @@ fn row_label(row: &MapRow) -> String {
 
 /// Describes a cell, for example `8.6 (A40) with driver 535, CUDA 12.2: is refused (CG303: no code …)`.
 fn describe_cell(row: &MapRow, branch: &Branch, cell: &Cell) -> String {
-    let why = cell.why.as_ref().filter(|_| cell.state != State::NotDriven).map(|finding| {
-        let message = finding.message.lines().next().unwrap_or_default();
-        format!(" ({}: {message})", finding.code)
-    });
+    let why = cell
+        .why
+        .as_ref()
+        .filter(|_| cell.state != State::NotDriven)
+        .map(|finding| format!(" ({}: {})", finding.code, finding.first_line()));
     let Branch { shown, cuda, .. } = branch;
     format!(
         "{} with driver {shown}, CUDA {cuda}: {}{}",

@@ -51,7 +51,7 @@ pub(super) fn driver_findings(
                     continue;
                 }
                 Code::OnlyCompiledPtx => {
-                    let values = file_values(&components.file).with("why", first_line(&finding.message));
+                    let values = file_values(&components.file).with("why", finding.first_line());
                     findings.push(MessageTemplate::ReleaseCannotTell.to_finding(&values));
                     continue;
                 }
@@ -98,12 +98,8 @@ fn floor_of_process(
 ) -> Option<Finding> {
     let OldestDriver { cuda, release } = driver_needs(std::slice::from_ref(components), &machine_with_gpu(cc)).driver?;
     let values = file_values(&components.file).with("floor", floor_text(floor)).with("needs_cuda", cuda);
-    let values = values.with_known("needs_release", release).with("why", first_line(&cause.message));
+    let values = values.with_known("needs_release", release).with("why", cause.first_line());
     Some(MessageTemplate::ReleaseDriverFloor.to_finding(&values))
-}
-
-fn first_line(message: &str) -> &str {
-    message.lines().next().unwrap_or_default()
 }
 
 fn is_gpu_row(row: &Requirement) -> bool {

@@ -86,18 +86,13 @@ pub(crate) fn run_requirements(
 
 /// Returns true if the format can express a requirement on cuDNN.
 fn expresses_cudnn(form: RequirementsFormat) -> bool {
-    match form {
-        RequirementsFormat::Text
-        | RequirementsFormat::Json
-        | RequirementsFormat::Oci
-        | RequirementsFormat::Conda
-        | RequirementsFormat::CycloneDx
-        | RequirementsFormat::Spdx => true,
+    !matches!(
+        form,
         RequirementsFormat::K8sDra
-        | RequirementsFormat::K8sAffinity
-        | RequirementsFormat::WheelVariant
-        | RequirementsFormat::Slurm => false,
-    }
+            | RequirementsFormat::K8sAffinity
+            | RequirementsFormat::WheelVariant
+            | RequirementsFormat::Slurm
+    )
 }
 
 fn read_bill(files: &[PathBuf]) -> Result<Vec<BilledFile>, CliError> {

@@ -17,7 +17,7 @@ use crate::verdict::Verdict;
 /// Adds what these findings say is unknown to the items that could not be examined.
 pub(crate) fn add_unknown_facts<'a>(items: &mut Vec<String>, findings: impl IntoIterator<Item = &'a Finding>) {
     for finding in findings {
-        let line = finding.message.lines().next().unwrap_or_default().to_owned();
+        let line = finding.first_line().to_owned();
         if !items.contains(&line) {
             items.push(line);
         }
@@ -120,8 +120,9 @@ impl<'a> FileAnswer<'a> {
             Verdict::Unknown => answer.findings.iter().filter(counts).find(|one| one.code.effect() == Effect::Open),
             Verdict::Runs => with(Severity::Warning),
         };
-        let first_line = |finding: &Finding| finding.message.lines().next().unwrap_or_default().to_owned();
-        let reason = finding.map(first_line).or_else(|| left_out().filter(|_| verdict == Verdict::Unknown));
+        let reason = finding
+            .map(|finding| finding.first_line().to_owned())
+            .or_else(|| left_out().filter(|_| verdict == Verdict::Unknown));
         let directory = package.as_ref().map(|package| package.directory.as_str()).filter(|dir| !dir.is_empty());
         let reason = reason.map(|text| directory.map_or_else(|| text.clone(), |dir| text.replace(dir, "")));
         if package.is_none() && reason.is_none() {
