@@ -47,30 +47,4 @@ pub(super) fn render_html(title: &str, map: &Map) -> String {
 }
 
 /// The colors of the SVG image, as backgrounds.
-const STYLE: &str = "\
-:root { color-scheme: light dark; --ground: #ffffff; --ink: #1f2328; --line: #c5c9ce }
-body { background: var(--ground); color: var(--ink); font: 15px/1.45 system-ui, sans-serif; margin: 0 }
-main { margin: 0 auto; max-width: 82rem; padding: 1.5rem 1rem 6rem }
-h1 { font-size: 1.3rem; margin: 0; overflow-wrap: anywhere }
-.wide { overflow-x: auto }
-table { border-collapse: separate; border-spacing: 2px }
-thead th { font-weight: 500; vertical-align: bottom }
-small { display: block; font-size: .68rem; opacity: .75; white-space: nowrap }
-tbody th { background: var(--ground); font-weight: 400; left: 0; padding-right: .6rem; position: sticky; text-align: left; white-space: nowrap }
-td { border-radius: 3px; height: 1.7rem; min-width: 2.6rem; text-align: center }
-td:focus-visible, .wide:focus-visible { outline: 2px solid var(--ink); outline-offset: 1px }
-td:hover::after, td:focus::after { background: var(--ink); border-radius: 4px; bottom: 1rem; color: var(--ground); content: attr(data-why);
-  left: 1rem; max-width: 46rem; padding: .6rem .8rem; position: fixed; right: 1rem; text-align: left; z-index: 1 }
-dl { display: grid; gap: .3rem .6rem; grid-template-columns: 1.8rem 1fr; margin: 1rem 0 }
-dt { border-radius: 3px; text-align: center } dd { margin: 0 }
-.native, .runs { background: #1b6ca8; color: #ffffff } .jit { background: #9fd0f0; color: #10243a }
-.partial { background: #f3d27a; color: #3a2c00 } .refused { background: #b3423a; color: #ffffff }
-.unknown { background: #d5d8dc; color: #1f2328 } .none { box-shadow: inset 0 0 0 1px var(--line); color: #6a737d }
-@media (max-width: 40rem) { tbody th { max-width: 7rem; overflow: hidden; text-overflow: ellipsis } }
-@media (prefers-color-scheme: dark) {
-  :root { --ground: #0d1117; --ink: #e6edf3; --line: #3a4049 }
-  .native, .runs { background: #4aa3df; color: #04121f } .jit { background: #1d4a6b; color: #e6f3ff }
-  .partial { background: #8a6d1d; color: #ffffff } .refused { background: #d9655c; color: #1c0503 }
-  .unknown { background: #3a4049; color: #e6edf3 } .none { color: #8b949e }
-}
-";
+const STYLE: &str = include_str!("html.css");

@@ -77,21 +77,4 @@ pub(super) fn render_svg(title: &str, map: &Map) -> String {
 }
 
 /// Colors that people with red-green color blindness can distinguish; each square has a letter as well.
-const STYLE: &str = "\
-.ground { fill: #ffffff } .ink { fill: #1f2328 }
-.native rect, .runs rect { fill: #1b6ca8 } .native text, .runs text { fill: #ffffff }
-.jit rect { fill: #9fd0f0 } .jit text { fill: #10243a }
-.partial rect { fill: #f3d27a } .partial text { fill: #3a2c00 }
-.refused rect { fill: #b3423a } .refused text { fill: #ffffff }
-.unknown rect { fill: #d5d8dc } .unknown text { fill: #1f2328 }
-.none rect { fill: none; stroke: #c5c9ce } .none text { fill: #6a737d }
-@media (prefers-color-scheme: dark) {
-  .ground { fill: #0d1117 } .ink { fill: #e6edf3 }
-  .native rect, .runs rect { fill: #4aa3df } .native text, .runs text { fill: #04121f }
-  .jit rect { fill: #1d4a6b } .jit text { fill: #e6f3ff }
-  .partial rect { fill: #8a6d1d } .partial text { fill: #ffffff }
-  .refused rect { fill: #d9655c } .refused text { fill: #1c0503 }
-  .unknown rect { fill: #3a4049 } .unknown text { fill: #e6edf3 }
-  .none rect { stroke: #3a4049 } .none text { fill: #8b949e }
-}
-";
+const STYLE: &str = include_str!("svg.css");
