@@ -126,7 +126,7 @@ struct Read {
 }
 
 /// Passes to each NVIDIA library the GPUs for which another member has machine code.
-fn served_by_others(parts: &mut [ArtifactMember]) {
+fn mark_fallback_code(parts: &mut [ArtifactMember]) {
     for at in 0..parts.len() {
         let mut kernels = std::mem::take(&mut parts[at].kernels);
         let mut components = std::mem::take(&mut parts[at].components);
@@ -290,7 +290,7 @@ impl ArtifactReport {
         loaders.sort_by(|one, other| one.name.cmp(&other.name));
         let wheels = files.iter().filter_map(|name| Some(&name[..=name.rfind(".whl!")? + 4])).map(str::to_owned);
         let wheels = wheels.collect();
-        served_by_others(&mut parts);
+        mark_fallback_code(&mut parts);
         packages.extend(packages::all_of(&texts));
         let known = files.iter().chain(&without_code).map(String::as_str);
         let known = known.chain(not_examined.iter().map(|part| part.name.as_str()));

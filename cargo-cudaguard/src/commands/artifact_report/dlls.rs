@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::machine::MachineLibrary;
-use super::{ArtifactReport, served_by_others};
+use super::{ArtifactReport, mark_fallback_code};
 use crate::binary::examined::NotExamined;
 use crate::binary::file::{Binary, BinaryKind, TargetOs};
 use crate::binary::loader::{DllClosure, DllRequest, DllSearch, DllSource, FoundDll, SearchedDirs};
@@ -71,7 +71,7 @@ impl ArtifactReport {
             asked = report.loaders.len();
         }
         report.use_runtime_of_root();
-        served_by_others(&mut report.parts);
+        mark_fallback_code(&mut report.parts);
         let mut closure = report.load_dlls(0, &report.named_dlls());
         for BrokenDll { request, path, why } in broken {
             closure.push_broken_dll(&report.loaders, &request, &path, why);

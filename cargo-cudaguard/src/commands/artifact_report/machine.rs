@@ -8,7 +8,7 @@ use std::sync::Arc;
 use super::closure::{LoadedMember, without_links};
 use super::member::file_name;
 use super::not_inside::NamedLibraries;
-use super::{ArtifactMember, ArtifactReport, served_by_others};
+use super::{ArtifactMember, ArtifactReport, mark_fallback_code};
 use crate::binary::examined::{NotExamined, has_trace_of_cuda};
 use crate::binary::loader::{self, LibraryCandidate, LoadGraph, LoadOutcome, SearchSource};
 use crate::binary::mapped_file::{Contents, OpenFiles};
@@ -43,7 +43,7 @@ impl ArtifactReport {
         }
         self.join_builtins(|whole, nvrtc, name| whole.builtins_here(nvrtc, name, env, &files));
         self.is_joined = true;
-        served_by_others(&mut self.parts);
+        mark_fallback_code(&mut self.parts);
     }
 
     /// Returns the builtins that an NVRTC finds on this machine, and not in the directory.

@@ -111,21 +111,22 @@ impl ArtifactReport {
             let is_elsewhere =
                 |soname: &str| may_be_loaded && !matches!(whole.find_library(part, soname), LibraryPlace::External);
             let is_installed_with = |soname: &str| !is_complete && whole.required_package(part, soname).is_some();
-            let at_hand = |soname: &str| is_elsewhere(soname) || inside(soname).is_some() || is_installed_with(soname);
+            let is_available =
+                |soname: &str| is_elsewhere(soname) || inside(soname).is_some() || is_installed_with(soname);
             for needed in own.needed.iter().filter(|_| may_be_loaded && !part.is_of_nvidia()) {
                 if is_elsewhere(&needed.soname) && whole.foreign_library(part, &needed.soname).is_some() {
                     let why = format!("it needs {}, which is there for another processor only", needed.soname);
                     all.not_examined.push(NotExamined::new(&*part.name, why));
                 }
             }
-            let is_in_place = |soname: &str| at_hand(soname) || whole.is_broken(part, soname);
+            let is_in_place = |soname: &str| is_available(soname) || whole.is_broken(part, soname);
             own.needed
                 .retain(|needed| !is_in_place(&needed.soname) && !whole.is_loaded_with(&part.name, &needed.soname));
             for needed in &mut own.needed {
                 needed.by = (!is_root(part)).then(|| part.name.clone());
                 needed.foreign = whole.foreign_library(part, &needed.soname).map(Box::new);
             }
-            own.bound.retain(|bound| !at_hand(&bound.soname));
+            own.bound.retain(|bound| !is_available(&bound.soname));
             own.opened.retain(|opened| !opened.names.iter().any(|name| whole.has_file_named(name)));
             let is_installed = is_complete || started.contains(part.name.as_str());
             if is_installed && is_searched_inside(&part.name, &part.binary) || whole.is_searched_in_environment(part) {
@@ -154,9 +155,9 @@ impl ArtifactReport {
                 let foreign = linked.and_then(|name| whole.foreign_library(part, name));
                 let mut bundled = match foreign {
                     Some(finding) => vec![Err(finding)],
-                    None => whole.bundled_libraries(part, &own, linked.is_none_or(|name| at_hand(name))),
+                    None => whole.bundled_libraries(part, &own, linked.is_none_or(|name| is_available(name))),
                 };
-                if bundled.is_empty() && linked.is_some_and(|name| at_hand(name) || whole.is_broken(part, name)) {
+                if bundled.is_empty() && linked.is_some_and(|name| is_available(name) || whole.is_broken(part, name)) {
                     for manifest in &mut own.manifests {
                         manifest.requires.retain(|row| !is_cudnn_row(row));
                     }

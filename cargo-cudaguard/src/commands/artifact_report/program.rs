@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::machine::MachineLibrary;
-use super::{ArtifactMember, ArtifactReport, has_dlls, served_by_others};
+use super::{ArtifactMember, ArtifactReport, has_dlls, mark_fallback_code};
 use crate::binary::examined::has_trace_of_cuda;
 use crate::binary::file::Binary;
 use crate::binary::loader;
@@ -91,7 +91,7 @@ impl ArtifactReport {
             });
         }
         report.use_runtime_of_root();
-        served_by_others(&mut report.parts);
+        mark_fallback_code(&mut report.parts);
         report.disk = Some(graph);
         report.closures = vec![report.load_members(0)];
         Ok(report)
