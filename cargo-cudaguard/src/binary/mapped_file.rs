@@ -146,8 +146,8 @@ pub(crate) fn file_id(_: &Metadata) -> Option<FileId> {
 fn map_file(file: &File) -> Option<memmap2::Mmap> {
     // SAFETY: the file is mapped read-only and used as bytes only, so any content is valid. Another process may write
     // to the file meanwhile: the bytes may then change between two reads, and the reader checks each number where it
-    // uses it. If another process shortens the file, the kernel sends SIGBUS: the command handles that signal, and
-    // ends with status 2 (`signals.rs` of cargo-cudaguard). A linker replaces its output under a new inode
+    // uses it. If another process shortens the file, the kernel sends SIGBUS: the command handles that signal, names
+    // the file and ends with status 2 (`signals.rs` of cargo-cudaguard). A linker replaces its output under a new inode
     // and does neither. The alternative, a copy of a library of many hundred megabytes, would slow down every user.
     unsafe { memmap2::Mmap::map(file) }.ok()
 }

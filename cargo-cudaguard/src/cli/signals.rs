@@ -57,18 +57,78 @@ pub(crate) fn leave_to_cargo() {
 }
 
 /// Installs a SIGBUS handler. Other processes may shorten the files that the command reads, and a read beyond the new
-/// end of a mapped file sends SIGBUS.
+/// end of a mapped file sends SIGBUS. The handler names the file and ends with the status of an I/O error.
 pub(crate) fn guard_mappings() {
-    let handler: extern "C" fn(i32) = end_after_truncation;
-    set_handler(libc::SIGBUS, handler as libc::sighandler_t);
+    // SAFETY: the structure is filled in as sigaction() requires; the handler calls only async-signal-safe functions.
+    #[allow(unsafe_code)]
+    unsafe {
+        let mut action: libc::sigaction = std::mem::zeroed();
+        let handler: extern "C" fn(i32, *mut libc::siginfo_t, *mut libc::c_void) = shortened;
+        action.sa_sigaction = handler as libc::sighandler_t;
+        action.sa_flags = libc::SA_SIGINFO;
+        libc::sigaction(libc::SIGBUS, &raw const action, std::ptr::null_mut());
+    }
 }
 
-extern "C" fn end_after_truncation(_: i32) {
-    write_to_stderr(
-        b"error: another process truncated a file during the read, or its disk failed\n  \
-          hint: run the command again when no process writes to the file\n",
-    );
+extern "C" fn shortened(_: i32, info: *mut libc::siginfo_t, _: *mut libc::c_void) {
+    // SAFETY: the kernel passes this structure to a handler with SA_SIGINFO; for SIGBUS it contains the address.
+    #[allow(unsafe_code)]
+    let address = unsafe { (*info).si_addr() } as usize;
+    let mut name = [0; libc::PATH_MAX as usize];
+    let length = mapped_file(address, &mut name);
+    let name = if length == 0 { &b"a file"[..] } else { &name[..length] };
+    for text in [
+        b"error: ",
+        name,
+        b": another process truncated it during the read, or its disk failed\n  hint: run the command again when no process writes to it\n",
+    ] {
+        write_to_stderr(text);
+    }
     exit_now();
+}
+
+/// Writes the name of the file that is mapped at this address and returns its length, or 0. Reads `/proc/self/maps`
+/// without heap allocations.
+fn mapped_file(address: usize, name: &mut [u8]) -> usize {
+    // SAFETY: the path ends with NUL.
+    #[allow(unsafe_code)]
+    let file = unsafe { libc::open(c"/proc/self/maps".as_ptr(), libc::O_RDONLY | libc::O_CLOEXEC) };
+    let (mut line, mut length) = ([0; 4096 + 128], 0);
+    let mut piece = [0; 4096];
+    loop {
+        // SAFETY: the call writes at most `piece.len()` bytes.
+        #[allow(unsafe_code)]
+        let read = unsafe { libc::read(file, piece.as_mut_ptr().cast(), piece.len()) };
+        let Ok(read @ 1..) = usize::try_from(read) else { return 0 };
+        for byte in &piece[..read] {
+            if *byte != b'\n' {
+                if length < line.len() {
+                    line[length] = *byte;
+                    length += 1;
+                }
+                continue;
+            }
+            if let Some(path) = path_of_line(&line[..length], address) {
+                let length = path.len().min(name.len());
+                for (to, from) in name.iter_mut().zip(path) {
+                    // Control characters are replaced because a terminal would interpret them.
+                    *to = if from.is_ascii_control() { b'?' } else { *from };
+                }
+                return length;
+            }
+            length = 0;
+        }
+    }
+}
+
+/// Returns the path of a line such as `7f00-7fff r--s 00000000 08:01 42   /lib/x.so`, if the address is in its range.
+fn path_of_line(line: &[u8], address: usize) -> Option<&[u8]> {
+    let number = |bytes: &[u8]| usize::from_str_radix(std::str::from_utf8(bytes).ok()?, 16).ok();
+    let dash = line.iter().position(|byte| *byte == b'-')?;
+    let blank = line.iter().position(|byte| *byte == b' ')?;
+    let range = number(&line[..dash])?..number(line.get(dash + 1..blank)?)?;
+    let path = line.iter().position(|byte| *byte == b'/')?;
+    range.contains(&address).then(|| &line[path..])
 }
 
 /// Writes unchanged text without a lock and without heap allocations.
