@@ -9,6 +9,7 @@ use clap::{
     ArgAction, Args, ColorChoice, Command, CommandFactory as _, FromArgMatches as _, Parser, Subcommand, ValueHint,
 };
 use clap_complete::Shell;
+use cudaguard::internal::tables::gpu_typed;
 
 mod cargo_call;
 mod cargo_options;
@@ -282,6 +283,9 @@ pub(crate) fn parse_process_args() -> (GlobalOptions, Verb) {
                 let global = GlobalOptions::from_arg_matches(matches.subcommand().expect("required").1);
                 return (global.expect("declared"), verb(words.split_off(1)));
             }
+            if matches!(name, "verify" | "simulate") {
+                words = separate_gpus(words);
+            }
         }
         None => {}
     }
@@ -352,8 +356,34 @@ fn suggest_cargo_subcommand(error: &mut clap::Error) {
 /// Returns the error message for these arguments of a subcommand that cargo does not have, without running it. `None` if they are
 /// valid.
 pub fn usage_error(words: &[&str]) -> Option<String> {
-    let words = std::iter::once("cargo-cudaguard").chain(words.iter().copied());
+    let words: Vec<OsString> = words.iter().map(OsString::from).collect();
+    let words = if words.first().is_some_and(|word| word == "verify") { separate_gpus(words) } else { words };
+    let words = std::iter::once(OsString::from("cargo-cudaguard")).chain(words);
     build_command(true).try_get_matches_from(words).err().filter(clap::Error::use_stderr).map(|error| error.to_string())
+}
+
+/// Repeats `--gpu` before each GPU that follows it. Files may follow the GPUs: the first argument that names no GPU is
+/// a file. A command after `--` does not change.
+fn separate_gpus(words: Vec<OsString>) -> Vec<OsString> {
+    let gpu = |word: &OsString| word.to_str().is_some_and(|word| word.split(',').all(|one| gpu_typed(one).is_some()));
+    let mut separated = Vec::new();
+    let mut words = words.into_iter().peekable();
+    while let Some(word) = words.next() {
+        if word == "--" {
+            separated.push(word);
+            separated.extend(words);
+            break;
+        }
+        let option = word == "--gpu";
+        separated.push(word);
+        if option {
+            separated.extend(words.next());
+            while let Some(more) = words.next_if(gpu) {
+                separated.extend(["--gpu".into(), more]);
+            }
+        }
+    }
+    separated
 }
 
 /// Returns cudaguard's part of the help of a cargo subcommand. Cargo's own help follows it.

@@ -155,7 +155,7 @@ fn file_kinds_are_recognized() {
         for call in [
             command::call(["verify", "--json", "--gpu", "T4", "--driver", "590"]).arg(&file),
             command::call(["verify", "--json", "--driver", "590", "--gpu", "T4"]).arg(&file),
-            command::call(["verify", "--gpu", "7.5,T4"]).arg(&file).args(["--driver", "590", "--json"]),
+            command::call(["verify", "--gpu", "7.5", "T4"]).arg(&file).args(["--driver", "590", "--json"]),
             command::call(["verify"]).arg(&file).args(["--gpu", "sm_75", "--json", "--driver", "590"]),
         ] {
             let outcome = call.run();
