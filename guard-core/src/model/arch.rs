@@ -353,17 +353,55 @@ pub struct NvccFlags {
     /// Additional PTX of nvcc 13 for an `-arch` with a suffix and no `-code`: without the suffix (`compute_90` for
     /// `-arch=sm_90a`; measured with 13.0, 13.2 and 13.5).
     pub besides_from_13: Option<Target>,
+    /// `lto_90`: link-time code, which no GPU can run until nvlink compiles it.
+    pub lto: Vec<Arch>,
+    /// `--options-file`: files with more flags.
+    pub options_files: Vec<String>,
+    /// `-ccbin`: the host compiler in the flags.
+    pub ccbin: Option<String>,
 }
 
-/// nvcc's options whose next word is for another program, long and short: `-Xcompiler -arch=…` is for the host compiler.
-const OF_OTHER_PROGRAMS: &[(&str, &str)] = &[
+/// nvcc's options with any text in the next word (`nvcc --help` of 11.8 and 13.5), long and short. That word is no
+/// option of nvcc (`-Xcompiler -arch=…` is for the host compiler).
+const TEXT_FOLLOWS: &[(&str, &str)] = &[
+    ("--Werror", "-Werror"),
+    ("--apply-controls", "-apply-controls"),
     ("--archive-options", "-Xarchive"),
+    ("--archiver-binary", "-arbin"),
     ("--compiler-options", "-Xcompiler"),
+    ("--define-macro", "-D"),
+    ("--dependency-drive-prefix", "-ddp"),
+    ("--dependency-output", "-MF"),
+    ("--dependency-target-name", "-MT"),
+    ("--diag-error", "-diag-error"),
+    ("--diag-suppress", "-diag-suppress"),
+    ("--diag-warn", "-diag-warn"),
+    ("--drive-prefix", "-dp"),
+    ("--entries", "-e"),
+    ("--fdevice-time-trace", "-fdevice-time-trace"),
+    ("--frandom-seed", "-frandom-seed"),
+    ("--include-path", "-I"),
+    ("--input-drive-prefix", "-idp"),
+    ("--keep-dir", "-keep-dir"),
+    ("--libdevice-directory", "-ldir"),
+    ("--library", "-l"),
+    ("--library-path", "-L"),
     ("--linker-options", "-Xlinker"),
     ("--nvlink-options", "-Xnvlink"),
     ("--nvprune-options", "-Xnvprune"),
+    ("--optimization-info", "-opt-info"),
+    ("--output-directory", "-odir"),
+    ("--output-file", "-o"),
+    ("--pre-include", "-include"),
     ("--ptxas-options", "-Xptxas"),
+    ("--run-args", "-run-args"),
+    ("--std", "-std"),
+    ("--system-include", "-isystem"),
+    ("--target-directory", "-target-dir"),
     ("--tileiras-options", "-Xtileiras"),
+    ("--time", "-time"),
+    ("--undefine-macro", "-U"),
+    ("--x", "-x"),
 ];
 
 /// Parses nvcc's flags (`NVCC_PREPEND_FLAGS`, `NVCC_APPEND_FLAGS`, the arguments after the compiler in `CUDACXX`):
@@ -387,7 +425,11 @@ pub fn nvcc_flags(text: &str) -> Result<NvccFlags, ArchError> {
             "-arch" | "--gpu-architecture" => arch = Some(flag_value(word, values)?.to_owned()),
             "-code" | "--gpu-code" => codes.extend(flag_value(word, values)?.split(',').map(str::to_owned)),
             "-gencode" | "--generate-code" => generate_code(flag_value(word, values)?, &mut flags)?,
-            _ if OF_OTHER_PROGRAMS.iter().any(|&(long, short)| name == long || name == short) => {
+            "-optf" | "--options-file" => {
+                flags.options_files.extend(flag_value(word, values)?.split(',').map(str::to_owned));
+            }
+            "-ccbin" | "--compiler-bindir" => flags.ccbin = Some(flag_value(word, values)?.to_owned()),
+            _ if TEXT_FOLLOWS.iter().any(|&(long, short)| name == long || name == short) => {
                 values.next();
             }
             _ => {}
@@ -477,8 +519,10 @@ fn generate_code(spec: &str, flags: &mut NvccFlags) -> Result<(), ArchError> {
 
 fn nvcc_code(code: &str, flags: &mut NvccFlags) -> Result<(), ArchError> {
     let code = code.trim();
-    // Link-time code runs on no GPU until nvlink compiles it.
-    if code.strip_prefix("lto_").is_some_and(|arch| arch.parse::<Arch>().is_ok()) {
+    if let Some(Ok(arch)) = code.strip_prefix("lto_").map(str::parse) {
+        if !flags.lto.contains(&arch) {
+            flags.lto.push(arch);
+        }
         return Ok(());
     }
     push_unique(&mut flags.requests, code.parse::<Target>()?.into());

@@ -100,7 +100,10 @@ fn invalid_archs_are_rejected() {
 
 fn flags(text: &str) -> String {
     match nvcc_flags(text) {
-        Ok(found) => join_requests(&found.requests),
+        Ok(found) => {
+            let lto = found.lto.iter().map(|arch| format!(" lto_{arch}")).collect::<Vec<_>>().concat();
+            join_requests(&found.requests) + &lto
+        }
         Err(error) => format!("error: {error}"),
     }
 }
@@ -136,12 +139,12 @@ fn nvcc_flags_are_parsed() {
         ("-arch=compute_90 -code=sm_90,compute_90 -gencode arch=compute_80,code=sm_80", "sm_80,sm_90,compute_90"),
         // The last -arch counts.
         ("-arch=sm_90 -arch=sm_80", "sm_80,compute_80"),
-        ("-arch=lto_90 -rdc=true", ""),
-        ("-gencode=arch=compute_90,code=[sm_90,lto_90] -dc", "sm_90"),
+        ("-arch=lto_90 -rdc=true", " lto_90"),
+        ("-gencode=arch=compute_90,code=[sm_90,lto_90] -dc", "sm_90 lto_90"),
         // Options of other tools.
         ("-Xcompiler -arch=foo -O2", ""),
         ("-Xcompiler -march=native,-Wall -arch=sm_80", "sm_80,compute_80"),
-        ("--compiler-options -arch=foo", ""),
+        ("--compiler-options -arch=foo -I -arch=bar", ""),
     ] {
         assert_eq!(flags(text), wanted, "{text}");
     }
@@ -181,6 +184,8 @@ fn flags_that_nvcc_rejects_are_rejected() {
         let found = flags(text);
         assert!(found.starts_with(&format!("error: {message}")), "{text}: {found}");
     }
+    let found = nvcc_flags("--options-file a.txt,b.txt -optf=c.txt -ccbin=g++-11").unwrap();
+    assert_eq!((found.options_files.join(" "), found.ccbin.as_deref()), ("a.txt b.txt c.txt".into(), Some("g++-11")));
 }
 
 #[test]
