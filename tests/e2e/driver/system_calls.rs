@@ -73,9 +73,9 @@ fn system_calls_match_snapshot() {
     let mut text = String::new();
     for (what, name, world, most) in [
         ("nothing of NVIDIA", "model", World::bare(), 6),
-        ("one GPU", "model", r580(&[A100]), 36),
+        ("one GPU", "model", r580(&[A100]), 37),
         ("eight GPUs", "model", r580(&[H100; 8]), 94),
-        ("one GPU, with cudart", "runtime", r580(&[A100]), 36),
+        ("one GPU, with cudart", "runtime", r580(&[A100]), 37),
     ] {
         let stage = Stage::new(&world);
         let program = fixture::in_c(name, &stage.scratch, "cc", &[fixture::shim().as_ref(), "-O2".as_ref()]);
