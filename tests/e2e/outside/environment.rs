@@ -174,6 +174,30 @@ fn absent_library_is_reported() {
     }
 }
 
+/// A package may open a library of a package that it requires. The environment shows that this one is not installed, and the
+/// machine may have another one.
+#[e2e]
+fn required_package_that_is_not_installed_is_unknown() {
+    let scratch = Scratch::new("required package");
+    let site = scratch.join("site-packages");
+    let cudart = site.join("nvidia/cuda_runtime/lib/libcudart.so.12");
+    link("int cudaMalloc(void) { return 0; }\n", &cudart, &["-Wl,-soname,libcudart.so.12"]);
+    link(
+        "int cudaMalloc(void);\nvoid *dlopen(const char *, int);\nvoid *use(void) { return cudaMalloc() ? 0 : dlopen(\"libcublas.so.12\", 2); }\n",
+        &site.join(MODULE),
+        &["-Wl,-rpath,$ORIGIN/../nvidia/cuda_runtime/lib", &cudart.to_string_lossy(), "-ldl"],
+    );
+    let host = r#"{"driver": {"user": "580.95.05", "kernel": "580.95.05"}, "gpus": [{"cc": "9.0"}], "cudart": [], "libraries": []}"#;
+    let bare = scratch.file("bare.json", host);
+    for requires in ["", "nvidia-cublas-cu12"] {
+        install(&site, "app", "1.0", requires, MODULE);
+        for file in [&site, &site.join(MODULE)] {
+            let (found, text) = verify(file, &["--host", &bare.to_string_lossy()]);
+            assert!(found == 2 && text.contains("libcublas.so.12"), "{requires}: {text}");
+        }
+    }
+}
+
 /// JAX opens cudart by its name. A copy can give this name to the library of another CUDA major.
 #[e2e]
 fn opened_library_of_another_major_is_unknown() {

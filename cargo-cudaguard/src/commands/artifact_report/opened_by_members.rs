@@ -68,8 +68,7 @@ impl ArtifactReport {
             absent.extend(self.possibly_absent(loader, &names).into_iter().map(|opened| (loader, opened)));
         }
         absent.retain(|(loader, opened)| {
-            let is_provided = self.requirement_for_opened(loader, opened).is_some();
-            !opened.names.is_empty() && !is_provided && !self.should_contain(loader, opened)
+            !opened.names.is_empty() && !self.is_provided(loader, opened) && !self.should_contain(loader, opened)
         });
         let by_name = absent.into_iter().map(|(loader, opened)| OpenedByName {
             by: if self.is_file() { file_name(&loader.name) } else { &loader.name }.to_owned(),
@@ -79,11 +78,16 @@ impl ArtifactReport {
         by_name.collect()
     }
 
+    /// Returns true if a requirement of the package of a member provides a library that it opens by name. In an environment, the
+    /// required package would be installed.
+    fn is_provided(&self, loader: &MemberLoader, opened: &OpenedLibrary) -> bool {
+        !self.is_complete() && self.requirement_for_opened(loader, opened).is_some()
+    }
+
     /// Returns true if no machine can have a library that a member opens by name: an image contains everything but the driver, and the
     /// search path may lead to a package, which is installed with that of the member.
     fn should_contain(&self, loader: &MemberLoader, opened: &OpenedLibrary) -> bool {
-        let is_required = || !self.is_complete() && self.requirement_for_opened(loader, opened).is_some();
-        self.is_image() || opened.comes_with_program() && !is_required()
+        self.is_image() || opened.comes_with_program() && !self.is_provided(loader, opened)
     }
 
     /// Returns the libraries with these names that are not in the artifact and that the dynamic linker does not find. Other rules

@@ -84,7 +84,8 @@ impl MarkerPlatform {
             "os_name" => ["posix", "nt"],
             "platform_machine" => match self.processor? {
                 "x86_64" => ["x86_64", "AMD64"],
-                _ => ["aarch64", "ARM64"],
+                "aarch64" => ["aarch64", "ARM64"],
+                _ => return None,
             },
             _ => return None,
         };
