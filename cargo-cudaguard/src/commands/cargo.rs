@@ -31,17 +31,47 @@ use crate::cli::report::{self, CliError, REFUSED};
 use crate::cli::signals;
 
 /// Built-in subcommands of cargo. An alias with such a name has no effect.
-const OF_CARGO: &str = "add bench check clean config doc fetch fix generate-lockfile help info init locate-project login logout metadata \
-    new owner package pkgid publish read-manifest remove report rustc rustdoc search tree uninstall update vendor verify-project version yank";
-
-fn is_of_cargo(name: &str) -> bool {
-    OF_CARGO.split(' ').any(|known| known == name)
-}
+const OF_CARGO: &[&str] = &[
+    "add",
+    "bench",
+    "check",
+    "clean",
+    "config",
+    "doc",
+    "fetch",
+    "fix",
+    "generate-lockfile",
+    "help",
+    "info",
+    "init",
+    "locate-project",
+    "login",
+    "logout",
+    "metadata",
+    "new",
+    "owner",
+    "package",
+    "pkgid",
+    "publish",
+    "read-manifest",
+    "remove",
+    "report",
+    "rustc",
+    "rustdoc",
+    "search",
+    "tree",
+    "uninstall",
+    "update",
+    "vendor",
+    "verify-project",
+    "version",
+    "yank",
+];
 
 /// Returns true if this subcommand can build programs. For the others, the summary of earlier builds is not printed.
 fn makes_programs(words: &[OsString]) -> bool {
     let name = words.first().and_then(|word| word.to_str()).unwrap_or_default();
-    ["bench", "rustc"].contains(&name) || !(is_of_cargo(name) || ["c", "d", "clippy", "fmt"].contains(&name))
+    ["bench", "rustc"].contains(&name) || !(OF_CARGO.contains(&name) || ["c", "d", "clippy", "fmt"].contains(&name))
 }
 
 /// Expands the aliases of the project and returns the resulting subcommand with its arguments. An alias may select a
@@ -53,7 +83,7 @@ fn without_aliases(env: &Env, words: &[OsString]) -> Result<(CargoVerb, Vec<OsSt
         if let Some(verb) = CargoVerb::from_name(&name) {
             return Ok((verb, words.split_off(1)));
         }
-        let Some(alias) = config.alias_words(&name).filter(|_| !is_of_cargo(&name)) else { break };
+        let Some(alias) = config.alias_words(&name).filter(|_| !OF_CARGO.contains(&&*name)) else { break };
         let _ = words.splice(..1, alias.into_iter().map(OsString::from));
         // Cargo itself reports aliases that form a cycle.
         if !seen.insert(name) {

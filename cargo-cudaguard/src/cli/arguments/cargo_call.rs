@@ -8,8 +8,25 @@ use super::CargoVerb;
 
 /// Cargo options that take a value, except those that [`Call`] reads. The parser skips their values, so that no value
 /// is parsed as an option.
-const WITH_VALUE: &str = "-j --jobs --test --bench --lockfile-path --artifact-dir --out-dir --git --branch --tag --rev --root --registry \
-    --index --version --vers -C";
+const WITH_VALUE: &[&str] = &[
+    "-j",
+    "--jobs",
+    "--test",
+    "--bench",
+    "--lockfile-path",
+    "--artifact-dir",
+    "--out-dir",
+    "--git",
+    "--branch",
+    "--tag",
+    "--rev",
+    "--root",
+    "--registry",
+    "--index",
+    "--version",
+    "--vers",
+    "-C",
+];
 
 /// The cargo arguments that the guard needs. The arguments are passed to cargo unchanged.
 #[derive(Debug, Default)]
@@ -187,7 +204,7 @@ impl Call {
                 "--help" => (call.help, call.usage) = (true, true),
                 "--list" => call.help = true,
                 "--version" if glued.is_none() && verb != Some(CargoVerb::Install) => call.help = true,
-                other if WITH_VALUE.split(' ').any(|known| known == other) => drop(value()),
+                other if WITH_VALUE.contains(&other) => drop(value()),
                 short if !short.starts_with("--") => {
                     for letter in short[1..].chars() {
                         match letter {

@@ -289,6 +289,7 @@ impl<'a> JudgeCall<'a> {
         };
         let min = if *patch_refuse { *min.max(built) } else { *min };
         let or_newer = if self.manifest.component.is_unrecorded() { " or newer" } else { "" };
+        // A cuDNN that is judged without a program ([`findings_of_cudnn`]): nothing was built with it.
         let is_named = !self.manifest.component.name.is_empty();
         let values = self.component().with_known("built", is_named.then(|| format!("{built}{or_newer}")));
         let values = values.with("built_major", built.major).with("min", min).with("library", soname);
