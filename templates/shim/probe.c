@@ -99,7 +99,7 @@ SHIM_FN long prepare_child(struct context *cx, long to) {
    */
   if (sys4(SYS_ppoll, (long)&p, 1, (long)&at_once, 0) > 0 && p.revents & POLLERR) end_child(0);
   sys2(SYS_prctl, PR_SET_DUMPABLE, 0);
-  for (k = 1; k < 32; k++) sys4(SYS_rt_sigaction, k, (long)none, 0, 8);
+  for (k = SIGSYS; k; k--) sys4(SYS_rt_sigaction, k, (long)none, 0, 8);
   sys4(SYS_rt_sigprocmask, SIG_SETMASK, (long)none, 0, 8);
   fd = sys3(SYS_fcntl, to, F_DUPFD_CLOEXEC,
             3); /* the pipe may be 0, 1 or 2 if the program started without them */

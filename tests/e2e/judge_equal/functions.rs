@@ -16,6 +16,9 @@ fn tables() {
     let _ = compile.arg("-o").args([&program, &sources.join("main.c")]).arg("-ldl").run().success();
     let library = Call::new("cc").args(["-shared", "-fPIC", "-o"]).arg(scratch.join("libfake.so"));
     let _ = library.arg(sources.join("fake.c")).run().success();
+    let library =
+        Call::new("cc").args(["-shared", "-Wl,--disable-new-dtags,-rpath,/third", "-x", "c", "/dev/null", "-o"]);
+    let _ = library.arg(scratch.join("librpath.so")).run().success();
     let outcome = Call::new(&program).dir(scratch.path()).env("CUDAGUARD", "off").run().success();
     assert_eq!(outcome.stdout, "");
 }

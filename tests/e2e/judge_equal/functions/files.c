@@ -488,6 +488,15 @@ static void check_order_of_search(void) {
     cx->first.has_special_search = first.has_special_search;
     environ = variables;
   }
+  /* A library with an RPATH may have loaded the one that searches, which is loaded. */
+  dlopen("./librpath.so", RTLD_NOW);
+  memset(&of, 0, sizeof of);
+  of.file.name = cx->libc;
+  of.rpath = cx->library_path = "one.d";
+  IS(search_library(cx, "a.so", &of, &to, &cx->file.elf, 0), ASK_LOADER);
+  of.runpath = "one.d";
+  IS(search_library(cx, "a.so", &of, &to, &cx->file.elf, 0), IS_THERE);
+  close_elf(&cx->file.elf);
   cx->first = first;
   cx->library_path = before;
 }

@@ -298,6 +298,7 @@ static void check_rows_with_text(void) {
               {"", {{IS_PTX | 70 << 2, 0x804, 0}, {IS_PTX | 75 << 2, 0x704, 0}}, "ptx by compute_70 needs 11.4 known"},
               {"", {{IS_PTX | 75 << 2, 0x704, 0}, {IS_PTX | 70 << 2, 0x804, 0}}, "ptx by compute_70 needs 11.4 known"},
               {"", {{IS_PTX | 90 << 2, 0x704, 0}}, "unknown"},
+              {"", {{IS_PTX | 90 << 2, 0x704, 0}, {IS_PTX | 70 << 2, 0x804, 0}}, "ptx by compute_70 needs 12.4 known"},
               {"sm_80", {{IS_PTX | 70 << 2, 0x804, 0}}, "cubin+no-ptx by sm_80 and PTX text 8.4 needs 12.4 known"},
               {"sm_80", {{IS_PTX | 90 << 2, 0x804, 0}}, "cubin+no-ptx by sm_80"},
               {"sm_90", {{IS_PTX | 70 << 2, 0x700, 0}}, "none+unknown needs 11.0 known"},
